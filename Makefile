@@ -1,0 +1,38 @@
+# Two commands do everything on a fresh machine with Python 3.11 and make: `make demo`, `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: demo test check test-slow bench figures clean
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11 ...")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+demo: $(STAMP)  ## release a synthetic graph from a bundled one, ask cut queries, draw a figure
+	$(BIN)/python scripts/demo.py
+
+check: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: check  ## lint, types, import rules, and every test that takes seconds
+	$(BIN)/pytest
+
+test-slow: $(STAMP)  ## the tests that take minutes
+	$(BIN)/pytest -m slow
+
+bench: $(STAMP)  ## speed and accuracy beside peers, as ratios
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,bench]'
+	$(BIN)/python tests/benchmarks/run.py
+
+figures: $(STAMP)  ## redraw everything in figures/
+	for script in scripts/fig_*.py; do $(BIN)/python $$script || exit 1; done
+
+clean:
+	rm -rf $(VENV) demo-output build

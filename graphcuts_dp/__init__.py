@@ -1,0 +1,1 @@
+"""Differentially private cut queries on graphs."""

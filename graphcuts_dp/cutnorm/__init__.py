@@ -1,0 +1,1 @@
+"""Cut norms with certificates; reads matrices, never a private graph."""

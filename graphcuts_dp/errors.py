@@ -1,0 +1,33 @@
+"""Every exception that a user can see.
+
+Each message is one line, says what to do next, and never quotes private rows.
+All derive from `GraphCutsError`; the command line prints the message and exits with status 2.
+"""
+
+
+class GraphCutsError(Exception):
+    """Base class of all errors raised on purpose by this package."""
+
+
+class ParameterError(GraphCutsError, ValueError):
+    """A parameter is out of its documented range (epsilon, method names, tolerances)."""
+
+
+class GraphError(GraphCutsError, ValueError):
+    """A graph cannot be built: wrong shape, asymmetric, non-finite or negative weights, empty."""
+
+
+class FileFormatError(GraphCutsError):
+    """A file cannot be read or written in the format that its ending announces."""
+
+
+class QueryError(GraphCutsError, ValueError):
+    """A query names an unknown vertex or does not fit the graph it is asked of."""
+
+
+class MatrixError(GraphCutsError, ValueError):
+    """A matrix handed to a cut-norm method is not finite, is empty, or is too large for it."""
+
+
+class SolverError(GraphCutsError, RuntimeError):
+    """A numerical solver stopped without a usable result."""

@@ -1,0 +1,1 @@
+"""Reads the truth: measured errors, marked as not private."""

@@ -1,0 +1,125 @@
+"""The public vertex set: labels, and the way from labels to row numbers."""
+
+from collections.abc import Hashable, Iterable, Sequence
+from functools import cached_property
+from typing import final
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcuts_dp.errors import GraphError, QueryError
+
+Label = str | int
+BoolVector = npt.NDArray[np.bool_]
+
+
+@final
+class VertexSet:
+    """An ordered set of vertex labels that everybody may know.
+
+    Args:
+        labels: a count n (labels 0..n-1) or the labels themselves, all strings or integers,
+            each once.
+
+    Raises:
+        GraphError: no label, a label that is neither a string nor an integer, or one twice.
+    """
+
+    def __init__(self, labels: int | Iterable[Label]) -> None:
+        if isinstance(labels, bool):
+            raise GraphError("the vertex set must be a count or labels, not a truth value")
+        if isinstance(labels, int | np.integer):
+            if labels < 1:
+                raise GraphError("a graph needs at least one vertex")
+            self._labels: Sequence[Label] = range(int(labels))
+        elif isinstance(labels, range) and labels == range(len(labels)):
+            self._labels = labels
+        else:
+            plain = tuple(_plain_label(label) for label in labels)
+            self._labels = range(len(plain)) if plain == tuple(range(len(plain))) else plain
+        if not self._labels:
+            raise GraphError("a graph needs at least one vertex")
+        if isinstance(self._labels, tuple) and len(self._index) != len(self._labels):
+            raise GraphError("a vertex label occurs twice; labels must be distinct")
+
+    @cached_property
+    def _index(self) -> dict[Label, int]:
+        return {label: i for i, label in enumerate(self._labels)}
+
+    @property
+    def labels(self) -> Sequence[Label]:
+        """The labels in row order; a `range` when they are 0..n-1."""
+        return self._labels
+
+    @property
+    def is_default(self) -> bool:
+        """Whether the labels are just 0..n-1."""
+        return isinstance(self._labels, range)
+
+    def __len__(self) -> int:
+        return len(self._labels)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, VertexSet):
+            return NotImplemented
+        return self._labels == other._labels
+
+    def __hash__(self) -> int:
+        return hash(self._labels)
+
+    def __repr__(self) -> str:
+        return f"VertexSet(n={len(self)})"
+
+    def find(self, label: Hashable) -> int | None:
+        """Row number of a label, or None when the set does not hold it."""
+        if isinstance(label, np.integer):
+            label = int(label)
+        if isinstance(label, bool) or not isinstance(label, str | int):
+            return None
+        if isinstance(self._labels, range):
+            return label if isinstance(label, int) and 0 <= label < len(self) else None
+        return self._index.get(label)
+
+    def mask(self, subset: Iterable[Label] | npt.NDArray[np.generic]) -> BoolVector:
+        """Indicator vector of a set of vertices.
+
+        Args:
+            subset: labels, or a truth vector of length n.
+
+        Returns:
+            Truth vector of length n.
+
+        Raises:
+            QueryError: an unknown vertex, or a truth vector of the wrong length.
+        """
+        if isinstance(subset, str):
+            raise QueryError(f"a set of vertices is a list of labels, not the string {subset!r}")
+        if isinstance(subset, np.ndarray) and subset.dtype == np.bool_:
+            if subset.shape != (len(self),):
+                raise QueryError(
+                    f"a truth vector for this vertex set has length {len(self)}, not {subset.shape}"
+                )
+            return subset.copy()
+        result = np.zeros(len(self), dtype=np.bool_)
+        if self.is_default and isinstance(subset, np.ndarray) and subset.dtype.kind in "iu":
+            bad = (subset < 0) | (subset >= len(self))
+            if bad.any():
+                raise QueryError(f"unknown vertex {subset[bad][0]!s}")
+            result[subset] = True
+            return result
+        for label in subset:
+            row = self.find(label)
+            if row is None:
+                raise QueryError(
+                    f"unknown vertex {label!r}; the public vertex set has {len(self)} vertices"
+                )
+            result[row] = True
+        return result
+
+
+def _plain_label(label: object) -> Label:
+    if isinstance(label, np.integer):
+        return int(label)
+    if isinstance(label, bool) or not isinstance(label, str | int):
+        raise GraphError("vertex labels must be strings or integers")
+    return str(label) if isinstance(label, str) else label

@@ -1,0 +1,1 @@
+"""One file per figure: a table in, a matplotlib Figure out."""

@@ -1,0 +1,1 @@
+"""Where noise is drawn and what it promises."""
