@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Iterable, Sequence
 from functools import cached_property
-from typing import final
+from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
@@ -80,7 +80,7 @@ class VertexSet:
             return label if isinstance(label, int) and 0 <= label < len(self) else None
         return self._index.get(label)
 
-    def mask(self, subset: Iterable[Label] | npt.NDArray[np.generic]) -> BoolVector:
+    def mask(self, subset: Iterable[Label] | npt.NDArray[Any]) -> BoolVector:
         """Indicator vector of a set of vertices.
 
         Args:
@@ -99,7 +99,7 @@ class VertexSet:
                 raise QueryError(
                     f"a truth vector for this vertex set has length {len(self)}, not {subset.shape}"
                 )
-            return subset.copy()
+            return np.array(subset, dtype=np.bool_)
         result = np.zeros(len(self), dtype=np.bool_)
         if self.is_default and isinstance(subset, np.ndarray) and subset.dtype.kind in "iu":
             bad = (subset < 0) | (subset >= len(self))
