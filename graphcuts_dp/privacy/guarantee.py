@@ -1,0 +1,76 @@
+"""What is promised to the people whose edges are in the data."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, final
+
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING
+
+SMALLEST_EPSILON = 1e-6
+LARGEST_EPSILON = 50.0
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class PrivacyGuarantee:
+    """A promise of differential privacy, with everything needed to read it.
+
+    Attributes:
+        epsilon: > 0; e^epsilon bounds the ratio of probabilities of any output.
+        delta: in [0, 1); 0 is pure differential privacy.
+        neighbours: which change of the data is hidden.
+        public: what is assumed to be known to everybody.
+        seed: None when the operating system's entropy was used. A seed voids the promise.
+    """
+
+    epsilon: float
+    delta: float = 0.0
+    neighbours: str
+    public: str = "the vertex set"
+    seed: int | None = None
+
+    @property
+    def is_private(self) -> bool:
+        """Whether the promise holds: false for a seeded run."""
+        return self.seed is None
+
+    def __str__(self) -> str:
+        delta = f", delta = {self.delta:g}" if self.delta else ""
+        text = (
+            f"epsilon = {self.epsilon:g}{delta}; hidden: {self.neighbours}; public: {self.public}"
+        )
+        return text if self.is_private else f"{SEEDED_WARNING} ({text})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """For receipts: plain values."""
+        return {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "neighbours": self.neighbours,
+            "public": self.public,
+            "entropy": "operating system" if self.is_private else SEEDED_WARNING,
+            "seed": self.seed,
+        }
+
+
+def exact_epsilon(epsilon: float | Fraction) -> Fraction:
+    """The privacy parameter as an exact fraction, checked.
+
+    Args:
+        epsilon: number in [1e-6, 50].
+
+    Raises:
+        ParameterError: not a number, or out of that range.
+    """
+    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float | Fraction):
+        raise ParameterError("epsilon must be a number, for example epsilon=1.0")
+    if not math.isfinite(epsilon) or epsilon <= 0:
+        raise ParameterError("epsilon must be a positive, finite number, for example 1.0")
+    if not SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON:
+        raise ParameterError(
+            f"epsilon={float(epsilon):g} is out of range: below {SMALLEST_EPSILON:g} nothing can be "
+            f"learnt, above {LARGEST_EPSILON:g} nothing is hidden; useful values lie in 0.1 .. 10"
+        )
+    return Fraction(epsilon)

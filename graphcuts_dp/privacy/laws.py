@@ -1,0 +1,281 @@
+"""The three laws of noise for one entry of a matrix: scales, spread and proven tails.
+
+A law is public: it is made from epsilon, the weight cap and the name alone.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import final
+
+import numpy as np
+import numpy.typing as npt
+import scipy.optimize
+
+from graphcuts_dp.errors import GraphError, ParameterError
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.guarantee import exact_epsilon
+from graphcuts_dp.privacy.noise import sample_discrete_laplace, sample_flips
+
+NOISES = ("binary", "laplace", "discrete-laplace")
+_GRID_BITS = 20  # the Laplace grid has 2^20 to 2^21 steps within its scale
+_LARGEST_STEPS = 2**52  # beyond it a float no longer holds every integer
+
+IntMatrix = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class NoiseLaw(ABC):
+    """How one entry is hidden, independently of all others.
+
+    The released integers y ("steps") are turned into unbiased estimates
+    (y - `offset`) * `unit` of the entries.
+
+    Attributes:
+        epsilon: exact privacy parameter of one entry, and so of the whole matrix: neighbours
+            differ in one entry.
+        weight_cap: public largest weight; None when there is none and neighbours differ by at
+            most 1 in one weight.
+    """
+
+    epsilon: Fraction
+    weight_cap: float | None = None
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The name under which users ask for it."""
+
+    @property
+    def offset(self) -> float:
+        """Subtracted from the released integers before scaling."""
+        return 0.0
+
+    @property
+    @abstractmethod
+    def unit(self) -> float:
+        """Factor from released integers to estimates."""
+
+    @property
+    @abstractmethod
+    def standard_deviation(self) -> float:
+        """Of the estimate of one entry."""
+
+    @abstractmethod
+    def respond(self, pairs: int, entries: npt.NDArray[np.float64],
+                places: npt.NDArray[np.int64], source: EntropySource) -> IntMatrix:
+        """Noisy integers for all `pairs` entries.
+
+        Args:
+            pairs: number of entries of the matrix, public.
+            entries: the non-zero ones, private.
+            places: their places in 0..pairs-1, private, distinct.
+            source: where the noise comes from.
+
+        Returns:
+            Shape (pairs,). Guarantee: epsilon-DP for a change of one entry by at most 1, or
+            within [0, weight_cap].
+
+        Raises:
+            GraphError: the entries do not suit this noise (weights for `binary`, fractions for
+                `discrete-laplace`, too large a weight).
+        """
+
+    @abstractmethod
+    def radius(self, pairs: int, *, log_failures: float) -> float:
+        """Half width of an interval for a sum of `pairs` entries.
+
+        Args:
+            pairs: >= 0.
+            log_failures: ln of 1 over the failure probability of one sum, > 0.
+
+        Returns:
+            t with P(|estimate - truth| > t) <= exp(-log_failures), proven; rounded up.
+        """
+
+
+@final
+@dataclass(frozen=True)
+class BinaryResponse(NoiseLaw):
+    """Flip each bit with probability q = 1/(1+e^epsilon); estimate (y-q)/(1-2q).
+
+    Guarantee: P(y | 1)/P(y | 0) is (1-q)/q = e^epsilon or its inverse: epsilon-DP, tight.
+    Standard deviation e^(epsilon/2)/(e^epsilon-1). Source: Warner 1965; GRU12 section 6.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name under which users ask for it."""
+        return "binary"
+
+    @property
+    def offset(self) -> float:
+        """The flip probability q."""
+        return 1 / (1 + math.exp(self.epsilon))
+
+    @property
+    def unit(self) -> float:
+        """1/(1-2q)."""
+        return 1 / math.tanh(self.epsilon / 2)
+
+    @property
+    def standard_deviation(self) -> float:
+        """Of one estimate, whatever the bit was."""
+        return 1 / (2 * math.sinh(self.epsilon / 2))
+
+    def respond(self, pairs: int, entries: npt.NDArray[np.float64],
+                places: npt.NDArray[np.int64], source: EntropySource) -> IntMatrix:
+        """See `NoiseLaw.respond`. The released integers are the flipped bits."""
+        if (entries != 1).any():
+            raise GraphError(
+                "binary noise needs a graph without weights: "
+                "use laplace noise, or read the graph without its weights"
+            )
+        bits = sample_flips(self.epsilon, pairs, source).astype(np.int64)
+        bits[places] ^= 1
+        return bits
+
+    def radius(self, pairs: int, *, log_failures: float) -> float:
+        """See `NoiseLaw.radius`.
+
+        Chernoff with the moment generating function of a centred bit of probability q or 1-q,
+        whichever is larger: ln M(s) = max over both signs of ln(1-q+q e^s) - q s. The signs
+        follow the truth, which is unknown.
+        """
+        q = self.offset
+
+        def log_mgf(s: float) -> float:
+            return max(math.log1p(q * math.expm1(z)) - q * z for z in (s, -s))
+
+        return _chernoff(log_mgf, pairs, log_failures, largest=60.0) * self.unit
+
+
+@final
+@dataclass(frozen=True)
+class LaplaceNoise(NoiseLaw):
+    """Add two-sided geometric noise on a grid: the discrete Laplace distribution.
+
+    Weights are rounded down to the grid first. That keeps the sensitivity: if one weight grows by
+    at most s and s is a whole number of steps, its rounded value grows by at most s, since
+    floor(a + s) = floor(a) + s and floor is monotone.
+
+    Attributes:
+        log2_step: the grid is 2^log2_step; 0 for the integers ("discrete-laplace"), below 0 for
+            the fine grid of "laplace".
+
+    Guarantee: noise P(k) proportional to e^(-rate |k|) on a value of sensitivity s steps with
+    rate s = epsilon: epsilon-DP, tight. Standard deviation sqrt(2)/epsilon up to the grid.
+    Source: GRU12 section 6; Ghosh, Roughgarden, Sundararajan 2009 for the discrete law.
+    """
+
+    log2_step: int = 0
+
+    @property
+    def name(self) -> str:
+        """The name under which users ask for it."""
+        return "laplace" if self.log2_step < 0 else "discrete-laplace"
+
+    @property
+    def unit(self) -> float:
+        """The grid's step."""
+        return 2.0**self.log2_step
+
+    @property
+    def sensitivity_steps(self) -> int:
+        """By how many steps one entry may differ between neighbours."""
+        return math.ceil(Fraction(self.weight_cap or 1.0) / Fraction(2) ** self.log2_step)
+
+    @cached_property
+    def rate(self) -> Fraction:
+        """Exponent of the noise for one step."""
+        return self.epsilon / self.sensitivity_steps
+
+    @property
+    def standard_deviation(self) -> float:
+        """Of one estimate; rounding down to the grid is not counted."""
+        return self.unit / (math.sqrt(2) * math.sinh(self.rate / 2))
+
+    def respond(self, pairs: int, entries: npt.NDArray[np.float64],
+                places: npt.NDArray[np.int64], source: EntropySource) -> IntMatrix:
+        """See `NoiseLaw.respond`. The released integers count grid steps."""
+        if entries.max(initial=0) / self.unit > _LARGEST_STEPS:
+            raise GraphError("a weight is too large for the grid; rescale the weights")
+        steps = np.floor(entries / self.unit)
+        if self.log2_step == 0 and (steps != entries).any():
+            raise GraphError(
+                "discrete-laplace noise needs whole-number weights: use laplace noise"
+            )
+        noisy = sample_discrete_laplace(self.rate, pairs, source)
+        noisy[places] += steps.astype(np.int64)
+        return noisy
+
+    def radius(self, pairs: int, *, log_failures: float) -> float:
+        """See `NoiseLaw.radius`.
+
+        Chernoff with M(s) = sinh(rate/2)^2 / (sinh((rate-s)/2) sinh((rate+s)/2)), 0 < s < rate.
+        One step for each pair is added for rounding weights down to the fine grid.
+        """
+        rate = float(self.rate)
+
+        def log_mgf(s: float) -> float:
+            return (
+                2 * _log_sinh(rate / 2) - _log_sinh((rate - s) / 2) - _log_sinh((rate + s) / 2)
+            )
+
+        noise = _chernoff(log_mgf, pairs, log_failures, largest=rate * (1 - 1e-9))
+        return (noise + (pairs if self.log2_step < 0 else 0)) * self.unit
+
+
+def _log_sinh(x: float) -> float:
+    return x + math.log(-math.expm1(-2 * x) / 2)
+
+
+def _chernoff(
+    log_mgf: Callable[[float], float], pairs: int, log_failures: float, *, largest: float
+) -> float:
+    """t with P(|sum of `pairs` variables| > t) <= e^-log_failures, rounded up.
+
+    t = (pairs ln M(s) + ln 2 + log_failures)/s. Every s is valid, so the numerical search cannot
+    break the bound; 1e-15 a pair covers the rounding of ln M.
+    """
+    if pairs == 0:
+        return 0.0
+
+    def bound(log_s: float) -> float:
+        s = math.exp(log_s)
+        return (pairs * (log_mgf(s) + 1e-15) + math.log(2) + log_failures) / s
+
+    top = math.log(largest)
+    best = scipy.optimize.minimize_scalar(bound, bounds=(top - 30, top), method="bounded")
+    return float(best.fun) * (1 + 1e-9)
+
+
+def noise_law(
+    name: str, *, epsilon: float | Fraction, weight_cap: float | None = None
+) -> NoiseLaw:
+    """The law of a name: "binary", "laplace" or "discrete-laplace".
+
+    Args:
+        name: one of `NOISES`.
+        epsilon: privacy parameter, in [1e-6, 50].
+        weight_cap: public largest weight; None if neighbours differ by at most 1 in one weight.
+
+    Raises:
+        ParameterError: an unknown name, epsilon out of range, or a fractional cap with
+            discrete-laplace.
+    """
+    exact = exact_epsilon(epsilon)
+    if name == "binary":
+        if weight_cap not in (None, 1.0):
+            raise ParameterError("binary noise is for graphs without weights: use laplace noise")
+        return BinaryResponse(exact)
+    if name == "discrete-laplace":
+        return LaplaceNoise(exact, weight_cap)
+    if name == "laplace":
+        scale = Fraction(weight_cap or 1.0) / exact
+        step = math.floor(math.log2(scale)) - _GRID_BITS
+        return LaplaceNoise(exact, weight_cap, min(step, -1))
+    raise ParameterError(f"unknown noise {name!r}; choose one of {', '.join(NOISES)}")
