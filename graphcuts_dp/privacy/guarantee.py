@@ -70,7 +70,7 @@ def exact_epsilon(epsilon: float | Fraction) -> Fraction:
         raise ParameterError("epsilon must be a positive, finite number, for example 1.0")
     if not SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON:
         raise ParameterError(
-            f"epsilon={float(epsilon):g} is out of range: below {SMALLEST_EPSILON:g} nothing can be "
-            f"learnt, above {LARGEST_EPSILON:g} nothing is hidden; useful values lie in 0.1 .. 10"
+            f"epsilon={float(epsilon):g} is out of range {SMALLEST_EPSILON:g} .. "
+            f"{LARGEST_EPSILON:g}: below, nothing can be learnt; above, nothing is hidden"
         )
     return Fraction(epsilon)

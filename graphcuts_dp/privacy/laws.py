@@ -65,8 +65,13 @@ class NoiseLaw(ABC):
         """Of the estimate of one entry."""
 
     @abstractmethod
-    def respond(self, pairs: int, entries: npt.NDArray[np.float64],
-                places: npt.NDArray[np.int64], source: EntropySource) -> IntMatrix:
+    def respond(
+        self,
+        pairs: int,
+        entries: npt.NDArray[np.float64],
+        places: npt.NDArray[np.int64],
+        source: EntropySource,
+    ) -> IntMatrix:
         """Noisy integers for all `pairs` entries.
 
         Args:
@@ -126,8 +131,13 @@ class BinaryResponse(NoiseLaw):
         """Of one estimate, whatever the bit was."""
         return 1 / (2 * math.sinh(self.epsilon / 2))
 
-    def respond(self, pairs: int, entries: npt.NDArray[np.float64],
-                places: npt.NDArray[np.int64], source: EntropySource) -> IntMatrix:
+    def respond(
+        self,
+        pairs: int,
+        entries: npt.NDArray[np.float64],
+        places: npt.NDArray[np.int64],
+        source: EntropySource,
+    ) -> IntMatrix:
         """See `NoiseLaw.respond`. The released integers are the flipped bits."""
         if (entries != 1).any():
             raise GraphError(
@@ -198,16 +208,19 @@ class LaplaceNoise(NoiseLaw):
         """Of one estimate; rounding down to the grid is not counted."""
         return self.unit / (math.sqrt(2) * math.sinh(self.rate / 2))
 
-    def respond(self, pairs: int, entries: npt.NDArray[np.float64],
-                places: npt.NDArray[np.int64], source: EntropySource) -> IntMatrix:
+    def respond(
+        self,
+        pairs: int,
+        entries: npt.NDArray[np.float64],
+        places: npt.NDArray[np.int64],
+        source: EntropySource,
+    ) -> IntMatrix:
         """See `NoiseLaw.respond`. The released integers count grid steps."""
         if entries.max(initial=0) / self.unit > _LARGEST_STEPS:
             raise GraphError("a weight is too large for the grid; rescale the weights")
         steps = np.floor(entries / self.unit)
         if self.log2_step == 0 and (steps != entries).any():
-            raise GraphError(
-                "discrete-laplace noise needs whole-number weights: use laplace noise"
-            )
+            raise GraphError("discrete-laplace noise needs whole-number weights: use laplace noise")
         noisy = sample_discrete_laplace(self.rate, pairs, source)
         noisy[places] += steps.astype(np.int64)
         return noisy
@@ -221,9 +234,7 @@ class LaplaceNoise(NoiseLaw):
         rate = float(self.rate)
 
         def log_mgf(s: float) -> float:
-            return (
-                2 * _log_sinh(rate / 2) - _log_sinh((rate - s) / 2) - _log_sinh((rate + s) / 2)
-            )
+            return 2 * _log_sinh(rate / 2) - _log_sinh((rate - s) / 2) - _log_sinh((rate + s) / 2)
 
         noise = _chernoff(log_mgf, pairs, log_failures, largest=rate * (1 - 1e-9))
         return (noise + (pairs if self.log2_step < 0 else 0)) * self.unit
@@ -236,7 +247,7 @@ def _log_sinh(x: float) -> float:
 def _chernoff(
     log_mgf: Callable[[float], float], pairs: int, log_failures: float, *, largest: float
 ) -> float:
-    """t with P(|sum of `pairs` variables| > t) <= e^-log_failures, rounded up.
+    """Tail bound t with P(|sum of `pairs` variables| > t) <= e^-log_failures, rounded up.
 
     t = (pairs ln M(s) + ln 2 + log_failures)/s. Every s is valid, so the numerical search cannot
     break the bound; 1e-15 a pair covers the rounding of ln M.
@@ -253,9 +264,7 @@ def _chernoff(
     return float(best.fun) * (1 + 1e-9)
 
 
-def noise_law(
-    name: str, *, epsilon: float | Fraction, weight_cap: float | None = None
-) -> NoiseLaw:
+def noise_law(name: str, *, epsilon: float | Fraction, weight_cap: float | None = None) -> NoiseLaw:
     """The law of a name: "binary", "laplace" or "discrete-laplace".
 
     Args:

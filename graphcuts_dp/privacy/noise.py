@@ -181,9 +181,7 @@ def _digit_sampler(rate: Fraction, size: int) -> _Inversion:
     """P(v) proportional to e^(-rate v) on 0..size-1."""
 
     def cdf(value: int, bits: int) -> int:
-        return _floor_bits(
-            lambda: (1 - _exp(-rate * (value + 1))) / (1 - _exp(-rate * size)), bits
-        )
+        return _floor_bits(lambda: (1 - _exp(-rate * (value + 1))) / (1 - _exp(-rate * size)), bits)
 
     return _Inversion(cdf, last=size - 1)
 
