@@ -35,7 +35,10 @@ class VertexSet:
         elif isinstance(labels, range) and labels == range(len(labels)):
             self._labels = labels
         else:
-            plain = tuple(_plain_label(label) for label in labels)
+            if isinstance(labels, np.ndarray) and labels.ndim == 1 and labels.dtype.kind in "iu":
+                plain: tuple[Label, ...] = tuple(labels.tolist())
+            else:
+                plain = tuple(_plain_label(label) for label in labels)
             self._labels = range(len(plain)) if plain == tuple(range(len(plain))) else plain
         if not self._labels:
             raise GraphError("a graph needs at least one vertex")

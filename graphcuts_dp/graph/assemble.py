@@ -1,0 +1,261 @@
+"""From the edges a file or a library gives to a graph: one set of rules for all of them.
+
+Vertices: those that the caller gives, else those that the source declares, else those that occur,
+sorted. Loops are dropped; arcs are edges; parallel edges are merged; weights above the cap are
+clipped to it. No error tells more of the private edges than where the source breaks a rule.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import repeat
+from typing import Any, Literal, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcuts_dp.errors import GraphCutsError, GraphError, ParameterError
+from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, FloatArray, Graph
+from graphcuts_dp.graph.schema import Schema, is_integer_literal, labels_of, token_table
+from graphcuts_dp.graph.vertices import Label, VertexSet
+
+Ints = npt.NDArray[np.int64]
+Ends = Ints | Sequence[Label]
+Merge = Literal["max", "sum"]
+GivenVertices = VertexSet | tuple[VertexSet, VertexSet] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the caller says about the source; see `read_graph` for each."""
+
+    vertices: GivenVertices = None
+    weighted: bool | None = None
+    weight_cap: float | None = None
+    bipartite: bool = False
+    one_based: bool = False
+    merge: Merge = "max"
+
+    def __post_init__(self) -> None:
+        cap = self.weight_cap
+        if cap is not None and not (np.isfinite(cap) and cap > 0):
+            raise ParameterError("weight_cap must be a positive, finite number")
+        if self.merge not in ("max", "sum"):
+            raise ParameterError("merge must be 'max' or 'sum'")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawEdges:
+    """Edges as the source names them.
+
+    Attributes:
+        sources: first (for bipartite graphs: left) ends. Integers in an array, or labels in a
+            list, or with `as_rows` row numbers in the vertex sets of `schema`.
+        targets: second (right) ends, likewise.
+        weights: one for each edge, or None.
+        schema: what the source declares.
+        as_text: ends are text from a file; an integer id and its digits are then the same.
+        as_rows: ends are row numbers.
+        anonymous: with `as_rows`: the source has rows but no labels, given ones are put on them.
+        where: tells the place of an edge by its position, such as "line 3".
+        error: class of the errors to raise.
+    """
+
+    sources: Ends
+    targets: Ends
+    weights: FloatArray | None = None
+    schema: Schema = field(default_factory=Schema)
+    as_text: bool = True
+    as_rows: bool = False
+    anonymous: bool = False
+    where: Callable[[int], str]
+    error: type[GraphCutsError] = GraphError
+
+
+def build(raw: RawEdges, options: Options) -> AnyGraph:
+    """Graph of the edges, by the rules of this module.
+
+    Raises:
+        GraphCutsError: of the class `raw.error`: an end outside the vertex set, a weight that is
+            negative or not finite, no vertices, or options that do not fit the source.
+    """
+    _check_kind(raw, options)
+    weights = _weights(raw, options)
+    rows, columns, sets = _row_numbers(raw, options)
+    cap = options.weight_cap
+    if weights is not None:
+        if cap is None:
+            cap = raw.schema.weight_cap
+        if options.merge == "sum":
+            rows, columns, weights = _sum_parallel(rows, columns, weights, options.bipartite)
+        if cap is not None:
+            weights = np.minimum(weights, cap)
+    elif cap not in (None, 1.0):
+        raise raw.error("weight_cap needs weights; the source has none, or weighted=False")
+    if options.bipartite:
+        return BipartiteGraph(rows, columns, weights, left=sets[0], right=sets[1], weight_cap=cap)
+    return Graph(rows, columns, weights, vertices=sets[0], weight_cap=cap)
+
+
+def _check_kind(raw: RawEdges, options: Options) -> None:
+    if raw.schema.sides is not None and not options.bipartite:
+        raise raw.error("the source holds a bipartite graph; pass bipartite=True")
+    if raw.schema.vertices is not None and options.bipartite:
+        raise raw.error("the source declares one vertex set, not two; leave out bipartite=True")
+
+
+def _weights(raw: RawEdges, options: Options) -> FloatArray | None:
+    if options.weighted is False or (options.weighted is None and raw.schema.weighted is False):
+        return None
+    if raw.weights is None:
+        if options.weighted or raw.schema.weighted:
+            if len(raw.sources):
+                raise raw.error("the source has no weights; leave out weighted=True")
+            return np.zeros(0)
+        return None
+    good = np.isfinite(raw.weights) & (raw.weights >= 0)
+    if not good.all():
+        place = raw.where(int(np.argmin(good)))
+        raise raw.error(f"{place}: a weight is negative or not finite; weights must be >= 0")
+    return raw.weights
+
+
+def _row_numbers(raw: RawEdges, options: Options) -> tuple[Ints, Ints, tuple[VertexSet, ...]]:
+    declared = raw.schema.sides if options.bipartite else raw.schema.vertices
+    given = options.vertices
+    if raw.as_rows:
+        return _relabelled(raw, given, declared)
+    ends: list[Ends] = [raw.sources, raw.targets]
+    if options.one_based:
+        ends = [_shifted(end, raw) for end in ends]
+    public = given if given is not None else declared
+    if public is None:
+        return _occurring(ends, raw, options.bipartite)
+    sets = public if isinstance(public, tuple) else (public,)
+    rows = [
+        _find(end, vertices, raw) for end, vertices in zip(ends, (sets[0], sets[-1]), strict=True)
+    ]
+    return rows[0], rows[1], sets
+
+
+def _relabelled(
+    raw: RawEdges, given: GivenVertices, declared: GivenVertices
+) -> tuple[Ints, Ints, tuple[VertexSet, ...]]:
+    """Row numbers as they are, or moved to where the given vertex set has the same labels."""
+    assert declared is not None  # noqa: S101  # rows are rows of something
+    old = declared if isinstance(declared, tuple) else (declared,)
+    ends = [np.asarray(raw.sources, dtype=np.int64), np.asarray(raw.targets, dtype=np.int64)]
+    if given is None:
+        return ends[0], ends[1], old
+    new = given if isinstance(given, tuple) else (given,)
+    if raw.anonymous:
+        if [len(vertices) for vertices in old] != [len(vertices) for vertices in new]:
+            raise raw.error("the number of given vertices differs from that of the matrix")
+        return ends[0], ends[1], new
+    moves = []
+    for before, after in zip(old, new, strict=True):
+        names = list(map(str, before.labels)) if raw.as_text else list(before.labels)
+        moves.append(_find(names, after, raw, of_edges=False))
+    return moves[0][ends[0]], moves[-1][ends[1]], new
+
+
+def _shifted(ends: Ends, raw: RawEdges) -> Ends:
+    """Ids 1, 2, ... as 0, 1, ..."""
+    if isinstance(ends, np.ndarray):
+        bad = ends < 1
+        if bad.any():
+            raise raw.error(f"{raw.where(int(np.argmax(bad)))}: one_based ids are 1 or more")
+        return ends - 1
+    for position, end in enumerate(ends):
+        if not is_integer_literal(str(end)) or str(end)[0] in "-0":
+            raise raw.error(f"{raw.where(position)}: one_based needs integer ids of 1 or more")
+    return [str(int(end) - 1) for end in ends]
+
+
+def _find(ends: Ends, vertices: VertexSet, raw: RawEdges, *, of_edges: bool = True) -> Ints:
+    """Row numbers of the ends in a public vertex set."""
+    rows: Ints
+    if isinstance(ends, np.ndarray) and vertices.is_default:
+        rows = np.where(ends < len(vertices), ends, -1)
+    elif isinstance(ends, np.ndarray):
+        distinct, inverse = np.unique(ends, return_inverse=True)
+        names: list[Any] = distinct.tolist()
+        if raw.as_text:
+            names = list(map(str, names))
+        look = _lookup(vertices, raw)
+        rows = np.array([look(name, -1) for name in names], dtype=np.int64)[inverse]
+    else:
+        look = _lookup(vertices, raw)
+        rows = np.fromiter(map(look, ends, repeat(-1)), dtype=np.int64, count=len(ends))
+    if len(rows) and rows.min() < 0:
+        place = f"{raw.where(int(np.argmax(rows < 0)))}: " if of_edges else ""
+        hint = "" if not vertices.is_default else f" 0..{len(vertices) - 1}"
+        raise raw.error(f"{place}a vertex is not in the public vertex set{hint}")
+    return rows
+
+
+def _lookup(vertices: VertexSet, raw: RawEdges) -> Callable[[Any, int], int]:
+    if not raw.as_text:
+        table: dict[Any, int] = {label: row for row, label in enumerate(vertices.labels)}
+        return table.get
+    return token_table(vertices).get
+
+
+def _occurring(
+    ends: list[Ends], raw: RawEdges, bipartite: bool
+) -> tuple[Ints, Ints, tuple[VertexSet, ...]]:
+    """The vertices that occur, sorted, and row numbers in them."""
+    if not len(ends[0]):
+        raise raw.error("no edges and no vertices; give the public vertex set with vertices=")
+    if bipartite:
+        left, rows = _ranked(ends[0], raw)
+        right, columns = _ranked(ends[1], raw)
+        return rows, columns, (left, right)
+    if isinstance(ends[0], np.ndarray) and isinstance(ends[1], np.ndarray):
+        joined: Ends = np.concatenate([ends[0], ends[1]])
+    else:
+        joined = [*ends[0], *ends[1]]
+    vertices, both = _ranked(joined, raw)
+    return both[: len(ends[0])], both[len(ends[0]) :], (vertices,)
+
+
+def _ranked(ends: Ends, raw: RawEdges) -> tuple[VertexSet, Ints]:
+    if isinstance(ends, np.ndarray):
+        labels, rows = _ranked_integers(ends)
+        return VertexSet(labels), rows
+    distinct = list(dict.fromkeys(ends))
+    names = labels_of(cast(list[str], distinct)) if raw.as_text else distinct
+    order = sorted(range(len(names)), key=lambda i: (isinstance(names[i], str), names[i]))
+    table = {distinct[i]: rank for rank, i in enumerate(order)}
+    found = np.fromiter(map(table.__getitem__, ends), dtype=np.int64, count=len(ends))
+    return VertexSet([names[i] for i in order]), found
+
+
+def _ranked_integers(ends: Ints) -> tuple[Ints, Ints]:
+    low, high = int(ends.min()), int(ends.max())
+    if high - low >= 4 * len(ends) + 1024:
+        labels, rows = np.unique(ends, return_inverse=True)
+        return labels, rows.astype(np.int64)
+    shifted = ends - low if low else ends
+    present = np.zeros(high - low + 1, dtype=np.bool_)
+    present[shifted] = True
+    labels = np.flatnonzero(present) + low
+    if len(labels) == len(present):
+        return labels, shifted
+    return labels, (np.cumsum(present) - 1)[shifted]
+
+
+def _sum_parallel(
+    rows: Ints, columns: Ints, weights: FloatArray, bipartite: bool
+) -> tuple[Ints, Ints, FloatArray]:
+    """Add up the weights of edges between the same two vertices."""
+    if not len(rows):
+        return rows, columns, weights
+    if not bipartite:
+        rows, columns = np.minimum(rows, columns), np.maximum(rows, columns)
+    keys = (rows << np.int64(32)) | columns
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
+    with np.errstate(over="ignore"):
+        total = np.add.reduceat(weights[order], first)
+    return rows[order][first], columns[order][first], np.minimum(total, np.finfo(float).max)

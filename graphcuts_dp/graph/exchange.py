@@ -1,0 +1,220 @@
+"""What GraphML, GML and Pajek files share: declared vertices, sides, and weights on edges."""
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from graphcuts_dp.errors import FileFormatError
+from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.assemble import RawEdges
+from graphcuts_dp.graph.schema import (
+    Schema,
+    dump_schema,
+    is_integer_literal,
+    labels_of,
+    load_schema,
+)
+from graphcuts_dp.graph.vertices import Label, VertexSet
+
+# What XML cannot hold, or what character references do not bring back.
+_UNWRITABLE = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef"
+    + "".join(chr(plane + end) for plane in range(0, 0x110000, 0x10000) for end in (0xFFFE, 0xFFFF))
+    + "]"
+)
+
+
+@dataclass(slots=True)
+class Contents:
+    """What a reader has found in a file, edges by vertex ids.
+
+    Attributes:
+        ids: id of each vertex, distinct.
+        names: label of each vertex as text; the ids again if None.
+        sides: for each vertex 0 (left), 1 (right) or None (not told).
+        sources: id of the first end of each edge.
+        targets: id of the second end.
+        weights: weight of each edge as text, None where it has none.
+        has_weights: the file declares weights, even if no edge has one.
+        facts: our own JSON, or None.
+    """
+
+    ids: list[str] = field(default_factory=list)
+    names: list[str] | None = None
+    sides: list[int | None] = field(default_factory=list)
+    sources: list[str] = field(default_factory=list)
+    targets: list[str] = field(default_factory=list)
+    weights: list[str | None] = field(default_factory=list)
+    has_weights: bool = False
+    facts: str | None = None
+
+
+def to_raw(
+    contents: Contents, where: Callable[[int], str], *, bipartite: bool, weighted: bool | None
+) -> RawEdges:
+    """Edges by row numbers, for `assemble.build`.
+
+    Raises:
+        FileFormatError: no vertices, an id that is not declared, an edge without a weight among
+            others with one, or (bipartite) a vertex without a side or an edge within a side.
+    """
+    if not contents.ids:
+        raise FileFormatError("the file declares no vertices")
+    table = {name: row for row, name in enumerate(contents.ids)}
+    if len(table) != len(contents.ids):
+        raise FileFormatError("two vertices have the same id; ids must be distinct")
+    ends = []
+    for given in (contents.sources, contents.targets):
+        rows = np.fromiter(
+            (table.get(name, -1) for name in given), dtype=np.int64, count=len(given)
+        )
+        if len(rows) and rows.min() < 0:
+            place = where(int(np.argmin(rows >= 0)))
+            raise FileFormatError(f"{place}: an edge ends at a vertex that is not declared")
+        ends.append(rows)
+    declared = _declared(contents.facts)
+    weights = _weights(contents, where, weighted)
+    labels = _labels(contents)
+    schema = Schema(
+        vertices=None if bipartite else _distinct(labels),
+        weighted=True if weights is not None or contents.has_weights else None,
+        weight_cap=declared.weight_cap,
+    )
+    if bipartite:
+        ends, sets = _split(ends, labels, contents.sides, where)
+        schema = Schema(None, sets, schema.weighted, schema.weight_cap)
+    return RawEdges(
+        sources=ends[0],
+        targets=ends[1],
+        weights=weights,
+        schema=schema,
+        as_rows=True,
+        where=where,
+        error=FileFormatError,
+    )
+
+
+def pick_names(ids: list[str], candidates: Sequence[list[str | None]]) -> list[str]:
+    """The first list of names that names every vertex, each once; else the ids."""
+    for names in candidates:
+        complete = [name for name in names if name is not None]
+        if len(complete) == len(ids) == len(set(complete)):
+            return complete
+    return ids
+
+
+def parse_side(text: str | None) -> int | None:
+    """Side of a vertex: networkx writes 0 or 1, igraph false or true."""
+    return {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}.get((text or "").lower())
+
+
+def exchange_facts(graph: AnyGraph) -> str:
+    """Our JSON for these formats: the schema, and which labels are text though they look like ints.
+
+    The labels themselves stand in the file anyway, so other programs may change them.
+    """
+    sets = [graph.vertices] if isinstance(graph, Graph) else [graph.left, graph.right]
+    text = [
+        label
+        for vertices in sets
+        if not vertices.is_default
+        for label in vertices.labels
+        if isinstance(label, str) and is_integer_literal(label)
+    ]
+    facts: dict[str, Any] = json.loads(dump_schema(graph, labels=False))
+    return json.dumps({**facts, "text": text})
+
+
+def written_names(graph: AnyGraph) -> list[str]:
+    """Labels as text, left before right.
+
+    Raises:
+        FileFormatError: a label with a character that these formats cannot hold, or labels of one
+            vertex set that look alike, such as 1 and "1".
+    """
+    sets = [graph.vertices] if isinstance(graph, Graph) else [graph.left, graph.right]
+    names: list[str] = []
+    for vertices in sets:
+        own = [str(label) for label in vertices.labels]
+        if len(set(own)) != len(own):
+            raise FileFormatError('two labels look alike as text, such as 1 and "1"; rename one')
+        names += own
+    if any(map(_UNWRITABLE.search, names)):
+        raise FileFormatError("a label holds a control character; rename it, or write .csv")
+    return names
+
+
+def _declared(facts: str | None) -> Schema:
+    return Schema() if facts is None else load_schema(facts)
+
+
+def _labels(contents: Contents) -> list[Label]:
+    names = contents.ids if contents.names is None else contents.names
+    if contents.facts is None:
+        return labels_of(names)
+    text = json.loads(contents.facts).get("text", [])
+    if not isinstance(text, list) or not all(isinstance(name, str) for name in text):
+        text = []
+    kept = set(text)
+    return [
+        int(name) if len(name) < 4000 and is_integer_literal(name) and name not in kept else name
+        for name in names
+    ]
+
+
+def _distinct(labels: list[Label]) -> VertexSet:
+    if len(set(labels)) != len(labels):
+        raise FileFormatError("two vertices have the same label; pass bipartite=True if meant")
+    return VertexSet(labels)
+
+
+def _weights(contents: Contents, where: Callable[[int], str], weighted: bool | None) -> Any:
+    if weighted is False or all(text is None for text in contents.weights):
+        return None
+    values = np.empty(len(contents.weights))
+    for position, text in enumerate(contents.weights):
+        if text is None:
+            raise FileFormatError(
+                f"{where(position)}: an edge has no weight though others have; "
+                "add it, or pass weighted=False"
+            )
+        try:
+            values[position] = float(text)
+        except ValueError:
+            raise FileFormatError(f"{where(position)}: the weight is not a number") from None
+    return values
+
+
+def _split(
+    ends: list[Any],
+    labels: list[Label],
+    sides: list[int | None],
+    where: Callable[[int], str],
+) -> tuple[list[Any], tuple[VertexSet, VertexSet]]:
+    """Row numbers within the left and the right side."""
+    if len(sides) != len(labels) or None in sides:
+        raise FileFormatError(
+            "bipartite=True needs a side for every vertex: attribute bipartite 0 or 1 (or igraph's "
+            "type; in Pajek '*Vertices n n_left')"
+        )
+    side = np.array(sides, dtype=np.int64)
+    within = np.where(side == 0, np.cumsum(side == 0), np.cumsum(side == 1)) - 1
+    wrong = side[ends[0]] == side[ends[1]]
+    if wrong.any():
+        raise FileFormatError(
+            f"{where(int(np.argmax(wrong)))}: an edge joins two vertices of the same side"
+        )
+    if not 0 < side.sum() < len(side):
+        raise FileFormatError("a bipartite graph needs at least one vertex on each side")
+    turned = side[ends[0]] == 1
+    left = np.where(turned, ends[1], ends[0])
+    right = np.where(turned, ends[0], ends[1])
+    sets = [
+        _distinct([label for label, own in zip(labels, sides, strict=True) if own == wanted])
+        for wanted in (0, 1)
+    ]
+    return [within[left], within[right]], (sets[0], sets[1])

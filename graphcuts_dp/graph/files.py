@@ -1,0 +1,304 @@
+"""Read and write graphs; the ending of the file name tells the format.
+
+    edge lists      .edges .edgelist .txt .csv .tsv; KONECT .konect and out.* (read only)
+    matrices        .mtx (MatrixMarket) .npz (scipy.sparse)
+    exchange        .graphml .gml .net (Pajek)
+
+each also with `.gz`. Messages never quote a row; they tell its line number.
+"""
+
+import gzip
+import io
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from graphcuts_dp.errors import FileFormatError, GraphError
+from graphcuts_dp.graph.adjacency import AnyGraph, Vertices
+from graphcuts_dp.graph.assemble import GivenVertices, Merge, Options, RawEdges, build
+from graphcuts_dp.graph.atomic import PathLike, atomic_write, check_writable
+from graphcuts_dp.graph.edge_list_writer import write_edge_list
+from graphcuts_dp.graph.edge_lists import Column, TextFormat, read_edge_list
+from graphcuts_dp.graph.gml import read_gml, write_gml
+from graphcuts_dp.graph.graphml import read_graphml, write_graphml
+from graphcuts_dp.graph.matrices import read_mtx, read_npz, write_mtx, write_npz
+from graphcuts_dp.graph.pajek import read_pajek, write_pajek
+from graphcuts_dp.graph.schema import labels_of
+from graphcuts_dp.graph.vertices import VertexSet
+
+VertexSource = Vertices | PathLike
+
+_TEXTS = {
+    ".edges": TextFormat(),
+    ".edgelist": TextFormat(),
+    ".txt": TextFormat(),
+    ".csv": TextFormat(","),
+    ".tsv": TextFormat("\t"),
+    ".konect": TextFormat(konect=True),
+}
+_MATRICES = {".mtx": read_mtx, ".npz": read_npz}
+_EXCHANGES = {".graphml": read_graphml, ".gml": read_gml, ".net": read_pajek}
+_WRITERS: dict[str, Callable[[AnyGraph, BinaryIO], None]] = {
+    ".mtx": write_mtx,
+    ".npz": write_npz,
+    ".graphml": write_graphml,
+    ".gml": write_gml,
+    ".net": write_pajek,
+}
+KNOWN_ENDINGS = (*_TEXTS, *_MATRICES, *_EXCHANGES)
+
+
+def read_graph(
+    path: PathLike,
+    *,
+    vertices: VertexSource | tuple[VertexSource, VertexSource] | None = None,
+    weighted: bool | None = None,
+    weight_cap: float | None = None,
+    bipartite: bool = False,
+    one_based: bool = False,
+    header: bool | None = None,
+    columns: Sequence[Column] | None = None,
+    merge: Merge = "max",
+) -> AnyGraph:
+    """Read a private graph from a file.
+
+    Always: loops are dropped, arcs are edges, parallel edges are merged. `describe_reading` says
+    so in words. Ids that are all integer literals are integers; if a single one is not (007, +1,
+    NA), all are strings (for bipartite graphs: on each side).
+
+    Args:
+        path: the file; its ending tells the format, see `KNOWN_ENDINGS`, and may end in `.gz`.
+        vertices: the public vertex set: a count n (ids 0..n-1), labels, or the path of a file
+            with one label on each line; for bipartite graphs a pair of these, left and right.
+            Without it, the vertices that the file declares or else those that occur in it,
+            sorted, are taken as public.
+        weighted: None reads weights if the file has any; False ignores them; True requires them.
+        weight_cap: public bound on any weight; larger weights are clipped to it. Without it, the
+            one that the file declares, if any.
+        bipartite: read two sides. Edge lists: first column left, second right. Matrices: rows
+            left, columns right. GraphML, GML: vertex attribute `bipartite` 0 or 1 (networkx) or
+            `type` false or true (igraph). Pajek: `*Vertices n n_left`.
+        one_based: text edge lists: ids are the integers 1, 2, ... and become 0, 1, ...; a count
+            n then means ids 1..n, and given labels are those after the shift. Never guessed.
+        header: text edge lists: whether the first row names the columns. None: never in
+            `.edges`, `.edgelist`, `.txt` and KONECT files; in `.csv` and `.tsv` files the first
+            row is an edge if an id in it is an integer or a further column is a number, a header
+            if its first two columns are known names (source and target, from and to, ...) or a
+            further column is a number in the second row only; otherwise you must say.
+        columns: text edge lists: source, target and perhaps weight, by header name or position
+            from 0. Without it the known names or else the first two columns are the ends; the
+            weight is a column called weight, w or count, or else the third of three.
+        merge: weight of parallel and reciprocal edges: the largest ("max") or their "sum", which
+            is then clipped to the cap. A symmetric matrix holds each edge once.
+
+    Comments are lines that start with # or %; in `.csv` and `.tsv` files only above the header.
+
+    Returns:
+        A `Graph`, or a `BipartiteGraph` if `bipartite`.
+
+    Raises:
+        FileFormatError: the file cannot be read, its ending is unknown, a row is malformed or
+            names a vertex outside the public set, a weight is negative or not finite, or an
+            option does not fit the file.
+        GraphError: `vertices` holds a label twice, or none.
+        ParameterError: `weight_cap` or `merge` is out of range.
+    """
+    ending = _ending(path)
+    options = Options(
+        vertices=_public_vertices(vertices, bipartite),
+        weighted=weighted,
+        weight_cap=weight_cap,
+        bipartite=bipartite,
+        one_based=one_based,
+        merge=merge,
+    )
+    if ending not in _TEXTS and (one_based or header is not None or columns is not None):
+        raise FileFormatError(f"one_based, header and columns are for edge lists, not {ending}")
+    data = _read_bytes(path)
+    try:
+        return build(_read_raw(data, ending, options, header, columns), options)
+    except (FileFormatError, GraphError) as problem:
+        raise FileFormatError(f"{path!s}: {problem}") from None
+
+
+def write_graph(graph: AnyGraph, path: PathLike, *, force: bool = False) -> None:
+    """Write a graph so that `read_graph` gives it back, labels and isolated vertices included.
+
+    The file appears whole or not at all. Text formats carry the vertex set, and the weight cap,
+    in a comment `graphcuts-dp: {...}`; read such `.csv` files elsewhere with # as comment mark.
+
+    Args:
+        graph: `Graph` or `BipartiteGraph`. The file holds its edges: only write graphs that are
+            synthetic, or that stay private.
+        path: where; the ending tells the format, as for `read_graph`, KONECT excepted.
+        force: replace a file that is there.
+
+    Raises:
+        FileFormatError: unknown ending, missing folder, a file that is there, a label that the
+            format cannot hold, or a full disk.
+    """
+    ending = check_writable_graph(path, force=force)
+    try:
+        with atomic_write(path, force=force) as handle:
+            if str(path).endswith(".gz"):
+                with gzip.GzipFile("", "wb", 6, handle, mtime=0) as packed:
+                    _write(graph, cast(BinaryIO, packed), ending)
+            else:
+                _write(graph, handle, ending)
+    except UnicodeEncodeError:
+        raise FileFormatError("a label is not valid Unicode; rename it") from None
+    except GraphError as problem:
+        raise FileFormatError(str(problem)) from None
+
+
+def check_writable_graph(path: PathLike, *, force: bool = False) -> str:
+    """Check that a graph can be written here; call it before privacy budget is spent.
+
+    Returns:
+        The ending, which tells the format.
+
+    Raises:
+        FileFormatError: as `write_graph`, labels and full disks excepted.
+    """
+    ending = _ending(path)
+    if ending == ".konect":
+        raise FileFormatError("KONECT files are only read; write .edges instead")
+    check_writable(path, force=force)
+    return ending
+
+
+def describe_reading(
+    *,
+    vertices_given: bool,
+    weighted: bool,
+    capped: bool = False,
+    merge: Merge = "max",
+    bipartite: bool = False,
+) -> tuple[str, ...]:
+    """What reading does to every file, in sentences for the user.
+
+    They depend on the options alone, never on what the file holds.
+    """
+    notes = []
+    if not vertices_given:
+        notes.append("The vertices in the file are taken as public; pass them yourself if not.")
+    if not bipartite:
+        notes.append("Self-loops are dropped: they cross no cut.")
+    kept = "the largest weight is kept" if merge == "max" else "their weights are added up"
+    notes.append("Duplicate and reciprocal edges are merged" + (f"; {kept}." if weighted else "."))
+    if weighted and capped:
+        notes.append("Weights above the cap are clipped to it.")
+    return tuple(notes)
+
+
+def _write(graph: AnyGraph, handle: BinaryIO, ending: str) -> None:
+    if ending in _TEXTS:
+        write_edge_list(graph, handle, _TEXTS[ending])
+    else:
+        _WRITERS[ending](graph, handle)
+
+
+def _ending(path: PathLike) -> str:
+    name = Path(path).name
+    plain = name[:-3] if name.lower().endswith(".gz") else name
+    ending = Path(plain).suffix.lower()
+    if ending in KNOWN_ENDINGS:
+        return ending
+    if plain.startswith("out.") and len(plain) > 4:
+        return ".konect"
+    raise FileFormatError(
+        f"{name}: unknown ending; known are {' '.join(KNOWN_ENDINGS)}, each also with .gz, "
+        "and out.* for KONECT"
+    )
+
+
+def _read_bytes(path: PathLike) -> bytes:
+    file = Path(path)
+    try:
+        if file.is_dir():
+            raise FileFormatError(f"{path!s} is a folder, not a file")
+        data = file.read_bytes()
+        return gzip.decompress(data) if file.name.lower().endswith(".gz") else data
+    except FileNotFoundError:
+        raise FileFormatError(f"{path!s} does not exist; check the name") from None
+    except PermissionError:
+        raise FileFormatError(f"no permission to read {path!s}") from None
+    except (gzip.BadGzipFile, EOFError, zlib.error):
+        raise FileFormatError(
+            f"{path!s} is not a whole gzip file; take off .gz if it is not packed"
+        ) from None
+    except (OSError, ValueError) as problem:
+        reason = problem.strerror if isinstance(problem, OSError) else "not a valid file name"
+        raise FileFormatError(f"cannot read {path!s}: {reason}") from None
+
+
+def _read_raw(
+    data: bytes,
+    ending: str,
+    options: Options,
+    header: bool | None,
+    columns: Sequence[Column] | None,
+) -> RawEdges:
+    if ending in _TEXTS:
+        return read_edge_list(
+            data, _TEXTS[ending], header=header, columns=columns, weighted=options.weighted
+        )
+    if not data.strip():
+        raise FileFormatError("the file is empty")
+    if ending in _MATRICES:
+        return _MATRICES[ending](data, bipartite=options.bipartite)
+    return _EXCHANGES[ending](data, bipartite=options.bipartite, weighted=options.weighted)
+
+
+def _public_vertices(
+    vertices: VertexSource | tuple[VertexSource, VertexSource] | None, bipartite: bool
+) -> GivenVertices:
+    if vertices is None:
+        return None
+    if bipartite:
+        if not isinstance(vertices, tuple | list) or len(vertices) != 2:
+            raise GraphError("vertices of a bipartite graph are a pair: left and right")
+        left, right = cast("tuple[VertexSource, VertexSource]", vertices)
+        return _vertex_set(left), _vertex_set(right)
+    return _vertex_set(cast(VertexSource, vertices))
+
+
+def _vertex_set(source: VertexSource) -> VertexSet:
+    if isinstance(source, VertexSet):
+        return source
+    if isinstance(source, str) or hasattr(source, "__fspath__"):
+        return read_vertices(cast(PathLike, source))
+    return VertexSet(source)
+
+
+def read_vertices(path: PathLike) -> VertexSet:
+    """Read a public vertex set: a text file with one label on each line, perhaps packed (.gz).
+
+    Labels are integers if all are integer literals, else strings as they stand.
+
+    Raises:
+        FileFormatError: the file cannot be read, is not UTF-8, or has an empty line (told by its
+            number) before the end.
+        GraphError: no label, or one twice.
+    """
+    try:
+        text = _read_bytes(path).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise FileFormatError(f"{path!s}: not UTF-8 text; convert it to UTF-8") from None
+    names = [line.rstrip("\r\n") for line in io.StringIO(text, newline="\n")]
+    while names and not names[-1]:
+        names.pop()
+    if "" in names:
+        raise FileFormatError(f"{path!s}: line {names.index('') + 1}: the label is empty")
+    return VertexSet(labels_of(names))
+
+
+__all__ = [
+    "KNOWN_ENDINGS",
+    "check_writable_graph",
+    "describe_reading",
+    "read_graph",
+    "read_vertices",
+    "write_graph",
+]

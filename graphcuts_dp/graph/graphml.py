@@ -1,0 +1,218 @@
+"""GraphML: our own reader and writer, checked against those of networkx and igraph.
+
+Expat reads the file in one pass. A DOCTYPE is refused, so entities cannot blow up or reach out.
+"""
+
+from collections.abc import Callable
+from typing import BinaryIO
+from xml.parsers import expat
+from xml.sax.saxutils import escape, quoteattr
+
+from graphcuts_dp.errors import FileFormatError
+from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.assemble import RawEdges
+from graphcuts_dp.graph.edge_list_writer import edge_chunks
+from graphcuts_dp.graph.exchange import (
+    Contents,
+    exchange_facts,
+    parse_side,
+    pick_names,
+    to_raw,
+    written_names,
+)
+
+_FACTS = "graphcuts_dp"
+_NODE_KEYS = ("name", "label", "bipartite", "type")
+_BLANKS = {"\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
+
+
+def read_graphml(data: bytes, *, bipartite: bool, weighted: bool | None) -> RawEdges:
+    """Edges of a GraphML file with one graph.
+
+    The id of a node is its label. Where ids are just n0, n1, ... as igraph writes them, the
+    attribute `name`, else `label`, is; without either, labels are 0, 1, ...
+
+    Raises:
+        FileFormatError: not well-formed (told by line number), a DOCTYPE, nested graphs or
+            hyperedges, or what `exchange.to_raw` refuses.
+    """
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    reader = _Reader(lambda: parser.CurrentLineNumber)
+    parser.StartElementHandler = reader.start
+    parser.EndElementHandler = reader.end
+    parser.CharacterDataHandler = reader.characters
+    parser.StartDoctypeDeclHandler = _refuse_doctype
+    try:
+        parser.Parse(data, True)
+    except expat.ExpatError as problem:
+        raise FileFormatError(f"line {problem.lineno}: not well-formed XML") from None
+    except (LookupError, ValueError):
+        raise FileFormatError("not XML in a known encoding; convert it to UTF-8") from None
+    if not reader.graphs:
+        raise FileFormatError("no <graph> element; this is not a GraphML file")
+    lines = reader.lines
+    return to_raw(
+        reader.finish(),
+        lambda position: f"line {lines[position]}",
+        bipartite=bipartite,
+        weighted=weighted,
+    )
+
+
+def _refuse_doctype(*_: object) -> None:
+    raise FileFormatError("the file has a DOCTYPE, which may hold entity bombs; delete it")
+
+
+class _Reader:
+    """Handlers for expat; `contents` fills up as elements go by."""
+
+    def __init__(self, line: Callable[[], int]) -> None:
+        self.contents = Contents()
+        self.lines: list[int] = []
+        self.graphs = 0
+        self._line = line
+        self._inside: str | None = None  # node, edge or graph that a <data> belongs to
+        self._keys: dict[str, tuple[str, str]] = {}  # key id -> what for, attribute name
+        self._defaults: dict[tuple[str, str], str] = {}
+        self._key: tuple[str, str] | None = None
+        self._text: list[str] | None = None
+        self._attributes: dict[str, list[str | None]] = {name: [] for name in _NODE_KEYS}
+
+    def start(self, element: str, attributes: dict[str, str]) -> None:
+        name = element.rpartition(":")[2]
+        if name == "edge":
+            try:
+                self.contents.sources.append(attributes["source"])
+                self.contents.targets.append(attributes["target"])
+            except KeyError:
+                raise self._malformed("an edge needs a source and a target") from None
+            self.contents.weights.append(None)
+            self.lines.append(self._line())
+            self._inside = "edge"
+        elif name == "data":
+            self._key = self._keys.get(attributes.get("key", ""))
+            self._text = []
+        elif name == "node":
+            if "id" not in attributes:
+                raise self._malformed("a node needs an id")
+            self.contents.ids.append(attributes["id"])
+            for values in self._attributes.values():
+                values.append(None)
+            self._inside = "node"
+        elif name == "key":
+            self._start_key(attributes)
+        elif name == "default":
+            self._text = []
+        elif name == "graph":
+            self.graphs += 1
+            if self.graphs > 1:
+                raise self._malformed("more than one graph, or nested ones; keep one")
+            self._inside = "graph"
+        elif name == "hyperedge":
+            raise self._malformed("hyperedges are not edges of a graph")
+
+    def _start_key(self, attributes: dict[str, str]) -> None:
+        name = attributes.get("attr.name", attributes.get("id", ""))
+        target = attributes.get("for", "all")
+        self._key = (target, name.casefold() if target != "graph" else name)
+        self._keys[attributes.get("id", "")] = self._key
+        if self._key == ("edge", "weight") or self._key == ("all", "weight"):
+            self.contents.has_weights = True
+
+    def characters(self, text: str) -> None:
+        if self._text is not None:
+            self._text.append(text)
+
+    def end(self, element: str) -> None:
+        name = element.rpartition(":")[2]
+        if name == "data":
+            if self._key is not None:
+                self._store(self._key[1], "".join(self._text or ()))
+            self._key = self._text = None
+        elif name == "default":
+            if self._key is not None:
+                self._defaults[self._key] = "".join(self._text or ())
+            self._text = None
+        elif name in ("node", "edge"):
+            self._inside = "graph"
+        elif name == "key":
+            self._key = None
+
+    def _store(self, attribute: str, text: str) -> None:
+        if self._inside == "edge":
+            if attribute == "weight":
+                self.contents.weights[-1] = text
+        elif self._inside == "node":
+            if attribute in self._attributes:
+                self._attributes[attribute][-1] = text
+        elif attribute == _FACTS:
+            self.contents.facts = text
+
+    def finish(self) -> Contents:
+        """The contents, with defaults, labels and sides."""
+        contents = self.contents
+        default = self._default("edge", "weight")
+        if default is not None:
+            contents.weights = [default if w is None else w for w in contents.weights]
+        values = {}
+        for name, given in self._attributes.items():
+            default = self._default("node", name)
+            values[name] = [default if value is None else value for value in given]
+        ids = contents.ids
+        if ids == [f"n{row}" for row in range(len(ids))]:
+            fallback = ids if contents.facts else [str(row) for row in range(len(ids))]
+            names = pick_names(ids, [values["name"], values["label"]])
+            contents.names = fallback if names is ids else names
+            if contents.facts and None not in values["name"]:  # sides may share labels
+                contents.names = [name or "" for name in values["name"]]
+        sides = values["bipartite"]
+        if None in sides:
+            sides = values["type"]
+        contents.sides = [parse_side(side) for side in sides]
+        return contents
+
+    def _default(self, target: str, name: str) -> str | None:
+        return self._defaults.get((target, name), self._defaults.get(("all", name)))
+
+    def _malformed(self, reason: str) -> FileFormatError:
+        return FileFormatError(f"line {self._line()}: {reason}")
+
+
+def write_graphml(graph: AnyGraph, handle: BinaryIO) -> None:
+    """Write GraphML that networkx, igraph and we read with the same labels.
+
+    Raises:
+        FileFormatError: a label that XML cannot hold.
+    """
+    names = written_names(graph)
+    ids = names if len(set(names)) == len(names) else [f"n{row}" for row in range(len(names))]
+    quoted = [quoteattr(name, _BLANKS) for name in ids]
+    head = [
+        '<?xml version="1.0" encoding="utf-8"?>',
+        '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">',
+        f'<key id="facts" for="graph" attr.name="{_FACTS}" attr.type="string"/>',
+        '<key id="name" for="node" attr.name="name" attr.type="string"/>',
+    ]
+    n_left = None if isinstance(graph, Graph) else graph.shape[0]
+    if n_left is not None:
+        head.append('<key id="side" for="node" attr.name="bipartite" attr.type="int"/>')
+    if graph.weighted:
+        head.append('<key id="weight" for="edge" attr.name="weight" attr.type="double"/>')
+    head.append('<graph edgedefault="undirected">')
+    head.append(f'<data key="facts">{escape(exchange_facts(graph))}</data>')
+    for row, name in enumerate(names):
+        side = "" if n_left is None else f'<data key="side">{int(row >= n_left)}</data>'
+        text = escape(name, _BLANKS)
+        head.append(f'<node id={quoted[row]}><data key="name">{text}</data>{side}</node>')
+    handle.write(("\n".join(head) + "\n").encode())
+    for first, second, weights in edge_chunks(graph, quoted, quoted[n_left or 0 :]):
+        if weights is None:
+            lines = [f"<edge source={a} target={b}/>\n" for a, b in zip(first, second, strict=True)]
+        else:
+            lines = [
+                f'<edge source={a} target={b}><data key="weight">{w}</data></edge>\n'
+                for a, b, w in zip(first, second, weights, strict=True)
+            ]
+        handle.write("".join(lines).encode())
+    handle.write(b"</graph>\n</graphml>\n")

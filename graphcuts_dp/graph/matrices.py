@@ -1,0 +1,212 @@
+"""Adjacency and biadjacency matrices: MatrixMarket `.mtx` and scipy's sparse `.npz`.
+
+A square matrix is an adjacency matrix: exactly symmetric ones hold each edge twice, others hold
+arcs, which are merged. With `bipartite` any shape is a biadjacency matrix.
+"""
+
+import io
+import re
+import warnings
+import zipfile
+from typing import Any, BinaryIO
+
+import numpy as np
+import scipy.io
+import scipy.sparse as sp
+
+from graphcuts_dp.errors import FileFormatError, GraphCutsError
+from graphcuts_dp.graph.adjacency import AnyGraph, FloatArray, Graph
+from graphcuts_dp.graph.assemble import Ints, RawEdges
+from graphcuts_dp.graph.edge_list_writer import edge_chunks
+from graphcuts_dp.graph.schema import MARK, Schema, dump_schema, load_schema
+from graphcuts_dp.graph.vertices import VertexSet
+
+_COMMENT_WIDTH = 900  # a MatrixMarket line has at most 1024 bytes
+_NPZ_MEMBER = "graphcuts_dp"
+
+
+def read_mtx(data: bytes, *, bipartite: bool) -> RawEdges:
+    """Edges of a MatrixMarket file, coordinate or array, real, integer or pattern.
+
+    Raises:
+        FileFormatError: malformed (told by line number where known), complex, or not square.
+    """
+    banner = data[: data.find(b"\n") + 1].lower().split()
+    if len(banner) != 5 or banner[:2] != [b"%%matrixmarket", b"matrix"]:
+        raise FileFormatError("line 1: not a MatrixMarket banner '%%MatrixMarket matrix ...'")
+    if banner[3] == b"complex" or banner[4] in (b"skew-symmetric", b"hermitian"):
+        raise FileFormatError("a graph needs a real matrix that is general or symmetric")
+    schema = _mtx_schema(data)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            matrix = scipy.io.mmread(io.BytesIO(data), spmatrix=False)
+    except (ValueError, TypeError, OverflowError, EOFError, MemoryError, OSError) as problem:
+        place = re.search(r"[Ll]ine (\d+)", str(problem))
+        raise FileFormatError(
+            f"line {place[1]}: malformed row" if place else "malformed MatrixMarket file"
+        ) from None
+    return matrix_edges(
+        matrix,
+        schema,
+        bipartite=bipartite,
+        unweighted=banner[3] == b"pattern",
+        error=FileFormatError,
+    )
+
+
+def read_npz(data: bytes, *, bipartite: bool) -> RawEdges:
+    """Edges of a matrix that `scipy.sparse.save_npz` wrote; pickled objects are refused.
+
+    Raises:
+        FileFormatError: not such a file, entries that are not real numbers, or not square.
+    """
+    schema = Schema()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            matrix = sp.load_npz(io.BytesIO(data))
+            with np.load(io.BytesIO(data), allow_pickle=False) as members:
+                if _NPZ_MEMBER in members:
+                    schema = load_schema(str(members[_NPZ_MEMBER]))
+            matrix = sp.coo_array(matrix)
+            matrix.sum_duplicates()  # touches every index, so that bad ones are found here
+    except GraphCutsError:
+        raise
+    except Exception:  # noqa: BLE001, RUF100  # whatever a crafted archive provokes
+        raise FileFormatError("not a sparse matrix made by scipy.sparse.save_npz") from None
+    return matrix_edges(
+        matrix,
+        schema,
+        bipartite=bipartite,
+        unweighted=matrix.dtype == np.bool_ or schema.weighted is False,
+        error=FileFormatError,
+    )
+
+
+def matrix_edges(
+    matrix: Any,
+    schema: Schema,
+    *,
+    bipartite: bool,
+    unweighted: bool,
+    error: type[GraphCutsError],
+) -> RawEdges:
+    """Edges of the non-zero entries of a matrix, dense or scipy sparse.
+
+    Raises:
+        GraphCutsError: of class `error`: not two-dimensional, not real, empty, or not square.
+    """
+    if not sp.issparse(matrix):
+        matrix = np.asarray(matrix)
+    if matrix.ndim != 2 or matrix.dtype.kind not in "biuf" or 0 in matrix.shape:
+        raise error("a matrix of a graph has two dimensions, real entries, and at least one row")
+    entries = sp.coo_array(matrix)
+    height, width = entries.shape
+    if height != width and not bipartite:
+        raise error("the matrix is not square; pass bipartite=True to read a biadjacency matrix")
+    if max(height, width) > 2**31:
+        raise error("a graph has at most 2**31 vertices on a side")
+    rows, columns = entries.row.astype(np.int64), entries.col.astype(np.int64)
+    if len(rows) and (rows.min() < 0 or columns.min() < 0 or rows.max() >= height):
+        raise error("the matrix has an entry outside its shape")
+    if len(rows) and columns.max() >= width:
+        raise error("the matrix has an entry outside its shape")
+    weights = entries.data.astype(np.float64)
+    keep = weights != 0
+    if not bipartite and _is_symmetric(rows, columns, weights):
+        keep &= rows <= columns
+    rows, columns, weights = rows[keep], columns[keep], weights[keep]
+    anonymous = schema.vertices is None and schema.sides is None
+    return RawEdges(
+        sources=rows,
+        targets=columns,
+        weights=None if unweighted else weights,
+        schema=_sized(schema, height, width, bipartite, error),
+        as_rows=True,
+        anonymous=anonymous,
+        where=lambda _: "the matrix",
+        error=error,
+    )
+
+
+def _is_symmetric(rows: Ints, columns: Ints, weights: FloatArray) -> bool:
+    """Whether the matrix equals its transpose; costs memory for the entries, not for the shape."""
+    forth = np.argsort((rows << np.int64(31)) | columns, kind="stable")
+    back = np.argsort((columns << np.int64(31)) | rows, kind="stable")
+    return (
+        np.array_equal(rows[forth], columns[back])
+        and np.array_equal(columns[forth], rows[back])
+        and np.array_equal(weights[forth], weights[back])
+    )
+
+
+def _sized(
+    schema: Schema, height: int, width: int, bipartite: bool, error: type[GraphCutsError]
+) -> Schema:
+    """The schema with vertex sets, which must have the size of the matrix."""
+    if bipartite:
+        sides = schema.sides or (VertexSet(height), VertexSet(width))
+        if schema.vertices is not None:
+            raise error("the matrix is of an ordinary graph; leave out bipartite=True")
+        fits = (len(sides[0]), len(sides[1])) == (height, width)
+        full = Schema(None, sides, schema.weighted, schema.weight_cap)
+    else:
+        if schema.sides is not None:
+            raise error("the matrix is of a bipartite graph; pass bipartite=True")
+        vertices = schema.vertices or VertexSet(height)
+        fits = len(vertices) == height
+        full = Schema(vertices, None, schema.weighted, schema.weight_cap)
+    if not fits:
+        raise error("the declared labels do not fit the shape of the matrix")
+    return full
+
+
+def _mtx_schema(data: bytes) -> Schema:
+    """The JSON that our comments hold, in pieces."""
+    pieces, start = [], 0
+    while data[start : start + 1] == b"%":
+        end = data.find(b"\n", start) + 1 or len(data)
+        words = data[start:end].lstrip(b"% ")
+        if words.startswith(MARK.encode()):
+            pieces.append(words[len(MARK) + 1 :].rstrip(b"\r\n"))
+        start = end
+    return load_schema(b"".join(pieces).decode("latin-1")) if pieces else Schema()
+
+
+def write_mtx(graph: AnyGraph, handle: BinaryIO) -> None:
+    """Write a coordinate matrix: symmetric for a `Graph`, general for a `BipartiteGraph`."""
+    square = isinstance(graph, Graph)
+    shape = (graph.n, graph.n) if isinstance(graph, Graph) else graph.shape
+    field = "real" if graph.weighted else "pattern"
+    kind = "symmetric" if square else "general"
+    head = [f"%%MatrixMarket matrix coordinate {field} {kind}"]
+    facts = dump_schema(graph)
+    head += [
+        f"%{MARK} {facts[i : i + _COMMENT_WIDTH]}" for i in range(0, len(facts), _COMMENT_WIDTH)
+    ]
+    head.append(f"{shape[0]} {shape[1]} {len(graph.rows)}")
+    handle.write(("\n".join(head) + "\n").encode("ascii"))
+    names = [[str(i + 1) for i in range(size)] for size in shape]
+    for first, second, weights in edge_chunks(graph, names[0], names[1]):
+        if square:  # the format stores the lower triangle
+            first, second = second, first
+        if weights is None:
+            lines = [f"{a} {b}\n" for a, b in zip(first, second, strict=True)]
+        else:
+            lines = [f"{a} {b} {w}\n" for a, b, w in zip(first, second, weights, strict=True)]
+        handle.write("".join(lines).encode("ascii"))
+
+
+def write_npz(graph: AnyGraph, handle: BinaryIO) -> None:
+    """Write what `scipy.sparse.load_npz` reads, with one more member for the schema."""
+    matrix = graph.adjacency if isinstance(graph, Graph) else graph.biadjacency
+    buffer = io.BytesIO()
+    sp.save_npz(buffer, matrix, compressed=True)
+    with zipfile.ZipFile(buffer, "a", zipfile.ZIP_DEFLATED) as archive:
+        member = zipfile.ZipInfo(f"{_NPZ_MEMBER}.npy")  # with a fixed date
+        member.compress_type = zipfile.ZIP_DEFLATED
+        with archive.open(member, "w") as stream:
+            facts = np.array(dump_schema(graph))
+            np.lib.format.write_array(stream, facts, allow_pickle=False)
+    handle.write(buffer.getbuffer())
