@@ -1,0 +1,152 @@
+"""The public functions: the cut norm and its two relatives, each with a certificate."""
+
+import math
+import time
+from typing import Any, Literal
+
+import numpy as np
+
+from graphcuts_dp.cutnorm.certificate import CutNormCertificate, build_certificate
+from graphcuts_dp.cutnorm.exact import enumerate_cuts, enumeration_cost
+from graphcuts_dp.cutnorm.low_rank import LowRankSolver
+from graphcuts_dp.cutnorm.operand import Operand
+from graphcuts_dp.cutnorm.search import search_low_rank
+from graphcuts_dp.errors import MatrixError, ParameterError
+
+Method = Literal["auto", "exact", "low-rank", "sdp", "spectral"]
+METHODS = ("auto", "exact", "low-rank", "sdp", "spectral")
+_AUTO_EXACT_COST = 2.0**24
+
+
+def cut_norm(
+    matrix: Any,
+    *,
+    method: Method = "auto",
+    tolerance: float = 0.01,
+    time_limit: float | None = None,
+    seed: int = 0,
+    start: LowRankSolver | None = None,
+    rank: int | None = None,
+) -> CutNormCertificate:
+    """||A||_C = max over S, T of |sum of a_ij over i in S, j in T|, bounded from both sides.
+
+    Args:
+        matrix: real, shape (n1, n2): array-like, any scipy sparse matrix, or a `LinearOperator`.
+            Integers and bools are welcome; entries from 1e-300 to 1e300 are.
+        method: "exact" (shorter side to 30, 24 in seconds), "low-rank" (any size), "sdp" (the
+            reference, to about 100), "spectral" (fast, loose), or "auto": exact if that takes
+            well under a second, else low-rank.
+        tolerance: stop once upper/lower <= 1 + tolerance is proven; at least 0.
+        time_limit: seconds of search, or None. The proof of the upper bound comes on top.
+        seed: of start vectors and hyperplanes; the same seed gives the same certificate. This is
+            not privacy noise.
+        start: a `LowRankSolver` whose vectors to start from (and to update), for "low-rank".
+        rank: columns of the low-rank method; None adapts.
+
+    Returns:
+        A `CutNormCertificate` with norm "cut".
+
+    Raises:
+        MatrixError: the matrix is not usable (nan, empty, too large for the method).
+        ParameterError: an unknown method, a negative tolerance or time limit.
+    """
+    return _dispatch(matrix, True, method, tolerance, time_limit, seed, start, rank)
+
+
+def infinity_to_one_norm(
+    matrix: Any,
+    *,
+    method: Method = "auto",
+    tolerance: float = 0.01,
+    time_limit: float | None = None,
+    seed: int = 0,
+    start: LowRankSolver | None = None,
+    rank: int | None = None,
+) -> CutNormCertificate:
+    """||A||_{inf->1} = max over signs x, y of x^T A y; between one and four times the cut norm.
+
+    Args:
+        matrix: as for `cut_norm`.
+        method: "auto", "exact", "low-rank" or "sdp".
+        tolerance: as for `cut_norm`.
+        time_limit: as for `cut_norm`.
+        seed: as for `cut_norm`.
+        start: a `LowRankSolver` made with `bordered=False`.
+        rank: as for `cut_norm`.
+
+    Returns:
+        A certificate with norm "infinity-to-one": S holds the rows of sign +1, T the columns.
+
+    Raises:
+        MatrixError: the matrix is not usable.
+        ParameterError: a method without this norm, or a parameter out of range.
+    """
+    if method == "spectral":
+        raise ParameterError('method="spectral" bounds cut norms; use "low-rank" here')
+    return _dispatch(matrix, False, method, tolerance, time_limit, seed, start, rank)
+
+
+def _dispatch(
+    matrix: Any,
+    bordered: bool,
+    method: str,
+    tolerance: float,
+    time_limit: float | None,
+    seed: int,
+    start: LowRankSolver | None,
+    rank: int | None,
+) -> CutNormCertificate:
+    check_parameters(method, tolerance, time_limit)
+    operand = Operand.from_matrix(matrix)
+    if method == "auto":
+        small = operand.kind != "operator" and enumeration_cost(operand.shape) <= _AUTO_EXACT_COST
+        method = "exact" if small and start is None else "low-rank"
+    if method == "exact":
+        return _exact(operand, bordered, time_limit)
+    if method == "low-rank":
+        started = time.monotonic()
+        deadline = math.inf if time_limit is None else started + time_limit
+        if start is not None and (start.shape != operand.shape or start.bordered != bordered):
+            raise MatrixError("the start solution is for another shape or norm; make a new one")
+        return search_low_rank(
+            operand,
+            bordered=bordered,
+            tolerance=tolerance,
+            deadline=deadline,
+            seed=seed,
+            start=start,
+            rank=rank,
+        )
+    raise ParameterError(f"method {method!r} is not built yet")
+
+
+def check_parameters(method: str, tolerance: float, time_limit: float | None) -> None:
+    """Raise `ParameterError` for an unknown method or a number out of range."""
+    if method not in METHODS:
+        raise ParameterError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
+    if not (tolerance >= 0.0 and math.isfinite(tolerance)):
+        raise ParameterError(f"tolerance must be at least 0, not {tolerance}")
+    if time_limit is not None and not time_limit >= 0.0:
+        raise ParameterError(f"time_limit must be at least 0 seconds, not {time_limit}")
+
+
+def _exact(operand: Operand, bordered: bool, time_limit: float | None) -> CutNormCertificate:
+    result = enumerate_cuts(operand, bordered=bordered, time_limit=time_limit)
+    upper, proof, failure = result.upper, "deterministic: every set was tried", 0.0
+    S, T = result.S, result.T
+    if not np.isfinite(upper):
+        solver = LowRankSolver(operand.shape, None, operand.dtype, 0, bordered=bordered)
+        solver.step(operand, 100)
+        bound = solver.upper_bound(operand)
+        upper, proof, failure = bound.value, bound.proof, bound.failure_probability
+    return build_certificate(
+        operand,
+        S,
+        T,
+        upper=upper,
+        upper_proof=proof,
+        method="exact",
+        norm="cut" if bordered else "infinity-to-one",
+        stopped="exact" if result.finished else "time",
+        failure_probability=failure,
+    )
