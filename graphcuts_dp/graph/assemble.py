@@ -1,8 +1,9 @@
 """From the edges a file or a library gives to a graph: one set of rules for all of them.
 
-Vertices: those that the caller gives, else those that the source declares, else those that occur,
-sorted. Loops are dropped; arcs are edges; parallel edges are merged; weights above the cap are
-clipped to it. No error tells more of the private edges than where the source breaks a rule.
+Vertices: those that the caller gives, else those that the source declares, else those that occur.
+They are sorted, unless the caller or a file of ours gives an order. Loops are dropped; arcs are
+edges; parallel edges are merged; weights above the cap are clipped to it. No error tells more of
+the private edges than where the source breaks a rule.
 """
 
 from collections.abc import Callable, Sequence
@@ -55,6 +56,8 @@ class RawEdges:
         schema: what the source declares.
         as_text: ends are text from a file; an integer id and its digits are then the same.
         as_rows: ends are row numbers.
+        arbitrary_order: the source is in an order that may tell of its edges, such as that of
+            their first occurrence; labels are then sorted.
         anonymous: with `as_rows`: the source has rows but no labels, given ones are put on them.
         where: tells the place of an edge by its position, such as "line 3".
         error: class of the errors to raise.
@@ -67,6 +70,7 @@ class RawEdges:
     as_text: bool = True
     as_rows: bool = False
     anonymous: bool = False
+    arbitrary_order: bool = False
     where: Callable[[int], str]
     error: type[GraphCutsError] = GraphError
 
@@ -144,9 +148,12 @@ def _relabelled(
     assert declared is not None  # noqa: S101  # rows are rows of something
     old = declared if isinstance(declared, tuple) else (declared,)
     ends = [np.asarray(raw.sources, dtype=np.int64), np.asarray(raw.targets, dtype=np.int64)]
-    if given is None:
+    if given is None and not raw.arbitrary_order:
         return ends[0], ends[1], old
-    new = given if isinstance(given, tuple) else (given,)
+    if given is None:
+        new = tuple(VertexSet(sorted(vertices.labels, key=_label_order)) for vertices in old)
+    else:
+        new = given if isinstance(given, tuple) else (given,)
     if raw.anonymous:
         if [len(vertices) for vertices in old] != [len(vertices) for vertices in new]:
             raise raw.error("the number of given vertices differs from that of the matrix")
@@ -224,10 +231,14 @@ def _ranked(ends: Ends, raw: RawEdges) -> tuple[VertexSet, Ints]:
         return VertexSet(labels), rows
     distinct = list(dict.fromkeys(ends))
     names = labels_of(cast(list[str], distinct)) if raw.as_text else distinct
-    order = sorted(range(len(names)), key=lambda i: (isinstance(names[i], str), names[i]))
+    order = sorted(range(len(names)), key=lambda i: _label_order(names[i]))
     table = {distinct[i]: rank for rank, i in enumerate(order)}
     found = np.fromiter(map(table.__getitem__, ends), dtype=np.int64, count=len(ends))
     return VertexSet([names[i] for i in order]), found
+
+
+def _label_order(label: Label) -> tuple[bool, Label]:
+    return isinstance(label, str), label  # integers by size, then strings by letters
 
 
 def _ranked_integers(ends: Ints) -> tuple[Ints, Ints]:
@@ -259,3 +270,44 @@ def _sum_parallel(
     with np.errstate(over="ignore"):
         total = np.add.reduceat(weights[order], first)
     return rows[order][first], columns[order][first], np.minimum(total, np.finfo(float).max)
+
+
+def split_sides(
+    ends: Sequence[Ints],
+    labels: Sequence[Label],
+    sides: Sequence[int | None],
+    where: Callable[[int], str],
+    error: type[GraphCutsError],
+) -> tuple[list[Ints], tuple[VertexSet, VertexSet]]:
+    """Row numbers within the left and the right side, and both vertex sets.
+
+    Args:
+        ends: row numbers of both ends of each edge among all vertices.
+        labels: label of each vertex.
+        sides: for each vertex 0 (left) or 1 (right); None where the source does not tell.
+        where: place of an edge.
+        error: class of the errors to raise.
+
+    Raises:
+        GraphCutsError: a vertex without a side, an edge within a side, or an empty side.
+    """
+    if len(sides) != len(labels) or not all(side in (0, 1) for side in sides):
+        raise error(
+            "bipartite=True needs a side for every vertex: attribute bipartite 0 or 1 (or igraph's "
+            "type; in Pajek '*Vertices n n_left')"
+        )
+    side = np.array(sides, dtype=np.int64)
+    if not 0 < side.sum() < len(side):
+        raise error("a bipartite graph needs at least one vertex on each side")
+    within = np.where(side == 0, np.cumsum(side == 0), np.cumsum(side == 1)) - 1
+    wrong = side[ends[0]] == side[ends[1]]
+    if wrong.any():
+        place = where(int(np.argmax(wrong)))
+        raise error(f"{place}: an edge joins two vertices of the same side")
+    turned = side[ends[0]] == 1
+    left, right = np.where(turned, ends[1], ends[0]), np.where(turned, ends[0], ends[1])
+    sets = [
+        VertexSet([label for label, own in zip(labels, sides, strict=True) if own == wanted])
+        for wanted in (0, 1)
+    ]
+    return [within[left], within[right]], (sets[0], sets[1])

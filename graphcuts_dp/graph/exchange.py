@@ -10,7 +10,7 @@ import numpy as np
 
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
-from graphcuts_dp.graph.assemble import RawEdges
+from graphcuts_dp.graph.assemble import RawEdges, split_sides
 from graphcuts_dp.graph.schema import (
     Schema,
     dump_schema,
@@ -85,7 +85,7 @@ def to_raw(
         weight_cap=declared.weight_cap,
     )
     if bipartite:
-        ends, sets = _split(ends, labels, contents.sides, where)
+        ends, sets = split_sides(ends, labels, contents.sides, where, FileFormatError)
         schema = Schema(None, sets, schema.weighted, schema.weight_cap)
     return RawEdges(
         sources=ends[0],
@@ -93,6 +93,7 @@ def to_raw(
         weights=weights,
         schema=schema,
         as_rows=True,
+        arbitrary_order=contents.facts is None,
         where=where,
         error=FileFormatError,
     )
@@ -187,34 +188,3 @@ def _weights(contents: Contents, where: Callable[[int], str], weighted: bool | N
         except ValueError:
             raise FileFormatError(f"{where(position)}: the weight is not a number") from None
     return values
-
-
-def _split(
-    ends: list[Any],
-    labels: list[Label],
-    sides: list[int | None],
-    where: Callable[[int], str],
-) -> tuple[list[Any], tuple[VertexSet, VertexSet]]:
-    """Row numbers within the left and the right side."""
-    if len(sides) != len(labels) or None in sides:
-        raise FileFormatError(
-            "bipartite=True needs a side for every vertex: attribute bipartite 0 or 1 (or igraph's "
-            "type; in Pajek '*Vertices n n_left')"
-        )
-    side = np.array(sides, dtype=np.int64)
-    within = np.where(side == 0, np.cumsum(side == 0), np.cumsum(side == 1)) - 1
-    wrong = side[ends[0]] == side[ends[1]]
-    if wrong.any():
-        raise FileFormatError(
-            f"{where(int(np.argmax(wrong)))}: an edge joins two vertices of the same side"
-        )
-    if not 0 < side.sum() < len(side):
-        raise FileFormatError("a bipartite graph needs at least one vertex on each side")
-    turned = side[ends[0]] == 1
-    left = np.where(turned, ends[1], ends[0])
-    right = np.where(turned, ends[0], ends[1])
-    sets = [
-        _distinct([label for label, own in zip(labels, sides, strict=True) if own == wanted])
-        for wanted in (0, 1)
-    ]
-    return [within[left], within[right]], (sets[0], sets[1])

@@ -71,8 +71,8 @@ def read_graph(
         path: the file; its ending tells the format, see `KNOWN_ENDINGS`, and may end in `.gz`.
         vertices: the public vertex set: a count n (ids 0..n-1), labels, or the path of a file
             with one label on each line; for bipartite graphs a pair of these, left and right.
-            Without it, the vertices that the file declares or else those that occur in it,
-            sorted, are taken as public.
+            Without it, the vertices that the file declares or else those that occur in it are
+            taken as public, sorted (order in a file may tell of edges) unless we wrote the file.
         weighted: None reads weights if the file has any; False ignores them; True requires them.
         weight_cap: public bound on any weight; larger weights are clipped to it. Without it, the
             one that the file declares, if any.

@@ -129,7 +129,8 @@ class _Reader:
             contents.names = [html.unescape(name) for name in names]
             contents.has_weights = '"weighted": true' in contents.facts
         else:
-            contents.names = pick_names(contents.ids, [[*names]])
+            quoted = [name.replace("&#34;", '"') for name in names]  # as igraph writes it
+            contents.names = pick_names(contents.ids, [[*quoted]])
         if self._n_left:
             contents.sides = [int(row >= self._n_left) for row in range(self._n)]
         return contents

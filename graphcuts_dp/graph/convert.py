@@ -1,0 +1,356 @@
+"""Graphs from and to networkx, igraph, scipy, pandas, and plain lists of edges.
+
+The rules are those of files: loops are dropped, arcs are edges, parallel edges are merged, weights
+above the cap are clipped. Labels are strings or integers and keep their type. Without `vertices`
+the labels are sorted: their order in the source may tell in which order edges were added.
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+import numpy as np
+import scipy.sparse as sp
+
+from graphcuts_dp.errors import GraphError
+from graphcuts_dp.graph.adjacency import AnyGraph, FloatArray, Graph, Vertices
+from graphcuts_dp.graph.assemble import (
+    Ends,
+    GivenVertices,
+    Merge,
+    Options,
+    RawEdges,
+    build,
+    split_sides,
+)
+from graphcuts_dp.graph.matrices import matrix_edges
+from graphcuts_dp.graph.schema import Schema
+from graphcuts_dp.graph.vertices import Label, VertexSet
+
+if TYPE_CHECKING:
+    import igraph
+    import networkx as nx
+    import pandas as pd
+
+
+class Rules(TypedDict, total=False):
+    """Keywords that every `from_...` function takes; they mean what they mean in `read_graph`.
+
+    Attributes:
+        vertices: public vertex set: a count or labels; a pair of these if `bipartite`.
+        weighted: None: use weights where there are any; False: ignore them; True: require them.
+        weight_cap: public bound on any weight; larger ones are clipped to it.
+        bipartite: make a `BipartiteGraph`.
+        merge: weight of parallel edges: the largest ("max") or their "sum".
+    """
+
+    vertices: Vertices | tuple[Vertices, Vertices] | None
+    weighted: bool | None
+    weight_cap: float | None
+    bipartite: bool
+    merge: Merge
+
+
+def from_edges(edges: Iterable[Any], **rules: Unpack[Rules]) -> AnyGraph:
+    """Graph of pairs (source, target) or triples (source, target, weight).
+
+    Args:
+        edges: an iterable of tuples, all of the same length, or an array of shape (m, 2) or
+            (m, 3). Ends are strings or integers; if `bipartite`, left before right.
+        rules: see `Rules`.
+
+    Raises:
+        GraphError: ends that are neither strings nor integers, or what `assemble.build` refuses.
+    """
+    if isinstance(edges, np.ndarray):
+        if edges.ndim != 2 or edges.shape[1] not in (2, 3):
+            raise GraphError("an array of edges has two columns, or three with weights")
+        columns: list[Any] = [edges[:, column] for column in range(edges.shape[1])]
+    else:
+        rows = [tuple(edge) for edge in edges]
+        lengths = {len(row) for row in rows}
+        if len(lengths) > 1 or not lengths <= {2, 3}:
+            raise GraphError("edges are all pairs, or all triples with a weight")
+        columns = [list(column) for column in zip(*rows, strict=True)] or [[], []]
+    weights = _numbers(columns[2]) if len(columns) == 3 else None
+    return _build_labelled(_ends(columns[0]), _ends(columns[1]), weights, rules)
+
+
+def from_networkx(
+    graph: "nx.Graph[Any]", *, weight: str = "weight", **rules: Unpack[Rules]
+) -> AnyGraph:
+    """Graph of a networkx graph of any class; isolated nodes are kept.
+
+    Args:
+        graph: nodes are strings or integers. If `bipartite`, each has an attribute `bipartite`
+            that is 0 (left) or 1 (right).
+        weight: edge attribute with the weight.
+        rules: see `Rules`.
+
+    Raises:
+        GraphError: other nodes (relabel them), or what `assemble.build` refuses.
+    """
+    nodes = _labels(graph.nodes)
+    sides = [graph.nodes[node].get("bipartite") for node in graph.nodes]
+    table = {node: row for row, node in enumerate(graph.nodes)}
+    triples = list(graph.edges(data=weight))
+    ends = [
+        np.fromiter((table[edge[side]] for edge in triples), dtype=np.int64, count=len(triples))
+        for side in (0, 1)
+    ]
+    weights = _attribute([edge[2] for edge in triples], rules)
+    return _build_rows(ends, nodes, sides, weights, rules)
+
+
+def from_igraph(
+    graph: "igraph.Graph", *, weight: str = "weight", **rules: Unpack[Rules]
+) -> AnyGraph:
+    """Graph of an igraph graph; isolated vertices are kept.
+
+    Args:
+        graph: labels are the vertex attribute `name`, or 0..n-1 without it. If `bipartite`, the
+            vertex attribute `type` is false (left) or true (right).
+        weight: edge attribute with the weight.
+        rules: see `Rules`.
+
+    Raises:
+        GraphError: names that are neither strings nor integers or are not distinct, or what
+            `assemble.build` refuses.
+    """
+    n = graph.vcount()
+    attributes = graph.vs.attributes()
+    nodes = _labels(graph.vs["name"] if "name" in attributes else range(n))
+    sides: list[Any] = list(graph.vs["type"]) if "type" in attributes else [None] * n
+    pairs = np.array(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2)
+    values = graph.es[weight] if weight in graph.es.attributes() else [None] * len(pairs)
+    weights = _attribute(list(values), rules)
+    return _build_rows([pairs[:, 0], pairs[:, 1]], nodes, sides, weights, rules)
+
+
+def from_scipy(matrix: Any, **rules: Unpack[Rules]) -> AnyGraph:
+    """Graph of a matrix, scipy sparse or dense; the diagonal is ignored.
+
+    Args:
+        matrix: shape (n, n). Symmetric: each edge twice; else its entries are arcs. If
+            `bipartite`, any shape: rows left, columns right.
+        rules: see `Rules`; `vertices` label the rows, 0..n-1 when omitted. Weights are used unless
+            `weighted` is False or the entries are truth values.
+
+    Raises:
+        GraphError: not real, not finite, negative, empty, not square, or labels of wrong number.
+    """
+    kind = matrix.dtype if sp.issparse(matrix) else np.asarray(matrix).dtype
+    raw = matrix_edges(
+        matrix,
+        Schema(),
+        bipartite=rules.get("bipartite", False),
+        unweighted=kind == np.bool_,
+        error=GraphError,
+    )
+    return build(raw, _options(rules))
+
+
+def from_pandas(
+    frame: "pd.DataFrame",
+    *,
+    source: str = "source",
+    target: str = "target",
+    weight: str = "weight",
+    **rules: Unpack[Rules],
+) -> AnyGraph:
+    """Graph of a table with one row for each edge.
+
+    Args:
+        frame: ids are strings or integers. A table has no isolated vertices: give `vertices`.
+        source: column with the first (left) ends.
+        target: column with the second (right) ends.
+        weight: column with the weights; if there is none, the graph is simple.
+        rules: see `Rules`.
+
+    Raises:
+        GraphError: no such columns, missing ids, or what `assemble.build` refuses.
+    """
+    if source not in frame.columns or target not in frame.columns:
+        raise GraphError("the table lacks the source or target column; name them")
+    ends = [_ends(frame[name].to_numpy()) for name in (source, target)]
+    weights = _numbers(frame[weight].to_numpy()) if weight in frame.columns else None
+    return _build_labelled(ends[0], ends[1], weights, rules)
+
+
+def to_networkx(graph: AnyGraph) -> "nx.Graph[Any]":
+    """A networkx `Graph` with the labels as nodes, and attributes `weight` and `bipartite`.
+
+    Raises:
+        GraphError: a label occurs on both sides of a bipartite graph.
+    """
+    import networkx as nx
+
+    result: nx.Graph[Any] = nx.Graph()
+    if isinstance(graph, Graph):
+        left = right = list(graph.labels)
+        result.add_nodes_from(left)
+    else:
+        left, right = list(graph.left.labels), list(graph.right.labels)
+        if not set(left).isdisjoint(right):
+            raise GraphError("a label occurs on both sides; networkx needs distinct labels")
+        result.add_nodes_from(left, bipartite=0)
+        result.add_nodes_from(right, bipartite=1)
+    first = [left[row] for row in graph.rows.tolist()]
+    second = [right[column] for column in graph.columns.tolist()]
+    if graph.weighted:
+        result.add_weighted_edges_from(zip(first, second, graph.weights.tolist(), strict=True))
+    else:
+        result.add_edges_from(zip(first, second, strict=True))
+    return result
+
+
+def to_igraph(graph: AnyGraph) -> "igraph.Graph":
+    """An igraph `Graph` with vertex attributes `name` and (bipartite) `type`, edge `weight`."""
+    import igraph
+
+    if isinstance(graph, Graph):
+        labels, offset = list(graph.labels), 0
+    else:
+        labels, offset = [*graph.left.labels, *graph.right.labels], graph.shape[0]
+    pairs = np.column_stack([graph.rows.astype(np.int64), graph.columns.astype(np.int64) + offset])
+    result = igraph.Graph(n=len(labels), edges=pairs)
+    result.vs["name"] = labels
+    if not isinstance(graph, Graph):
+        result.vs["type"] = [row >= offset for row in range(len(labels))]
+    if graph.weighted:
+        result.es["weight"] = graph.weights.tolist()
+    return result
+
+
+def to_scipy(graph: AnyGraph) -> sp.csr_array:
+    """A copy of the adjacency matrix, or of the biadjacency matrix of a bipartite graph."""
+    return (graph.adjacency if isinstance(graph, Graph) else graph.biadjacency).copy()
+
+
+def to_pandas(graph: AnyGraph) -> "pd.DataFrame":
+    """A table with columns source, target and, if weighted, weight; one row for each edge.
+
+    Isolated vertices are not in it; pass `vertices=graph.vertices` to `from_pandas`.
+    """
+    import pandas as pd
+
+    sets = (graph.vertices,) * 2 if isinstance(graph, Graph) else (graph.left, graph.right)
+    columns: dict[str, Any] = {}
+    for name, rows, vertices in zip(
+        ("source", "target"), (graph.rows, graph.columns), sets, strict=True
+    ):
+        labels = vertices.labels
+        columns[name] = (
+            rows.astype(np.int64) if vertices.is_default else [labels[row] for row in rows.tolist()]
+        )
+    if graph.weighted:
+        columns["weight"] = graph.weights
+    return pd.DataFrame(columns)
+
+
+def _options(rules: Rules) -> Options:
+    vertices, bipartite = rules.get("vertices"), rules.get("bipartite", False)
+    given: GivenVertices
+    if vertices is None:
+        given = None
+    elif bipartite:
+        if not isinstance(vertices, tuple | list) or len(vertices) != 2:
+            raise GraphError("vertices of a bipartite graph are a pair: left and right")
+        given = _vertex_set(vertices[0]), _vertex_set(vertices[1])
+    else:
+        given = _vertex_set(vertices)
+    return Options(
+        vertices=given,
+        weighted=rules.get("weighted"),
+        weight_cap=rules.get("weight_cap"),
+        bipartite=bipartite,
+        merge=rules.get("merge", "max"),
+    )
+
+
+def _vertex_set(vertices: Any) -> VertexSet:
+    return vertices if isinstance(vertices, VertexSet) else VertexSet(vertices)
+
+
+def _where(position: int) -> str:
+    return f"edge {position} (counted from 0)"
+
+
+def _build_labelled(
+    sources: Ends, targets: Ends, weights: FloatArray | None, rules: Rules
+) -> AnyGraph:
+    if isinstance(sources, np.ndarray) != isinstance(targets, np.ndarray):
+        sources, targets = _listed(sources), _listed(targets)
+    raw = RawEdges(sources=sources, targets=targets, weights=weights, as_text=False, where=_where)
+    return build(raw, _options(rules))
+
+
+def _build_rows(
+    ends: list[Any],
+    nodes: list[Label],
+    sides: list[Any],
+    weights: FloatArray | None,
+    rules: Rules,
+) -> AnyGraph:
+    if not rules.get("bipartite", False):
+        schema = Schema(vertices=VertexSet(nodes))
+    else:
+        ends, sets = split_sides(ends, nodes, sides, _where, GraphError)
+        schema = Schema(sides=sets)
+    raw = RawEdges(
+        sources=ends[0],
+        targets=ends[1],
+        weights=weights,
+        schema=schema,
+        as_text=False,
+        as_rows=True,
+        arbitrary_order=True,
+        where=_where,
+    )
+    return build(raw, _options(rules))
+
+
+def _attribute(values: list[Any], rules: Rules) -> FloatArray | None:
+    if rules.get("weighted") is False or all(value is None for value in values):
+        return None
+    if any(value is None for value in values):
+        raise GraphError("an edge has no weight though others have; add it, or pass weighted=False")
+    return _numbers(values)
+
+
+def _numbers(values: Any) -> FloatArray:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise GraphError("an edge weight is not a number") from None
+
+
+def _ends(values: Any) -> Ends:
+    """Integer ends as an array, others as a checked list."""
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
+        return values.astype(np.int64)
+    if isinstance(values, np.ndarray) and values.dtype.kind == "f":
+        with np.errstate(invalid="ignore"):
+            whole = values.astype(np.int64)
+        if np.array_equal(whole, values) and (np.abs(values) < 2.0**53).all():
+            return whole
+        raise GraphError("edge ends must be strings or integers, and none may be missing")
+    labels = _labels(values.tolist() if isinstance(values, np.ndarray) else values)
+    if labels and all(type(label) is int and abs(label) < 2**62 for label in labels):
+        return np.array(labels, dtype=np.int64)
+    return labels
+
+
+def _listed(ends: Ends) -> list[Label]:
+    return ends.tolist() if isinstance(ends, np.ndarray) else list(ends)
+
+
+def _labels(values: Iterable[Any]) -> list[Label]:
+    return [_plain(value) for value in values]
+
+
+def _plain(value: Any) -> Label:
+    if isinstance(value, np.integer):
+        return int(value)
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise GraphError("vertex labels must be strings or integers; relabel the vertices first")
+    return str(value) if isinstance(value, str) else int(value)
