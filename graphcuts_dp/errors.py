@@ -31,3 +31,7 @@ class MatrixError(GraphCutsError, ValueError):
 
 class SolverError(GraphCutsError, RuntimeError):
     """A numerical solver stopped without a usable result."""
+
+
+class AccuracyWarning(UserWarning):
+    """What was asked for is private but worthless at this size and epsilon."""

@@ -45,7 +45,7 @@ class ExactResult:
 
 def enumeration_cost(shape: tuple[int, int]) -> float:
     """Entries that an enumeration touches: 2^(shorter side) times the longer side."""
-    return float(2.0 ** min(shape) * max(shape))
+    return 2.0 ** min(*shape, 1000) * max(shape)
 
 
 def enumerate_cuts(

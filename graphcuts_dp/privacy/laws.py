@@ -280,7 +280,7 @@ def noise_law(name: str, *, epsilon: float | Fraction, weight_cap: float | None 
     if name == "binary":
         if weight_cap not in (None, 1.0):
             raise ParameterError("binary noise is for graphs without weights: use laplace noise")
-        return BinaryResponse(exact)
+        return BinaryResponse(exact, 1.0)
     if name == "discrete-laplace":
         return LaplaceNoise(exact, weight_cap)
     if name == "laplace":

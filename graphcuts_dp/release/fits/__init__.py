@@ -1,1 +1,1 @@
-"""Fits of a synthetic graph to a noisy matrix; none of them can read a private graph."""
+"""Fits of a synthetic graph to a noisy matrix. None of them can read a private graph."""

@@ -1,0 +1,171 @@
+"""What every fit solves and returns.
+
+Given a noisy matrix z, find x in the box [0, cap] that is near z in a cut norm:
+GRU12 Lemma 6.2 with the cut norm, GRU12 section 6.2 with the normalised one. Because the true
+matrix A lies in the box, a minimiser has ||x - z|| <= ||A - z||, hence ||x - A|| <= 2 ||A - z||;
+a point whose value is at most c times the minimum has ||x - A|| <= (1 + c) ||A - z||.
+Fits read z alone, so they are post-processing: they cost no privacy.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, Protocol, Self, final
+
+import numpy as np
+import numpy.typing as npt
+
+FloatMatrix = npt.NDArray[np.floating]
+# progress(done, message): done in [0, 1]
+Progress = Callable[[float, str], None]
+Objective = Literal["cut norm", "cut norm (semidefinite)", "normalised cut norm", "spectral norm"]
+
+
+def silent(done: float, message: str) -> None:
+    """Report progress to nobody."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class FitProblem:
+    """A noisy matrix and the box that the synthetic one must lie in.
+
+    Attributes:
+        noisy: z. Shape (n, n), symmetric with zero diagonal, or (n_left, n_right).
+        symmetric: whether z is an adjacency matrix (else a biadjacency matrix).
+        cap: upper side of the box; infinity when weights have no public bound.
+    """
+
+    noisy: FloatMatrix
+    symmetric: bool
+    cap: float = 1.0
+
+    def project(self, matrix: FloatMatrix) -> FloatMatrix:
+        """Nearest matrix in the box, in place. A symmetric matrix stays so to the last bit."""
+        np.clip(matrix, 0.0, self.cap, out=matrix)
+        if self.symmetric:
+            np.fill_diagonal(matrix, 0.0)
+        return matrix
+
+    def symmetrise(self, matrix: FloatMatrix) -> FloatMatrix:
+        """Nearest matrix with the symmetry and the zero diagonal of the problem."""
+        if not self.symmetric:
+            return matrix
+        matrix = (matrix + matrix.T) * matrix.dtype.type(0.5)
+        np.fill_diagonal(matrix, 0.0)
+        return matrix
+
+    def dual_value(self, direction: FloatMatrix) -> float:
+        """Least <direction, x - z> over the box: a lower bound for any norm of x - z whose dual
+        unit ball holds `direction`.
+
+        Args:
+            direction: same shape and symmetry as z.
+        """  # noqa: D205
+        negative = float(np.minimum(direction, 0).sum(dtype=np.float64))
+        box = self.cap * negative if negative else 0.0
+        return box - float(np.vdot(direction.astype(np.float64), self.noisy))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A point of the box and how good it is.
+
+    Attributes:
+        matrix: x, same shape and symmetry as z, every entry in [0, cap].
+        method: name of the fit.
+        objective: which norm of x - z was minimised.
+        value: that norm at x, as the method found it.
+        lower: no point of the box has a smaller value, up to rounding; never below 0.
+        rounds: steps taken.
+        stopped: why it ended: "gap" (within the tolerance), "rounds" or "time".
+    """
+
+    matrix: FloatMatrix
+    method: str
+    objective: Objective
+    value: float
+    lower: float
+    rounds: int
+    stopped: Literal["gap", "rounds", "time"]
+
+    @property
+    def gap(self) -> float:
+        """How far above the minimum the value may be, as a fraction of the value; in [0, 1]."""
+        return max(0.0, 1.0 - self.lower / self.value) if self.value > 0 else 0.0
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class FitSummary:
+    """How the synthetic graph was fitted; plain values, all from noisy data.
+
+    Attributes:
+        method: "cutting-plane", "first-order" or "spectral".
+        objective: the norm of x - z that was minimised.
+        value: that norm, before the weights were rounded.
+        lower: no point of the box does better.
+        gap: 1 - lower/value.
+        rounds: steps taken.
+        stopped: "gap", "rounds" or "time".
+        unweighted: whether the weights were then rounded to 0 and 1 by coin flips.
+    """
+
+    method: str
+    objective: str
+    value: float
+    lower: float
+    gap: float
+    rounds: int
+    stopped: str
+    unweighted: bool
+
+    @classmethod
+    def of(cls, fit: Fit, *, unweighted: bool) -> Self:
+        """Summary of a fit."""
+        return cls(
+            method=fit.method,
+            objective=fit.objective,
+            value=fit.value,
+            lower=fit.lower,
+            gap=fit.gap,
+            rounds=fit.rounds,
+            stopped=fit.stopped,
+            unweighted=unweighted,
+        )
+
+
+class FitMethod(Protocol):
+    """An algorithm that solves a `FitProblem`."""
+
+    def __call__(self, problem: FitProblem, *, progress: Progress = silent) -> Fit:
+        """Minimise the norm of x - z over the box."""
+        ...
+
+
+def degree_matched_start(problem: FitProblem, sweeps: int = 15) -> FloatMatrix:
+    """A start x = clip(z + a_i + b_j) whose row and column sums are near those of z.
+
+    Clipping z alone moves cuts by order n^2; shifting rows and columns takes most of that back.
+    """
+    z = problem.noisy
+    row_target, column_target = z.sum(axis=1), z.sum(axis=0)
+    rows = np.zeros(z.shape[0], dtype=z.dtype)
+    columns = np.zeros(z.shape[1], dtype=z.dtype)
+    x = problem.project(z.copy())
+    for _ in range(sweeps):
+        free = (x > 0) & (x < problem.cap)
+        rows += 0.7 * _share(row_target - x.sum(axis=1), free.sum(axis=1))
+        if problem.symmetric:
+            columns = rows
+        else:
+            columns += 0.7 * _share(column_target - x.sum(axis=0), free.sum(axis=0))
+        np.add(rows[:, None], columns, out=x)  # in this order, to stay symmetric to the last bit
+        x += z
+        problem.project(x)
+    return x
+
+
+def _share(missing: FloatMatrix, free: npt.NDArray[np.int64]) -> FloatMatrix:
+    # Moving both ends of a pair would overshoot when nothing is clipped, hence a floor.
+    return missing / np.maximum(free, 0.05 * len(missing)).astype(missing.dtype) / 2

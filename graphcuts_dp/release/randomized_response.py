@@ -1,0 +1,139 @@
+"""Randomised response: the one place where a release reads the private graph."""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.vertices import VertexSet
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.guarantee import (
+    LARGEST_EPSILON,
+    SMALLEST_EPSILON,
+    PrivacyGuarantee,
+)
+from graphcuts_dp.privacy.laws import NoiseLaw, noise_law
+from graphcuts_dp.release.noisy_matrix import NoisyMatrix, fill
+
+# Expected cut norm of a symmetric matrix of independent entries of deviation s, over s n^1.5:
+# measured 0.67-0.70 for n = 60..2000 and all three laws (tests/theorems).
+_WORST_CUT = 0.68
+
+
+def randomized_response(graph: AnyGraph, law: NoiseLaw, source: EntropySource) -> NoisyMatrix:
+    """Hide every vertex pair on its own.
+
+    Args:
+        graph: the private graph.
+        law: the noise for one entry.
+        source: where the noise comes from.
+
+    Returns:
+        The noisy matrix; its shape, type and law are public.
+
+    Raises:
+        GraphError: the weights do not suit the noise.
+
+    Guarantee: epsilon-DP with epsilon = `law.epsilon`, neighbours being graphs on the same
+    vertices that differ in one pair (an edge; or its weight, by at most 1 or within the public
+    cap). Exactly one noisy value depends on that pair, the others are independent of it, and each
+    value is epsilon-DP, so the whole matrix is. Source: GRU12 section 6; Warner 1965.
+    """
+    if isinstance(graph, Graph):
+        n = graph.n
+        left = right = graph.vertices
+        pairs = n * (n - 1) // 2
+        rows, columns = graph.rows.astype(np.int64), graph.columns.astype(np.int64)
+        # Pairs i < j in row order: row i starts after the (n-1) + (n-2) + ... pairs before it.
+        places = rows * (2 * n - rows - 1) // 2 + columns - rows - 1
+    else:
+        left, right = graph.left, graph.right
+        pairs = len(left) * len(right)
+        places = graph.rows.astype(np.int64) * len(right) + graph.columns
+    return NoisyMatrix(
+        fill(law.respond(pairs, graph.weights, places, source), left, right), law, left, right
+    )
+
+
+def guarantee_of(law: NoiseLaw, graph: AnyGraph, seed: int | None) -> PrivacyGuarantee:
+    """What `randomized_response` promises. Reads the schema of the graph only."""
+    public = "the vertex set" if isinstance(graph, Graph) else "both vertex sets"
+    if not graph.weighted:
+        neighbours = "whether any one pair is an edge"
+    elif graph.weight_cap is None:
+        neighbours = "a change of any one pair's weight by at most 1"
+    else:
+        neighbours = f"the weight of any one pair, within 0 .. {graph.weight_cap:g}"
+        public += " and the weight cap"
+    return PrivacyGuarantee(
+        epsilon=float(law.epsilon), neighbours=neighbours, public=public, seed=seed
+    )
+
+
+def law_for(graph: AnyGraph, noise: str, epsilon: float) -> NoiseLaw:
+    """The law of a name that suits the schema of a graph.
+
+    Raises:
+        ParameterError: epsilon out of range, unknown noise, or binary noise for weights.
+    """
+    if noise == "binary" and graph.weighted:
+        raise ParameterError(
+            "binary noise is for graphs without weights: "
+            "choose noise 'laplace', or read the graph without its weights"
+        )
+    return noise_law(noise, epsilon=epsilon, weight_cap=graph.weight_cap)
+
+
+def expected_worst_cut(law: NoiseLaw, shape: tuple[int, int]) -> float:
+    """Expected max over S, T of |Z(S,T) - A(S,T)| before any fit, from public numbers alone.
+
+    A measured constant times the deviation of one entry, not a proven bound.
+    """
+    rows, columns = shape
+    mean_root = (math.sqrt(rows) + math.sqrt(columns)) / 2
+    return _WORST_CUT * law.standard_deviation * math.sqrt(rows * columns) * mean_root
+
+
+def largest_cut(shape: tuple[int, int], *, symmetric: bool, cap: float) -> float:
+    """The most that any cut of a graph of this size can hold."""
+    rows, columns = shape
+    return cap * ((rows // 2) * (rows - rows // 2) if symmetric else rows * columns)
+
+
+def accuracy_warning(law: NoiseLaw, left: VertexSet, right: VertexSet) -> str | None:
+    """A sentence when the noise drowns any graph of this size, with the epsilon that would do.
+
+    From the vertex sets, the cap and epsilon alone: nothing private is read, nothing is spent.
+
+    Returns:
+        None when a graph of this size can hold cuts above the expected worst error.
+    """
+    if law.weight_cap is None:
+        return None  # weights without a bound can be larger than any noise
+    shape = len(left), len(right)
+    holds = largest_cut(shape, symmetric=left is right, cap=law.weight_cap)
+    error = expected_worst_cut(law, shape)
+    if error <= holds:
+        return None
+    start = (
+        f"worthless at this size: the expected worst cut error is {error:,.0f}, "
+        f"but no cut of {' x '.join(f'{n:,}' for n in sorted(set(shape)))} vertices can hold more "
+        f"than {holds:,.0f}"
+    )
+    enough = _least_epsilon(law, shape, holds)
+    if enough is None:
+        return f"{start}; no epsilon in range helps at this size"
+    return f"{start}; epsilon = {enough:.2g} or more would do"
+
+
+def _least_epsilon(law: NoiseLaw, shape: tuple[int, int], holds: float) -> float | None:
+    """Smallest epsilon on a grid of 1 % at which the expected error is what a cut can hold."""
+    candidates: npt.NDArray[np.float64] = np.geomspace(SMALLEST_EPSILON, LARGEST_EPSILON, 1800)
+    for epsilon in candidates[candidates > float(law.epsilon)]:
+        trial = noise_law(law.name, epsilon=float(epsilon), weight_cap=law.weight_cap)
+        if expected_worst_cut(trial, shape) <= holds:
+            rounded = float(f"{epsilon:.2g}")
+            return rounded if rounded >= epsilon else float(f"{epsilon * 1.05:.2g}")
+    return None

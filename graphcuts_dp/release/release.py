@@ -1,0 +1,167 @@
+"""The object that a user gets: answers, synthetic graph, promise, files."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Self, final
+
+from graphcuts_dp.cutnorm.certificate import CutNormCertificate
+from graphcuts_dp.errors import GraphError, QueryError
+from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.queries import CutQuery, Subset
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.release import storage
+from graphcuts_dp.release.fits.base import FitSummary
+from graphcuts_dp.release.noisy_matrix import CutAnswer, NoisyMatrix
+from graphcuts_dp.release.randomized_response import expected_worst_cut
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Release:
+    """A private release: a synthetic graph, the noisy matrix behind it, and what both promise.
+
+    Everything here may be published: it is the noisy matrix or computed from it.
+
+    Attributes:
+        noisy: the noisy matrix, unbiased; `answer` reads it.
+        guarantee: the promise of differential privacy, for all parts together.
+        fit: how the synthetic graph was made; None with fit="none".
+        certificate: two-sided bound on ||x - z||_C, the cut norm (matrix form) of synthetic minus
+            noisy; None with fit="none".
+    """
+
+    noisy: NoisyMatrix
+    guarantee: PrivacyGuarantee
+    fit: FitSummary | None
+    certificate: CutNormCertificate | None
+    _graph: AnyGraph | None
+
+    @property
+    def graph(self) -> AnyGraph:
+        """The synthetic graph.
+
+        Raises:
+            GraphError: the release was made with fit="none".
+        """
+        if self._graph is None:
+            raise GraphError("this release has no synthetic graph: it was made with fit='none'")
+        return self._graph
+
+    @property
+    def has_graph(self) -> bool:
+        """Whether a synthetic graph was made."""
+        return self._graph is not None
+
+    @property
+    def expected_worst_cut_error(self) -> float:
+        """Expected worst cut error of the noisy matrix, from its size and law; not proven."""
+        left, right = self.noisy.left, self.noisy.right
+        return expected_worst_cut(self.noisy.law, (len(left), len(right)))
+
+    def answer(
+        self,
+        S: Subset | CutQuery,
+        T: Subset | None = None,
+        *,
+        confidence: float = 0.95,
+        simultaneous: bool = False,
+    ) -> CutAnswer:
+        """Answer any cut query from the noisy matrix; free, as often as you like.
+
+        Args:
+            S: vertex labels or a truth vector, or a whole `CutQuery`.
+            T: likewise; None for all vertices outside S (all right ones).
+            confidence: of the interval, in (0, 1).
+            simultaneous: ask for an interval that holds for all cuts at once. Choose it when the
+                cut was picked after looking at this release.
+
+        Raises:
+            QueryError: an unknown vertex, or a confidence out of range.
+        """
+        if not (isinstance(confidence, float | int) and 0 < confidence < 1):
+            raise QueryError("confidence must lie between 0 and 1, for example 0.95")
+        if isinstance(S, CutQuery):
+            if T is not None:
+                raise QueryError("give either a CutQuery or two sets, not both")
+            query = S
+        else:
+            query = CutQuery(S, T)
+        noisy = self.noisy
+        space = noisy.left if noisy.symmetric else (noisy.left, noisy.right)
+        rows, columns = query.masks(space)
+        value, radius = noisy.cut(rows, columns, confidence=confidence, simultaneous=simultaneous)
+        return CutAnswer(
+            value=value,
+            interval=(value - radius, value + radius),
+            confidence=confidence,
+            simultaneous=simultaneous,
+            seeded=not self.guarantee.is_private,
+        )
+
+    def answer_all(
+        self,
+        queries: Iterable[CutQuery],
+        *,
+        confidence: float = 0.95,
+        simultaneous: bool = False,
+    ) -> list[CutAnswer]:
+        """Answer several cut queries; see `answer`."""
+        return [
+            self.answer(query, confidence=confidence, simultaneous=simultaneous)
+            for query in queries
+        ]
+
+    def save(self, path: storage.PathLike, *, force: bool = False) -> tuple[str, ...]:
+        """Write the release: the graph at `path`, a receipt and the noisy matrix beside it.
+
+        Args:
+            path: where; the ending tells the graph's format, as for `write_graph`. The receipt is
+                `path` + ".json", the noisy matrix `path` + ".noisy.npz". With fit="none" no graph
+                is written.
+            force: replace files that are there.
+
+        Returns:
+            The paths written, the receipt last.
+
+        Raises:
+            FileFormatError: unknown ending, missing folder, files that are there, a full disk.
+                What this call wrote is taken away again.
+        """
+        return storage.write_release(
+            path,
+            force=force,
+            graph=self._graph,
+            noisy=self.noisy,
+            guarantee=self.guarantee,
+            fit=self.fit,
+            certificate=self.certificate,
+        )
+
+    @classmethod
+    def load(cls, path: storage.PathLike) -> Self:
+        """Read back what `save` wrote.
+
+        Args:
+            path: the same path as for `save`.
+
+        Raises:
+            FileFormatError: a file is missing, damaged, or not the one that the receipt names.
+        """
+        parts = storage.read_release(path)
+        return cls(
+            noisy=parts.noisy,
+            guarantee=parts.guarantee,
+            fit=parts.fit,
+            certificate=parts.certificate,
+            _graph=parts.graph,
+        )
+
+    def __repr__(self) -> str:
+        size = " x ".join(str(n) for n in self.noisy.steps.shape)
+        made = "no synthetic graph" if self.fit is None else f"fit={self.fit.method!r}"
+        mark = "" if self.guarantee.is_private else f", {SEEDED_WARNING}"
+        return (
+            f"Release({size}, epsilon={self.guarantee.epsilon:g}, "
+            f"noise={self.noisy.law.name!r}, {made}{mark})"
+        )

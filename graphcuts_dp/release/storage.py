@@ -1,0 +1,199 @@
+"""A release on disk: the graph, the noisy matrix, and a receipt that ties them together.
+
+The receipt is written last and names the SHA-256 of the other files, so a set that was
+interrupted, mixed or altered is refused when it is read.
+"""
+
+import hashlib
+import json
+import os
+import platform
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+import scipy
+
+from graphcuts_dp._version import __version__
+from graphcuts_dp.cutnorm.certificate import CutNormCertificate, frozen_mask
+from graphcuts_dp.errors import FileFormatError
+from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.atomic import atomic_write, check_writable
+from graphcuts_dp.graph.files import check_writable_graph, read_graph, write_graph
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.release.fits.base import FitSummary
+from graphcuts_dp.release.noisy_matrix import NoisyMatrix
+
+PathLike = str | os.PathLike[str]
+_FORMAT = 1
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Parts:
+    """What a release consists of; see `Release`."""
+
+    graph: AnyGraph | None
+    noisy: NoisyMatrix
+    guarantee: PrivacyGuarantee
+    fit: FitSummary | None
+    certificate: CutNormCertificate | None
+
+
+def receipt_path(path: PathLike) -> Path:
+    """Where the receipt of a release at `path` is."""
+    return Path(f"{os.fspath(path)}.json")
+
+
+def noisy_path(path: PathLike) -> Path:
+    """Where the noisy matrix of a release at `path` is."""
+    return Path(f"{os.fspath(path)}.noisy.npz")
+
+
+def check_release_path(path: PathLike, *, force: bool = False) -> None:
+    """Check that a release can be written here; call it before anything is spent.
+
+    Raises:
+        FileFormatError: unknown ending, missing folder, no permission, or a file that is there.
+    """
+    check_writable_graph(path, force=force)
+    check_writable(receipt_path(path), force=force)
+    check_writable(noisy_path(path), force=force)
+
+
+def write_release(
+    path: PathLike,
+    *,
+    force: bool,
+    graph: AnyGraph | None,
+    noisy: NoisyMatrix,
+    guarantee: PrivacyGuarantee,
+    fit: FitSummary | None,
+    certificate: CutNormCertificate | None,
+) -> tuple[str, ...]:
+    """Write the files of a release; see `Release.save`."""
+    check_release_path(path, force=force)
+    written: list[Path] = []
+    try:
+        if graph is not None:
+            write_graph(graph, path, force=force)
+            written.append(Path(path))
+        with atomic_write(noisy_path(path), force=force) as handle:
+            noisy.write(handle, entropy=guarantee.to_dict()["entropy"])
+        written.append(noisy_path(path))
+        receipt = {
+            "format": _FORMAT,
+            "guarantee": guarantee.to_dict(),
+            "noise": _describe_noise(noisy),
+            "fit": None if fit is None else asdict(fit),
+            "certificate": None if certificate is None else _describe_certificate(certificate),
+            "files": {file.name: _sha256(file) for file in written},
+            "versions": {
+                "graphcuts_dp": __version__,
+                "python": platform.python_version(),
+                "numpy": np.__version__,
+                "scipy": scipy.__version__,
+            },
+        }
+        with atomic_write(receipt_path(path), force=force) as handle:
+            handle.write(json.dumps(receipt, indent=2).encode() + b"\n")
+        written.append(receipt_path(path))
+    except BaseException:
+        for file in written:
+            file.unlink(missing_ok=True)
+        raise
+    return tuple(str(file) for file in written)
+
+
+def read_release(path: PathLike) -> Parts:
+    """Read the files of a release; see `Release.load`."""
+    receipt = _read_receipt(path)
+    try:
+        for name, digest in receipt["files"].items():
+            file = Path(path).parent / Path(name).name
+            if not file.is_file():
+                raise FileFormatError(f"{file} is missing; it belongs to the release at {path!s}")
+            if _sha256(file) != digest:
+                raise FileFormatError(f"{file} is not the file that the receipt names; it changed")
+        with noisy_path(path).open("rb") as handle:
+            noisy = NoisyMatrix.read(handle)
+        stored = receipt["guarantee"]
+        guarantee = PrivacyGuarantee(
+            **{key: stored[key] for key in ("epsilon", "delta", "neighbours", "public", "seed")}
+        )
+        fit = None if receipt["fit"] is None else FitSummary(**receipt["fit"])
+        certificate = (
+            None
+            if receipt["certificate"] is None
+            else _certificate(receipt["certificate"], noisy.steps.shape)
+        )
+    except (KeyError, TypeError, AttributeError, ValueError) as problem:
+        raise FileFormatError(f"{receipt_path(path)} is damaged or of another version") from problem
+    graph = None
+    if fit is not None:
+        graph = read_graph(
+            path,
+            vertices=noisy.left if noisy.symmetric else (noisy.left, noisy.right),
+            weighted=not fit.unweighted,
+            weight_cap=None if fit.unweighted else noisy.law.weight_cap,
+            bipartite=not noisy.symmetric,
+        )
+    return Parts(graph=graph, noisy=noisy, guarantee=guarantee, fit=fit, certificate=certificate)
+
+
+def _read_receipt(path: PathLike) -> dict[str, Any]:
+    file = receipt_path(path)
+    try:
+        receipt = json.loads(file.read_bytes())
+    except FileNotFoundError:
+        raise FileFormatError(f"{file} does not exist; a release has a receipt beside it") from None
+    except OSError as problem:
+        raise FileFormatError(f"cannot read {file}: {problem.strerror}") from None
+    except ValueError:
+        raise FileFormatError(f"{file} is not a receipt: it is damaged") from None
+    if not isinstance(receipt, dict) or receipt.get("format") != _FORMAT:
+        raise FileFormatError(f"{file} is not a receipt of this version of the package")
+    return receipt
+
+
+def _describe_noise(noisy: NoisyMatrix) -> dict[str, Any]:
+    law = noisy.law
+    return {
+        "law": law.name,
+        "shape": list(noisy.steps.shape),
+        "bipartite": not noisy.symmetric,
+        "offset": law.offset,
+        "unit": law.unit,
+        "standard_deviation": law.standard_deviation,
+        "weight_cap": law.weight_cap,
+        "note": "estimate of an entry = (released integer - offset) * unit",
+    }
+
+
+def _describe_certificate(certificate: CutNormCertificate) -> dict[str, Any]:
+    fields = {
+        name: getattr(certificate, name)
+        for name in certificate.__dataclass_fields__
+        if name not in ("S", "T")
+    }
+    return {
+        "of": "cut norm (matrix form) of synthetic minus noisy",
+        **fields,
+        "S": np.flatnonzero(certificate.S).tolist(),
+        "T": np.flatnonzero(certificate.T).tolist(),
+    }
+
+
+def _certificate(stored: dict[str, Any], shape: tuple[int, ...]) -> CutNormCertificate:
+    fields = {key: value for key, value in stored.items() if key != "of"}
+    for name, size in zip(("S", "T"), shape, strict=True):
+        mask = np.zeros(size, dtype=np.bool_)
+        mask[fields[name]] = True
+        fields[name] = frozen_mask(mask)
+    return CutNormCertificate(**fields)
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()

@@ -1,0 +1,175 @@
+"""How a release is made: noise once, then a fit to it."""
+
+import math
+import warnings
+from typing import Any, Literal
+
+from graphcuts_dp.cutnorm.cut_norm import cut_norm
+from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
+from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
+from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.release.fits.base import (
+    FitMethod,
+    FitProblem,
+    FitSummary,
+    FloatMatrix,
+    Progress,
+    silent,
+)
+from graphcuts_dp.release.fits.cutting_plane import CuttingPlane
+from graphcuts_dp.release.fits.first_order import FirstOrder
+from graphcuts_dp.release.fits.spectral import Spectral
+from graphcuts_dp.release.noisy_matrix import NoisyMatrix
+from graphcuts_dp.release.randomized_response import (
+    accuracy_warning,
+    guarantee_of,
+    law_for,
+    randomized_response,
+)
+from graphcuts_dp.release.release import Release
+from graphcuts_dp.release.rounding import round_entries
+
+Oracle = Literal["cut-norm", "spectral"]
+FITS = ("auto", "cutting-plane", "first-order", "spectral", "none")
+ORACLES = ("cut-norm", "spectral")
+DECIMALS = 4  # of the weights of a synthetic graph
+_CUTTING_PLANE_PAIRS = 64 * 63 // 2  # up to here the linear program takes about a second
+
+
+def release_graph(
+    graph: AnyGraph,
+    *,
+    epsilon: float,
+    noise: str = "binary",
+    fit: str = "auto",
+    oracle: Oracle = "cut-norm",
+    unweighted: bool = False,
+    seed: int | None = None,
+    time_limit: float | None = None,
+    progress: Progress = silent,
+) -> Release:
+    """Release a synthetic graph whose cuts are near those of a private one.
+
+    Args:
+        graph: the private graph, at least two vertices (one on each side if bipartite).
+        epsilon: privacy parameter for one edge, in [1e-6, 50]; all of it is spent.
+        noise: "binary" (graphs without weights: flipped bits, least error), "laplace" or
+            "discrete-laplace" (whole-number weights).
+        fit: "cutting-plane" (linear program, to about 150 vertices), "first-order" (to
+            thousands), "spectral" (least spectral norm: small sets get small errors), "none"
+            (only the noisy matrix), or "auto": cutting-plane to 64 vertices, else first-order.
+        oracle: separation oracle of the cutting-plane fit, "cut-norm" or "spectral".
+        unweighted: round the synthetic graph to one without weights; adds error.
+        seed: makes the run repeatable and voids the promise; None for the system's entropy.
+        time_limit: seconds after which the fit returns its best point; None for no limit.
+        progress: called with the fraction done and a message.
+
+    Returns:
+        A `Release`. Its synthetic graph has weights in [0, cap], rounded to four decimals.
+
+    Raises:
+        ParameterError: an option out of range.
+        GraphError: weights that do not suit the noise, or fewer than two vertices.
+
+    Warns:
+        AccuracyWarning: before anything is spent, when no graph of this size can hold cuts above
+            the expected error.
+
+    Guarantee: epsilon-DP at edge level. The noisy matrix is (see `randomized_response`); all the
+    rest is computed from it. Neighbours: graphs on the same public vertices that differ in one
+    pair. Accuracy: with ||A - z||_C the cut norm of the noise, ||x - A||_C <= 2 ||A - z||_C/(1-gap)
+    for the cutting-plane fit before rounding; see each fit for its own statement.
+    Source: GRU12 section 6, Lemma 6.2.
+    """
+    left, right = _sides(graph)
+    law = law_for(graph, noise, epsilon)
+    method = _fit_method(graph, fit, oracle, time_limit)
+    source = entropy_source(seed)
+    if unweighted and (graph.weighted or fit == "none"):
+        raise ParameterError("unweighted=True needs a graph without weights and a fit")
+    warning = accuracy_warning(law, left, right)
+    if warning is not None:
+        warnings.warn(warning, AccuracyWarning, stacklevel=2)
+
+    noisy = randomized_response(graph, law, source)
+    guarantee = guarantee_of(law, graph, seed)
+    # From here on nothing reads the private graph.
+    return _post_process(noisy, guarantee, method, unweighted, source, progress)
+
+
+def _post_process(
+    noisy: NoisyMatrix,
+    guarantee: PrivacyGuarantee,
+    method: FitMethod | None,
+    unweighted: bool,
+    source: EntropySource,
+    progress: Progress,
+) -> Release:
+    if method is None:
+        return Release(noisy=noisy, guarantee=guarantee, fit=None, certificate=None, _graph=None)
+    cap = math.inf if noisy.law.weight_cap is None else noisy.law.weight_cap
+    z = noisy.estimate()
+    found = method(FitProblem(z, noisy.symmetric, cap), progress=progress)
+    matrix: FloatMatrix = found.matrix.astype(float).round(DECIMALS)
+    if unweighted:
+        flips = round_entries(matrix, symmetric=noisy.symmetric, source=source)
+        matrix = flips.astype(float)
+    progress(1.0, "certifying")
+    return Release(
+        noisy=noisy,
+        guarantee=guarantee,
+        fit=FitSummary.of(found, unweighted=unweighted),
+        certificate=cut_norm(matrix - z),
+        _graph=_synthetic_graph(matrix, noisy, weighted=not unweighted),
+    )
+
+
+def _synthetic_graph(matrix: FloatMatrix, noisy: NoisyMatrix, *, weighted: bool) -> AnyGraph:
+    cap = noisy.law.weight_cap if weighted else None
+    if noisy.symmetric:
+        return Graph.from_matrix(matrix, vertices=noisy.left, weighted=weighted, weight_cap=cap)
+    return BipartiteGraph.from_matrix(
+        matrix, left=noisy.left, right=noisy.right, weighted=weighted, weight_cap=cap
+    )
+
+
+def _sides(graph: AnyGraph) -> tuple[Any, Any]:
+    if isinstance(graph, Graph):
+        if graph.n < 2:
+            raise GraphError("a graph of one vertex has no pairs: there is nothing to release")
+        return graph.vertices, graph.vertices
+    if isinstance(graph, BipartiteGraph):
+        return graph.left, graph.right
+    raise GraphError("the first argument must be a Graph; build one with read_graph or from_...")
+
+
+def _fit_method(
+    graph: AnyGraph, fit: str, oracle: str, time_limit: float | None
+) -> FitMethod | None:
+    if fit not in FITS:
+        raise ParameterError(f"unknown fit {fit!r}; choose one of {', '.join(FITS)}")
+    if oracle not in ORACLES:
+        raise ParameterError(f"unknown oracle {oracle!r}; choose one of {', '.join(ORACLES)}")
+    if time_limit is not None and not time_limit > 0:
+        raise ParameterError("time_limit must be a positive number of seconds")
+    if fit == "auto":
+        pairs = (
+            graph.n * (graph.n - 1) // 2
+            if isinstance(graph, Graph)
+            else graph.shape[0] * graph.shape[1]
+        )
+        fit = (
+            "cutting-plane"
+            if pairs <= _CUTTING_PLANE_PAIRS or oracle != "cut-norm"
+            else "first-order"
+        )
+    elif fit != "cutting-plane" and oracle != "cut-norm":
+        raise ParameterError("an oracle can be chosen for fit='cutting-plane' only")
+    if fit == "cutting-plane":
+        return CuttingPlane(
+            oracle="spectral" if oracle == "spectral" else "cut-norm", time_limit=time_limit
+        )
+    if fit == "first-order":
+        return FirstOrder(time_limit=time_limit)
+    return Spectral(time_limit=time_limit) if fit == "spectral" else None
