@@ -1,0 +1,211 @@
+import gzip
+import io
+import warnings
+
+import igraph
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.io
+import scipy.sparse as sp
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from graphcuts_dp.errors import FileFormatError
+from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.graph.files import KNOWN_ENDINGS, read_graph, write_graph
+
+WRITTEN = [ending for ending in KNOWN_ENDINGS if ending != ".konect"]
+QUOTING = [".csv", ".tsv", ".mtx", ".npz", ".graphml", ".gml", ".net"]
+ODD = [
+    *("a b", "c,d", 'q"x', "é#", "#h", "x&<y>", "t\tb", "n\nl", "r\rl", "&amp;", "007", "-0", "+1"),
+    *("NA", "null", " lead", "trail ", "%p", "n0", "'", "1e5", "\ufeffbom", "]", "日本"),
+    *(5, -3, 10**20),
+]
+GRAPHS = {
+    "default": Graph([0, 1], [1, 2], vertices=5),
+    "strings": Graph([0, 1], [1, 2], vertices=["n1", "n0", "1", "02"]),
+    "placeholders": Graph([0, 1], [1, 2], vertices=["n0", "n1", "n2"]),
+    "integers": Graph([0, 1], [1, 2], [0.1, 3.0], vertices=[7, -2, 2**40]),
+    "digits": Graph([0], [1], vertices=["0", "1", "2"]),
+    "extreme": Graph([0, 1, 0], [1, 2, 2], [1e-300, 1.7e308, 1 / 3], vertices=4),
+    "capped": Graph([0], [1], [2.0], vertices=3, weight_cap=2.5),
+    "no edges": Graph([], [], vertices=3),
+    "no weights": Graph([], [], [], vertices=3, weight_cap=7),
+    "one vertex": Graph([], [], vertices=["only"]),
+    "sides": BipartiteGraph([0, 1], [1, 2], [1, 2.5], left=["a", "b", "c"], right=["x", 4, "é"]),
+    "same on both": BipartiteGraph([0, 1], [1, 2], left=3, right=4),
+    "shared names": BipartiteGraph([0, 1], [1, 1], left=["a", "b"], right=["a", "n0", "z"]),
+}
+
+
+def read_back(graph, path):
+    return read_graph(path, bipartite=isinstance(graph, BipartiteGraph))
+
+
+@pytest.mark.parametrize("packed", ["", ".gz"])
+@pytest.mark.parametrize("ending", WRITTEN)
+@pytest.mark.parametrize("name", GRAPHS)
+def test_every_graph_comes_back(tmp_path, name, ending, packed):
+    graph, path = GRAPHS[name], tmp_path / f"graph{ending}{packed}"
+    write_graph(graph, path)
+    assert read_back(graph, path) == graph
+
+
+@pytest.mark.parametrize("ending", QUOTING)
+def test_odd_labels_come_back(tmp_path, ending):
+    edges = np.arange(len(ODD) - 1)
+    graph = Graph(edges, edges + 1, vertices=ODD)
+    write_graph(graph, tmp_path / f"odd{ending}")
+    assert read_graph(tmp_path / f"odd{ending}") == graph
+
+
+@pytest.mark.parametrize("ending", [".edges", ".edgelist", ".txt"])
+@pytest.mark.parametrize("label", ["a b", "a,b", "#a", "%a", "", "a\n", "\ufeffa"])
+def test_plain_lists_refuse_labels_they_cannot_hold(tmp_path, ending, label):
+    with pytest.raises(FileFormatError):
+        write_graph(Graph([0], [1], vertices=[label, "b"]), tmp_path / f"x{ending}")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("ending", [".graphml", ".gml", ".net"])
+@pytest.mark.parametrize("label", ["\0", "\x1b", "\x85", "\ufffe"])
+def test_control_characters_are_refused(tmp_path, ending, label):
+    with pytest.raises(FileFormatError, match="control character"):
+        write_graph(Graph([0], [1], vertices=[label, "b"]), tmp_path / f"x{ending}")
+
+
+@pytest.mark.parametrize("ending", [".edges", ".csv", ".graphml", ".gml", ".net"])
+def test_labels_that_look_alike_or_are_no_text_are_refused(tmp_path, ending):
+    with pytest.raises(FileFormatError, match="look alike"):
+        write_graph(Graph([0], [1], vertices=[1, "1"]), tmp_path / f"x{ending}")
+    with pytest.raises(FileFormatError):
+        write_graph(Graph([0], [1], vertices=["\ud800", "b"]), tmp_path / f"x{ending}")
+
+
+labels = st.one_of(
+    st.integers(-(10**9), 10**9),
+    st.text(st.characters(exclude_categories=["Cc", "Cs", "Cn"]), min_size=1, max_size=5),
+)
+
+
+@st.composite
+def graphs(draw):
+    names = draw(st.lists(labels, min_size=1, max_size=8, unique_by=str))
+    ends = st.integers(0, len(names) - 1)
+    rows = draw(st.lists(st.tuples(ends, ends), max_size=12))
+    weighted = draw(st.booleans())
+    numbers = st.floats(0, 1e300, allow_nan=False)
+    weights = [draw(numbers) for _ in rows] if weighted else None
+    return Graph([r for r, _ in rows], [c for _, c in rows], weights, vertices=names)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(graph=graphs(), ending=st.sampled_from(QUOTING))
+def test_any_graph_comes_back(tmp_path_factory, graph, ending):
+    path = tmp_path_factory.mktemp("any") / f"x{ending}"
+    write_graph(graph, path)
+    assert read_graph(path) == graph
+
+
+NX_WRITERS = [
+    (".graphml", nx.write_graphml_xml),
+    (".graphml", nx.write_graphml),
+    (".gml", nx.write_gml),
+    (".net", nx.write_pajek),
+]
+
+
+@pytest.mark.parametrize(("ending", "write"), NX_WRITERS)
+def test_reads_what_networkx_writes(tmp_path, ending, write):
+    graph = nx.Graph()
+    graph.add_nodes_from(["z", "a b", 'q"x', "é", "&z"])
+    graph.add_edge("a b", 'q"x', weight=2.5)
+    graph.add_edge("é", "&z", weight=1e-7)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        write(graph, tmp_path / f"x{ending}")
+    read = read_graph(tmp_path / f"x{ending}")
+    assert read.labels == ("&z", "a b", 'q"x', "z", "é")  # sorted: the order may tell of edges
+    assert read.weights.tolist() == [1e-7, 2.5]
+
+
+@pytest.mark.parametrize(("ending", "write"), NX_WRITERS[:3])
+def test_reads_arcs_loops_and_sides_of_networkx(tmp_path, ending, write):
+    arcs = nx.MultiDiGraph()
+    arcs.add_weighted_edges_from([(3, 1, 2), (1, 3, 5), (1, 1, 1)])
+    write(arcs, tmp_path / f"x{ending}")
+    assert read_graph(tmp_path / f"x{ending}") == Graph([0], [1], [5], vertices=[1, 3])
+    added = read_graph(tmp_path / f"x{ending}", merge="sum", weight_cap=6)
+    assert added.weights.tolist() == [6]
+    women = nx.davis_southern_women_graph()
+    for _, data in women.nodes(data=True):
+        assert data["bipartite"] in (0, 1)
+    women.graph.clear()
+    write(women, tmp_path / f"women{ending}")
+    assert read_graph(tmp_path / f"women{ending}", bipartite=True).shape == (18, 14)
+    assert read_graph(tmp_path / f"women{ending}").n == 32
+
+
+@pytest.mark.parametrize(
+    ("ending", "form"), [(".graphml", "graphml"), (".gml", "gml"), (".net", "pajek")]
+)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_reads_what_igraph_writes(tmp_path, ending, form):
+    path = tmp_path / f"x{ending}"
+    igraph.Graph.Ring(4).write(str(path), format=form)
+    assert len(read_graph(path).rows) == 4
+    graph = igraph.Graph([(0, 1), (2, 1)])
+    graph.vs["name"] = ["b", 'a "q"', "é c"]
+    graph.es["weight"] = [0.5, 3]
+    graph.vs["type"] = [False, True, False]
+    graph.write(str(path), format=form)
+    assert read_graph(path) == Graph([0, 0], [1, 2], [0.5, 3], vertices=['a "q"', "b", "é c"])
+    sides = read_graph(path, bipartite=True)
+    assert (list(sides.left.labels), list(sides.right.labels)) == (["b", "é c"], ['a "q"'])
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_others_read_what_we_write(tmp_path):
+    graph = Graph([0, 1], [1, 2], [1e-7, 1e300], vertices=["a b", 'q"x', "c", "alone"])
+    for ending, read in ((".graphml", nx.read_graphml), (".gml", nx.read_gml)):
+        write_graph(graph, tmp_path / f"x{ending}")
+        found = read(tmp_path / f"x{ending}")
+        assert list(found) == list(graph.labels)
+        assert found["a b"]['q"x']["weight"] == 1e-7
+    write_graph(graph, tmp_path / "x.net")
+    assert igraph.Graph.Read_Pajek(str(tmp_path / "x.net")).es["weight"] == [1e-7, 1e300]
+    assert igraph.Graph.Read_GraphML(str(tmp_path / "x.graphml")).vs["name"] == list(graph.labels)
+    assert igraph.Graph.Read_GML(str(tmp_path / "x.gml")).vs["label"] == list(graph.labels)
+    write_graph(graph, tmp_path / "x.mtx")
+    write_graph(graph, tmp_path / "x.npz")
+    for matrix in (scipy.io.mmread(tmp_path / "x.mtx"), sp.load_npz(tmp_path / "x.npz")):
+        assert (abs(sp.csr_array(matrix) - graph.adjacency)).max() == 0
+
+
+def test_reads_what_scipy_writes(tmp_path):
+    arcs = sp.coo_array(([1.0, 2.0, 9.0], ([0, 1, 2], [1, 0, 2])), shape=(3, 3))
+    for kind in ("csr", "csc", "coo", "bsr", "dia"):
+        sp.save_npz(tmp_path / "x.npz", arcs.asformat(kind))
+        assert read_graph(tmp_path / "x.npz") == Graph([0], [1], [2.0], vertices=3)
+    scipy.io.mmwrite(tmp_path / "x.mtx", arcs)
+    assert read_graph(tmp_path / "x.mtx") == Graph([0], [1], [2.0], vertices=3)
+    assert read_graph(tmp_path / "x.mtx", merge="sum").weights.tolist() == [3.0]
+    both = arcs + arcs.T
+    scipy.io.mmwrite(tmp_path / "x.mtx", both)
+    assert read_graph(tmp_path / "x.mtx", merge="sum").weights.tolist() == [3.0]  # once each
+    scipy.io.mmwrite(tmp_path / "x.mtx", both.astype(bool).astype(int), field="pattern")
+    assert read_graph(tmp_path / "x.mtx", vertices=["a", "b", "c"]) == Graph(
+        [0], [1], vertices=["a", "b", "c"]
+    )
+    scipy.io.mmwrite(tmp_path / "x.mtx", np.ones((2, 3)))
+    assert read_graph(tmp_path / "x.mtx", bipartite=True).shape == (2, 3)
+    with pytest.raises(FileFormatError, match="bipartite=True"):
+        read_graph(tmp_path / "x.mtx")
+
+
+def test_packed_files_do_not_tell_the_time(tmp_path):
+    for name in ("a.edges.gz", "b.edges.gz"):
+        write_graph(GRAPHS["default"], tmp_path / name)
+    assert (tmp_path / "a.edges.gz").read_bytes() == (tmp_path / "b.edges.gz").read_bytes()
+    assert gzip.GzipFile(fileobj=io.BytesIO((tmp_path / "a.edges.gz").read_bytes())).mtime is None
