@@ -1,1 +1,61 @@
-"""Differentially private cut queries on graphs."""
+"""Differentially private cut queries on graphs.
+
+Release a synthetic graph whose cuts are near those of a private one, answer cut queries with
+intervals, and bound cut norms with certificates. Start with `read_graph` and `release_graph`.
+"""
+
+from graphcuts_dp._version import __version__
+from graphcuts_dp.cutnorm.certificate import CutNormCertificate
+from graphcuts_dp.cutnorm.cut_norm import cut_norm, infinity_to_one_norm
+from graphcuts_dp.evaluation.cut_error import cut_errors
+from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.graph.convert import (
+    from_edges,
+    from_igraph,
+    from_networkx,
+    from_pandas,
+    from_scipy,
+    to_igraph,
+    to_networkx,
+    to_pandas,
+    to_scipy,
+)
+from graphcuts_dp.graph.datasets import list_datasets, load_dataset
+from graphcuts_dp.graph.files import read_graph, write_graph
+from graphcuts_dp.graph.queries import CutQuery, RankOneQuery, answer_all
+from graphcuts_dp.graph.vertices import VertexSet
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.release.noisy_matrix import CutAnswer
+from graphcuts_dp.release.release import Release
+from graphcuts_dp.release.synthesis import release_graph
+
+__all__ = [
+    "BipartiteGraph",
+    "CutAnswer",
+    "CutNormCertificate",
+    "CutQuery",
+    "Graph",
+    "PrivacyGuarantee",
+    "RankOneQuery",
+    "Release",
+    "VertexSet",
+    "__version__",
+    "answer_all",
+    "cut_errors",
+    "cut_norm",
+    "from_edges",
+    "from_igraph",
+    "from_networkx",
+    "from_pandas",
+    "from_scipy",
+    "infinity_to_one_norm",
+    "list_datasets",
+    "load_dataset",
+    "read_graph",
+    "release_graph",
+    "to_igraph",
+    "to_networkx",
+    "to_pandas",
+    "to_scipy",
+    "write_graph",
+]

@@ -66,11 +66,12 @@ def exact_epsilon(epsilon: float | Fraction) -> Fraction:
     """
     if isinstance(epsilon, bool) or not isinstance(epsilon, int | float | Fraction):
         raise ParameterError("epsilon must be a number, for example epsilon=1.0")
-    if not math.isfinite(epsilon) or epsilon <= 0:
+    # Only floats can be infinite or nan; huge integers would not fit into one.
+    if (isinstance(epsilon, float) and not math.isfinite(epsilon)) or epsilon <= 0:
         raise ParameterError("epsilon must be a positive, finite number, for example 1.0")
     if not SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON:
         raise ParameterError(
-            f"epsilon={float(epsilon):g} is out of range {SMALLEST_EPSILON:g} .. "
-            f"{LARGEST_EPSILON:g}: below, nothing can be learnt; above, nothing is hidden"
+            f"epsilon is out of range {SMALLEST_EPSILON:g} .. {LARGEST_EPSILON:g}: "
+            "below, nothing can be learnt; above, nothing is hidden"
         )
     return Fraction(epsilon)

@@ -23,6 +23,7 @@ from graphcuts_dp.privacy.noise import sample_discrete_laplace, sample_flips
 NOISES = ("binary", "laplace", "discrete-laplace")
 _GRID_BITS = 20  # the Laplace grid has 2^20 to 2^21 steps within its scale
 _LARGEST_STEPS = 2**52  # beyond it a float no longer holds every integer
+_LARGEST_SCALE = 2**44  # of the noise, in steps: 64-bit integers hold it, and sums of it
 
 IntMatrix = npt.NDArray[np.int64]
 
@@ -273,15 +274,23 @@ def noise_law(name: str, *, epsilon: float | Fraction, weight_cap: float | None 
         weight_cap: public largest weight; None if neighbours differ by at most 1 in one weight.
 
     Raises:
-        ParameterError: an unknown name, epsilon out of range, or a fractional cap with
-            discrete-laplace.
+        ParameterError: an unknown name, epsilon out of range, a cap that is not positive and
+            finite, a fractional cap with discrete-laplace, or noise too large for 64 bits.
     """
     exact = exact_epsilon(epsilon)
+    if weight_cap is not None and not (math.isfinite(weight_cap) and weight_cap > 0):
+        raise ParameterError("weight_cap must be a positive, finite number")
+    if (weight_cap or 1.0) / exact > _LARGEST_SCALE:
+        raise ParameterError("the weight cap is too large for this epsilon; rescale the weights")
     if name == "binary":
         if weight_cap not in (None, 1.0):
             raise ParameterError("binary noise is for graphs without weights: use laplace noise")
         return BinaryResponse(exact, 1.0)
     if name == "discrete-laplace":
+        if weight_cap is not None and not float(weight_cap).is_integer():
+            raise ParameterError(
+                "discrete-laplace noise needs a whole-number weight cap: use laplace noise"
+            )
         return LaplaceNoise(exact, weight_cap)
     if name == "laplace":
         scale = Fraction(weight_cap or 1.0) / exact

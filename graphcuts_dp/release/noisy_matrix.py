@@ -106,7 +106,12 @@ class NoisyMatrix:
         return value, self.law.radius(pairs, log_failures=log_failures)
 
     def _sum(self, S: BoolVector, T: BoolVector) -> int:
-        return int(self.steps[S].sum(axis=0, dtype=np.int64)[T].sum())
+        block = self.steps[S]
+        if block.dtype.itemsize < 8:
+            return int(block.sum(axis=0, dtype=np.int64)[T].sum())
+        # Two halves: a sum of 64-bit integers could overflow.
+        high, low = block >> 32, block & 0xFFFFFFFF
+        return (int(high.sum(axis=0)[T].sum()) << 32) + int(low.sum(axis=0)[T].sum())
 
     def write(self, handle: BinaryIO, *, entropy: str) -> None:
         """Write all fields as a numpy archive without pickles; bits take n^2/16 bytes.
@@ -190,6 +195,8 @@ def fill(
     kind = np.result_type(
         np.min_scalar_type(values.min(initial=0)), np.min_scalar_type(values.max(initial=0))
     )
+    if kind.kind == "f":
+        kind = np.dtype(np.int64)  # numpy's common type of int8 and uint64 is a float
     if left is not right:
         return values.astype(kind).reshape(len(left), len(right))
     matrix = np.zeros((len(left), len(left)), dtype=kind)

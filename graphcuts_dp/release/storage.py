@@ -1,7 +1,7 @@
 """A release on disk: the graph, the noisy matrix, and a receipt that ties them together.
 
-The receipt is written last and names the SHA-256 of the other files, so a set that was
-interrupted, mixed or altered is refused when it is read.
+The receipt is written last and names the SHA-256 of the other files and of its own fields, so a
+set that was interrupted, mixed or damaged is refused when it is read.
 """
 
 import hashlib
@@ -96,6 +96,7 @@ def write_release(
                 "scipy": scipy.__version__,
             },
         }
+        receipt["digest"] = _digest(receipt)
         with atomic_write(receipt_path(path), force=force) as handle:
             handle.write(json.dumps(receipt, indent=2).encode() + b"\n")
         written.append(receipt_path(path))
@@ -110,6 +111,9 @@ def read_release(path: PathLike) -> Parts:
     """Read the files of a release; see `Release.load`."""
     receipt = _read_receipt(path)
     try:
+        expected = {noisy_path(path).name} | ({Path(path).name} if receipt["fit"] else set())
+        if not expected <= set(receipt["files"]):
+            raise FileFormatError(f"{receipt_path(path)} is the receipt of another release")
         for name, digest in receipt["files"].items():
             file = Path(path).parent / Path(name).name
             if not file.is_file():
@@ -128,7 +132,7 @@ def read_release(path: PathLike) -> Parts:
             if receipt["certificate"] is None
             else _certificate(receipt["certificate"], noisy.steps.shape)
         )
-    except (KeyError, TypeError, AttributeError, ValueError) as problem:
+    except (LookupError, TypeError, AttributeError, ValueError) as problem:
         raise FileFormatError(f"{receipt_path(path)} is damaged or of another version") from problem
     graph = None
     if fit is not None:
@@ -154,7 +158,13 @@ def _read_receipt(path: PathLike) -> dict[str, Any]:
         raise FileFormatError(f"{file} is not a receipt: it is damaged") from None
     if not isinstance(receipt, dict) or receipt.get("format") != _FORMAT:
         raise FileFormatError(f"{file} is not a receipt of this version of the package")
+    if receipt.pop("digest", None) != _digest(receipt):
+        raise FileFormatError(f"{file} is damaged: its fields do not fit its digest")
     return receipt
+
+
+def _digest(receipt: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(receipt, sort_keys=True).encode()).hexdigest()
 
 
 def _describe_noise(noisy: NoisyMatrix) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from typing import Any, Literal
+from typing import Any
 
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
@@ -30,7 +30,6 @@ from graphcuts_dp.release.randomized_response import (
 from graphcuts_dp.release.release import Release
 from graphcuts_dp.release.rounding import round_entries
 
-Oracle = Literal["cut-norm", "spectral"]
 FITS = ("auto", "cutting-plane", "first-order", "spectral", "none")
 ORACLES = ("cut-norm", "spectral")
 DECIMALS = 4  # of the weights of a synthetic graph
@@ -43,7 +42,7 @@ def release_graph(
     epsilon: float,
     noise: str = "binary",
     fit: str = "auto",
-    oracle: Oracle = "cut-norm",
+    oracle: str = "cut-norm",
     unweighted: bool = False,
     seed: int | None = None,
     time_limit: float | None = None,

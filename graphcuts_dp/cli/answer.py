@@ -1,0 +1,69 @@
+"""`graphcuts-dp answer`: cut queries on a release, free and as many as you like."""
+
+from typing import Annotated
+
+import typer
+
+from graphcuts_dp.cli.console import out, show_json
+from graphcuts_dp.errors import QueryError
+from graphcuts_dp.graph.files import read_vertices
+from graphcuts_dp.graph.vertices import Label, VertexSet
+from graphcuts_dp.release.release import Release
+
+EXAMPLE = """Example: graphcuts-dp answer synthetic.graphml --from "SFO,LAX,SAN" --to "JFK,LGA,EWR"
+
+A set is a list of labels with commas between, or @FILE with one label on each line."""
+
+
+def answer(
+    path: Annotated[str, typer.Argument(metavar="RELEASE", help="OUT of `release`.")],
+    first: Annotated[str, typer.Option("--from", help="The set S of vertices.")],
+    second: Annotated[
+        str | None, typer.Option("--to", help="The set T; all other vertices if omitted.")
+    ] = None,
+    confidence: Annotated[float, typer.Option(help="Of the interval.")] = 0.95,
+    simultaneous: Annotated[
+        bool,
+        typer.Option(
+            "--simultaneous", help="Interval for all cuts at once: if you chose by looking."
+        ),
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
+) -> None:
+    """Answer a cut query from a release: how much passes between S and T."""
+    release = Release.load(path)
+    found = release.answer(
+        _labels(first, release.noisy.left),
+        None if second is None else _labels(second, release.noisy.right),
+        confidence=confidence,
+        simultaneous=simultaneous,
+    )
+    if as_json:
+        show_json(
+            {
+                "value": found.value,
+                "interval": list(found.interval),
+                "confidence": found.confidence,
+                "simultaneous": found.simultaneous,
+                "guarantee": str(release.guarantee),
+            }
+        )
+    else:
+        out.print(str(found), markup=False)
+
+
+def _labels(text: str, vertices: VertexSet) -> list[Label]:
+    """Labels from the command line; numbers become integers where the vertices are integers."""
+    if text.startswith("@"):
+        return list(read_vertices(text[1:]).labels)
+    words = [word.strip() for word in text.split(",")]
+    if not all(words):
+        raise QueryError("an empty label in a set; write labels with single commas between")
+    return [word if vertices.find(word) is not None else _number(word) for word in words]
+
+
+def _number(word: str) -> Label:
+    try:
+        return int(word)
+    except ValueError:
+        return word

@@ -1,0 +1,81 @@
+"""What all subcommands share: messages, tables, JSON, progress bars."""
+
+import json
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from graphcuts_dp.errors import AccuracyWarning
+
+_QUIET_SECONDS = 2.0  # work shorter than this gets no bar
+
+_WIDE = None if sys.stdout.isatty() else 200  # a pipe has no width to respect
+out = Console(soft_wrap=True, highlight=False, width=_WIDE)
+err = Console(stderr=True, soft_wrap=True, highlight=False)
+
+
+def say(message: str) -> None:
+    """A note for the user, on standard error so that standard output stays clean."""
+    err.print(message, markup=False)
+
+
+def show_json(value: Any) -> None:
+    """One JSON document on standard output."""
+    sys.stdout.write(json.dumps(value, indent=2) + "\n")
+
+
+def show_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
+    """A table on standard output; the first column is text, the others are numbers."""
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    for i, column in enumerate(columns):
+        table.add_column(column, justify="left" if i == 0 else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    out.print(table)
+
+
+@contextmanager
+def progress_bar(title: str) -> Iterator[Callable[[float, str], None]]:
+    """Report progress on standard error: a bar after two seconds, nothing if not a terminal."""
+    started = time.monotonic()
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %  {task.fields[message]}", markup=False),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=err, transient=True, auto_refresh=False) as bar:
+        task = bar.add_task(title, total=1.0, message="", visible=False)
+
+        def report(done: float, message: str) -> None:
+            if not err.is_terminal or time.monotonic() - started < _QUIET_SECONDS:
+                return
+            bar.update(task, completed=done, message=message, visible=True)
+            bar.refresh()
+
+        yield report
+
+
+@contextmanager
+def accuracy_notes() -> Iterator[None]:
+    """Show accuracy warnings as one line the moment they are raised."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", AccuracyWarning)
+        plain = warnings.showwarning
+
+        def show(message: Any, category: type[Warning], *rest: Any, **named: Any) -> None:
+            if issubclass(category, AccuracyWarning):
+                say(f"warning: {message}")
+            else:
+                plain(message, category, *rest, **named)
+
+        warnings.showwarning = show
+        yield

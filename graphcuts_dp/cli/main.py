@@ -1,0 +1,69 @@
+"""The command `graphcuts-dp`: subcommands, and what happens when something is wrong."""
+
+import sys
+from typing import Annotated
+
+import typer
+from typer.exceptions import Abort, Exit, TyperException
+
+from graphcuts_dp._version import __version__
+from graphcuts_dp.cli import answer, datasets, evaluate, release
+from graphcuts_dp.cli.console import out, say
+from graphcuts_dp.errors import GraphCutsError
+
+app = typer.Typer(
+    name="graphcuts-dp",
+    help="Cut queries on private graphs, with a proven promise of edge-level privacy.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+evaluations = typer.Typer(
+    help="Measure errors against the truth. NOT PRIVATE.", no_args_is_help=True
+)
+app.add_typer(evaluations, name="evaluate")
+app.command(epilog=release.EXAMPLE)(release.release)
+app.command(epilog=answer.EXAMPLE)(answer.answer)
+app.command(epilog=datasets.EXAMPLE)(datasets.datasets)
+evaluations.command("release", epilog=evaluate.RELEASE_EXAMPLE)(evaluate.evaluate_release)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        out.print(f"graphcuts-dp {__version__}")
+        raise Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show it.")
+    ] = False,
+) -> None:
+    """Options before the subcommand."""
+
+
+def run() -> None:
+    """Run the command line: status 0 if all went well, 1 if interrupted, 2 for an error."""
+    sys.exit(_status())
+
+
+def _status() -> int:
+    try:
+        status = app(standalone_mode=False)
+    except GraphCutsError as problem:
+        say(f"error: {problem}")
+        return 2
+    except Exit as ended:
+        return ended.exit_code
+    except TyperException as problem:
+        say(f"error: {problem.format_message()} (see graphcuts-dp --help)")
+        return 2
+    except (KeyboardInterrupt, Abort):
+        say("interrupted: no files were left behind; what noise was drawn is gone")
+        return 1
+    except MemoryError:
+        say("error: not enough memory for a graph of this size")
+        return 2
+    return status if isinstance(status, int) else 0

@@ -1,0 +1,78 @@
+"""Options for reading a private graph, the same in every subcommand."""
+
+from dataclasses import dataclass
+from typing import Annotated, final
+
+import typer
+
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.files import describe_reading, read_graph
+
+VerticesOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Public vertex set: a count, or a file with one label on each line; "
+        "for --bipartite two of these with a comma between. "
+        "Without it the file's vertices are taken as public.",
+    ),
+]
+BipartiteOption = Annotated[
+    bool, typer.Option("--bipartite", help="Two sides: first column left, second right.")
+]
+IgnoreWeightsOption = Annotated[
+    bool, typer.Option("--ignore-weights", help="Keep only which pairs are edges.")
+]
+WeightCapOption = Annotated[
+    float | None,
+    typer.Option(help="Public bound on a weight; larger ones are clipped. Hides whole edges."),
+]
+OneBasedOption = Annotated[
+    bool, typer.Option("--one-based", help="Ids in the file count from 1 (KONECT).")
+]
+
+
+@final
+@dataclass(frozen=True)
+class Reading:
+    """How to read a graph file."""
+
+    vertices: str | None = None
+    bipartite: bool = False
+    ignore_weights: bool = False
+    weight_cap: float | None = None
+    one_based: bool = False
+
+    def read(self, path: str) -> AnyGraph:
+        """Read the graph."""
+        return read_graph(
+            path,
+            vertices=self._vertices(),
+            weighted=False if self.ignore_weights else None,
+            weight_cap=self.weight_cap,
+            bipartite=self.bipartite,
+            one_based=self.one_based,
+        )
+
+    def notes(self, graph: AnyGraph) -> tuple[str, ...]:
+        """What reading did, in words that depend on options and schema alone."""
+        return describe_reading(
+            vertices_given=self.vertices is not None,
+            weighted=graph.weighted,
+            capped=self.weight_cap is not None,
+            bipartite=self.bipartite,
+        )
+
+    def _vertices(self) -> int | str | tuple[int | str, int | str] | None:
+        if self.vertices is None:
+            return None
+        if not self.bipartite:
+            return _count_or_file(self.vertices)
+        parts = self.vertices.split(",")
+        if len(parts) != 2:
+            raise ParameterError("--vertices of a bipartite graph is LEFT,RIGHT")
+        return _count_or_file(parts[0]), _count_or_file(parts[1])
+
+
+def _count_or_file(text: str) -> int | str:
+    return int(text) if text.isascii() and text.isdigit() else text

@@ -1,0 +1,99 @@
+"""`graphcuts-dp release`: a private graph in, a synthetic graph out."""
+
+from typing import Annotated
+
+import typer
+
+from graphcuts_dp.cli.console import accuracy_notes, progress_bar, say, show_json, show_table
+from graphcuts_dp.cli.reading import (
+    BipartiteOption,
+    IgnoreWeightsOption,
+    OneBasedOption,
+    Reading,
+    VerticesOption,
+    WeightCapOption,
+)
+from graphcuts_dp.privacy.guarantee import exact_epsilon
+from graphcuts_dp.privacy.laws import NOISES
+from graphcuts_dp.release.release import Release
+from graphcuts_dp.release.storage import check_release_path
+from graphcuts_dp.release.synthesis import FITS, ORACLES, release_graph
+
+EXAMPLE = """Example: graphcuts-dp release mail.edges.gz synthetic.graphml --epsilon 1
+
+Writes the synthetic graph, a receipt beside it (.json) and the noisy matrix (.noisy.npz), from
+which any cut query can be answered later."""
+
+
+def release(
+    source: Annotated[str, typer.Argument(metavar="IN", help="The private graph.")],
+    target: Annotated[str, typer.Argument(metavar="OUT", help="The synthetic graph.")],
+    epsilon: Annotated[float, typer.Option(help="Privacy of one edge; smaller hides more.")],
+    noise: Annotated[str, typer.Option(help=f"One of: {', '.join(NOISES)}.")] = "binary",
+    fit: Annotated[str, typer.Option(help=f"One of: {', '.join(FITS)}.")] = "auto",
+    oracle: Annotated[
+        str, typer.Option(help=f"Of the cutting-plane fit, one of: {', '.join(ORACLES)}.")
+    ] = "cut-norm",
+    vertices: VerticesOption = None,
+    bipartite: BipartiteOption = False,
+    ignore_weights: IgnoreWeightsOption = False,
+    weight_cap: WeightCapOption = None,
+    one_based: OneBasedOption = False,
+    unweighted: Annotated[
+        bool, typer.Option("--unweighted", help="Round the synthetic weights to 0 and 1.")
+    ] = False,
+    seed: Annotated[
+        int | None, typer.Option(help="Repeatable run. NOT PRIVATE: for tests only.")
+    ] = None,
+    time_limit: Annotated[
+        float | None, typer.Option(help="Seconds after which the fit stops at its best point.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Release a synthetic graph with edge-level differential privacy."""
+    exact_epsilon(epsilon)
+    check_release_path(target, force=force)
+    reading = Reading(vertices, bipartite, ignore_weights, weight_cap, one_based)
+    graph = reading.read(source)
+    for note in reading.notes(graph):
+        say(f"note: {note}")
+    with accuracy_notes(), progress_bar("fitting") as progress:
+        made = release_graph(
+            graph,
+            epsilon=epsilon,
+            noise=noise,
+            fit=fit,
+            oracle=oracle,
+            unweighted=unweighted,
+            seed=seed,
+            time_limit=time_limit,
+            progress=progress,
+        )
+    written = made.save(target, force=force)
+    if as_json:
+        show_json({**_facts(made), "files": list(written)})
+    else:
+        rows = [(name.replace("_", " "), _shown(value)) for name, value in _facts(made).items()]
+        show_table("Release", ("", "value"), [*rows, ("files", "\n".join(written))])
+
+
+def _facts(made: Release) -> dict[str, object]:
+    facts: dict[str, object] = {
+        "guarantee": str(made.guarantee),
+        "noise": made.noisy.law.name,
+        "vertices": " x ".join(str(n) for n in made.noisy.steps.shape),
+        "expected_worst_cut_error_of_the_noise": made.expected_worst_cut_error,
+    }
+    if made.fit is not None and made.certificate is not None:
+        facts |= {
+            "fit": f"{made.fit.method} ({made.fit.objective}), stopped by {made.fit.stopped}",
+            "fit_gap": made.fit.gap,
+            "distance_from_noisy_matrix_at_least": made.certificate.lower,
+            "distance_from_noisy_matrix_at_most": made.certificate.upper,
+        }
+    return facts
+
+
+def _shown(value: object) -> str:
+    return f"{value:,.4g}" if isinstance(value, float) else str(value)

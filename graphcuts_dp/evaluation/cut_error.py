@@ -1,0 +1,180 @@
+"""Measured cut errors of a release. Reads the private graph: the output is not private."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcuts_dp.cutnorm.cut_norm import cut_norm
+from graphcuts_dp.errors import QueryError
+from graphcuts_dp.evaluation.tables import CutErrorRow, CutErrorTable, CutPoint
+from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.queries import CutQuery, answer_all
+from graphcuts_dp.graph.vertices import Label
+from graphcuts_dp.release.release import Release
+
+_RANDOM_CUTS = 200
+_LEAST_COMMUNITY = 10
+
+
+@final
+@dataclass(frozen=True)
+class CutFamily:
+    """Cuts of one kind, chosen on the true graph or at random, never on the noisy one.
+
+    Attributes:
+        kind: what they are.
+        queries: the cuts.
+    """
+
+    kind: str
+    queries: tuple[CutQuery, ...]
+
+
+def cut_errors(
+    graph: AnyGraph,
+    release: Release,
+    *,
+    groups: Mapping[str, Sequence[Label]] | None = None,
+    seed: int = 0,
+) -> CutErrorTable:
+    """Measure the cut errors of a release against the graph that it was made from.
+
+    Args:
+        graph: the private graph.
+        release: made from it.
+        groups: named sets of vertices; the cuts between each two of them become a family of
+            their own (undirected graphs only).
+        seed: of the random cuts, 0 or larger.
+
+    Returns:
+        Errors of the noisy matrix, of the synthetic graph if there is one, and of answering 0.
+        NOT PRIVATE: computed from the true graph, costs no budget, must not be published.
+
+    Raises:
+        QueryError: the release is of other vertices.
+    """
+    noisy = release.noisy
+    if isinstance(graph, Graph) != noisy.symmetric or _sides(graph) != (noisy.left, noisy.right):
+        raise QueryError("the release was made from a graph on other vertices")
+    truth = graph.dense()
+    estimates: dict[str, npt.NDArray[Any]] = {"noisy": noisy.estimate()}
+    if release.has_graph:
+        estimates["synthetic"] = release.graph.dense()
+    estimates["all zero"] = np.zeros_like(truth)
+    bipartite = not noisy.symmetric
+
+    families = cut_families(graph, groups=groups, seed=seed)
+    worst = tuple(cut_norm(estimate - truth).upper for estimate in estimates.values())
+    twice = 1 if bipartite else 2
+    rows = [CutErrorRow("worst cut (matrix form)", 0, twice * graph.weights.sum(), worst)]
+    for family in families:
+        values = answer_all(family.queries, graph)
+        errors = tuple(
+            float(np.abs(answer_all(family.queries, estimate, bipartite=bipartite) - values).mean())
+            for estimate in estimates.values()
+        )
+        rows.append(CutErrorRow(family.kind, len(values), float(values.mean()), errors))
+    return CutErrorTable(
+        title=f"{noisy.law.name} noise, epsilon = {release.guarantee.epsilon:g}",
+        estimates=tuple(estimates),
+        rows=tuple(rows),
+        points=_points(families, graph, release),
+    )
+
+
+def cut_families(
+    graph: AnyGraph, *, groups: Mapping[str, Sequence[Label]] | None = None, seed: int = 0
+) -> list[CutFamily]:
+    """The kinds of cuts that `cut_errors` tries."""
+    rng = np.random.default_rng(seed)
+    families = [CutFamily("one vertex against all", tuple(_degree_cuts(graph)))]
+    left, right = _sides(graph)
+    n, other = len(left), len(right)
+    small = max(1, math.isqrt(n)), max(1, math.isqrt(other))
+    halves, sets = [], []
+    for _ in range(_RANDOM_CUTS):
+        S = rng.random(n) < 0.5
+        T = ~S if isinstance(graph, Graph) else rng.random(other) < 0.5
+        halves.append(CutQuery(S, T))
+        sets.append(CutQuery(_random_set(rng, n, small[0]), _random_set(rng, other, small[1])))
+    families.append(CutFamily("random halves", tuple(halves)))
+    families.append(CutFamily("small random sets", tuple(sets)))
+    if isinstance(graph, Graph):
+        communities = _communities(graph, seed)
+        if len(communities) > 1:
+            families.append(CutFamily("between communities", _between(communities)))
+        if groups is not None and len(groups) > 1:
+            members = [graph.vertices.mask(group) for group in groups.values()]
+            families.append(CutFamily("between groups", _between(members)))
+    return families
+
+
+def _points(
+    families: Sequence[CutFamily], graph: AnyGraph, release: Release
+) -> tuple[CutPoint, ...]:
+    """Single cuts of the most telling family: groups or communities, else vertices."""
+    family = families[-1] if families[-1].kind.startswith("between") else families[0]
+    values = answer_all(family.queries, graph)
+    synthetic = answer_all(family.queries, release.graph) if release.has_graph else None
+    points = []
+    for i, query in enumerate(family.queries):
+        answer = release.answer(query)
+        points.append(
+            CutPoint(
+                truth=float(values[i]),
+                answer=answer.value,
+                low=answer.interval[0],
+                high=answer.interval[1],
+                synthetic=None if synthetic is None else float(synthetic[i]),
+            )
+        )
+    return tuple(points)
+
+
+def _sides(graph: AnyGraph) -> tuple[Any, Any]:
+    if isinstance(graph, Graph):
+        return graph.vertices, graph.vertices
+    return graph.left, graph.right
+
+
+def _degree_cuts(graph: AnyGraph) -> list[CutQuery]:
+    left, right = _sides(graph)
+    everyone = np.ones(len(right), dtype=np.bool_)
+    cuts = []
+    for i in range(len(left)):
+        S = np.zeros(len(left), dtype=np.bool_)
+        S[i] = True
+        cuts.append(CutQuery(S, everyone))
+    return cuts
+
+
+def _random_set(rng: np.random.Generator, n: int, size: int) -> npt.NDArray[np.bool_]:
+    mask = np.zeros(n, dtype=np.bool_)
+    mask[rng.choice(n, size=size, replace=False)] = True
+    return mask
+
+
+def _between(sets: Sequence[npt.NDArray[np.bool_]]) -> tuple[CutQuery, ...]:
+    return tuple(CutQuery(S, T) for i, S in enumerate(sets) for T in sets[i + 1 :])
+
+
+def _communities(graph: Graph, seed: int) -> list[npt.NDArray[np.bool_]]:
+    """Communities of the true graph by the Louvain method, those of at least ten vertices."""
+    import random
+
+    import igraph  # slow to import, and only needed here
+
+    edges = np.column_stack([graph.rows, graph.columns])
+    network = igraph.Graph(n=graph.n, edges=edges)
+    igraph.set_random_number_generator(random.Random(seed))  # noqa: S311
+    try:
+        found = network.community_multilevel(weights=graph.weights.tolist())
+    finally:
+        igraph.set_random_number_generator(random)
+    membership = np.asarray(found.membership)
+    sets = [membership == community for community in range(len(found))]
+    return [members for members in sets if members.sum() >= _LEAST_COMMUNITY]

@@ -1,0 +1,88 @@
+"""Cut errors of one release: by kind of cut, and answer against truth."""
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from graphcuts_dp.evaluation.tables import NOT_PRIVATE, CutErrorTable
+from graphcuts_dp.plotting.style import COLOURS, house_style
+
+
+def cut_error_figure(table: CutErrorTable) -> Figure:
+    """Draw a table of cut errors.
+
+    Args:
+        table: from `cut_errors`.
+
+    Returns:
+        A figure of two panels: mean absolute error by kind of cut for each estimate (log scale),
+        and the answers of single cuts with their intervals against the truth. Marked as not
+        private.
+    """
+    with house_style():
+        figure = Figure(figsize=(9.6, 3.8))
+        kinds, points = figure.subplots(1, 2, width_ratios=(1.1, 1))
+        _draw_kinds(kinds, table)
+        _draw_points(points, table)
+        handles, names = kinds.get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside lower left", ncols=len(names))
+        figure.suptitle(f"{table.title}  ({NOT_PRIVATE})", fontsize=10)
+    return figure
+
+
+def _draw_kinds(axes: Axes, table: CutErrorTable) -> None:
+    places = range(len(table.rows))
+    markers = ("o", "D", "|")
+    for column, name in enumerate(table.estimates):
+        axes.scatter(
+            [row.errors[column] for row in table.rows],
+            places,
+            color=COLOURS[name],
+            marker=markers[column % 3] if name != "all zero" else "|",
+            s=90 if name == "all zero" else 36,
+            label=name,
+            zorder=3,
+        )
+    axes.set_xscale("log")
+    axes.set_yticks(list(places), [row.kind for row in table.rows])
+    axes.invert_yaxis()
+    axes.grid(axis="x", which="major", color="#dddddd")
+    axes.set_xlabel("mean absolute error (weight of edges)")
+    axes.set_title("Error by kind of cut")
+    axes.margins(y=0.12)
+
+
+def _draw_points(axes: Axes, table: CutErrorTable) -> None:
+    truth = [point.truth for point in table.points]
+    middle = [point.answer for point in table.points]
+    below = [point.answer - point.low for point in table.points]
+    above = [point.high - point.answer for point in table.points]
+    axes.errorbar(
+        truth,
+        middle,
+        yerr=[below, above],
+        fmt="o",
+        markersize=4,
+        color=COLOURS["noisy"],
+        elinewidth=0.8,
+        label="noisy, 95 % interval",
+    )
+    synthetic = [(p.truth, p.synthetic) for p in table.points if p.synthetic is not None]
+    axes.scatter(
+        [point[0] for point in synthetic],
+        [point[1] for point in synthetic],
+        marker="D",
+        s=22,
+        color=COLOURS["synthetic"],
+        label="synthetic",
+        zorder=4,
+    )
+    top = max(truth)
+    axes.plot([0, top], [0, top], color=COLOURS["truth"], linewidth=0.8, label="exact")
+    axes.set_xlabel("true value")
+    axes.set_ylabel("answer")
+    axes.set_title(f"Single cuts: {table.rows[_points_row(table)].kind}")
+    axes.legend(loc="upper left", fontsize=8)
+
+
+def _points_row(table: CutErrorTable) -> int:
+    return -1 if table.rows[-1].kind.startswith("between") else 1

@@ -1,0 +1,32 @@
+"""One look for all figures: readable at column width, safe for colour-blind readers."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import matplotlib as mpl
+
+# Okabe and Ito's palette.
+COLOURS = {
+    "noisy": "#0072B2",
+    "synthetic": "#D55E00",
+    "all zero": "#7F7F7F",
+    "truth": "#000000",
+}
+
+
+@contextmanager
+def house_style() -> Iterator[None]:
+    """Draw within this context."""
+    with mpl.rc_context(
+        {
+            "font.size": 9,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.titlesize": 10,
+            "axes.titlelocation": "left",
+            "legend.frameon": False,
+            "figure.constrained_layout.use": True,
+            "savefig.dpi": 160,
+        }
+    ):
+        yield
