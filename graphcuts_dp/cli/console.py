@@ -45,6 +45,9 @@ def show_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[str]]
 @contextmanager
 def progress_bar(title: str) -> Iterator[Callable[[float, str], None]]:
     """Report progress on standard error: a bar after two seconds, nothing if not a terminal."""
+    if not err.is_terminal:
+        yield lambda _done, _message: None
+        return
     started = time.monotonic()
     columns = (
         TextColumn("{task.description}"),
@@ -56,10 +59,9 @@ def progress_bar(title: str) -> Iterator[Callable[[float, str], None]]:
         task = bar.add_task(title, total=1.0, message="", visible=False)
 
         def report(done: float, message: str) -> None:
-            if not err.is_terminal or time.monotonic() - started < _QUIET_SECONDS:
-                return
-            bar.update(task, completed=done, message=message, visible=True)
-            bar.refresh()
+            if time.monotonic() - started >= _QUIET_SECONDS:
+                bar.update(task, completed=done, message=message, visible=True)
+                bar.refresh()
 
         yield report
 

@@ -15,8 +15,9 @@ from graphcuts_dp.cli.reading import (
 )
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.laws import NOISES
+from graphcuts_dp.release.randomized_response import expected_error_note
 from graphcuts_dp.release.release import Release
-from graphcuts_dp.release.storage import check_release_path
+from graphcuts_dp.release.storage import check_labels, check_release_path
 from graphcuts_dp.release.synthesis import FITS, ORACLES, release_graph
 
 EXAMPLE = """Example: graphcuts-dp release mail.edges.gz synthetic.graphml --epsilon 1
@@ -56,7 +57,8 @@ def release(
     check_release_path(target, force=force)
     reading = Reading(vertices, bipartite, ignore_weights, weight_cap, one_based)
     graph = reading.read(source)
-    for note in reading.notes(graph):
+    check_labels(target, graph)
+    for note in (*reading.notes(graph), expected_error_note(graph, noise, epsilon)):
         say(f"note: {note}")
     with accuracy_notes(), progress_bar("fitting") as progress:
         made = release_graph(
@@ -83,7 +85,7 @@ def _facts(made: Release) -> dict[str, object]:
         "guarantee": str(made.guarantee),
         "noise": made.noisy.law.name,
         "vertices": " x ".join(str(n) for n in made.noisy.steps.shape),
-        "expected_worst_cut_error_of_the_noise": made.expected_worst_cut_error,
+        "expected_worst_cut_error": made.expected_worst_cut_error,
     }
     if made.fit is not None and made.certificate is not None:
         facts |= {

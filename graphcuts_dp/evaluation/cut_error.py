@@ -60,6 +60,8 @@ def cut_errors(
     noisy = release.noisy
     if isinstance(graph, Graph) != noisy.symmetric or _sides(graph) != (noisy.left, noisy.right):
         raise QueryError("the release was made from a graph on other vertices")
+    if graph.weighted and noisy.law.name == "binary":
+        raise QueryError("the release was made without weights; read the graph without them too")
     truth = graph.dense()
     estimates: dict[str, npt.NDArray[Any]] = {"noisy": noisy.estimate()}
     if release.has_graph:
