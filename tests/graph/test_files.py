@@ -1,0 +1,477 @@
+import gzip
+import os
+import zipfile
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
+from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.graph.files import (
+    check_writable_graph,
+    describe_reading,
+    read_graph,
+    read_vertices,
+    write_graph,
+)
+
+SECRET = "XsecretX"  # noqa: S105
+
+
+@pytest.fixture
+def put(tmp_path):
+    def put(name, content):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return put
+
+
+# ------------------------------------------------------------------ plain edge lists
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1 2\n2 3\n",
+        "1\t2\n2\t3",
+        "1,2\n2,3\n",
+        "1 2\r\n2 3\r\n",
+        "1, 2\n2 , 3\n",
+        "# SNAP\n#\n1 2\n\n2  3 \n# end\n",
+        "% sym unweighted\n1 2\n2 3\n",
+        "\ufeff1 2\n2 3\n",
+        "2 1\n1 2\n3 2\n3 3\n",
+        "  1 2\n2 3",
+    ],
+)
+def test_ways_to_write_two_edges(put, text):
+    expected = Graph([0, 1], [1, 2], vertices=[1, 2, 3])
+    assert read_graph(put("x.edges", text)) == expected
+    assert read_graph(put("x.txt.gz", gzip.compress(text.encode()))) == expected
+
+
+@pytest.mark.parametrize("ids", ["1 07", "1 +2", "1 NA", "1 null", "1 1.0", "1 -0", "01 2"])
+def test_ids_are_integers_only_if_all_are(put, ids):
+    assert read_graph(put("x.edges", ids + "\n")).labels == tuple(sorted(ids.split()))
+
+
+def test_integers_sort_by_size_and_may_be_large_or_negative(put):
+    graph = read_graph(put("x.edges", f"10 9\n-4 9\n{10**30} 10\n"))
+    assert graph.labels == (-4, 9, 10, 10**30)
+    spread = read_graph(put("x.edges", "0 900000000000000000\n7 0\n"))
+    assert spread.labels == (0, 7, 9 * 10**17)
+
+
+def test_weights(put):
+    path = put("x.edges", "a b 1.5\nb a 2\nb c 1e-3\nc d 0\n")
+    assert read_graph(path).weights.tolist() == [2.0, 1e-3]
+    assert read_graph(path).weight_cap is None
+    assert read_graph(path, merge="sum").weights.tolist() == [3.5, 1e-3]
+    capped = read_graph(path, merge="sum", weight_cap=3)
+    assert (capped.weights.tolist(), capped.weight_cap) == ([3.0, 1e-3], 3.0)
+    assert not read_graph(path, weighted=False).weighted
+    assert len(read_graph(path, weighted=False).rows) == 3
+    with pytest.raises(FileFormatError, match="weighted=True"):
+        read_graph(put("y.edges", "a b\n"), weighted=True)
+    with pytest.raises(FileFormatError, match="weight_cap"):
+        read_graph(put("y.edges", "a b\n"), weight_cap=2)
+    with pytest.raises(ParameterError, match="weight_cap"):
+        read_graph(path, weight_cap=-1)
+    with pytest.raises(ParameterError, match="merge"):
+        read_graph(path, merge="min")
+
+
+def test_fast_and_careful_ways_agree(put):
+    draw = np.random.default_rng(5)
+    pairs = draw.integers(0, 10**6, (70_000, 2))
+    mass = draw.random(70_000)
+    rows = [f"{a},{b},{w!r}\n" for (a, b), w in zip(pairs.tolist(), mass.tolist(), strict=True)]
+    fast = read_graph(put("x.edges", "".join(rows)))
+    assert fast == read_graph(put("y.edges", "".join(rows) + "\n# careful\n"))
+    assert fast == Graph(*np.searchsorted(fast.labels, pairs.T), mass, vertices=fast.labels)
+
+
+# ------------------------------------------------------------------ headers and columns
+
+
+@pytest.mark.parametrize(
+    ("text", "edges"),
+    [
+        ("source,target\na,b\n", 1),
+        ("From,To\na,b\n", 1),
+        ("source,target,flights\na,b,3\n", 1),
+        ("x,y,z\na,b,3\n", 1),
+        ("1,2\n2,3\n", 2),
+        ("a,b,1\nb,c,1\n", 2),
+        ("source,target,1\nb,c,1\n", 2),
+        ("1,source\n2,target\n", 2),
+        ("# comment\n\nsource,target\n1,2\n", 1),
+        ("weight,target,source\n3,a,b\n", 1),
+        ('"source","target"\n"a","b"\n', 1),
+    ],
+)
+def test_header_rule(put, text, edges):
+    assert len(read_graph(put("x.csv", text)).rows) == edges
+    assert len(read_graph(put("x.tsv", text.replace(",", "\t"))).rows) == edges
+
+
+@pytest.mark.parametrize("text", ["a,b\nc,d\n", "head,tail\n1,2\n", "a,b,friend\nc,d,foe\n"])
+def test_ambiguous_header_is_not_guessed(put, text):
+    path = put("x.csv", text)
+    with pytest.raises(FileFormatError, match="header=True or header=False"):
+        read_graph(path)
+    assert len(read_graph(path, header=True, weighted=False).rows) == 1
+    assert len(read_graph(path, header=False, weighted=False).rows) == 2
+
+
+def test_plain_lists_have_a_header_only_on_demand(put):
+    path = put("x.txt", "# c\nsource target\na b\n")
+    assert len(read_graph(path).rows) == 2
+    assert len(read_graph(path, header=True).rows) == 1
+
+
+def test_columns(put):
+    path = put("x.csv", "id,source,target,count,when\n1,a,b,5,x\n2,b,c,6,y\n")
+    assert read_graph(path).weights.tolist() == [5, 6]
+    assert read_graph(path, columns=("target", "source", "id")).weights.tolist() == [1, 2]
+    assert not read_graph(path, columns=(1, 2)).weighted
+    unclear = put("y.csv", "source,target,p,q\na,b,5,6\n")
+    with pytest.raises(FileFormatError, match="columns="):
+        read_graph(unclear)
+    assert not read_graph(unclear, weighted=False).weighted
+    wide = put("x.edges", "1 2 3 4\n")
+    with pytest.raises(FileFormatError, match="more than three columns"):
+        read_graph(wide)
+    assert read_graph(wide, columns=(0, 1, 3)).weights.tolist() == [4]
+    for columns in ((0,), (0, 0), (0, 9), ("a", "b"), (0, 1, 2, 3)):
+        with pytest.raises(FileFormatError, match="column"):
+            read_graph(wide, columns=columns)
+    with pytest.raises(FileFormatError, match="exactly one column"):
+        read_graph(path, columns=("source", "nothing"))
+
+
+def test_konect(put):
+    text = "% bip weighted\n% 3 3 3\n1 1 5 1082040961\n2 3 1 1082155839\n3 1\t2 108\n"
+    for name in ("out.opsahl-ucforum", "x.konect", "out.moreno"):
+        path = put(name, text)
+        assert read_graph(path).labels == (1, 2, 3)
+        assert read_graph(path, one_based=True).labels == (0, 1, 2)
+        sides = read_graph(path, one_based=True, bipartite=True, vertices=(3, 4))
+        assert sides == BipartiteGraph([0, 1, 2], [0, 2, 0], [5, 1, 2], left=3, right=4)
+    with pytest.raises(FileFormatError, match="only read"):
+        check_writable_graph(put("y", "").parent / "out.mine")
+
+
+def test_one_based(put):
+    path = put("x.edges", "1 2\n2 3\n")
+    assert read_graph(path, one_based=True, vertices=4) == Graph([0, 1], [1, 2], vertices=4)
+    careful = put("y.edges", "1 2\n\n2 3\n")
+    assert read_graph(careful, one_based=True, vertices=4) == Graph([0, 1], [1, 2], vertices=4)
+    for text in ("0 1\n", "0  1\n", "a 1\n", "-1 1\n"):
+        with pytest.raises(FileFormatError, match=r"line 1: one_based"):
+            read_graph(put("z.edges", text), one_based=True)
+    with pytest.raises(FileFormatError, match="edge lists"):
+        read_graph(put("z.gml", "graph [ ]"), one_based=True)
+
+
+# ------------------------------------------------------------------ vertices
+
+
+def test_vertices_as_count_labels_and_file(put):
+    path = put("x.edges", "1 2\n2 3\n")
+    assert read_graph(path, vertices=5) == Graph([1, 2], [2, 3], vertices=5)
+    assert read_graph(path, vertices=[3, 2, 1, 0]) == Graph([0, 1], [1, 2], vertices=[3, 2, 1, 0])
+    file = put("v.txt.gz", gzip.compress(b"3\r\n2\n1\n9\n\n"))
+    assert read_graph(path, vertices=file).labels == (3, 2, 1, 9)
+    assert read_graph(path, vertices=str(file)).labels == (3, 2, 1, 9)
+    words = read_graph(put("w.edges", "1 2\n"), vertices=put("v.txt", "007\n#x y\n1\n2\n"))
+    assert words.labels == ("007", "#x y", "1", "2")
+    sides = read_graph(path, bipartite=True, vertices=([2, 1], 4))
+    assert sides == BipartiteGraph([0, 1], [3, 2], left=[2, 1], right=4)
+    assert read_graph(path, vertices=put("v", "1\n2\n3\n")).labels == (1, 2, 3)
+
+
+def test_bad_vertices(put):
+    path = put("x.edges", f"1 2\n2 {SECRET}\n")
+    for vertices in (5, [1, 2], ["1", "2"]):
+        with pytest.raises(FileFormatError, match="line 2: a vertex is not in") as caught:
+            read_graph(path, vertices=vertices)
+        assert SECRET not in str(caught.value)
+    with pytest.raises(FileFormatError, match="line 2"):
+        read_graph(put("y.edges", "0 1\n1 2\n"), vertices=2)
+    with pytest.raises(GraphError, match="pair"):
+        read_graph(path, vertices=5, bipartite=True)
+    with pytest.raises(GraphError, match="twice"):
+        read_graph(path, vertices=[1, 1])
+    with pytest.raises(FileFormatError, match="line 2: the label is empty"):
+        read_vertices(put("v.txt", "a\n\nb\n"))
+    with pytest.raises(FileFormatError, match="UTF-8"):
+        read_vertices(put("v.txt", b"\xff\n"))
+    with pytest.raises(GraphError, match="at least one vertex"):
+        read_vertices(put("v.txt", "\n"))
+    with pytest.raises(FileFormatError, match="look alike"):
+        read_graph(path, vertices=[1, "1"])
+
+
+def test_given_vertices_for_files_that_declare_their_own(tmp_path):
+    graph = Graph([0, 1], [1, 2], vertices=["a", "b", "c"])
+    for ending in (".graphml", ".gml", ".net", ".mtx", ".npz", ".csv"):
+        write_graph(graph, tmp_path / f"x{ending}")
+        given = read_graph(tmp_path / f"x{ending}", vertices=["c", "b", "a", "d"])
+        assert given == Graph([2, 1], [1, 0], vertices=["c", "b", "a", "d"])
+        with pytest.raises(FileFormatError, match="not in the public vertex set"):
+            read_graph(tmp_path / f"x{ending}", vertices=["a", "b"])
+        with pytest.raises(FileFormatError):
+            read_graph(tmp_path / f"x{ending}", bipartite=True)
+    sp.save_npz(tmp_path / "x.npz", graph.adjacency)
+    with pytest.raises(FileFormatError, match="differs from that of the matrix"):
+        read_graph(tmp_path / "x.npz", vertices=4)
+
+
+def test_bipartite_files_say_so(tmp_path):
+    graph = BipartiteGraph([0], [1], left=2, right=3)
+    for ending in (".edges", ".csv", ".mtx", ".npz"):
+        write_graph(graph, tmp_path / f"x{ending}")
+        with pytest.raises(FileFormatError, match="bipartite=True"):
+            read_graph(tmp_path / f"x{ending}")
+
+
+# ------------------------------------------------------------------ malformed rows
+
+ROWS = [
+    ("x.edges", f"1 2\n3\n{SECRET} 4\n", 2),
+    ("x.edges", f"1 2\n2 3\n\n# c\n{SECRET} 4 5\n", 5),
+    ("x.edges", f"a b 1\na {SECRET} b\n", 2),
+    ("x.edges", f"a b 1\na {SECRET} nan\n", 2),
+    ("x.edges", f"a b 1\na {SECRET} -1\n", 2),
+    ("x.edges", "1 2 1\n1 3 -1\n", 2),
+    ("x.edges", "1 2 1\n1 3 inf\n", 2),
+    ("x.edges", "1 2 1\n1 3 1_0\n", 2),
+    ("x.edges", "1 2 1\n1 3 1e999\n", 2),
+    ("x.edges", f"# c\n1 2\n{SECRET},3 4\n", 3),
+    ("x.edges", f"1,2\n{SECRET} a,4\n", 2),
+    ("x.edges", f"1,2\n,{SECRET}\n", 2),
+    ("x.csv", f"source,target\na,b\n{SECRET},\n", 3),
+    ("x.csv", f'source,target\n"a",b\n"{SECRET}\n', 3),
+    ("x.csv", f'source,target\n"a\nc",b\n{SECRET},"c"d\n', 4),
+    ("x.csv", f"source,target,weight\na,b,1\nc,{SECRET},\n", 3),
+    ("x.csv", f"source,target,weight\na,b,1\nc,{SECRET}\n", 3),
+    ("x.tsv", f"source\ttarget\na\tb\n{SECRET}\n", 3),
+    ("x.mtx", "%%MatrixMarket matrix coordinate real general\n3 3 2\n1 2 3\n1 XsecretX 3\n", 4),
+    ("x.net", f"*Vertices 2\n1 {SECRET}\n2\n*Edges\n1 2\n1\n", 6),
+    ("x.net", f"*Vertices 2\n1 {SECRET}\n2\n*Edges\n1 3\n", 5),
+    ("x.net", f"*Vertices 2\n9 {SECRET}\n", 2),
+    ("x.net", f"*Vertices 2\n*Matrix\n0 {SECRET}\n", 3),
+    ("x.net", f"{SECRET}\n*Vertices 2\n", 1),
+    ("x.net", f"*{SECRET}\n*Vertices 2\n", 1),
+    ("x.net", f"*Vertices {SECRET}\n", 1),
+    ("x.net", "*Edges\n1 2\n", 1),
+    ("x.gml", f"graph [\n node [ id 1 ]\n edge [ source 1 target {SECRET} ]\n]\n", 3),
+    ("x.gml", f'graph [\n node [ id 1 ]\n edge [ source 1 "{SECRET}" ]\n]\n', 3),
+    ("x.gml", f'graph [\n node [ label "{SECRET}" ]\n]\n', 2),
+    ("x.gml", f'graph [\n node [ id 1 ]\n edge [ source 1 label "{SECRET}" ]\n]\n', 3),
+    ("x.gml", "graph [\n node [ id 1 ]\n]\n]\n", 4),
+    ("x.graphml", f"<graphml>\n<graph>\n<node id='{SECRET}'>\n</graph></graphml>", 4),
+    (
+        "x.graphml",
+        f"<graphml><graph>\n<node id='{SECRET}'/>\n<edge source='a'/></graph>",
+        3,
+    ),
+    ("x.graphml", f"<graphml><graph>\n<node/><node id='{SECRET}'/></graph></graphml>", 2),
+    (
+        "x.graphml",
+        f"<graphml><graph>\n<node id='a'/>\n<edge source='a' target='{SECRET}'/></graph></graphml>",
+        3,
+    ),
+    ("x.graphml", "<graphml><graph>\n<node id='a'><graph/></node></graph></graphml>", 2),
+    ("x.graphml", "<graphml><graph>\n<hyperedge/></graph></graphml>", 2),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "line"), ROWS)
+def test_malformed_rows_are_told_by_line_and_never_quoted(put, name, text, line):
+    with pytest.raises(FileFormatError, match=rf"line {line}\b") as caught:
+        read_graph(put(name, text))
+    message = str(caught.value)
+    assert SECRET not in message
+    assert "\n" not in message
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("x.edges", "", "no edges and no vertices"),
+        ("x.edges", "# only a comment\n", "no edges and no vertices"),
+        ("x.edges", "a\n", "fewer than two columns"),
+        ("x.edges", b"a \xff\n", "UTF-8"),
+        ("x.csv", "source,target\n", "no edges and no vertices"),
+        ("x.edges", "# graphcuts-dp: {SECRET\na b\n", "damaged"),
+        ("x.edges", '# graphcuts-dp: {"vertices": "abc"}\na b\n', "damaged"),
+        ("x.edges", '# graphcuts-dp: {"vertices": 3, "weight_cap": -1}\n0 1\n', "damaged"),
+        ("x.edges", '# graphcuts-dp: {"vertices": 99999999999}\n0 1\n', "damaged"),
+        ("x.edges", "# graphcuts-dp: [1]\n0 1\n", "damaged"),
+        ("x.graphml", "", "empty"),
+        ("x.graphml", "<graphml/>", "no <graph>"),
+        ("x.graphml", "<?xml version='1.0' encoding='klingon'?><graphml/>", "XML"),
+        ("x.graphml", "<graphml><graph/></graphml>", "no vertices"),
+        ("x.graphml", "<graphml><graph><node id='a'/><node id='a'/></graph></graphml>", "same id"),
+        ("x.gml", "graph [", "not closed"),
+        ("x.gml", "Creator 1", "exactly one graph"),
+        ("x.gml", b"\xff\xff", "UTF-8"),
+        ("x.net", b"\xff\xff", "UTF-8"),
+        ("x.net", "% nothing", "no vertices"),
+        ("x.npz", "nothing", "save_npz"),
+        ("x.mtx", "nothing", "banner"),
+        ("x.mtx", "%%MatrixMarket matrix coordinate complex general\n1 1 0\n", "real matrix"),
+        ("x.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 2 3\n", "malformed"),
+        ("x.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 1\n1 2 nan\n", "not finite"),
+        ("x.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 1\n1 2 -1\n", "negative"),
+        ("x.mtx", f"%%MatrixMarket matrix coordinate real general\n{10**11} {10**11} 0\n", "most"),
+        ("x.dat", "1 2\n", "unknown ending"),
+        ("edges", "1 2\n", "unknown ending"),
+        ("x.edges.gz", "1 2\n", "gzip"),
+        ("x.edges.gz", gzip.compress(b"1 2\n" * 99)[:-9], "gzip"),
+    ],
+)
+def test_files_that_are_not_graphs(put, name, text, words):
+    with pytest.raises(FileFormatError, match=words) as caught:
+        read_graph(put(name, text))
+    assert "\n" not in str(caught.value)
+    assert "SECRET" not in str(caught.value)
+
+
+def test_entity_bombs_are_refused(put):
+    bomb = '<!DOCTYPE g [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><graphml>&b;</graphml>'
+    with pytest.raises(FileFormatError, match="DOCTYPE"):
+        read_graph(put("x.graphml", bomb))
+
+
+def test_pickles_are_refused(tmp_path):
+    np.savez(tmp_path / "x.npz", format=np.array([{}], dtype=object), allow_pickle=True)
+    with pytest.raises(FileFormatError, match="save_npz"):
+        read_graph(tmp_path / "x.npz")
+    sp.save_npz(tmp_path / "x.npz", sp.eye_array(2).tocsr())
+    with (
+        zipfile.ZipFile(tmp_path / "x.npz", "a") as archive,
+        archive.open("graphcuts_dp.npy", "w") as member,
+    ):
+        np.lib.format.write_array(member, np.array([{}], dtype=object), allow_pickle=True)
+    with pytest.raises(FileFormatError, match="save_npz"):
+        read_graph(tmp_path / "x.npz")
+
+
+def test_bad_indices_are_refused(tmp_path):
+    np.savez(
+        tmp_path / "x.npz",
+        format=np.array(b"coo"),
+        shape=np.array([2, 2]),
+        data=np.ones(1),
+        row=np.array([7]),
+        col=np.array([0]),
+    )
+    with pytest.raises(FileFormatError):
+        read_graph(tmp_path / "x.npz")
+    sp.save_npz(tmp_path / "x.npz", sp.coo_array(np.array([[0, 1j]])))
+    with pytest.raises(FileFormatError, match="real entries"):
+        read_graph(tmp_path / "x.npz")
+
+
+def test_sides_of_exchange_files(put):
+    node = '<node id="{}"><data key="bipartite">{}</data></node>'
+    head = '<graphml><key id="bipartite" for="node" attr.name="bipartite"/><graph>'
+    good = head + node.format("a", 0) + node.format("b", 1)
+    path = put("x.graphml", good + '\n<edge source="b" target="a"/></graph></graphml>')
+    assert read_graph(path, bipartite=True) == BipartiteGraph([0], [0], left=["a"], right=["b"])
+    with pytest.raises(FileFormatError, match="line 2: an edge joins"):
+        read_graph(
+            put("x.graphml", good + '\n<edge source="b" target="b"/></graph></graphml>'),
+            bipartite=True,
+        )
+    with pytest.raises(FileFormatError, match="each side"):
+        read_graph(
+            put("x.graphml", head + node.format("a", 0) + "</graph></graphml>"), bipartite=True
+        )
+    with pytest.raises(FileFormatError, match="side for every vertex"):
+        read_graph(put("x.net", "*Vertices 2\n*Edges\n1 2\n"), bipartite=True)
+
+
+def test_weights_of_exchange_files(put):
+    head = '<graphml><key id="w" for="edge" attr.name="weight"/><graph>'
+    head += '<node id="a"/><node id="b"/>'
+    some = (
+        '<edge source="a" target="b"><data key="w">{}</data></edge>\n<edge source="b" target="a"/>'
+    )
+    path = put("x.graphml", head + some.format("3") + "</graph></graphml>")
+    with pytest.raises(FileFormatError, match="line 2: an edge has no weight"):
+        read_graph(path)
+    assert not read_graph(path, weighted=False).weighted
+    full = put(
+        "x.graphml",
+        (head + some.format("3")).replace('weight"/>', 'weight"><default>5</default></key>')
+        + "</graph></graphml>",
+    )
+    assert read_graph(full).weights.tolist() == [5]
+    with pytest.raises(FileFormatError, match="not a number"):
+        read_graph(put("x.gml", "graph [ node [ id 1 ] edge [ source 1 target 1 weight x ] ]"))
+    value = "graph [ node [ id 1 ] node [ id 2 ] edge [ source 1 target 2 value 3 ] ]"
+    assert read_graph(put("x.gml", value)).weights.tolist() == [3]
+
+
+def test_pajek_sections(put):
+    text = (
+        '*Network x\n*Vertices 3\n1 "a" 0.5 0.5 ic Red\n2 b\n*Arcslist\n1 2 3\n*Edges\n1 2 c Blue\n'
+    )
+    assert read_graph(put("x.net", text)).labels == ("3", "a", "b")
+    matrix = "*Vertices 3\n*Matrix\n0 1 0\n0 0 2.5\n0 0 0\n"
+    assert read_graph(put("x.net", matrix)) == Graph([0, 1], [1, 2], [1, 2.5], vertices=[1, 2, 3])
+    sides = "*Vertices 3 1\n*Matrix\n1 2\n"
+    assert read_graph(put("x.net", sides), bipartite=True) == BipartiteGraph(
+        [0, 0], [0, 1], [1, 2], left=[1], right=[2, 3]
+    )
+
+
+# ------------------------------------------------------------------ paths
+
+
+def test_paths_that_cannot_be_read(tmp_path, put):
+    with pytest.raises(FileFormatError, match="does not exist"):
+        read_graph(tmp_path / "no.edges")
+    (tmp_path / "folder.edges").mkdir()
+    with pytest.raises(FileFormatError, match="is a folder"):
+        read_graph(tmp_path / "folder.edges")
+    with pytest.raises(FileFormatError, match="not a valid file name"):
+        read_graph("a\0b.edges")
+    path = put("x.edges", "1 2\n")
+    path.chmod(0)
+    if os.geteuid() != 0:
+        with pytest.raises(FileFormatError, match="no permission"):
+            read_graph(path)
+
+
+def test_paths_that_cannot_be_written(tmp_path):
+    graph = Graph([0], [1], vertices=2)
+    with pytest.raises(FileFormatError, match="does not exist"):
+        write_graph(graph, tmp_path / "no" / "x.edges")
+    with pytest.raises(FileFormatError, match="unknown ending"):
+        write_graph(graph, tmp_path / "x.dat")
+    write_graph(graph, tmp_path / "x.edges")
+    with pytest.raises(FileFormatError, match="exists"):
+        write_graph(graph, tmp_path / "x.edges")
+    write_graph(Graph([0], [2], vertices=3), tmp_path / "x.edges", force=True)
+    assert read_graph(tmp_path / "x.edges").n == 3
+    assert [path.name for path in tmp_path.iterdir()] == ["x.edges"]
+
+
+def test_one_vertex_is_enough(put):
+    assert read_graph(put("x.edges", "1 1\n")) == Graph([], [], vertices=[1])
+
+
+def test_notes_depend_on_options_alone():
+    notes = describe_reading(vertices_given=False, weighted=True, capped=True, merge="sum")
+    assert len(notes) == 4
+    assert all(note.endswith(".") for note in notes)
+    assert len(describe_reading(vertices_given=True, weighted=False, bipartite=True)) == 1
