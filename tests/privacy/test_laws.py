@@ -1,0 +1,211 @@
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from exact_reference import exp_between
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphcuts_dp.errors import GraphError, ParameterError
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.laws import NOISES, BinaryResponse, LaplaceNoise, noise_law
+
+EPSILONS = [0.01, 0.1, 0.5, 1.0, 3.0, 20.0]
+CAPS = [None, 0.3, 1.0, 2.0, 7.3, 1000.0, 1e-3]
+NOWHERE = np.empty(0), np.empty(0, dtype=np.int64)
+
+
+@pytest.mark.parametrize("name", NOISES)
+def test_a_law_knows_its_name(name):
+    assert noise_law(name, epsilon=1.0).name == name
+    assert noise_law(name, epsilon=0.1).epsilon == Fraction(0.1)
+
+
+@pytest.mark.parametrize("epsilon", [*EPSILONS, 1e-6, 50.0])
+def test_binary_scale_and_spread(epsilon):
+    law = noise_law("binary", epsilon=epsilon)
+    q = 1 / (1 + math.exp(epsilon))
+    assert math.isclose(law.offset, q, rel_tol=1e-12)
+    assert math.isclose(law.unit, 1 / math.tanh(epsilon / 2), rel_tol=1e-12)
+    # Variance of (y-q)/(1-2q) is q(1-q)/(1-2q)^2; algorithms.md: e^(eps/2)/(e^eps - 1).
+    spread = math.exp(epsilon / 2) / math.expm1(epsilon)
+    assert math.isclose(law.standard_deviation, spread, rel_tol=1e-12)
+    assert math.isclose(law.standard_deviation, math.sqrt(q * (1 - q)) * law.unit, rel_tol=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_binary_estimates_are_unbiased(epsilon):
+    law = noise_law("binary", epsilon=epsilon)
+    q = law.offset
+    for bit in (0, 1):
+        chance = 1 - q if bit else q
+        mean = (chance - law.offset) * law.unit
+        assert math.isclose(mean, bit, abs_tol=1e-12)
+
+
+def test_documented_deviations_at_epsilon_one():
+    assert round(noise_law("binary", epsilon=1.0).standard_deviation, 2) == 0.96
+    assert round(noise_law("laplace", epsilon=1.0).standard_deviation, 2) == 1.41
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_discrete_laplace_variance(epsilon):
+    r = math.exp(-epsilon)
+    law = noise_law("discrete-laplace", epsilon=epsilon)
+    assert math.isclose(law.standard_deviation**2, 2 * r / (1 - r) ** 2, rel_tol=1e-9)
+    assert law.unit == 1
+    assert law.offset == 0
+
+
+@pytest.mark.parametrize("cap", CAPS)
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_laplace_deviation_is_that_of_a_real_laplace(epsilon, cap):
+    law = noise_law("laplace", epsilon=epsilon, weight_cap=cap)
+    ideal = math.sqrt(2) * (cap or 1.0) / epsilon
+    # The sensitivity is at most one step too large, and a scale has 2^20 steps at least.
+    assert 1 - 1e-9 <= law.standard_deviation / ideal <= 1 + 2**-20 / epsilon
+
+
+@pytest.mark.parametrize("cap", CAPS)
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_laplace_releases_integers_on_a_power_of_two_grid(epsilon, cap):
+    law = noise_law("laplace", epsilon=epsilon, weight_cap=cap)
+    mantissa, _ = math.frexp(law.unit)
+    assert mantissa == 0.5
+    assert law.unit < 1
+    scale = (cap or 1.0) / epsilon
+    assert law.unit <= max(scale * 2.0**-20, 0.0)
+    weights = np.array([cap or 1.0, (cap or 1.0) / 3])
+    noisy = law.respond(100, weights, np.array([3, 50]), SeededEntropy(1))
+    assert noisy.dtype == np.int64
+    estimates = (noisy - law.offset) * law.unit
+    assert (np.remainder(estimates, law.unit) == 0).all()
+
+
+@pytest.mark.parametrize("name", ["laplace", "discrete-laplace"])
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("cap", [1.0, 3.0, 12.0])
+def test_sensitivity_is_the_cap_in_whole_steps(name, cap, epsilon):
+    law = noise_law(name, epsilon=epsilon, weight_cap=cap)
+    assert law.sensitivity_steps * Fraction(law.unit) == Fraction(cap)
+    assert law.rate * law.sensitivity_steps == law.epsilon
+
+
+@pytest.mark.parametrize("cap", [0.3, 0.1, 7.3, 1e-3, 123.456])
+def test_sensitivity_of_a_cap_off_the_grid_is_rounded_up(cap):
+    coarse = LaplaceNoise(Fraction(1), cap, -2)
+    steps = coarse.sensitivity_steps
+    assert steps - 1 < Fraction(cap) * 4 <= steps
+    assert coarse.rate * steps == 1  # so e^(rate |difference|) never exceeds e^epsilon
+    fine = noise_law("laplace", epsilon=1.0, weight_cap=cap)
+    assert fine.sensitivity_steps - 1 < Fraction(cap) / Fraction(fine.unit)
+    assert Fraction(cap) / Fraction(fine.unit) <= fine.sensitivity_steps
+
+
+def test_without_a_cap_the_sensitivity_is_one():
+    law = noise_law("laplace", epsilon=1.0)
+    assert law.weight_cap is None
+    assert law.sensitivity_steps * law.unit == 1
+
+
+@given(
+    a=st.floats(0, 1e6),
+    b=st.floats(0, 1e6),
+    log2_step=st.integers(-12, 0),
+    cap=st.floats(1e-3, 50),
+)
+def test_rounding_down_never_stretches_a_difference(a, b, log2_step, cap):
+    """floor(a + s) <= floor(a) + ceil(s), on the very numbers that the law computes."""
+    low, high = min(a, b), max(a, b)
+    law = LaplaceNoise(Fraction(1), cap, log2_step)
+    if Fraction(high) - Fraction(low) > Fraction(cap):
+        high = low
+    steps = np.floor(np.array([low, high]) / law.unit)
+    assert 0 <= steps[1] - steps[0] <= law.sensitivity_steps
+
+
+@given(weight=st.floats(0, 1e6), log2_step=st.integers(-12, -1))
+def test_weights_are_rounded_down_to_the_grid(weight, log2_step):
+    law = LaplaceNoise(Fraction(1), None, log2_step)
+    place = np.array([0])
+    noise = law.respond(1, *NOWHERE, SeededEntropy(0))
+    noisy = law.respond(1, np.array([weight]), place, SeededEntropy(0))
+    assert int(noisy[0] - noise[0]) == math.floor(Fraction(weight) / Fraction(law.unit))
+
+
+@pytest.mark.parametrize("name", NOISES)
+def test_noise_does_not_depend_on_where_the_edges_are(name):
+    law = noise_law(name, epsilon=1.0)
+    plain = law.respond(50, *NOWHERE, SeededEntropy(4))
+    noisy = law.respond(50, np.ones(2), np.array([7, 49]), SeededEntropy(4))
+    changed = np.flatnonzero(plain != noisy)
+    assert changed.tolist() == [7, 49]
+    if name == "binary":
+        assert (plain[changed] + noisy[changed] == 1).all()
+    else:
+        assert ((noisy - plain)[changed] * law.unit == 1).all()
+
+
+def test_binary_refuses_weights_and_discrete_laplace_fractions():
+    place = np.array([0])
+    for name, weight, match in (
+        ("binary", 2.0, "without weights"),
+        ("discrete-laplace", 0.5, "whole-number"),
+        ("laplace", 1e12, "too large"),
+    ):
+        law = noise_law(name, epsilon=1.0)
+        with pytest.raises(GraphError, match=match):
+            law.respond(1, np.array([weight]), place, SeededEntropy(0))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        ({"name": "gauss"}, "unknown noise"),
+        ({"name": "binary", "weight_cap": 2.0}, "without weights"),
+        ({"name": "laplace", "weight_cap": 0.0}, "weight_cap"),
+        ({"name": "laplace", "weight_cap": -1.0}, "weight_cap"),
+        ({"name": "laplace", "weight_cap": math.nan}, "weight_cap"),
+        ({"name": "laplace", "weight_cap": math.inf}, "weight_cap"),
+        ({"name": "discrete-laplace", "weight_cap": 2.5}, "whole-number"),
+        ({"name": "discrete-laplace", "weight_cap": 1e20}, "too large"),
+        ({"name": "laplace", "epsilon": 0}, "epsilon"),
+    ],
+)
+def test_parameters_out_of_range(arguments, match):
+    with pytest.raises(ParameterError, match=match) as caught:
+        noise_law(**{"epsilon": 1.0, **arguments})
+    assert "\n" not in str(caught.value)
+
+
+def test_the_largest_noise_fits_into_64_bits():
+    law = noise_law("discrete-laplace", epsilon=1.0, weight_cap=2.0**44)
+    noisy = law.respond(20_000, *NOWHERE, SeededEntropy(3)).astype(float)
+    # Wrapped noise would be uniform on 64 bits. 8 sigma of the mean of |noise|/scale, which is 1.
+    assert abs(np.abs(noisy).mean() / 2.0**44 - 1) < 8 / math.sqrt(20_000)
+
+
+@pytest.mark.parametrize("name", NOISES)
+def test_a_sum_of_no_entries_is_known(name):
+    assert noise_law(name, epsilon=1.0).radius(0, log_failures=3.0) == 0
+
+
+@pytest.mark.parametrize("name", NOISES)
+def test_radius_grows_with_pairs_and_confidence(name):
+    law = noise_law(name, epsilon=1.0)
+    by_pairs = [law.radius(n, log_failures=3.0) for n in (1, 10, 1000, 10**6)]
+    by_confidence = [law.radius(100, log_failures=f) for f in (1e-3, 1.0, 3.0, 100.0, 2000.0)]
+    assert by_pairs == sorted(by_pairs)
+    assert by_confidence == sorted(by_confidence)
+    # Large sums are nearly normal: the radius is near sqrt(2 N ln(2/p)) deviations.
+    normal = law.standard_deviation * math.sqrt(2 * 10**6 * (3 + math.log(2)))
+    assert normal <= by_pairs[-1] <= 1.02 * normal + 10**6 * law.unit * (name == "laplace")
+
+
+def test_the_flip_probability_is_the_warner_one():
+    low, high = exp_between(Fraction(-1))
+    q = BinaryResponse(Fraction(1)).offset
+    assert (
+        low / (1 + high) - Fraction(1, 2**50) < Fraction(q) < high / (1 + low) + Fraction(1, 2**50)
+    )
