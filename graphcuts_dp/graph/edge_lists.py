@@ -80,6 +80,8 @@ def read_edge_list(
     rows = list(islice(_rows(body, line, form), 2))
     if not rows:
         return _raw([], [], None, schema, [])
+    if len(rows[0][1]) < 2:
+        raise FileFormatError("the first row has fewer than two columns; check the separator")
     has_header = _has_header(rows, form, header)
     layout = _layout(rows[0][1], has_header, columns, form, weighted)
     if has_header:
@@ -237,8 +239,6 @@ def _layout(
     weighted: bool | None,
 ) -> _Layout:
     width = len(first)
-    if width < 2:
-        raise FileFormatError("the first row has fewer than two columns; check the separator")
     if columns is not None:
         picked = [_position(column, first, has_header) for column in columns]
         if len(picked) not in (2, 3) or len(set(picked)) != len(picked):

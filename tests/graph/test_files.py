@@ -307,6 +307,8 @@ def test_malformed_rows_are_told_by_line_and_never_quoted(put, name, text, line)
         ("x.edges", "", "no edges and no vertices"),
         ("x.edges", "# only a comment\n", "no edges and no vertices"),
         ("x.edges", "a\n", "fewer than two columns"),
+        ("x.edges", "a;b\n", "fewer than two columns"),
+        ("x.csv", "source;target\na;b\n", "fewer than two columns"),
         ("x.edges", b"a \xff\n", "UTF-8"),
         ("x.csv", "source,target\n", "no edges and no vertices"),
         ("x.edges", "# graphcuts-dp: {SECRET\na b\n", "damaged"),
