@@ -108,7 +108,8 @@ def witness_value(
         divided by sqrt(|S||T|) for the normalised norm, never negative.
     """
     if norm == "infinity-to-one":
-        x, y = 2.0 * S - 1.0, 2.0 * T - 1.0
+        x = 2.0 * S.astype(np.float64) - 1.0
+        y = 2.0 * T.astype(np.float64) - 1.0
     else:
         x, y = S.astype(np.float64), T.astype(np.float64)
     value, error = operand.bilinear_form(x, y)

@@ -10,7 +10,7 @@ from graphcuts_dp.cutnorm.certificate import CutNormCertificate, build_certifica
 from graphcuts_dp.cutnorm.exact import enumerate_cuts, enumeration_cost
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.cutnorm.operand import Operand
-from graphcuts_dp.cutnorm.search import search_low_rank
+from graphcuts_dp.cutnorm.search import SearchLimits, search_low_rank
 from graphcuts_dp.errors import MatrixError, ParameterError
 
 Method = Literal["auto", "exact", "low-rank", "sdp", "spectral"]
@@ -111,8 +111,7 @@ def _dispatch(
         return search_low_rank(
             operand,
             bordered=bordered,
-            tolerance=tolerance,
-            deadline=deadline,
+            limits=SearchLimits(tolerance, deadline),
             seed=seed,
             start=start,
             rank=rank,

@@ -24,6 +24,7 @@ from graphcuts_dp.cutnorm.operand import FloatArray, Operand
 from graphcuts_dp.cutnorm.rounding import (
     BoolVector,
     CutBatch,
+    gaussian,
     round_hyperplanes,
 )
 from graphcuts_dp.cutnorm.upper_bound import UpperBound, scaling_bound
@@ -104,8 +105,9 @@ class LowRankSolver:
         self.weights_V: FloatArray = np.ones(shape[1] + border, dtype=self.dtype)
 
     def _random_rows(self, count: int) -> FloatArray:
-        rows = self._rng.standard_normal((count, self.rank), dtype=self.dtype.type)
-        return rows / np.maximum(row_norms(rows), np.finfo(self.dtype).tiny)[:, None]
+        rows = gaussian(self._rng, (count, self.rank), self.dtype)
+        rows /= np.maximum(row_norms(rows), np.finfo(self.dtype).tiny)[:, None]
+        return rows
 
     def _centred(self, vectors: FloatArray) -> FloatArray:
         return vectors[1:] - vectors[0] if self.bordered else vectors
@@ -149,7 +151,7 @@ class LowRankSolver:
 
     def subgradient_factors(self) -> tuple[FloatArray, FloatArray]:
         """(P, Q), shapes (n1, k) and (n2, k), with `subgradient()` = P Q^T."""
-        scale = self.dtype.type(1.0 / self._divisor)
+        scale = np.asarray(1.0 / self._divisor, dtype=self.dtype)
         return self._centred(self.U) * scale, self._centred(self.V).copy()
 
     def subgradient(self, out: FloatArray | None = None) -> FloatArray:
@@ -159,7 +161,8 @@ class LowRankSolver:
             out: an array of shape (n1, n2) and the solver's dtype to write into.
         """
         P, Q = self.subgradient_factors()
-        return np.matmul(P, Q.T, out=out)
+        gradient: FloatArray = np.matmul(P, Q.T, out=out)
+        return gradient
 
     def round(self, matrix: Any, hyperplanes: int = 64) -> tuple[BoolVector, BoolVector]:
         """The best cut found from random hyperplanes with alternating improvement.
@@ -208,7 +211,7 @@ class LowRankSolver:
         """
         larger = LowRankSolver(self.shape, rank, self.dtype, self.seed, bordered=self.bordered)
         for new, old in ((larger.U, self.U), (larger.V, self.V)):
-            new *= self.dtype.type(0.01)
+            new *= np.asarray(0.01, dtype=self.dtype)
             new[:, : self.rank] = old
             _normalise_into(new, new.copy())
         return larger

@@ -200,8 +200,11 @@ class Operand:
         """Whether all entries are integers and all sums of them are exact in float64."""
         if self.kind == "operator" or self.exponent or not self.absolute_total < 2.0**52:
             return False
-        values = self.data.data if self.kind == "sparse" else self.data
-        return bool(np.all(values == np.rint(values)))
+        for _, block in self.blocks():
+            values = block.data if self.kind == "sparse" else block
+            if not bool(np.all(values == np.rint(values))):
+                return False
+        return True
 
     @cached_property
     def operator_norm_guess(self) -> float:

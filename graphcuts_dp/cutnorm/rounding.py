@@ -8,7 +8,7 @@ Source: AN06 for hyperplanes.
 """
 
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +37,13 @@ class CutBatch:
     values: npt.NDArray[np.float64]
 
 
+def gaussian(rng: np.random.Generator, shape: tuple[int, int], dtype: np.dtype[Any]) -> FloatArray:
+    """Independent standard normal numbers in float32 or float64."""
+    if dtype == np.float32:
+        return rng.standard_normal(shape, dtype=np.float32)
+    return rng.standard_normal(shape)
+
+
 def round_hyperplanes(
     operand: Operand,
     V: FloatArray,
@@ -56,7 +63,7 @@ def round_hyperplanes(
         rng: where the directions come from.
         bordered: cut norm (True) or infinity-to-one norm (False).
     """
-    directions = rng.standard_normal((V.shape[1], max(1, hyperplanes)), dtype=V.dtype.type)
+    directions = gaussian(rng, (V.shape[1], max(1, hyperplanes)), V.dtype)
     side = V @ directions >= 0
     T = side[1:] != side[0] if bordered else side
     return best_cuts(improve(operand, T, bordered=bordered), count)
@@ -92,7 +99,7 @@ def improve(operand: Operand, T: BoolMatrix, *, bordered: bool) -> CutBatch:
     return CutBatch(S.T, T.T, values)
 
 
-def _indicator(mask: BoolMatrix, dtype: np.dtype[np.floating], bordered: bool) -> FloatArray:
+def _indicator(mask: BoolMatrix, dtype: np.dtype[Any], bordered: bool) -> FloatArray:
     indicator: FloatArray = mask.astype(dtype)
     if not bordered:
         indicator *= 2

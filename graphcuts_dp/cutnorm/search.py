@@ -2,60 +2,100 @@
 
 import math
 import time
+from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 
-from graphcuts_dp.cutnorm.certificate import CutNormCertificate, build_certificate
+from graphcuts_dp.cutnorm.certificate import CutNormCertificate, Stopped, build_certificate
+from graphcuts_dp.cutnorm.local_search import merge, recombine, tabu_search
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver, full_rank
 from graphcuts_dp.cutnorm.operand import Operand
-from graphcuts_dp.cutnorm.upper_bound import trivial_bound
+from graphcuts_dp.cutnorm.rounding import CutBatch, improve
+from graphcuts_dp.cutnorm.upper_bound import UpperBound, trivial_bound
 
 _CHUNK = 10
-_MAX_ALTERNATIONS = 400
+_MAX_ALTERNATIONS = 300
+_FIRST_RANK = 24
+_SLACK_SIGMA = 1.002
+_POPULATION = 32
+_GENERATIONS = 6
+_TABU_STEPS = 5000
+_NARROW_FROM = 160 * 160
+_NARROW_TO = 1 << 25
+
+
+@final
+@dataclass(frozen=True)
+class SearchLimits:
+    """When to stop.
+
+    Attributes:
+        tolerance: enough once upper/lower <= 1 + tolerance.
+        deadline: `time.monotonic()` at which to stop searching; infinity for never.
+    """
+
+    tolerance: float
+    deadline: float
+
+    @property
+    def late(self) -> bool:
+        """Whether the time is up."""
+        return math.isfinite(self.deadline) and time.monotonic() >= self.deadline
+
+    def met(self, found: float, upper: float) -> bool:
+        """Whether a found value and a bound are close enough."""
+        return found > 0 and upper <= (1.0 + self.tolerance) * found
 
 
 def search_low_rank(
     operand: Operand,
     *,
     bordered: bool,
-    tolerance: float,
-    deadline: float,
+    limits: SearchLimits,
     seed: int,
-    start: LowRankSolver | None,
-    rank: int | None,
+    start: LowRankSolver | None = None,
+    rank: int | None = None,
 ) -> CutNormCertificate:
     """Bound the norm from both sides with the low-rank method.
+
+    1. Alternate on unit vectors, in float32 for a dense matrix of moderate size, until the value
+       of the relaxation stands still.
+    2. Prove the upper bound on the matrix itself; add columns if sigma_1 says that the relaxation
+       is not solved.
+    3. Round by hyperplanes, then tabu search and recombination until nothing improves.
 
     Args:
         operand: the matrix.
         bordered: cut norm (True) or infinity-to-one norm (False).
-        tolerance: stop once upper/lower <= 1 + tolerance.
-        deadline: `time.monotonic()` at which to stop searching.
-        seed: of the start and the hyperplanes.
-        start: a solver to continue from, changed in place.
-        rank: columns, or None.
+        limits: when to stop.
+        seed: of the start, the hyperplanes and the searches.
+        start: a solver to continue from; its vectors are updated in place.
+        rank: columns; None starts with 24 and adds some while the bound asks for it.
     """
+    working = _narrow(operand)
+    fixed = rank is not None or start is not None
+    most = full_rank(operand.shape)
     solver = start or LowRankSolver(
-        operand.shape,
-        min(full_rank(operand.shape), 64) if rank is None else rank,
-        operand.dtype,
-        seed,
-        bordered=bordered,
+        operand.shape, rank or min(most, _FIRST_RANK), working.dtype, seed, bordered=bordered
     )
-    value, done = solver.step(operand, _CHUNK), _CHUNK
-    while done < _MAX_ALTERNATIONS and time.monotonic() < deadline:
-        new_value = solver.step(operand, _CHUNK)
-        done += _CHUNK
-        if new_value - value <= 1e-5 * abs(new_value):
-            break
-        value = new_value
-    batch = solver.round_batch(operand, 128, 1)
+    rng = np.random.default_rng([seed, 3])
     bound = trivial_bound(operand, bordered=bordered)
-    found = float(np.abs(batch.values[0]))
-    if not (found > 0 and bound.value <= found):
-        bound = solver.upper_bound(operand)
-    close = found > 0 and bound.value <= (1.0 + tolerance) * found
-    late = math.isfinite(deadline) and time.monotonic() >= deadline
+    _relax(solver, working, limits)
+    batch = solver.round_batch(working, _hyperplanes(operand), _POPULATION)
+    found = _value(batch)
+    if not limits.met(found, bound.value):
+        bound = _least(bound, solver.upper_bound(operand))
+        while not (fixed or limits.late or solver.rank >= most or bound.sigma < _SLACK_SIGMA):
+            solver = solver.resized(min(most, 2 * solver.rank))
+            _relax(solver, working, limits)
+            bound = _least(bound, solver.upper_bound(operand))
+    batch = _search_cuts(working, batch, bound, limits, rng, bordered)
+    stopped: Stopped = "iterations"
+    if limits.met(_value(batch), bound.value):
+        stopped = "tolerance"
+    elif limits.late:
+        stopped = "time"
     return build_certificate(
         operand,
         batch.S[0],
@@ -64,6 +104,80 @@ def search_low_rank(
         upper_proof=bound.proof,
         method="low-rank",
         norm="cut" if bordered else "infinity-to-one",
-        stopped="tolerance" if close else "time" if late else "iterations",
+        stopped=stopped,
         failure_probability=bound.failure_probability,
     )
+
+
+def _narrow(operand: Operand) -> Operand:
+    """A float32 copy to search on, if that is faster; every bound still uses the original."""
+    size = operand.shape[0] * operand.shape[1]
+    wide = operand.kind == "dense" and operand.dtype == np.float64
+    if wide and _NARROW_FROM <= size <= _NARROW_TO:
+        scale = float(np.abs(operand.data).max())
+        if 2.0**-24 < scale < 2.0**24:
+            return Operand(operand.data.astype(np.float32))
+    return operand
+
+
+def _relax(solver: LowRankSolver, working: Operand, limits: SearchLimits) -> None:
+    """Alternate until ten alternations raise the value by less than 1e-5 of it."""
+    value = solver.step(working, _CHUNK)
+    for _ in range(_MAX_ALTERNATIONS // _CHUNK):
+        if limits.late:
+            return
+        new_value = solver.step(working, _CHUNK)
+        if new_value - value <= 1e-5 * abs(new_value):
+            return
+        value = new_value
+
+
+def _hyperplanes(operand: Operand) -> int:
+    return 128 if max(operand.shape) <= 5000 else 64
+
+
+def _value(batch: CutBatch) -> float:
+    return float(np.abs(batch.values[0]))
+
+
+def _least(first: UpperBound, second: UpperBound) -> UpperBound:
+    return second if second.value < first.value or not math.isfinite(first.value) else first
+
+
+def _search_cuts(
+    working: Operand,
+    batch: CutBatch,
+    bound: UpperBound,
+    limits: SearchLimits,
+    rng: np.random.Generator,
+    bordered: bool,
+) -> CutBatch:
+    """Tabu search from the two best cuts, then generations while they help."""
+    target = bound.value * (1.0 - 1e-6 if working.dtype == np.float32 else 1.0)
+
+    def enough() -> bool:
+        return limits.met(_value(batch), target) or limits.late
+
+    steps = min(_TABU_STEPS, 40 * sum(working.shape))
+    for _ in range(_GENERATIONS):
+        before = _value(batch)
+        if working.kind != "operator":
+            for index in range(min(2, batch.values.size)):
+                if enough():
+                    return batch
+                columns = tabu_search(
+                    working,
+                    batch.S[index],
+                    batch.T[index],
+                    steps=steps,
+                    rng=rng,
+                    bordered=bordered,
+                    deadline=limits.deadline,
+                )
+                batch = merge(batch, improve(working, columns, bordered=bordered), _POPULATION)
+        if enough():
+            return batch
+        batch = recombine(working, batch, children=_POPULATION, rng=rng, bordered=bordered)
+        if _value(batch) <= before * (1.0 + 1e-5):
+            break
+    return batch

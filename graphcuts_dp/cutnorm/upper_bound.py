@@ -97,27 +97,35 @@ def scaling_bound(
     d_U = _positive_weights(weights_U, operand, rows=True, bordered=bordered)
     d_V = _positive_weights(weights_V, operand, rows=False, bordered=bordered)
     scaled = ScaledMatrix(operand, d_U, d_V, bordered=bordered)
-    deterministic = operand.kind != "operator" and (
-        min(operand.shape) <= cholesky_limit and max(operand.shape) <= 4 * cholesky_limit
-    )
-    if deterministic:
-        sigma = cholesky_norm_bound(scaled)
-        proof = "deterministic: scaling theorem, Cholesky factorisation of theta^2 I - M^T M"
-        failure = 0.0
-    else:
-        sigma = chebyshev_norm_bound(scaled, np.random.default_rng([seed, 2]))
-        proof = (
-            "randomised, failure probability <= 1e-12: scaling theorem, Chebyshev polynomial of "
-            "M^T M on a random block"
-        )
-        if operand.kind == "operator":
-            proof += "; premise: the operator's products are accurate to 2^-40 of its norm"
-        failure = FAILURE_PROBABILITY
+    sigma, proof, failure = sigma_bound(scaled, seed, cholesky_limit)
+    proof += ", in the scaling theorem"
     total = math.sqrt(math.fsum(d_U)) * math.sqrt(math.fsum(d_V)) * (1.0 + 2.0**-48)
     value = sigma * total * (0.25 if bordered else 1.0) * (1.0 + 2.0**-50)
     if math.isnan(value) or value >= trivial.value:
         return trivial
     return UpperBound(value, proof, failure, sigma)
+
+
+def sigma_bound(
+    scaled: "ScaledMatrix", seed: int, cholesky_limit: int = CHOLESKY_LIMIT
+) -> tuple[float, str, float]:
+    """A proven bound on sigma_1(M), its proof in words, and the chance that it fails.
+
+    Args:
+        scaled: M.
+        seed: of the randomised proof.
+        cholesky_limit: largest shorter side for the deterministic proof.
+    """
+    operand = scaled.operand
+    shorter, longer = min(operand.shape), max(operand.shape)
+    if operand.kind != "operator" and shorter <= cholesky_limit and longer <= 4 * cholesky_limit:
+        proof = "deterministic: Cholesky factorisation of t I - M^T M"
+        return cholesky_norm_bound(scaled), proof, 0.0
+    proof = "randomised, failure probability <= 1e-12: Chebyshev polynomial of M^T M"
+    if operand.kind == "operator":
+        proof += ", if the operator's products are accurate to 2^-40 of its norm"
+    sigma = chebyshev_norm_bound(scaled, np.random.default_rng([seed, 2]))
+    return sigma, proof, FAILURE_PROBABILITY
 
 
 def _positive_weights(
@@ -281,19 +289,20 @@ def _largest_eigenvalue_guess(gram: Float64Array) -> float:
     if n <= 160:
         return max(float(np.linalg.eigvalsh(gram)[-1]), float(np.finfo(np.float64).tiny))
     rng = np.random.default_rng(20060517)
-    basis = rng.standard_normal(n)
-    basis /= np.linalg.norm(basis)
-    return max(_lanczos(gram, basis, 48), float(np.finfo(np.float64).tiny))
+    start: Float64Array = rng.standard_normal(n)
+    start /= float(np.linalg.norm(start))
+    return max(_lanczos(gram, start, 48), float(np.finfo(np.float64).tiny))
 
 
 def _lanczos(gram: Float64Array, start: Float64Array, steps: int) -> float:
     """Largest Ritz value after `steps` Lanczos steps with full reorthogonalisation."""
     basis = np.zeros((steps, start.size))
-    alphas, betas = [], []
+    alphas: list[float] = []
+    betas: list[float] = []
     vector = start
     for step in range(steps):
         basis[step] = vector
-        image = gram @ vector
+        image: Float64Array = gram @ vector
         alphas.append(float(vector @ image))
         image -= basis[: step + 1].T @ (basis[: step + 1] @ image)
         image -= basis[: step + 1].T @ (basis[: step + 1] @ image)
