@@ -1,7 +1,7 @@
 """Cut norms with certificates; reads matrices, never a private graph."""
 
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate
-from graphcuts_dp.cutnorm.cut_norm import cut_norm, infinity_to_one_norm
+from graphcuts_dp.cutnorm.cut_norm import cut_norm, infinity_to_one_norm, normalised_cut_norm
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.cutnorm.rounding import CutBatch
 from graphcuts_dp.cutnorm.upper_bound import UpperBound
@@ -13,4 +13,5 @@ __all__ = [
     "UpperBound",
     "cut_norm",
     "infinity_to_one_norm",
+    "normalised_cut_norm",
 ]

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.cutnorm.operand import Operand
+from graphcuts_dp.cutnorm.upper_bound import UpperBound
 
 BoolVector = npt.NDArray[np.bool_]
 NormName = Literal["cut", "normalised", "infinity-to-one"]
@@ -135,12 +136,10 @@ def build_certificate(
     S: BoolVector,
     T: BoolVector,
     *,
-    upper: float,
-    upper_proof: str,
+    bound: UpperBound,
     method: str,
     norm: NormName,
     stopped: Stopped,
-    failure_probability: float = 0.0,
     normalised: tuple[float, float] | None = None,
 ) -> CutNormCertificate:
     """Recompute the lower bound, tighten the upper one for integers, undo the scaling.
@@ -149,18 +148,17 @@ def build_certificate(
         operand: the matrix, scaled.
         S: mask of rows.
         T: mask of columns.
-        upper: proven upper bound in the scaled unit.
-        upper_proof: its theorem, in words.
+        bound: the proven upper bound in the scaled unit.
         method: name of the method.
         norm: which norm is bounded.
         stopped: why the method ended; replaced by "exact" when the bounds meet.
-        failure_probability: of the upper bound.
         normalised: bounds on the normalised cut norm in the scaled unit, if known.
 
     Returns:
         The certificate, in the unit of the matrix that the user gave.
     """
     lower, sign = witness_value(operand, S, T, norm)
+    upper = bound.value
     if norm != "normalised" and operand.is_integer and math.isfinite(upper):
         upper = float(math.floor(upper))  # the norm is an integer, so its floor bounds it too
     lower = operand.unscale_down(lower)
@@ -173,8 +171,8 @@ def build_certificate(
         method=method,
         norm=norm,
         stopped=stopped,
-        upper_proof=upper_proof,
-        failure_probability=failure_probability,
+        upper_proof=bound.proof,
+        failure_probability=bound.failure_probability,
         normalised_lower=None if normalised is None else operand.unscale_down(normalised[0]),
         normalised_upper=None if normalised is None else operand.unscale_up(normalised[1]),
     )

@@ -6,11 +6,24 @@ from typing import Any, Literal
 
 import numpy as np
 
-from graphcuts_dp.cutnorm.certificate import CutNormCertificate, build_certificate
+from graphcuts_dp.cutnorm.certificate import (
+    CutNormCertificate,
+    build_certificate,
+    witness_value,
+)
 from graphcuts_dp.cutnorm.exact import enumerate_cuts, enumeration_cost
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.cutnorm.operand import Operand
+from graphcuts_dp.cutnorm.rounding import best_cuts, improve
+from graphcuts_dp.cutnorm.sdp import sdp_bound, sdp_cuts, solve_relaxation
 from graphcuts_dp.cutnorm.search import SearchLimits, search_low_rank
+from graphcuts_dp.cutnorm.spectral import (
+    exact_normalised,
+    largest_singular_value,
+    prefix_cuts,
+    row_norm_weights,
+)
+from graphcuts_dp.cutnorm.upper_bound import UpperBound, scaling_bound, trivial_bound
 from graphcuts_dp.errors import MatrixError, ParameterError
 
 Method = Literal["auto", "exact", "low-rank", "sdp", "spectral"]
@@ -116,7 +129,109 @@ def _dispatch(
             start=start,
             rank=rank,
         )
-    raise ParameterError(f"method {method!r} is not built yet")
+    if method == "sdp":
+        return _sdp(operand, bordered, SearchLimits(tolerance, math.inf), time_limit, seed)
+    return _spectral(operand, tolerance, seed)
+
+
+def normalised_cut_norm(
+    matrix: Any,
+    *,
+    method: Literal["auto", "exact", "spectral"] = "auto",
+    tolerance: float = 0.01,
+    seed: int = 0,
+) -> CutNormCertificate:
+    """||A||_NC = max over nonempty S, T of |A(S, T)| / sqrt(|S||T|), bounded from both sides.
+
+    Args:
+        matrix: as for `cut_norm`.
+        method: "exact" (shorter side to 20), "spectral" (any size: prefixes of singular vectors
+            below, sigma_1 above, at most a factor 2 H_n ~ (ln n)/2 + 2 apart before
+            improvement), or "auto".
+        tolerance: reported as met if upper/lower <= 1 + tolerance; there is no further search.
+        seed: of start vectors.
+
+    Returns:
+        A certificate with norm "normalised"; both bounds also as `normalised_lower` and
+        `normalised_upper`.
+
+    Raises:
+        MatrixError: the matrix is not usable, or too large for "exact".
+        ParameterError: an unknown method or a parameter out of range.
+    """
+    if method not in ("auto", "exact", "spectral"):
+        raise ParameterError(f"method must be auto, exact or spectral, not {method!r}")
+    check_parameters(method, tolerance, None)
+    operand = Operand.from_matrix(matrix)
+    exact = method == "exact"
+    if method == "auto":
+        exact = operand.kind != "operator" and enumeration_cost(operand.shape) <= 2.0**18
+    if exact and (operand.kind == "operator" or min(operand.shape) > 20):
+        raise MatrixError('too large for the exact normalised norm; use method="spectral"')
+    if exact:
+        S, T, upper = exact_normalised(operand)
+        bound = UpperBound(upper, "deterministic: every set was tried")
+    else:
+        batch = prefix_cuts(operand, 1, seed=seed)
+        S, T = batch.S[0], batch.T[0]
+        bound = largest_singular_value(operand, seed)
+    lower = witness_value(operand, S, T, "normalised")[0]
+    return build_certificate(
+        operand,
+        S,
+        T,
+        bound=bound,
+        method="exact" if exact else "spectral",
+        norm="normalised",
+        stopped="tolerance" if bound.value <= (1.0 + tolerance) * lower else "iterations",
+        normalised=(lower, bound.value),
+    )
+
+
+def _sdp(
+    operand: Operand, bordered: bool, limits: SearchLimits, time_limit: float | None, seed: int
+) -> CutNormCertificate:
+    X, d_U, d_V = solve_relaxation(operand, bordered=bordered, time_limit=time_limit)
+    bound = sdp_bound(operand, d_U, d_V, bordered=bordered)
+    batch = sdp_cuts(operand, X, bordered=bordered, seed=seed)
+    met = limits.met(float(np.abs(batch.values[0])), bound.value)
+    return build_certificate(
+        operand,
+        batch.S[0],
+        batch.T[0],
+        bound=bound,
+        method="sdp",
+        norm="cut" if bordered else "infinity-to-one",
+        stopped="tolerance" if met else "iterations",
+    )
+
+
+def _spectral(operand: Operand, tolerance: float, seed: int) -> CutNormCertificate:
+    """Prefix cuts with alternation below; above, the best of sigma_1 and of fixed weights."""
+    cuts = prefix_cuts(operand, 8, seed=seed)
+    sizes = np.sqrt(cuts.S.sum(axis=1, dtype=np.float64) * cuts.T.sum(axis=1))
+    normalised = int(np.argmax(np.abs(cuts.values) / sizes))
+    batch = best_cuts(improve(operand, np.ascontiguousarray(cuts.T.T), bordered=True), 1)
+    sigma = largest_singular_value(operand, seed)
+    area = math.sqrt(operand.shape[0]) * math.sqrt(operand.shape[1]) * (1.0 + 2.0**-50)
+    bounds = [
+        trivial_bound(operand, bordered=True),
+        UpperBound(sigma.value * area, sigma.proof, sigma.failure_probability, sigma.sigma),
+        scaling_bound(operand, *row_norm_weights(operand, seed), bordered=True, seed=seed),
+    ]
+    bound = min(bounds, key=lambda candidate: candidate.value)
+    lower = witness_value(operand, cuts.S[normalised], cuts.T[normalised], "normalised")[0]
+    found = float(np.abs(batch.values[0]))
+    return build_certificate(
+        operand,
+        batch.S[0],
+        batch.T[0],
+        bound=bound,
+        method="spectral",
+        norm="cut",
+        stopped="tolerance" if bound.value <= (1.0 + tolerance) * found else "iterations",
+        normalised=(lower, sigma.value),
+    )
 
 
 def check_parameters(method: str, tolerance: float, time_limit: float | None) -> None:
@@ -131,21 +246,17 @@ def check_parameters(method: str, tolerance: float, time_limit: float | None) ->
 
 def _exact(operand: Operand, bordered: bool, time_limit: float | None) -> CutNormCertificate:
     result = enumerate_cuts(operand, bordered=bordered, time_limit=time_limit)
-    upper, proof, failure = result.upper, "deterministic: every set was tried", 0.0
-    S, T = result.S, result.T
-    if not np.isfinite(upper):
+    bound = UpperBound(result.upper, "deterministic: every set was tried")
+    if not result.finished:
         solver = LowRankSolver(operand.shape, None, operand.dtype, 0, bordered=bordered)
         solver.step(operand, 100)
         bound = solver.upper_bound(operand)
-        upper, proof, failure = bound.value, bound.proof, bound.failure_probability
     return build_certificate(
         operand,
-        S,
-        T,
-        upper=upper,
-        upper_proof=proof,
+        result.S,
+        result.T,
+        bound=bound,
         method="exact",
         norm="cut" if bordered else "infinity-to-one",
         stopped="exact" if result.finished else "time",
-        failure_probability=failure,
     )

@@ -61,7 +61,8 @@ def tabu_search(
     sign = 1 if value >= 0 else -1
     sums, value = sums * sign, abs(value)
     row_sums, column_sums = sums[:n1], sums[n1:]
-    step = np.concatenate((S, T)).astype(operand.dtype) * (-2 * unit) + unit
+    step: FloatArray = np.concatenate((S, T)).astype(operand.dtype)
+    step = step * (-2 * unit) + unit
     best, best_step = value, step.copy()
     rests = np.zeros(n1 + n2, dtype=np.int64)
     tenure = max(1, min(tenure, (n1 + n2) // 4))
@@ -88,8 +89,7 @@ def tabu_search(
             best_step[:] = step
         if now % _CLOCK_STEPS == 0 and time.monotonic() > deadline:
             break
-    chosen: BoolMatrix = (best_step[n1:] < 0)[:, None]
-    return chosen
+    return np.less(best_step[n1:], 0.0)[:, None]
 
 
 Slices = Callable[[int], tuple[Any, FloatArray]]

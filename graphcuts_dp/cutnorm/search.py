@@ -100,12 +100,10 @@ def search_low_rank(
         operand,
         batch.S[0],
         batch.T[0],
-        upper=bound.value,
-        upper_proof=bound.proof,
+        bound=bound,
         method="low-rank",
         norm="cut" if bordered else "infinity-to-one",
         stopped=stopped,
-        failure_probability=bound.failure_probability,
     )
 
 

@@ -289,9 +289,7 @@ def _largest_eigenvalue_guess(gram: Float64Array) -> float:
     if n <= 160:
         return max(float(np.linalg.eigvalsh(gram)[-1]), float(np.finfo(np.float64).tiny))
     rng = np.random.default_rng(20060517)
-    start: Float64Array = rng.standard_normal(n)
-    start /= float(np.linalg.norm(start))
-    return max(_lanczos(gram, start, 48), float(np.finfo(np.float64).tiny))
+    return max(_lanczos(gram, rng.standard_normal((n,)), 48), float(np.finfo(np.float64).tiny))
 
 
 def _lanczos(gram: Float64Array, start: Float64Array, steps: int) -> float:
@@ -299,7 +297,7 @@ def _lanczos(gram: Float64Array, start: Float64Array, steps: int) -> float:
     basis = np.zeros((steps, start.size))
     alphas: list[float] = []
     betas: list[float] = []
-    vector = start
+    vector = start * (1.0 / float(np.linalg.norm(start)))
     for step in range(steps):
         basis[step] = vector
         image: Float64Array = gram @ vector
@@ -310,7 +308,7 @@ def _lanczos(gram: Float64Array, start: Float64Array, steps: int) -> float:
         if norm <= 1e-10 * abs(alphas[0]) or step == steps - 1:
             break
         betas.append(norm)
-        vector = image / norm
+        vector = image * (1.0 / norm)
     values = scipy.linalg.eigvalsh_tridiagonal(alphas, betas[: len(alphas) - 1])
     return float(values[-1])
 

@@ -1,0 +1,218 @@
+"""Every method against the exact value on small matrices, and certificates that must hold anyway."""
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from cutnorm_matrices import small_matrices
+from scipy.sparse.linalg import aslinearoperator
+
+from graphcuts_dp.cutnorm import (
+    CutNormCertificate,
+    LowRankSolver,
+    cut_norm,
+    infinity_to_one_norm,
+    normalised_cut_norm,
+)
+from graphcuts_dp.cutnorm.operand import Operand
+from graphcuts_dp.cutnorm.spectral import harmonic_factor
+from graphcuts_dp.cutnorm.upper_bound import ScaledMatrix, chebyshev_norm_bound, scaling_bound
+
+ROUNDING = 1e-12
+NORMS = {"cut": cut_norm, "infinity-to-one": infinity_to_one_norm}
+
+
+def brute_force(matrix: np.ndarray[Any, Any], norm: str) -> float:
+    """The definition, word for word."""
+    signs = (-1, 1) if norm == "infinity-to-one" else (0, 1)
+    best = 0.0
+    for x in itertools.product(signs, repeat=matrix.shape[0]):
+        for y in itertools.product(signs, repeat=matrix.shape[1]):
+            value = abs(float(np.array(x) @ matrix.astype(float) @ np.array(y)))
+            if norm == "normalised":
+                value = value / math.sqrt(sum(x) * sum(y)) if sum(x) and sum(y) else 0.0
+            best = max(best, value)
+    return best
+
+
+def sandwich_violations(certificate: CutNormCertificate, exact: CutNormCertificate) -> list[str]:
+    """What is wrong with a certificate, given the exact one; empty if nothing is."""
+    wrong = []
+    if certificate.lower > exact.upper:
+        wrong.append("lower bound above the norm")
+    if certificate.upper < exact.lower:
+        wrong.append("upper bound below the norm")
+    if certificate.is_exact and abs(certificate.lower - exact.lower) > ROUNDING * exact.lower:
+        wrong.append("claims to be exact and is not")
+    if certificate.lower > certificate.upper:
+        wrong.append("bounds cross")
+    return wrong
+
+
+def check_methods(matrix: np.ndarray[Any, Any], methods: tuple[str, ...]) -> None:
+    for norm, function in NORMS.items():
+        exact = function(matrix, method="exact")
+        assert exact.is_exact
+        assert exact.stopped == "exact"
+        assert exact.verify(matrix) == exact.lower
+        for method in methods:
+            if method == "spectral" and norm != "cut":
+                continue
+            certificate = function(matrix, method=method)
+            assert not sandwich_violations(certificate, exact), (matrix, certificate, exact)
+            assert certificate.verify(matrix) == certificate.lower
+    exact = normalised_cut_norm(matrix, method="exact")
+    certificate = normalised_cut_norm(matrix, method="spectral")
+    assert not sandwich_violations(certificate, exact), (matrix, certificate, exact)
+
+
+def test_exact_is_the_definition() -> None:
+    for matrix in small_matrices(150, seed=1, largest=4):
+        for norm, function in (*NORMS.items(), ("normalised", normalised_cut_norm)):
+            exact = function(matrix, method="exact")
+            truth = brute_force(matrix, norm)
+            assert exact.lower <= truth * (1 + ROUNDING)
+            assert exact.upper >= truth * (1 - ROUNDING)
+            assert exact.is_exact or truth == 0.0
+
+
+def test_bounds_hold_on_small_matrices() -> None:
+    for matrix in small_matrices(500):
+        check_methods(matrix, ("low-rank", "spectral"))
+
+
+@pytest.mark.slow
+def test_bounds_hold_on_ten_thousand_small_matrices() -> None:
+    for matrix in small_matrices(10_000, seed=3):
+        check_methods(matrix, ("low-rank", "spectral"))
+
+
+def test_sdp_bounds_hold() -> None:
+    for matrix in small_matrices(24, seed=4):
+        check_methods(matrix, ("sdp",))
+
+
+def test_integers_are_exact() -> None:
+    for matrix in small_matrices(80, seed=5):
+        if matrix.dtype.kind in "ib":
+            exact = cut_norm(matrix, method="exact")
+            assert exact.lower == exact.upper == round(exact.lower)
+
+
+@pytest.mark.parametrize("bordered", [True, False])
+@pytest.mark.parametrize("damage", ["random", "zeros", "huge", "nan", "negative", "one huge"])
+def test_damaged_weights_still_bound(damage: str, bordered: bool) -> None:
+    rng = np.random.default_rng(8)
+    function = cut_norm if bordered else infinity_to_one_norm
+    for matrix in small_matrices(40, seed=6):
+        operand = Operand.from_matrix(matrix)
+        sizes = [size + bordered for size in operand.shape]
+        weights = [rng.exponential(size=size) ** 4 for size in sizes]
+        if damage == "zeros":
+            weights = [weight * (rng.random(weight.size) < 0.5) for weight in weights]
+        elif damage == "huge":
+            weights = [weight * 1e300 for weight in weights]
+        elif damage == "nan":
+            weights[0][:1] = np.nan
+        elif damage == "negative":
+            weights = [-weight for weight in weights]
+        elif damage == "one huge":
+            weights[1][-1] = 1e12
+        exact = function(matrix, method="exact").lower
+        for limit in (3500, 0):  # both proofs
+            bound = scaling_bound(operand, *weights, bordered=bordered, cholesky_limit=limit)
+            assert bound.value >= exact, (damage, limit, matrix)
+
+
+def test_damaged_vectors_still_bound() -> None:
+    rng = np.random.default_rng(9)
+    for matrix in small_matrices(40, seed=10):
+        matrix = matrix.astype(float)
+        solver = LowRankSolver(matrix.shape, 3, seed=1)
+        solver.step(matrix, 5)
+        solver.U += rng.standard_normal(solver.U.shape)
+        solver.V *= rng.exponential(size=(solver.V.shape[0], 1)) ** 3
+        exact = cut_norm(matrix, method="exact")
+        assert solver.upper_bound(matrix).value >= exact.lower
+
+
+def test_a_broken_upper_bound_is_caught() -> None:
+    """The suite's check must fail on sigma_1 from below, as Lanczos or a loose solver gives it."""
+    caught = 0
+    for matrix in small_matrices(200, seed=11):
+        exact = cut_norm(matrix, method="exact")
+        good = cut_norm(matrix, method="low-rank")
+        broken = CutNormCertificate(
+            lower=0.97 * good.lower,
+            upper=0.97 * good.upper,
+            S=good.S,
+            T=good.T,
+            sign=good.sign,
+            method="broken",
+            norm="cut",
+            stopped="tolerance",
+            upper_proof="none",
+        )
+        caught += "upper bound below the norm" in sandwich_violations(broken, exact)
+    assert caught > 100
+
+
+def test_sigma_is_bounded_from_above_and_closely() -> None:
+    rng = np.random.default_rng(12)
+    for shape in ((40, 60), (90, 50), (200, 200)):
+        matrix = rng.standard_normal(shape)
+        d = [rng.exponential(size=size + 1) + 0.1 for size in shape]
+        scaled = ScaledMatrix(Operand.from_matrix(matrix), *d, bordered=True)
+        full = np.vstack((-matrix.sum(axis=0), matrix))
+        full = np.column_stack((-full.sum(axis=1), full))
+        truth = np.linalg.norm(full / np.sqrt(np.outer(*d)), 2)
+        written, error = scaled.dense()
+        assert np.linalg.norm(written, 2) == pytest.approx(truth, rel=1e-12)
+        assert 0 < error < 1e-9 * truth
+        random = chebyshev_norm_bound(scaled, np.random.default_rng(0))
+        assert truth <= random <= 1.01 * truth
+        vector = rng.standard_normal((full.shape[1], 2))
+        product = scaled.apply(vector)
+        assert np.allclose(product, full / np.sqrt(np.outer(*d)) @ vector)
+
+
+def test_krivine_sandwich() -> None:
+    """SDP / 1.7822 <= the norm <= SDP, for the value of the relaxation."""
+    for matrix in small_matrices(60, seed=13):
+        exact = cut_norm(matrix, method="exact").lower
+        operand = Operand.from_matrix(matrix)
+        solver = LowRankSolver(operand.shape, seed=2)
+        value = solver.step(operand, 300)
+        assert value / 1.7822 <= exact * (1 + 1e-6)
+        assert value >= exact * (1 - 1e-3)
+
+
+def test_normalised_bounds_obey_nikiforov() -> None:
+    for matrix in small_matrices(60, seed=14):
+        exact = normalised_cut_norm(matrix, method="exact")
+        sigma = np.linalg.norm(matrix.astype(float), 2)
+        factor = 2 * math.sqrt(math.prod(harmonic_factor(size) for size in matrix.shape))
+        assert exact.lower <= sigma * (1 + ROUNDING)
+        assert sigma <= factor * exact.lower * (1 + ROUNDING)
+        found = normalised_cut_norm(matrix, method="spectral")
+        assert sigma <= factor * found.lower * (1 + ROUNDING)
+
+
+def test_dense_sparse_and_operator_agree() -> None:
+    rng = np.random.default_rng(15)
+    matrix = rng.standard_normal((60, 45)) * (rng.random((60, 45)) < 0.3)
+    dense = cut_norm(matrix, method="low-rank")
+    for form in (sp.csr_array(matrix), sp.coo_matrix(matrix), aslinearoperator(matrix)):
+        other = cut_norm(form, method="low-rank")
+        assert other.lower == pytest.approx(dense.lower, rel=0.03)
+        assert other.upper >= dense.lower
+        assert other.lower <= dense.upper
+    assert "operator" in other.upper_proof
+    assert 0 < other.failure_probability <= 1e-12
+    assert dense.failure_probability == 0
+    assert cut_norm(matrix.astype(np.float32), method="low-rank").upper == pytest.approx(
+        dense.upper, rel=0.01
+    )

@@ -1,0 +1,244 @@
+"""Laws of norms, validation, determinism, stopping, and the interface that the fits use."""
+
+import dataclasses
+import math
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from cutnorm_matrices import small_matrices
+
+from graphcuts_dp.cutnorm import LowRankSolver, cut_norm, infinity_to_one_norm, normalised_cut_norm
+from graphcuts_dp.cutnorm.spectral import prefix_cuts
+from graphcuts_dp.errors import MatrixError, ParameterError
+
+FUNCTIONS = [cut_norm, infinity_to_one_norm, normalised_cut_norm]
+
+
+def value(function: Any, matrix: Any) -> float:
+    """The exact norm."""
+    return float(function(matrix, method="exact").lower)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_laws_of_norms(function: Any) -> None:
+    rng = np.random.default_rng(1)
+    for matrix in small_matrices(60, seed=2, largest=7):
+        matrix = matrix.astype(float)
+        other = rng.standard_normal(matrix.shape)
+        norm = value(function, matrix)
+        close = pytest.approx(norm, rel=1e-12, abs=1e-300)
+        assert value(function, matrix + other) <= (norm + value(function, other)) * (1 + 1e-12)
+        assert value(function, -matrix) == close
+        assert value(function, matrix.T) == close
+        assert value(function, 3.0 * matrix) == pytest.approx(3 * norm, rel=1e-12)
+        rows, columns = (rng.permutation(size) for size in matrix.shape)
+        assert value(function, matrix[np.ix_(rows, columns)]) == close
+        assert value(function, np.pad(matrix, ((0, 1), (1, 0)))) == close
+        assert value(function, 0 * matrix) == 0
+        assert norm >= np.abs(matrix).max() * (1 - 1e-12)
+
+
+def test_blocks() -> None:
+    """Cut norms of a block-diagonal matrix: between the larger and the sum."""
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        A, B = rng.standard_normal((4, 3)), rng.standard_normal((3, 5))
+        both = value(cut_norm, sp.block_diag((A, B)))
+        a, b = value(cut_norm, A), value(cut_norm, B)
+        assert max(a, b) * (1 - 1e-12) <= both <= (a + b) * (1 + 1e-12)
+        assert value(infinity_to_one_norm, sp.block_diag((A, B))) == pytest.approx(
+            value(infinity_to_one_norm, A) + value(infinity_to_one_norm, B)
+        )
+
+
+def test_infinity_to_one_is_within_four_of_the_cut_norm() -> None:
+    for matrix in small_matrices(60, seed=4):
+        cut, signs = value(cut_norm, matrix), value(infinity_to_one_norm, matrix)
+        assert cut <= signs * (1 + 1e-12)
+        assert signs <= 4 * cut * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e-30, 1e30, 1e200, 1e300])
+@pytest.mark.parametrize("method", ["exact", "low-rank", "spectral"])
+def test_extreme_scales(scale: float, method: Any) -> None:
+    matrix = np.random.default_rng(5).standard_normal((6, 5))
+    plain = cut_norm(matrix, method=method)
+    scaled = cut_norm(matrix * scale, method=method)
+    assert scaled.lower / scale == pytest.approx(plain.lower, rel=1e-9)
+    assert scaled.upper / scale == pytest.approx(plain.upper, rel=1e-4)
+    mixed = matrix.copy()
+    mixed[0] *= scale
+    assert cut_norm(mixed, method=method).upper >= cut_norm(mixed, method="exact").lower
+    assert scaled.verify(matrix * scale) == scaled.lower
+
+
+def test_overflowing_norm_is_still_bounded() -> None:
+    certificate = cut_norm(np.full((3, 3), 1.7e308))
+    assert certificate.upper == math.inf
+    assert certificate.lower > 1.7e308
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        [[1.0, math.nan]],
+        [[math.inf, 1.0]],
+        sp.csr_array([[math.nan, 0.0]]),
+        np.zeros((0, 3)),
+        np.zeros(3),
+        np.zeros((2, 2, 2)),
+        [["a"]],
+        [[1j]],
+        [[1, 2], [3]],
+        np.array([[2**53 + 1]]),
+    ],
+)
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_bad_matrices_are_refused(function: Any, matrix: Any) -> None:
+    with pytest.raises(MatrixError) as error:
+        function(matrix)
+    assert "\n" not in str(error.value)
+
+
+def test_bad_parameters_are_refused() -> None:
+    matrix = np.eye(3)
+    with pytest.raises(ParameterError):
+        cut_norm(matrix, method="magic")  # type: ignore[arg-type]
+    with pytest.raises(ParameterError):
+        cut_norm(matrix, tolerance=-1)
+    with pytest.raises(ParameterError):
+        cut_norm(matrix, time_limit=-1)
+    with pytest.raises(ParameterError):
+        infinity_to_one_norm(matrix, method="spectral")
+    with pytest.raises(ParameterError):
+        normalised_cut_norm(matrix, method="sdp")  # type: ignore[arg-type]
+    with pytest.raises(ParameterError):
+        LowRankSolver((2, 2), 0)
+    with pytest.raises(ParameterError):
+        LowRankSolver((2, 2), 2, np.int64)
+    with pytest.raises(MatrixError):
+        cut_norm(np.ones((40, 40)), method="exact")
+    with pytest.raises(MatrixError):
+        cut_norm(np.ones((200, 200)), method="sdp")
+    with pytest.raises(MatrixError):
+        normalised_cut_norm(np.ones((40, 40)), method="exact")
+    with pytest.raises(MatrixError):
+        cut_norm(matrix, method="low-rank", start=LowRankSolver((2, 2)))
+    with pytest.raises(MatrixError):
+        cut_norm(matrix).verify(np.eye(4))
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_one_row_one_column_and_zeros(function: Any) -> None:
+    row = np.array([[3, -1, 2, -5]])
+    truth = {cut_norm: 6.0, infinity_to_one_norm: 11.0, normalised_cut_norm: 5.0}[function]
+    assert function(row).lower == pytest.approx(truth, rel=1e-12)
+    assert function(row.T).lower == pytest.approx(truth, rel=1e-12)
+    assert function(np.zeros((3, 4))).ratio == 1.0
+    assert function(sp.csr_array((50, 60))).is_exact
+
+
+def test_nonnegative_matrices_are_exact_at_any_size() -> None:
+    matrix = np.random.default_rng(6).random((150, 80))
+    certificate = cut_norm(matrix, method="low-rank")
+    assert certificate.S.all()
+    assert certificate.T.all()
+    assert certificate.ratio < 1 + 1e-9
+
+
+def test_same_seed_same_certificate() -> None:
+    matrix = np.random.default_rng(7).standard_normal((80, 90))
+    for method in ("low-rank", "spectral"):
+        first, second = (cut_norm(matrix, method=method, seed=3) for _ in range(2))
+        for field in dataclasses.fields(first):
+            assert np.array_equal(getattr(first, field.name), getattr(second, field.name))
+
+
+def test_certificate_is_frozen_and_short() -> None:
+    certificate = cut_norm(np.eye(30))
+    assert "\n" not in repr(certificate)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        certificate.lower = 1.0  # type: ignore[misc]
+    with pytest.raises(ValueError, match="read-only"):
+        certificate.S[0] = False
+    assert certificate.verify(np.zeros((30, 30))) == 0.0
+
+
+def test_structured_residuals_are_nearly_tight() -> None:
+    rng = np.random.default_rng(8)
+    groups = rng.integers(0, 2, 200)
+    planted = np.where(groups[:, None] == groups, 0.3, -0.3)
+    matrix = planted + 0.1 * rng.standard_normal((200, 200))
+    assert cut_norm(matrix).ratio <= 1.02
+
+
+def test_noise_is_certified_within_the_integrality_gap() -> None:
+    matrix = np.random.default_rng(9).choice([-1.0, 1.0], (200, 200))
+    assert cut_norm(matrix).ratio <= 1.15
+
+
+def test_time_limit_and_tolerance() -> None:
+    matrix = np.random.default_rng(10).standard_normal((300, 300))
+    started = time.monotonic()
+    certificate = cut_norm(matrix, time_limit=0.0)
+    assert time.monotonic() - started < 5.0
+    assert certificate.stopped == "time"
+    assert certificate.lower <= certificate.upper < math.inf
+    assert cut_norm(matrix, tolerance=0.5).stopped == "tolerance"
+    small = cut_norm(matrix[:22, :22], method="exact", time_limit=0.0)
+    assert small.stopped in ("time", "exact")
+    assert small.upper < math.inf
+
+
+def test_solver_for_the_fits() -> None:
+    rng = np.random.default_rng(11)
+    matrix = rng.standard_normal((30, 40))
+    solver = LowRankSolver((30, 40), 16, seed=1)
+    before = solver.value(matrix)
+    after = solver.step(matrix, 50)
+    assert after > before
+    assert solver.value(matrix) == pytest.approx(after)
+    gradient = solver.subgradient()
+    assert float((gradient * matrix).sum()) == pytest.approx(after)
+    P, Q = solver.subgradient_factors()
+    assert np.allclose(P @ Q.T, gradient)
+    other = matrix + 0.1 * rng.standard_normal(matrix.shape)
+    assert solver.value(other) == pytest.approx(float((gradient * other).sum()))
+    batch = solver.round_batch(matrix, 64, 6)
+    assert batch.S.shape == (batch.values.size, 30)
+    assert batch.T.shape == (batch.values.size, 40)
+    for S, T, cut in zip(batch.S, batch.T, batch.values, strict=True):
+        assert float(matrix[np.ix_(S, T)].sum()) == pytest.approx(cut)
+    assert len({(S.tobytes(), T.tobytes()) for S, T in zip(batch.S, batch.T, strict=True)}) == len(
+        batch.values
+    )
+    assert np.all(np.diff(np.abs(batch.values)) <= 1e-9)
+    assert abs(batch.values[0]) <= solver.upper_bound(matrix).value
+    S, T = solver.round(matrix)
+    assert S.shape == (30,)
+    assert T.shape == (40,)
+
+
+def test_warm_start_is_kept() -> None:
+    matrix = np.random.default_rng(12).standard_normal((60, 60))
+    solver = LowRankSolver((60, 60), 12)
+    solver.step(matrix, 200)
+    certificate = cut_norm(matrix, method="low-rank", start=solver)
+    assert certificate.ratio <= 1.2
+    zero = LowRankSolver((5, 6), 3)
+    assert zero.step(np.zeros((5, 6)), 3) == 0.0
+    assert np.allclose(np.linalg.norm(zero.U, axis=1), 1.0)
+
+
+def test_prefix_cuts() -> None:
+    rng = np.random.default_rng(13)
+    matrix = rng.standard_normal((50, 70))
+    for form in (matrix, sp.csr_array(matrix)):
+        batch = prefix_cuts(form, 5)
+        sizes = np.sqrt(batch.S.sum(axis=1) * batch.T.sum(axis=1))
+        assert np.all(np.diff(np.abs(batch.values) / sizes) <= 1e-9)
+        for S, T, cut in zip(batch.S, batch.T, batch.values, strict=True):
+            assert float(matrix[np.ix_(S, T)].sum()) == pytest.approx(cut)
