@@ -4,7 +4,7 @@ import json
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -30,6 +30,13 @@ def say(message: str) -> None:
 def show_json(value: Any) -> None:
     """One JSON document on standard output."""
     sys.stdout.write(json.dumps(value, indent=2) + "\n")
+
+
+def show_facts(facts: Mapping[str, str]) -> None:
+    """Names and values on standard output, one pair a line."""
+    width = max(len(name) for name in facts)
+    for name, value in facts.items():
+        out.print(f"{name:<{width}}  {value}", markup=False)
 
 
 def show_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[str]]) -> None:

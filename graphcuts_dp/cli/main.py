@@ -1,5 +1,6 @@
 """The command `graphcuts-dp`: subcommands, and what happens when something is wrong."""
 
+import os
 import sys
 from typing import Annotated
 
@@ -10,6 +11,8 @@ from graphcuts_dp._version import __version__
 from graphcuts_dp.cli import answer, datasets, evaluate, release
 from graphcuts_dp.cli.console import out, say
 from graphcuts_dp.errors import GraphCutsError
+
+_INTERRUPTED = 130  # what typer makes of Ctrl-C
 
 app = typer.Typer(
     name="graphcuts-dp",
@@ -52,18 +55,36 @@ def run() -> None:
 def _status() -> int:
     try:
         status = app(standalone_mode=False)
+        sys.stdout.flush()
     except GraphCutsError as problem:
         say(f"error: {problem}")
         return 2
     except Exit as ended:
+        if ended.exit_code == _INTERRUPTED:
+            return _interrupted()
         return ended.exit_code
     except TyperException as problem:
         say(f"error: {problem.format_message()} (see graphcuts-dp --help)")
         return 2
     except (KeyboardInterrupt, Abort):
-        say("interrupted: no files were left behind; what noise was drawn is gone")
-        return 1
+        return _interrupted()
+    except OSError as problem:
+        _drop_output()
+        say(f"error: cannot write the output: {problem.strerror}")
+        return 2
     except MemoryError:
         say("error: not enough memory for a graph of this size")
         return 2
+    if status == _INTERRUPTED:
+        return _interrupted()
     return status if isinstance(status, int) else 0
+
+
+def _interrupted() -> int:
+    say("interrupted: no files were left behind")
+    return 1
+
+
+def _drop_output() -> None:
+    """Forget what standard output could not take, so that leaving does not fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from graphcuts_dp.cli.console import accuracy_notes, progress_bar, say, show_json, show_table
+from graphcuts_dp.cli.console import accuracy_notes, progress_bar, say, show_facts, show_json
 from graphcuts_dp.cli.reading import (
     BipartiteOption,
     IgnoreWeightsOption,
@@ -76,8 +76,8 @@ def release(
     if as_json:
         show_json({**_facts(made), "files": list(written)})
     else:
-        rows = [(name.replace("_", " "), _shown(value)) for name, value in _facts(made).items()]
-        show_table("Release", ("", "value"), [*rows, ("files", "\n".join(written))])
+        facts = {name.replace("_", " "): _shown(value) for name, value in _facts(made).items()}
+        show_facts(facts | {"files": "  ".join(written)})
 
 
 def _facts(made: Release) -> dict[str, object]:

@@ -7,6 +7,7 @@ from typing import Literal, Protocol, final
 
 import numpy as np
 import numpy.typing as npt
+from threadpoolctl import threadpool_limits
 
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.cutnorm.spectral import prefix_cuts
@@ -122,12 +123,17 @@ class CuttingPlane:
     """
 
     oracle: Literal["cut-norm", "spectral"] = "cut-norm"
-    tolerance: float = 0.03
-    max_rounds: int = 120
+    tolerance: float = 0.05
+    max_rounds: int = 100
     time_limit: float | None = None
 
     def __call__(self, problem: FitProblem, *, progress: Progress = silent) -> Fit:
         """Run the steps above; same input, same output, unless the time limit strikes."""
+        # Thousands of products of a few hundred numbers: threads would only wait for each other.
+        with threadpool_limits(1, "blas"):
+            return self._run(problem, progress)
+
+    def _run(self, problem: FitProblem, progress: Progress) -> Fit:
         started = time.monotonic()
         problem = FitProblem(
             np.ascontiguousarray(problem.noisy, dtype=np.float64), problem.symmetric, problem.cap

@@ -1,0 +1,313 @@
+"""The command line as a user meets it: what it prints, writes, and returns."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import graphcuts_dp as gc
+from graphcuts_dp.cli import main, release
+
+SENTINEL = "secret_vertex_7"
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    """Run the command in this process; returns (status, standard output, standard error)."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["graphcuts-dp", *map(str, arguments)])
+        status = main._status()
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture
+def mail(tmp_path):
+    """A private graph of 40 vertices in a file."""
+    rng = np.random.default_rng(5)
+    pairs = [(i, j) for i in range(40) for j in range(i + 1, 40) if rng.random() < 0.3]
+    path = tmp_path / "mail.edges"
+    path.write_text("# private\n" + "".join(f"{i} {j}\n" for i, j in pairs))
+    return path
+
+
+def files_in(folder: Path) -> set[str]:
+    return {file.name for file in folder.iterdir()}
+
+
+@pytest.mark.parametrize("ending", ["csv", "edges.gz", "graphml", "gml", "net", "mtx", "npz"])
+def test_release_writes_a_graph_a_receipt_and_the_noisy_matrix(call, mail, tmp_path, ending):
+    target = tmp_path / f"synthetic.{ending}"
+    status, out, err = call("release", mail, target, "--epsilon", "2", "--vertices", "40")
+    assert status == 0, err
+    assert "epsilon = 2" in out
+    loaded = gc.Release.load(target)
+    assert loaded.graph.n == 40
+    assert loaded.guarantee.is_private
+    weights = loaded.graph.dense()
+    assert weights.min() >= 0
+    assert weights.max() <= 1
+    assert files_in(tmp_path) == {mail.name} | {
+        target.name + suffix for suffix in ("", ".json", ".noisy.npz")
+    }
+
+
+def test_json_is_one_document_on_standard_output(call, mail, tmp_path):
+    status, out, _ = call("release", mail, tmp_path / "s.csv", "--epsilon", "1", "--json")
+    assert status == 0
+    facts = json.loads(out)
+    assert facts["noise"] == "binary"
+    assert len(facts["files"]) == 3
+
+
+def test_notes_say_the_same_whatever_the_edges(call, tmp_path):
+    texts = {"plain": "0 1\n1 2\n", "loops and duplicates": "0 0\n0 1\n1 0\n0 1\n2 2\n"}
+    notes = []
+    for name, text in texts.items():
+        source = tmp_path / f"{len(name)}.edges"
+        source.write_text(text)
+        target = tmp_path / f"{len(name)}.csv"
+        status, _, err = call("release", source, target, "--epsilon", "9", "--vertices", "3")
+        assert status == 0
+        notes.append(err)
+    assert notes[0] == notes[1]
+    assert "Self-loops" in notes[0]
+
+
+def test_seeded_runs_repeat_and_say_that_they_are_not_private(call, mail, tmp_path):
+    outputs = []
+    for name in ("a", "b"):
+        target = tmp_path / f"{name}.csv"
+        status, out, _ = call("release", mail, target, "--epsilon", "1", "--seed", "3")
+        assert status == 0
+        assert "seeded: not private" in out
+        assert "seeded: not private" in (tmp_path / f"{name}.csv.json").read_text()
+        outputs.append(target.read_bytes())
+    assert outputs[0] == outputs[1]
+
+
+def test_the_warning_comes_before_anything_is_spent_and_names_an_epsilon(
+    call, mail, tmp_path, monkeypatch
+):
+    class NoEntropy:
+        seed = None
+
+        def bytes(self, _):
+            raise AssertionError("noise was drawn")
+
+    monkeypatch.setattr("graphcuts_dp.release.synthesis.entropy_source", lambda _: NoEntropy())
+    with pytest.raises(AssertionError, match="noise was drawn"):
+        call("release", mail, tmp_path / "s.csv", "--epsilon", "0.1")
+
+
+def test_worthless_accuracy_is_said(call, mail, tmp_path):
+    status, _, err = call("release", mail, tmp_path / "s.csv", "--epsilon", "0.1")
+    assert status == 0
+    assert "warning: worthless at this size" in err
+    named = err.split("epsilon = ")[1].split()[0]
+    status, _, err = call("release", mail, tmp_path / "t.csv", "--epsilon", named)
+    assert status == 0
+    assert "worthless" not in err
+
+
+def test_answers_from_a_release(call, mail, tmp_path):
+    target = tmp_path / "s.csv"
+    call("release", mail, target, "--epsilon", "3")
+    status, out, _ = call("answer", target, "--from", "0,1,2", "--to", "3,4", "--json")
+    assert status == 0
+    found = json.loads(out)
+    expected = gc.Release.load(target).answer([0, 1, 2], [3, 4])
+    assert found["value"] == expected.value
+    assert tuple(found["interval"]) == expected.interval
+    members = tmp_path / "group.txt"
+    members.write_text("0\n1\n2\n")
+    status, again, _ = call("answer", target, "--from", f"@{members}", "--to", "3,4", "--json")
+    assert status == 0
+    assert again == out
+
+
+def test_evaluation_says_that_it_is_not_private(call, mail, tmp_path):
+    target, figure = tmp_path / "s.csv", tmp_path / "errors.png"
+    call("release", mail, target, "--epsilon", "3")
+    status, out, _ = call("evaluate", "release", mail, target, "--figure", figure)
+    assert status == 0
+    assert "not private: evaluation" in out
+    assert "worst cut" in out
+    assert figure.read_bytes().startswith(b"\x89PNG")
+
+
+def test_datasets_are_listed_and_written(call, tmp_path):
+    status, out, _ = call("datasets", "--json")
+    assert status == 0
+    assert "us_flights_2008" in {data["name"] for data in json.loads(out)}
+    status, _, _ = call("datasets", "karate", tmp_path / "karate.graphml")
+    assert status == 0
+    assert gc.read_graph(tmp_path / "karate.graphml").n == 34
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--epsilon", "0"], "epsilon"),
+        (["--epsilon", "-1"], "epsilon"),
+        (["--epsilon", "nan"], "epsilon"),
+        (["--epsilon", "inf"], "epsilon"),
+        (["--epsilon", "1e9"], "epsilon"),
+        (["--epsilon", "one"], "epsilon"),
+        ([], "--epsilon"),
+        (["--epsilon", "1", "--noise", "gauss"], "noise"),
+        (["--epsilon", "1", "--fit", "best"], "fit"),
+        (["--epsilon", "1", "--oracle", "best"], "oracle"),
+        (["--epsilon", "1", "--seed", "-4"], "seed"),
+        (["--epsilon", "1", "--time-limit", "0"], "time_limit"),
+        (["--epsilon", "1", "--vertices", "0"], "vertex"),
+        (["--epsilon", "1", "--vertices", "5"], "line"),
+        (["--epsilon", "1", "--vertices", "missing.txt"], "missing.txt"),
+        (["--epsilon", "1", "--weight-cap", "-1"], "weight"),
+        (["--epsilon", "1", "--unweighted", "--fit", "none"], "unweighted"),
+    ],
+)
+def test_bad_options_give_one_line_and_write_nothing(call, mail, tmp_path, arguments, message):
+    before = files_in(tmp_path)
+    status, out, err = call("release", mail, tmp_path / "s.csv", *arguments)
+    lines = [line for line in err.splitlines() if not line.startswith("note: ")]
+    assert status == 2
+    assert out == ""
+    assert len(lines) == 1
+    assert lines[0].startswith("error: ")
+    assert message in lines[0]
+    assert files_in(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "no edges and no vertices"),
+        ("# only a comment\n", "no edges and no vertices"),
+        (f"0 1\n{SENTINEL}\n", "line 2"),
+        (f"0 1 x{SENTINEL}\n", "line 1"),
+        ("0 1 nan\n", "line 1"),
+        ("0 1 -3\n", "line 1"),
+        (f"a b\nb {SENTINEL} 1 2 3\n", "line 2"),
+        ("0 0\n", "one vertex"),
+    ],
+)
+def test_bad_files_give_one_line_that_quotes_no_row(call, tmp_path, content, message):
+    source = tmp_path / "bad.edges"
+    source.write_text(content)
+    status, out, err = call("release", source, tmp_path / "s.csv", "--epsilon", "1")
+    lines = [line for line in err.splitlines() if not line.startswith("note: ")]
+    assert status == 2
+    assert out == ""
+    assert len(lines) == 1, err
+    assert message in lines[0]
+    assert SENTINEL not in err
+    assert files_in(tmp_path) == {"bad.edges"}
+
+
+def test_missing_input_folder_and_ending(call, mail, tmp_path):
+    for source, target, message in [
+        (tmp_path / "none.edges", tmp_path / "s.csv", "does not exist"),
+        (tmp_path, tmp_path / "s.csv", "ending"),
+        (mail, tmp_path / "no" / "s.csv", "create it first"),
+        (mail, tmp_path / "s.docx", "unknown ending"),
+    ]:
+        status, _, err = call("release", source, target, "--epsilon", "1")
+        assert status == 2
+        assert message in err
+    assert files_in(tmp_path) == {mail.name}
+
+
+def test_existing_output_needs_force(call, mail, tmp_path):
+    target = tmp_path / "s.csv"
+    receipt = tmp_path / "s.csv.json"
+    receipt.write_text("mine")
+    status, _, err = call("release", mail, target, "--epsilon", "1")
+    assert status == 2
+    assert "exists" in err
+    assert receipt.read_text() == "mine"
+    status, _, _ = call("release", mail, target, "--epsilon", "1", "--force")
+    assert status == 0
+
+
+def test_weights_and_binary_noise_are_refused_with_a_way_out(call, tmp_path):
+    source = tmp_path / "w.csv"
+    source.write_text("source,target,weight\na,b,2.5\nb,c,1\n")
+    status, _, err = call("release", source, tmp_path / "s.csv", "--epsilon", "1")
+    assert status == 2
+    assert "without its weights" in err
+    for extra in (["--ignore-weights"], ["--noise", "laplace"]):
+        status, _, err = call(
+            "release", source, tmp_path / "s.csv", "--epsilon", "1", "--force", *extra
+        )
+        assert status == 0, err
+
+
+def test_labels_that_the_format_cannot_hold_are_told_before_anything_is_spent(
+    call, tmp_path, monkeypatch
+):
+    source = tmp_path / "mail.csv"
+    source.write_text('source,target\n"a\x01b",c\n')
+    monkeypatch.setattr(release, "release_graph", lambda *_, **__: pytest.fail("budget was spent"))
+    status, _, err = call("release", source, tmp_path / "s.graphml", "--epsilon", "1")
+    assert status == 2
+    assert "label" in err or "vertex" in err
+
+
+def test_interruption_leaves_no_file(call, mail, tmp_path, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(release, "release_graph", interrupt)
+    status, _, err = call("release", mail, tmp_path / "s.csv", "--epsilon", "1")
+    assert status == 1
+    assert "no files were left" in err
+    assert files_in(tmp_path) == {mail.name}
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_output_that_cannot_be_written_is_an_error():
+    with Path("/dev/full").open("w") as full:
+        run = subprocess.run(
+            [sys.executable, "-m", "graphcuts_dp", "datasets"],
+            stdout=full.fileno(),
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert run.returncode == 2
+    assert run.stderr.startswith("error: ")
+    assert len(run.stderr.splitlines()) == 1
+
+
+def test_no_progress_bar_when_standard_error_is_not_a_terminal(mail, tmp_path):
+    epsilon = ("--epsilon", "1")
+    run = subprocess.run(
+        [sys.executable, "-m", "graphcuts_dp", "release", mail, tmp_path / "s.csv", *epsilon],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONWARNINGS": "error"},
+    )
+    assert "%" not in run.stderr
+    assert "\x1b" not in run.stderr + run.stdout
+
+
+def test_every_command_has_help_with_an_example(call):
+    for words in (["release"], ["answer"], ["datasets"], ["evaluate", "release"]):
+        status, out, _ = call(*words, "--help")
+        assert status == 0
+        assert "Example: graphcuts-dp " + " ".join(words) in " ".join(out.split())
+
+
+def test_version(call):
+    status, out, _ = call("--version")
+    assert status == 0
+    assert gc.__version__ in out
