@@ -116,9 +116,9 @@ def _tasks(folder: Path, edges: int) -> dict[str, dict[str, Callable[[], object]
 def main() -> None:
     """Print the table; an argument sets the number of edges."""
     edges = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
-    print(f"{'task':45} {'tool':22} {'seconds':>8} {'ratio':>7}")  # noqa: T201
+    print(f"{'task':45} {'tool':22} {'seconds':>8} {'ratio':>7}")
     for row in rows(edges):
-        print(f"{row.task:45} {row.tool:22} {row.seconds:8.3f} {row.ratio:7.1f}")  # noqa: T201
+        print(f"{row.task:45} {row.tool:22} {row.seconds:8.3f} {row.ratio:7.1f}")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,98 @@
+"""Accuracy and time of a release: worst cut error after the fit over that of its own noise.
+
+Run `python tests/benchmarks/bench_release.py [--quick]`. Medians of five seeds. The ratio is a
+proven upper bound after the fit over a proven lower bound before it, so it is too large by what
+the certificates leave open.
+"""
+
+import statistics
+import sys
+import time
+from typing import NamedTuple
+
+import numpy as np
+
+import graphcuts_dp as gc
+from graphcuts_dp.privacy.laws import NOISES
+
+TARGET = 0.9
+SECONDS = {300: 20.0, 2000: 30.0}
+
+
+class Accuracy(NamedTuple):
+    """One line of the table of accuracies."""
+
+    n: int
+    noise: str
+    fit: str
+    before: float
+    after: float
+    ratio: float
+    communities: float
+
+
+def planted_partition(n: int, blocks: int, inside: float, outside: float, seed: int) -> gc.Graph:
+    """Blocks of equal size; edges with probability `inside` within a block, else `outside`."""
+    rng = np.random.default_rng(seed)
+    block = np.arange(n) * blocks // n
+    rows, columns = np.triu_indices(n, 1)
+    chance = np.where(block[rows] == block[columns], inside, outside)
+    kept = rng.random(len(rows)) < chance
+    return gc.Graph(rows[kept], columns[kept], vertices=n)
+
+
+def accuracy(n: int, noise: str, fit: str, seeds: int) -> Accuracy:
+    """Medians over seeds, each error divided by n^1.5."""
+    before, after, ratios, communities = [], [], [], []
+    members = [list(range(n * k // 4, n * (k + 1) // 4)) for k in range(4)]
+    queries = [gc.CutQuery(members[i], members[j]) for i in range(4) for j in range(i)]
+    for seed in range(seeds):
+        graph = planted_partition(n, 4, 0.2, 0.02, seed)
+        release = gc.release_graph(graph, epsilon=1.0, noise=noise, fit=fit, seed=1000 + seed)
+        truth, z = graph.dense(), release.noisy.estimate()
+        x = release.graph.dense()
+        raw = gc.cut_norm(z - truth)
+        fitted = gc.cut_norm(x - truth)
+        before.append(raw.lower)
+        after.append(fitted.upper)
+        ratios.append(fitted.upper / raw.lower)
+        true = gc.answer_all(queries, graph)
+        raw_error = np.abs(gc.answer_all(queries, z) - true).mean()
+        communities.append(np.abs(gc.answer_all(queries, x) - true).mean() / raw_error)
+    median = statistics.median
+    scale = n**1.5
+    return Accuracy(
+        n, noise, fit, median(before) / scale, median(after) / scale, median(ratios),
+        median(communities),
+    )  # fmt: skip
+
+
+def main(quick: bool) -> None:
+    """Print both tables."""
+    seeds = 2 if quick else 5
+    print("worst cut error over n^1.5: noise (lower bound) and fit (upper bound); epsilon = 1")
+    names = f"{'before':>7} {'after':>7} {'ratio':>6} {'target':>7} {'communities':>12}"
+    print(f"{'n':>5} {'noise':<17} {'fit':<14} {names}")
+    for n in (400,) if quick else (400, 1000):
+        for noise in NOISES:
+            for fit in ("first-order", "spectral"):
+                row = accuracy(n, noise, fit, seeds)
+                target = f"<= {TARGET}" if n == 400 and fit == "first-order" else ""
+                print(f"{row.n:>5} {row.noise:<17} {row.fit:<14} {row.before:>7.3f} "
+                      f"{row.after:>7.3f} {row.ratio:>6.3f} {target:>7} {row.communities:>12.1f}",
+                      flush=True)  # fmt: skip
+    print("\nseconds for one release, default options, epsilon = 1")
+    for n, limit in SECONDS.items():
+        graph = planted_partition(n, 4, 0.2, 0.02, 0)
+        for noise in NOISES:
+            times = []
+            for _ in range(1 if quick else 5):
+                started = time.perf_counter()
+                gc.release_graph(graph, epsilon=1.0, noise=noise)
+                times.append(time.perf_counter() - started)
+            print(f"{n:>5} {noise:<17} {statistics.median(times):>7.2f}  target < {limit:.0f}",
+                  flush=True)  # fmt: skip
+
+
+if __name__ == "__main__":
+    main("--quick" in sys.argv)
