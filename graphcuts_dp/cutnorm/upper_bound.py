@@ -21,8 +21,8 @@ from typing import Any, final
 
 import numpy as np
 import scipy.linalg
-from scipy.special import gammaincinv
 
+from graphcuts_dp.cutnorm.chebyshev import FAILURE_PROBABILITY, chebyshev_norm_bound
 from graphcuts_dp.cutnorm.operand import (
     OPERATOR_ERROR,
     UNIT_ROUNDOFF,
@@ -32,9 +32,7 @@ from graphcuts_dp.cutnorm.operand import (
     gamma,
 )
 
-FAILURE_PROBABILITY = 1e-12
 CHOLESKY_LIMIT = 3500
-_COLUMNS = 16
 _WEIGHT_FLOOR = 1e-6
 
 
@@ -316,93 +314,3 @@ def _lanczos(gram: Float64Array, start: Float64Array, steps: int) -> float:
 def _cholesky_completes(matrix: Float64Array) -> bool:
     _, info = scipy.linalg.lapack.dpotrf(matrix.T, lower=1, clean=0, overwrite_a=0)
     return bool(info == 0)
-
-
-def chebyshev_norm_bound(
-    scaled: ScaledMatrix, rng: np.random.Generator, *, degree: int = 64
-) -> float:
-    """A bound on sigma_1(M) that fails with probability at most 1e-12 over `rng`.
-
-    Let C = 2 M^T M / tau - I for any tau > 0, G a Gaussian block of s columns drawn after M is
-    fixed, and Y_q the computed T_q(C) G by the three-term recurrence, with local errors E_j.
-    Suppose lambda_1 = sigma_1(M)^2 > tau, with unit eigenvector v, and x = 2 lambda_1/tau - 1 > 1.
-
-    1. Unrolling, Y_q = T_q(C) G + sum_j U_{q-j}(C) E_j, with Chebyshev polynomials of the first
-       and second kind, rounding included.
-    2. For x >= 1, U_m(x) <= (m + 1) T_m(x) and T_{q-j}(x) <= T_q(x). So
-       ||v^T Y_q|| >= T_q(x) (||v^T G|| - sum_j (q - j + 1) ||E_j||).
-    3. ||v^T G||^2 is chi-square with s degrees of freedom: it is below its 1e-12 quantile c^2
-       with that probability. Otherwise T_q(x) <= ||Y_q||_2 / (c - sum_j (q - j + 1) ||E_j||).
-    4. T_q is increasing on x >= 1, so lambda_1 <= tau (1 + T_q^{-1}(.)) / 2; and if lambda_1 <=
-       tau the same number bounds it too, T_q^{-1} being at least 1.
-
-    Lanczos as a lower bound is never used as an upper one. With s = 16 and q = 64 the inflation
-    of sigma_1 is about 0.2 percent (compare Kuczynski, Wozniakowski 1992 for Lanczos).
-
-    Args:
-        scaled: M, with bounds on the error of its products.
-        rng: a stream that M does not depend on.
-        degree: q >= 1.
-
-    Returns:
-        The bound, infinite if the rounding error cannot be controlled.
-    """
-    transpose = scaled.shape[1] > scaled.shape[0]
-    size = min(scaled.shape)
-    error = scaled.product_error()
-    majorant = scaled.majorant_norm()
-    if not math.isfinite(error * majorant):
-        return math.inf
-    tau = _ritz_value(scaled, size, transpose)
-    if not math.isfinite(tau) or tau <= 0.0:
-        return math.inf
-
-    def gram(block: Float64Array) -> tuple[Float64Array, float]:
-        middle = scaled.apply(block, transpose=transpose)
-        image = scaled.apply(middle, transpose=not transpose)
-        norms = (float(np.linalg.norm(block)), float(np.linalg.norm(middle)))
-        return image, (error * (majorant + error) * norms[0] + error * norms[1]) * 1.01
-
-    previous = rng.standard_normal((size, _COLUMNS))
-    accumulated = (degree + 1) * 4.0 * UNIT_ROUNDOFF * float(np.linalg.norm(previous))
-    with np.errstate(over="ignore", invalid="ignore"):
-        image, local = gram(previous)
-        current = (2.0 / tau) * image - previous
-        accumulated += degree * _recurrence_error(tau, local, image, current, previous)
-        for j in range(2, degree + 1):
-            image, local = gram(current)
-            following = (4.0 / tau) * image - 2.0 * current - previous
-            accumulated += (degree - j + 1) * _recurrence_error(
-                2.0 * tau, 4.0 * local, 4.0 * image, current, previous
-            )
-            previous, current = current, following
-    margin = math.sqrt(2.0 * float(gammaincinv(_COLUMNS / 2.0, FAILURE_PROBABILITY))) * 0.999
-    margin -= accumulated * 1.01
-    if not bool(np.isfinite(current).all()) or not margin > 0.0:
-        return math.inf
-    reach = float(np.linalg.norm(current, 2)) * 1.000001 / margin
-    inverse = math.cosh(math.acosh(max(1.0, reach)) / degree) * (1.0 + 1e-12)
-    return math.sqrt(tau * (1.0 + inverse) / 2.0) * (1.0 + 1e-12)
-
-
-def _recurrence_error(
-    tau: float, local: float, image: Float64Array, current: Float64Array, previous: Float64Array
-) -> float:
-    """A bound on ||E_j||_F: the error of the products, and the roundings of the combination."""
-    size = 2.0 / tau * float(np.linalg.norm(image))
-    size += 2.0 * float(np.linalg.norm(current)) + float(np.linalg.norm(previous))
-    return (2.0 / tau * local + 8.0 * UNIT_ROUNDOFF * size) * 1.01
-
-
-def _ritz_value(scaled: ScaledMatrix, size: int, transpose: bool) -> float:
-    """A Ritz value of M^T M after some block power steps: a good tau, nothing more."""
-    rng = np.random.default_rng(20060517)
-    block = np.linalg.qr(rng.standard_normal((size, min(8, size))))[0]
-    best = 0.0
-    for _ in range(8):
-        middle = scaled.apply(block, transpose=transpose)
-        if not bool(np.isfinite(middle).all()):
-            return math.inf
-        best = float(np.linalg.norm(middle, 2)) ** 2
-        block = np.linalg.qr(scaled.apply(middle, transpose=not transpose))[0]
-    return best
