@@ -1,0 +1,190 @@
+"""Answers from the noisy matrix: values, overlaps, and intervals that hold as often as they say."""
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from graphcuts_dp.errors import QueryError
+from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.graph.queries import CutQuery
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.release.randomized_response import guarantee_of, law_for, randomized_response
+from graphcuts_dp.release.release import Release
+from graphcuts_dp.release.synthesis import release_graph
+
+NOISES = ["binary", "laplace", "discrete-laplace"]
+
+
+def noisy_release(graph, *, noise="binary", epsilon=1.0, source=None):
+    law = law_for(graph, noise, epsilon)
+    return Release(
+        noisy=randomized_response(graph, law, source or SeededEntropy(0)),
+        guarantee=guarantee_of(law, graph, 0),
+        fit=None,
+        certificate=None,
+        _graph=None,
+    )
+
+
+def random_graph(n, seed):
+    rng = np.random.default_rng(seed)
+    rows, columns = np.nonzero(np.triu(rng.random((n, n)) < 0.4, 1))
+    return Graph(rows, columns, vertices=n)
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_overlapping_sets_count_each_pair_once(noise):
+    made = noisy_release(random_graph(9, 1), noise=noise)
+    z = made.noisy.estimate()
+    rng = np.random.default_rng(2)
+    for _ in range(40):
+        S, T = rng.random(9) < 0.6, rng.random(9) < 0.6
+        crossing = sum(
+            z[i, j]
+            for i, j in itertools.combinations(range(9), 2)
+            if (S[i] and T[j]) or (S[j] and T[i])
+        )
+        assert np.isclose(made.answer(S, T).value, crossing, atol=1e-9)
+        assert made.answer(CutQuery(S, T)).value == made.answer(S, T).value
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_bipartite_answers(noise):
+    rng = np.random.default_rng(3)
+    rows, columns = np.nonzero(rng.random((5, 7)) < 0.5)
+    made = noisy_release(BipartiteGraph(rows, columns, left=5, right=7), noise=noise)
+    z = made.noisy.estimate()
+    for _ in range(20):
+        S, T = rng.random(5) < 0.5, rng.random(7) < 0.5
+        assert np.isclose(made.answer(S, T).value, z[np.ix_(S, T)].sum(), atol=1e-9)
+    assert np.isclose(made.answer([0, 2]).value, z[[0, 2]].sum(), atol=1e-9)
+
+
+def test_answers_by_label_and_many_at_once():
+    graph = Graph([0, 1], [1, 2], vertices=["a", "b", "c"])
+    made = noisy_release(graph)
+    single = made.answer(["a"], ["b", "c"])
+    queries = [CutQuery(["a"], ["b", "c"]), CutQuery(["b"])]
+    both = made.answer_all(queries, confidence=0.9)
+    assert both[0].value == single.value
+    assert both[1] == made.answer(["b"], confidence=0.9)
+    assert made.answer([]).value == 0
+    assert made.answer([]).interval == (0, 0)  # no pairs, no doubt
+
+
+def test_what_an_answer_says_of_itself():
+    made = noisy_release(random_graph(6, 0))
+    answer = made.answer([0, 1], confidence=0.9)
+    assert answer.seeded
+    assert "[seeded: not private]" in str(answer)
+    assert "(90%, this cut)" in str(answer)
+    assert "all cuts at once" in str(made.answer([0], simultaneous=True))
+    private = release_graph(random_graph(6, 0), epsilon=20.0, fit="none").answer([0])
+    assert not private.seeded
+    assert "not private" not in str(private)
+
+
+@pytest.mark.parametrize("confidence", [0, 1, -0.1, 1.5, "0.9", float("nan"), None])
+def test_a_confidence_out_of_range(confidence):
+    made = noisy_release(random_graph(6, 0))
+    with pytest.raises(QueryError, match="confidence"):
+        made.answer([0], confidence=confidence)
+
+
+def test_queries_that_do_not_fit():
+    made = noisy_release(random_graph(6, 0))
+    with pytest.raises(QueryError, match="unknown vertex"):
+        made.answer([6])
+    with pytest.raises(QueryError, match="length 6"):
+        made.answer(np.ones(5, dtype=bool))
+    with pytest.raises(QueryError, match="not both"):
+        made.answer(CutQuery([0]), [1])
+
+
+RUNS = 2000
+ALARM = 1e-6
+
+
+def most_misses(confidence):
+    """More misses than this have probability below 1e-6 if each run misses with 1-confidence."""
+    return int(scipy.stats.binom.isf(ALARM, RUNS, 1 - confidence))
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("confidence", [0.5, 0.95])
+def test_an_interval_holds_the_truth_as_often_as_it_says(noise, confidence):
+    graph = random_graph(8, 4)
+    source = SeededEntropy(5)
+    query = CutQuery([0, 1, 2, 3], [2, 3, 4, 5, 6])
+    truth = query.value(graph)
+    misses, widths, errors = 0, set(), []
+    for _ in range(RUNS):
+        made = noisy_release(graph, noise=noise, source=source)
+        answer = made.answer(query, confidence=confidence)
+        low, high = answer.interval
+        misses += not low <= truth <= high
+        widths.add(round(high - low, 6))
+        errors.append(answer.value - truth)
+    assert misses <= most_misses(confidence)
+    assert len(widths) == 1  # the width is public: it depends on sizes alone
+    # Not vacuous: at most 1.9 times the central part of the errors actually seen.
+    central = np.quantile(np.abs(errors), confidence)
+    assert max(widths) / 2 <= (1.9 if confidence > 0.9 else 3.0) * central
+    # Unbiased: the mean is within 5 standard errors (false alarm 6e-7).
+    assert abs(np.mean(errors)) <= 5 * np.std(errors) / np.sqrt(RUNS)
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_simultaneous_intervals_hold_for_all_cuts_at_once(noise):
+    """n = 4: all 256 pairs of sets in every run, the truth and the radius by brute force."""
+    confidence = 0.5
+    graph = random_graph(4, 6)
+    source = SeededEntropy(7)
+    pairs = list(itertools.combinations(range(4), 2))
+    sets = [np.array(bits, dtype=bool) for bits in itertools.product([0, 1], repeat=4)]
+    forms = np.array(
+        [
+            [(S[i] and T[j]) or (S[j] and T[i]) for i, j in pairs]
+            for S, T in itertools.product(sets, sets)
+        ],
+        dtype=float,
+    )
+    truth = forms @ np.array([graph.dense()[i, j] for i, j in pairs])
+    law = law_for(graph, noise, 1.0)
+    made = noisy_release(graph, noise=noise)
+    radii = np.array(
+        [
+            made.noisy.cut(S, T, confidence=confidence, simultaneous=True)[1]
+            for S, T in itertools.product(sets, sets)
+        ]
+    )
+    single = made.answer(sets[3], sets[12], confidence=confidence)
+    wide = made.answer(sets[3], sets[12], confidence=confidence, simultaneous=True)
+    assert wide.interval[0] < single.interval[0] < single.interval[1] < wide.interval[1]
+    misses = 0
+    for _ in range(RUNS):
+        z = randomized_response(graph, law, source).estimate()
+        values = forms @ np.array([z[i, j] for i, j in pairs])
+        misses += bool((np.abs(values - truth) > radii + 1e-9).any())
+    assert misses <= most_misses(confidence)
+
+
+def test_a_cut_picked_after_looking_breaks_plain_intervals_but_not_simultaneous_ones():
+    """Why `simultaneous` exists: pick the cut whose estimate is largest."""
+    n, runs = 12, 200
+    graph = Graph([], [], vertices=n)
+    source = SeededEntropy(8)
+    plain = simultaneous = 0
+    for _ in range(runs):
+        made = noisy_release(graph, source=source)
+        z = made.noisy.estimate()
+        S = np.arange(n) < n // 2
+        T = ~S & (z[S].sum(axis=0) > 0)
+        S = ~T & (z[:, T].sum(axis=1) > 0)
+        plain += made.answer(S, T, confidence=0.95).interval[0] > 0
+        answer = made.answer(S, T, confidence=0.95, simultaneous=True)
+        simultaneous += answer.interval[0] > 0
+    assert plain > scipy.stats.binom.isf(ALARM, runs, 0.05)
+    assert simultaneous <= scipy.stats.binom.isf(ALARM, runs, 0.05)

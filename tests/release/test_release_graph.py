@@ -1,0 +1,340 @@
+"""The public function: parameters, promises, and what every release looks like."""
+
+import inspect
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
+from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.privacy import entropy
+from graphcuts_dp.release import synthesis
+from graphcuts_dp.release.fits.base import FitProblem
+from graphcuts_dp.release.fits.cutting_plane import CuttingPlane
+from graphcuts_dp.release.fits.first_order import FirstOrder
+from graphcuts_dp.release.fits.spectral import Spectral
+from graphcuts_dp.release.synthesis import release_graph
+
+NOISES = ["binary", "laplace", "discrete-laplace"]
+FITS = ["cutting-plane", "first-order", "spectral"]
+SEEDED = "seeded: not private"
+
+
+def random_graph(n=14, density=0.3, seed=0, *, cap=None, weighted=False):
+    rng = np.random.default_rng(seed)
+    rows, columns = np.nonzero(np.triu(rng.random((n, n)) < density, 1))
+    weights = np.ceil(rng.random(len(rows)) * (cap or 5.0)) if weighted else None
+    return Graph(rows, columns, weights, vertices=n, weight_cap=cap)
+
+
+def random_bipartite(shape=(6, 9), seed=0, *, cap=None, weighted=False):
+    rng = np.random.default_rng(seed)
+    rows, columns = np.nonzero(rng.random(shape) < 0.4)
+    weights = np.ceil(rng.random(len(rows)) * (cap or 5.0)) if weighted else None
+    return BipartiteGraph(rows, columns, weights, left=shape[0], right=shape[1], weight_cap=cap)
+
+
+def check_box(graph, cap):
+    matrix = graph.dense()
+    assert (matrix >= 0).all()
+    assert (matrix <= cap).all()
+    if isinstance(graph, Graph):
+        assert np.array_equal(matrix, matrix.T)
+        assert not matrix.diagonal().any()
+
+
+@pytest.mark.parametrize("fit", [*FITS, "auto"])
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("make", [random_graph, random_bipartite])
+def test_every_fit_and_noise_stays_in_the_box(make, noise, fit):
+    graph = make()
+    made = release_graph(graph, epsilon=3.0, noise=noise, fit=fit, seed=1)
+    assert type(made.graph) is type(graph)
+    check_box(made.graph, 1.0)
+    assert made.noisy.steps.shape == graph.dense().shape
+    assert made.certificate.lower <= made.certificate.upper
+    assert 0 <= made.fit.lower <= made.fit.value * (1 + 1e-4)
+    assert made.fit.method == ("cutting-plane" if fit == "auto" else fit)
+
+
+@pytest.mark.parametrize("method", [CuttingPlane(), FirstOrder(max_steps=50), Spectral()])
+@pytest.mark.parametrize("cap", [1.0, 0.3, math.inf])
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_fits_before_rounding_are_symmetric_to_the_last_bit(method, cap, symmetric):
+    rng = np.random.default_rng(2)
+    noisy = rng.normal(0.3, 1.0, (9, 9 if symmetric else 5))
+    if symmetric:
+        noisy = np.triu(noisy, 1) + np.triu(noisy, 1).T
+    found = method(FitProblem(noisy, symmetric, cap))
+    assert (found.matrix >= 0).all()
+    assert (found.matrix <= np.float32(cap)).all()
+    if symmetric:
+        assert np.array_equal(found.matrix, found.matrix.T)
+        assert not found.matrix.diagonal().any()
+    assert found.lower <= found.value * (1 + 1e-4)
+    assert 0 <= found.gap <= 1
+
+
+@pytest.mark.parametrize("fit", FITS)
+@pytest.mark.parametrize("cap", [None, 5.0])
+@pytest.mark.parametrize("noise", ["laplace", "discrete-laplace"])
+@pytest.mark.parametrize("make", [random_graph, random_bipartite])
+def test_weights_with_and_without_a_cap(make, noise, cap, fit):
+    graph = make(cap=cap, weighted=True)
+    made = release_graph(graph, epsilon=20.0, noise=noise, fit=fit, seed=3)
+    assert made.graph.weighted
+    assert made.graph.weight_cap == cap
+    check_box(made.graph, math.inf if cap is None else cap)
+    neighbours = made.guarantee.neighbours
+    assert ("by at most 1" in neighbours) if cap is None else ("within 0 .. 5" in neighbours)
+    assert ("weight cap" in made.guarantee.public) == (cap is not None)
+
+
+def test_heavy_weights_without_a_cap_stay_integers_and_sums_exact():
+    """2^33 grid steps and more: wider than 32 bits, and their sum wider than 64."""
+    n = 110
+    rows, columns = np.triu_indices(n, 1)
+    graph = Graph(rows, columns, np.full(len(rows), 4.0e9), vertices=n)
+    made = release_graph(graph, epsilon=1.0, noise="laplace", fit="none", seed=0)
+    assert made.noisy.steps.dtype.kind in "iu"
+    everything = np.ones(n, dtype=bool)
+    answer = made.answer(everything, everything)
+    truth = 4.0e9 * len(rows)
+    assert sum(int(step) for step in made.noisy.steps[rows, columns]) > 2**63
+    assert answer.interval[0] <= truth <= answer.interval[1]
+    shape = random_bipartite(weighted=True)
+    heavy = BipartiteGraph(
+        shape.rows, shape.columns, shape.weights * 1e6, left=shape.left, right=shape.right
+    )
+    noisy = release_graph(heavy, epsilon=1.0, noise="laplace", fit="none", seed=0).noisy
+    assert noisy.steps.dtype == np.int64
+
+
+@pytest.mark.parametrize("make", [random_graph, random_bipartite])
+def test_without_a_fit_there_is_no_graph(make):
+    made = release_graph(make(), epsilon=3.0, fit="none", seed=1)
+    assert not made.has_graph
+    assert made.fit is None
+    assert made.certificate is None
+    with pytest.raises(GraphError, match="no synthetic graph"):
+        _ = made.graph
+
+
+@pytest.mark.parametrize("fit", FITS)
+@pytest.mark.parametrize("make", [random_graph, random_bipartite])
+def test_unweighted_rounding(make, fit):
+    made = release_graph(make(), epsilon=3.0, fit=fit, unweighted=True, seed=1)
+    assert not made.graph.weighted
+    assert set(np.unique(made.graph.dense())) <= {0.0, 1.0}
+    assert made.fit.unweighted
+    again = release_graph(make(), epsilon=3.0, fit=fit, unweighted=True, seed=1)
+    assert again.graph == made.graph
+
+
+def test_the_certificate_is_of_the_synthetic_graph_as_released():
+    for unweighted in (False, True):
+        made = release_graph(random_graph(), epsilon=3.0, unweighted=unweighted, seed=4)
+        difference = made.graph.dense() - made.noisy.estimate()
+        assert math.isclose(made.certificate.verify(difference), made.certificate.lower)
+        S, T = made.certificate.S, made.certificate.T
+        assert math.isclose(abs(difference[np.ix_(S, T)].sum()), made.certificate.lower)
+
+
+def test_the_guarantee_text():
+    made = release_graph(random_graph(), epsilon=3.0, fit="none")
+    assert made.guarantee.epsilon == 3.0
+    assert made.guarantee.delta == 0
+    assert made.guarantee.is_private
+    text = str(made.guarantee)
+    assert "epsilon = 3" in text
+    assert "whether any one pair is an edge" in text
+    assert "public: the vertex set" in text
+    both = release_graph(random_bipartite(), epsilon=3.0, fit="none")
+    assert "both vertex sets" in str(both.guarantee)
+    for release in (made, both):
+        assert SEEDED not in repr(release) + str(release.guarantee)
+        assert SEEDED not in str(release.answer([0]))
+
+
+def test_repr_tells_public_facts_only():
+    made = release_graph(random_graph(), epsilon=3.0, noise="laplace", fit="spectral", seed=0)
+    assert repr(made) == (f"Release(14 x 14, epsilon=3, noise='laplace', fit='spectral', {SEEDED})")
+    none = release_graph(random_bipartite(), epsilon=3.0, fit="none")
+    assert repr(none) == "Release(6 x 9, epsilon=3, noise='binary', no synthetic graph)"
+
+
+def test_seeded_runs_repeat_and_others_do_not():
+    graph = random_graph(n=40)
+    first, second = (release_graph(graph, epsilon=3.0, fit="none", seed=5) for _ in range(2))
+    assert np.array_equal(first.noisy.steps, second.noisy.steps)
+    first, second = (release_graph(graph, epsilon=3.0, fit="none") for _ in range(2))
+    # 780 bits that each differ with probability 2q(1-q) = 0.09: all equal with 0.91^780 < 1e-31.
+    assert not np.array_equal(first.noisy.steps, second.noisy.steps)
+
+
+@pytest.mark.parametrize("fit", [*FITS, "none"])
+def test_two_vertices(fit):
+    edge = Graph([0], [1], vertices=2)
+    made = release_graph(edge, epsilon=20.0, fit=fit, seed=0)
+    assert made.noisy.steps.tolist() == [[0, 1], [1, 0]]  # a flip has probability 2e-9
+    if fit != "none":
+        check_box(made.graph, 1.0)
+        assert made.graph.dense()[0, 1] > 0.9
+    one = BipartiteGraph([0], [0], left=1, right=1)
+    assert release_graph(one, epsilon=20.0, fit=fit, seed=0).noisy.steps.tolist() == [[1]]
+
+
+def test_one_vertex_has_nothing_to_release():
+    with pytest.raises(GraphError, match="one vertex"):
+        release_graph(Graph([], [], vertices=1), epsilon=1.0)
+
+
+@pytest.mark.parametrize("graph", [np.zeros((3, 3)), None, "graph.edges"])
+def test_only_graphs_are_released(graph):
+    with pytest.raises(GraphError, match="must be a Graph"):
+        release_graph(graph, epsilon=1.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"epsilon": 0}, "epsilon"),
+        ({"epsilon": -1.0}, "epsilon"),
+        ({"epsilon": math.nan}, "epsilon"),
+        ({"epsilon": math.inf}, "epsilon"),
+        ({"epsilon": 1e9}, "epsilon"),
+        ({"epsilon": "1"}, "epsilon"),
+        ({"epsilon": True}, "epsilon"),
+        ({"noise": "gauss"}, "unknown noise"),
+        ({"fit": "best"}, "unknown fit"),
+        ({"oracle": "delphi"}, "unknown oracle"),
+        ({"fit": "first-order", "oracle": "spectral"}, "oracle"),
+        ({"fit": "none", "oracle": "spectral"}, "oracle"),
+        ({"fit": "none", "unweighted": True}, "unweighted"),
+        ({"seed": -1}, "seed"),
+        ({"seed": 1.5}, "seed"),
+        ({"seed": True}, "seed"),
+        ({"time_limit": 0}, "time_limit"),
+        ({"time_limit": -3.0}, "time_limit"),
+        ({"time_limit": math.nan}, "time_limit"),
+    ],
+)
+def test_options_out_of_range_cost_nothing(options, match, monkeypatch):
+    monkeypatch.setattr(synthesis, "randomized_response", forbidden)
+    with pytest.raises(ParameterError, match=match) as caught:
+        release_graph(random_graph(), **{"epsilon": 3.0, **options})
+    assert "\n" not in str(caught.value)
+
+
+def forbidden(*_, **__):
+    raise AssertionError("noise was drawn")
+
+
+@pytest.mark.parametrize("option", [{"unweighted": True}, {"noise": "binary"}])
+def test_weighted_graphs_refuse_what_is_for_simple_ones(option, monkeypatch):
+    monkeypatch.setattr(synthesis, "randomized_response", forbidden)
+    graph = random_graph(weighted=True, cap=5.0)
+    with pytest.raises(ParameterError):
+        release_graph(graph, **{"epsilon": 3.0, "noise": "laplace", **option})
+
+
+def test_progress_is_told_and_a_time_limit_kept():
+    told = []
+    made = release_graph(
+        random_graph(n=30),
+        epsilon=3.0,
+        fit="first-order",
+        seed=0,
+        time_limit=1e-9,
+        progress=lambda done, message: told.append((done, message)),
+    )
+    assert made.fit.stopped == "time"
+    assert made.fit.rounds == 1
+    assert all(0 <= done <= 1 for done, _ in told)
+    assert told[-1] == (1.0, "certifying")
+
+
+# Post-processing cannot reach the private graph.
+
+
+def test_post_processing_is_not_even_given_the_graph():
+    names = set(inspect.signature(synthesis._post_process).parameters)
+    assert names == {"noisy", "guarantee", "method", "unweighted", "source", "progress"}
+    assert not {"graph"} & set(inspect.signature(synthesis._synthetic_graph).parameters)
+
+
+@pytest.mark.parametrize("fit", [*FITS, "none"])
+def test_equal_noisy_matrices_give_equal_releases_whatever_the_graph(fit, monkeypatch):
+    """With the one reading step replaced by a constant, nothing of the graph may shine through."""
+    empty, full = Graph([], [], vertices=12), random_graph(n=12, density=1.0)
+    noisy = release_graph(random_graph(n=12), epsilon=3.0, fit="none", seed=0).noisy
+    monkeypatch.setattr(synthesis, "randomized_response", lambda *_: noisy)
+    first, second = (
+        release_graph(graph, epsilon=3.0, fit=fit, unweighted=fit == "first-order", seed=1)
+        for graph in (empty, full)
+    )
+    assert (first.guarantee, first.fit, repr(first)) == (
+        second.guarantee,
+        second.fit,
+        repr(second),
+    )
+    if fit != "none":
+        assert first.graph == second.graph
+        assert first.certificate.upper == second.certificate.upper
+
+
+# Warnings come before anything is spent.
+
+SMALL = [
+    Graph([0], [1], vertices=3),
+    Graph([0], [1], vertices=12),
+    Graph([], [], vertices=60),
+    BipartiteGraph([0], [1], left=3, right=40),
+    Graph([0], [1], [5.0], vertices=20, weight_cap=5.0),
+    Graph([0], [1], [0.2], vertices=20, weight_cap=0.3),
+]
+
+
+@pytest.mark.parametrize("graph", SMALL)
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("epsilon", [0.01, 0.1])
+def test_a_warning_comes_before_noise_and_names_an_epsilon_that_helps(
+    graph, noise, epsilon, monkeypatch
+):
+    if graph.weighted and (noise == "binary" or graph.weight_cap == 0.3):
+        noise = "laplace"
+    with monkeypatch.context() as patch:
+        patch.setattr(entropy.SystemEntropy, "bytes", forbidden)
+        patch.setattr(entropy.SeededEntropy, "bytes", forbidden)
+        patch.setattr(synthesis, "randomized_response", forbidden)
+        for seed in (None, 1):
+            with pytest.raises(AccuracyWarning, match="worthless at this size") as caught:
+                release_graph(graph, epsilon=epsilon, noise=noise, fit="none", seed=seed)
+    text = str(caught.value)
+    assert "\n" not in text
+    enough = float(text.split("epsilon = ")[1].split()[0])
+    assert epsilon < enough <= 50
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        release_graph(graph, epsilon=enough, noise=noise, fit="none", seed=1)
+    with pytest.raises(AccuracyWarning):  # and not by much more than needed
+        release_graph(graph, epsilon=enough / 1.15, noise=noise, fit="none", seed=1)
+
+
+def test_the_warning_does_not_stop_the_release_and_tells_nothing_private():
+    dense, sparse = random_graph(density=0.9), random_graph(density=0.1)
+    texts = []
+    for graph in (dense, sparse):
+        with pytest.warns(AccuracyWarning) as caught:
+            assert release_graph(graph, epsilon=0.1, fit="none").noisy.steps.shape == (14, 14)
+        texts.append([str(warning.message) for warning in caught])
+    assert len(texts[0]) == 1
+    assert texts[0] == texts[1]
+
+
+def test_no_warning_where_weights_have_no_bound():
+    graph = random_graph(weighted=True)
+    made = release_graph(graph, epsilon=0.01, noise="laplace", fit="none", seed=0)
+    assert made.expected_worst_cut_error > 0
