@@ -33,6 +33,8 @@ class _EdgeList:
         weighted: public: whether weights other than one are possible.
         weight_cap: public upper bound on any weight; 1 for graphs without weights, else None if
             no bound was given.
+        note: what everybody who meets the graph should know, such as "seeded: not private"; shown
+            by `repr`, written to files, not compared.
     """
 
     rows: IndexArray
@@ -40,6 +42,7 @@ class _EdgeList:
     weights: FloatArray
     weighted: bool
     weight_cap: float | None
+    note: str
 
     def _store(
         self,
@@ -82,9 +85,11 @@ class _EdgeList:
         )
 
     def _schema(self) -> str:
+        note = f", {self.note}" if self.note else ""
         if not self.weighted:
-            return ""
-        return ", weighted" + ("" if self.weight_cap is None else f", cap={self.weight_cap:g}")
+            return note
+        cap = "" if self.weight_cap is None else f", cap={self.weight_cap:g}"
+        return f", weighted{cap}{note}"
 
 
 @final
@@ -99,6 +104,7 @@ class Graph(_EdgeList):
         vertices: public vertex set: a count, labels, or a `VertexSet`.
         weight_cap: public bound on any weight. Neighbouring graphs then differ in one pair by up
             to the cap instead of by up to 1.
+        note: public remark that goes with the graph, also into files.
 
     Raises:
         GraphError: ends out of range, arrays of unequal length, non-finite or negative weights,
@@ -113,7 +119,9 @@ class Graph(_EdgeList):
         *,
         vertices: Vertices,
         weight_cap: float | None = None,
+        note: str = "",
     ) -> None:
+        self.note = note
         self.vertices = vertices if isinstance(vertices, VertexSet) else VertexSet(vertices)
         n = len(self.vertices)
         first, second, mass = _checked_ends(rows, columns, weights, (n, n))
@@ -209,6 +217,7 @@ class BipartiteGraph(_EdgeList):
         left: public left vertex set: a count, labels, or a `VertexSet`.
         right: public right vertex set, likewise. A label may occur on both sides.
         weight_cap: as for `Graph`.
+        note: as for `Graph`.
 
     Raises:
         GraphError: as for `Graph`.
@@ -223,7 +232,9 @@ class BipartiteGraph(_EdgeList):
         left: Vertices,
         right: Vertices,
         weight_cap: float | None = None,
+        note: str = "",
     ) -> None:
+        self.note = note
         self.left = left if isinstance(left, VertexSet) else VertexSet(left)
         self.right = right if isinstance(right, VertexSet) else VertexSet(right)
         first, second, mass = _checked_ends(rows, columns, weights, self.shape)

@@ -95,9 +95,13 @@ def build(raw: RawEdges, options: Options) -> AnyGraph:
             weights = np.minimum(weights, cap)
     elif cap not in (None, 1.0):
         raise raw.error("weight_cap needs weights; the source has none, or weighted=False")
+    note = raw.schema.note
     if options.bipartite:
-        return BipartiteGraph(rows, columns, weights, left=sets[0], right=sets[1], weight_cap=cap)
-    return Graph(rows, columns, weights, vertices=sets[0], weight_cap=cap)
+        left, right = sets
+        return BipartiteGraph(
+            rows, columns, weights, left=left, right=right, weight_cap=cap, note=note
+        )
+    return Graph(rows, columns, weights, vertices=sets[0], weight_cap=cap, note=note)
 
 
 def _check_kind(raw: RawEdges, options: Options) -> None:

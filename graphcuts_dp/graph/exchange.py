@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -83,10 +83,11 @@ def to_raw(
         vertices=None if bipartite else _distinct(labels),
         weighted=True if weights is not None or contents.has_weights else None,
         weight_cap=declared.weight_cap,
+        note=declared.note,
     )
     if bipartite:
         ends, sets = split_sides(ends, labels, contents.sides, where, FileFormatError)
-        schema = Schema(None, sets, schema.weighted, schema.weight_cap)
+        schema = replace(schema, vertices=None, sides=sets)
     return RawEdges(
         sources=ends[0],
         targets=ends[1],

@@ -8,6 +8,7 @@ import io
 import re
 import warnings
 import zipfile
+from dataclasses import replace
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -150,13 +151,13 @@ def _sized(
         if schema.vertices is not None:
             raise error("the matrix is of an ordinary graph; leave out bipartite=True")
         fits = (len(sides[0]), len(sides[1])) == (height, width)
-        full = Schema(None, sides, schema.weighted, schema.weight_cap)
+        full = replace(schema, vertices=None, sides=sides)
     else:
         if schema.sides is not None:
             raise error("the matrix is of a bipartite graph; pass bipartite=True")
         vertices = schema.vertices or VertexSet(height)
         fits = len(vertices) == height
-        full = Schema(vertices, None, schema.weighted, schema.weight_cap)
+        full = replace(schema, vertices=vertices, sides=None)
     if not fits:
         raise error("the declared labels do not fit the shape of the matrix")
     return full

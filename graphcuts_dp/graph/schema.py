@@ -29,12 +29,14 @@ class Schema:
         sides: left and right vertex sets of a `BipartiteGraph`.
         weighted: whether weights other than one are possible.
         weight_cap: public bound on any weight.
+        note: public remark that goes with the graph.
     """
 
     vertices: VertexSet | None = None
     sides: tuple[VertexSet, VertexSet] | None = None
     weighted: bool | None = None
     weight_cap: float | None = None
+    note: str = ""
 
 
 def is_integer_literal(token: str) -> bool:
@@ -85,6 +87,8 @@ def dump_schema(graph: AnyGraph, *, labels: bool = True) -> str:
     facts["weighted"] = graph.weighted
     if graph.weighted and graph.weight_cap is not None:
         facts["weight_cap"] = graph.weight_cap
+    if graph.note:
+        facts["note"] = graph.note
     return json.dumps(facts)
 
 
@@ -109,6 +113,7 @@ def load_schema(text: str) -> Schema:
             sides=sides,
             weighted=weighted,
             weight_cap=None if cap is None else float(cap),
+            note=str(facts.get("note", "")),
         )
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError):
         raise FileFormatError(

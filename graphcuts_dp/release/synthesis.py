@@ -4,10 +4,12 @@ import math
 import warnings
 from typing import Any
 
+import numpy as np
+
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
-from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.release.fits.base import (
     FitMethod,
@@ -120,16 +122,28 @@ def _post_process(
         guarantee=guarantee,
         fit=FitSummary.of(found, unweighted=unweighted),
         certificate=cut_norm(matrix - z),
-        _graph=_synthetic_graph(matrix, noisy, weighted=not unweighted),
+        _graph=_synthetic_graph(
+            matrix,
+            noisy,
+            weighted=not unweighted,
+            note="" if guarantee.is_private else SEEDED_WARNING,
+        ),
     )
 
 
-def _synthetic_graph(matrix: FloatMatrix, noisy: NoisyMatrix, *, weighted: bool) -> AnyGraph:
+def _synthetic_graph(
+    matrix: FloatMatrix, noisy: NoisyMatrix, *, weighted: bool, note: str
+) -> AnyGraph:
     cap = noisy.law.weight_cap if weighted else None
     if noisy.symmetric:
-        return Graph.from_matrix(matrix, vertices=noisy.left, weighted=weighted, weight_cap=cap)
-    return BipartiteGraph.from_matrix(
-        matrix, left=noisy.left, right=noisy.right, weighted=weighted, weight_cap=cap
+        rows, columns = np.nonzero(np.triu(matrix, 1))
+    else:
+        rows, columns = np.nonzero(matrix)
+    weights = matrix[rows, columns] if weighted else None
+    if noisy.symmetric:
+        return Graph(rows, columns, weights, vertices=noisy.left, weight_cap=cap, note=note)
+    return BipartiteGraph(
+        rows, columns, weights, left=noisy.left, right=noisy.right, weight_cap=cap, note=note
     )
 
 

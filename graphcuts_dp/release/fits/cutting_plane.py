@@ -108,7 +108,7 @@ class CuttingPlane:
     4. Ask the oracle for several cuts there, add them, keep the point if it is better.
     5. Until U <= L/(1 - tolerance).
 
-    `value` is the largest cut that the oracle found at x; the release's certificate bounds the
+    `value` is the largest at x of all cuts that the oracle ever found; the release's certificate bounds the
     norm from above as well. Guarantee, with gap g and an exact oracle:
     ||x - A|| <= (1 + 1/(1-g)) ||A - z|| for every A in the box; the lower bound needs no oracle.
 
@@ -191,10 +191,13 @@ class _Run:
         self._consider(self._matrix(self.master.project(self._vector(self.best_matrix), level)))
 
     def _consider(self, matrix: FloatMatrix) -> None:
-        """Add the oracle's cuts at a point; keep the point when it is the best."""
+        """Add the oracle's cuts at a point; keep the point when it is the best.
+
+        Its value counts the cuts found earlier too: the oracle may overlook them here.
+        """
         residual = matrix - self.problem.noisy
         vector = self._vector(residual)
-        rows, value = [], 0.0
+        rows, value = [], self.master.largest(vector)
         for S, T in self.oracle.separate(residual):
             coefficients = self._coefficients(S, T)
             reached = float(coefficients @ vector)

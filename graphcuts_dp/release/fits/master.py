@@ -64,6 +64,14 @@ class Master:
         self._matrix = np.vstack([self._matrix, *(row.coefficients for row in rows)])
         self._multipliers = np.append(self._multipliers, np.ones(len(rows)))
 
+    def largest(self, residual: FloatVector) -> float:
+        """Largest |<a_k, residual>| over the rows so far; 0 without rows.
+
+        Args:
+            residual: x - z, shape (variables,).
+        """
+        return float(np.abs(self._matrix @ residual).max(initial=0.0))
+
     def lower_bound(self) -> float:
         """A proven lower bound on the program, and so on the minimum over all cuts.
 
