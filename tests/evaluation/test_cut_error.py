@@ -1,0 +1,104 @@
+"""Measured errors are what a by-hand computation gives, and are marked as not private."""
+
+import numpy as np
+import pytest
+
+import graphcuts_dp as gc
+from graphcuts_dp.errors import QueryError
+from graphcuts_dp.evaluation.cut_error import cut_families
+from graphcuts_dp.evaluation.tables import NOT_PRIVATE
+from graphcuts_dp.plotting.cut_errors import cut_error_figure
+
+
+def two_cliques(size: int) -> gc.Graph:
+    """Two cliques joined by one edge."""
+    pairs = [(i, j) for i in range(size) for j in range(i)]
+    pairs += [(i + size, j + size) for i, j in pairs] + [(0, size)]
+    rows, columns = np.array(pairs).T
+    return gc.Graph(rows, columns, vertices=2 * size)
+
+
+def test_errors_by_hand():
+    graph = two_cliques(12)
+    release = gc.release_graph(graph, epsilon=2.0, seed=4)
+    table = gc.cut_errors(graph, release)
+    assert table.estimates == ("noisy", "synthetic", "all zero")
+    truth, z, x = graph.dense(), release.noisy.estimate(), release.graph.dense()
+    rows = {row.kind: row for row in table.rows}
+
+    degrees = rows["one vertex against all"]
+    expected = [np.abs((m - truth).sum(axis=1)).mean() for m in (z, x, 0 * x)]
+    assert degrees.errors == pytest.approx(expected)
+    assert degrees.size == pytest.approx(truth.sum() / 24)
+
+    between = rows["between communities"]
+    assert between.cuts == 1
+    assert between.size == 1.0
+    assert between.errors[0] == pytest.approx(abs(z[:12, 12:].sum() - 1))
+
+    worst = rows["worst cut (matrix form)"]
+    assert worst.errors[2] == truth.sum()
+    for estimate, error in zip((z, x), worst.errors, strict=False):
+        assert gc.cut_norm(estimate - truth).lower <= error
+
+
+def test_groups_and_points():
+    graph = two_cliques(12)
+    release = gc.release_graph(graph, epsilon=2.0, seed=4)
+    groups = {"a": list(range(6)), "b": list(range(6, 12)), "c": list(range(12, 24))}
+    table = gc.cut_errors(graph, release, groups=groups)
+    assert table.rows[-1].kind == "between groups"
+    assert [point.truth for point in table.points] == [36.0, 1.0, 0.0]
+    for point in table.points:
+        assert point.low < point.answer < point.high
+
+
+def test_the_seed_alone_decides_the_random_cuts():
+    graph = two_cliques(12)
+    first, again = (cut_families(graph, seed=1) for _ in range(2))
+    for one, two in zip(first, again, strict=True):
+        for a, b in zip(one.queries, two.queries, strict=True):
+            np.testing.assert_array_equal(a.S, b.S)
+    other = cut_families(graph, seed=2)
+    assert any((a.S != b.S).any() for a, b in zip(first[1].queries, other[1].queries, strict=True))
+
+
+def test_bipartite_and_weighted():
+    graph = gc.load_dataset("davis_women")
+    release = gc.release_graph(graph, epsilon=2.0, seed=4)
+    kinds = {row.kind for row in gc.cut_errors(graph, release).rows}
+    assert "between communities" not in kinds
+    weighted = gc.load_dataset("lesmis")
+    release = gc.release_graph(weighted, epsilon=2.0, noise="laplace", fit="none", seed=4)
+    table = gc.cut_errors(weighted, release)
+    assert table.estimates == ("noisy", "all zero")
+
+
+def test_other_graphs_are_refused():
+    release = gc.release_graph(two_cliques(12), epsilon=2.0, seed=4)
+    with pytest.raises(QueryError, match="other vertices"):
+        gc.cut_errors(two_cliques(11), release)
+    weighted = gc.Graph([0], [1], [2.5], vertices=24)
+    with pytest.raises(QueryError, match="without weights"):
+        gc.cut_errors(weighted, release)
+
+
+def test_everything_is_marked_as_not_private():
+    graph = two_cliques(12)
+    table = gc.cut_errors(graph, gc.release_graph(graph, epsilon=2.0, seed=4))
+    assert table.to_dict()["mark"] == NOT_PRIVATE
+    figure = cut_error_figure(table)
+    assert NOT_PRIVATE in figure.get_suptitle()
+
+
+def test_the_figure_shows_every_row_and_point():
+    graph = two_cliques(12)
+    table = gc.cut_errors(graph, gc.release_graph(graph, epsilon=2.0, seed=4))
+    kinds, points = cut_error_figure(table).axes
+    assert [label.get_text() for label in kinds.get_yticklabels()] == [
+        row.kind for row in table.rows
+    ]
+    for column, collection in enumerate(kinds.collections):
+        shown = [float(x) for x, _ in collection.get_offsets()]
+        assert shown == pytest.approx([row.errors[column] for row in table.rows])
+    assert len(points.collections[-1].get_offsets()) == len(table.points)
