@@ -108,8 +108,8 @@ class CuttingPlane:
     4. Ask the oracle for several cuts there, add them, keep the point if it is better.
     5. Until U <= L/(1 - tolerance).
 
-    `value` is the largest at x of all cuts that the oracle ever found; the release's certificate bounds the
-    norm from above as well. Guarantee, with gap g and an exact oracle:
+    `value` is the largest at x of all cuts that the oracle ever found; the release's certificate
+    bounds the norm from above as well. Guarantee, with gap g and an exact oracle:
     ||x - A|| <= (1 + 1/(1-g)) ||A - z|| for every A in the box; the lower bound needs no oracle.
 
     Source: GRU12 Lemma 6.2 and section 6.2; Lemarechal, Nemirovskii, Nesterov 1995 (level
