@@ -6,7 +6,8 @@ intervals, and bound cut norms with certificates. Start with `read_graph` and `r
 
 from graphcuts_dp._version import __version__
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate
-from graphcuts_dp.cutnorm.cut_norm import cut_norm, infinity_to_one_norm
+from graphcuts_dp.cutnorm.cut_norm import cut_norm, infinity_to_one_norm, normalised_cut_norm
+from graphcuts_dp.evaluation.cut_distance import cut_distance
 from graphcuts_dp.evaluation.cut_error import cut_errors
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.graph.convert import (
@@ -41,6 +42,7 @@ __all__ = [
     "VertexSet",
     "__version__",
     "answer_all",
+    "cut_distance",
     "cut_errors",
     "cut_norm",
     "from_edges",
@@ -51,6 +53,7 @@ __all__ = [
     "infinity_to_one_norm",
     "list_datasets",
     "load_dataset",
+    "normalised_cut_norm",
     "read_graph",
     "release_graph",
     "to_igraph",

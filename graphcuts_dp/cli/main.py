@@ -8,7 +8,7 @@ import typer
 from typer.exceptions import Abort, Exit, TyperException
 
 from graphcuts_dp._version import __version__
-from graphcuts_dp.cli import answer, datasets, evaluate, release
+from graphcuts_dp.cli import answer, cut_norm, datasets, evaluate, release
 from graphcuts_dp.cli.console import out, say
 from graphcuts_dp.errors import GraphCutsError
 
@@ -30,6 +30,7 @@ app.command(epilog=release.EXAMPLE)(release.release)
 app.command(epilog=answer.EXAMPLE)(answer.answer)
 app.command(epilog=datasets.EXAMPLE)(datasets.datasets)
 evaluations.command("release", epilog=evaluate.RELEASE_EXAMPLE)(evaluate.evaluate_release)
+evaluations.command("cut-norm", epilog=cut_norm.EXAMPLE)(cut_norm.evaluate_cut_norm)
 
 
 def _show_version(wanted: bool) -> None:

@@ -143,6 +143,32 @@ def test_evaluation_says_that_it_is_not_private(call, mail, tmp_path):
     assert figure.read_bytes().startswith(b"\x89PNG")
 
 
+def test_cut_distance_of_two_files(call, tmp_path):
+    first, second = tmp_path / "a.edges", tmp_path / "b.edges"
+    first.write_text("0 1\n1 2\n2 3\n")
+    second.write_text("0 1\n0 2\n0 3\n")
+    arguments = ("evaluate", "cut-norm", first, second, "--vertices", "4", "--json")
+    status, out, err = call(*arguments)
+    assert status == 0, err
+    found = json.loads(out)
+    difference = gc.read_graph(first).dense() - gc.read_graph(second).dense()
+    block = difference[np.ix_(found["S"], found["T"])]
+    assert found["lower"] == found["upper"] == abs(block.sum())
+    assert found["mark"] == "not private: evaluation"
+    status, out, err = call("evaluate", "cut-norm", first)
+    assert status == 0
+    assert "at most   6" in out
+    status, _, err = call("evaluate", "cut-norm", first, mtx_of_five(tmp_path))
+    assert status == 2
+    assert "different vertices" in err
+
+
+def mtx_of_five(folder):
+    path = folder / "five.mtx"
+    gc.write_graph(gc.Graph([0], [4], vertices=5), path)
+    return path
+
+
 def test_datasets_are_listed_and_written(call, tmp_path):
     status, out, _ = call("datasets", "--json")
     assert status == 0
@@ -301,7 +327,13 @@ def test_no_progress_bar_when_standard_error_is_not_a_terminal(mail, tmp_path):
 
 
 def test_every_command_has_help_with_an_example(call):
-    for words in (["release"], ["answer"], ["datasets"], ["evaluate", "release"]):
+    for words in (
+        ["release"],
+        ["answer"],
+        ["datasets"],
+        ["evaluate", "release"],
+        ["evaluate", "cut-norm"],
+    ):
         status, out, _ = call(*words, "--help")
         assert status == 0
         assert "Example: graphcuts-dp " + " ".join(words) in " ".join(out.split())

@@ -1,0 +1,90 @@
+"""`graphcuts-dp evaluate cut-norm`: the cut norm of a file, or of the difference of two."""
+
+from typing import Annotated, Any
+
+import typer
+
+from graphcuts_dp.cli.console import say, show_facts, show_json
+from graphcuts_dp.cli.reading import (
+    BipartiteOption,
+    IgnoreWeightsOption,
+    OneBasedOption,
+    Reading,
+    VerticesOption,
+)
+from graphcuts_dp.cutnorm.certificate import CutNormCertificate
+from graphcuts_dp.cutnorm.cut_norm import METHODS, cut_norm
+from graphcuts_dp.evaluation.cut_distance import cut_distance
+from graphcuts_dp.evaluation.tables import NOT_PRIVATE
+from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.vertices import Label, VertexSet
+
+EXAMPLE = """Example: graphcuts-dp evaluate cut-norm before.edges after.edges --vertices 1000
+
+The cut norm of a graph's adjacency matrix, or of the difference of two graphs on the same vertices:
+the largest error of any cut, edges inside both sets counted twice. NOT PRIVATE."""
+
+
+def evaluate_cut_norm(
+    first: Annotated[str, typer.Argument(metavar="A", help="A graph file.")],
+    second: Annotated[
+        str | None, typer.Argument(metavar="B", help="Another one, on the same vertices.")
+    ] = None,
+    method: Annotated[str, typer.Option(help=f"One of: {', '.join(METHODS)}.")] = "auto",
+    tolerance: Annotated[
+        float, typer.Option(help="Stop when upper/lower is at most 1 + this.")
+    ] = 0.01,
+    time_limit: Annotated[float | None, typer.Option(help="Seconds of search.")] = None,
+    vertices: VerticesOption = None,
+    bipartite: BipartiteOption = False,
+    ignore_weights: IgnoreWeightsOption = False,
+    one_based: OneBasedOption = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Bound the cut norm of a graph, or the cut distance of two, from both sides. NOT PRIVATE."""
+    reading = Reading(
+        vertices, bipartite=bipartite, ignore_weights=ignore_weights, one_based=one_based
+    )
+    options: dict[str, Any] = {"method": method, "tolerance": tolerance, "time_limit": time_limit}
+    graph = reading.read(first)
+    if second is None:
+        matrix = graph.adjacency if isinstance(graph, Graph) else graph.biadjacency
+        certificate = cut_norm(matrix, **options)
+    else:
+        certificate = cut_distance(graph, reading.read(second), **options)
+    if as_json:
+        show_json(_facts(certificate, graph))
+    else:
+        show_facts(_lines(certificate))
+        say(f"({NOT_PRIVATE}; --json names S and T)")
+
+
+def _lines(certificate: CutNormCertificate) -> dict[str, str]:
+    return {
+        "at least": f"{certificate.lower:,.6g}  (|S| = {int(certificate.S.sum()):,}, "
+        f"|T| = {int(certificate.T.sum()):,})",
+        "at most": f"{certificate.upper:,.6g}  ({certificate.upper_proof})",
+        "ratio": f"{certificate.ratio:.4f}",
+        "method": f"{certificate.method}, stopped: {certificate.stopped}",
+    }
+
+
+def _facts(certificate: CutNormCertificate, graph: AnyGraph) -> dict[str, Any]:
+    left, right = (
+        (graph.vertices, graph.vertices) if isinstance(graph, Graph) else (graph.left, graph.right)
+    )
+    return {
+        "mark": NOT_PRIVATE,
+        "lower": certificate.lower,
+        "upper": certificate.upper,
+        "upper_proof": certificate.upper_proof,
+        "failure_probability": certificate.failure_probability,
+        "method": certificate.method,
+        "stopped": certificate.stopped,
+        "S": _members(left, certificate.S),
+        "T": _members(right, certificate.T),
+    }
+
+
+def _members(vertices: VertexSet, mask: Any) -> list[Label]:
+    return [label for label, chosen in zip(vertices.labels, mask, strict=True) if chosen]
