@@ -27,7 +27,7 @@ from graphcuts_dp.cutnorm.rounding import (
     gaussian,
     round_hyperplanes,
 )
-from graphcuts_dp.cutnorm.upper_bound import UpperBound, scaling_bound
+from graphcuts_dp.cutnorm.upper_bound import UpperBound, scaling_bound, sigma_estimate
 from graphcuts_dp.errors import ParameterError
 
 
@@ -202,6 +202,16 @@ class LowRankSolver:
         weights_U = row_norms(self._image(operand, self.V, transpose=False))
         weights_V = row_norms(self._image(operand, self.U, transpose=True))
         return scaling_bound(operand, weights_U, weights_V, bordered=self.bordered, seed=self.seed)
+
+    def sigma_estimate(self, matrix: Any) -> float:
+        """sigma_1 of the scaling theorem at the last step's weights, from below: 1 when solved.
+
+        Args:
+            matrix: the matrix of the last step.
+        """
+        return sigma_estimate(
+            _operand(matrix), self.weights_U, self.weights_V, bordered=self.bordered
+        )
 
     def resized(self, rank: int) -> "LowRankSolver":
         """A solver with more columns that starts where this one stands, slightly perturbed.

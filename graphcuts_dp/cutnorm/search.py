@@ -17,7 +17,9 @@ from graphcuts_dp.cutnorm.upper_bound import UpperBound, trivial_bound
 _CHUNK = 10
 _MAX_ALTERNATIONS = 300
 _FIRST_RANK = 24
-_SLACK_SIGMA = 1.002
+_SLACK_SIGMA = 1.003
+_VECTOR_ENTRIES = 1 << 20
+_LARGE = 5000
 _POPULATION = 32
 _GENERATIONS = 6
 _TABU_STEPS = 5000
@@ -75,7 +77,7 @@ def search_low_rank(
     """
     working = _narrow(operand)
     fixed = rank is not None or start is not None
-    most = full_rank(operand.shape)
+    most = min(full_rank(operand.shape), max(_FIRST_RANK, _VECTOR_ENTRIES // sum(operand.shape)))
     solver = start or LowRankSolver(
         operand.shape, rank or min(most, _FIRST_RANK), working.dtype, seed, bordered=bordered
     )
@@ -83,13 +85,13 @@ def search_low_rank(
     bound = trivial_bound(operand, bordered=bordered)
     _relax(solver, working, limits)
     batch = solver.round_batch(working, _hyperplanes(operand), _POPULATION)
-    found = _value(batch)
-    if not limits.met(found, bound.value):
-        bound = _least(bound, solver.upper_bound(operand))
-        while not (fixed or limits.late or solver.rank >= most or bound.sigma < _SLACK_SIGMA):
+    if not limits.met(_value(batch), bound.value):
+        while not (fixed or limits.late or solver.rank >= most):
+            if solver.sigma_estimate(working) < _SLACK_SIGMA:
+                break
             solver = solver.resized(min(most, 2 * solver.rank))
             _relax(solver, working, limits)
-            bound = _least(bound, solver.upper_bound(operand))
+        bound = _least(bound, solver.upper_bound(operand))
     batch = _search_cuts(working, batch, bound, limits, rng, bordered)
     stopped: Stopped = "iterations"
     if limits.met(_value(batch), bound.value):
@@ -110,8 +112,13 @@ def search_low_rank(
 def _narrow(operand: Operand) -> Operand:
     """A float32 copy to search on, if that is faster; every bound still uses the original."""
     size = operand.shape[0] * operand.shape[1]
-    wide = operand.kind == "dense" and operand.dtype == np.float64
-    if wide and _NARROW_FROM <= size <= _NARROW_TO:
+    if operand.dtype == np.float32 or operand.kind == "operator":
+        return operand
+    if operand.kind == "sparse":
+        scale = float(np.abs(operand.data.data).max(initial=0.0))
+        if size >= _NARROW_FROM and 2.0**-24 < scale < 2.0**24:
+            return Operand(operand.data.astype(np.float32))
+    elif _NARROW_FROM <= size <= _NARROW_TO:
         scale = float(np.abs(operand.data).max())
         if 2.0**-24 < scale < 2.0**24:
             return Operand(operand.data.astype(np.float32))
@@ -119,19 +126,20 @@ def _narrow(operand: Operand) -> Operand:
 
 
 def _relax(solver: LowRankSolver, working: Operand, limits: SearchLimits) -> None:
-    """Alternate until ten alternations raise the value by less than 1e-5 of it."""
+    """Alternate until ten alternations raise the value by less than 1e-5 of it (1e-4 if large)."""
+    enough = 1e-4 if max(working.shape) > _LARGE else 1e-5
     value = solver.step(working, _CHUNK)
     for _ in range(_MAX_ALTERNATIONS // _CHUNK):
         if limits.late:
             return
         new_value = solver.step(working, _CHUNK)
-        if new_value - value <= 1e-5 * abs(new_value):
+        if new_value - value <= enough * abs(new_value):
             return
         value = new_value
 
 
 def _hyperplanes(operand: Operand) -> int:
-    return 128 if max(operand.shape) <= 5000 else 64
+    return 128 if max(operand.shape) <= _LARGE else 32
 
 
 def _value(batch: CutBatch) -> float:
