@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
+from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.cutnorm.spectral import prefix_cuts
 from graphcuts_dp.release.fits.base import (
@@ -37,6 +38,10 @@ class SeparationOracle(Protocol):
 
     def separate(self, residual: FloatMatrix) -> list[Cut]:
         """Distinct cuts, the best first."""
+        ...
+
+    def search(self, residual: FloatMatrix) -> list[Cut]:
+        """As `separate`, with more effort to find the largest; asked before a run ends."""
         ...
 
 
@@ -69,6 +74,11 @@ class CutNormOracle:
         batch = self._solver.round_batch(residual, 128, self._cuts)
         return list(zip(batch.S, batch.T, strict=True))
 
+    def search(self, residual: FloatMatrix) -> list[Cut]:
+        """The cut of a whole cut-norm search, exact for small matrices."""
+        found = cut_norm(residual)
+        return [(found.S, found.T)]
+
 
 @final
 class SpectralOracle:
@@ -94,6 +104,11 @@ class SpectralOracle:
         batch = prefix_cuts(residual, self._cuts)
         return list(zip(batch.S, batch.T, strict=True))
 
+    def search(self, residual: FloatMatrix) -> list[Cut]:
+        """Prefix cuts of more singular pairs."""
+        batch = prefix_cuts(residual, self._cuts, pairs=min(12, *residual.shape))
+        return list(zip(batch.S, batch.T, strict=True))
+
 
 @final
 @dataclass(frozen=True)
@@ -106,7 +121,8 @@ class CuttingPlane:
     3. With U the best value found so far, project the best point onto the points of the box where
        all cuts so far are at most L + (U - L)/2 (level method: plain Kelley oscillates).
     4. Ask the oracle for several cuts there, add them, keep the point if it is better.
-    5. Until U <= L/(1 - tolerance).
+    5. Until U <= L/(1 - tolerance), also after a longer search for the largest cut at the best
+       point; a larger one is added, and the run goes on.
 
     `value` is the largest at x of all cuts that the oracle ever found; the release's certificate
     bounds the norm from above as well. Guarantee, with gap g and an exact oracle:
@@ -144,12 +160,14 @@ class CuttingPlane:
         for rounds in range(1, self.max_rounds + 1):
             run.round()
             progress(rounds / self.max_rounds, f"error {run.best:.4g}, gap {run.gap():.0%}")
-            if run.gap() <= self.tolerance:
+            if run.gap() <= self.tolerance and run.confirm() <= self.tolerance:
                 stopped = "gap"
                 break
             if self.time_limit is not None and time.monotonic() - started > self.time_limit:
                 stopped = "time"
                 break
+        if stopped != "gap":
+            run.confirm()
         return Fit(
             matrix=run.best_matrix,
             method="cutting-plane",
@@ -190,25 +208,38 @@ class _Run:
         level = self.lower + 0.5 * (self.best - self.lower)
         self._consider(self._matrix(self.master.project(self._vector(self.best_matrix), level)))
 
+    def confirm(self) -> float:
+        """Search the best point for larger cuts; the gap with what was found."""
+        residual = self.best_matrix - self.problem.noisy
+        rows, value = self._rows(residual, self.oracle.search(residual))
+        self.best = max(self.best, value)
+        self.master.add(rows)
+        return self.gap()
+
     def _consider(self, matrix: FloatMatrix) -> None:
         """Add the oracle's cuts at a point; keep the point when it is the best.
 
         Its value counts the cuts found earlier too: the oracle may overlook them here.
         """
         residual = matrix - self.problem.noisy
+        rows, value = self._rows(residual, self.oracle.separate(residual))
+        value = max(value, self.master.largest(self._vector(residual)))
+        if value < self.best:
+            self.best, self.best_matrix = value, matrix
+        self.master.add(rows)
+
+    def _rows(self, residual: FloatMatrix, cuts: list[Cut]) -> tuple[list[Row], float]:
+        """Inequalities of cuts, each with the sign it has at a point, and the largest value."""
         vector = self._vector(residual)
-        rows, value = [], self.master.largest(vector)
-        for S, T in self.oracle.separate(residual):
+        rows, value = [], 0.0
+        for S, T in cuts:
             coefficients = self._coefficients(S, T)
             reached = float(coefficients @ vector)
             if reached < 0:
                 coefficients, reached = -coefficients, -reached
             value = max(value, reached)
             rows.append(Row(coefficients, float(coefficients @ self.z)))
-        if value < self.best:
-            self.best, self.best_matrix = value, matrix
-        if rows:
-            self.master.add(rows)
+        return rows, value
 
     def _coefficients(self, S: BoolVector, T: BoolVector) -> FloatVector:
         form = np.outer(S, T).astype(np.float64)

@@ -54,7 +54,9 @@ class Master:
         self._lp.changeColCost(variables, 1.0)
 
     def add(self, rows: list[Row]) -> None:
-        """Add inequalities."""
+        """Add inequalities, if there are any."""
+        if not rows:
+            return
         for row in rows:
             used = np.flatnonzero(row.coefficients)
             index = np.append(used, self._variables).astype(np.int32)
