@@ -1,0 +1,35 @@
+"""The README's figure: cut errors of one release of the US flights graph.
+
+Seeded, so that it can be drawn again; a real release never is.
+"""
+
+from demo import EPSILON, ROOT, regions
+
+import graphcuts_dp as gc
+from graphcuts_dp.plotting.cut_errors import cut_error_figure
+from graphcuts_dp.plotting.saving import save_figure
+
+SEED = 2008
+
+
+def main() -> None:
+    graph = gc.read_graph(ROOT / "datasets" / "us_flights_2008.csv", weighted=False)
+    release = gc.release_graph(graph, epsilon=EPSILON, seed=SEED)
+    table = gc.cut_errors(graph, release, groups=regions())
+    save_figure(
+        cut_error_figure(table),
+        ROOT / "figures" / "demo_cut_errors",
+        columns=["kind", "cuts", "size", *table.estimates],
+        rows=[[row.kind, row.cuts, row.size, *row.errors] for row in table.rows],
+        parameters={
+            "dataset": "us_flights_2008",
+            "epsilon": EPSILON,
+            "noise": release.noisy.law.name,
+            "fit": release.fit.method if release.fit else "none",
+            "seed": SEED,
+        },
+    )
+
+
+if __name__ == "__main__":
+    main()
