@@ -1,0 +1,51 @@
+"""Norms by brute force, and the noisy matrices that the theorems are tested on."""
+
+import itertools
+
+import numpy as np
+
+from graphcuts_dp.cutnorm.cut_norm import cut_norm
+from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.release.randomized_response import law_for, randomized_response
+
+NOISES = ["binary", "laplace", "discrete-laplace"]
+KRIVINE = 1.7823  # Grothendieck's constant is at most pi/(2 ln(1+sqrt 2)) = 1.78222
+
+
+def exact_cut_norm(matrix):
+    """max over S, T of |M(S,T)|, by enumeration."""
+    return cut_norm(matrix, method="exact").lower
+
+
+def exact_normalised_norm(matrix):
+    """max over S, T of |M(S,T)|/sqrt(|S||T|): all S; for each size the best T is a prefix."""
+    rows, columns = matrix.shape
+    masks = np.array(list(itertools.product([0, 1], repeat=rows))[1:], dtype=float)
+    sums = np.sort(masks @ matrix, axis=1)
+    smallest = np.cumsum(sums, axis=1)
+    largest = np.cumsum(sums[:, ::-1], axis=1)
+    sizes = np.sqrt(masks.sum(axis=1)[:, None] * np.arange(1, columns + 1))
+    return float((np.maximum(largest, -smallest) / sizes).max())
+
+
+def spectral_norm(matrix):
+    return float(np.linalg.norm(matrix, 2))
+
+
+def random_graph(n, seed, density=0.3):
+    rng = np.random.default_rng(seed)
+    rows, columns = np.nonzero(np.triu(rng.random((n, n)) < density, 1))
+    return Graph(rows, columns, vertices=n)
+
+
+def random_bipartite(shape, seed, density=0.3):
+    rng = np.random.default_rng(seed)
+    rows, columns = np.nonzero(rng.random(shape) < density)
+    return BipartiteGraph(rows, columns, left=shape[0], right=shape[1])
+
+
+def truth_and_noisy(graph, noise, seed, epsilon=1.0):
+    """A and z."""
+    law = law_for(graph, noise, epsilon)
+    return graph.dense(), randomized_response(graph, law, SeededEntropy(seed)).estimate()

@@ -1,0 +1,186 @@
+"""GRU12 Lemma 6.2 with its constants: a fit to the noisy matrix is near the true one.
+
+A lies in the box, so a fit of gap g has ||x - z|| <= ||A - z||/(1-g), and by the triangle
+inequality ||x - A|| <= (1 + 1/(1-g)) ||A - z||. Here the norms are exact, the constants as
+reported, and the only slack is rounding.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from norm_reference import (
+    KRIVINE,
+    NOISES,
+    exact_cut_norm,
+    exact_normalised_norm,
+    random_bipartite,
+    random_graph,
+    spectral_norm,
+    truth_and_noisy,
+)
+
+from graphcuts_dp.cutnorm.cut_norm import cut_norm
+from graphcuts_dp.cutnorm.low_rank import LowRankSolver
+from graphcuts_dp.release.fits.base import FitProblem
+from graphcuts_dp.release.fits.cutting_plane import CuttingPlane
+from graphcuts_dp.release.fits.first_order import FirstOrder
+from graphcuts_dp.release.fits.spectral import Spectral
+
+SEEDS = 52
+ROUNDING = 1 + 1e-7
+SINGLE = 1 + 1e-3  # float32
+
+
+def instances(noise, sizes, seeds=SEEDS):
+    """(A, z, symmetric) for each seed: graphs of all densities, every fourth one bipartite."""
+    for seed in range(seeds):
+        n = sizes[seed % len(sizes)]
+        density = (0.0, 0.15, 0.5, 0.9)[(seed // 2) % 4]
+        symmetric = seed % 4 != 3
+        if symmetric:
+            graph = random_graph(n, seed, density)
+        else:
+            graph = random_bipartite((n, max(2, n - 3)), seed, density)
+        epsilon = (0.3, 1.0, 2.5)[seed % 3]
+        yield *truth_and_noisy(graph, noise, seed, epsilon), symmetric
+
+
+def test_the_brute_force_norm_agrees_with_plain_enumeration():
+    rng = np.random.default_rng(0)
+    for shape in ((4, 4), (3, 5)):
+        matrix = rng.normal(size=shape)
+        best = 0.0
+        for s in range(1, 1 << shape[0]):
+            for t in range(1, 1 << shape[1]):
+                S = [i for i in range(shape[0]) if s >> i & 1]
+                T = [j for j in range(shape[1]) if t >> j & 1]
+                value = abs(matrix[np.ix_(S, T)].sum()) / math.sqrt(len(S) * len(T))
+                best = max(best, value)
+        assert exact_normalised_norm(matrix) == pytest.approx(best)
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_cutting_plane_in_the_cut_norm(noise):
+    for A, z, symmetric in instances(noise, (5, 7, 9, 12)):
+        found = CuttingPlane()(FitProblem(z, symmetric))
+        x, g = found.matrix, found.gap
+        noise_norm = exact_cut_norm(A - z)
+        assert exact_cut_norm(x - z) <= noise_norm / (1 - g) * ROUNDING
+        assert exact_cut_norm(x - A) <= (1 + 1 / (1 - g)) * noise_norm * ROUNDING
+        assert found.value == pytest.approx(exact_cut_norm(x - z), rel=1e-6)
+        assert found.lower <= noise_norm * ROUNDING
+        assert found.lower <= found.value * ROUNDING
+        assert g <= CuttingPlane().tolerance + 1e-12
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_cutting_plane_in_the_normalised_cut_norm(noise):
+    """The oracle is a heuristic here, so the gap is restated with the exact norm of x - z."""
+    exact = 0
+    for A, z, symmetric in instances(noise, (4, 6, 8)):
+        found = CuttingPlane(oracle="spectral")(FitProblem(z, symmetric))
+        x = found.matrix
+        noise_norm, value = exact_normalised_norm(A - z), exact_normalised_norm(x - z)
+        assert found.lower <= noise_norm * ROUNDING
+        assert found.lower <= value * ROUNDING
+        assert found.value <= value * ROUNDING
+        exact += found.value >= value / ROUNDING
+        g = max(found.gap, 1 - found.lower / value if value > 0 else 0.0)
+        assert value <= noise_norm / (1 - g) * ROUNDING
+        assert exact_normalised_norm(x - A) <= (1 + 1 / (1 - g)) * noise_norm * ROUNDING
+    assert exact >= 0.9 * SEEDS  # the oracle nearly always finds the largest cut
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_first_order_with_krivines_constant(noise):
+    for A, z, symmetric in instances(noise, (5, 7, 9, 12)):
+        found = FirstOrder()(FitProblem(z, symmetric))
+        x, g = found.matrix.astype(float), found.gap
+        noise_norm = exact_cut_norm(A - z)
+        assert exact_cut_norm(x - z) <= found.value * SINGLE
+        assert exact_cut_norm(x - z) <= KRIVINE / (1 - g) * noise_norm * SINGLE
+        assert exact_cut_norm(x - A) <= (1 + KRIVINE / (1 - g)) * noise_norm * SINGLE
+        assert found.value <= KRIVINE * exact_cut_norm(x - z) * SINGLE
+        # No point of the box is below `lower`; the truth is one.
+        assert found.lower <= relaxation(A - z) * SINGLE
+        assert found.lower <= KRIVINE * noise_norm * SINGLE
+
+
+def relaxation(matrix):
+    """SDP/4 of a matrix by many alternations in float64, from two starts."""
+    values = []
+    for seed in (0, 1):
+        solver = LowRankSolver(matrix.shape, dtype=np.float64, seed=seed)
+        values.append(solver.step(matrix, 400))
+    return max(values)
+
+
+def test_the_relaxation_is_within_krivines_constant():
+    rng = np.random.default_rng(3)
+    ratios = []
+    for n in (3, 5, 8, 11):
+        for _ in range(10):
+            matrix = rng.choice([-1.0, 0.0, 1.0], size=(n, n))
+            exact = exact_cut_norm(matrix)
+            if exact > 0:
+                ratios.append(relaxation(matrix) / exact)
+    assert min(ratios) >= 1 - 1e-6
+    assert max(ratios) <= KRIVINE
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_spectral_fit(noise):
+    for A, z, symmetric in instances(noise, (5, 7, 9, 12)):
+        found = Spectral()(FitProblem(z, symmetric))
+        x, g = found.matrix, found.gap
+        noise_norm = spectral_norm(A - z)
+        assert found.value == pytest.approx(spectral_norm(x - z), rel=1e-9)
+        assert found.lower <= noise_norm * ROUNDING
+        assert spectral_norm(x - z) <= noise_norm / (1 - g) * ROUNDING
+        assert spectral_norm(x - A) <= (1 + 1 / (1 - g)) * noise_norm * ROUNDING
+
+
+def test_a_fit_with_too_small_a_gap_would_be_seen():
+    """A twin: the clipped noisy matrix as a fit that claims gap 0 breaks the first inequality."""
+    broken = 0
+    for A, z, symmetric in instances("binary", (12,)):
+        x = FitProblem(z, symmetric).project(z.copy())
+        broken += exact_cut_norm(x - z) > exact_cut_norm(A - z) * ROUNDING
+    assert broken > SEEDS // 3
+
+
+# n = 60: certificates in place of enumeration.
+
+
+def check_larger(noise, seed):
+    graph = random_graph(60, seed, (0.05, 0.3, 0.7)[seed % 3])
+    A, z = truth_and_noisy(graph, noise, seed)
+    problem = FitProblem(z, True)
+    found = CuttingPlane()(problem)
+    certificate = cut_norm(found.matrix - z)
+    assert found.lower <= found.value <= certificate.upper * ROUNDING
+    # Within the stated gap, up to what the certificate leaves open.
+    assert certificate.lower <= found.lower / (1 - found.gap) * 1.001
+    rivals = {
+        "truth": A,
+        "clipped": problem.project(z.copy()),
+        "first-order": FirstOrder(tolerance=0.01, max_steps=1500)(problem).matrix,
+        "spectral": Spectral()(problem).matrix,
+    }
+    for name, rival in rivals.items():
+        assert found.lower <= cut_norm(rival - z).upper * ROUNDING, name
+    noise_upper = cut_norm(A - z).upper
+    error = cut_norm(found.matrix - A).lower
+    assert error <= (1 + 1 / (1 - found.gap)) * noise_upper * ROUNDING
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_other_point_is_below_the_reported_bound(seed):
+    check_larger(NOISES[seed % 3], seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3, 23))
+def test_no_other_point_is_below_the_reported_bound_more_seeds(seed):
+    check_larger(NOISES[seed % 3], seed)
