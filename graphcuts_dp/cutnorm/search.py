@@ -83,14 +83,15 @@ def search_low_rank(
     )
     rng = np.random.default_rng([seed, 3])
     bound = trivial_bound(operand, bordered=bordered)
-    _relax(solver, working, limits)
+    value = _relax(solver, working, limits)
     batch = solver.round_batch(working, _hyperplanes(operand), _POPULATION)
     if not limits.met(_value(batch), bound.value):
         while not (fixed or limits.late or solver.rank >= most):
-            if solver.sigma_estimate(working) < _SLACK_SIGMA:
+            sigma = solver.sigma_estimate(working)
+            if sigma < _SLACK_SIGMA or limits.met(_value(batch), 1.002 * sigma * value):
                 break
             solver = solver.resized(min(most, 2 * solver.rank))
-            _relax(solver, working, limits)
+            value = _relax(solver, working, limits)
         bound = _least(bound, solver.upper_bound(operand))
     batch = _search_cuts(working, batch, bound, limits, rng, bordered)
     stopped: Stopped = "iterations"
@@ -125,17 +126,19 @@ def _narrow(operand: Operand) -> Operand:
     return operand
 
 
-def _relax(solver: LowRankSolver, working: Operand, limits: SearchLimits) -> None:
+def _relax(solver: LowRankSolver, working: Operand, limits: SearchLimits) -> float:
     """Alternate until ten alternations raise the value by less than 1e-5 of it (1e-4 if large)."""
     enough = 1e-4 if max(working.shape) > _LARGE else 1e-5
     value = solver.step(working, _CHUNK)
     for _ in range(_MAX_ALTERNATIONS // _CHUNK):
         if limits.late:
-            return
+            break
         new_value = solver.step(working, _CHUNK)
-        if new_value - value <= enough * abs(new_value):
-            return
+        stalled = new_value - value <= enough * abs(new_value)
         value = new_value
+        if stalled:
+            break
+    return value
 
 
 def _hyperplanes(operand: Operand) -> int:
@@ -184,6 +187,6 @@ def _search_cuts(
         if enough():
             return batch
         batch = recombine(working, batch, children=_POPULATION, rng=rng, bordered=bordered)
-        if _value(batch) <= before * (1.0 + 1e-5):
+        if _value(batch) <= before * (1.0 + 2e-4):
             break
     return batch

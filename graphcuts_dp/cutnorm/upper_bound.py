@@ -143,7 +143,8 @@ def sigma_bound(
     proof = "randomised, failure probability <= 1e-12: Chebyshev polynomial of M^T M"
     if operand.kind == "operator":
         proof += ", if the operator's products are accurate to 2^-40 of its norm"
-    sigma = chebyshev_norm_bound(scaled, np.random.default_rng([seed, 2]))
+    degree = 64 if shorter * longer <= 1 << 25 or operand.kind == "sparse" else 40
+    sigma = chebyshev_norm_bound(scaled, np.random.default_rng([seed, 2]), degree=degree)
     return sigma, proof, FAILURE_PROBABILITY
 
 
