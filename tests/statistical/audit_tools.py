@@ -52,7 +52,7 @@ def audit(
     first: Any,
     second: Any,
     *,
-    runs: int = 5000,
+    runs: int = 4000,
     alpha: float = ALPHA,
 ) -> AuditResult:
     """Lower bound on the epsilon of a mechanism.

@@ -50,7 +50,7 @@ def mechanism(law, seed=1):
 def test_one_edge_is_hidden(noise, place):
     first, second = PLACES[place]
     found = audit(mechanism(law_for(first, noise, 1.0)), first, second)
-    assert 0.5 < found.epsilon_lower <= 1.0, found.event
+    assert 0.4 < found.epsilon_lower <= 1.0, found.event
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 3.0])
@@ -65,14 +65,14 @@ def test_a_weight_is_hidden_within_the_cap(noise, cap):
     first = Graph([0], [1], [cap], vertices=4, weight_cap=cap)
     second = Graph([0, 2], [1, 3], [cap, cap], vertices=4, weight_cap=cap)
     found = audit(mechanism(law_for(first, noise, 1.0)), first, second)
-    assert 0.5 < found.epsilon_lower <= 1.0, found.event
+    assert 0.4 < found.epsilon_lower <= 1.0, found.event
 
 
 def test_a_change_of_one_weight_by_one_is_hidden_without_a_cap():
     first = Graph([0, 1], [1, 2], [30.25, 7.1], vertices=4)
     second = Graph([0, 1], [1, 2], [30.25, 8.1], vertices=4)
     found = audit(mechanism(law_for(first, "laplace", 1.0)), first, second)
-    assert 0.5 < found.epsilon_lower <= 1.0, found.event
+    assert 0.4 < found.epsilon_lower <= 1.0, found.event
 
 
 @pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
@@ -85,7 +85,7 @@ def test_a_whole_release_hides_one_edge(noise):
         seed = 2 * run + int(graph == second)
         return vector(release_graph(graph, epsilon=1.0, noise=noise, fit="none", seed=seed).noisy)
 
-    found = audit(release, first, second, runs=2000)
+    found = audit(release, first, second, runs=1600)
     assert 0.25 < found.epsilon_lower <= 1.0, found.event
 
 
@@ -101,7 +101,7 @@ def test_a_synthetic_graph_hides_one_edge(fit):
         made = release_graph(graph, epsilon=1.0, fit=fit, seed=seed)
         return made.graph.dense()[np.triu_indices(4, 1)]
 
-    found = audit(release, first, second, runs=2000)
+    found = audit(release, first, second, runs=1600)
     assert found.epsilon_lower <= 1.0, found.event
 
 

@@ -22,8 +22,9 @@ from norm_reference import (
 
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
+from graphcuts_dp.release.fits import cutting_plane
 from graphcuts_dp.release.fits.base import FitProblem
-from graphcuts_dp.release.fits.cutting_plane import CuttingPlane
+from graphcuts_dp.release.fits.cutting_plane import CutNormOracle, CuttingPlane
 from graphcuts_dp.release.fits.first_order import FirstOrder
 from graphcuts_dp.release.fits.spectral import Spectral
 
@@ -173,6 +174,42 @@ def check_larger(noise, seed):
     noise_upper = cut_norm(A - z).upper
     error = cut_norm(found.matrix - A).lower
     assert error <= (1 + 1 / (1 - found.gap)) * noise_upper * ROUNDING
+
+
+class ForgetfulOracle:
+    """Finds large cuts once, and later only a single pair: heuristics may miss what they knew."""
+
+    objective = "cut norm"
+
+    def __init__(self, shape):
+        self.sound = CutNormOracle(shape)
+        self.calls = 0
+
+    def weight(self, S, T):
+        return self.sound.weight(S, T)
+
+    def separate(self, residual):
+        self.calls += 1
+        if self.calls == 1:
+            return self.sound.separate(residual)
+        mask = np.arange(len(residual)) == self.calls
+        return [(mask, np.roll(mask, 1))]
+
+    search = separate
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_value_counts_cuts_that_the_oracle_overlooks(seed):
+    """Else the value falls under the proven lower bound, and a gap of 0 is claimed."""
+    _, z = truth_and_noisy(random_graph(30, 0), "binary", seed)
+    oracle = ForgetfulOracle(z.shape)
+    run = cutting_plane._Run(FitProblem(z, True), oracle)
+    for _ in range(6):
+        run.round()
+        assert run.lower <= run.best * ROUNDING
+    run.confirm()
+    assert run.lower <= run.best * ROUNDING
+    assert oracle.calls == 8
 
 
 @pytest.mark.parametrize("seed", range(3))

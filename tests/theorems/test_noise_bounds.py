@@ -178,7 +178,7 @@ def large_cut(matrix):
     """A cut within a few per cent of the largest, fast; the slow test has certificates."""
     solver = LowRankSolver(matrix.shape, rank=24, dtype=np.float64, seed=0)
     solver.step(matrix, 150)
-    return abs(float(solver.round_batch(matrix, 256, 1).values[0]))
+    return abs(float(solver.round_batch(matrix, 64, 1).values[0]))
 
 
 @pytest.mark.parametrize("noise", NOISES)
