@@ -198,7 +198,7 @@ class Operand:
     @cached_property
     def is_integer(self) -> bool:
         """Whether all entries are integers and all sums of them are exact in float64."""
-        if self.kind == "operator" or self.exponent or not self.absolute_total < 2.0**52:
+        if self.kind == "operator" or self.exponent or not self.absolute_total < 2.0**50:
             return False
         for _, block in self.blocks():
             values = block.data if self.kind == "sparse" else block
