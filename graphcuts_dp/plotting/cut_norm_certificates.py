@@ -57,7 +57,7 @@ def cut_norm_certificate_figure(points: Sequence[CertificatePoint]) -> Figure:
         ratios.set_ylabel("certified upper / lower")
         ratios.set_title("Certificate (dotted: targets 1.02 and 1.13)")
         times.set_yscale("log")
-        times.set_ylabel("seconds, certificate included")
+        times.set_ylabel("seconds (ours: with certificate)")
         times.set_title("Time")
         handles, names = times.get_legend_handles_labels()
         figure.legend(handles, names, loc="outside lower left", ncols=len(names))
