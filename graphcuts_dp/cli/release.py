@@ -58,6 +58,8 @@ def release(
     reading = Reading(vertices, bipartite, ignore_weights, weight_cap, one_based)
     graph = reading.read(source)
     check_labels(target, graph)
+    if noise == "discrete-laplace" and graph.weighted:
+        say("note: Weights are rounded down to whole numbers.")
     for note in (*reading.notes(graph), expected_error_note(graph, noise, epsilon)):
         say(f"note: {note}")
     with accuracy_notes(), progress_bar("fitting") as progress:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.optimize
 
-from graphcuts_dp.errors import GraphError, ParameterError
+from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.noise import sample_discrete_laplace, sample_flips
@@ -85,9 +85,7 @@ class NoiseLaw(ABC):
             Shape (pairs,). Guarantee: epsilon-DP for a change of one entry by at most 1, or
             within [0, weight_cap].
 
-        Raises:
-            GraphError: the entries do not suit this noise (weights for `binary`, fractions for
-                `discrete-laplace`, too large a weight).
+        Nothing is refused and no error depends on the entries.
         """
 
     @abstractmethod
@@ -139,14 +137,9 @@ class BinaryResponse(NoiseLaw):
         places: npt.NDArray[np.int64],
         source: EntropySource,
     ) -> IntMatrix:
-        """See `NoiseLaw.respond`. The released integers are the flipped bits."""
-        if (entries != 1).any():
-            raise GraphError(
-                "binary noise needs a graph without weights: "
-                "use laplace noise, or read the graph without its weights"
-            )
+        """See `NoiseLaw.respond`. The released integers are flipped bits; each entry is a one."""
         bits = sample_flips(self.epsilon, pairs, source).astype(np.int64)
-        bits[places] ^= 1
+        bits[places] ^= entries != 0
         return bits
 
     def radius(self, pairs: int, *, log_failures: float) -> float:
@@ -171,7 +164,8 @@ class LaplaceNoise(NoiseLaw):
 
     Weights are rounded down to the grid first. That keeps the sensitivity: if one weight grows by
     at most s and s is a whole number of steps, its rounded value grows by at most s, since
-    floor(a + s) = floor(a) + s and floor is monotone.
+    floor(a + s) = floor(a) + s and floor is monotone. Weights above 2^52 steps are cut to that,
+    which moves no two of them apart. Neither is refused: a refusal would tell about the data.
 
     Attributes:
         log2_step: the grid is 2^log2_step; 0 for the integers ("discrete-laplace"), below 0 for
@@ -217,11 +211,7 @@ class LaplaceNoise(NoiseLaw):
         source: EntropySource,
     ) -> IntMatrix:
         """See `NoiseLaw.respond`. The released integers count grid steps."""
-        if entries.max(initial=0) / self.unit > _LARGEST_STEPS:
-            raise GraphError("a weight is too large for the grid; rescale the weights")
-        steps = np.floor(entries / self.unit)
-        if self.log2_step == 0 and (steps != entries).any():
-            raise GraphError("discrete-laplace noise needs whole-number weights: use laplace noise")
+        steps = np.minimum(np.floor(entries / self.unit), _LARGEST_STEPS)
         noisy = sample_discrete_laplace(self.rate, pairs, source)
         noisy[places] += steps.astype(np.int64)
         return noisy

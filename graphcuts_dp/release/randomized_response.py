@@ -17,8 +17,9 @@ from graphcuts_dp.privacy.guarantee import (
 from graphcuts_dp.privacy.laws import NoiseLaw, noise_law
 from graphcuts_dp.release.noisy_matrix import NoisyMatrix, fill
 
-# Expected cut norm of a symmetric matrix of independent entries of deviation s, over s n^1.5:
-# measured 0.67-0.70 for n = 60..2000 and all three laws (tests/theorems).
+# Expected cut norm of a symmetric matrix of independent entries of deviation s, over s n^1.5. For
+# n = 60..2000 and all three laws the largest cuts found have 0.61-0.66 and the proven upper bounds
+# 0.68-0.75 (tests/theorems); in between, to err on the side of a warning.
 _WORST_CUT = 0.68
 
 
@@ -34,13 +35,17 @@ def randomized_response(graph: AnyGraph, law: NoiseLaw, source: EntropySource) -
         The noisy matrix; its shape, type and law are public.
 
     Raises:
-        GraphError: the weights do not suit the noise.
+        ParameterError: the law is for another weight cap, or for graphs without weights.
 
     Guarantee: epsilon-DP with epsilon = `law.epsilon`, neighbours being graphs on the same
     vertices that differ in one pair (an edge; or its weight, by at most 1 or within the public
     cap). Exactly one noisy value depends on that pair, the others are independent of it, and each
     value is epsilon-DP, so the whole matrix is. Source: GRU12 section 6; Warner 1965.
+    Side channel: adding the edges to the noise takes time proportional to their number
+    (nanoseconds each), as reading the file does.
     """
+    if law.weight_cap != graph.weight_cap or (law.name == "binary" and graph.weighted):
+        raise ParameterError("the law of noise does not suit the graph; make it with law_for")
     if isinstance(graph, Graph):
         n = graph.n
         left = right = graph.vertices
@@ -112,7 +117,7 @@ def expected_error_note(graph: AnyGraph, noise: str, epsilon: float) -> str:
 
 
 def largest_cut(shape: tuple[int, int], *, symmetric: bool, cap: float) -> float:
-    """The most that any cut of a graph of this size can hold."""
+    """The most that can pass between a set of vertices and the others in a graph of this size."""
     rows, columns = shape
     return cap * ((rows // 2) * (rows - rows // 2) if symmetric else rows * columns)
 

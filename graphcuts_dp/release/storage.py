@@ -92,8 +92,12 @@ def write_release(
 ) -> tuple[str, ...]:
     """Write the files of a release; see `Release.save`."""
     check_release_path(path, force=force)
+    names = Path(path), noisy_path(path), receipt_path(path)
+    fresh = [file for file in names if not file.exists()]
     written: list[Path] = []
     try:
+        if graph is None:
+            Path(path).unlink(missing_ok=True)  # an older graph (force) would not belong to this
         if graph is not None:
             write_graph(graph, path, force=force)
             written.append(Path(path))
@@ -119,7 +123,8 @@ def write_release(
             handle.write(json.dumps(receipt, indent=2).encode() + b"\n")
         written.append(receipt_path(path))
     except BaseException:
-        for file in written:
+        # Not `written`: an interruption may strike between writing a file and noting it.
+        for file in fresh:
             file.unlink(missing_ok=True)
         raise
     return tuple(str(file) for file in written)

@@ -56,7 +56,7 @@ def release_graph(
         graph: the private graph, at least two vertices (one on each side if bipartite).
         epsilon: privacy parameter for one edge, in [1e-6, 50]; all of it is spent.
         noise: "binary" (graphs without weights: flipped bits, least error), "laplace" or
-            "discrete-laplace" (whole-number weights).
+            "discrete-laplace" (weights are rounded down to whole numbers).
         fit: "cutting-plane" (linear program, to about 150 vertices), "first-order" (to
             thousands), "spectral" (least spectral norm: small sets get small errors), "none"
             (only the noisy matrix), or "auto": cutting-plane to 64 vertices, else first-order.
@@ -70,8 +70,8 @@ def release_graph(
         A `Release`. Its synthetic graph has weights in [0, cap], rounded to four decimals.
 
     Raises:
-        ParameterError: an option out of range.
-        GraphError: weights that do not suit the noise, or fewer than two vertices.
+        ParameterError: an option out of range, or binary noise for weights.
+        GraphError: fewer than two vertices.
 
     Warns:
         AccuracyWarning: before anything is spent, when no graph of this size can hold cuts above

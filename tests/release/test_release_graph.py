@@ -10,11 +10,13 @@ import pytest
 from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.privacy import entropy
+from graphcuts_dp.privacy.laws import noise_law
 from graphcuts_dp.release import synthesis
 from graphcuts_dp.release.fits.base import FitProblem
 from graphcuts_dp.release.fits.cutting_plane import CuttingPlane
 from graphcuts_dp.release.fits.first_order import FirstOrder
 from graphcuts_dp.release.fits.spectral import Spectral
+from graphcuts_dp.release.randomized_response import randomized_response
 from graphcuts_dp.release.synthesis import release_graph
 
 NOISES = ["binary", "laplace", "discrete-laplace"]
@@ -338,3 +340,10 @@ def test_no_warning_where_weights_have_no_bound():
     graph = random_graph(weighted=True)
     made = release_graph(graph, epsilon=0.01, noise="laplace", fit="none", seed=0)
     assert made.expected_worst_cut_error > 0
+
+
+def test_noise_made_for_another_schema_is_refused():
+    weighted = Graph([0], [1], [2.0], vertices=4, weight_cap=2.0)
+    for law in (noise_law("laplace", epsilon=1.0), noise_law("binary", epsilon=1.0)):
+        with pytest.raises(ParameterError, match="does not suit"):
+            randomized_response(weighted, law, entropy.SeededEntropy(0))
