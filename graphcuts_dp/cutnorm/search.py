@@ -22,7 +22,7 @@ _VECTOR_ENTRIES = 1 << 20
 _LARGE = 5000
 _POPULATION = 32
 _GENERATIONS = 6
-_TABU_STEPS = 5000
+_TABU_STEPS = 1000
 _NARROW_FROM = 160 * 160
 _NARROW_TO = 1 << 25
 
@@ -85,6 +85,8 @@ def search_low_rank(
     bound = trivial_bound(operand, bordered=bordered)
     value = _relax(solver, working, limits)
     batch = solver.round_batch(working, _hyperplanes(operand), _POPULATION)
+    if limits.met(_value(batch), 1.001 * value):  # likely solved: prove it before any estimate
+        bound = _least(bound, solver.upper_bound(operand))
     if not limits.met(_value(batch), bound.value):
         while not (fixed or limits.late or solver.rank >= most):
             sigma = solver.sigma_estimate(working)
@@ -142,7 +144,7 @@ def _relax(solver: LowRankSolver, working: Operand, limits: SearchLimits) -> flo
 
 
 def _hyperplanes(operand: Operand) -> int:
-    return 128 if max(operand.shape) <= _LARGE else 32
+    return 64 if max(operand.shape) <= _LARGE else 32
 
 
 def _value(batch: CutBatch) -> float:

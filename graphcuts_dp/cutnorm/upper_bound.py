@@ -334,5 +334,9 @@ def _lanczos(gram: Float64Array, start: Float64Array, steps: int) -> float:
 
 
 def _cholesky_completes(matrix: Float64Array) -> bool:
-    _, info = scipy.linalg.lapack.dpotrf(matrix.T, lower=1, clean=0, overwrite_a=0)
-    return bool(info == 0)
+    # numpy's rather than scipy's: two BLAS libraries with threads of their own wait for each other.
+    try:
+        np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return False
+    return True
