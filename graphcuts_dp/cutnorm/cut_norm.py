@@ -8,11 +8,13 @@ import numpy as np
 
 from graphcuts_dp.cutnorm.certificate import (
     CutNormCertificate,
+    NormName,
     build_certificate,
     witness_value,
 )
-from graphcuts_dp.cutnorm.exact import enumerate_cuts, enumeration_cost
+from graphcuts_dp.cutnorm.exact import MAX_SIDE, ExactResult, enumerate_cuts, enumeration_cost
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
+from graphcuts_dp.cutnorm.mixed_integer import ProgramResult, solve_program
 from graphcuts_dp.cutnorm.operand import Operand
 from graphcuts_dp.cutnorm.rounding import best_cuts, improve
 from graphcuts_dp.cutnorm.sdp import sdp_bound, sdp_cuts, solve_relaxation
@@ -46,9 +48,10 @@ def cut_norm(
     Args:
         matrix: real, shape (n1, n2): array-like, any scipy sparse matrix, or a `LinearOperator`.
             Integers and bools are welcome; entries from 1e-300 to 1e300 are.
-        method: "exact" (shorter side to 30, 24 in seconds), "low-rank" (any size), "sdp" (the
-            reference, to about 100), "spectral" (fast, loose), or "auto": exact if that takes
-            well under a second, else low-rank.
+        method: "exact" (enumeration to a shorter side of 30, 24 in a second; above that
+            branch and bound, for up to 20,000 non-zero entries; give a time_limit), "low-rank"
+            (any size), "sdp" (the reference, to about 100), "spectral" (fast, loose), or "auto":
+            exact if that takes well under a second, else low-rank.
         tolerance: stop once upper/lower <= 1 + tolerance is proven; at least 0.
         time_limit: seconds of search, or None. The proof of the upper bound comes on top.
         seed: of start vectors and hyperplanes; the same seed gives the same certificate. This is
@@ -245,16 +248,30 @@ def check_parameters(method: str, tolerance: float, time_limit: float | None) ->
 
 
 def _exact(operand: Operand, bordered: bool, time_limit: float | None) -> CutNormCertificate:
-    result = enumerate_cuts(operand, bordered=bordered, time_limit=time_limit)
-    bound = UpperBound(result.upper, "deterministic: every set was tried")
+    """Enumeration where it is possible, else branch and bound; stopped early, the best of both."""
+    result: ExactResult | ProgramResult
+    if min(operand.shape) <= MAX_SIDE:
+        result = enumerate_cuts(operand, bordered=bordered, time_limit=time_limit)
+        bound = UpperBound(result.upper, "deterministic: every set was tried")
+    else:
+        result = solve_program(operand, bordered=bordered, time_limit=time_limit)
+        bound = UpperBound(
+            result.upper, "branch and bound by HiGHS, widened by 1e-6 of the absolute sum"
+        )
+    S, T = result.S, result.T
     if not result.finished:
+        limits = SearchLimits(0.0, time.monotonic())
+        found = search_low_rank(operand, bordered=bordered, limits=limits, seed=0)
         solver = LowRankSolver(operand.shape, None, operand.dtype, 0, bordered=bordered)
         solver.step(operand, 100)
-        bound = solver.upper_bound(operand)
+        bound = min(bound, solver.upper_bound(operand), key=lambda proven: proven.value)
+        norm: NormName = "cut" if bordered else "infinity-to-one"
+        if witness_value(operand, found.S, found.T, norm) > witness_value(operand, S, T, norm):
+            S, T = found.S, found.T
     return build_certificate(
         operand,
-        result.S,
-        result.T,
+        S,
+        T,
         bound=bound,
         method="exact",
         norm="cut" if bordered else "infinity-to-one",

@@ -14,7 +14,7 @@ from graphcuts_dp.cutnorm.operand import Operand
 from graphcuts_dp.cutnorm.rounding import CutBatch, improve
 from graphcuts_dp.cutnorm.upper_bound import UpperBound, trivial_bound
 
-_CHUNK = 10
+_CHUNK = 5
 _MAX_ALTERNATIONS = 300
 _FIRST_RANK = 24
 _SLACK_SIGMA = 1.003
@@ -129,7 +129,7 @@ def _narrow(operand: Operand) -> Operand:
 
 
 def _relax(solver: LowRankSolver, working: Operand, limits: SearchLimits) -> float:
-    """Alternate until ten alternations raise the value by less than 1e-5 of it (1e-4 if large)."""
+    """Alternate until five alternations raise the value by less than 1e-5 of it (1e-4 if large)."""
     enough = 1e-4 if max(working.shape) > _LARGE else 1e-5
     value = solver.step(working, _CHUNK)
     for _ in range(_MAX_ALTERNATIONS // _CHUNK):
