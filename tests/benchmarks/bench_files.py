@@ -1,6 +1,6 @@
 """Time to read and write graphs, ours beside networkx, igraph and pandas.
 
-Run `python tests/benchmarks/bench_files.py [--quick]`. Medians of five, on files in a temporary folder.
+Run `python tests/benchmarks/bench_files.py [--quick]`. Medians of five, on temporary files.
 """
 
 import statistics
