@@ -237,6 +237,9 @@ class BipartiteGraph(_EdgeList):
         self.note = note
         self.left = left if isinstance(left, VertexSet) else VertexSet(left)
         self.right = right if isinstance(right, VertexSet) else VertexSet(right)
+        if self.right is self.left:
+            # Two sides with equal labels are still two: elsewhere, one object means one set.
+            self.right = VertexSet(self.left.labels)
         first, second, mass = _checked_ends(rows, columns, weights, self.shape)
         if mass is not None and not mass.all():
             keep = mass != 0

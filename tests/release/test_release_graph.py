@@ -9,6 +9,7 @@ import pytest
 
 from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.graph.vertices import VertexSet
 from graphcuts_dp.privacy import entropy
 from graphcuts_dp.privacy.laws import noise_law
 from graphcuts_dp.release import synthesis
@@ -347,3 +348,13 @@ def test_noise_made_for_another_schema_is_refused():
     for law in (noise_law("laplace", epsilon=1.0), noise_law("binary", epsilon=1.0)):
         with pytest.raises(ParameterError, match="does not suit"):
             randomized_response(weighted, law, entropy.SeededEntropy(0))
+
+
+def test_two_sides_given_by_one_vertex_set_stay_two():
+    people = VertexSet(["ann", "bob", "eve"])
+    graph = BipartiteGraph([0, 2], [1, 2], left=people, right=people)
+    release = release_graph(graph, epsilon=30.0, fit="none")
+    assert release.noisy.steps.shape == (3, 3)
+    assert not release.noisy.symmetric
+    assert round(release.answer(["eve"], ["eve"]).value) == 1
+    assert round(release.answer(["bob"], ["ann"]).value) == 0
