@@ -58,7 +58,7 @@ def release_graph(
         noise: "binary" (graphs without weights: flipped bits, least error), "laplace" or
             "discrete-laplace" (weights are rounded down to whole numbers).
         fit: "cutting-plane" (linear program, to about 150 vertices), "first-order" (to
-            thousands), "spectral" (least spectral norm: small sets get small errors), "none"
+            thousands), "spectral" (least spectral norm, as GRU12 section 6.2; a reference), "none"
             (only the noisy matrix), or "auto": cutting-plane to 64 vertices, else first-order.
         oracle: separation oracle of the cutting-plane fit, "cut-norm" or "spectral".
         unweighted: round the synthetic graph to one without weights; adds error.
