@@ -27,7 +27,9 @@ class Spectral:
     logarithm: ||M||_NC <= sigma_1(M) <= 2 H_n ||M||_NC (see `cutnorm.spectral`). So a minimiser
     of sigma_1 has |(x - A)(S,T)| <= 2 sigma_1(A - z) sqrt(|S||T|) for every S, T. That bound is
     small for small sets, yet measured errors were larger than those of the first-order fit on
-    every kind of cut: keep this one for reproducing the paper. Steps, with y a copy of x - z and u the scaled multiplier:
+    every kind of cut: keep this one for reproducing the paper.
+
+    Steps, with y a copy of x - z and u the scaled multiplier:
 
     1. y <- the singular values of x - z + u beyond t cut down to t, where t is such that what
        is cut off sums to `1/penalty`; what is cut off, times the penalty, is a matrix W of nuclear
