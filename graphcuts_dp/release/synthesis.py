@@ -120,7 +120,7 @@ def _post_process(
     return Release(
         noisy=noisy,
         guarantee=guarantee,
-        fit=FitSummary.of(found, unweighted=unweighted),
+        fit=FitSummary.of(found, method, unweighted=unweighted),
         certificate=cut_norm(matrix - z),
         _graph=_synthetic_graph(
             matrix,

@@ -108,6 +108,8 @@ class FitSummary:
         gap: 1 - lower/value.
         rounds: steps taken.
         stopped: "gap", "rounds" or "time".
+        tolerance: gap at which the method was to stop.
+        time_limit: seconds that it was given, or None.
         unweighted: whether the weights were then rounded to 0 and 1 by coin flips.
     """
 
@@ -118,11 +120,13 @@ class FitSummary:
     gap: float
     rounds: int
     stopped: str
+    tolerance: float
+    time_limit: float | None
     unweighted: bool
 
     @classmethod
-    def of(cls, fit: Fit, *, unweighted: bool) -> Self:
-        """Summary of a fit."""
+    def of(cls, fit: Fit, method: "FitMethod", *, unweighted: bool) -> Self:
+        """Summary of a fit by a method."""
         return cls(
             method=fit.method,
             objective=fit.objective,
@@ -131,12 +135,24 @@ class FitSummary:
             gap=fit.gap,
             rounds=fit.rounds,
             stopped=fit.stopped,
+            tolerance=method.tolerance,
+            time_limit=method.time_limit,
             unweighted=unweighted,
         )
 
 
 class FitMethod(Protocol):
-    """An algorithm that solves a `FitProblem`."""
+    """An algorithm that solves a `FitProblem`, to a gap or within a time."""
+
+    @property
+    def tolerance(self) -> float:
+        """Stop when the gap is at most this."""
+        ...
+
+    @property
+    def time_limit(self) -> float | None:
+        """Seconds after which the best point so far is returned; None for no limit."""
+        ...
 
     def __call__(self, problem: FitProblem, *, progress: Progress = silent) -> Fit:
         """Minimise the norm of x - z over the box."""
