@@ -211,7 +211,8 @@ class LaplaceNoise(NoiseLaw):
         source: EntropySource,
     ) -> IntMatrix:
         """See `NoiseLaw.respond`. The released integers count grid steps."""
-        steps = np.minimum(np.floor(entries / self.unit), _LARGEST_STEPS)
+        with np.errstate(over="ignore"):  # a warning would tell of a huge weight
+            steps = np.minimum(np.floor(entries / self.unit), _LARGEST_STEPS)
         noisy = sample_discrete_laplace(self.rate, pairs, source)
         noisy[places] += steps.astype(np.int64)
         return noisy

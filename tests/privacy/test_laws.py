@@ -154,6 +154,7 @@ def test_no_weight_is_refused_for_a_refusal_would_tell_of_it():
         ("discrete-laplace", 1.999, 1),
         ("discrete-laplace", 1e300, 2**52),
         ("laplace", 1e12, 2**52),
+        ("laplace", 1e308, 2**52),
     ):
         law = noise_law(name, epsilon=1.0)
         noise = law.respond(1, np.array([0.0]), place, SeededEntropy(0))
