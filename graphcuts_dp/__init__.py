@@ -23,7 +23,7 @@ from graphcuts_dp.graph.convert import (
 )
 from graphcuts_dp.graph.datasets import list_datasets, load_dataset
 from graphcuts_dp.graph.files import read_graph, write_graph
-from graphcuts_dp.graph.queries import CutQuery, RankOneQuery, answer_all
+from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, RankOneQuery, answer_all
 from graphcuts_dp.graph.vertices import VertexSet
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.release.noisy_matrix import CutAnswer
@@ -36,6 +36,7 @@ __all__ = [
     "CutNormCertificate",
     "CutQuery",
     "Graph",
+    "MatrixQuery",
     "PrivacyGuarantee",
     "RankOneQuery",
     "Release",

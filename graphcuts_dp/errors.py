@@ -29,6 +29,10 @@ class MatrixError(GraphCutsError, ValueError):
     """A matrix handed to a cut-norm method is not finite, is empty, or is too large for it."""
 
 
+class HypothesisError(GraphCutsError, ValueError):
+    """A hypothesis cannot be built or updated: out of range, too large, or not a valid update."""
+
+
 class SolverError(GraphCutsError, RuntimeError):
     """A numerical solver stopped without a usable result."""
 

@@ -2,23 +2,74 @@
 
 A cut query counts every edge once, also when S and T overlap; the matrix form 1_S' A 1_T would
 count edges inside both twice. Source: GRU12 section 2, which mixes the two.
+This module knows graphs by their public interface only, so that post-processing may use queries
+without being able to reach `graph.adjacency`.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, final
+from typing import Any, Protocol, TypeGuard, final
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from graphcuts_dp.errors import QueryError
-from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.vertices import BoolVector, Label, VertexSet
 
 FloatVector = npt.NDArray[np.float64]
-Data = AnyGraph | npt.NDArray[Any]
+FloatMatrix = npt.NDArray[np.float64]
+Space = VertexSet | tuple[VertexSet, VertexSet]
 Subset = Iterable[Label] | BoolVector
 _BATCH_ENTRIES = 1 << 24  # floats in one block of a batch: 128 MiB
+
+
+class _Edges(Protocol):
+    @property
+    def rows(self) -> npt.NDArray[np.int32]: ...
+    @property
+    def columns(self) -> npt.NDArray[np.int32]: ...
+    @property
+    def weights(self) -> FloatVector: ...
+    @property
+    def weighted(self) -> bool: ...
+
+
+class PlainGraph(_Edges, Protocol):
+    """What queries read of a `Graph`."""
+
+    @property
+    def vertices(self) -> VertexSet:
+        """Public vertex set."""
+        ...
+
+    @property
+    def adjacency(self) -> Any:
+        """Symmetric sparse matrix, zero diagonal."""
+        ...
+
+
+class TwoSidedGraph(_Edges, Protocol):
+    """What queries read of a `BipartiteGraph`."""
+
+    @property
+    def left(self) -> VertexSet:
+        """Public left vertex set."""
+        ...
+
+    @property
+    def right(self) -> VertexSet:
+        """Public right vertex set."""
+        ...
+
+    @property
+    def biadjacency(self) -> Any:
+        """Sparse matrix, shape (n_left, n_right)."""
+        ...
+
+
+AnyGraph = PlainGraph | TwoSidedGraph
+Data = AnyGraph | npt.NDArray[Any]
 
 
 class Query(Protocol):
@@ -28,7 +79,7 @@ class Query(Protocol):
         """The answer on a graph, or on a matrix whose rows are vertices 0..n-1."""
         ...
 
-    def sensitivity(self, graph: AnyGraph) -> float:
+    def sensitivity(self, graph: AnyGraph | Space) -> float:
         """Largest change of the value when one pair's weight changes by 1."""
         ...
 
@@ -66,7 +117,7 @@ class CutQuery:
             return float(answer_all([self], data, bipartite=bipartite)[0])
         S, T = self.masks(data)
         codes = S * np.uint8(1)
-        if isinstance(data, Graph):
+        if _is_plain(data):
             # Bit 0: in S, bit 1: in T. An edge counts when its ends' codes are joined by a table.
             codes |= T * np.uint8(2)
             counted = _CROSSES[codes[data.rows] * np.uint8(4) + codes[data.columns]]
@@ -76,14 +127,13 @@ class CutQuery:
             return float(np.count_nonzero(counted))
         return float(data.weights[counted].sum())
 
-    def sensitivity(self, graph: AnyGraph) -> float:
+    def sensitivity(self, graph: AnyGraph | Space) -> float:
         """1, or 0 when no pair of distinct vertices joins S and T. Only the vertex set is read."""
         S, T = self.masks(graph)
-        return float(pairs_between(S, T, bipartite=not isinstance(graph, Graph)) > 0)
+        left, right = _sides(graph)
+        return float(pairs_between(S, T, bipartite=left is not right) > 0)
 
-    def masks(
-        self, space: "AnyGraph | VertexSet | tuple[VertexSet, VertexSet]"
-    ) -> tuple[BoolVector, BoolVector]:
+    def masks(self, space: AnyGraph | Space) -> tuple[BoolVector, BoolVector]:
         """Truth vectors of S and T over the public vertex set(s).
 
         Raises:
@@ -123,6 +173,17 @@ class RankOneQuery:
             vectors.append(vector)
         object.__setattr__(self, "_vectors", tuple(vectors))
 
+    def vectors(self, shape: tuple[int, int]) -> tuple[FloatVector, FloatVector]:
+        """(u, v), read-only, checked against the numbers of vertices.
+
+        Raises:
+            QueryError: vectors of the wrong length.
+        """
+        u, v = self._vectors
+        if shape != (len(u), len(v)):
+            raise QueryError(f"u and v have lengths {(len(u), len(v))}, the vertex sets {shape}")
+        return u, v
+
     def value(self, data: Data, *, bipartite: bool = False) -> float:
         """The answer on a graph or a matrix.
 
@@ -130,26 +191,19 @@ class RankOneQuery:
             QueryError: vectors of the wrong length.
         """
         matrix = _matrix(data, bipartite)
-        u, v = self._vectors
-        if matrix.shape != (len(u), len(v)):
-            raise QueryError(f"u and v have lengths {(len(u), len(v))}, the data {matrix.shape}")
+        u, v = self.vectors(matrix.shape)
         return float(u @ (matrix @ v))
 
-    def sensitivity(self, graph: AnyGraph) -> float:
+    def sensitivity(self, graph: AnyGraph | Space) -> float:
         """Largest coefficient |u_i v_j + u_j v_i| (bipartite: u_i v_j), exactly; at most 2.
 
         For a fixed j the coefficient is linear in the point (u_i, v_i), so a best i is a corner
         of the convex hull of the other points; it therefore lies on the first two hulls, and only
         pairs of those are tried.
         """
-        u, v = self._vectors
         left, right = _sides(graph)
-        if (len(u), len(v)) != (len(left), len(right)):
-            raise QueryError(
-                f"u and v have lengths {(len(u), len(v))}, the vertex sets "
-                f"{(len(left), len(right))}"
-            )
-        if not isinstance(graph, Graph):
+        u, v = self.vectors((len(left), len(right)))
+        if left is not right:
             return float(u.max() * v.max())
         if len(u) < 2:
             return 0.0
@@ -162,8 +216,66 @@ class RankOneQuery:
         return float(joined.max())
 
 
+@final
+@dataclass(frozen=True)
+class MatrixQuery:
+    """A linear query with any real coefficients: the sum over entries C_ij A_ij.
+
+    Edge {i,j} counts C_ij + C_ji, as it does for `RankOneQuery`, which is the case C = u v'. The
+    diagonal of C is ignored.
+
+    Args:
+        C: shape (n, n), or (n_left, n_right) for bipartite graphs, finite. It is copied.
+
+    Raises:
+        QueryError: not a matrix, or entries that are not finite.
+
+    Source: JT12 section 4.2.
+    """
+
+    C: npt.ArrayLike
+    _entries: FloatMatrix = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        entries = np.array(self.C, dtype=np.float64)
+        if entries.ndim != 2 or not entries.size or not np.isfinite(entries).all():
+            raise QueryError("the coefficients of a matrix query are a matrix of finite numbers")
+        entries.flags.writeable = False
+        object.__setattr__(self, "_entries", entries)
+
+    def entries(self, shape: tuple[int, int]) -> FloatMatrix:
+        """C, read-only, checked against the numbers of vertices.
+
+        Raises:
+            QueryError: a matrix of the wrong shape.
+        """
+        if self._entries.shape != shape:
+            raise QueryError(f"C has shape {self._entries.shape}, the vertex sets {shape}")
+        return self._entries
+
+    def value(self, data: Data, *, bipartite: bool = False) -> float:
+        """The answer on a graph or a matrix.
+
+        Raises:
+            QueryError: a matrix of the wrong shape.
+        """
+        return float(answer_all([self], data, bipartite=bipartite)[0])
+
+    def sensitivity(self, graph: AnyGraph | Space) -> float:
+        """Largest |C_ij + C_ji| over pairs (bipartite: |C_ij|). Only the vertex set is read."""
+        left, right = _sides(graph)
+        C = self.entries((len(left), len(right)))
+        if left is right:
+            C = C + C.T
+            np.fill_diagonal(C, 0)
+        return float(np.abs(C).max())
+
+
+LinearQuery = CutQuery | RankOneQuery | MatrixQuery
+
+
 def answer_all(
-    queries: Sequence[CutQuery | RankOneQuery],
+    queries: Sequence[LinearQuery],
     data: Data,
     *,
     bipartite: bool = False,
@@ -171,7 +283,7 @@ def answer_all(
     """Answers of many queries by a few matrix products.
 
     Args:
-        queries: cut and rank-one queries, mixed at will.
+        queries: cut, rank-one and matrix queries, mixed at will.
         data: a graph, or a matrix whose rows are vertices 0..n-1.
         bipartite: whether a matrix is a biadjacency matrix.
 
@@ -182,32 +294,48 @@ def answer_all(
         QueryError: as for single queries.
     """
     matrix = _matrix(data, bipartite)
-    plain = isinstance(data, Graph) or (not bipartite and isinstance(data, np.ndarray))
-    space: Any = data
-    if isinstance(data, np.ndarray):
+    if not isinstance(data, np.ndarray):
+        sides = _sides(data)
+    elif bipartite:
         sides = VertexSet(matrix.shape[0]), VertexSet(matrix.shape[1])
-        space = sides[0] if plain else sides
+    else:
+        sides = (VertexSet(matrix.shape[0]),) * 2
+    return answer_on_matrix(queries, matrix, sides[0] if sides[0] is sides[1] else sides)
+
+
+def answer_on_matrix(queries: Sequence[LinearQuery], matrix: Any, space: Space) -> FloatVector:
+    """`answer_all` on a matrix that is known to be right: nothing is checked or copied.
+
+    Args:
+        queries: cut, rank-one and matrix queries, mixed at will.
+        matrix: dense or sparse; symmetric with a zero diagonal when `space` is one vertex set,
+            else a biadjacency matrix.
+        space: the vertex set, or the left and the right one.
+
+    Raises:
+        QueryError: a query that does not fit the vertex sets.
+    """
     answers = np.empty(len(queries))
+    factored = [i for i, query in enumerate(queries) if not isinstance(query, MatrixQuery)]
     block = max(1, _BATCH_ENTRIES // (matrix.shape[0] + matrix.shape[1]))
-    for start in range(0, len(queries), block):
-        part = queries[start : start + block]
-        answers[start : start + len(part)] = _answer_block(part, matrix, space, plain=plain)
+    for start in range(0, len(factored), block):
+        part = factored[start : start + block]
+        answers[part] = _answer_block([queries[i] for i in part], matrix, space)
+    for i, query in enumerate(queries):
+        if isinstance(query, MatrixQuery):
+            C = query.entries(matrix.shape)
+            answers[i] = matrix.multiply(C).sum() if sp.issparse(matrix) else np.vdot(C, matrix)
     return answers
 
 
-def _answer_block(
-    queries: Sequence[CutQuery | RankOneQuery], matrix: Any, space: Any, *, plain: bool
-) -> FloatVector:
+def _answer_block(queries: Sequence[LinearQuery], matrix: Any, space: Space) -> FloatVector:
     left = np.empty((len(queries), matrix.shape[0]))
     right = np.empty((len(queries), matrix.shape[1]))
-    both = np.zeros((len(queries), matrix.shape[0])) if plain else None
+    both = np.zeros((len(queries), matrix.shape[0])) if isinstance(space, VertexSet) else None
     for i, query in enumerate(queries):
         if isinstance(query, RankOneQuery):
-            u, v = query._vectors
-            if (len(u), len(v)) != matrix.shape:
-                raise QueryError(f"u and v have lengths {(len(u), len(v))}, not {matrix.shape}")
-            left[i], right[i] = u, v
-        else:
+            left[i], right[i] = query.vectors(matrix.shape)
+        elif isinstance(query, CutQuery):
             S, T = query.masks(space)
             left[i], right[i] = S, T
             if both is not None:
@@ -237,20 +365,22 @@ def _keep(subset: Subset) -> Subset:
     return tuple(subset)
 
 
+def _is_plain(data: Any) -> TypeGuard[PlainGraph]:
+    return hasattr(data, "vertices")
+
+
 def _sides(space: Any) -> tuple[VertexSet, VertexSet]:
     if isinstance(space, VertexSet):
         return space, space
     if isinstance(space, tuple):
         return space[0], space[1]
-    if isinstance(space, Graph):
+    if _is_plain(space):
         return space.vertices, space.vertices
     return space.left, space.right
 
 
 def _matrix(data: Data, bipartite: bool) -> Any:
     """The sparse matrix of a graph, or a checked dense one with a zero diagonal."""
-    if isinstance(data, Graph):
-        return data.adjacency
     if isinstance(data, np.ndarray):
         matrix = np.array(data, dtype=np.float64)
         if matrix.ndim != 2 or not matrix.size:
@@ -260,7 +390,9 @@ def _matrix(data: Data, bipartite: bool) -> Any:
                 raise QueryError("the matrix is not symmetric; pass bipartite=True if it need not")
             np.fill_diagonal(matrix, 0)
         return matrix
-    return data.biadjacency
+    if _is_plain(data):
+        return data.adjacency
+    return data.biadjacency  # type: ignore[union-attr]  # what is not plain has two sides
 
 
 def _crossing_table() -> npt.NDArray[np.bool_]:

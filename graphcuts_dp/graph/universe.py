@@ -1,0 +1,171 @@
+"""The universe: every vertex pair that may be joined, and queries as vectors over it.
+
+GRU12 sees a graph as a database over the universe X of pairs, and a linear query as a vector q with
+one coefficient for each pair. A matrix over the universe is symmetric with a zero diagonal, or a
+biadjacency matrix; a pair of a plain graph thus has two entries, which always agree.
+"""
+
+from collections.abc import Sequence
+from typing import Any, final
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcuts_dp.errors import MatrixError
+from graphcuts_dp.graph.queries import (
+    CutQuery,
+    FloatMatrix,
+    FloatVector,
+    LinearQuery,
+    RankOneQuery,
+    Space,
+    answer_on_matrix,
+    pairs_between,
+)
+from graphcuts_dp.graph.vertices import BoolVector, Label, VertexSet
+
+Vertices = VertexSet | int | Sequence[Label]
+
+
+@final
+class Universe:
+    """All pairs of one public vertex set, or all pairs across two.
+
+    Args:
+        vertices: a count n, labels, or a `VertexSet` (left ones of a bipartite graph).
+        right: right vertices of a bipartite graph; None for a plain one.
+
+    Attributes:
+        space: the vertex set, or the two: what `CutQuery.masks` and `sensitivity` take.
+        bipartite: whether there are two sides.
+        shape: (n, n), or (n_left, n_right): the shape of matrices over the universe.
+        size: number of pairs X = n (n - 1) / 2, or n_left * n_right.
+
+    Raises:
+        GraphError: labels that are no vertex set.
+    """
+
+    def __init__(self, vertices: Vertices, right: Vertices | None = None) -> None:
+        left = vertices if isinstance(vertices, VertexSet) else VertexSet(vertices)
+        self.bipartite = right is not None
+        self.space: Space = left
+        self.shape = len(left), len(left)
+        self.size = len(left) * (len(left) - 1) // 2
+        if right is not None:
+            # Always a new object: queries take one object on both sides for one set.
+            other = VertexSet(right.labels if isinstance(right, VertexSet) else right)
+            self.space = left, other
+            self.shape = len(left), len(other)
+            self.size = len(left) * len(other)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Universe) and self.space == other.space
+
+    def __hash__(self) -> int:
+        return hash(self.space)
+
+    def __repr__(self) -> str:
+        return f"Universe(shape={self.shape}, bipartite={self.bipartite})"
+
+    @property
+    def disjoint_norm_squared(self) -> int:
+        """Largest number of pairs between disjoint S and T: floor(n^2/4), or X if bipartite."""
+        return self.size if self.bipartite else self.shape[0] ** 2 // 4
+
+    def checked(self, matrix: npt.ArrayLike, *, upper: float = np.inf) -> FloatMatrix:
+        """A copy of a matrix over the universe, diagonal of a plain one set to 0.
+
+        Args:
+            matrix: of the universe's shape, symmetric if plain, entries in [0, upper].
+            upper: largest entry allowed.
+
+        Raises:
+            MatrixError: anything else.
+        """
+        copy = np.array(matrix, dtype=np.float64)
+        if copy.shape != self.shape:
+            raise MatrixError(f"the matrix has shape {copy.shape}, the universe {self.shape}")
+        if not self.bipartite:
+            np.fill_diagonal(copy, 0)
+            if (copy != copy.T).any():
+                raise MatrixError("the matrix is not symmetric; a bipartite universe needs no such")
+        if not ((copy >= 0) & (copy <= upper) & (copy < np.inf)).all():
+            raise MatrixError(f"the matrix has entries outside [0, {upper:g}] or not finite")
+        return copy
+
+    def total(self, matrix: npt.NDArray[Any]) -> float:
+        """Sum over pairs of the entries of a matrix over the universe."""
+        return float(matrix.sum(dtype=np.float64)) / (1 if self.bipartite else 2)
+
+    def answers(self, queries: Sequence[LinearQuery], matrix: Any) -> FloatVector:
+        """Answers on a matrix over the universe, which is not checked again.
+
+        Raises:
+            QueryError: a query that does not fit the vertex sets.
+        """
+        return answer_on_matrix(queries, matrix, self.space)
+
+    def masks(self, query: CutQuery) -> tuple[BoolVector, BoolVector]:
+        """Truth vectors of S and T.
+
+        Raises:
+            QueryError: an unknown vertex, or a truth vector of the wrong length.
+        """
+        return query.masks(self.space)
+
+    def coefficients(self, query: LinearQuery) -> FloatMatrix:
+        """The query as a matrix over the universe: the coefficient of each pair.
+
+        The answer on a matrix H is `total(coefficients * H)`.
+
+        Raises:
+            QueryError: a query that does not fit the vertex sets.
+        """
+        if isinstance(query, CutQuery):
+            S, T = self.masks(query)
+            joined = np.logical_and.outer(S, T)
+            if not self.bipartite:
+                joined |= joined.T
+                np.fill_diagonal(joined, False)
+            return joined.astype(np.float64)
+        if isinstance(query, RankOneQuery):
+            found = np.outer(*query.vectors(self.shape))
+        else:
+            found = query.entries(self.shape).copy()
+        if not self.bipartite:
+            found += found.T.copy()
+            np.fill_diagonal(found, 0)
+        return found
+
+    def norm_squared(self, query: LinearQuery) -> float:
+        """||q||_2^2 over pairs; for a cut query the number of pairs between S and T.
+
+        Raises:
+            QueryError: a query that does not fit the vertex sets.
+        """
+        if isinstance(query, CutQuery):
+            return float(pairs_between(*self.masks(query), bipartite=self.bipartite))
+        if isinstance(query, RankOneQuery):
+            u, v = query.vectors(self.shape)
+            both = float(u @ u) * float(v @ v)
+            if self.bipartite:
+                return both
+            # Half the sum over all (i, j) of (u_i v_j + u_j v_i)^2, less the diagonal.
+            return max(0.0, both + float(u @ v) ** 2 - 2 * float((u * u) @ (v * v)))
+        coefficients = self.coefficients(query)
+        return self.total(coefficients * coefficients)
+
+    def coefficient_range(self, query: LinearQuery) -> tuple[float, float]:
+        """Bounds (low, high) with low <= 0 <= high on the coefficients of a query.
+
+        (0, 1) for every cut query; (0, sensitivity) for a rank-one query.
+
+        Raises:
+            QueryError: a query that does not fit the vertex sets.
+        """
+        if isinstance(query, CutQuery):
+            return 0.0, 1.0
+        if isinstance(query, RankOneQuery):
+            return 0.0, query.sensitivity(self.space)
+        coefficients = self.coefficients(query)
+        return min(0.0, float(coefficients.min())), max(0.0, float(coefficients.max()))

@@ -1,0 +1,1 @@
+"""Iterative database constructions: hypotheses that answer queries and learn from mistakes."""
