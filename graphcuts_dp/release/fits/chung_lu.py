@@ -98,7 +98,7 @@ def _settled(sums: FloatVector, before: FloatVector, target: FloatVector) -> boo
 
 
 def _sorted_with_tails(t: FloatVector) -> tuple[FloatVector, FloatVector]:
-    """t from the largest down, and for k = 0..n the sum of all but the k largest."""
+    """The t from the largest down, and for k = 0..n the sum of all but the k largest."""
     falling = np.sort(t)[::-1]
     tails = np.zeros(len(t) + 1)
     tails[:-1] = np.cumsum(falling[::-1])[::-1]
@@ -106,7 +106,7 @@ def _sorted_with_tails(t: FloatVector) -> tuple[FloatVector, FloatVector]:
 
 
 def _sums(t: FloatVector, others: FloatVector) -> FloatVector:
-    """sum over i of min(1, t_i o_j), for each j."""
+    """Sum over i of min(1, t_i o_j), for each j."""
     falling, tails = _sorted_with_tails(t)
     # Capped are the t_i >= 1/o_j.
     capped = len(t) - np.searchsorted(falling[::-1], 1.0 / others, side="left")
