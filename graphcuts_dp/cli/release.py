@@ -86,7 +86,7 @@ def _facts(made: Release) -> dict[str, object]:
     facts: dict[str, object] = {
         "guarantee": str(made.guarantee),
         "noise": made.noisy.law.name,
-        "vertices": " x ".join(str(n) for n in made.noisy.steps.shape),
+        "vertices": " x ".join(str(n) for n in made.noisy.shape),
         "expected_worst_cut_error": made.expected_worst_cut_error,
     }
     if made.fit is not None and made.certificate is not None:

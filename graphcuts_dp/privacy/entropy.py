@@ -1,5 +1,6 @@
 """Where random bits come from: the operating system, or a seed that makes a run repeatable."""
 
+import copy
 import os
 from typing import Protocol, final
 
@@ -24,6 +25,14 @@ class EntropySource(Protocol):
         """The next `count` bytes, each uniform on 0..255."""
         ...
 
+    def split(self, count: int) -> "list[EntropySource]":
+        """`count` sources, independent of each other, of this one and of earlier splits.
+
+        What each of them gives does not depend on when, where or in which order they are used, so
+        parallel work that is given one source a part is repeatable.
+        """
+        ...
+
 
 @final
 class SystemEntropy:
@@ -38,6 +47,10 @@ class SystemEntropy:
     def bytes(self, count: int) -> ByteVector:
         """The next `count` bytes of the operating system's generator."""
         return np.frombuffer(os.urandom(count), dtype=np.uint8)
+
+    def split(self, count: int) -> list[EntropySource]:
+        """Itself, `count` times: it has no state to share."""
+        return [self] * count
 
     def __repr__(self) -> str:
         return "SystemEntropy()"
@@ -61,12 +74,28 @@ class SeededEntropy:
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
             raise ParameterError("a seed is an integer >= 0")
         self.seed: int | None = int(seed)
-        self._generator = np.random.Philox(np.random.SeedSequence(int(seed)))
+        self._start(np.random.SeedSequence(int(seed)))
+
+    def _start(self, sequence: np.random.SeedSequence) -> None:
+        self._sequence = sequence
+        self._splits = 0
+        self._generator = np.random.Philox(sequence)
 
     def bytes(self, count: int) -> ByteVector:
         """The next `count` bytes of the stream; whole 64-bit words are used up."""
         words: npt.NDArray[np.uint64] = self._generator.random_raw(-(-count // 8))
         return words.astype("<u8", copy=False).view(np.uint8)[:count]
+
+    def split(self, count: int) -> list[EntropySource]:
+        """Streams of their own, each keyed by the seed, the number of the split and its index."""
+        self._splits += 1
+        return [self._stream(index) for index in range(count)]
+
+    def _stream(self, index: int) -> "SeededEntropy":
+        stream = copy.copy(self)
+        key = (*self._sequence.spawn_key, self._splits, index)
+        stream._start(np.random.SeedSequence(self.seed, spawn_key=key))
+        return stream
 
     def __repr__(self) -> str:
         return f"SeededEntropy({SEEDED_WARNING})"

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import final
+from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,7 @@ _GRID_BITS = 20  # the Laplace grid has 2^20 to 2^21 steps within its scale
 _LARGEST_STEPS = 2**52  # beyond it a float no longer holds every integer
 _LARGEST_SCALE = 2**44  # of the noise, in steps: 64-bit integers hold it, and sums of it
 
-IntMatrix = npt.NDArray[np.int64]
+IntMatrix = npt.NDArray[np.integer]
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,33 @@ class NoiseLaw(ABC):
         """Factor from released integers to estimates."""
 
     @property
+    def bits(self) -> bool:
+        """Whether the released integers are 0 and 1."""
+        return False
+
+    def estimate(
+        self, steps: npt.NDArray[Any], dtype: npt.DTypeLike = np.float64
+    ) -> npt.NDArray[Any]:
+        """Unbiased estimates of entries from their released integers, any shape."""
+        values = steps.astype(dtype)
+        values -= values.dtype.type(self.offset)
+        values *= values.dtype.type(self.unit)
+        return values
+
+    @abstractmethod
+    def evidence(
+        self, steps: npt.NDArray[Any], dtype: npt.DTypeLike = np.float64
+    ) -> npt.NDArray[Any]:
+        """Log likelihood ratio ln P(y | entry = cap) - ln P(y | entry = 0), within epsilon of 0.
+
+        Args:
+            steps: released integers y, any shape.
+            dtype: of the result.
+
+        Without a cap, for an entry of 1 in place of the cap.
+        """
+
+    @property
     @abstractmethod
     def standard_deviation(self) -> float:
         """Of the estimate of one entry."""
@@ -82,8 +109,8 @@ class NoiseLaw(ABC):
             source: where the noise comes from.
 
         Returns:
-            Shape (pairs,). Guarantee: epsilon-DP for a change of one entry by at most 1, or
-            within [0, weight_cap].
+            Integers, shape (pairs,). Guarantee: epsilon-DP for a change of one entry by at most 1,
+            or within [0, weight_cap].
 
         Nothing is refused and no error depends on the entries.
         """
@@ -126,6 +153,20 @@ class BinaryResponse(NoiseLaw):
         return 1 / math.tanh(self.epsilon / 2)
 
     @property
+    def bits(self) -> bool:
+        """They are."""
+        return True
+
+    def evidence(
+        self, steps: npt.NDArray[Any], dtype: npt.DTypeLike = np.float64
+    ) -> npt.NDArray[Any]:
+        """See `NoiseLaw.evidence`: epsilon for a one, -epsilon for a zero."""
+        values = steps.astype(dtype)
+        values *= values.dtype.type(2 * float(self.epsilon))
+        values -= values.dtype.type(float(self.epsilon))
+        return values
+
+    @property
     def standard_deviation(self) -> float:
         """Of one estimate, whatever the bit was."""
         return 1 / (2 * math.sinh(self.epsilon / 2))
@@ -138,7 +179,7 @@ class BinaryResponse(NoiseLaw):
         source: EntropySource,
     ) -> IntMatrix:
         """See `NoiseLaw.respond`. The released integers are flipped bits; each entry is a one."""
-        bits = sample_flips(self.epsilon, pairs, source).astype(np.int64)
+        bits = sample_flips(self.epsilon, pairs, source).view(np.uint8)
         bits[places] ^= entries != 0
         return bits
 
@@ -192,6 +233,16 @@ class LaplaceNoise(NoiseLaw):
     def sensitivity_steps(self) -> int:
         """By how many steps one entry may differ between neighbours."""
         return math.ceil(Fraction(self.weight_cap or 1.0) / Fraction(2) ** self.log2_step)
+
+    def evidence(
+        self, steps: npt.NDArray[Any], dtype: npt.DTypeLike = np.float64
+    ) -> npt.NDArray[Any]:
+        """See `NoiseLaw.evidence`: (|y| - |y - s|) rate, s being the cap rounded down to a step."""
+        cap = math.floor(Fraction(self.weight_cap or 1.0) / Fraction(self.unit))
+        values = np.clip(steps.astype(np.float64), 0, cap)  # |y| - |y - s| = 2 y - s within 0..s
+        values *= 2 * float(self.rate)
+        values -= cap * float(self.rate)
+        return values.astype(dtype)
 
     @cached_property
     def rate(self) -> Fraction:

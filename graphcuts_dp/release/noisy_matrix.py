@@ -13,6 +13,7 @@ from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.graph.queries import pairs_between
 from graphcuts_dp.graph.vertices import BoolVector, VertexSet
 from graphcuts_dp.privacy.laws import NoiseLaw, noise_law
+from graphcuts_dp.release.blocks import Blocks, Layout, LocalBlocks, RowBlock
 
 _FORMAT = 1
 
@@ -52,31 +53,41 @@ class NoisyMatrix:
     """Randomised responses for all vertex pairs, with the law that made them.
 
     Attributes:
-        steps: released integers: bits for binary noise, else grid steps. Shape (n, n), symmetric
-            with zero diagonal, or (n_left, n_right).
-        law: turns them into unbiased estimates.
+        blocks: released integers (bits for binary noise, else grid steps) with their law, in
+            blocks of rows; symmetric with zero diagonal, or (n_left, n_right).
         left: public vertex set of the rows.
         right: of the columns; the same object as `left` for an adjacency matrix.
     """
 
-    steps: npt.NDArray[np.integer]
-    law: NoiseLaw
+    blocks: Blocks
     left: VertexSet
     right: VertexSet
+
+    @property
+    def law(self) -> NoiseLaw:
+        """Turns released integers into unbiased estimates."""
+        if self.blocks.law is None:
+            raise ValueError("a noisy matrix is made by a law of noise")
+        return self.blocks.law
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.blocks.shape
 
     @property
     def symmetric(self) -> bool:
         """Whether this is a noisy adjacency matrix (else a biadjacency matrix)."""
         return self.left is self.right
 
+    @property
+    def steps(self) -> npt.NDArray[np.integer]:
+        """All released integers, dense: for small matrices and tests."""
+        return np.concatenate(self.blocks.map(RowBlock.steps))
+
     def estimate(self, dtype: npt.DTypeLike = np.float64) -> npt.NDArray[Any]:
-        """Z with E[Z] = A off the diagonal, zero on it; dense, same shape as `steps`."""
-        matrix = self.steps.astype(dtype)
-        matrix -= matrix.dtype.type(self.law.offset)
-        matrix *= matrix.dtype.type(self.law.unit)
-        if self.symmetric:
-            np.fill_diagonal(matrix, 0)
-        return matrix
+        """Z with E[Z] = A off the diagonal, zero on it; dense, for small matrices."""
+        return self.blocks.estimate(dtype)
 
     def cut(
         self, S: BoolVector, T: BoolVector, *, confidence: float, simultaneous: bool
@@ -101,26 +112,20 @@ class NoisyMatrix:
             total -= self._sum(both, both) // 2
         log_failures = -math.log1p(-confidence)
         if simultaneous:
-            log_failures += sum(self.steps.shape) * math.log(2)
+            log_failures += sum(self.shape) * math.log(2)
         value = (total - pairs * self.law.offset) * self.law.unit
         return value, self.law.radius(pairs, log_failures=log_failures)
 
     def _sum(self, S: BoolVector, T: BoolVector) -> int:
-        block = self.steps[S]
-        if block.dtype.itemsize < 8:
-            return int(block.sum(axis=0, dtype=np.int64)[T].sum())
-        # Two halves: a sum of 64-bit integers could overflow.
-        high, low = block >> 32, block & 0xFFFFFFFF
-        return (int(high.sum(axis=0)[T].sum()) << 32) + int(low.sum(axis=0)[T].sum())
+        return sum(self.blocks.map(_block_sum, S, T))
 
     def write(self, handle: BinaryIO, *, entropy: str) -> None:
-        """Write all fields as a numpy archive without pickles; bits take n^2/16 bytes.
+        """Write all fields as a numpy archive without pickles; bits of a graph take n^2/16 bytes.
 
         Args:
             handle: where.
             entropy: where the noise came from, for whoever finds the file alone.
         """
-        values = self.steps[np.triu_indices(len(self.left), 1)] if self.symmetric else self.steps
         header = {
             "format": _FORMAT,
             "entropy": entropy,
@@ -133,12 +138,21 @@ class NoisyMatrix:
         np.savez_compressed(
             handle,
             header=np.frombuffer(json.dumps(header).encode(), dtype=np.uint8),
-            values=np.packbits(values.ravel().astype(bool)) if self._are_bits else values.ravel(),
+            values=self._packed() if self.law.bits else np.concatenate(self.blocks.map(_pairs)),
         )
 
-    @property
-    def _are_bits(self) -> bool:
-        return self.law.name == "binary"
+    def _packed(self) -> npt.NDArray[np.uint8]:
+        """All bits, one for each pair in row order, eight a byte across the blocks."""
+        layout = self.blocks.layout
+        whole: list[npt.NDArray[np.uint8]] = []
+        rest = np.empty(0, dtype=np.uint8)
+        for bounds, packed in zip(layout.bounds(), self.blocks.map(_packed_pairs), strict=True):
+            count = layout.pairs_before(bounds[1]) - layout.pairs_before(bounds[0])
+            bits = np.concatenate([rest, np.unpackbits(packed, count=count)])
+            end = len(bits) // 8 * 8
+            whole.append(np.packbits(bits[:end]))
+            rest = bits[end:]
+        return np.concatenate([*whole, np.packbits(rest)])
 
     @classmethod
     def read(cls, handle: BinaryIO) -> Self:
@@ -160,7 +174,7 @@ class NoisyMatrix:
             )
             left = VertexSet(header["left"])
             right = left if header["right"] is None else VertexSet(header["right"])
-            return cls(_unpack(values, law, left, right), law, left, right)
+            return cls(_unpack(values, law, left, right), left, right)
         except FileFormatError:
             raise
         except Exception as problem:
@@ -168,38 +182,40 @@ class NoisyMatrix:
             raise FileFormatError("the file of the noisy matrix is damaged") from problem
 
 
-def _unpack(
-    values: npt.NDArray[Any], law: NoiseLaw, left: VertexSet, right: VertexSet
-) -> npt.NDArray[np.integer]:
-    symmetric = left is right
-    pairs = len(left) * (len(left) - 1) // 2 if symmetric else len(left) * len(right)
-    if law.name == "binary":
-        if values.dtype != np.uint8 or len(values) != -(-pairs // 8):
-            raise FileFormatError("the file of the noisy matrix is cut short")
-        values = np.unpackbits(values, count=pairs)
-    if values.shape != (pairs,) or values.dtype.kind not in "iu":
+def _packed_pairs(block: RowBlock) -> npt.NDArray[np.uint8]:
+    return np.packbits(_pairs(block))
+
+
+def _pairs(block: RowBlock) -> npt.NDArray[Any]:
+    return block.layout.fold(block.steps(), block.start)
+
+
+def _block_sum(block: RowBlock, S: BoolVector, T: BoolVector) -> int:
+    """Sum of the released integers of a block, exactly."""
+    rows = block.data[S[block.start : block.stop]]
+    if block.law is not None and block.law.bits:
+        return int(np.bitwise_count(rows & np.packbits(T)).sum(dtype=np.int64))
+    if rows.dtype.itemsize < 8:
+        return int(rows.sum(axis=0, dtype=np.int64)[T].sum())
+    # Two halves: a sum of 64-bit integers could overflow.
+    high, low = rows >> 32, rows & 0xFFFFFFFF
+    return (int(high.sum(axis=0)[T].sum()) << 32) + int(low.sum(axis=0)[T].sum())
+
+
+def _unpack(values: npt.NDArray[Any], law: NoiseLaw, left: VertexSet, right: VertexSet) -> Blocks:
+    layout = Layout((len(left), len(right)), left is right)
+    pairs = layout.pairs_before(len(left))
+    length = -(-pairs // 8) if law.bits else pairs
+    if values.shape != (length,) or values.dtype.kind not in "iu":
         raise FileFormatError("the file of the noisy matrix is cut short")
-    return fill(values, left, right)
+    if law.bits and values.dtype != np.uint8:
+        raise FileFormatError("the file of the noisy matrix holds other numbers than bits")
 
+    def part(_: int, start: int, stop: int) -> npt.NDArray[Any]:
+        first, end = layout.pairs_before(start), layout.pairs_before(stop)
+        if not law.bits:
+            return values[first:end]
+        bits = np.unpackbits(values[first // 8 : -(-end // 8)])
+        return bits[first % 8 :][: end - first]
 
-def fill(
-    values: npt.NDArray[np.integer], left: VertexSet, right: VertexSet
-) -> npt.NDArray[np.integer]:
-    """The full matrix of one value for each pair, in the smallest integer type that holds them.
-
-    Args:
-        values: shape (pairs,); for one vertex set the pairs i < j row by row, for two all pairs.
-        left: vertex set of the rows.
-        right: of the columns; the same object for an adjacency matrix.
-    """
-    kind = np.result_type(
-        np.min_scalar_type(values.min(initial=0)), np.min_scalar_type(values.max(initial=0))
-    )
-    if kind.kind == "f":
-        kind = np.dtype(np.int64)  # numpy's common type of int8 and uint64 is a float
-    if left is not right:
-        return values.astype(kind).reshape(len(left), len(right))
-    matrix = np.zeros((len(left), len(left)), dtype=kind)
-    matrix[np.triu_indices(len(left), 1)] = values
-    matrix |= matrix.T
-    return matrix
+    return LocalBlocks.from_pairs(law, layout, part)

@@ -158,7 +158,7 @@ class Release:
         )
 
     def __repr__(self) -> str:
-        size = " x ".join(str(n) for n in self.noisy.steps.shape)
+        size = " x ".join(str(n) for n in self.noisy.shape)
         made = "no synthetic graph" if self.fit is None else f"fit={self.fit.method!r}"
         mark = "" if self.guarantee.is_private else f", {SEEDED_WARNING}"
         return (

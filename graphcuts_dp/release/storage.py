@@ -153,7 +153,7 @@ def read_release(path: PathLike) -> Parts:
         certificate = (
             None
             if receipt["certificate"] is None
-            else _certificate(receipt["certificate"], noisy.steps.shape)
+            else _certificate(receipt["certificate"], noisy.shape)
         )
     except (LookupError, TypeError, AttributeError, ValueError) as problem:
         raise FileFormatError(f"{receipt_path(path)} is damaged or of another version") from problem
@@ -194,7 +194,7 @@ def _describe_noise(noisy: NoisyMatrix) -> dict[str, Any]:
     law = noisy.law
     return {
         "law": law.name,
-        "shape": list(noisy.steps.shape),
+        "shape": list(noisy.shape),
         "bipartite": not noisy.symmetric,
         "offset": law.offset,
         "unit": law.unit,

@@ -111,7 +111,7 @@ def _post_process(
         return Release(noisy=noisy, guarantee=guarantee, fit=None, certificate=None, _graph=None)
     cap = math.inf if noisy.law.weight_cap is None else noisy.law.weight_cap
     z = noisy.estimate()
-    found = method(FitProblem(z, noisy.symmetric, cap), progress=progress)
+    found = method(FitProblem(noisy.blocks, cap), progress=progress)
     matrix: FloatMatrix = found.matrix.astype(float).round(DECIMALS)
     if unweighted:
         flips = round_entries(matrix, symmetric=noisy.symmetric, source=source)

@@ -36,6 +36,24 @@ def test_as_many_bytes_as_asked(source, count):
     assert given.shape == (count,)
 
 
+def test_split_streams_are_repeatable_and_all_different():
+    first, second = SeededEntropy(7), SeededEntropy(7)
+    streams = [*first.split(3), *first.split(3), first, SeededEntropy(8).split(1)[0]]
+    streams += [*streams[0].split(2), *streams[1].split(2)]
+    drawn = [stream.bytes(32).tobytes() for stream in streams]
+    assert len(set(drawn)) == len(drawn)
+    again = second.split(3)
+    assert [again[i].bytes(32).tobytes() for i in (2, 0, 1)] == [drawn[i] for i in (2, 0, 1)]
+    assert second.bytes(32).tobytes() == drawn[6]  # splitting takes nothing from the stream
+    assert all(stream.seed == 7 for stream in streams[:7])
+
+
+def test_system_entropy_splits_into_itself():
+    source = SystemEntropy()
+    assert [part.seed for part in source.split(4)] == [None] * 4
+    assert len({part.bytes(16).tobytes() for part in source.split(100)}) == 100
+
+
 def test_system_entropy_never_repeats():
     source = SystemEntropy()
     seen = {source.bytes(16).tobytes() for _ in range(1000)}

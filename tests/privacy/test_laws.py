@@ -134,6 +134,39 @@ def test_weights_are_rounded_down_to_the_grid(weight, log2_step):
     assert int(noisy[0] - noise[0]) == math.floor(Fraction(weight) / Fraction(law.unit))
 
 
+def log_probability(law, y, entry):
+    """Of a released integer, up to a constant that does not depend on the entry."""
+    if law.name == "binary":
+        q = law.offset
+        return math.log(1 - q if y == entry else q)
+    return -float(law.rate) * abs(y - math.floor(Fraction(entry) / Fraction(law.unit)))
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("cap", [None, 1.0, 3.0])
+@pytest.mark.parametrize("name", NOISES)
+def test_evidence_is_the_log_likelihood_ratio(name, cap, epsilon):
+    if name == "binary":
+        cap = None
+    law = noise_law(name, epsilon=epsilon, weight_cap=cap)
+    reach = round((cap or 1.0) / law.unit)
+    steps = [0, 1] if name == "binary" else [-3 * reach, -1, 0, 1, reach // 3, reach, 5 * reach]
+    found = law.evidence(np.array(steps))
+    expected = [log_probability(law, y, cap or 1.0) - log_probability(law, y, 0) for y in steps]
+    assert np.allclose(found, expected, rtol=1e-9, atol=1e-9 * epsilon)
+    assert math.isclose(found.max(), epsilon, rel_tol=1e-9)
+    assert math.isclose(found.min(), -epsilon, rel_tol=1e-9)
+    assert law.evidence(np.array(steps), np.float32).dtype == np.float32
+
+
+def test_estimates_are_shifted_and_scaled():
+    law = noise_law("binary", epsilon=1.0)
+    bits = np.array([[0, 1], [1, 0]], dtype=np.uint8)
+    assert np.array_equal(law.estimate(bits), (bits - law.offset) * law.unit)
+    assert law.bits
+    assert not noise_law("laplace", epsilon=1.0).bits
+
+
 @pytest.mark.parametrize("name", NOISES)
 def test_noise_does_not_depend_on_where_the_edges_are(name):
     law = noise_law(name, epsilon=1.0)

@@ -70,7 +70,7 @@ def test_fits_before_rounding_are_symmetric_to_the_last_bit(method, cap, symmetr
     noisy = rng.normal(0.3, 1.0, (9, 9 if symmetric else 5))
     if symmetric:
         noisy = np.triu(noisy, 1) + np.triu(noisy, 1).T
-    found = method(FitProblem(noisy, symmetric, cap))
+    found = method(FitProblem.of_matrix(noisy, symmetric, cap))
     assert (found.matrix >= 0).all()
     assert (found.matrix <= np.float32(cap)).all()
     if symmetric:

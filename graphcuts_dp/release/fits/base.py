@@ -9,10 +9,13 @@ Fits read z alone, so they are post-processing: they cost no privacy.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, Protocol, Self, final
 
 import numpy as np
 import numpy.typing as npt
+
+from graphcuts_dp.release.blocks import Blocks, LocalBlocks
 
 FloatMatrix = npt.NDArray[np.floating]
 # progress(done, message): done in [0, 1]
@@ -30,14 +33,39 @@ class FitProblem:
     """A noisy matrix and the box that the synthetic one must lie in.
 
     Attributes:
-        noisy: z. Shape (n, n), symmetric with zero diagonal, or (n_left, n_right).
-        symmetric: whether z is an adjacency matrix (else a biadjacency matrix).
+        blocks: z, in blocks of rows: shape (n, n), symmetric with zero diagonal, or
+            (n_left, n_right).
         cap: upper side of the box; infinity when weights have no public bound.
     """
 
-    noisy: FloatMatrix
-    symmetric: bool
+    blocks: Blocks
     cap: float = 1.0
+
+    @classmethod
+    def of_matrix(cls, noisy: FloatMatrix, symmetric: bool, cap: float = 1.0) -> Self:
+        """The problem of a plain matrix of estimates, for small ones and for tests.
+
+        Args:
+            noisy: z. Shape (n, n), symmetric with zero diagonal, or (n_left, n_right).
+            symmetric: whether z is an adjacency matrix (else a biadjacency matrix).
+            cap: as for the class.
+        """
+        return cls(LocalBlocks.from_matrix(noisy, symmetric=symmetric), cap)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.blocks.shape
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether z is an adjacency matrix (else a biadjacency matrix)."""
+        return self.blocks.symmetric
+
+    @cached_property
+    def noisy(self) -> FloatMatrix:
+        """The noisy matrix in full, float64: for fits that are meant for small ones."""
+        return self.blocks.estimate()
 
     def project(self, matrix: FloatMatrix) -> FloatMatrix:
         """Nearest matrix in the box, in place. A symmetric matrix stays so to the last bit."""

@@ -151,9 +151,6 @@ class CuttingPlane:
 
     def _run(self, problem: FitProblem, progress: Progress) -> Fit:
         started = time.monotonic()
-        problem = FitProblem(
-            np.ascontiguousarray(problem.noisy, dtype=np.float64), problem.symmetric, problem.cap
-        )
         run = _Run(problem, self._make_oracle(problem))
         stopped: Literal["gap", "rounds", "time"] = "rounds"
         rounds = 0
@@ -181,7 +178,7 @@ class CuttingPlane:
     def _make_oracle(self, problem: FitProblem) -> SeparationOracle:
         if self.oracle == "spectral":
             return SpectralOracle()
-        return CutNormOracle((problem.noisy.shape[0], problem.noisy.shape[1]))
+        return CutNormOracle(problem.shape)
 
 
 class _Run:

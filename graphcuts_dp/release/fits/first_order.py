@@ -68,8 +68,8 @@ class FirstOrder:
     def __call__(self, problem: FitProblem, *, progress: Progress = silent) -> Fit:
         """Run the steps above; same input, same output, unless the time limit strikes."""
         started = time.monotonic()
-        problem = FitProblem(
-            np.ascontiguousarray(problem.noisy, dtype=np.float32), problem.symmetric, problem.cap
+        problem = FitProblem.of_matrix(
+            problem.blocks.estimate(np.float32), problem.symmetric, problem.cap
         )
         run = _Run(problem)
         max_steps = self.max_steps or default_steps(max(problem.noisy.shape))

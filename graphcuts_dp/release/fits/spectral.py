@@ -57,8 +57,7 @@ class Spectral:
     def __call__(self, problem: FitProblem, *, progress: Progress = silent) -> Fit:
         """Run the steps above; same input, same output, unless the time limit strikes."""
         started = time.monotonic()
-        z = np.ascontiguousarray(problem.noisy, dtype=np.float64)
-        problem = FitProblem(z, problem.symmetric, problem.cap)
+        z = problem.noisy
         x = best_x = degree_matched_start(problem)
         u = np.zeros_like(z)
         best, lower = math.inf, 0.0

@@ -1,0 +1,353 @@
+"""A noisy matrix cut into blocks of rows, and a map over them.
+
+Released bits stay packed, eight entries a byte, and are widened one block at a time, so that no
+n x n array of numbers is ever needed. How the rows are cut depends on the shape alone, and results
+come back in the order of the blocks: what is computed from them is the same to the last bit on any
+number of processors.
+"""
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, TypeVar, final
+
+import numpy as np
+import numpy.typing as npt
+from threadpoolctl import ThreadpoolController
+
+from graphcuts_dp.privacy.laws import NoiseLaw
+
+FloatMatrix = npt.NDArray[np.floating]
+IntMatrix = npt.NDArray[np.integer]
+R = TypeVar("R")
+T = TypeVar("T")
+Index = TypeVar("Index", int, npt.NDArray[np.int64])
+
+_BLOCK_ENTRIES = 1 << 20  # in float32 four MiB, which caches hold
+_LEAST_BLOCKS = 8  # of a matrix of more than 2^16 entries, so that processors share it
+_SMALL = 1 << 16
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The shape of a noisy matrix and how its rows are cut.
+
+    Attributes:
+        shape: rows and columns.
+        symmetric: whether it is an adjacency matrix: symmetric with zero diagonal.
+    """
+
+    shape: tuple[int, int]
+    symmetric: bool
+
+    def bounds(self) -> list[tuple[int, int]]:
+        """First row and end of each block, in order. Each starts at a multiple of eight."""
+        rows, columns = self.shape
+        if rows * columns <= _SMALL:
+            return [(0, rows)]
+        height = min(_BLOCK_ENTRIES // columns, rows // _LEAST_BLOCKS)
+        height = max(8, -(-height // 8) * 8)
+        return [(start, min(start + height, rows)) for start in range(0, rows, height)]
+
+    def pairs_before(self, row: Index) -> Index:
+        """How many pairs lie in the rows above `row`; of a symmetric matrix, pairs i < j."""
+        rows, columns = self.shape
+        return row * (2 * rows - row - 1) // 2 if self.symmetric else row * columns
+
+    def unfold(self, values: npt.NDArray[Any], start: int, stop: int) -> npt.NDArray[Any]:
+        """Rows start..stop-1 from one value a pair, in row order.
+
+        Returns:
+            All columns; of a symmetric matrix the columns from `start` on, zero where j <= i.
+        """
+        columns = self.shape[1]
+        if not self.symmetric:
+            return values.reshape(stop - start, columns)
+        upper = np.zeros((stop - start, columns - start), dtype=values.dtype)
+        taken = 0
+        for i in range(stop - start):
+            count = columns - start - i - 1
+            upper[i, i + 1 :] = values[taken : taken + count]
+            taken += count
+        return upper
+
+    def fold(self, rows: npt.NDArray[Any], start: int) -> npt.NDArray[Any]:
+        """One value a pair, in row order, from full rows that begin at `start`."""
+        if not self.symmetric:
+            return rows.ravel()
+        return np.concatenate([row[start + i + 1 :] for i, row in enumerate(rows)])
+
+
+@final
+@dataclass(eq=False)
+class RowBlock:
+    """Rows start..stop-1 of a noisy matrix, all columns.
+
+    Attributes:
+        start: first row.
+        stop: the row after the last one.
+        data: bits packed eight a byte, shape (stop - start, ceil(columns / 8)); or released
+            integers; or, without a law, the estimates themselves.
+        law: the law of noise; None for a plain matrix of estimates.
+        layout: of the whole matrix.
+        held: arrays that a computation keeps beside the block from one map to the next.
+    """
+
+    start: int
+    stop: int
+    data: npt.NDArray[Any]
+    law: NoiseLaw | None
+    layout: Layout
+    held: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows of this block, columns of the matrix."""
+        return self.stop - self.start, self.layout.shape[1]
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether the whole matrix is symmetric with zero diagonal."""
+        return self.layout.symmetric
+
+    def steps(self) -> IntMatrix:
+        """Released integers, shape `shape`; do not write to them."""
+        if self.law is not None and self.law.bits:
+            return np.unpackbits(self.data, axis=1, count=self.shape[1])
+        return self.data
+
+    def estimate(self, dtype: npt.DTypeLike = np.float32) -> FloatMatrix:
+        """Unbiased estimates, shape `shape`, zero on the diagonal; a fresh array."""
+        if self.law is None:
+            return self._without_diagonal(self.data.astype(dtype))
+        return self._values(self.law, "estimate", np.dtype(dtype))
+
+    def evidence(self, dtype: npt.DTypeLike = np.float32) -> FloatMatrix:
+        """`NoiseLaw.evidence` of every entry, shape `shape`, zero on the diagonal."""
+        if self.law is None:
+            raise ValueError("a plain matrix has no law of noise")
+        return self._values(self.law, "evidence", np.dtype(dtype))
+
+    def _values(self, law: NoiseLaw, kind: str, dtype: np.dtype[Any]) -> FloatMatrix:
+        if not law.bits:
+            return self._without_diagonal(getattr(law, kind)(self.data, dtype))
+        # Eight entries at once, from a table of what each byte stands for.
+        wide = np.take(_byte_table(law, kind, dtype), self.data, axis=0)
+        return self._without_diagonal(wide.reshape(len(self.data), -1)[:, : self.shape[1]])
+
+    def _without_diagonal(self, rows: FloatMatrix) -> FloatMatrix:
+        if self.symmetric:
+            rows[np.arange(len(rows)), np.arange(self.start, self.stop)] = 0
+        return rows
+
+
+@lru_cache(maxsize=16)
+def _byte_table(law: NoiseLaw, kind: str, dtype: np.dtype[Any]) -> FloatMatrix:
+    bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)
+    table: FloatMatrix = getattr(law, kind)(bits, dtype)
+    return table
+
+
+class Blocks(ABC):
+    """A noisy matrix as blocks of rows that live somewhere, and work done where they live.
+
+    Args:
+        law: the law of noise; None for a plain matrix of estimates.
+        layout: shape, symmetry, and how the rows are cut.
+    """
+
+    def __init__(self, law: NoiseLaw | None, layout: Layout) -> None:
+        self.law = law
+        self.layout = layout
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.layout.shape
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether this is an adjacency matrix: symmetric with zero diagonal."""
+        return self.layout.symmetric
+
+    @abstractmethod
+    def map(self, function: Callable[..., R], *arguments: Any) -> list[R]:
+        """function(block, *arguments) for every block, in parallel; results in order.
+
+        Several blocks may be at work at the same time. A function may keep arrays in `block.held`;
+        else it must not change anything.
+        """
+
+    @abstractmethod
+    def copy(self) -> "Blocks":
+        """The same rows, sharing memory, with nothing held."""
+
+    def times(self, V: FloatMatrix) -> FloatMatrix:
+        """Z @ V, in the precision of V.
+
+        Args:
+            V: shape (columns, k).
+        """
+        return np.concatenate(self.map(_times, V))
+
+    def estimate(self, dtype: npt.DTypeLike = np.float64) -> FloatMatrix:
+        """Z with E[Z] = A off the diagonal, zero on it; dense."""
+        return np.concatenate(self.map(_estimate, dtype))
+
+
+def _times(block: RowBlock, V: FloatMatrix) -> FloatMatrix:
+    product: FloatMatrix = block.estimate(V.dtype) @ V
+    return product
+
+
+def _estimate(block: RowBlock, dtype: npt.DTypeLike) -> FloatMatrix:
+    return block.estimate(dtype)
+
+
+@final
+class LocalBlocks(Blocks):
+    """Blocks in the memory of this process, worked on by one thread for each processor.
+
+    Args:
+        rows: all blocks, in order.
+    """
+
+    def __init__(self, rows: Sequence[RowBlock]) -> None:
+        super().__init__(rows[0].law, rows[0].layout)
+        self._rows = list(rows)
+
+    @classmethod
+    def from_pairs(
+        cls,
+        law: NoiseLaw,
+        layout: Layout,
+        values: Callable[[int, int, int], IntMatrix],
+    ) -> "LocalBlocks":
+        """Blocks from one released integer a pair.
+
+        Args:
+            law: that the integers come from.
+            layout: of the matrix.
+            values: given the index, first row and end of a block, the integers of its pairs in
+                row order (of a symmetric matrix, pairs i < j). Called once for each block, from
+                several threads.
+        """
+        bounds = layout.bounds()
+
+        def draw(index: int) -> npt.NDArray[Any]:
+            return pack(law, layout.unfold(values(index, *bounds[index]), *bounds[index]))
+
+        parts = _in_parallel(draw, range(len(bounds)))
+        kind = _common_type(parts)
+
+        def finish(index: int) -> RowBlock:
+            rows = complete(law, layout, index, parts).astype(kind, copy=False)
+            return RowBlock(*bounds[index], rows, law, layout)
+
+        return cls(_in_parallel(finish, range(len(bounds))))
+
+    @classmethod
+    def from_matrix(cls, matrix: FloatMatrix, *, symmetric: bool) -> "LocalBlocks":
+        """Blocks of a plain matrix of estimates, sharing its memory.
+
+        Args:
+            matrix: shape (n, n), symmetric with zero diagonal, or (n_left, n_right).
+            symmetric: which of the two.
+        """
+        layout = Layout((matrix.shape[0], matrix.shape[1]), symmetric)
+        return cls(
+            [RowBlock(*bounds, matrix[slice(*bounds)], None, layout) for bounds in layout.bounds()]
+        )
+
+    def map(self, function: Callable[..., R], *arguments: Any) -> list[R]:
+        """See `Blocks.map`."""
+        return _in_parallel(lambda block: function(block, *arguments), self._rows)
+
+    def copy(self) -> "LocalBlocks":
+        """See `Blocks.copy`."""
+        return LocalBlocks([RowBlock(b.start, b.stop, b.data, b.law, b.layout) for b in self._rows])
+
+
+def pack(law: NoiseLaw, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Released integers in few bytes: packed bits, or the smallest type that holds them."""
+    if law.bits:
+        return np.packbits(rows, axis=1)
+    low, high = np.min_scalar_type(rows.min(initial=0)), np.min_scalar_type(rows.max(initial=0))
+    return rows.astype(_integer(np.result_type(low, high)))
+
+
+def complete(
+    law: NoiseLaw, layout: Layout, index: int, parts: Sequence[npt.NDArray[Any]]
+) -> npt.NDArray[Any]:
+    """All columns of a block; of a symmetric matrix, with what lies below the diagonal.
+
+    Args:
+        law: the law of noise.
+        layout: of the matrix.
+        index: of the block.
+        parts: packed results of `Layout.unfold`, of the blocks up to this one at least.
+    """
+    if not layout.symmetric:
+        return parts[index]
+    bounds = layout.bounds()
+    start, stop = bounds[index]
+    tiles = [
+        _columns(law, part, start - first, stop - first).T
+        for (first, _), part in zip(bounds[:index], parts[:index], strict=True)
+    ]
+    own = _columns(law, parts[index], 0, layout.shape[1] - start)
+    own[:, : stop - start] |= own[:, : stop - start].T
+    tiles.append(own)
+    # Every block but the last has a multiple of eight rows, so packed tiles join without a seam.
+    return np.concatenate(
+        [np.packbits(tile, axis=1) for tile in tiles] if law.bits else tiles,
+        axis=1,
+        dtype=_common_type(tiles),
+    )
+
+
+def _columns(law: NoiseLaw, part: npt.NDArray[Any], first: int, end: int) -> npt.NDArray[Any]:
+    """A copy of some columns of packed rows; for bits `first` is a multiple of eight."""
+    if law.bits:
+        return np.unpackbits(part[:, first // 8 : -(-end // 8)], axis=1, count=end - first)
+    return part[:, first:end].copy()
+
+
+def _common_type(arrays: Sequence[npt.NDArray[Any]]) -> np.dtype[Any]:
+    return _integer(np.result_type(*{array.dtype for array in arrays}))
+
+
+def _integer(kind: np.dtype[Any]) -> np.dtype[Any]:
+    # numpy's common type of int8 and uint64 is a float.
+    return np.dtype(np.int64) if kind.kind == "f" else kind
+
+
+def _in_parallel(function: Callable[[T], R], items: Sequence[T]) -> list[R]:
+    """Results in the order of the items."""
+    if len(items) == 1:
+        return [function(items[0])]
+    # A pool for each call: one that outlives a fork would wait for threads that are not there.
+    with _one_blas_thread(), ThreadPoolExecutor(_processors()) as pool:
+        return list(pool.map(function, items))
+
+
+@contextmanager
+def _one_blas_thread() -> Iterator[None]:
+    """One thread in each BLAS call: several blocks are at work already."""
+    with _thread_pools().limit(limits=1, user_api="blas"):
+        yield
+
+
+@lru_cache(maxsize=1)
+def _thread_pools() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def _processors() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
