@@ -1,0 +1,411 @@
+"""Potentials for mirror descent: dual maps, norms, Bregman divergences and projections.
+
+A potential Psi of order s satisfies, for its own norm and all x, y of its domain,
+
+    Delta(x; y) = Psi(x) - Psi(y) - <grad Psi(y), x - y>  >=  ||x - y||^s / s.
+
+That is JT12's Definition 3 after dividing by alpha and letting alpha go to 0; it is all that the
+bound on the number of updates needs. Every potential here has s = 2.
+
+The three norms share one form, Psi = ||x||_p^2 / (2(p-1)), where ||.||_p is the l_p norm of the
+entries, of the Euclidean norms of the rows, or of the singular values. ||.||_q^2 / 2 with
+1/p + 1/q = 1 is (q-1)-smooth, so ||.||_p^2 / 2 is (p-1)-strongly convex: for entries and singular
+values see Ball, Carlen, Lieb 1994; for rows, the second derivative of Phi(u)/2,
+Phi(u) = ||u||_{q/2}, u_i = ||X_i + tH_i||^2, is at most (1 + (q - 2)) ||H||_{2,q}^2 by Hoelder.
+JT12 prints the potential without the 2, which costs twice the updates.
+
+Source: JT12, sections 3.2, 4.1 and 4.2.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Protocol, final
+
+import numpy as np
+
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.idc.power_norms import (
+    FloatArray,
+    box_minimiser,
+    conjugate,
+    dual_magnitudes,
+    lp,
+    primal_magnitudes,
+    rescaled_rows,
+    row_norms,
+)
+
+
+@final
+@dataclass(frozen=True)
+class Ball:
+    """All x with ||x|| <= radius in the potential's norm.
+
+    Attributes:
+        radius: > 0, and public: the private data's own norm (JT12, Alg. 2, step 1) must not be
+            used.
+    """
+
+    radius: float
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.radius) and self.radius > 0):
+            raise ParameterError("the radius of a ball must be positive and finite")
+
+
+@final
+@dataclass(frozen=True)
+class Box:
+    """All x with low <= x <= high entrywise: [0, 1] for simple graphs.
+
+    Attributes:
+        low: finite, public.
+        high: finite, above low, public.
+    """
+
+    low: float = 0.0
+    high: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
+            raise ParameterError("a box needs finite bounds with low < high")
+
+
+Domain = Ball | Box | None
+
+
+class Potential(Protocol):
+    """A uniformly convex function with its norm and its dual map.
+
+    Arrays x and f are matrices, shape (n1, n2), or of any one shape if `needs_matrix` is false.
+    """
+
+    @property
+    def order(self) -> float:
+        """The order s >= 2 of the uniform convexity."""
+        ...
+
+    @property
+    def needs_matrix(self) -> bool:
+        """Whether rows and columns matter, so that no vector of pairs will do."""
+        ...
+
+    def value(self, x: FloatArray) -> float:
+        """Psi(x)."""
+        ...
+
+    def norm(self, x: FloatArray) -> float:
+        """The norm that Psi is uniformly convex in."""
+        ...
+
+    def dual_norm(self, f: FloatArray) -> float:
+        """The largest <f, u> over differences u of points of the domain with ||u|| <= 1."""
+        ...
+
+    def to_dual(self, x: FloatArray) -> FloatArray:
+        """The gradient of Psi at x."""
+        ...
+
+    def minimise(self, theta: FloatArray, domain: Domain = None) -> FloatArray:
+        """The x of the domain (None: wherever Psi is finite) with the least Psi(x) - <theta, x>.
+
+        With theta = grad Psi(y) this is the Bregman projection of y, and y itself if y is in the
+        domain: the inverse of `to_dual`.
+
+        Raises:
+            ParameterError: the potential has no such projection.
+        """
+        ...
+
+
+def bregman(potential: Potential, x: FloatArray, y: FloatArray) -> float:
+    """Delta(x; y) = Psi(x) - Psi(y) - <grad Psi(y), x - y>, at least ||x - y||^s / s.
+
+    Args:
+        potential: Psi.
+        x: any point of its domain.
+        y: a point of the same shape, where Psi has a gradient.
+    """
+    slope = float(np.vdot(potential.to_dual(y), x - y))
+    return potential.value(x) - potential.value(y) - slope
+
+
+def near_one(size: int) -> float:
+    """The exponent p = ln V / (ln V - 1), near 1, whose dual exponent is ln V.
+
+    Args:
+        size: V: the number of rows (group norm), of entries (l_p), or of n1 n2 (Schatten). At most
+            e^2 gives 2.
+
+    Raises:
+        ParameterError: size below 1.
+    """
+    if size < 1:
+        raise ParameterError(f"size must be at least 1, not {size}")
+    log = math.log(size)
+    return log / (log - 1) if log > 2 else 2.0
+
+
+@final
+@dataclass(frozen=True)
+class LpNorm:
+    """||x||_p^2 / (2(p-1)) of the entries; p = 2 makes mirror descent the Frieze-Kannan update.
+
+    Attributes:
+        p: in (1, 2].
+
+    Raises:
+        ParameterError: p out of range.
+    """
+
+    p: float = 2.0
+
+    def __post_init__(self) -> None:
+        _check_exponent(self.p)
+
+    @property
+    def order(self) -> float:
+        """2."""
+        return 2.0
+
+    @property
+    def needs_matrix(self) -> bool:
+        """False."""
+        return False
+
+    def value(self, x: FloatArray) -> float:
+        """||x||_p^2 / (2(p-1))."""
+        return self.norm(x) ** 2 / (2 * (self.p - 1))
+
+    def norm(self, x: FloatArray) -> float:
+        """||x||_p of the entries."""
+        return lp(np.abs(x), self.p)
+
+    def dual_norm(self, f: FloatArray) -> float:
+        """||f||_q of the entries, 1/p + 1/q = 1."""
+        return lp(np.abs(f), conjugate(self.p))
+
+    def to_dual(self, x: FloatArray) -> FloatArray:
+        """The gradient of Psi at x, of x's shape."""
+        return np.copysign(dual_magnitudes(np.abs(x), self.p), x)
+
+    def minimise(self, theta: FloatArray, domain: Domain = None) -> FloatArray:
+        """See `Potential.minimise`; every domain is available."""
+        if isinstance(domain, Box):
+            rows = theta.reshape(-1, 1)
+            return box_minimiser(rows, self.p, domain.low, domain.high).reshape(theta.shape)
+        x = np.copysign(primal_magnitudes(np.abs(theta), self.p), theta)
+        return _scaled_into(x, self.norm(x), domain)
+
+
+@final
+@dataclass(frozen=True)
+class GroupNorm:
+    """||X||_{2,p}^2 / (2(p-1)): the l_p norm of the rows' Euclidean norms.
+
+    For bipartite graphs whose left degrees differ much: ||X||_{2,p} is near the sum of the square
+    roots of the degrees when p is near 1, and one query's dual norm near the root of its |T|.
+
+    Attributes:
+        p: in (1, 2]; JT12 takes `near_one(number of rows)`.
+
+    Raises:
+        ParameterError: p out of range.
+    """
+
+    p: float
+
+    def __post_init__(self) -> None:
+        _check_exponent(self.p)
+
+    @property
+    def order(self) -> float:
+        """2."""
+        return 2.0
+
+    @property
+    def needs_matrix(self) -> bool:
+        """True."""
+        return True
+
+    def value(self, x: FloatArray) -> float:
+        """||X||_{2,p}^2 / (2(p-1)) for X of shape (n1, n2)."""
+        return self.norm(x) ** 2 / (2 * (self.p - 1))
+
+    def norm(self, x: FloatArray) -> float:
+        """||X||_{2,p}."""
+        return lp(row_norms(x), self.p)
+
+    def dual_norm(self, f: FloatArray) -> float:
+        """||F||_{2,q}, 1/p + 1/q = 1."""
+        return lp(row_norms(f), conjugate(self.p))
+
+    def to_dual(self, x: FloatArray) -> FloatArray:
+        """The gradient of Psi at X, shape (n1, n2)."""
+        norms = row_norms(x)
+        return rescaled_rows(x, norms, dual_magnitudes(norms, self.p))
+
+    def minimise(self, theta: FloatArray, domain: Domain = None) -> FloatArray:
+        """See `Potential.minimise`; every domain is available."""
+        if isinstance(domain, Box):
+            return box_minimiser(theta, self.p, domain.low, domain.high)
+        norms = row_norms(theta)
+        x = rescaled_rows(theta, norms, primal_magnitudes(norms, self.p))
+        return _scaled_into(x, self.norm(x), domain)
+
+
+@final
+@dataclass(frozen=True)
+class SchattenNorm:
+    """||X||_{S_p}^2 / (2(p-1)): the l_p norm of the singular values, for matrices of low rank.
+
+    Attributes:
+        p: in (1, 2]; JT12 takes `near_one(n1 * n2)`.
+
+    Raises:
+        ParameterError: p out of range.
+    """
+
+    p: float
+
+    def __post_init__(self) -> None:
+        _check_exponent(self.p)
+
+    @property
+    def order(self) -> float:
+        """2."""
+        return 2.0
+
+    @property
+    def needs_matrix(self) -> bool:
+        """True."""
+        return True
+
+    def value(self, x: FloatArray) -> float:
+        """||X||_{S_p}^2 / (2(p-1)) for X of shape (n1, n2)."""
+        return self.norm(x) ** 2 / (2 * (self.p - 1))
+
+    def norm(self, x: FloatArray) -> float:
+        """||X||_{S_p}."""
+        return lp(np.linalg.svd(x, compute_uv=False), self.p)
+
+    def dual_norm(self, f: FloatArray) -> float:
+        """||F||_{S_q}, 1/p + 1/q = 1."""
+        return lp(np.linalg.svd(f, compute_uv=False), conjugate(self.p))
+
+    def to_dual(self, x: FloatArray) -> FloatArray:
+        """The gradient of Psi at X, shape (n1, n2)."""
+        left, values, right = np.linalg.svd(x, full_matrices=False)
+        image: FloatArray = (left * dual_magnitudes(values, self.p)) @ right
+        return image
+
+    def minimise(self, theta: FloatArray, domain: Domain = None) -> FloatArray:
+        """See `Potential.minimise`.
+
+        Raises:
+            ParameterError: a box: the Bregman projection has no closed form there.
+        """
+        if isinstance(domain, Box):
+            raise ParameterError("the Schatten norm has no projection on a box; use a Ball or None")
+        left, values, right = np.linalg.svd(theta, full_matrices=False)
+        magnitudes = primal_magnitudes(values, self.p)
+        x: FloatArray = (left * magnitudes) @ right
+        return _scaled_into(x, lp(magnitudes, self.p), domain)
+
+
+@final
+@dataclass(frozen=True)
+class Entropy:
+    """M sum x ln x on x >= 0 with sum x = M; mirror descent becomes multiplicative weights.
+
+    Delta(x; y) = M^2 KL(x/M || y/M) >= ||x - y||_1^2 / 2 (Pinsker). Differences of points sum to
+    0, so the dual norm of f is half its range: queries with entries in [0, 1] have 1/2. With that,
+    the step is exp(+-4 alpha f / M) and B = M^2 KL / (2 alpha^2).
+
+    Attributes:
+        total: M > 0, public: a noisy number of edges, not the private one.
+
+    Raises:
+        ParameterError: the total is not positive.
+    """
+
+    total: float
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.total) and self.total > 0):
+            raise ParameterError("the total of the entropy's hypotheses must be positive")
+
+    @property
+    def order(self) -> float:
+        """2."""
+        return 2.0
+
+    @property
+    def needs_matrix(self) -> bool:
+        """False."""
+        return False
+
+    def value(self, x: FloatArray) -> float:
+        """M sum x ln x, with 0 ln 0 = 0."""
+        positive = x[x > 0]
+        return self.total * float(positive @ np.log(positive))
+
+    def norm(self, x: FloatArray) -> float:
+        """||x||_1."""
+        return float(np.abs(x).sum())
+
+    def dual_norm(self, f: FloatArray) -> float:
+        """Half the range of f: (max f - min f)/2."""
+        return float(f.max() - f.min()) / 2
+
+    def to_dual(self, x: FloatArray) -> FloatArray:
+        """M (1 + ln x); entries that underflowed to 0 count as the smallest positive number."""
+        return self.total * (1 + np.log(np.maximum(x, np.finfo(np.float64).tiny)))
+
+    def minimise(self, theta: FloatArray, domain: Domain = None) -> FloatArray:
+        """See `Potential.minimise`.
+
+        Raises:
+            ParameterError: a ball (the total is fixed already), or a box that does not start at 0
+                or cannot hold the total.
+        """
+        weights = np.exp((theta - theta.max()) / self.total)
+        if domain is None:
+            share: FloatArray = weights * (self.total / weights.sum())
+            return share
+        if isinstance(domain, Ball) or domain.low != 0 or domain.high * theta.size < self.total:
+            raise ParameterError(
+                "the entropy takes no domain, or a Box from 0 to a cap with room for the total"
+            )
+        return _capped(weights, self.total, domain.high)
+
+
+def _capped(weights: FloatArray, total: float, cap: float) -> FloatArray:
+    """min(cap, c * weights) with the c that gives the total."""
+    ordered = np.sort(weights, axis=None)[::-1]
+    # With the k largest capped, c_k spreads the rest; the first k that caps nobody else is it.
+    tails = np.cumsum(ordered[::-1])[::-1]
+    scales = (total - cap * np.arange(len(ordered))) / np.maximum(tails, np.finfo(float).tiny)
+    fits = scales * ordered <= cap
+    k = int(np.argmax(fits))
+    if not fits[k]:  # only rounding: every entry is at the cap
+        return np.full_like(weights, total / weights.size)
+    capped: FloatArray = np.minimum(weights * scales[k], cap)
+    return capped
+
+
+def _check_exponent(p: float) -> None:
+    if not 1 < p <= 2:
+        raise ParameterError(f"the exponent p must be in (1, 2], not {p}")
+
+
+def _scaled_into(x: FloatArray, norm: float, domain: Ball | None) -> FloatArray:
+    """The Bregman projection on the ball of the same norm is x * radius/||x||.
+
+    Proof: let z be that point and x outside. grad Psi is homogeneous, so grad Psi(x) = a grad
+    Psi(z) with a > 1, and <grad Psi(z) - grad Psi(x), y - z> = (a-1) <grad Psi(z), z - y> >= 0 for
+    every y of the ball, because <grad Psi(z), z> = ||grad Psi(z)||_* ||z||.
+    """
+    if domain is None or norm <= domain.radius:
+        return x
+    return x * (domain.radius / norm)
