@@ -15,12 +15,14 @@ from typing import Generic, Literal, Protocol, Self, TypeVar, final
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.errors import HypothesisError
+from graphcuts_dp.errors import HypothesisError, ParameterError
 from graphcuts_dp.graph.queries import FloatVector, LinearQuery
 from graphcuts_dp.graph.universe import Universe
 
 # +1: the true answer is above the hypothesis; -1: below.
 Sign = Literal[1, -1]
+# The paper's steps and constants to the letter, or the best that the same proof gives.
+Rule = Literal["tight", "as printed"]
 
 
 class Hypothesis(Protocol):
@@ -103,6 +105,34 @@ class Construction(Protocol[H]):
         ...
 
 
+def checked_tuning(universe: Universe, alpha: float, rule: str, value_error: float | None) -> None:
+    """Check what all rules with a step length have in common.
+
+    Raises:
+        ParameterError: a universe without pairs, alpha not positive, an unknown rule, or a
+            negative value_error.
+    """
+    if not universe.size:
+        raise ParameterError("a universe without vertex pairs has nothing to learn")
+    if not 0 < alpha < np.inf:
+        raise ParameterError(f"alpha must be a finite number > 0, not {alpha}")
+    if rule not in ("tight", "as printed"):
+        raise ParameterError(f"rule is 'tight' or 'as printed', not {rule!r}")
+    if value_error is not None and not 0 <= value_error < np.inf:
+        raise ParameterError(f"value_error must be a finite number >= 0, not {value_error}")
+
+
+def step_length(alpha: float, off: float, value_error: float | None) -> float:
+    """The longest step that is certainly not longer than the true discrepancy.
+
+    Args:
+        alpha: tolerance; an update is only due when the discrepancy is at least this.
+        off: value minus estimate, times the sign.
+        value_error: how far the value may be from the truth; None means alpha.
+    """
+    return max(alpha, off - (alpha if value_error is None else value_error))
+
+
 def sign_of(hypothesis: Hypothesis, query: LinearQuery, value: float) -> Sign:
     """The sign of an update for which a value of the true answer is at hand."""
     return 1 if value > hypothesis.estimate(query) else -1
@@ -114,11 +144,14 @@ class UpdateSequence(Generic[H]):
 
     Args:
         construction: the rule; its alpha is the tolerance.
-        truth: the true matrix over the universe.
+        truth: the true matrix over the universe, entries in [0, 1].
 
     Attributes:
         hypothesis: the present one.
         count: updates made so far.
+
+    Raises:
+        MatrixError: a truth that is no such matrix.
 
     Source: GRU12, Definition 3.1 (numbers in `update`) and Definition 3.2 (count <= B(alpha)).
     """
@@ -126,7 +159,7 @@ class UpdateSequence(Generic[H]):
     def __init__(self, construction: Construction[H], truth: npt.ArrayLike) -> None:
         self.construction = construction
         self.hypothesis = construction.initial()  # 1. the start
-        self.truth = self.hypothesis.universe.checked(truth)
+        self.truth = self.hypothesis.universe.checked(truth, upper=1)
         self.count = 0
 
     def discrepancy(self, query: LinearQuery) -> float:

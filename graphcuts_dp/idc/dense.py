@@ -44,6 +44,19 @@ class DenseHypothesis:
         self.matrix: FloatMatrix = copy
 
     @classmethod
+    def warm(cls, universe: Universe, matrix: npt.ArrayLike) -> Self:
+        """The weights of a released synthetic graph, as they are.
+
+        Args:
+            universe: the public vertex pairs.
+            matrix: as for the class, entries in [0, 1].
+
+        Raises:
+            MatrixError: another shape, not symmetric, or entries outside [0, 1].
+        """
+        return cls(universe, universe.checked(matrix, upper=1))
+
+    @classmethod
     def constant(cls, universe: Universe, weight: float) -> Self:
         """The same weight on every pair."""
         return cls(universe, np.full(universe.shape, weight))
@@ -60,11 +73,9 @@ class DenseHypothesis:
         """The matrix, read-only."""
         return self.matrix
 
-    def plus(self, query: LinearQuery, weight: float) -> "DenseHypothesis":
+    def plus(self, query: LinearQuery, weight: float) -> Self:
         """A new hypothesis with `weight` times the query's coefficients added."""
-        return DenseHypothesis(
-            self.universe, self.matrix + weight * self.universe.coefficients(query)
-        )
+        return type(self)(self.universe, self.matrix + weight * self.universe.coefficients(query))
 
     def to_bytes(self) -> bytes:
         """The state; see `Hypothesis`."""

@@ -1,0 +1,97 @@
+"""Many vertex sets, one bit for each vertex, and counts of what they share with another set."""
+
+from typing import Self, final
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcuts_dp.graph.vertices import BoolVector
+
+Words = npt.NDArray[np.uint64]
+_BLOCK_WORDS = 1 << 15  # 256 KiB at a time: between two passes it stays in the cache
+
+
+def pack_bits(mask: BoolVector) -> Words:
+    """A truth vector as 64-bit words, the last one filled up with zeros."""
+    packed = np.zeros(-(-len(mask) // 64) * 8, dtype=np.uint8)
+    bits = np.packbits(mask, bitorder="little")
+    packed[: len(bits)] = bits
+    return packed.view(np.uint64)
+
+
+@final
+class BitSets:
+    """An immutable sequence of vertex sets.
+
+    Appending is cheap: sequences that grow out of one another share their rows. Not for use by
+    several threads at once.
+
+    Args:
+        n: number of vertices, at least 1.
+        rows: shape (count, ceil(n / 64)), read; None for no sets.
+
+    Attributes:
+        n: as given.
+        rows: the words of the sets, shape (count, ceil(n / 64)). Do not write to it.
+        sizes: numbers of elements, shape (count,).
+    """
+
+    def __init__(self, n: int, rows: Words | None = None) -> None:
+        self.n = n
+        self.rows: Words = np.empty((0, -(-n // 64)), dtype=np.uint64) if rows is None else rows
+        # The rows lie at the front of a buffer; whoever holds the longest sequence may write on.
+        self._buffer, self._used = self.rows, [len(self.rows)]
+        self.sizes = np.bitwise_count(self.rows).sum(axis=1, dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def appended(self, words: Words) -> Self:
+        """A sequence with one more set, given as words of `pack_bits`."""
+        count = len(self)
+        longer = object.__new__(type(self))
+        longer.n, longer._buffer, longer._used = self.n, self._buffer, self._used
+        if self._used[0] != count or count == len(self._buffer):
+            longer._buffer = np.empty((max(8, 2 * count), self.rows.shape[1]), dtype=np.uint64)
+            longer._buffer[:count] = self.rows
+            longer._used = [count]
+        longer._buffer[count] = words
+        longer._used[0] = count + 1
+        longer.rows = longer._buffer[: count + 1]
+        longer.sizes = np.append(self.sizes, np.bitwise_count(words).sum(dtype=np.int64))
+        return longer
+
+    def shared(self, words: Words) -> npt.NDArray[np.float64]:
+        """Numbers of elements that each set shares with one set, shape (count,).
+
+        Costs count * n / 64 word operations.
+        """
+        counts = np.empty(len(self))
+        ones = np.ones(self.rows.shape[1], dtype=np.float32)  # sums below 2^24 are exact
+        step = max(1, _BLOCK_WORDS // self.rows.shape[1])
+        for start in range(0, len(self), step):
+            common = np.bitwise_count(self.rows[start : start + step] & words)
+            counts[start : start + step] = common.astype(np.float32) @ ones
+        return counts
+
+    def masks(self) -> npt.NDArray[np.bool_]:
+        """Truth vectors, shape (count, n)."""
+        return _unpacked(self.rows, self.n)
+
+    def dots(self, vectors: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Sums of each vector over each set, shape (count, k).
+
+        Args:
+            vectors: shape (n, k).
+        """
+        sums = np.empty((len(self), vectors.shape[1]))
+        step = max(1, _BLOCK_WORDS // self.rows.shape[1])
+        for start in range(0, len(self), step):
+            part = slice(start, start + step)
+            sums[part] = _unpacked(self.rows[part], self.n).astype(np.float64) @ vectors
+        return sums
+
+
+def _unpacked(rows: Words, n: int) -> npt.NDArray[np.bool_]:
+    bits = np.unpackbits(rows.view(np.uint8), axis=1, count=n, bitorder="little")
+    return bits.view(np.bool_)

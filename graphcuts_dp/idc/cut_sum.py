@@ -1,0 +1,193 @@
+"""A hypothesis that is a start plus a weighted sum of cuts, stored as bit sets.
+
+H = C + sum_k w_k 1_k, where C is a Chung-Lu matrix and 1_k is the indicator of the pairs between
+S_k and T_k. The answer to a cut query needs only how many vertices its sets share with each S_k
+and T_k, so it costs O(updates * n / 64), and the memory is updates * n / 4 bytes at most.
+
+Source: GRU12 section 5, after Frieze and Kannan 1999 (cut decompositions).
+"""
+
+from collections.abc import Sequence
+from typing import Self, final
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcuts_dp.errors import FileFormatError, HypothesisError, ParameterError, QueryError
+from graphcuts_dp.graph.queries import CutQuery, FloatMatrix, FloatVector, LinearQuery, RankOneQuery
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.idc.bit_sets import BitSets, pack_bits
+from graphcuts_dp.idc.chung_lu import ChungLu, answer_bilinear
+from graphcuts_dp.idc.storage import pack, unpack
+
+_KIND = "sum of cuts"
+
+
+@final
+class CutSum:
+    """A Chung-Lu matrix plus weighted cuts; entries may be negative or above 1.
+
+    Args:
+        universe: the public vertex pairs.
+        start: C. Its two vectors must be equal if the universe is plain.
+
+    Attributes:
+        universe: as given.
+        start: as given.
+        weights: w, shape (updates,).
+
+    Raises:
+        HypothesisError: a start that does not fit the universe.
+    """
+
+    def __init__(self, universe: Universe, start: ChungLu) -> None:
+        if (len(start.a), len(start.b)) != universe.shape:
+            raise HypothesisError(f"the start does not fit a universe of shape {universe.shape}")
+        if not universe.bipartite and (start.a != start.b).any():
+            raise HypothesisError("the start of a plain universe needs the same degrees twice")
+        self.universe = universe
+        self.start = start
+        self.weights: FloatVector = np.empty(0)
+        self._S, self._T = (BitSets(n) for n in universe.shape)
+        # S_k & T_k where not empty (plain universes only), and the k of each.
+        self._both = BitSets(universe.shape[0])
+        self._overlapping: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
+
+    @classmethod
+    def constant(cls, universe: Universe, weight: float) -> Self:
+        """The same weight in [0, 1] on every pair."""
+        return cls(universe, ChungLu.constant(universe.shape, weight))
+
+    def plus(self, query: LinearQuery, weight: float) -> Self:
+        """A new hypothesis with `weight` times a cut added.
+
+        Raises:
+            QueryError: not a cut query, or one that does not fit the vertex sets.
+        """
+        if not isinstance(query, CutQuery):
+            raise QueryError("a sum of cuts is updated by cut queries; use a DenseHypothesis")
+        S, T = self.universe.masks(query)
+        return self._with_cut(pack_bits(S), pack_bits(T), weight)
+
+    def _with_cut(
+        self, S: npt.NDArray[np.uint64], T: npt.NDArray[np.uint64], weight: float
+    ) -> Self:
+        longer = type(self)(self.universe, self.start)
+        longer.weights = np.append(self.weights, weight)
+        longer._S, longer._T = self._S.appended(S), self._T.appended(T)
+        longer._both, longer._overlapping = self._both, self._overlapping
+        if not self.universe.bipartite and (S & T).any():
+            longer._both = self._both.appended(S & T)
+            longer._overlapping = np.append(self._overlapping, len(self.weights))
+        return longer
+
+    def estimate(self, query: LinearQuery) -> float:
+        """The answer to one query: fast for cuts, slower for the others.
+
+        Raises:
+            QueryError: a query that does not fit the vertex sets.
+        """
+        if isinstance(query, CutQuery):
+            from_cuts = self._cuts_of_cut(query)
+        elif isinstance(query, RankOneQuery):
+            from_cuts = self._cuts_of_rank_one(query)
+        else:
+            return self.universe.total(self.universe.coefficients(query) * self.dense())
+        start = answer_bilinear(query, self.universe, self.start.bilinear, self.start.diagonal_sum)
+        return start + float(self.weights @ from_cuts)
+
+    def estimate_all(self, queries: Sequence[LinearQuery]) -> FloatVector:
+        """Answers to many queries, one after the other."""
+        return np.array([self.estimate(query) for query in queries], dtype=np.float64)
+
+    def _cuts_of_cut(self, query: CutQuery) -> FloatVector:
+        """How many pairs the query shares with each cut."""
+        S_mask, T_mask = self.universe.masks(query)
+        S, T = pack_bits(S_mask), pack_bits(T_mask)
+        if self.universe.bipartite:
+            count: FloatVector = self._S.shared(S) * self._T.shared(T)
+            return count
+        in_S, in_T = self._S.shared(S), self._T.shared(S)
+        if np.array_equal(T_mask, ~S_mask):
+            count = in_S * (self._T.sizes - in_T) + in_T * (self._S.sizes - in_S)
+        else:
+            count = in_S * self._T.shared(T) + in_T * self._S.shared(T)
+        # What follows takes back pairs within both S_k and T_k, or both S and T, counted twice,
+        # and pairs of a vertex with itself.
+        where = self._overlapping
+        if len(where):
+            count[where] -= self._both.shared(S) * self._both.shared(T)
+        both = S & T
+        if both.any():
+            count -= self._S.shared(both) * self._T.shared(both)
+            inside = self._both.shared(both)
+            count[where] += inside * (inside - 1) / 2
+        return count
+
+    def _cuts_of_rank_one(self, query: RankOneQuery) -> FloatVector:
+        """The answer on each cut's indicator: u' (1_k) v without the diagonal."""
+        u, v = query.vectors(self.universe.shape)
+        if self.universe.bipartite:
+            return (self._S.dots(u[:, None]) * self._T.dots(v[:, None]))[:, 0]
+        vectors = np.stack([u, v, u * v], axis=1)
+        S, T, both = (sets.dots(vectors) for sets in (self._S, self._T, self._both))
+        count = S[:, 0] * T[:, 1] + S[:, 1] * T[:, 0]
+        count[self._overlapping] -= both[:, 0] * both[:, 1] + both[:, 2]
+        return np.asarray(count, dtype=np.float64)
+
+    def dense(self) -> FloatMatrix:
+        """The matrix, shape (n1, n2): for small universes."""
+        matrix = self.start.dense()
+        for S, T, weight in zip(self._S.masks(), self._T.masks(), self.weights, strict=True):
+            matrix += weight * self.universe.coefficients(CutQuery(S, T))
+        if not self.universe.bipartite:
+            np.fill_diagonal(matrix, 0)
+        return matrix
+
+    def to_bytes(self) -> bytes:
+        """The state; see `Hypothesis`."""
+        arrays = {
+            "a": self.start.a,
+            "b": self.start.b,
+            "weights": self.weights,
+            "S": self._S.rows,
+            "T": self._T.rows,
+        }
+        return pack(_KIND, self.universe, arrays)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, universe: Universe) -> Self:
+        """The hypothesis that `to_bytes` wrote.
+
+        Raises:
+            FileFormatError: see `Hypothesis`.
+        """
+        n_left, n_right = universe.shape
+        form: dict[str, tuple[npt.DTypeLike, tuple[int | None, ...]]] = {
+            "a": (np.float64, (n_left,)),
+            "b": (np.float64, (n_right,)),
+            "weights": (np.float64, (None,)),
+            "S": (np.uint64, (None, -(-n_left // 64))),
+            "T": (np.uint64, (None, -(-n_right // 64))),
+        }
+        found = unpack(data, _KIND, universe, form)
+        S: npt.NDArray[np.uint64] = found["S"]
+        T: npt.NDArray[np.uint64] = found["T"]
+        if not len(S) == len(T) == len(found["weights"]):
+            raise FileFormatError("the stored hypothesis is damaged: its cuts differ in number")
+        for rows, n in ((S, n_left), (T, n_right)):
+            if n % 64 and len(rows) and (rows[:, -1] >> np.uint64(n % 64)).any():
+                raise FileFormatError(
+                    "the stored hypothesis is damaged: a set has unknown vertices"
+                )
+        try:
+            read = cls(universe, ChungLu(found["a"], found["b"]))
+        except (HypothesisError, ParameterError) as problem:
+            raise FileFormatError(f"the stored hypothesis is damaged: {problem}") from problem
+        read.weights = found["weights"]
+        read._S, read._T = BitSets(n_left, S), BitSets(n_right, T)
+        if not universe.bipartite:
+            both = S & T
+            read._overlapping = np.flatnonzero(both.any(axis=1))
+            read._both = BitSets(n_left, both[read._overlapping])
+        return read
