@@ -11,7 +11,7 @@ Deviations from JT12, Algorithm 2 (alpha is its T/2):
 
 - The printed eta is ((s-1)^(s-1)/s^s) times that: a quarter for s = 2. The printed B does not
   follow from it, and can be exceeded; it proves B = 18.3 zeta^2 Psi/T^2, where the larger step
-  proves the printed 8 zeta^2 Psi/T^2. `step="printed"` keeps it, with the bound that it does prove.
+  proves the printed 8 zeta^2 Psi/T^2. `rule="as printed"` keeps it, with the bound that it has.
 - Equation (1) has the sign of the gradient term reversed; Algorithm 2 has it right.
 - C = {||x|| <= ||x*||} would tell the private norm. Here C is everything, a public box, or a ball
   of public radius; the proof asks only that x* be in it.
@@ -19,7 +19,8 @@ Deviations from JT12, Algorithm 2 (alpha is its T/2):
 Source: JT12, Algorithm 2 and section 3.2.
 """
 
-from typing import Literal, final, get_args
+from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 import numpy.typing as npt
@@ -27,12 +28,10 @@ import numpy.typing as npt
 from graphcuts_dp.errors import HypothesisError, ParameterError, QueryError
 from graphcuts_dp.graph.queries import LinearQuery
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.base import Sign
+from graphcuts_dp.idc.base import Rule, Sign, checked_tuning, step_length
 from graphcuts_dp.idc.dense import DenseHypothesis
-from graphcuts_dp.idc.potentials import Box, Domain, Entropy, Potential, bregman
+from graphcuts_dp.idc.potentials import Domain, Potential, bregman
 from graphcuts_dp.idc.power_norms import FloatArray
-
-Step = Literal["query", "class", "printed"]
 
 
 def step_size(alpha: float, zeta: float, order: float) -> float:
@@ -73,136 +72,135 @@ def printed_update_bound(alpha: float, zeta: float, order: float, start_potentia
 
 
 @final
+@dataclass(frozen=True, kw_only=True)
 class MirrorDescent:
-    """The mirror descent construction on dense hypotheses; see the module.
+    """The rule on any start; see the module. `minimal_start` makes the usual one.
 
     Args:
-        universe: the public vertex pairs (users and items, for a matrix of ratings).
-        potential: Psi. p = 2 of `LpNorm` is Frieze-Kannan, `Entropy` is multiplicative weights.
-        alpha: tolerance, > 0.
-        zeta: public bound on the dual norm of every query that may come, > 0: 1/2 for `Entropy`
-            with coefficients in [0, 1]; sqrt of the number of pairs for `LpNorm(2)`.
-        start_potential: public bound on Delta(truth; start), >= 0: R^2 / (2(p-1)) for a truth
-            within R of the start in a norm's potential, M^2 ln(X/M) for `Entropy` and a truth with
-            entries in [0, 1]. The truth's own value is private. It enters `update_bound` only.
+        start: the first hypothesis, in the domain; positive everywhere for `Entropy`.
+        psi: the potential. `LpNorm(2)` is Frieze-Kannan, `Entropy` is multiplicative weights.
+        alpha: tolerance, > 0, in the units of the answers.
+        zeta: public bound on the dual norm of every query that may come, > 0, which updates are
+            held to: 1/2 for `Entropy` with coefficients in [0, 1]; the root of the largest number
+            of pairs between S and T for `LpNorm(2)`.
+        start_potential: public upper bound on Delta(truth; start), >= 0: R^2/(2(p-1)) for a norm,
+            start 0 and a truth of norm at most R; M^2 ln(X/M) for `Entropy`, a uniform start and a
+            truth in [0, 1]. The truth's own value is private.
         domain: C, which must hold the truth; None for all x.
-        step: "query" scales each step to the query's own dual norm, "class" to zeta, "printed" is
-            JT12's.
-        start: the weight of every pair at the start; the potential is centred there. 0 for
-            `Entropy`, which starts uniform.
+        rule: "tight": eta = e^(s-1)/||f||_*^s for a step e = alpha. "as printed": JT12's eta.
+        value_error: how far a value given to `update` may be from the truth; the tight step e is
+            then the longest one that is safe. None means alpha, as Definition 3.1 of GRU12 grants.
 
-    Guarantee: at most `update_bound(alpha)` updates, if each has |d| >= alpha and the right sign,
-    the truth is in the domain, and zeta and start_potential are true bounds.
+    Guarantee: for a truth in the domain within `start_potential`, and queries within `zeta`, at
+        most s (zeta/alpha)^s start_potential updates (as printed: see `least_drop`).
 
     Raises:
-        ParameterError: a number out of range, a potential of matrices on a plain universe, or a
-            domain that the potential does not have.
+        ParameterError: a number out of range, or a potential of matrices on a plain universe.
 
     Source: JT12, Algorithm 2; deviations in the module.
     """
 
-    def __init__(
-        self,
-        universe: Universe,
-        potential: Potential,
-        *,
-        alpha: float,
-        zeta: float,
-        start_potential: float,
-        domain: Domain = None,
-        step: Step = "query",
-        start: float = 0.0,
-    ) -> None:
-        for name, number in (("alpha", alpha), ("zeta", zeta)):
-            if not (np.isfinite(number) and number > 0):
-                raise ParameterError(f"{name} must be positive and finite, not {number}")
-        if not (np.isfinite(start_potential) and start_potential >= 0):
-            raise ParameterError("start_potential must be a finite number >= 0")
-        if step not in get_args(Step):
-            raise ParameterError(f"step must be one of {', '.join(get_args(Step))}, not {step!r}")
-        if potential.needs_matrix and not universe.bipartite:
-            raise ParameterError("this potential is for bipartite universes: rows and columns")
-        if not np.isfinite(start) or (start != 0 and isinstance(potential, Entropy)):
-            raise ParameterError("start must be a finite number, and 0 for the entropy")
-        self.universe = universe
-        self.potential_function = potential
-        self._alpha = float(alpha)
-        self.zeta = float(zeta)
-        self.start_potential = float(start_potential)
-        self.domain = domain
-        self.step = step
-        self.start = float(start)
-        self._pairs = np.triu_indices(universe.shape[0], 1) if not universe.bipartite else None
-        self._initial = self._hypothesis(np.zeros_like(self._array(np.zeros(universe.shape))))
+    start: DenseHypothesis
+    psi: Potential
+    alpha: float
+    zeta: float
+    start_potential: float
+    domain: Domain = None
+    rule: Rule = "tight"
+    value_error: float | None = None
 
-    @property
-    def alpha(self) -> float:
-        """Tolerance, in the units of the answers."""
-        return self._alpha
+    def __post_init__(self) -> None:
+        _check_universe(self.start.universe, self.psi)
+        checked_tuning(self.start.universe, self.alpha, self.rule, self.value_error)
+        if not 0 < self.zeta < np.inf:
+            raise ParameterError(f"zeta must be a finite number > 0, not {self.zeta}")
+        if not 0 <= self.start_potential < np.inf:
+            raise ParameterError("start_potential must be a finite number >= 0")
 
     def initial(self) -> DenseHypothesis:
-        """The minimiser of Psi over C (steps 3 and 4 of Algorithm 2)."""
-        return self._initial
+        """The start."""
+        return self.start
 
     def update(
         self,
         hypothesis: DenseHypothesis,
         query: LinearQuery,
         sign: Sign,
-        value: float | None = None,  # noqa: ARG002
+        value: float | None = None,
     ) -> DenseHypothesis:
-        """One step of mirror descent (step 6 of Algorithm 2); the value is not used.
-
-        Args:
-            hypothesis: the present one.
-            query: a cut, rank-one or matrix query whose dual norm is at most zeta.
-            sign: of truth minus hypothesis.
-            value: ignored.
+        """One step of mirror descent (step 6 of Algorithm 2); see `Construction.update`.
 
         Raises:
             QueryError: a query that does not fit, or whose dual norm is above zeta.
-            HypothesisError: a query without coefficients, whose answer cannot be off.
+            HypothesisError: a query whose answer is the same on all hypotheses.
         """
-        f = self._array(self.universe.coefficients(query))
-        size = self.potential_function.dual_norm(f)
+        universe = self.start.universe
+        f = _coordinates(universe, universe.coefficients(query))
+        size = self.psi.dual_norm(f)
         if size > self.zeta * (1 + 1e-12):
-            raise QueryError(f"the query's dual norm {size:g} is above zeta={self.zeta:g}")
+            raise QueryError(
+                f"the query has dual norm {size:g}, the bound on updates allows {self.zeta:g}"
+            )
         if size == 0:
-            raise HypothesisError("a query with a constant answer gives nothing to update by")
-        eta = self._step_size(self.alpha, size if self.step == "query" else self.zeta)
-        x = self._array(hypothesis.matrix) - self.start
-        return self._hypothesis(self.potential_function.to_dual(x) + eta * sign * f)
+            raise HypothesisError("all hypotheses answer this query alike; it cannot be off")
+        if self.rule == "as printed":
+            eta = printed_step_size(self.alpha, self.zeta, self.psi.order)
+        else:
+            length = self.alpha
+            if value is not None:
+                off = sign * (value - hypothesis.estimate(query))
+                length = step_length(self.alpha, off, self.value_error)
+            eta = step_size(length, size, self.psi.order)
+        theta = self.psi.to_dual(_coordinates(universe, hypothesis.matrix)) + eta * sign * f
+        return _hypothesis(universe, self.psi.minimise(theta, self.domain))
 
     def least_drop(self, alpha: float) -> float:
-        """alpha^s/(s zeta^s), or what the printed step proves: 7/8 of a half of that for s = 2."""
-        order = self.potential_function.order
-        return proven_drop(self._step_size(alpha, self.zeta), alpha, self.zeta, order)
+        """alpha^s/(s zeta^s); as printed: what JT12's eta proves, 7/16 of that for s = 2."""
+        order = self.psi.order
+        rule = printed_step_size if self.rule == "as printed" else step_size
+        return proven_drop(rule(alpha, self.zeta, order), alpha, self.zeta, order)
 
     def update_bound(self, alpha: float) -> float:
-        """B(alpha) = start_potential / least_drop(alpha): s (zeta/alpha)^s Psi."""
+        """B(alpha) = start_potential / least_drop(alpha)."""
         return self.start_potential / self.least_drop(alpha)
 
     def potential(self, hypothesis: DenseHypothesis, truth: npt.NDArray[np.float64]) -> float:
         """Delta(truth; hypothesis). Not private."""
-        x, y = self._array(truth), self._array(hypothesis.matrix)
-        return bregman(self.potential_function, x - self.start, y - self.start)
+        universe = self.start.universe
+        x, y = _coordinates(universe, truth), _coordinates(universe, hypothesis.matrix)
+        return bregman(self.psi, x, y)
 
-    def _step_size(self, alpha: float, zeta: float) -> float:
-        rule = printed_step_size if self.step == "printed" else step_size
-        return rule(alpha, zeta, self.potential_function.order)
 
-    def _array(self, matrix: FloatArray) -> FloatArray:
-        """What the potential sees: the vector of pairs of a plain universe, else the matrix."""
-        return matrix if self._pairs is None else matrix[self._pairs]
+def minimal_start(universe: Universe, psi: Potential, domain: Domain = None) -> DenseHypothesis:
+    """The minimiser of Psi over C (steps 3 and 4 of Algorithm 2): 0, or uniform for `Entropy`.
 
-    def _hypothesis(self, theta: FloatArray) -> DenseHypothesis:
-        """The minimiser over C of Psi(x - start) - <theta, x>."""
-        domain = self.domain
-        if isinstance(domain, Box):
-            domain = Box(domain.low - self.start, domain.high - self.start)
-        x = self.potential_function.minimise(theta, domain) + self.start
-        if self._pairs is None:
-            return DenseHypothesis(self.universe, x)
-        matrix = np.zeros(self.universe.shape)
-        matrix[self._pairs] = x
-        return DenseHypothesis(self.universe, matrix + matrix.T)
+    Args:
+        universe: the public vertex pairs (users and items, for a matrix of ratings).
+        psi: the potential.
+        domain: C; None for all x.
+
+    Raises:
+        ParameterError: a domain that the potential does not have, or a potential of matrices on a
+            plain universe.
+    """
+    _check_universe(universe, psi)
+    nothing = np.zeros_like(_coordinates(universe, np.zeros(universe.shape)))
+    return _hypothesis(universe, psi.minimise(nothing, domain))
+
+
+def _check_universe(universe: Universe, psi: Potential) -> None:
+    if psi.needs_matrix and not universe.bipartite:
+        raise ParameterError("a potential of rows or singular values needs a bipartite universe")
+
+
+def _coordinates(universe: Universe, matrix: FloatArray) -> FloatArray:
+    """What the potential sees: each pair once."""
+    return matrix if universe.bipartite else matrix[np.triu_indices(len(matrix), 1)]
+
+
+def _hypothesis(universe: Universe, x: FloatArray) -> DenseHypothesis:
+    if universe.bipartite:
+        return DenseHypothesis(universe, x)
+    matrix = np.zeros(universe.shape)
+    matrix[np.triu_indices(len(matrix), 1)] = x
+    return DenseHypothesis(universe, matrix + matrix.T)
