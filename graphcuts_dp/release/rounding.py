@@ -125,15 +125,17 @@ def _orders(
     u: FloatVector = np.zeros(matrix.shape[0])
     for _ in range(_POWER_STEPS):
         # The first pair of singular vectors are the roots themselves.
-        v -= column_roots * (column_roots @ v) / (column_roots @ column_roots)
-        u = (matrix @ (v / column_roots)) / row_roots
-        u -= row_roots * (row_roots @ u) / (row_roots @ row_roots)
-        v = ((u / row_roots) @ matrix) / column_roots
-        v /= max(np.abs(v).max(), _TINY)
-    row_order = np.argsort(u / row_roots, kind="stable")
+        u = (matrix @ (_without(v, column_roots) / column_roots)) / row_roots
+        v = ((_without(u, row_roots) / row_roots) @ matrix) / column_roots
+        v /= max(float(np.abs(v).max()), _TINY)
+    row_order = np.argsort(_without(u, row_roots) / row_roots, kind="stable")
     if symmetric:
         return row_order, row_order
     return row_order, np.argsort(v / column_roots, kind="stable")
+
+
+def _without(vector: FloatVector, direction: FloatVector) -> FloatVector:
+    return vector - direction * (np.vdot(direction, vector) / np.vdot(direction, direction))
 
 
 def _roots(sums: FloatVector) -> FloatVector:
