@@ -77,6 +77,17 @@ class DenseHypothesis:
         """A new hypothesis with `weight` times the query's coefficients added."""
         return type(self)(self.universe, self.matrix + weight * self.universe.coefficients(query))
 
+    def tilted(self, query: LinearQuery, exponent: float) -> Self:
+        """A new hypothesis, weights times exp(exponent * coefficient), with the same total."""
+        weights = tilt(self.matrix, self.universe.coefficients(query), exponent)
+        if not self.universe.bipartite:
+            np.fill_diagonal(weights, 0)
+        return type(self)(self.universe, weights * (self.total() / self.universe.total(weights)))
+
+    def total(self) -> float:
+        """Sum of the weights of all pairs."""
+        return self.universe.total(self.matrix)
+
     def to_bytes(self) -> bytes:
         """The state; see `Hypothesis`."""
         return pack(_KIND, self.universe, {"matrix": self.matrix})
@@ -93,3 +104,17 @@ class DenseHypothesis:
             return cls(universe, found["matrix"])
         except HypothesisError as problem:
             raise FileFormatError(f"the stored hypothesis is damaged: {problem}") from problem
+
+
+def tilt(
+    weights: FloatMatrix, coefficients: npt.NDArray[np.generic], exponent: float
+) -> FloatMatrix:
+    """Weights times exp(exponent * coefficient); a positive one never reaches 0.
+
+    Raises:
+        HypothesisError: a negative weight.
+    """
+    if (weights < 0).any():
+        raise HypothesisError("multiplicative weights need a start without negative weights")
+    tilted: FloatMatrix = weights * np.exp(exponent * coefficients.astype(np.float64))
+    return np.maximum(tilted, np.finfo(np.float64).tiny)

@@ -28,7 +28,7 @@ def pack(kind: str, universe: Universe, arrays: Mapping[str, npt.NDArray[Any]]) 
     with zipfile.ZipFile(handle, "w") as archive:
         for key, array in {"kind": name, "header": header, **arrays}.items():
             member = io.BytesIO()
-            np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
+            np.lib.format.write_array(member, np.asarray(array, order="C"), allow_pickle=False)
             # A fixed date (ZipInfo's default) keeps the bytes the same.
             archive.writestr(zipfile.ZipInfo(f"{key}.npy"), member.getvalue())
     return handle.getvalue()
