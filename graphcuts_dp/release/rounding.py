@@ -121,7 +121,7 @@ def _orders(
     power iteration, which need not converge: any order will do.
     """
     row_roots, column_roots = (_roots(matrix.sum(axis=axis, dtype=np.float64)) for axis in (1, 0))
-    v: FloatVector = np.random.default_rng(0).standard_normal(matrix.shape[1])
+    v: FloatVector = np.random.default_rng(0).standard_normal((matrix.shape[1],))
     u: FloatVector = np.zeros(matrix.shape[0])
     for _ in range(_POWER_STEPS):
         # The first pair of singular vectors are the roots themselves.
