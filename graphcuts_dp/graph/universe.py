@@ -93,6 +93,14 @@ class Universe:
             raise MatrixError(f"the matrix has entries outside [0, {upper:g}] or not finite")
         return copy
 
+    def pairs(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+        """Row and column of each pair once, in the order of rows; shape (X,) each."""
+        if self.bipartite:
+            rows, columns = np.divmod(np.arange(self.size), self.shape[1])
+        else:
+            rows, columns = np.triu_indices(self.shape[0], 1)
+        return rows, columns
+
     def total(self, matrix: npt.NDArray[Any]) -> float:
         """Sum over pairs of the entries of a matrix over the universe."""
         return float(matrix.sum(dtype=np.float64)) / (1 if self.bipartite else 2)
