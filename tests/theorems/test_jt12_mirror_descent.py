@@ -1,0 +1,511 @@
+"""JT12, section 3.2 and 4: the potentials' inequalities, the bound B, and where the paper errs.
+
+Every inequality is computed with its stated constant; the slack is rounding.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mirror_reference import BOXED, NORMS, POTENTIALS, FourthPower, attack, point, random_cuts
+
+from graphcuts_dp.errors import HypothesisError
+from graphcuts_dp.graph.queries import CutQuery, MatrixQuery
+from graphcuts_dp.graph.random_graphs import imbalanced_bipartite, power_law_bipartite
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.idc.base import UpdateSequence
+from graphcuts_dp.idc.mirror_descent import (
+    MirrorDescent,
+    minimal_start,
+    printed_step_size,
+    printed_update_bound,
+    proven_drop,
+    step_size,
+)
+from graphcuts_dp.idc.potentials import (
+    Ball,
+    Box,
+    Entropy,
+    GroupNorm,
+    LpNorm,
+    SchattenNorm,
+    bregman,
+    near_one,
+)
+
+seeds = st.integers(0, 10**6)
+names = st.sampled_from(sorted(POTENTIALS))
+quick = settings(max_examples=60, deadline=None)
+
+
+# Potentials
+
+
+@quick
+@given(seeds, names)
+def test_dual_maps_are_inverse_to_each_other(seed, name):
+    psi, rng = POTENTIALS[name], np.random.default_rng(seed)
+    x = point(psi, rng)
+    assert psi.minimise(psi.to_dual(x)) == pytest.approx(x, rel=1e-9, abs=1e-10 * psi.norm(x))
+    theta = rng.normal(size=x.shape)
+    back = psi.to_dual(psi.minimise(theta))
+    if name == "entropy":  # the simplex fixes theta up to a constant
+        back = back - back.mean() + theta.mean()
+    assert back == pytest.approx(theta, rel=1e-8, abs=1e-9)
+
+
+@quick
+@given(seeds, names)
+def test_bregman_divergence_has_the_stated_order_and_constant(seed, name):
+    """Delta(x; y) >= ||x - y||^s/s: strong convexity for the norms, Pinsker for the entropy."""
+    psi, rng = POTENTIALS[name], np.random.default_rng(seed)
+    x, y = point(psi, rng), point(psi, rng)
+    if seed % 3 == 0:  # near points, where the constant matters
+        y = x * (1 + 0.01 * rng.random(x.shape))
+        y *= x.sum() / y.sum() if name == "entropy" else 1
+    found, least = bregman(psi, x, y), psi.norm(x - y) ** psi.order / psi.order
+    scale = abs(psi.value(x)) + abs(psi.value(y))
+    assert found >= least * (1 - 1e-9) - 1e-13 * scale
+    assert found >= -1e-13 * scale
+    assert bregman(psi, x, x) == pytest.approx(0, abs=1e-12 * (1 + scale))
+
+
+@quick
+@given(seeds, st.sampled_from(sorted(NORMS)), st.floats(0.01, 0.99))
+def test_definition_3_holds_for_the_norms(seed, name, a):
+    psi, rng = NORMS[name], np.random.default_rng(seed)
+    x, y = point(psi, rng), point(psi, rng)
+    mixed = a * psi.value(x) + (1 - a) * psi.value(y) - a * (1 - a) / 2 * psi.norm(x - y) ** 2
+    assert psi.value(a * x + (1 - a) * y) <= mixed * (1 + 1e-9) + 1e-9
+
+
+@pytest.mark.parametrize("p", [1.05, 1.3, 1.8, 2.0])
+def test_erratum_jt12_the_potential_is_twice_what_definition_3_needs(p):
+    """1/(2(p-1)) is sharp: at (1, 1) in direction (1, -1) Delta is ||h||^2/2 to the first order."""
+    x, h = np.array([[1.0], [1.0]]), 1e-4 * np.array([[1.0], [-1.0]])
+    for psi in (LpNorm(p), GroupNorm(p)):
+        assert bregman(psi, x + h, x) == pytest.approx(psi.norm(h) ** 2 / 2, rel=1e-3)
+    diagonal, turned = np.diag(x[:, 0]), np.diag(h[:, 0])
+    psi = SchattenNorm(p)
+    half = psi.norm(turned) ** 2 / 2
+    assert bregman(psi, diagonal + turned, diagonal) == pytest.approx(half, rel=1e-3)
+
+
+@quick
+@given(seeds, names)
+def test_hoelder_holds_and_is_attained(seed, name):
+    psi, rng = POTENTIALS[name], np.random.default_rng(seed)
+    f = rng.normal(size=(5, 4))
+    u = point(psi, rng) - point(psi, rng)
+    assert np.vdot(f, u) <= psi.dual_norm(f) * psi.norm(u) * (1 + 1e-9)
+    if name == "entropy":
+        best = np.zeros_like(f)
+        best.flat[[f.argmax(), f.argmin()]] = 1, -1
+    elif name == "fourth power":
+        best = np.cbrt(f)
+    else:
+        best = psi.minimise(f)
+    assert np.vdot(f, best) == pytest.approx(psi.dual_norm(f) * psi.norm(best), rel=1e-9)
+
+
+@quick
+@given(seeds, st.sampled_from(sorted(BOXED)), st.sampled_from([(0, 1), (-0.4, 0.8), (-2, 0)]))
+def test_projection_on_the_box_is_the_bregman_projection(seed, name, bounds):
+    """<grad Psi(z) - theta, y - z> >= 0 for every y of the box."""
+    psi, rng = POTENTIALS[name], np.random.default_rng(seed)
+    box = Box(*bounds)
+    if name == "entropy":
+        psi, box = Entropy(3.0), Box(0, 0.4)
+    theta = 2 * rng.normal(size=(5, 4)) * psi.norm(point(psi, rng))
+    z = psi.minimise(theta, box)
+    assert (z >= box.low).all()
+    assert (z <= box.high).all()
+    slope = psi.to_dual(z) - theta
+    for _ in range(20):
+        y = rng.uniform(box.low, box.high, size=z.shape)
+        if name == "entropy":  # any other point with the same total
+            assert z.sum() == pytest.approx(3.0)
+            y = Entropy(3.0).minimise(rng.normal(size=z.shape) * 3, box)
+        assert np.vdot(slope, y - z) >= -1e-9 * (1 + np.abs(theta).max())
+
+
+@quick
+@given(seeds, st.sampled_from(sorted(NORMS)), st.floats(0.05, 3))
+def test_projection_on_the_ball_is_a_radial_scaling(seed, name, part):
+    psi, rng = NORMS[name], np.random.default_rng(seed)
+    y = point(psi, rng)
+    ball = Ball(part * psi.norm(y))
+    z = psi.minimise(psi.to_dual(y), ball)
+    assert z == pytest.approx(y * min(1, part), rel=1e-8, abs=1e-9 * psi.norm(y))
+    slope = psi.to_dual(z) - psi.to_dual(y)
+    for _ in range(20):
+        other = point(psi, rng)
+        other *= ball.radius * rng.random() / psi.norm(other)
+        assert np.vdot(slope, other - z) >= -1e-8 * psi.norm(y) * ball.radius
+        # Pythagoras: nothing in the ball gets farther away.
+        if part < 1:
+            assert bregman(psi, other, z) <= bregman(psi, other, y) * (1 + 1e-9) + 1e-9
+
+
+# The bound
+
+
+def start_and_bound(universe, psi, truth, queries, domain, rule, alpha, value_error=None):
+    """A sequence whose zeta and start_potential are the smallest that are true."""
+    start = minimal_start(universe, psi, domain)
+    construction = MirrorDescent(
+        start=start,
+        psi=psi,
+        alpha=alpha,
+        zeta=max(psi.dual_norm(universe.coefficients(query)) for query in queries),
+        start_potential=bregman(psi, truth, start.matrix),
+        domain=domain,
+        rule=rule,
+        value_error=value_error,
+    )
+    return UpdateSequence(construction, truth)
+
+
+CASES = [
+    ("l_2", None),
+    ("l_2", Box()),
+    ("l_1.5", None),
+    ("l_1.1", Box()),
+    ("group 1.2", None),
+    ("group 1.2", Box()),
+    ("group 1.7", Ball(8.0)),
+    ("schatten 1.2", None),
+    ("schatten 1.6", Ball(6.0)),
+    ("entropy", None),
+    ("entropy", Box()),
+    ("fourth power", Box()),
+]
+
+
+@pytest.mark.parametrize("rule", ["tight", "as printed"])
+@pytest.mark.parametrize(("name", "domain"), CASES)
+def test_every_update_lowers_the_potential_as_proven_and_b_holds(name, domain, rule):
+    shape, alpha = (7, 6), 3.5 if name == "fourth power" else 2.5
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        truth = (rng.random(shape) < 0.35).astype(float)
+        truth[0] = 1
+        psi = Entropy(truth.sum()) if name == "entropy" else POTENTIALS[name]
+        assert not isinstance(domain, Ball) or psi.norm(truth) <= domain.radius
+        queries = [CutQuery(q.S, q.T) for q in random_cuts(shape, 60, rng) if any(q.S) and any(q.T)]
+        sequence = start_and_bound(Universe(*shape), psi, truth, queries, domain, rule, alpha)
+        least = sequence.construction.least_drop(alpha)
+        for _, drop in attack(sequence, queries, alpha, limit=20_000):
+            assert drop >= least * (1 - 1e-9)
+        bound = sequence.construction.update_bound(alpha)
+        assert 0 < sequence.count <= bound
+        # It stopped because no query is off any more, not because of the limit.
+        gaps = [sequence.discrepancy(query) for query in queries]
+        assert np.abs(gaps).max() < alpha
+
+
+@quick
+@given(seeds, names, st.floats(0.1, 5))
+def test_the_drop_of_one_step_from_anywhere(seed, name, alpha):
+    """From any point, for any query that is off by alpha or more: not only on a run's path."""
+    psi, rng = POTENTIALS[name], np.random.default_rng(seed)
+    shape = (5, 4)
+    if name == "entropy":
+        truth, x = (psi.minimise(2 * rng.normal(size=shape) * psi.total) for _ in range(2))
+    else:
+        truth, x = rng.random(shape), rng.normal(size=shape)
+    f = rng.normal(size=shape)
+    gap = np.vdot(f, truth - x)
+    alpha = min(alpha, abs(gap))
+    zeta = psi.dual_norm(f)
+    for eta in (step_size(alpha, zeta, psi.order), printed_step_size(alpha, zeta, psi.order)):
+        moved = psi.minimise(psi.to_dual(x) + eta * np.sign(gap) * f)
+        drop = bregman(psi, truth, x) - bregman(psi, truth, moved)
+        least = proven_drop(eta, alpha, zeta, psi.order)
+        assert least >= 0
+        assert drop >= least * (1 - 1e-7) - 1e-10 * (1 + abs(psi.value(truth)))
+
+
+def test_the_tight_step_maximises_the_proven_drop():
+    for order in (2.0, 3.0, 4.5):
+        eta = step_size(1.7, 2.3, order)
+        best = proven_drop(eta, 1.7, 2.3, order)
+        assert best == pytest.approx(1.7**order / (order * 2.3**order), rel=1e-12)
+        for factor in (0.25, 0.9, 1.1, 3.0):
+            assert proven_drop(factor * eta, 1.7, 2.3, order) < best
+
+
+def test_values_make_longer_steps_and_fewer_updates():
+    """A value within value_error makes a step that is still never too long."""
+    shape, alpha, off = (9, 8), 2.0, 0.5
+    counts = {}
+    for given_value in (False, True):
+        rng = np.random.default_rng(8)
+        truth = (rng.random(shape) < 0.5).astype(float)
+        queries = random_cuts(shape, 80, rng)
+        sequence = start_and_bound(
+            Universe(*shape), LpNorm(1.5), truth, queries, Box(), "tight", alpha, off
+        )
+        rule = sequence.construction
+        for _ in range(2000):
+            gaps = [sequence.discrepancy(query) for query in queries]
+            worst = int(np.argmax(np.abs(gaps)))
+            if abs(gaps[worst]) < alpha:
+                break
+            true = gaps[worst] + sequence.hypothesis.estimate(queries[worst])
+            before = rule.potential(sequence.hypothesis, truth)
+            noisy = true + rng.uniform(-off, off) if given_value else None
+            sequence.update(queries[worst], value=noisy)
+            after = rule.potential(sequence.hypothesis, truth)
+            assert before - after >= rule.least_drop(alpha) * (1 - 1e-9)
+        counts[given_value] = sequence.count
+    assert 0 < counts[True] < counts[False]
+
+
+# Errata
+
+
+def one_dimensional(rule, potential_scale=1.0):
+    """One pair, the truth 1, the query asked again and again: alpha = 1/2, so R zeta/alpha = 2."""
+    universe = Universe(1, 1)
+    construction = MirrorDescent(
+        start=minimal_start(universe, LpNorm()),
+        psi=LpNorm(),
+        alpha=0.5,
+        zeta=1.0,
+        start_potential=0.5 * potential_scale,
+        rule=rule,
+    )
+    return UpdateSequence(construction, [[1.0]]), CutQuery([0], [0])
+
+
+def test_erratum_jt12_the_printed_step_exceeds_the_printed_bound():
+    """Steps of 1/8 from 0 to 1 while off by 1/2 or more: five updates, and B = 4."""
+    sequence, query = one_dimensional("as printed")
+    printed = printed_update_bound(0.5, 1.0, 2.0, start_potential=0.5)
+    assert printed == pytest.approx(4)
+    while abs(sequence.discrepancy(query)) >= 0.5:
+        sequence.update(query)
+    assert sequence.count == 5 > printed
+    assert sequence.hypothesis.matrix[0, 0] == 5 / 8
+    # The bound that the printed step does have holds.
+    assert sequence.construction.update_bound(0.5) == pytest.approx(4 * 16 / 7)
+
+    repaired, query = one_dimensional("tight")
+    while abs(repaired.discrepancy(query)) >= 0.5:
+        repaired.update(query)
+    assert repaired.count == 2 <= repaired.construction.update_bound(0.5) == pytest.approx(4)
+
+
+def test_erratum_jt12_the_printed_bound_is_exceeded_by_a_third_in_any_dimension():
+    """d pairs with truth 3/4, alpha = 1/2: three updates for each, and B = 2.25 d."""
+    side = 6
+    universe = Universe(side, side)
+    truth = np.full((side, side), 0.75)
+    construction = MirrorDescent(
+        start=minimal_start(universe, LpNorm()),
+        psi=LpNorm(),
+        alpha=0.5,
+        zeta=1.0,
+        start_potential=LpNorm().value(truth),
+        rule="as printed",
+    )
+    sequence = UpdateSequence(construction, truth)
+    for i in range(side):
+        for j in range(side):
+            query = CutQuery([i], [j])
+            while abs(sequence.discrepancy(query)) >= 0.5:
+                sequence.update(query)
+    printed = printed_update_bound(0.5, 1.0, 2.0, construction.start_potential)
+    assert sequence.count == pytest.approx(printed * 4 / 3)
+    assert sequence.count <= construction.update_bound(0.5)
+
+
+@pytest.mark.parametrize("order", [2.0, 3.0, 4.0, 6.0])
+def test_erratum_jt12_the_printed_step_proves_a_larger_bound_than_printed(order):
+    """Psi/drop with the printed step, against the printed B, T = 2 alpha = 1, zeta = 1."""
+    proven = 1 / proven_drop(printed_step_size(0.5, 1, order), 0.5, 1, order)
+    assert proven > 1.9 * printed_update_bound(0.5, 1, order, 1)
+    if order == 2:
+        assert proven == pytest.approx(18.3, abs=0.02)
+        assert printed_update_bound(0.5, 1, order, 1) == pytest.approx(8)
+    # The tight step proves the printed B, and a smaller one for s > 2.
+    tight = 1 / proven_drop(step_size(0.5, 1, order), 0.5, 1, order)
+    assert tight == pytest.approx(order * 2**order)
+    assert tight <= printed_update_bound(0.5, 1, order, 1) * (1 + 1e-12)
+
+
+def test_the_bound_of_order_four():
+    """Psi = (3/4) x^4 on one pair: Theorem 3's general s, drop by drop."""
+    psi, universe = FourthPower(), Universe(1, 1)
+    construction = MirrorDescent(
+        start=minimal_start(universe, psi),
+        psi=psi,
+        alpha=0.25,
+        zeta=1.0,
+        start_potential=psi.value(np.ones((1, 1))),
+    )
+    sequence = UpdateSequence(construction, [[1.0]])
+    query = CutQuery([0], [0])
+    for _, drop in attack(sequence, [query], 0.25, limit=1000):
+        assert drop >= construction.least_drop(0.25) * (1 - 1e-12)
+    assert 0 < sequence.count <= construction.update_bound(0.25)
+
+
+def test_erratum_jt12_equation_1_has_the_wrong_sign():
+    """l(x) = |f(x*) - f(x)| has the subgradient -sgn(d) f; equation (1) walks up along it."""
+    psi, x, truth = LpNorm(1.5), np.zeros((2, 2)), np.ones((2, 2))
+    f = np.array([[1.0, 1.0], [0.0, 0.0]])
+    gap = np.vdot(f, truth - x)
+    gradient = -np.sign(gap) * f
+    eta = step_size(gap, psi.dual_norm(f), 2)
+    printed = psi.minimise(psi.to_dual(x) + eta * gradient)  # argmin Delta - eta <gradient, x>
+    right = psi.minimise(psi.to_dual(x) - eta * gradient)
+    assert abs(np.vdot(f, truth - printed)) > gap > abs(np.vdot(f, truth - right))
+    assert bregman(psi, truth, printed) > bregman(psi, truth, x) > bregman(psi, truth, right)
+
+
+def test_erratum_jt12_the_set_c_of_step_1_tells_the_private_norm():
+    """Neighbouring graphs, the same public updates: C = {||x|| <= ||x*||} makes them differ."""
+    universe, psi = Universe(3, 3), LpNorm(1.5)
+    truth = np.eye(3)
+    neighbour = truth.copy()
+    neighbour[0, 1] = 1
+    query = CutQuery([0, 1, 2], [0, 1, 2])
+
+    def after_updates(domain):
+        construction = MirrorDescent(
+            start=minimal_start(universe, psi, domain),
+            psi=psi,
+            alpha=4.0,
+            zeta=psi.dual_norm(np.ones((3, 3))),
+            start_potential=100.0,
+            domain=domain,
+        )
+        hypothesis = construction.initial()
+        for _ in range(3):
+            hypothesis = construction.update(hypothesis, query, 1)
+        return hypothesis.to_bytes()
+
+    leaked = {after_updates(Ball(psi.norm(data))) for data in (truth, neighbour)}
+    assert len(leaked) == 2
+    assert len({after_updates(Box()) for _ in (truth, neighbour)}) == 1
+
+
+@quick
+@given(seeds)
+def test_the_sum_of_root_degrees_has_sensitivity_1(seed):
+    """The noisy stand-in for ||X||_{2,1}: one edge changes it by at most 1."""
+    rng = np.random.default_rng(seed)
+    truth = (rng.random((6, 5)) < rng.random()).astype(float)
+    norm = np.sqrt(truth.sum(axis=1)).sum()
+    i, j = rng.integers(6), rng.integers(5)
+    truth[i, j] = 1 - truth[i, j]
+    assert abs(np.sqrt(truth.sum(axis=1)).sum() - norm) <= 1 + 1e-12
+
+
+# Applications
+
+
+def norms_of(graph):
+    """(root of |E|^(1/2), ||X||_{2,p}) for p = near_one(V)."""
+    dense = graph.dense()
+    return math.sqrt(len(graph.rows)), GroupNorm(near_one(graph.shape[0])).norm(dense)
+
+
+def test_the_group_norm_of_the_imbalanced_family_grows_as_v_to_the_five_quarters():
+    sides = np.array([81, 256, 625])
+    found = [norms_of(imbalanced_bipartite(side, seed=1))[1] for side in sides]
+    slope = np.polyfit(np.log(sides), np.log(found), 1)[0]
+    assert slope == pytest.approx(5 / 4, abs=0.06)
+    for side, norm in zip(sides, found, strict=True):
+        hubs = round(side**0.75)
+        sums = hubs * math.sqrt(side) + (side - hubs) * math.sqrt(round(side**0.5))
+        assert norm <= sums  # l_p is at most l_1
+
+
+def test_erratum_jt12_the_power_law_exponent():
+    """||X||_{2,1} = Theta(V^(5/2-b)), so the bound is V^(5/4-b/2)|S|^(3/4), not V^(3/4-b/2)."""
+    b, sides = 1.25, np.array([200, 800, 3200])
+    sums = []
+    for side in sides:
+        degrees = np.bincount(power_law_bipartite(int(side), b, seed=0).rows)
+        sums.append(np.sqrt(degrees).sum())
+    slope = np.polyfit(np.log(sides), np.log(np.sqrt(sums)), 1)[0]
+    assert abs(slope - (5 / 4 - b / 2)) < 0.06
+    assert abs(slope - (3 / 4 - b / 2)) > 0.4
+
+
+@pytest.mark.parametrize("size", [3, 20, 200, 1000])
+def test_the_dual_group_norm_of_a_cut_is_within_e_of_the_root_of_t(size):
+    """With p = ln V/(ln V - 1) the dual exponent is ln V, and V^(1/ln V) = e."""
+    p = near_one(size)
+    f = np.zeros((size, 16))
+    f[:, :9] = 1
+    found = GroupNorm(p).dual_norm(f)
+    assert 3 <= found <= 3 * math.e * (1 + 1e-12)
+    if size > math.e**2:
+        assert p / (p - 1) == pytest.approx(math.log(size))
+
+
+def test_schatten_beats_frobenius_on_spread_queries_and_low_rank():
+    """Section 4.2: Gaussian queries on a rank-1 matrix; sqrt(r) ||F||_{S_q} < ||F||_F.
+
+    And not on rank-1 queries. The paper's 9r(1/n) sigma_n^2 should read 9(r/n) ||F||_F^2.
+    """
+    rng = np.random.default_rng(0)
+    m, n = 160, 40
+    psi = SchattenNorm(near_one(m * n))
+    spread = rng.normal(size=(m, n))
+    values = np.linalg.svd(spread, compute_uv=False)
+    assert math.sqrt(n) <= values[-1] <= values[0] <= 3 * math.sqrt(n)
+    frobenius = np.linalg.norm(spread)
+    assert values[0] ** 2 <= 9 * n <= 9 / n * frobenius**2
+    assert psi.dual_norm(spread) <= math.e * values[0]
+    assert psi.dual_norm(spread) < frobenius
+    flat = np.outer(np.ones(m), np.ones(n))
+    assert math.sqrt(2) * psi.dual_norm(flat) > np.linalg.norm(flat)
+
+
+def test_ratings_with_negative_entries():
+    """Section 4.2: a real matrix, averages and random queries, the sign rule, within B."""
+    rng = np.random.default_rng(4)
+    shape, alpha = (12, 8), 1.5
+    truth = np.outer(rng.uniform(-1, 1, shape[0]), rng.uniform(-1, 1, shape[1]))
+    universe = Universe(*shape)
+    queries = [MatrixQuery(rng.normal(size=shape)) for _ in range(30)]
+    true_answers = universe.answers(queries, truth)
+    for psi, domain in ((SchattenNorm(near_one(96)), None), (LpNorm(), Box(-1, 1))):
+        construction = MirrorDescent(
+            start=minimal_start(universe, psi, domain),
+            psi=psi,
+            alpha=alpha,
+            zeta=max(psi.dual_norm(universe.coefficients(query)) for query in queries),
+            start_potential=psi.value(truth),
+            domain=domain,
+        )
+        hypothesis, count = construction.initial(), 0
+        while True:
+            gaps = true_answers - hypothesis.estimate_all(queries)
+            worst = int(np.argmax(np.abs(gaps)))
+            if abs(gaps[worst]) < alpha:
+                break
+            before = construction.potential(hypothesis, truth)
+            hypothesis = construction.update(
+                hypothesis, queries[worst], 1 if gaps[worst] > 0 else -1
+            )
+            drop = before - construction.potential(hypothesis, truth)
+            assert drop >= construction.least_drop(alpha) * (1 - 1e-9)
+            count += 1
+        assert 0 < count <= construction.update_bound(alpha)
+
+
+def test_the_bound_needs_true_premises():
+    """With a start_potential that is too small, the sequence runs past B and is stopped."""
+    sequence, query = one_dimensional("as printed", potential_scale=0.25)
+    sequence.update(query)
+    sequence.update(query)
+    with pytest.raises(HypothesisError, match="more than B"):
+        sequence.update(query)
