@@ -1,0 +1,181 @@
+"""Simple private graphs to compare a release with. For measurements only, not for publishing.
+
+Each takes a simple graph and spends epsilon at edge level: neighbours are graphs on the same
+vertices that differ in one edge. All noise is exact integer noise from the entropy source.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcuts_dp.errors import GraphError
+from graphcuts_dp.graph.adjacency import Graph
+from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
+from graphcuts_dp.privacy.laws import noise_law
+from graphcuts_dp.privacy.noise import sample_discrete_laplace
+from graphcuts_dp.release.fits.chung_lu import chung_lu
+from graphcuts_dp.release.randomized_response import guarantee_of, law_for, randomized_response
+
+FloatMatrix = npt.NDArray[np.float64]
+IntVector = npt.NDArray[np.int64]
+
+COUNT_SHARE = Fraction(1, 10)  # of the budget of `top_m_filter`, for the number of edges
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Baseline:
+    """A private matrix of weights.
+
+    Attributes:
+        name: how it was made.
+        matrix: shape (n, n), symmetric, zero diagonal; in [0, 1] except for "raw matrix".
+        guarantee: what it promises.
+    """
+
+    name: str
+    matrix: FloatMatrix
+    guarantee: PrivacyGuarantee
+
+
+def density_only(graph: Graph, *, epsilon: float, seed: int | None = None) -> Baseline:
+    """The noisy number of edges, spread evenly over all pairs.
+
+    Guarantee: epsilon-DP. One edge changes the count by exactly 1; discrete Laplace noise of rate
+    epsilon is added; clipping to 0 .. C(n,2) and spreading read nothing else.
+
+    Args:
+        graph: the private graph, without weights, at least two vertices.
+        epsilon: privacy parameter, in [1e-6, 50].
+        seed: makes the run repeatable and voids the promise.
+
+    Raises:
+        GraphError: weights, or one vertex.
+        ParameterError: epsilon or seed out of range.
+    """
+    exact, source = _start(graph, epsilon, seed)
+    pairs = graph.n * (graph.n - 1) // 2
+    count = noisy_edge_count(graph, exact, source)
+    matrix = np.full((graph.n, graph.n), count / pairs)
+    np.fill_diagonal(matrix, 0.0)
+    return _baseline("density only", matrix, graph, epsilon, seed)
+
+
+def noisy_degrees_chung_lu(graph: Graph, *, epsilon: float, seed: int | None = None) -> Baseline:
+    """The Chung-Lu matrix of noisy degrees, negative ones taken as 0.
+
+    Guarantee: epsilon-DP: computed from `noisy_degrees`. Arguments and errors as for
+    `density_only`.
+    """
+    exact, source = _start(graph, epsilon, seed)
+    matrix = chung_lu(noisy_degrees(graph, exact, source))
+    return _baseline("noisy degrees with Chung-Lu", matrix, graph, epsilon, seed)
+
+
+def top_m_filter(graph: Graph, *, epsilon: float, seed: int | None = None) -> Baseline:
+    """As many pairs as there are edges, by a noisy count: those with the largest noisy entries.
+
+    A tenth of epsilon buys the count (sensitivity 1), the rest Laplace noise on every entry (see
+    `randomized_response`); equal entries, which a fine grid makes rare, are taken in row order.
+
+    Guarantee: epsilon-DP by basic composition, epsilon/10 + 9 epsilon/10.
+    Source: Nguyen, Imine, Rusinowitch, "Differentially private publication of social graphs at
+    linear cost", ASONAM 2015; their filter draws from the same law without filling the matrix.
+    Arguments and errors as for `density_only`.
+    """
+    exact, source = _start(graph, epsilon, seed)
+    count = noisy_edge_count(graph, exact * COUNT_SHARE, source)
+    law = noise_law("laplace", epsilon=exact * (1 - COUNT_SHARE), weight_cap=1.0)
+    noisy = randomized_response(graph, law, source).estimate()
+    rows, columns = np.triu_indices(graph.n, 1)
+    kept = np.argsort(-noisy[rows, columns], kind="stable")[:count]
+    matrix = np.zeros((graph.n, graph.n))
+    matrix[rows[kept], columns[kept]] = 1.0
+    return _baseline("top-m filter", matrix + matrix.T, graph, epsilon, seed)
+
+
+def raw_matrix(graph: Graph, *, epsilon: float, seed: int | None = None) -> Baseline:
+    """The unbiased matrix after binary randomised response: not a graph, entries leave [0, 1].
+
+    With the same seed it is the noisy matrix of `release_graph` with binary noise.
+
+    Guarantee: epsilon-DP; see `randomized_response`. Arguments and errors as for `density_only`.
+    """
+    _, source = _start(graph, epsilon, seed)
+    law = law_for(graph, "binary", epsilon)
+    matrix = randomized_response(graph, law, source).estimate()
+    return Baseline(name="raw matrix", matrix=matrix, guarantee=guarantee_of(law, graph, seed))
+
+
+def elementwise_clip(graph: Graph, *, epsilon: float, seed: int | None = None) -> Baseline:
+    """`raw_matrix` with every entry brought into [0, 1]; the bias grows as n^2.
+
+    Guarantee: epsilon-DP: computed from `raw_matrix`. Arguments and errors as for `density_only`.
+    """
+    raw = raw_matrix(graph, epsilon=epsilon, seed=seed)
+    matrix = np.clip(raw.matrix, 0.0, 1.0)
+    return Baseline(name="elementwise clip", matrix=matrix, guarantee=raw.guarantee)
+
+
+BASELINES: tuple[Callable[..., Baseline], ...] = (
+    raw_matrix,
+    elementwise_clip,
+    density_only,
+    noisy_degrees_chung_lu,
+    top_m_filter,
+)
+
+
+def noisy_edge_count(graph: Graph, epsilon: Fraction, source: EntropySource) -> int:
+    """Number of edges with discrete Laplace noise, brought into 0 .. C(n, 2).
+
+    Guarantee: epsilon-DP. One edge changes the count by exactly 1, and the noise has
+    P(k) proportional to e^(-epsilon |k|). Clipping is post-processing.
+
+    Args:
+        graph: the private graph.
+        epsilon: exact, > 0.
+        source: where the noise comes from.
+    """
+    noise = int(sample_discrete_laplace(epsilon, 1, source)[0])
+    return min(max(len(graph.rows) + noise, 0), graph.n * (graph.n - 1) // 2)
+
+
+def noisy_degrees(graph: Graph, epsilon: Fraction, source: EntropySource) -> IntVector:
+    """Degrees with discrete Laplace noise; may be negative.
+
+    Guarantee: epsilon-DP. Adding or removing one edge changes the degrees of its two ends by 1
+    each and no other: the vector of degrees has L1 sensitivity exactly 2. Independent noise with
+    P(k) proportional to e^(-(epsilon/2) |k|) changes each of two factors by at most e^(epsilon/2).
+
+    Args:
+        graph: the private graph, without weights.
+        epsilon: exact, > 0.
+        source: where the noise comes from.
+
+    Returns:
+        Shape (n,).
+    """
+    ends = np.concatenate([graph.rows, graph.columns])
+    degrees = np.bincount(ends, minlength=graph.n).astype(np.int64)
+    return degrees + sample_discrete_laplace(epsilon / 2, graph.n, source)
+
+
+def _start(graph: Graph, epsilon: float, seed: int | None) -> tuple[Fraction, EntropySource]:
+    if not isinstance(graph, Graph) or graph.weighted:
+        raise GraphError("baselines are for undirected graphs without weights")
+    if graph.n < 2:
+        raise GraphError("a graph of one vertex has no pairs: there is nothing to release")
+    return exact_epsilon(epsilon), entropy_source(seed)
+
+
+def _baseline(
+    name: str, matrix: FloatMatrix, graph: Graph, epsilon: float, seed: int | None
+) -> Baseline:
+    guarantee = guarantee_of(law_for(graph, "binary", epsilon), graph, seed)
+    return Baseline(name=name, matrix=matrix, guarantee=guarantee)

@@ -1,0 +1,95 @@
+"""Every baseline is a symmetric matrix with a guarantee, and does what its name says."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import graphcuts_dp as gc
+from graphcuts_dp.errors import GraphError, ParameterError
+from graphcuts_dp.evaluation.baselines import (
+    BASELINES,
+    density_only,
+    elementwise_clip,
+    noisy_degrees,
+    noisy_degrees_chung_lu,
+    noisy_edge_count,
+    raw_matrix,
+    top_m_filter,
+)
+from graphcuts_dp.graph.adjacency import Graph
+from graphcuts_dp.privacy.entropy import SeededEntropy
+
+
+@pytest.fixture(scope="module")
+def graph():
+    rng = np.random.default_rng(0)
+    rows, columns = np.nonzero(np.triu(rng.random((40, 40)) < 0.3, 1))
+    return Graph(rows, columns, vertices=40)
+
+
+@pytest.mark.parametrize("make", BASELINES)
+@pytest.mark.parametrize("epsilon", [0.1, 3.0])
+def test_shape_and_promise(graph, make, epsilon):
+    made = make(graph, epsilon=epsilon, seed=1)
+    x = made.matrix
+    assert x.shape == (40, 40)
+    assert np.array_equal(x, x.T)
+    assert not x.diagonal().any()
+    if make is not raw_matrix:
+        assert (x >= 0).all()
+        assert (x <= 1).all()
+    assert made.guarantee.epsilon == epsilon
+    assert made.guarantee.delta == 0
+    assert not made.guarantee.is_private
+    assert np.array_equal(make(graph, epsilon=epsilon, seed=1).matrix, x)
+    assert make(graph, epsilon=epsilon).guarantee.is_private
+
+
+def test_names_are_distinct(graph):
+    names = [make(graph, epsilon=1.0, seed=0).name for make in BASELINES]
+    assert len(set(names)) == len(BASELINES)
+
+
+def test_without_noise_each_is_what_it_should_be(graph):
+    """At epsilon = 50 a noise other than 0 has probability below 1e-9 a draw, here below 1e-6."""
+    truth = graph.dense()
+    edges = len(graph.rows)
+    assert density_only(graph, epsilon=50, seed=0).matrix[0, 1] == edges / (40 * 39 / 2)
+    chung_lu = noisy_degrees_chung_lu(graph, epsilon=50, seed=0).matrix
+    np.testing.assert_allclose(chung_lu.sum(axis=1), truth.sum(axis=1), atol=1e-6)
+    for make in (raw_matrix, elementwise_clip):
+        np.testing.assert_allclose(make(graph, epsilon=50, seed=0).matrix, truth, atol=1e-9)
+    kept = top_m_filter(graph, epsilon=50, seed=0).matrix
+    assert np.abs(kept - truth).sum() / 2 <= 2  # its count has only a tenth of the budget
+
+
+def test_the_same_seed_gives_the_noise_of_a_release(graph):
+    release = gc.release_graph(graph, epsilon=1.0, fit="none", seed=7)
+    np.testing.assert_array_equal(
+        raw_matrix(graph, epsilon=1.0, seed=7).matrix, release.noisy.estimate()
+    )
+
+
+def test_counts_and_degrees_are_noisy_but_right_on_average(graph):
+    source = SeededEntropy(2)
+    degrees = np.array([noisy_degrees(graph, Fraction(1), source) for _ in range(400)])
+    truth = graph.dense().sum(axis=1)
+    # Variance of the discrete Laplace at rate 1/2: 7.84; 16,000 draws, six deviations.
+    assert abs((degrees - truth).mean()) < 6 * (7.84 / 16000) ** 0.5
+    assert degrees.std(axis=0).mean() == pytest.approx(7.84**0.5, rel=0.1)
+    empty = Graph([], [], vertices=3)
+    counts = {noisy_edge_count(empty, Fraction(1), source) for _ in range(100)}
+    assert counts == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("make", BASELINES)
+def test_what_is_refused(make):
+    with pytest.raises(GraphError, match="without weights"):
+        make(Graph([0], [1], [2.0], vertices=2), epsilon=1.0)
+    with pytest.raises(GraphError, match="undirected"):
+        make(gc.load_dataset("davis_women"), epsilon=1.0)
+    with pytest.raises(GraphError, match="one vertex"):
+        make(Graph([], [], vertices=1), epsilon=1.0)
+    with pytest.raises(ParameterError, match="epsilon"):
+        make(Graph([0], [1], vertices=2), epsilon=0.0)
