@@ -16,7 +16,7 @@ from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.graph.vertices import BoolVector
 from graphcuts_dp.idc.chung_lu import answer_bilinear
 from graphcuts_dp.idc.dense import tilt
-from graphcuts_dp.idc.storage import pack, unpack
+from graphcuts_dp.idc.storage import Form, pack, unpack
 
 _KIND = "hypothesis on blocks"
 Labels = npt.NDArray[np.int32]
@@ -177,7 +177,7 @@ class BlockHypothesis:
         Raises:
             FileFormatError: see `Hypothesis`.
         """
-        form: dict[str, tuple[npt.DTypeLike, tuple[int | None, ...]]] = {
+        form: Form = {
             "left": (np.int32, (universe.shape[0],)),
             "right": (np.int32, (universe.shape[1],)),
             "weights": (np.float64, (None, None)),

@@ -18,7 +18,7 @@ from graphcuts_dp.graph.queries import CutQuery, FloatMatrix, FloatVector, Linea
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.bit_sets import BitSets, pack_bits
 from graphcuts_dp.idc.chung_lu import ChungLu, answer_bilinear
-from graphcuts_dp.idc.storage import pack, unpack
+from graphcuts_dp.idc.storage import Form, pack, unpack
 
 _KIND = "sum of cuts"
 
@@ -163,7 +163,7 @@ class CutSum:
             FileFormatError: see `Hypothesis`.
         """
         n_left, n_right = universe.shape
-        form: dict[str, tuple[npt.DTypeLike, tuple[int | None, ...]]] = {
+        form: Form = {
             "a": (np.float64, (n_left,)),
             "b": (np.float64, (n_right,)),
             "weights": (np.float64, (None,)),

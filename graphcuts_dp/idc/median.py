@@ -22,7 +22,7 @@ from graphcuts_dp.errors import FileFormatError, HypothesisError, ParameterError
 from graphcuts_dp.graph.queries import FloatMatrix, FloatVector, LinearQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Rule, Sign, checked_tuning
-from graphcuts_dp.idc.storage import pack, unpack
+from graphcuts_dp.idc.storage import Form, pack, unpack
 
 _KIND = "family of databases"
 _MOST_NUMBERS = 1 << 24  # 128 MiB
@@ -87,7 +87,7 @@ class DatabaseFamily:
         Raises:
             FileFormatError: see `Hypothesis`.
         """
-        form = {"databases": (np.float64, (None, universe.size))}
+        form: Form = {"databases": (np.float64, (None, universe.size))}
         found = unpack(data, _KIND, universe, form)
         try:
             return cls(universe, found["databases"])

@@ -1,7 +1,8 @@
-"""Hypotheses as bytes: named plain arrays, no pickle."""
+"""Hypotheses as bytes: a magic line, a SHA-256, a line of JSON, and plain arrays. No pickle."""
 
-import io
-import zipfile
+import hashlib
+import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,10 @@ from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.graph.universe import Universe
 
 Arrays = dict[str, npt.NDArray[Any]]
+# The dtype of each array and its shape, where None stands for any length.
+Form = Mapping[str, tuple[npt.DTypeLike, tuple[int | None, ...]]]
+_MAGIC = b"graphcuts-dp hypothesis 1\n"
+_DIGEST_BYTES = 32
 
 
 def pack(kind: str, universe: Universe, arrays: Mapping[str, npt.NDArray[Any]]) -> bytes:
@@ -22,54 +27,66 @@ def pack(kind: str, universe: Universe, arrays: Mapping[str, npt.NDArray[Any]]) 
         universe: its shape is stored, its labels are not.
         arrays: of numbers or truth values.
     """
-    handle = io.BytesIO()
-    header = np.array([*universe.shape, universe.bipartite], dtype=np.int64)
-    name = np.frombuffer(kind.encode(), dtype=np.uint8)
-    with zipfile.ZipFile(handle, "w") as archive:
-        for key, array in {"kind": name, "header": header, **arrays}.items():
-            member = io.BytesIO()
-            np.lib.format.write_array(member, np.asarray(array, order="C"), allow_pickle=False)
-            # A fixed date (ZipInfo's default) keeps the bytes the same.
-            archive.writestr(zipfile.ZipInfo(f"{key}.npy"), member.getvalue())
-    return handle.getvalue()
+    # Little-endian on every machine.
+    plain = {key: np.asarray(a, dtype=a.dtype.newbyteorder("<")) for key, a in arrays.items()}
+    header = {
+        "kind": kind,
+        "shape": universe.shape,
+        "bipartite": universe.bipartite,
+        "arrays": [[key, array.dtype.str, array.shape] for key, array in plain.items()],
+    }
+    body = json.dumps(header).encode() + b"\n" + b"".join(a.tobytes() for a in plain.values())
+    return _MAGIC + hashlib.sha256(body).digest() + body
 
 
-def unpack(
-    data: bytes,
-    kind: str,
-    universe: Universe,
-    expected: Mapping[str, tuple[npt.DTypeLike, tuple[int | None, ...]]],
-) -> Arrays:
+def unpack(data: bytes, kind: str, universe: Universe, form: Form) -> Arrays:
     """The arrays that `pack` wrote, checked.
 
     Args:
         data: the bytes.
         kind: the name given to `pack`.
         universe: must have the stored shape.
-        expected: dtype and shape of each array; None stands for any length.
+        form: of the arrays, in the order in which they were packed.
 
     Raises:
-        FileFormatError: damaged bytes, another kind, universe, dtype or shape, or floating-point
-            numbers that are not finite.
+        FileFormatError: damaged bytes, another kind, universe or form, or floating-point numbers
+            that are not finite.
     """
+    start = len(_MAGIC) + _DIGEST_BYTES
+    body = memoryview(data)[start:]
+    if data[: len(_MAGIC)] != _MAGIC or hashlib.sha256(body).digest() != data[len(_MAGIC) : start]:
+        raise FileFormatError("these bytes are not a stored hypothesis, or damaged")
+    end = data.find(b"\n", start)
     try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-            arrays = {key: archive[key] for key in archive.files}
-        stored, header = bytes(arrays["kind"]).decode(), arrays["header"].tolist()
-        found = {key: arrays[key] for key in expected}
-    except (OSError, EOFError, LookupError, ValueError, TypeError, zipfile.BadZipFile) as problem:
-        raise FileFormatError("these bytes are not a stored hypothesis, or damaged") from problem
-    if stored != kind:
-        raise FileFormatError(f"these bytes hold a {stored[:40]!r}, not a {kind}")
-    if header != [*universe.shape, int(universe.bipartite)]:
-        raise FileFormatError("the stored hypothesis is for another universe than the one given")
-    for key, (dtype, shape) in expected.items():
-        array = found[key]
-        lengths_fit = len(array.shape) == len(shape) and all(
-            wanted in (None, length) for wanted, length in zip(shape, array.shape, strict=True)
-        )
-        if array.dtype != np.dtype(dtype) or not lengths_fit:
-            raise FileFormatError(f"the stored hypothesis is damaged: {key} has the wrong form")
+        header = json.loads(data[start:end])
+        if header["kind"] != kind:
+            raise FileFormatError(f"these bytes do not hold a {kind}")
+        if (header["shape"], header["bipartite"]) != ([*universe.shape], universe.bipartite):
+            raise FileFormatError("the stored hypothesis is for another universe")
+        found: Arrays = {}
+        at = end + 1
+        for (key, (dtype, lengths)), (name, stored, shape) in zip(
+            form.items(), header["arrays"], strict=True
+        ):
+            little = np.dtype(dtype).newbyteorder("<")
+            if (name, np.dtype(stored)) != (key, little) or not _fits(shape, lengths):
+                raise FileFormatError(f"the stored hypothesis is damaged: {key} has another form")
+            count = math.prod(shape)
+            array = np.frombuffer(data, dtype=little, count=count, offset=at)
+            found[key] = array.reshape(shape).astype(dtype)
+            at += array.nbytes
+    except (LookupError, TypeError, ValueError) as problem:
+        raise FileFormatError("the stored hypothesis is damaged") from problem
+    if at != len(data):
+        raise FileFormatError("the stored hypothesis is damaged: it is too long")
+    for key, array in found.items():
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise FileFormatError(f"the stored hypothesis is damaged: {key} is not finite")
     return found
+
+
+def _fits(shape: list[int], lengths: tuple[int | None, ...]) -> bool:
+    return len(shape) == len(lengths) and all(
+        length >= 0 and wanted in (None, length)
+        for length, wanted in zip(shape, lengths, strict=True)
+    )
