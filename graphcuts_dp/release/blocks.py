@@ -28,8 +28,8 @@ T = TypeVar("T")
 Index = TypeVar("Index", int, npt.NDArray[np.int64])
 
 _BLOCK_ENTRIES = 1 << 20  # in float32 four MiB, which caches hold
-_LEAST_BLOCKS = 8  # of a matrix of more than 2^16 entries, so that processors share it
-_SMALL = 1 << 16
+_LEAST_BLOCKS = 8  # of a matrix of more than 2^17 entries, so that processors share it
+_SMALL = 1 << 17
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class RowBlock:
     def estimate(self, dtype: npt.DTypeLike = np.float32) -> FloatMatrix:
         """Unbiased estimates, shape `shape`, zero on the diagonal; a fresh array."""
         if self.law is None:
-            return self._without_diagonal(self.data.astype(dtype))
+            return self.clear_diagonal(self.data.astype(dtype))
         return self._values(self.law, "estimate", np.dtype(dtype))
 
     def evidence(self, dtype: npt.DTypeLike = np.float32) -> FloatMatrix:
@@ -132,17 +132,30 @@ class RowBlock:
             raise ValueError("a plain matrix has no law of noise")
         return self._values(self.law, "evidence", np.dtype(dtype))
 
-    def _values(self, law: NoiseLaw, kind: str, dtype: np.dtype[Any]) -> FloatMatrix:
-        if not law.bits:
-            return self._without_diagonal(getattr(law, kind)(self.data, dtype))
-        # Eight entries at once, from a table of what each byte stands for.
-        wide = np.take(_byte_table(law, kind, dtype), self.data, axis=0)
-        return self._without_diagonal(wide.reshape(len(self.data), -1)[:, : self.shape[1]])
+    def clear_diagonal(self, rows: FloatMatrix) -> FloatMatrix:
+        """Set to zero, in place, what lies on the diagonal of a symmetric matrix.
 
-    def _without_diagonal(self, rows: FloatMatrix) -> FloatMatrix:
+        Args:
+            rows: shape `shape`, numbers for the entries of this block.
+        """
         if self.symmetric:
             rows[np.arange(len(rows)), np.arange(self.start, self.stop)] = 0
         return rows
+
+    def parts(self, entries: int) -> "Iterator[RowBlock]":
+        """The same rows as smaller blocks of about `entries` entries each, sharing memory."""
+        height = max(1, entries // self.shape[1])
+        for start in range(self.start, self.stop, height):
+            stop = min(start + height, self.stop)
+            rows = self.data[start - self.start : stop - self.start]
+            yield RowBlock(start, stop, rows, self.law, self.layout)
+
+    def _values(self, law: NoiseLaw, kind: str, dtype: np.dtype[Any]) -> FloatMatrix:
+        if not law.bits:
+            return self.clear_diagonal(getattr(law, kind)(self.data, dtype))
+        # Eight entries at once, from a table of what each byte stands for.
+        wide = np.take(_byte_table(law, kind, dtype), self.data, axis=0)
+        return self.clear_diagonal(wide.reshape(len(self.data), -1)[:, : self.shape[1]])
 
 
 @lru_cache(maxsize=16)
@@ -175,12 +188,16 @@ class Blocks(ABC):
         return self.layout.symmetric
 
     @abstractmethod
-    def map(self, function: Callable[..., R], *arguments: Any) -> list[R]:
-        """function(block, *arguments) for every block, in parallel; results in order.
+    def results(self, function: Callable[..., R], *arguments: Any) -> Iterator[R]:
+        """function(block, *arguments) for every block, in parallel; yields results in order.
 
         Several blocks may be at work at the same time. A function may keep arrays in `block.held`;
         else it must not change anything.
         """
+
+    def map(self, function: Callable[..., R], *arguments: Any) -> list[R]:
+        """All `results` at once."""
+        return list(self.results(function, *arguments))
 
     @abstractmethod
     def copy(self) -> "Blocks":
@@ -192,20 +209,38 @@ class Blocks(ABC):
         Args:
             V: shape (columns, k).
         """
-        return np.concatenate(self.map(_times, V))
+        return self.gather(_times, V, width=V.shape[1], dtype=V.dtype)
 
     def estimate(self, dtype: npt.DTypeLike = np.float64) -> FloatMatrix:
         """Z with E[Z] = A off the diagonal, zero on it; dense."""
-        return np.concatenate(self.map(_estimate, dtype))
+        return self.gather(RowBlock.estimate, dtype, width=self.shape[1], dtype=dtype)
+
+    def gather(
+        self,
+        function: Callable[..., npt.NDArray[Any]],
+        *arguments: Any,
+        width: int,
+        dtype: npt.DTypeLike,
+    ) -> npt.NDArray[Any]:
+        """A matrix whose rows function(block, *arguments) gives, for each block its own.
+
+        Args:
+            function: as for `results`.
+            arguments: likewise.
+            width: columns of the matrix.
+            dtype: of the matrix.
+        """
+        matrix = np.empty((self.shape[0], width), dtype=dtype)
+        start = 0
+        for rows in self.results(function, *arguments):
+            matrix[start : start + len(rows)] = rows
+            start += len(rows)
+        return matrix
 
 
 def _times(block: RowBlock, V: FloatMatrix) -> FloatMatrix:
     product: FloatMatrix = block.estimate(V.dtype) @ V
     return product
-
-
-def _estimate(block: RowBlock, dtype: npt.DTypeLike) -> FloatMatrix:
-    return block.estimate(dtype)
 
 
 @final
@@ -241,14 +276,14 @@ class LocalBlocks(Blocks):
         def draw(index: int) -> npt.NDArray[Any]:
             return pack(law, layout.unfold(values(index, *bounds[index]), *bounds[index]))
 
-        parts = _in_parallel(draw, range(len(bounds)))
+        parts = list(_in_parallel(draw, range(len(bounds))))
         kind = _common_type(parts)
 
         def finish(index: int) -> RowBlock:
             rows = complete(law, layout, index, parts).astype(kind, copy=False)
             return RowBlock(*bounds[index], rows, law, layout)
 
-        return cls(_in_parallel(finish, range(len(bounds))))
+        return cls(list(_in_parallel(finish, range(len(bounds)))))
 
     @classmethod
     def from_matrix(cls, matrix: FloatMatrix, *, symmetric: bool) -> "LocalBlocks":
@@ -263,8 +298,8 @@ class LocalBlocks(Blocks):
             [RowBlock(*bounds, matrix[slice(*bounds)], None, layout) for bounds in layout.bounds()]
         )
 
-    def map(self, function: Callable[..., R], *arguments: Any) -> list[R]:
-        """See `Blocks.map`."""
+    def results(self, function: Callable[..., R], *arguments: Any) -> Iterator[R]:
+        """See `Blocks.results`."""
         return _in_parallel(lambda block: function(block, *arguments), self._rows)
 
     def copy(self) -> "LocalBlocks":
@@ -326,13 +361,19 @@ def _integer(kind: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(np.int64) if kind.kind == "f" else kind
 
 
-def _in_parallel(function: Callable[[T], R], items: Sequence[T]) -> list[R]:
+def _in_parallel(function: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
     """Results in the order of the items."""
     if len(items) == 1:
-        return [function(items[0])]
-    # A pool for each call: one that outlives a fork would wait for threads that are not there.
-    with _one_blas_thread(), ThreadPoolExecutor(_processors()) as pool:
-        return list(pool.map(function, items))
+        yield function(items[0])
+        return
+    with _one_blas_thread():
+        yield from _workers(os.getpid(), _processors()).map(function, items)
+
+
+@lru_cache(maxsize=4)
+def _workers(process: int, count: int) -> ThreadPoolExecutor:  # noqa: ARG001
+    # A child made by a fork has none of its parent's threads, and needs a pool of its own.
+    return ThreadPoolExecutor(count)
 
 
 @contextmanager

@@ -45,7 +45,7 @@ def test_bounds_cover_all_rows_at_multiples_of_eight(rows, columns):
     assert all(stop == start for (_, stop), (start, _) in itertools.pairwise(bounds))
     assert all(start % 8 == 0 for start, _ in bounds)
     assert all((stop - start) * columns <= (1 << 20) + 8 * columns for start, stop in bounds)
-    if rows * columns > 1 << 16 and rows >= 300:
+    if rows * columns > 1 << 17 and rows >= 300:
         assert len(bounds) >= 7
 
 

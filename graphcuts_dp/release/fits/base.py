@@ -15,9 +15,11 @@ from typing import Literal, Protocol, Self, final
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.release.blocks import Blocks, LocalBlocks
+from graphcuts_dp.release.blocks import Blocks, LocalBlocks, RowBlock
 
 FloatMatrix = npt.NDArray[np.floating]
+FloatVector = npt.NDArray[np.float64]
+_PIECE = 1 << 16  # entries worked on at a time: they stay in the cache
 # progress(done, message): done in [0, 1]
 Progress = Callable[[float, str], None]
 Objective = Literal["cut norm", "cut norm (semidefinite)", "normalised cut norm", "spectral norm"]
@@ -187,29 +189,98 @@ class FitMethod(Protocol):
         ...
 
 
-def degree_matched_start(problem: FitProblem, sweeps: int = 15) -> FloatMatrix:
-    """A start x = clip(z + a_i + b_j) whose row and column sums are near those of z.
+def degree_matched_start(problem: FitProblem) -> FloatMatrix:
+    """A start x = clip(z + a_i + b_j) whose row and column sums are near those of z; dense."""
+    rows, columns = degree_matched_shifts(problem)
+    blocks = problem.blocks
+    return blocks.gather(
+        shifted, rows, columns, problem.cap, np.float64, width=problem.shape[1], dtype=np.float64
+    )
+
+
+def degree_matched_shifts(problem: FitProblem, sweeps: int = 15) -> tuple[FloatVector, FloatVector]:
+    """Vectors a, b such that clip(z + a_i + b_j) has nearly the row and column sums of z.
 
     Clipping z alone moves cuts by order n^2; shifting rows and columns takes most of that back.
     """
-    z = problem.noisy
-    row_target, column_target = z.sum(axis=1), z.sum(axis=0)
-    rows = np.zeros(z.shape[0], dtype=z.dtype)
-    columns = np.zeros(z.shape[1], dtype=z.dtype)
-    x = problem.project(z.copy())
+    target = _Margins.of(problem, None, None)
+    rows, columns = np.zeros(problem.shape[0]), np.zeros(problem.shape[1])
     for _ in range(sweeps):
-        free = (x > 0) & (x < problem.cap)
-        rows += 0.7 * _share(row_target - x.sum(axis=1), free.sum(axis=1))
+        now = _Margins.of(problem, rows, columns)
+        rows = rows + 0.7 * _share(target.rows - now.rows, now.free_rows)
         if problem.symmetric:
-            columns = rows
+            columns = rows  # the very same numbers: x stays symmetric to the last bit
         else:
-            columns += 0.7 * _share(column_target - x.sum(axis=0), free.sum(axis=0))
-        np.add(rows[:, None], columns, out=x)  # in this order, to stay symmetric to the last bit
-        x += z
-        problem.project(x)
-    return x
+            columns = columns + 0.7 * _share(target.columns - now.columns, now.free_columns)
+    return rows, columns
 
 
-def _share(missing: FloatMatrix, free: npt.NDArray[np.int64]) -> FloatMatrix:
+def shifted(
+    block: RowBlock,
+    rows: FloatVector,
+    columns: FloatVector,
+    cap: float,
+    dtype: npt.DTypeLike = np.float32,
+) -> FloatMatrix:
+    """clip(z + a_i + b_j) for the rows of a block, zero on the diagonal.
+
+    Args:
+        block: rows of z.
+        rows: a, for all rows of the matrix.
+        columns: b.
+        cap: upper side of the box.
+        dtype: of the result.
+    """
+    x = block.estimate(dtype)
+    x += np.add(rows[block.start : block.stop, None], columns, dtype=dtype)
+    np.maximum(x, x.dtype.type(0), out=x)
+    np.minimum(x, x.dtype.type(cap), out=x)
+    return block.clear_diagonal(x)
+
+
+@dataclass(frozen=True)
+class _Margins:
+    """Row and column sums, and how many entries lie inside the box in each row and column."""
+
+    rows: FloatVector
+    columns: FloatVector
+    free_rows: FloatVector
+    free_columns: FloatVector
+
+    @classmethod
+    def of(cls, problem: FitProblem, rows: FloatVector | None, columns: FloatVector | None) -> Self:
+        parts = problem.blocks.map(_margins, rows, columns, problem.cap)
+        by_row, by_column, free_rows, free_columns = zip(*parts, strict=True)
+        return cls(
+            np.concatenate(by_row),
+            np.sum(by_column, axis=0),
+            np.concatenate(free_rows),
+            np.sum(free_columns, axis=0),
+        )
+
+
+def _margins(
+    block: RowBlock, rows: FloatVector | None, columns: FloatVector | None, cap: float
+) -> tuple[FloatVector, FloatVector, FloatVector, FloatVector]:
+    """Sums and free counts of a block of z, or of clip(z + a_i + b_j) if there are shifts."""
+    by_row, free_rows = np.zeros(block.shape[0]), np.zeros(block.shape[0])
+    by_column, free_columns = np.zeros(block.shape[1]), np.zeros(block.shape[1])
+    for part in block.parts(_PIECE):
+        where = slice(part.start - block.start, part.stop - block.start)
+        if rows is None or columns is None:
+            x = part.estimate()
+        else:
+            x = shifted(part, rows, columns, cap)
+            free = (x > 0) & (x < cap)
+            free_rows[where] = np.count_nonzero(free, axis=1)
+            if not block.symmetric:
+                free_columns += np.count_nonzero(free, axis=0)
+        by_row[where] = x.sum(axis=1)
+        if not block.symmetric:
+            by_column += x.sum(axis=0)
+    return by_row, by_column, free_rows, free_columns
+
+
+def _share(missing: FloatVector, free: FloatVector) -> FloatVector:
     # Moving both ends of a pair would overshoot when nothing is clipped, hence a floor.
-    return missing / np.maximum(free, 0.05 * len(missing)).astype(missing.dtype) / 2
+    return missing / np.maximum(free, 0.05 * len(missing)) / 2

@@ -8,12 +8,13 @@ from typing import Literal, final
 import numpy as np
 
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
+from graphcuts_dp.release.fits import descent
 from graphcuts_dp.release.fits.base import (
     Fit,
     FitProblem,
     FloatMatrix,
     Progress,
-    degree_matched_start,
+    degree_matched_shifts,
     silent,
 )
 
@@ -24,6 +25,7 @@ _PATIENCE = 20  # steps without progress before the next targets are less ambiti
 _ALTERNATIONS = 3  # in a step; doubled when values turn out to be understated
 _MOST_ALTERNATIONS = 24
 _SETTLED = 1e-4  # relative growth in ten alternations below which a value counts as converged
+_LARGEST_SCALE = 1e6  # of the running sum of directions
 _LEAST_AIM = 0.01  # targets stay at least this fraction under the best value
 
 
@@ -68,15 +70,12 @@ class FirstOrder:
     def __call__(self, problem: FitProblem, *, progress: Progress = silent) -> Fit:
         """Run the steps above; same input, same output, unless the time limit strikes."""
         started = time.monotonic()
-        problem = FitProblem.of_matrix(
-            problem.blocks.estimate(np.float32), problem.symmetric, problem.cap
-        )
         run = _Run(problem)
-        max_steps = self.max_steps or default_steps(max(problem.noisy.shape))
+        max_steps = self.max_steps or default_steps(max(problem.shape))
         stopped: Literal["gap", "rounds", "time"] = "rounds"
         steps = 0
         for steps in range(1, max_steps + 1):
-            run.step(first=steps == 1)
+            run.step()
             gap = run.gap()
             progress(steps / max_steps, f"error bound {run.best:.4g}, gap {gap:.0%}")
             if gap <= self.tolerance and run.confirm() <= self.tolerance:
@@ -88,7 +87,7 @@ class FirstOrder:
         if stopped != "gap":
             run.confirm()
         return Fit(
-            matrix=run.best_x,
+            matrix=run.best_point(),
             method="first-order",
             objective="cut norm (semidefinite)",
             value=run.best,
@@ -104,44 +103,53 @@ def default_steps(n: int) -> int:
 
 
 class _Run:
-    """State of one descent: the point, the averages, and the best so far."""
+    """State of one descent: the point and the averages, held by the blocks, and the best so far."""
 
     def __init__(self, problem: FitProblem) -> None:
         self.problem = problem
-        self.x = degree_matched_start(problem)
-        self.solver = LowRankSolver(problem.noisy.shape, rank=_RANK, dtype=np.float32, seed=0)
-        self.average = np.zeros_like(problem.noisy)
+        self.blocks = problem.blocks.copy()
+        self.blocks.map(descent.start, *degree_matched_shifts(problem), problem.cap)
+        self.residual = descent.Residual(self.blocks)
+        self.solver = LowRankSolver(problem.shape, rank=_RANK, dtype=np.float32, seed=0)
         self.best = math.inf
-        self.best_x = self.x
         self.lower = -math.inf
         self.aim = 0.2
         self.stalled = 0
         self.steps = 0
+        self.scale = 1.0  # the running average is the running sum over this
         self.alternations = _ALTERNATIONS
 
     def gap(self) -> float:
         return 1.0 - max(self.lower, 0.0) / self.best if self.best > 0 else 0.0
 
-    def step(self, *, first: bool) -> None:
-        residual = self.x - self.problem.noisy
-        value = self.solver.step(residual, _FIRST_ALTERNATIONS if first else self.alternations)
-        direction = self.problem.symmetrise(self.solver.subgradient())
-        self._remember(value)
-        self._average(direction)
+    def step(self) -> None:
+        self.steps += 1
+        first = self.steps == 1
+        value = self.solver.step(self.residual, _FIRST_ALTERNATIONS if first else self.alternations)
+        keep = self._remember(value)
+        fade, weight = self._weights()
+        left, right = self._direction()
         target = max(self.best * (1 - self.aim), self.lower)
-        length = float(np.vdot(direction, direction))
-        if length == 0.0:
-            return
-        np.multiply(direction, np.float32((value - target) / length), out=direction)
-        np.subtract(self.x, direction, out=direction)
-        self.x = self.problem.project(direction)
+        square = self._square(left, right)
+        move = descent.Move(
+            left=left * np.float32(weight),
+            right=right,
+            fade=fade,
+            length=(value - target) / square / weight if square > 0 else 0.0,
+            cap=self.problem.cap,
+            keep=keep,
+            bound=self.steps % 5 == 0,
+        )
+        sums = self.blocks.map(descent.move, move)
+        if move.bound:
+            self._bound(sums)
 
     def confirm(self) -> float:
         """Compute the value of the best point until it stands still; the gap with that value."""
-        residual = self.best_x - self.problem.noisy
-        value = self.solver.step(residual, 10)
+        self.blocks.map(descent.return_to_best, self.problem.cap)
+        value = self.solver.step(self.residual, 10)
         for _ in range(20):
-            before, value = value, self.solver.step(residual, 10)
+            before, value = value, self.solver.step(self.residual, 10)
             if value <= before * (1 + _SETTLED):
                 break
         if value > self.best * (1 + 1e-3):
@@ -149,17 +157,65 @@ class _Run:
         self.best = max(self.best, value)
         return self.gap()
 
-    def _remember(self, value: float) -> None:
+    def best_point(self) -> FloatMatrix:
+        """The best x, dense; ends the run."""
+        x = self.blocks.gather(
+            descent.best_point,
+            self.problem.cap,
+            width=self.problem.shape[1],
+            dtype=np.float32,
+        )
+        if self.problem.symmetric:
+            # Products of two blocks differ in the last bit: the entries above the diagonal count.
+            for start, stop in self.blocks.layout.bounds():
+                x[stop:, start:stop] = x[start:stop, stop:].T
+                square = np.triu(x[start:stop, start:stop], 1)
+                x[start:stop, start:stop] = square + square.T
+        return x
+
+    def _remember(self, value: float) -> bool:
+        """Note the value of the present point; whether it is the best so far."""
         self.stalled = 0 if value < self.best * (1 - 5e-4) else self.stalled + 1
-        if value < self.best:
-            self.best, self.best_x = value, self.x
+        keep = value < self.best
+        self.best = min(self.best, value)
         if self.stalled >= _PATIENCE:
             self.aim, self.stalled = max(self.aim / 2, _LEAST_AIM), 0
+        return keep
 
-    def _average(self, direction: FloatMatrix) -> None:
-        self.steps += 1
+    def _direction(self) -> tuple[FloatMatrix, FloatMatrix]:
+        """Factors L, R of the subgradient L R^T, symmetrised, but for its diagonal."""
+        P, Q = self.solver.subgradient_factors()
+        if not self.problem.symmetric:
+            return P, Q
+        half = np.float32(0.5)
+        return np.hstack([P * half, Q * half]), np.hstack([Q, P])
+
+    def _square(self, left: FloatMatrix, right: FloatMatrix) -> float:
+        """Sum of the squared entries of L R^T, without the diagonal of a symmetric matrix."""
+        L, R = left.astype(np.float64), right.astype(np.float64)
+        square = float(np.vdot(L.T @ L, R.T @ R))
+        if self.problem.symmetric:
+            square -= float((np.einsum("ij,ij->i", L, R) ** 2).sum())
+        return square
+
+    def _weights(self) -> tuple[float, float]:
+        """Factor of the running sum, and weight of the next direction in it.
+
+        The average W <- (1-w) W + w G is kept as a sum of c G over a scale, so that old terms
+        need no work: the scale grows by 1/(1-w), and c = w times the scale.
+        """
         weight = max(1.0 / self.steps, _AVERAGE)
-        self.average *= np.float32(1 - weight)
-        self.average += np.float32(weight) * direction
-        if self.steps % 5 == 0:
-            self.lower = max(self.lower, self.problem.dual_value(self.average))
+        if self.steps == 1:
+            return 1.0, 1.0
+        fade = 1.0
+        if self.scale > _LARGEST_SCALE:
+            fade, self.scale = 1.0 / self.scale, 1.0
+        self.scale /= 1 - weight
+        return fade, weight * self.scale
+
+    def _bound(self, sums: list[descent.Sums]) -> None:
+        """Raise the lower bound to the least <W, z - x> over the box."""
+        positive = sum(part.positive for part in sums)
+        box = self.problem.cap * positive if positive else 0.0
+        product = sum(part.product for part in sums)
+        self.lower = max(self.lower, (product - box) / self.scale)
