@@ -4,7 +4,7 @@ Each takes a simple graph and spends epsilon at edge level: neighbours are graph
 vertices that differ in one edge. All noise is exact integer noise from the entropy source.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
@@ -74,7 +74,7 @@ def noisy_degrees_chung_lu(graph: Graph, *, epsilon: float, seed: int | None = N
     """
     exact, source = _start(graph, epsilon, seed)
     matrix = chung_lu(noisy_degrees(graph, exact, source))
-    return _baseline("noisy degrees with Chung-Lu", matrix, graph, epsilon, seed)
+    return _baseline("noisy degrees, Chung-Lu", matrix, graph, epsilon, seed)
 
 
 def top_m_filter(graph: Graph, *, epsilon: float, seed: int | None = None) -> Baseline:
@@ -122,13 +122,13 @@ def elementwise_clip(graph: Graph, *, epsilon: float, seed: int | None = None) -
     return Baseline(name="elementwise clip", matrix=matrix, guarantee=raw.guarantee)
 
 
-BASELINES: tuple[Callable[..., Baseline], ...] = (
-    raw_matrix,
-    elementwise_clip,
-    density_only,
-    noisy_degrees_chung_lu,
-    top_m_filter,
-)
+BASELINES: Mapping[str, Callable[..., Baseline]] = {
+    "raw matrix": raw_matrix,
+    "elementwise clip": elementwise_clip,
+    "density only": density_only,
+    "noisy degrees, Chung-Lu": noisy_degrees_chung_lu,
+    "top-m filter": top_m_filter,
+}
 
 
 def noisy_edge_count(graph: Graph, epsilon: Fraction, source: EntropySource) -> int:

@@ -71,7 +71,7 @@ def few_rounds(monkeypatch):
 
 
 @pytest.mark.usefixtures("few_rounds")
-@pytest.mark.parametrize("make", BASELINES)
+@pytest.mark.parametrize("make", BASELINES.values())
 def test_a_whole_baseline_hides_one_edge(make):
     """Through the public function; every run has a seed of its own, for each graph another."""
 
