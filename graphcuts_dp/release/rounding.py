@@ -125,8 +125,11 @@ def _orders(
     u: FloatVector = np.zeros(matrix.shape[0])
     for _ in range(_POWER_STEPS):
         # The first pair of singular vectors are the roots themselves.
-        u = (matrix @ (_without(v, column_roots) / column_roots)) / row_roots
-        v = ((_without(u, row_roots) / row_roots) @ matrix) / column_roots
+        # In the type of the matrix, lest each product makes a copy of it.
+        inner = (_without(v, column_roots) / column_roots).astype(matrix.dtype)
+        u = (matrix @ inner) / row_roots
+        inner = (_without(u, row_roots) / row_roots).astype(matrix.dtype)
+        v = (inner @ matrix) / column_roots
         v /= max(float(np.abs(v).max()), _TINY)
     row_order = np.argsort(_without(u, row_roots) / row_roots, kind="stable")
     if symmetric:
@@ -151,11 +154,12 @@ def _alternate(places: IntVector, width: int, source: EntropySource) -> npt.NDAr
         source: where the coins come from.
     """
     count = len(places)
-    rows, columns = np.divmod(places, width)
+    index: type[np.signedinteger] = np.int32 if count < 2**31 - 1 else np.int64
+    rows, columns = (places // width).astype(index), (places % width).astype(index)
     row_mate = _mates(rows)
     order = _by_column(rows, columns, width)
     in_order = _mates(columns[order])
-    column_mate = np.full(count, _NONE)
+    column_mate = np.full(count, _NONE, dtype=index)
     column_mate[order] = np.where(in_order == _NONE, _NONE, order[in_order])
 
     # Two steps along a chain join entries that move alike; there is such a link, in one of both
@@ -163,7 +167,7 @@ def _alternate(places: IntVector, width: int, source: EntropySource) -> npt.NDAr
     has_row, has_column = row_mate != _NONE, column_mate != _NONE
     after = np.where(has_row, column_mate[row_mate], _NONE)
     linked = after != _NONE
-    starts = np.concatenate([[0], np.cumsum(linked)])
+    starts = np.concatenate([[0], np.cumsum(linked)]).astype(index)
     ones = np.ones(starts[-1], dtype=np.int8)
     links = sp.csr_array((ones, after[linked], starts), shape=(count, count))
     groups, group = connected_components(links, connection="weak")
@@ -184,9 +188,9 @@ def _mates(lines: IntVector) -> IntVector:
     Args:
         lines: the line of each entry, rising.
     """
-    ends = np.cumsum(np.bincount(lines))
-    here = np.arange(len(lines))
-    odd_place = (here - np.concatenate([[0], ends])[lines]) & 1
+    ends = np.cumsum(np.bincount(lines)).astype(lines.dtype)
+    here = np.arange(len(lines), dtype=lines.dtype)
+    odd_place = (here - np.concatenate([[0], ends]).astype(lines.dtype)[lines]) & 1
     alone = (odd_place == 0) & (here + 1 == ends[lines])
     return np.where(alone, _NONE, here + 1 - 2 * odd_place)
 
@@ -194,5 +198,7 @@ def _mates(lines: IntVector) -> IntVector:
 def _by_column(rows: IntVector, columns: IntVector, width: int) -> IntVector:
     """Order of the entries column by column: a transposition, which takes linear time."""
     starts = np.concatenate([[0], np.cumsum(np.bincount(rows))])
-    table = sp.csr_array((np.arange(len(rows)), columns, starts), shape=(len(starts) - 1, width))
+    here = np.arange(len(rows), dtype=rows.dtype)
+    shape = (len(starts) - 1, width)
+    table = sp.csr_array((here, columns, starts.astype(rows.dtype)), shape=shape)
     return np.asarray(table.tocsc().data)
