@@ -105,24 +105,25 @@ class CutSum:
         S_mask, T_mask = self.universe.masks(query)
         S, T = pack_bits(S_mask), pack_bits(T_mask)
         if self.universe.bipartite:
-            count: FloatVector = self._S.shared(S) * self._T.shared(T)
-            return count
-        in_S, in_T = self._S.shared(S), self._T.shared(S)
+            return np.asarray(self._S.shared(S)[0] * self._T.shared(T)[0])
         if np.array_equal(T_mask, ~S_mask):
+            in_S, in_T = self._S.shared(S)[0], self._T.shared(S)[0]
             count = in_S * (self._T.sizes - in_T) + in_T * (self._S.sizes - in_S)
-        else:
-            count = in_S * self._T.shared(T) + in_T * self._S.shared(T)
-        # What follows takes back pairs within both S_k and T_k, or both S and T, counted twice,
-        # and pairs of a vertex with itself.
-        where = self._overlapping
-        if len(where):
-            count[where] -= self._both.shared(S) * self._both.shared(T)
+            if len(self._overlapping):
+                in_both = self._both.shared(S)[0]
+                count[self._overlapping] -= in_both * (self._both.sizes - in_both)
+            return np.asarray(count)
+        # Pairs within both S_k and T_k, or both S and T, are counted twice, and a vertex in all
+        # four sets is paired with itself; that is taken back.
         both = S & T
-        if both.any():
-            count -= self._S.shared(both) * self._T.shared(both)
-            inside = self._both.shared(both)
-            count[where] += inside * (inside - 1) / 2
-        return count
+        asked = [S, T, both] if both.any() else [S, T]
+        by_S, by_T, by_both = (sets.shared(*asked) for sets in (self._S, self._T, self._both))
+        count = by_S[0] * by_T[1] + by_S[1] * by_T[0]
+        count[self._overlapping] -= by_both[0] * by_both[1]
+        if len(asked) == 3:
+            count -= by_S[2] * by_T[2]
+            count[self._overlapping] += by_both[2] * (by_both[2] - 1) / 2
+        return np.asarray(count)
 
     def _cuts_of_rank_one(self, query: RankOneQuery) -> FloatVector:
         """The answer on each cut's indicator: u' (1_k) v without the diagonal."""

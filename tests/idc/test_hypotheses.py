@@ -97,10 +97,11 @@ def test_bit_sets_count(n, words, monkeypatch):
     other, vectors = rng.random(n) < 0.5, rng.random((n, 2))
     assert np.array_equal(sets.masks(), masks)
     assert np.array_equal(sets.sizes, masks.sum(axis=1))
-    assert np.array_equal(sets.shared(pack_bits(other)), (masks & other).sum(axis=1))
+    shared = sets.shared(pack_bits(other), pack_bits(~other))
+    assert np.array_equal(shared, [(masks & other).sum(axis=1), (masks & ~other).sum(axis=1)])
     assert np.allclose(sets.dots(vectors), masks @ vectors)
     assert len(BitSets(n)) == 0
-    assert BitSets(n).shared(pack_bits(other)).shape == (0,)
+    assert BitSets(n).shared(pack_bits(other)).shape == (1, 0)
 
 
 def test_a_sum_of_cuts_learns_from_cuts_only():
