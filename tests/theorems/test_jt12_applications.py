@@ -55,6 +55,21 @@ def test_erratum_jt12_the_power_law_exponent():
     assert abs(slope - (3 / 4 - b / 2)) > 0.4
 
 
+@pytest.mark.parametrize(("side", "better"), [(10**4, False), (10**6, False), (10**8, True)])
+def test_the_group_norm_wins_on_the_imbalanced_family_but_late(side, better):
+    """o(1) Err_FK hides e^2 (ln V - 1): with that p, its B is the smaller one from 10^8 on."""
+    hubs = round(side**0.75)
+    counts, degrees = np.array([hubs, side - hubs]), np.array([side, round(side**0.5)], dtype=float)
+    p = near_one(side)
+    # B alpha^2 / |S|, zeta^2 = |S| V for l_2 and |S| V^(2/q) for the group norm.
+    euclidean = side * (counts @ degrees)
+    norm_squared = (counts @ degrees ** (p / 2)) ** (2 / p)
+    group = math.e**2 * norm_squared / (p - 1)
+    assert (group < euclidean) == better
+    entropy = (counts @ degrees) ** 2 * math.log(side**2 / (counts @ degrees)) / 2
+    assert group * math.isqrt(side) < entropy  # |S| = sqrt(V)
+
+
 @pytest.mark.parametrize("size", [3, 20, 200, 1000])
 def test_the_dual_group_norm_of_a_cut_is_within_e_of_the_root_of_t(size):
     """With p = ln V/(ln V - 1) the dual exponent is ln V, and V^(1/ln V) = e."""
