@@ -6,7 +6,7 @@ the vertex set and the schema (weighted or not, weight cap), which are public.
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Self, final
+from typing import Any, Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -69,9 +69,41 @@ class _EdgeList:
                 )
             self.weighted = True
             self.weight_cap = None if weight_cap is None else float(weight_cap)
-        self.rows = (keys >> _KEY_BITS).astype(np.int32)
-        self.columns = (keys & _KEY_MASK).astype(np.int32)
-        self.weights = weights
+        self._freeze(
+            (keys >> _KEY_BITS).astype(np.int32), (keys & _KEY_MASK).astype(np.int32), weights
+        )
+
+    def _store_rows(
+        self,
+        parts: Iterable[npt.NDArray[Any]],
+        shape: tuple[int, int],
+        *,
+        above_diagonal: bool,
+        weighted: bool,
+        weight_cap: float | None,
+    ) -> None:
+        """Keep the non-zero entries of a dense matrix that comes a few rows at a time."""
+        rows, columns, masses = [], [], []
+        start = 0
+        for part in parts:
+            if part.ndim != 2 or part.shape[1] != shape[1]:
+                raise GraphError("rows of a matrix must be as long as there are columns")
+            _checked_weights(part)
+            row, column = np.nonzero(np.triu(part, start + 1) if above_diagonal else part)
+            masses.append(part[row, column].astype(np.float64) if weighted else len(row))
+            rows.append((row + start).astype(np.int32))
+            columns.append(column.astype(np.int32))
+            start += len(part)
+        if start != shape[0]:
+            raise GraphError(f"{start} rows for a matrix of {shape[0]}")
+        self.weighted, self.weight_cap = weighted, weight_cap if weighted else 1.0
+        weights = np.concatenate(masses) if weighted else np.ones(sum(masses))
+        if weighted and weight_cap is not None and weights.max(initial=0) > weight_cap:
+            raise GraphError("an edge weighs more than weight_cap; raise it or clip the weights")
+        self._freeze(np.concatenate(rows), np.concatenate(columns), weights)
+
+    def _freeze(self, rows: IndexArray, columns: IndexArray, weights: FloatArray) -> None:
+        self.rows, self.columns, self.weights = rows, columns, weights
         for array in (self.rows, self.columns, self.weights):
             array.flags.writeable = False
 
@@ -167,6 +199,40 @@ class Graph(_EdgeList):
             vertices=_matching(vertices, entries.shape[0]),
             weight_cap=weight_cap,
         )
+
+    @classmethod
+    def from_rows(
+        cls,
+        parts: Iterable[npt.NDArray[Any]],
+        *,
+        vertices: Vertices,
+        weighted: bool = True,
+        weight_cap: float | None = None,
+        note: str = "",
+    ) -> Self:
+        """Graph of a dense matrix that comes a few rows at a time, in order; needs little memory.
+
+        Only entries above the diagonal are read.
+
+        Args:
+            parts: each of shape (some rows, n); finite entries >= 0.
+            vertices: as for `Graph`.
+            weighted: False keeps only which entries are non-zero.
+            weight_cap: as for `Graph`, with weights.
+            note: as for `Graph`.
+
+        Raises:
+            GraphError: too many or too few rows, rows of the wrong length, entries out of range.
+        """
+        graph = cls([], [], vertices=vertices, note=note)
+        graph._store_rows(
+            parts,
+            (graph.n, graph.n),
+            above_diagonal=True,
+            weighted=weighted,
+            weight_cap=weight_cap,
+        )
+        return graph
 
     @property
     def n(self) -> int:
@@ -270,6 +336,28 @@ class BipartiteGraph(_EdgeList):
             right=_matching(right, entries.shape[1]),
             weight_cap=weight_cap,
         )
+
+    @classmethod
+    def from_rows(
+        cls,
+        parts: Iterable[npt.NDArray[Any]],
+        *,
+        left: Vertices,
+        right: Vertices,
+        weighted: bool = True,
+        weight_cap: float | None = None,
+        note: str = "",
+    ) -> Self:
+        """Graph of a dense biadjacency matrix, a few rows at a time; see `Graph.from_rows`.
+
+        Raises:
+            GraphError: as for `Graph.from_rows`.
+        """
+        graph = cls([], [], left=left, right=right, note=note)
+        graph._store_rows(
+            parts, graph.shape, above_diagonal=False, weighted=weighted, weight_cap=weight_cap
+        )
+        return graph
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -8,8 +8,9 @@ number of processors.
 
 import os
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -366,8 +367,22 @@ def _in_parallel(function: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
     if len(items) == 1:
         yield function(items[0])
         return
+    processors = _processors()
+    pool = _workers(os.getpid(), processors)
+    pending: deque[Future[R]] = deque()
     with _one_blas_thread():
-        yield from _workers(os.getpid(), _processors()).map(function, items)
+        try:
+            for item in items:
+                pending.append(pool.submit(function, item))
+                # Results that nobody has taken yet fill the memory: not too far ahead.
+                if len(pending) > 2 * processors:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
+        finally:
+            for future in pending:
+                future.cancel()
+            wait(pending)
 
 
 @lru_cache(maxsize=4)

@@ -2,20 +2,21 @@
 
 import math
 import warnings
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.release.certify import certify, weights_of
 from graphcuts_dp.release.fits.base import (
     FitMethod,
     FitProblem,
     FitSummary,
-    FloatMatrix,
     Progress,
     silent,
 )
@@ -34,7 +35,7 @@ from graphcuts_dp.release.rounding import round_entries
 
 FITS = ("auto", "cutting-plane", "first-order", "spectral", "none")
 ORACLES = ("cut-norm", "spectral")
-DECIMALS = 4  # of the weights of a synthetic graph
+_ROW_ENTRIES = 1 << 20  # entries of the synthetic matrix turned into edges at a time
 _CUTTING_PLANE_PAIRS = 64 * 63 // 2  # up to here the linear program takes about a second
 
 
@@ -110,20 +111,18 @@ def _post_process(
     if method is None:
         return Release(noisy=noisy, guarantee=guarantee, fit=None, certificate=None, _graph=None)
     cap = math.inf if noisy.law.weight_cap is None else noisy.law.weight_cap
-    z = noisy.estimate()
     found = method(FitProblem(noisy.blocks, cap), progress=progress)
-    matrix: FloatMatrix = found.matrix.astype(float).round(DECIMALS)
+    matrix: npt.NDArray[np.number] = found.matrix
     if unweighted:
-        flips = round_entries(matrix, symmetric=noisy.symmetric, source=source)
-        matrix = flips.astype(float)
+        matrix = round_entries(found.matrix, symmetric=noisy.symmetric, source=source)
     progress(1.0, "certifying")
     return Release(
         noisy=noisy,
         guarantee=guarantee,
         fit=FitSummary.of(found, method, unweighted=unweighted),
-        certificate=cut_norm(matrix - z),
+        certificate=certify(matrix, noisy, cap),
         _graph=_synthetic_graph(
-            matrix,
+            (weights_of(rows, cap) for rows in _few_rows(matrix)),
             noisy,
             weighted=not unweighted,
             note="" if guarantee.is_private else SEEDED_WARNING,
@@ -131,19 +130,27 @@ def _post_process(
     )
 
 
+def _few_rows(matrix: npt.NDArray[np.number]) -> Iterator[npt.NDArray[np.number]]:
+    height = max(1, _ROW_ENTRIES // matrix.shape[1])
+    for start in range(0, len(matrix), height):
+        yield matrix[start : start + height]
+
+
 def _synthetic_graph(
-    matrix: FloatMatrix, noisy: NoisyMatrix, *, weighted: bool, note: str
+    parts: Iterable[npt.NDArray[np.float64]], noisy: NoisyMatrix, *, weighted: bool, note: str
 ) -> AnyGraph:
     cap = noisy.law.weight_cap if weighted else None
     if noisy.symmetric:
-        rows, columns = np.nonzero(np.triu(matrix, 1))
-    else:
-        rows, columns = np.nonzero(matrix)
-    weights = matrix[rows, columns] if weighted else None
-    if noisy.symmetric:
-        return Graph(rows, columns, weights, vertices=noisy.left, weight_cap=cap, note=note)
-    return BipartiteGraph(
-        rows, columns, weights, left=noisy.left, right=noisy.right, weight_cap=cap, note=note
+        return Graph.from_rows(
+            parts, vertices=noisy.left, weighted=weighted, weight_cap=cap, note=note
+        )
+    return BipartiteGraph.from_rows(
+        parts,
+        left=noisy.left,
+        right=noisy.right,
+        weighted=weighted,
+        weight_cap=cap,
+        note=note,
     )
 
 
