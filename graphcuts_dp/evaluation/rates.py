@@ -5,11 +5,34 @@ comparisons between methods, not promises. `evaluation.bounds` has the promises.
 """
 
 import math
+from dataclasses import dataclass
+from typing import final
 
 from scipy.stats import norm
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.calibration import gaussian_scale
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class AllCutsRates:
+    """Rates for all cuts of a graph: the last column of GRU12's Table 1."""
+
+    median: float
+    multiplicative_weights: float
+    frieze_kannan: float
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class BipartiteRates:
+    """Rates for bipartite cuts: JT12, section 4.1."""
+
+    multiplicative_weights: float
+    frieze_kannan: float
+    group_norm: float
+
 
 # Mechanisms without a construction
 
@@ -119,7 +142,7 @@ def table_1_frieze_kannan(
     return float((n_2 * universe) ** 0.25 * math.sqrt(log_queries / epsilon))
 
 
-def table_1_all_cuts(n: int, edges: float, *, epsilon: float) -> dict[str, float]:
+def table_1_all_cuts(n: int, edges: float, *, epsilon: float) -> AllCutsRates:
     """The last column, for all cuts of a graph.
 
     |E|^(1/2) |V|^(3/4) (ln V)^(1/4), |E|^(1/2) |V|^(1/2) (ln V)^(1/4) and |E|^(1/4) |V|, all over
@@ -129,16 +152,13 @@ def table_1_all_cuts(n: int, edges: float, *, epsilon: float) -> dict[str, float
         n: vertices |V|.
         edges: |E|.
         epsilon: > 0.
-
-    Returns:
-        By name: "median", "multiplicative weights", "Frieze-Kannan".
     """
     root, log = math.sqrt(epsilon), math.log(n) ** 0.25
-    return {
-        "median": math.sqrt(edges) * n**0.75 * log / root,
-        "multiplicative weights": math.sqrt(edges * n) * log / root,
-        "Frieze-Kannan": edges**0.25 * n / root,
-    }
+    return AllCutsRates(
+        median=math.sqrt(edges) * n**0.75 * log / root,
+        multiplicative_weights=math.sqrt(edges * n) * log / root,
+        frieze_kannan=edges**0.25 * n / root,
+    )
 
 
 def corollary_7_4_multiplicative_weights(
@@ -241,24 +261,21 @@ def equation_7(zeta: float, rank: int, frobenius: float, log_queries: float) -> 
     return dual_pair_rate(zeta, math.sqrt(rank) * frobenius, log_queries)
 
 
-def imbalanced_rates(side: float, size: float) -> dict[str, float]:
+def imbalanced_rates(side: float, size: float) -> BipartiteRates:
     """Section 4.1, equation (5) and the line after it, without logarithms.
 
     Args:
         side: |V|, vertices on each side.
         size: |S|.
-
-    Returns:
-        By name: "multiplicative weights", "Frieze-Kannan", "group norm".
     """
-    return {
-        "multiplicative weights": side ** (7 / 8) * size**0.5,
-        "Frieze-Kannan": side ** (11 / 16) * size**0.75,
-        "group norm": side ** (5 / 8) * size**0.75,
-    }
+    return BipartiteRates(
+        multiplicative_weights=side ** (7 / 8) * size**0.5,
+        frieze_kannan=side ** (11 / 16) * size**0.75,
+        group_norm=side ** (5 / 8) * size**0.75,
+    )
 
 
-def power_law_rates(side: float, size: float, exponent: float) -> dict[str, float]:
+def power_law_rates(side: float, size: float, exponent: float) -> BipartiteRates:
     """Section 4.1's second family, without logarithms, for 1 < exponent < 3/2.
 
     The paper prints V^(3/4-b/2)|S|^(3/4) for the group norm; the sum of the root degrees is
@@ -268,15 +285,12 @@ def power_law_rates(side: float, size: float, exponent: float) -> dict[str, floa
         side: |V|, vertices on each side.
         size: |S|.
         exponent: b of the power law.
-
-    Returns:
-        By name: "multiplicative weights", "Frieze-Kannan", "group norm".
     """
-    return {
-        "multiplicative weights": side ** (1.5 - exponent / 2) * size**0.5,
-        "Frieze-Kannan": side ** (1 - exponent / 4) * size**0.75,
-        "group norm": side ** (1.25 - exponent / 2) * size**0.75,
-    }
+    return BipartiteRates(
+        multiplicative_weights=side ** (1.5 - exponent / 2) * size**0.5,
+        frieze_kannan=side ** (1 - exponent / 4) * size**0.75,
+        group_norm=side ** (1.25 - exponent / 2) * size**0.75,
+    )
 
 
 def _check_tail(queries: float, beta: float) -> None:
