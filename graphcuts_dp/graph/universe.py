@@ -88,7 +88,9 @@ class Universe:
         if not self.bipartite:
             np.fill_diagonal(copy, 0)
             if (copy != copy.T).any():
-                raise MatrixError("the matrix is not symmetric; a bipartite universe needs no such")
+                raise MatrixError(
+                    "the matrix of a plain universe must be symmetric; this one is not"
+                )
         if not ((copy >= 0) & (copy <= upper) & (copy < np.inf)).all():
             raise MatrixError(f"the matrix has entries outside [0, {upper:g}] or not finite")
         return copy
@@ -155,11 +157,11 @@ class Universe:
             return float(pairs_between(*self.masks(query), bipartite=self.bipartite))
         if isinstance(query, RankOneQuery):
             u, v = query.vectors(self.shape)
-            both = float(u @ u) * float(v @ v)
             if self.bipartite:
-                return both
-            # Half the sum over all (i, j) of (u_i v_j + u_j v_i)^2, less the diagonal.
-            return max(0.0, both + float(u @ v) ** 2 - 2 * float((u * u) @ (v * v)))
+                return float(u @ u) * float(v @ v)
+            # (u_i v_j + u_j v_i)^2 over i < j. Taking the diagonal off the products of sums would
+            # leave rounding errors only when one vertex has nearly all of u and v.
+            return float((u * u) @ _sums_of_others(v * v) + (u * v) @ _sums_of_others(u * v))
         coefficients = self.coefficients(query)
         return self.total(coefficients * coefficients)
 
@@ -177,3 +179,11 @@ class Universe:
             return 0.0, query.sensitivity(self.space)
         coefficients = self.coefficients(query)
         return min(0.0, float(coefficients.min())), max(0.0, float(coefficients.max()))
+
+
+def _sums_of_others(x: FloatVector) -> FloatVector:
+    """sum_{j != i} x_j for each i, without subtracting."""
+    others = np.zeros(len(x))
+    others[1:] = np.cumsum(x[:-1])
+    others[:-1] += np.cumsum(x[:0:-1])[::-1]
+    return others

@@ -122,17 +122,17 @@ class BlockHypothesis:
         if self.universe.bipartite:
             left, rows, (in_S,) = _refined(self.labels[0], S)
             right, columns, (in_T,) = _refined(self.labels[1], T)
-            inside = np.logical_and.outer(in_S, in_T)
         else:
             left, rows, (in_S, in_T) = _refined(self.labels[0], S, T)
             right, columns = left, rows
-            inside = np.logical_and.outer(in_S, in_T)
-            inside |= inside.T
         if max(len(rows), len(columns)) > self.max_blocks:
             raise HypothesisError(
                 f"this update makes more than max_blocks={self.max_blocks} blocks; raise the limit,"
                 " or use a DenseHypothesis, or Frieze-Kannan, which needs no blocks"
             )
+        inside = np.logical_and.outer(in_S, in_T)
+        if not self.universe.bipartite:
+            inside |= inside.T
         weights = self.weights[np.ix_(rows, columns)]
         tilted = self._like(left, right, tilt(weights, inside, exponent))
         return self._like(left, right, tilted.weights * (self.total() / tilted.total()))

@@ -82,6 +82,14 @@ def test_an_answer_is_the_sum_of_coefficients_times_weights(shape):
         assert answer == pytest.approx(single, abs=1e-9)
 
 
+def test_the_norm_of_a_rank_one_query_on_nearly_one_vertex():
+    """A norm that is too small would make the step of an update too long."""
+    u = np.array([0.3, 1e-12, 0])
+    found = Universe(3).norm_squared(RankOneQuery(u, u))
+    assert found == pytest.approx((2 * 0.3 * 1e-12) ** 2, rel=1e-9)
+    assert Universe(2).norm_squared(RankOneQuery([0.3, 0], [0.7, 0])) == 0
+
+
 def test_most_pairs_between_disjoint_sets():
     for n in range(2, 8):
         universe = Universe(n)
@@ -109,7 +117,7 @@ def test_labels_and_identity():
 def test_matrices_that_are_none_over_the_universe():
     for matrix, message in [
         (np.ones((2, 2)), "shape"),
-        ([[0, 1, 0], [0, 0, 0], [0, 0, 0]], "not symmetric"),
+        ([[0, 1, 0], [0, 0, 0], [0, 0, 0]], "must be symmetric"),
         (-np.ones((3, 3)), "outside"),
         (np.full((3, 3), np.nan), "symmetric|outside"),
         (np.full((3, 3), 1.5), "outside"),
