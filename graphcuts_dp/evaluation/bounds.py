@@ -6,8 +6,9 @@ that circle. B is an argument: the `update_bound` of any construction, or a func
 `evaluation.update_bounds`.
 
 The papers' modes keep the printed constants, corrected where a proof needs it (each docstring
-says where). At a thousand vertices and epsilon = 1 their errors exceed every cut; `tight_online`
-is what the same ideas give today.
+says where). At epsilon = 1 the errors of GRU12's and JT12's exceed every cut of graphs up to 10^5
+vertices, and DR14's seldom stays under half of the edges; `tight_online` is what the same ideas
+give today. No bound here knows that answering 0 is never off by more than m.
 """
 
 import math
@@ -35,14 +36,14 @@ class ErrorBound:
         mechanism: which one.
         alpha: tolerance that the construction is tuned to, in edges.
         updates: cap on the number of updates, >= 0.
-        threshold: what (noisy) discrepancies are compared with, in edges; None if nothing is.
+        threshold: what (noisy) discrepancies are compared with, in edges.
         error: with probability 1 - beta, no answer is farther from the truth than this.
     """
 
     mechanism: str
     alpha: float
     updates: int
-    threshold: float | None
+    threshold: float
     error: float
 
 

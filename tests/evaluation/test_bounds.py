@@ -56,11 +56,20 @@ def test_the_table_is_reproduced(n, m, k, tight, gaussian, binary, zero):
 
 
 @pytest.mark.parametrize(("n", "m", "k"), [row[:3] for row in TABLE])
-def test_the_papers_modes_are_trivial_at_these_sizes(n, m, k):
-    """Their errors exceed m, the largest cut: the reason for the tight mode."""
+@pytest.mark.parametrize("construction", [frieze_kannan_updates, multiplicative_weights_updates])
+def test_gru12_and_jt12_exceed_every_cut_at_these_sizes(n, m, k, construction):
+    """The reason for the tight mode, which stays under a fifth of the edges on these graphs."""
+    printed, tight = construction(n, m, rule="as printed"), multiplicative_weights_updates(n, m)
     for mode in (gru12_online, jt12_online):
-        for rule in (frieze_kannan_updates, multiplicative_weights_updates):
-            assert mode(rule(n, m, rule="as printed"), queries=k, **PROMISE).error > m
+        assert mode(printed, queries=k, **PROMISE).error > m
+    assert tight_online(tight, queries=k, **PROMISE).error < m / 5
+    assert dr14_online(printed, queries=k, **PROMISE).error > m / 4
+
+
+def test_dr14_is_not_trivial_on_a_dense_graph():
+    """Frieze-Kannan, a thousand vertices, half of all pairs: under m/3, where 0 misses m/2."""
+    printed = frieze_kannan_updates(1000, 2.5e5, rule="as printed")
+    assert dr14_online(printed, queries=1e4, **PROMISE).error < 2.5e5 / 3
 
 
 # Every mode solves its own circle
