@@ -123,12 +123,13 @@ def _orders(
     row_roots, column_roots = (_roots(matrix.sum(axis=axis, dtype=np.float64)) for axis in (1, 0))
     v: FloatVector = np.random.default_rng(0).standard_normal((matrix.shape[1],))
     u: FloatVector = np.zeros(matrix.shape[0])
+    kind = np.result_type(matrix.dtype, np.float32)
     for _ in range(_POWER_STEPS):
         # The first pair of singular vectors are the roots themselves.
-        # In the type of the matrix, lest each product makes a copy of it.
-        inner = (_without(v, column_roots) / column_roots).astype(matrix.dtype)
+        # In the type of the matrix where it can be, lest each product makes a copy of it.
+        inner = (_without(v, column_roots) / column_roots).astype(kind)
         u = (matrix @ inner) / row_roots
-        inner = (_without(u, row_roots) / row_roots).astype(matrix.dtype)
+        inner = (_without(u, row_roots) / row_roots).astype(kind)
         v = (inner @ matrix) / column_roots
         v /= max(float(np.abs(v).max()), _TINY)
     row_order = np.argsort(_without(u, row_roots) / row_roots, kind="stable")
