@@ -160,8 +160,8 @@ def _stored(x: FloatMatrix, cap: float) -> npt.NDArray[Any]:
 def _restored(stored: npt.NDArray[Any], cap: float) -> FloatMatrix:
     x: FloatMatrix = stored.astype(np.float32)
     if stored.dtype == np.uint16:
-        x *= np.float32(cap / _LEVELS)
-        np.minimum(x, np.float32(cap), out=x)
+        x /= np.float32(_LEVELS)  # first: the highest level then is the cap itself
+        x *= np.float32(cap)
     return x
 
 
