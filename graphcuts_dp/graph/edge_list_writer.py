@@ -47,19 +47,29 @@ def edge_chunks(
     graph: AnyGraph, sources: list[str], targets: list[str]
 ) -> Iterator[tuple[list[str], list[str], list[str] | None]]:
     """Names of both ends of the edges, and their weights as text, in pieces."""
-    numbers = weight_texts(graph.weights) if graph.weighted else None
+    whole = are_whole(graph.weights)
     for start in range(0, len(graph.rows), _CHUNK):
         piece = slice(start, start + _CHUNK)
         yield (
             [sources[row] for row in graph.rows[piece].tolist()],
             [targets[column] for column in graph.columns[piece].tolist()],
-            None if numbers is None else numbers[piece],
+            weight_texts(graph.weights[piece], whole=whole) if graph.weighted else None,
         )
 
 
-def weight_texts(weights: FloatArray) -> list[str]:
-    """Shortest text of each weight that reads back as the same number."""
-    if (weights < 1e15).all() and (weights == np.floor(weights)).all():
+def are_whole(weights: FloatArray) -> bool:
+    """Whether all weights are whole numbers that are written without a decimal point."""
+    return bool((weights < 1e15).all() and (weights == np.floor(weights)).all())
+
+
+def weight_texts(weights: FloatArray, *, whole: bool) -> list[str]:
+    """Shortest text of each weight that reads back as the same number.
+
+    Args:
+        weights: some weights of a graph.
+        whole: `are_whole` of all its weights.
+    """
+    if whole:
         return list(map(str, weights.astype(np.int64).tolist()))
     return list(map(repr, weights.tolist()))
 
