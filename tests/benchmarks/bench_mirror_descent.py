@@ -122,8 +122,9 @@ def print_large(quick: bool) -> None:
 
 def main(quick: bool) -> None:
     """Print both tables."""
-    cap = 400 if quick else 2000
-    print("alpha is a share of |E|; worst: the largest cut error found at the end, over alpha")
+    cap = 400 if quick else 1000
+    print("alpha is a share of |E|; worst: the largest cut error found at the end, over alpha;")
+    print(f"above 1: stopped after {cap} updates")
     names = f"{'method':<14} {'p':>5} {'updates':>8} {'B':>10} {'used':>7} {'worst':>6} {'s':>6}"
     print(f"{'family':<11} {'V':>4} {'alpha':>6} {'rule':<11} {names}")
     for side in (49,) if quick else (49, 100):
