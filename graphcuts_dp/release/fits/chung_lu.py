@@ -16,6 +16,22 @@ _SMALLEST = 1e-30  # lower degrees are zeros
 def chung_lu(degrees: npt.ArrayLike, *, max_rounds: int = MAX_ROUNDS) -> FloatMatrix:
     """The matrix min(1, t_i t_j) with zero diagonal whose row sums are the given degrees.
 
+    Args:
+        degrees: as for `chung_lu_ends`, which tells how close the sums come.
+        max_rounds: likewise.
+
+    Returns:
+        Symmetric, entries in [0, 1], shape (n, n).
+    """
+    t = chung_lu_ends(degrees, max_rounds=max_rounds)
+    matrix: FloatMatrix = np.minimum(np.outer(t, t), 1.0)
+    np.fill_diagonal(matrix, 0.0)
+    return matrix
+
+
+def chung_lu_ends(degrees: npt.ArrayLike, *, max_rounds: int = MAX_ROUNDS) -> FloatVector:
+    """The t whose matrix min(1, t_i t_j), with zero diagonal, has the given degrees as row sums.
+
     In a = ln t, the row sums are the gradient of a convex function less the degrees. A round solves
     every row for its own t_i with the others held, and goes half of the way in a: since both ends
     of a pair move, that minimises a majorant of the function. A row is solved exactly from sorted
@@ -28,7 +44,7 @@ def chung_lu(degrees: npt.ArrayLike, *, max_rounds: int = MAX_ROUNDS) -> FloatMa
         max_rounds: stop after so many rounds even if the sums do not match yet.
 
     Returns:
-        Symmetric, entries in [0, 1], shape (n, n). Row sums match to 1e-9 of the mean degree if
+        t >= 0, shape (n,). Row sums match to 1e-9 of the mean degree if
         some t > 0 has those sums and max_rounds allows. Otherwise (a few degrees take more than
         the others have to give) they are as near as the rounds came.
 
@@ -38,9 +54,9 @@ def chung_lu(degrees: npt.ArrayLike, *, max_rounds: int = MAX_ROUNDS) -> FloatMa
     wanted = np.array(degrees, dtype=np.float64)
     positive = wanted > _SMALLEST
     target = np.clip(wanted[positive], 0.0, max(positive.sum() - 1, 0))
-    matrix = np.zeros((len(wanted), len(wanted)))
+    ends = np.zeros(len(wanted))
     if len(target) < 2:
-        return matrix
+        return ends
     t = np.clip(target / np.sqrt(target.sum()), 1 / _LARGEST, _LARGEST)
     before = np.full_like(t, np.inf)
     for _ in range(max_rounds):
@@ -49,15 +65,32 @@ def chung_lu(degrees: npt.ArrayLike, *, max_rounds: int = MAX_ROUNDS) -> FloatMa
         if _settled(sums, before, target):
             break
         t, before = np.sqrt(t * _solve(t, target + loops)), sums
-    matrix[np.ix_(positive, positive)] = np.minimum(np.outer(t, t), 1.0)
-    np.fill_diagonal(matrix, 0.0)
-    return matrix
+    ends[positive] = t
+    return ends
 
 
 def chung_lu_bipartite(
     rows: npt.ArrayLike, columns: npt.ArrayLike, *, max_rounds: int = MAX_ROUNDS
 ) -> FloatMatrix:
     """The matrix min(1, r_i c_j) with given row and column sums.
+
+    Args:
+        rows: as for `chung_lu_bipartite_ends`.
+        columns: likewise.
+        max_rounds: likewise.
+
+    Returns:
+        Entries in [0, 1], shape (n_left, n_right).
+    """
+    r, c = chung_lu_bipartite_ends(rows, columns, max_rounds=max_rounds)
+    matrix: FloatMatrix = np.minimum(np.outer(r, c), 1.0)
+    return matrix
+
+
+def chung_lu_bipartite_ends(
+    rows: npt.ArrayLike, columns: npt.ArrayLike, *, max_rounds: int = MAX_ROUNDS
+) -> tuple[FloatVector, FloatVector]:
+    """The r and c whose matrix min(1, r_i c_j) has given row and column sums.
 
     Rows and columns are solved in turn, each exactly: iterative proportional fitting with a cap.
 
@@ -68,14 +101,14 @@ def chung_lu_bipartite(
         max_rounds: stop after so many rounds even if the sums do not match yet.
 
     Returns:
-        Entries in [0, 1], shape (n_left, n_right); sums as for `chung_lu`.
+        r and c, shapes (n_left,) and (n_right,), >= 0; sums as for `chung_lu_ends`.
     """
     wanted = np.maximum(np.array(rows, dtype=np.float64), 0.0)
     others = np.maximum(np.array(columns, dtype=np.float64), 0.0)
-    matrix = np.zeros((len(wanted), len(others)))
+    row_ends, column_ends = np.zeros(len(wanted)), np.zeros(len(others))
     left, right = wanted > _SMALLEST, others > _SMALLEST
     if not left.any() or not right.any():
-        return matrix
+        return row_ends, column_ends
     total = (wanted.sum() + others.sum()) / 2
     row_target = np.minimum(wanted[left] * (total / wanted.sum()), right.sum())
     column_target = np.minimum(others[right] * (total / others.sum()), left.sum())
@@ -87,8 +120,8 @@ def chung_lu_bipartite(
         if _settled(sums, before, column_target):
             break
         c, before = _solve(r, column_target), sums
-    matrix[np.ix_(left, right)] = np.minimum(np.outer(r, c), 1.0)
-    return matrix
+    row_ends[left], column_ends[right] = r, c
+    return row_ends, column_ends
 
 
 def _settled(sums: FloatVector, before: FloatVector, target: FloatVector) -> bool:
