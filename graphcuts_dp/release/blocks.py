@@ -26,6 +26,7 @@ FloatMatrix = npt.NDArray[np.floating]
 IntMatrix = npt.NDArray[np.integer]
 R = TypeVar("R")
 T = TypeVar("T")
+Pairs = Callable[[], IntMatrix]
 Index = TypeVar("Index", int, npt.NDArray[np.int64])
 
 _BLOCK_ENTRIES = 1 << 20  # in float32 four MiB, which caches hold
@@ -204,6 +205,10 @@ class Blocks(ABC):
     def copy(self) -> "Blocks":
         """The same rows, sharing memory, with nothing held."""
 
+    @abstractmethod
+    def fetch(self) -> "LocalBlocks":
+        """The same rows in the memory of this process, with nothing held."""
+
     def times(self, V: FloatMatrix) -> FloatMatrix:
         """Z @ V, in the precision of V.
 
@@ -246,45 +251,39 @@ def _times(block: RowBlock, V: FloatMatrix) -> FloatMatrix:
 
 @final
 class LocalBlocks(Blocks):
-    """Blocks in the memory of this process, worked on by one thread for each processor.
+    """Blocks in the memory of this process, worked on by several threads.
 
     Args:
-        rows: all blocks, in order.
+        rows: the blocks, in order.
+        threads: how many; None for one on each processor.
     """
 
-    def __init__(self, rows: Sequence[RowBlock]) -> None:
+    def __init__(self, rows: Sequence[RowBlock], threads: int | None = None) -> None:
         super().__init__(rows[0].law, rows[0].layout)
         self._rows = list(rows)
+        self._threads = threads
 
-    @classmethod
-    def from_pairs(
-        cls,
-        law: NoiseLaw,
-        layout: Layout,
-        values: Callable[[int, int, int], IntMatrix],
-    ) -> "LocalBlocks":
+    @staticmethod
+    def from_pairs(law: NoiseLaw, layout: Layout, pairs: Sequence[Pairs]) -> "LocalBlocks":
         """Blocks from one released integer a pair.
 
         Args:
             law: that the integers come from.
             layout: of the matrix.
-            values: given the index, first row and end of a block, the integers of its pairs in
-                row order (of a symmetric matrix, pairs i < j). Called once for each block, from
-                several threads.
+            pairs: for each block a function that gives the integers of its pairs in row order (of
+                a symmetric matrix, pairs i < j). Each is called once, from several threads.
         """
         bounds = layout.bounds()
 
         def draw(index: int) -> npt.NDArray[Any]:
-            return pack(law, layout.unfold(values(index, *bounds[index]), *bounds[index]))
+            return draw_part(law, layout, index, pairs[index])
 
         parts = list(_in_parallel(draw, range(len(bounds))))
-        kind = _common_type(parts)
 
-        def finish(index: int) -> RowBlock:
-            rows = complete(law, layout, index, parts).astype(kind, copy=False)
-            return RowBlock(*bounds[index], rows, law, layout)
+        def finish(index: int) -> npt.NDArray[Any]:
+            return complete(law, layout, index, parts)
 
-        return cls(list(_in_parallel(finish, range(len(bounds)))))
+        return joined(law, layout, list(_in_parallel(finish, range(len(bounds)))))
 
     @classmethod
     def from_matrix(cls, matrix: FloatMatrix, *, symmetric: bool) -> "LocalBlocks":
@@ -301,11 +300,32 @@ class LocalBlocks(Blocks):
 
     def results(self, function: Callable[..., R], *arguments: Any) -> Iterator[R]:
         """See `Blocks.results`."""
-        return _in_parallel(lambda block: function(block, *arguments), self._rows)
+        return _in_parallel(lambda block: function(block, *arguments), self._rows, self._threads)
 
     def copy(self) -> "LocalBlocks":
         """See `Blocks.copy`."""
-        return LocalBlocks([RowBlock(b.start, b.stop, b.data, b.law, b.layout) for b in self._rows])
+        rows = [RowBlock(b.start, b.stop, b.data, b.law, b.layout) for b in self._rows]
+        return LocalBlocks(rows, self._threads)
+
+    def fetch(self) -> "LocalBlocks":
+        """See `Blocks.fetch`."""
+        return self.copy()
+
+
+def joined(law: NoiseLaw | None, layout: Layout, data: Sequence[npt.NDArray[Any]]) -> LocalBlocks:
+    """Blocks from the data of each, made one type of integers."""
+    kind = _common_type(data)
+    return LocalBlocks(
+        [
+            RowBlock(*bounds, rows.astype(kind, copy=False), law, layout)
+            for bounds, rows in zip(layout.bounds(), data, strict=True)
+        ]
+    )
+
+
+def draw_part(law: NoiseLaw, layout: Layout, index: int, pairs: Pairs) -> npt.NDArray[Any]:
+    """What `complete` needs of a block: its pairs as packed rows, without those i > j."""
+    return pack(law, layout.unfold(pairs(), *layout.bounds()[index]))
 
 
 def pack(law: NoiseLaw, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -362,20 +382,34 @@ def _integer(kind: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(np.int64) if kind.kind == "f" else kind
 
 
-def _in_parallel(function: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
+def mirror_upper(matrix: npt.NDArray[Any], layout: Layout) -> None:
+    """Copy what lies above the diagonal below it, in place, block by block.
+
+    Products of two blocks differ in the last bit, so rows made block by block are symmetric only up
+    to that.
+    """
+    for start, stop in layout.bounds():
+        matrix[stop:, start:stop] = matrix[start:stop, stop:].T
+        square = np.triu(matrix[start:stop, start:stop], 1)
+        matrix[start:stop, start:stop] = square + square.T
+
+
+def _in_parallel(
+    function: Callable[[T], R], items: Sequence[T], threads: int | None = None
+) -> Iterator[R]:
     """Results in the order of the items."""
     if len(items) == 1:
         yield function(items[0])
         return
-    processors = _processors()
-    pool = _workers(os.getpid(), processors)
+    threads = threads or _processors()
+    pool = _workers(os.getpid(), threads)
     pending: deque[Future[R]] = deque()
     with _one_blas_thread():
         try:
             for item in items:
                 pending.append(pool.submit(function, item))
                 # Results that nobody has taken yet fill the memory: not too far ahead.
-                if len(pending) > 2 * processors:
+                if len(pending) > 2 * threads:
                     yield pending.popleft().result()
             while pending:
                 yield pending.popleft().result()

@@ -4,6 +4,7 @@ import json
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, BinaryIO, Self, final
 
 import numpy as np
@@ -211,11 +212,12 @@ def _unpack(values: npt.NDArray[Any], law: NoiseLaw, left: VertexSet, right: Ver
     if law.bits and values.dtype != np.uint8:
         raise FileFormatError("the file of the noisy matrix holds other numbers than bits")
 
-    def part(_: int, start: int, stop: int) -> npt.NDArray[Any]:
+    def part(start: int, stop: int) -> npt.NDArray[Any]:
         first, end = layout.pairs_before(start), layout.pairs_before(stop)
         if not law.bits:
             return values[first:end]
         bits = np.unpackbits(values[first // 8 : -(-end // 8)])
         return bits[first % 8 :][: end - first]
 
-    return LocalBlocks.from_pairs(law, layout, part)
+    parts = [partial(part, *bounds) for bounds in layout.bounds()]
+    return LocalBlocks.from_pairs(law, layout, parts)

@@ -1,6 +1,8 @@
 """Randomised response: the one place where a release reads the private graph."""
 
 import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +17,12 @@ from graphcuts_dp.privacy.guarantee import (
     PrivacyGuarantee,
 )
 from graphcuts_dp.privacy.laws import NoiseLaw, noise_law
-from graphcuts_dp.release.blocks import Layout, LocalBlocks
+from graphcuts_dp.release.blocks import Blocks, Layout, LocalBlocks, Pairs
 from graphcuts_dp.release.noisy_matrix import NoisyMatrix
+
+_Edges = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.float64]]
+# (law, layout, the integers of each block's pairs) -> blocks
+MakeBlocks = Callable[[NoiseLaw, Layout, Sequence[Pairs]], Blocks]
 
 # Expected cut norm of a symmetric matrix of independent entries of deviation s, over s n^1.5. For
 # n = 60..2000 and all three laws the largest cuts found have 0.61-0.66 and the proven upper bounds
@@ -24,13 +30,19 @@ from graphcuts_dp.release.noisy_matrix import NoisyMatrix
 _WORST_CUT = 0.68
 
 
-def randomized_response(graph: AnyGraph, law: NoiseLaw, source: EntropySource) -> NoisyMatrix:
+def randomized_response(
+    graph: AnyGraph,
+    law: NoiseLaw,
+    source: EntropySource,
+    make_blocks: MakeBlocks = LocalBlocks.from_pairs,
+) -> NoisyMatrix:
     """Hide every vertex pair on its own.
 
     Args:
         graph: the private graph.
         law: the noise for one entry.
         source: where the noise comes from.
+        make_blocks: puts the blocks of the matrix where they shall live.
 
     Returns:
         The noisy matrix; its shape, type and law are public.
@@ -54,26 +66,40 @@ def randomized_response(graph: AnyGraph, law: NoiseLaw, source: EntropySource) -
     else:
         left, right = graph.left, graph.right
     layout = Layout((len(left), len(right)), left is right)
-    sources = source.split(len(layout.bounds()))
-
-    def respond(index: int, start: int, stop: int) -> npt.NDArray[np.integer]:
-        weights, places = _edges_of(graph, layout, start, stop)
-        pairs = layout.pairs_before(stop) - layout.pairs_before(start)
-        return law.respond(pairs, weights, places, sources[index])
-
-    return NoisyMatrix(LocalBlocks.from_pairs(law, layout, respond), left, right)
+    bounds = layout.bounds()
+    responses = [
+        _Response(law, layout, rows, _edges_of(graph, *rows), own)
+        for rows, own in zip(bounds, source.split(len(bounds)), strict=True)
+    ]
+    return NoisyMatrix(make_blocks(law, layout, responses), left, right)
 
 
-def _edges_of(
-    graph: AnyGraph, layout: Layout, start: int, stop: int
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-    """Weights of the edges whose row lies in start..stop-1, and their places among the pairs."""
+@dataclass(frozen=True)
+class _Response:
+    """The noisy integers of the pairs in some rows, drawn when it is called.
+
+    Holds the private edges of these rows, and does not show them.
+    """
+
+    law: NoiseLaw
+    layout: Layout
+    bounds: tuple[int, int]
+    edges: _Edges = field(repr=False)
+    source: EntropySource
+
+    def __call__(self) -> npt.NDArray[np.integer]:
+        rows, places = (ends.astype(np.int64) for ends in self.edges[:2])
+        if self.layout.symmetric:
+            places -= rows + 1  # pairs i < j: row i begins with j = i + 1
+        first, end = (self.layout.pairs_before(row) for row in self.bounds)
+        places += self.layout.pairs_before(rows) - first
+        return self.law.respond(end - first, self.edges[2], places, self.source)
+
+
+def _edges_of(graph: AnyGraph, start: int, stop: int) -> _Edges:
+    """Rows, columns and weights of the edges whose row lies in start..stop-1."""
     edges = slice(*np.searchsorted(graph.rows, [start, stop]))
-    rows, places = graph.rows[edges].astype(np.int64), graph.columns[edges].astype(np.int64)
-    if layout.symmetric:
-        places -= rows + 1  # pairs i < j: row i begins with j = i + 1
-    places += layout.pairs_before(rows) - layout.pairs_before(start)
-    return graph.weights[edges], places
+    return graph.rows[edges], graph.columns[edges], graph.weights[edges]
 
 
 def guarantee_of(law: NoiseLaw, graph: AnyGraph, seed: int | None) -> PrivacyGuarantee:
