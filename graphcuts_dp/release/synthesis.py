@@ -3,6 +3,7 @@
 import math
 import warnings
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.release.blocks import LocalBlocks
 from graphcuts_dp.release.certify import certify, weights_of
+from graphcuts_dp.release.dask_blocks import DaskBlocks, dask_client
 from graphcuts_dp.release.fits.base import (
     FitMethod,
     FitProblem,
@@ -25,6 +28,7 @@ from graphcuts_dp.release.fits.first_order import FirstOrder
 from graphcuts_dp.release.fits.spectral import Spectral
 from graphcuts_dp.release.noisy_matrix import NoisyMatrix
 from graphcuts_dp.release.randomized_response import (
+    MakeBlocks,
     accuracy_warning,
     guarantee_of,
     law_for,
@@ -34,6 +38,7 @@ from graphcuts_dp.release.release import Release
 from graphcuts_dp.release.rounding import round_entries
 
 FITS = ("auto", "cutting-plane", "first-order", "spectral", "none")
+PLACES = ("local", "dask")
 ORACLES = ("cut-norm", "spectral")
 _ROW_ENTRIES = 1 << 20  # entries of the synthetic matrix turned into edges at a time
 _CUTTING_PLANE_PAIRS = 64 * 63 // 2  # up to here the linear program takes about a second
@@ -49,6 +54,7 @@ def release_graph(
     unweighted: bool = False,
     seed: int | None = None,
     time_limit: float | None = None,
+    blocks: str = "local",
     progress: Progress = silent,
 ) -> Release:
     """Release a synthetic graph whose cuts are near those of a private one.
@@ -65,6 +71,9 @@ def release_graph(
         unweighted: round the synthetic graph to one without weights; adds error.
         seed: makes the run repeatable and voids the promise; None for the system's entropy.
         time_limit: seconds after which the fit returns its best point; None for no limit.
+        blocks: where the noisy matrix lives while the fit runs: "local", or "dask" for the workers
+            of the Dask cluster whose client was made last, which see the private edges and must
+            be as trusted as this machine (see `dask_blocks`).
         progress: called with the fraction done and a message.
 
     Returns:
@@ -88,13 +97,14 @@ def release_graph(
     law = law_for(graph, noise, epsilon)
     method = _fit_method(graph, fit, oracle, time_limit)
     source = entropy_source(seed)
+    make_blocks = _maker_of_blocks(blocks)
     if unweighted and (graph.weighted or fit == "none"):
         raise ParameterError("unweighted=True needs a graph without weights and a fit")
     warning = accuracy_warning(law, left, right)
     if warning is not None:
         warnings.warn(warning, AccuracyWarning, stacklevel=2)
 
-    noisy = randomized_response(graph, law, source)
+    noisy = randomized_response(graph, law, source, make_blocks)
     guarantee = guarantee_of(law, graph, seed)
     # From here on nothing reads the private graph.
     return _post_process(noisy, guarantee, method, unweighted, source, progress)
@@ -108,8 +118,9 @@ def _post_process(
     source: EntropySource,
     progress: Progress,
 ) -> Release:
+    home = replace(noisy, blocks=noisy.blocks.fetch())
     if method is None:
-        return Release(noisy=noisy, guarantee=guarantee, fit=None, certificate=None, _graph=None)
+        return Release(noisy=home, guarantee=guarantee, fit=None, certificate=None, _graph=None)
     cap = math.inf if noisy.law.weight_cap is None else noisy.law.weight_cap
     found = method(FitProblem(noisy.blocks, cap), progress=progress)
     matrix: npt.NDArray[np.number] = found.matrix
@@ -117,17 +128,26 @@ def _post_process(
         matrix = round_entries(found.matrix, symmetric=noisy.symmetric, source=source)
     progress(1.0, "certifying")
     return Release(
-        noisy=noisy,
+        noisy=home,
         guarantee=guarantee,
         fit=FitSummary.of(found, method, unweighted=unweighted),
-        certificate=certify(matrix, noisy, cap),
+        certificate=certify(matrix, home, cap),
         _graph=_synthetic_graph(
             (weights_of(rows, cap) for rows in _few_rows(matrix)),
-            noisy,
+            home,
             weighted=not unweighted,
             note="" if guarantee.is_private else SEEDED_WARNING,
         ),
     )
+
+
+def _maker_of_blocks(blocks: str) -> MakeBlocks:
+    if blocks not in PLACES:
+        raise ParameterError(f"unknown blocks {blocks!r}; choose one of {', '.join(PLACES)}")
+    if blocks == "local":
+        return LocalBlocks.from_pairs
+    dask_client()  # refuses before anything is spent
+    return DaskBlocks.from_pairs
 
 
 def _few_rows(matrix: npt.NDArray[np.number]) -> Iterator[npt.NDArray[np.number]]:
