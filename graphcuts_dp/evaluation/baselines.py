@@ -19,7 +19,7 @@ from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
 from graphcuts_dp.privacy.laws import noise_law
 from graphcuts_dp.privacy.noise import sample_discrete_laplace
 from graphcuts_dp.release.fits.chung_lu import chung_lu
-from graphcuts_dp.release.randomized_response import guarantee_of, law_for, randomized_response
+from graphcuts_dp.release.randomized_response import randomized_response
 
 FloatMatrix = npt.NDArray[np.float64]
 IntVector = npt.NDArray[np.int64]
@@ -63,7 +63,7 @@ def density_only(graph: Graph, *, epsilon: float, seed: int | None = None) -> Ba
     count = noisy_edge_count(graph, exact, source)
     matrix = np.full((graph.n, graph.n), count / pairs)
     np.fill_diagonal(matrix, 0.0)
-    return _baseline("density only", matrix, graph, epsilon, seed)
+    return _baseline("density only", matrix, epsilon, seed)
 
 
 def noisy_degrees_chung_lu(graph: Graph, *, epsilon: float, seed: int | None = None) -> Baseline:
@@ -74,7 +74,7 @@ def noisy_degrees_chung_lu(graph: Graph, *, epsilon: float, seed: int | None = N
     """
     exact, source = _start(graph, epsilon, seed)
     matrix = chung_lu(noisy_degrees(graph, exact, source))
-    return _baseline("noisy degrees, Chung-Lu", matrix, graph, epsilon, seed)
+    return _baseline("noisy degrees, Chung-Lu", matrix, epsilon, seed)
 
 
 def top_m_filter(graph: Graph, *, epsilon: float, seed: int | None = None) -> Baseline:
@@ -96,7 +96,7 @@ def top_m_filter(graph: Graph, *, epsilon: float, seed: int | None = None) -> Ba
     kept = np.argsort(-noisy[rows, columns], kind="stable")[:count]
     matrix = np.zeros((graph.n, graph.n))
     matrix[rows[kept], columns[kept]] = 1.0
-    return _baseline("top-m filter", matrix + matrix.T, graph, epsilon, seed)
+    return _baseline("top-m filter", matrix + matrix.T, epsilon, seed)
 
 
 def raw_matrix(graph: Graph, *, epsilon: float, seed: int | None = None) -> Baseline:
@@ -106,10 +106,10 @@ def raw_matrix(graph: Graph, *, epsilon: float, seed: int | None = None) -> Base
 
     Guarantee: epsilon-DP; see `randomized_response`. Arguments and errors as for `density_only`.
     """
-    _, source = _start(graph, epsilon, seed)
-    law = law_for(graph, "binary", epsilon)
+    exact, source = _start(graph, epsilon, seed)
+    law = noise_law("binary", epsilon=exact, weight_cap=1.0)
     matrix = randomized_response(graph, law, source).estimate()
-    return Baseline(name="raw matrix", matrix=matrix, guarantee=guarantee_of(law, graph, seed))
+    return _baseline("raw matrix", matrix, epsilon, seed)
 
 
 def elementwise_clip(graph: Graph, *, epsilon: float, seed: int | None = None) -> Baseline:
@@ -174,8 +174,8 @@ def _start(graph: Graph, epsilon: float, seed: int | None) -> tuple[Fraction, En
     return exact_epsilon(epsilon), entropy_source(seed)
 
 
-def _baseline(
-    name: str, matrix: FloatMatrix, graph: Graph, epsilon: float, seed: int | None
-) -> Baseline:
-    guarantee = guarantee_of(law_for(graph, "binary", epsilon), graph, seed)
+def _baseline(name: str, matrix: FloatMatrix, epsilon: float, seed: int | None) -> Baseline:
+    guarantee = PrivacyGuarantee(
+        epsilon=float(epsilon), neighbours="whether any one pair is an edge", seed=seed
+    )
     return Baseline(name=name, matrix=matrix, guarantee=guarantee)
