@@ -23,6 +23,8 @@ class PrivacyGuarantee:
         neighbours: which change of the data is hidden.
         public: what is assumed to be known to everybody.
         seed: None when the operating system's entropy was used. A seed voids the promise.
+        parts: what epsilon was spent on, as (name, epsilon) pairs that add up to it; empty when it
+            went into one mechanism.
     """
 
     epsilon: float
@@ -30,6 +32,7 @@ class PrivacyGuarantee:
     neighbours: str
     public: str = "the vertex set"
     seed: int | None = None
+    parts: tuple[tuple[str, float], ...] = ()
 
     @property
     def is_private(self) -> bool:
@@ -52,6 +55,7 @@ class PrivacyGuarantee:
             "public": self.public,
             "entropy": "operating system" if self.is_private else SEEDED_WARNING,
             "seed": self.seed,
+            "parts": dict(self.parts),
         }
 
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
@@ -102,8 +103,20 @@ def _edges_of(graph: AnyGraph, start: int, stop: int) -> _Edges:
     return graph.rows[edges], graph.columns[edges], graph.weights[edges]
 
 
-def guarantee_of(law: NoiseLaw, graph: AnyGraph, seed: int | None) -> PrivacyGuarantee:
-    """What `randomized_response` promises. Reads the schema of the graph only."""
+def guarantee_of(
+    law: NoiseLaw,
+    graph: AnyGraph,
+    seed: int | None,
+    besides: Sequence[tuple[str, Fraction]] = (),
+) -> PrivacyGuarantee:
+    """What a release promises. Reads the schema of the graph only.
+
+    Args:
+        law: of the entries.
+        graph: the private graph.
+        seed: of the noise, or None.
+        besides: name and exact epsilon of other parts of the release.
+    """
     public = "the vertex set" if isinstance(graph, Graph) else "both vertex sets"
     if not graph.weighted:
         neighbours = "whether any one pair is an edge"
@@ -112,8 +125,13 @@ def guarantee_of(law: NoiseLaw, graph: AnyGraph, seed: int | None) -> PrivacyGua
     else:
         neighbours = f"the weight of any one pair, within 0 .. {graph.weight_cap:g}"
         public += " and the weight cap"
+    spent = [*besides, ("entries", law.epsilon)]
     return PrivacyGuarantee(
-        epsilon=float(law.epsilon), neighbours=neighbours, public=public, seed=seed
+        epsilon=float(sum((part for _, part in spent), Fraction(0))),
+        neighbours=neighbours,
+        public=public,
+        seed=seed,
+        parts=tuple((name, float(part)) for name, part in spent) if besides else (),
     )
 
 

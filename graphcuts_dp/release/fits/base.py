@@ -16,13 +16,22 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.release.blocks import Blocks, LocalBlocks, RowBlock
+from graphcuts_dp.release.noisy_degrees import NoisyDegrees
 
 FloatMatrix = npt.NDArray[np.floating]
 FloatVector = npt.NDArray[np.float64]
 _PIECE = 1 << 16  # entries worked on at a time: they stay in the cache
 # progress(done, message): done in [0, 1]
 Progress = Callable[[float, str], None]
-Objective = Literal["cut norm", "cut norm (semidefinite)", "normalised cut norm", "spectral norm"]
+Objective = Literal[
+    "cut norm",
+    "cut norm (semidefinite)",
+    "normalised cut norm",
+    "spectral norm",
+    "relative entropy",
+]
+
+Stopped = Literal["gap", "settled", "rounds", "time"]
 
 
 def silent(done: float, message: str) -> None:
@@ -38,10 +47,12 @@ class FitProblem:
         blocks: z, in blocks of rows: shape (n, n), symmetric with zero diagonal, or
             (n_left, n_right).
         cap: upper side of the box; infinity when weights have no public bound.
+        degrees: noisy degrees besides, when the budget was split.
     """
 
     blocks: Blocks
     cap: float = 1.0
+    degrees: NoisyDegrees | None = None
 
     @classmethod
     def of_matrix(cls, noisy: FloatMatrix, symmetric: bool, cap: float = 1.0) -> Self:
@@ -104,24 +115,28 @@ class Fit:
     Attributes:
         matrix: x, same shape and symmetry as z, every entry in [0, cap].
         method: name of the fit.
-        objective: which norm of x - z was minimised.
-        value: that norm at x, as the method found it.
-        lower: no point of the box has a smaller value, up to rounding; never below 0.
+        objective: which norm of x - z was minimised, or "relative entropy".
+        value: that norm at x, as the method found it; None if it is no norm.
+        lower: no point of the box has a smaller value, up to rounding; never below 0. None
+            likewise.
         rounds: steps taken.
-        stopped: why it ended: "gap" (within the tolerance), "rounds" or "time".
+        stopped: why it ended: "gap" (within the tolerance), "settled" (stood still), "rounds" or
+            "time".
     """
 
     matrix: FloatMatrix
     method: str
     objective: Objective
-    value: float
-    lower: float
+    value: float | None
+    lower: float | None
     rounds: int
-    stopped: Literal["gap", "rounds", "time"]
+    stopped: Stopped
 
     @property
-    def gap(self) -> float:
+    def gap(self) -> float | None:
         """How far above the minimum the value may be, as a fraction of the value; in [0, 1]."""
+        if self.value is None or self.lower is None:
+            return None
         return max(0.0, 1.0 - self.lower / self.value) if self.value > 0 else 0.0
 
 
@@ -131,13 +146,14 @@ class FitSummary:
     """How the synthetic graph was fitted; plain values, all from noisy data.
 
     Attributes:
-        method: "cutting-plane", "first-order" or "spectral".
-        objective: the norm of x - z that was minimised.
-        value: that norm, before the weights were rounded.
+        method: "maximum-entropy", "cutting-plane", "first-order" or "spectral".
+        objective: the norm of x - z that was minimised, or "relative entropy".
+        value: that norm, before the weights were rounded; None for relative entropy, as are
+            `lower`, `gap` and `tolerance`.
         lower: no point of the box does better.
         gap: 1 - lower/value.
         rounds: steps taken.
-        stopped: "gap", "rounds" or "time".
+        stopped: "gap", "settled", "rounds" or "time".
         tolerance: gap at which the method was to stop.
         time_limit: seconds that it was given, or None.
         unweighted: whether the weights were then rounded to 0 and 1 by coin flips.
@@ -145,12 +161,12 @@ class FitSummary:
 
     method: str
     objective: str
-    value: float
-    lower: float
-    gap: float
+    value: float | None
+    lower: float | None
+    gap: float | None
     rounds: int
     stopped: str
-    tolerance: float
+    tolerance: float | None
     time_limit: float | None
     unweighted: bool
 
@@ -175,8 +191,8 @@ class FitMethod(Protocol):
     """An algorithm that solves a `FitProblem`, to a gap or within a time."""
 
     @property
-    def tolerance(self) -> float:
-        """Stop when the gap is at most this."""
+    def tolerance(self) -> float | None:
+        """Stop when the gap is at most this; None if the method has no gap."""
         ...
 
     @property

@@ -3,17 +3,19 @@
 import math
 import time
 from dataclasses import dataclass
-from typing import Literal, final
+from typing import final
 
 import numpy as np
 
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
+from graphcuts_dp.release.blocks import mirror_upper
 from graphcuts_dp.release.fits import descent
 from graphcuts_dp.release.fits.base import (
     Fit,
     FitProblem,
     FloatMatrix,
     Progress,
+    Stopped,
     degree_matched_shifts,
     silent,
 )
@@ -72,7 +74,7 @@ class FirstOrder:
         started = time.monotonic()
         run = _Run(problem)
         max_steps = self.max_steps or default_steps(max(problem.shape))
-        stopped: Literal["gap", "rounds", "time"] = "rounds"
+        stopped: Stopped = "rounds"
         steps = 0
         for steps in range(1, max_steps + 1):
             run.step()
@@ -166,11 +168,7 @@ class _Run:
             dtype=np.float32,
         )
         if self.problem.symmetric:
-            # Products of two blocks differ in the last bit: the entries above the diagonal count.
-            for start, stop in self.blocks.layout.bounds():
-                x[stop:, start:stop] = x[start:stop, stop:].T
-                square = np.triu(x[start:stop, start:stop], 1)
-                x[start:stop, start:stop] = square + square.T
+            mirror_upper(x, self.blocks.layout)
         return x
 
     def _remember(self, value: float) -> bool:

@@ -1,0 +1,177 @@
+"""Which sums of the private graph its noisy data show well: degrees, and sums between blocks."""
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcuts_dp.privacy.laws import NoiseLaw
+from graphcuts_dp.release.blocks import Blocks
+from graphcuts_dp.release.fits.base import FloatVector
+from graphcuts_dp.release.fits.chung_lu import chung_lu_bipartite_ends, chung_lu_ends
+from graphcuts_dp.release.fits.degrees import (
+    gaussian_log_likelihood,
+    grid_for,
+    laplace_log_likelihood,
+    posterior_means,
+)
+from graphcuts_dp.release.fits.log_odds import Sums
+from graphcuts_dp.release.fits.message_passing import sharpened_structure
+from graphcuts_dp.release.fits.structure import Structure, spectral_structure
+from graphcuts_dp.release.fits.view import View
+from graphcuts_dp.release.noisy_degrees import NoisyDegrees
+
+FloatMatrix = npt.NDArray[np.float64]
+
+_LEAST_DEGREE = 0.3  # in units of the cap: no vertex is left without any weight
+_DEPENDENT = 1e-2  # singular value of unit columns below which they count as dependent
+
+
+def credible_sums(blocks: Blocks, law: NoiseLaw, cap: float, noisy: NoisyDegrees | None) -> Sums:
+    """Degrees and block sums for a synthetic graph.
+
+    Without noisy degrees, structure is looked for in Z; degrees are those of the structure plus the
+    posterior mean of what Z's row sums show besides. With noisy degrees, these (and Z's row sums)
+    give posterior means of the degrees, and structure is looked for in Z less the graph that such
+    degrees alone expect (Chung, Lu).
+
+    Sums between groups are the mean of two estimates: what the structure says, which lacks all
+    that lies between its directions, and Z's own, which follow the noise that shaped the groups.
+
+    Args:
+        blocks: Z.
+        law: of its noise.
+        cap: upper side of the box, finite.
+        noisy: degrees with their own noise, or None.
+    """
+    plain = View(blocks)
+    n, m = blocks.shape
+    observed_rows = plain.times(np.ones((m, 1)))[:, 0]
+    observed_columns = (
+        observed_rows if blocks.symmetric else plain.transposed_times(np.ones((n, 1)))[:, 0]
+    )
+    sides = [
+        _Side(observed_rows, law.standard_deviation * math.sqrt(m)),
+        _Side(observed_columns, law.standard_deviation * math.sqrt(n)),
+    ][: 1 if blocks.symmetric else 2]
+    total = max(_total(observed_rows.sum(), law, blocks, noisy), _LEAST_DEGREE * cap)
+
+    if noisy is None:
+        structure = _structure(plain)
+        sums = (structure.row_sums, structure.column_sums)
+        degrees = [
+            _rescaled(s + side.rest(s), total, cap) for side, s in zip(sides, sums, strict=False)
+        ]
+        expected, extra = None, []
+    else:
+        counts = [c * np.float64(noisy.unit) for c in (noisy.rows, noisy.columns)]
+        rate = float(noisy.rate) / noisy.unit
+        degrees = [
+            _rescaled(side.with_counts(c, rate), total, cap)
+            for side, c in zip(sides, counts, strict=False)
+        ]
+        expected = _expected(blocks, degrees, cap)
+        structure = _structure(expected)
+        extra = degrees
+    rows, columns = degrees[0], degrees[-1]
+    left = _frame(n, structure.left_groups, extra[:1])
+    right = left if blocks.symmetric else _frame(m, structure.right_groups, extra[1:])
+    seen = left.T @ plain.times(right)
+    said = _said(left, right, structure, expected, rows, columns)
+    groups = (seen + said) / 2
+    if blocks.symmetric:
+        groups = (groups + groups.T) / 2
+    return Sums(rows, columns, left, right, groups)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """Row or column sums of Z, and the standard deviation of their noise."""
+
+    observed: FloatVector
+    deviation: float
+
+    def rest(self, structure: FloatVector) -> FloatVector:
+        """Posterior mean of what a structure leaves open."""
+        left_open = self.observed - structure
+        grid = grid_for(left_open)
+        return posterior_means(gaussian_log_likelihood(left_open, grid, self.deviation), grid)
+
+    def with_counts(self, counts: FloatVector, rate: float) -> FloatVector:
+        """Posterior mean given noisy degrees with two-sided geometric noise, too."""
+        grid = np.unique(np.maximum(grid_for(counts), 0.0))
+        likelihood = laplace_log_likelihood(counts, grid, rate)
+        likelihood += gaussian_log_likelihood(self.observed, grid, self.deviation)
+        return posterior_means(likelihood, grid)
+
+
+def _structure(view: View) -> Structure:
+    return sharpened_structure(view) if view.symmetric else spectral_structure(view)
+
+
+def _total(seen: float, law: NoiseLaw, blocks: Blocks, noisy: NoisyDegrees | None) -> float:
+    """Sum of all entries: Z's own, or weighed with that of the noisy degrees by their variances."""
+    if noisy is None:
+        return seen
+    n, m = blocks.shape
+    doubled = 2.0 if blocks.symmetric else 1.0  # every entry above the diagonal counts twice
+    of_entries = doubled * n * m * law.standard_deviation**2
+    of_degree = noisy.unit**2 / (2 * math.sinh(float(noisy.rate) / 2) ** 2)
+    of_degrees = n * of_degree if blocks.symmetric else (n + m) * of_degree / 4
+    share = of_entries / (of_entries + of_degrees)
+    return share * noisy.total + (1 - share) * seen
+
+
+def _rescaled(degrees: FloatVector, total: float, cap: float) -> FloatVector:
+    positive = np.maximum(degrees, _LEAST_DEGREE * cap)
+    scaled: FloatVector = positive * (total / positive.sum())
+    return scaled
+
+
+def _expected(blocks: Blocks, degrees: list[FloatVector], cap: float) -> View:
+    """Z less the graph that degrees alone expect."""
+    if blocks.symmetric:
+        ends = chung_lu_ends(degrees[0] / cap)
+        return View(blocks, ends, ends, cap)
+    row_ends, column_ends = chung_lu_bipartite_ends(degrees[0] / cap, degrees[1] / cap)
+    return View(blocks, row_ends, column_ends, cap)
+
+
+def _frame(count: int, groups: FloatMatrix, extra: list[FloatVector]) -> FloatMatrix:
+    """Orthonormal columns that span the vector of ones, the groups and the degrees."""
+    columns = np.column_stack([np.ones(count), groups, *extra])
+    lengths = np.linalg.norm(columns, axis=0)
+    columns = columns[:, lengths > 0] / lengths[lengths > 0]
+    frame, sizes, _ = np.linalg.svd(columns, full_matrices=False)
+    independent: FloatMatrix = frame[:, sizes > _DEPENDENT]
+    return independent
+
+
+def _said(
+    left: FloatMatrix,
+    right: FloatMatrix,
+    structure: Structure,
+    expected: View | None,
+    rows: FloatVector,
+    columns: FloatVector,
+) -> FloatMatrix:
+    """Q^T T R of the estimate T that the structure (and what degrees expect) makes.
+
+    T is corrected by the smallest matrix u 1^T/m + 1 v^T/n - (sum u) 1 1^T/(n m) that gives it the
+    degrees as its sums.
+    """
+    n, m = len(left), len(right)
+    said = (left.T @ structure.left * structure.sizes) @ (structure.right.T @ right)
+    u, v = rows - structure.row_sums, columns - structure.column_sums
+    if expected is not None:
+        known = expected.expected_times(np.column_stack([right, np.ones(m)]))
+        said = said + left.T @ known[:, :-1]
+        u = u - known[:, -1]
+        v = u if expected.symmetric else v - expected.expected_column_sums()
+    ones_left, ones_right = left.sum(axis=0), right.sum(axis=0)
+    said += np.outer(left.T @ u, ones_right) / m + np.outer(ones_left, right.T @ v) / n
+    corrected: FloatMatrix = said - u.sum() / (n * m) * np.outer(ones_left, ones_right)
+    return corrected

@@ -1,0 +1,65 @@
+"""Noisy degrees: what a release with a split budget knows besides its noisy matrix."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Self, final
+
+import numpy as np
+import numpy.typing as npt
+
+FloatVector = npt.NDArray[np.float64]
+IntVector = npt.NDArray[np.int64]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class NoisyDegrees:
+    """All degrees (row and column sums of the weights), each with discrete Laplace noise.
+
+    Attributes:
+        rows: released integers, in steps of `unit`, shape (n,) or (n_left,).
+        columns: shape (n_right,); for an adjacency matrix the same object as `rows`.
+        unit: weight of a step; 1 for graphs without weights.
+        rate: the noise k has probability proportional to e^(-rate |k|).
+    """
+
+    rows: IntVector
+    columns: IntVector
+    unit: float
+    rate: Fraction
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether rows and columns are the same vertices."""
+        return self.columns is self.rows
+
+    @property
+    def total(self) -> float:
+        """Unbiased estimate of the sum of all row sums; twice the edges of an adjacency matrix."""
+        return float(self.rows.sum() + self.columns.sum()) / 2 * self.unit
+
+    def to_dict(self) -> dict[str, Any]:
+        """For receipts: plain values."""
+        return {
+            "rows": self.rows.tolist(),
+            "columns": None if self.symmetric else self.columns.tolist(),
+            "unit": self.unit,
+            "rate": [self.rate.numerator, self.rate.denominator],
+            "note": "degree = (released integer) * unit, plus two-sided geometric noise",
+        }
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> Self:
+        """Read what `to_dict` wrote.
+
+        Raises:
+            KeyError, TypeError, ValueError: it is something else.
+        """
+        rows = np.array(stored["rows"], dtype=np.int64)
+        columns = stored["columns"]
+        return cls(
+            rows=rows,
+            columns=rows if columns is None else np.array(columns, dtype=np.int64),
+            unit=float(stored["unit"]),
+            rate=Fraction(*stored["rate"]),
+        )
