@@ -15,6 +15,7 @@ from graphcuts_dp.cli.reading import (
 )
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.laws import NOISES
+from graphcuts_dp.release.mechanism import MECHANISMS
 from graphcuts_dp.release.randomized_response import expected_error_note
 from graphcuts_dp.release.release import Release
 from graphcuts_dp.release.storage import check_labels, check_release_path
@@ -31,6 +32,12 @@ def release(
     target: Annotated[str, typer.Argument(metavar="OUT", help="The synthetic graph.")],
     epsilon: Annotated[float, typer.Option(help="Privacy of one edge; smaller hides more.")],
     noise: Annotated[str, typer.Option(help=f"One of: {', '.join(NOISES)}.")] = "binary",
+    mechanism: Annotated[
+        str, typer.Option(help=f"How epsilon is spent, one of: {', '.join(MECHANISMS)}.")
+    ] = "auto",
+    degree_share: Annotated[
+        float | None, typer.Option(help="Part of epsilon for noisy degrees, if they are used.")
+    ] = None,
     fit: Annotated[str, typer.Option(help=f"One of: {', '.join(FITS)}.")] = "auto",
     oracle: Annotated[
         str, typer.Option(help=f"Of the cutting-plane fit, one of: {', '.join(ORACLES)}.")
@@ -67,6 +74,8 @@ def release(
             graph,
             epsilon=epsilon,
             noise=noise,
+            mechanism=mechanism,
+            degree_share=degree_share,
             fit=fit,
             oracle=oracle,
             unweighted=unweighted,
@@ -85,6 +94,8 @@ def release(
 def _facts(made: Release) -> dict[str, object]:
     facts: dict[str, object] = {
         "guarantee": str(made.guarantee),
+        "spent": {name: f"{part:.4g}" for name, part in made.guarantee.parts}
+        or {"entries": f"{made.guarantee.epsilon:.4g}"},
         "noise": made.noisy.law.name,
         "vertices": " x ".join(str(n) for n in made.noisy.shape),
         "expected_worst_cut_error": made.expected_worst_cut_error,
@@ -92,10 +103,12 @@ def _facts(made: Release) -> dict[str, object]:
     if made.fit is not None and made.certificate is not None:
         facts |= {
             "fit": f"{made.fit.method} ({made.fit.objective}), stopped by {made.fit.stopped}",
-            "fit_gap": made.fit.gap,
             "distance_from_noisy_matrix_at_least": made.certificate.lower,
             "distance_from_noisy_matrix_at_most": made.certificate.upper,
+            "worst_cut_error_at_most_95%": made.worst_cut_error_bound(),
         }
+        if made.fit.gap is not None:
+            facts["fit_gap"] = made.fit.gap
     return facts
 
 

@@ -25,9 +25,7 @@ def weights_of(rows: npt.NDArray[np.number], cap: float) -> npt.NDArray[np.float
     return np.minimum(rows.astype(np.float64).round(DECIMALS), cap)
 
 
-def certify(
-    matrix: npt.NDArray[np.number], noisy: NoisyMatrix, cap: float
-) -> CutNormCertificate:
+def certify(matrix: npt.NDArray[np.number], noisy: NoisyMatrix, cap: float) -> CutNormCertificate:
     """Two-sided bound on ||x - z||_C, where x has the weights of the synthetic graph.
 
     A large difference is held in float32. What each entry loses by that is known: the bounds are

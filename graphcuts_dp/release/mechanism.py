@@ -9,7 +9,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
-from graphcuts_dp.privacy.laws import NoiseLaw, noise_law
+from graphcuts_dp.privacy.laws import noise_law
 from graphcuts_dp.release.blocks import LocalBlocks
 from graphcuts_dp.release.degree_response import degree_share, respond_degrees, respond_total
 from graphcuts_dp.release.noisy_degrees import NoisyDegrees
@@ -23,8 +23,9 @@ from graphcuts_dp.release.randomized_response import (
 
 MECHANISMS = ("auto", "response", "degrees+response")
 _TOTAL_SHARE = Fraction(1, 50)  # of epsilon, for choosing between the two
-_SEEN_BY_ALL = 1.5  # total weight per vertex over the noise, above which entries show blocks
-_SEEN_BY_REST = 1.8  # likewise with the entries' part of a split budget
+_SEEN_BY_ALL = 1.5  # average degree over the noise's edge, above which entries show blocks
+_SEEN_BY_REST = 3.0  # likewise with the entries' part of a split budget
+_FINE = 1.5  # entries give degrees well by themselves when their error is below this many times
 
 
 @final
@@ -129,20 +130,23 @@ def _better(
 
     In a graph of average degree d, blocks of alike vertices show as eigenvalues of up to about d;
     noise of deviation s hides those below s sqrt(n). Where only the whole budget makes entries good
-    enough to show blocks, degrees cost too much; elsewhere they are cheap and help. The two
-    thresholds are measured ones (see the benchmark of fits).
+    enough to show blocks, degrees cost too much. They also do where epsilon is so large that sums
+    of entries tell degrees nearly as well. Elsewhere they are cheap and help. The thresholds are
+    measured ones (see the benchmark of fits).
     """
     rows, columns = _shape(graph)
+    edge = (math.sqrt(rows) + math.sqrt(columns)) / 2
     degree = total / math.sqrt(rows * columns)
-
-    def visible(law: NoiseLaw) -> float:
-        edge = law.standard_deviation * (math.sqrt(rows) + math.sqrt(columns)) / 2
-        return degree / edge
-
-    alone = visible(noise_law(noise, epsilon=epsilon, weight_cap=graph.weight_cap))
-    split = epsilon * (1 - _share(graph, share))
-    beside = visible(noise_law(noise, epsilon=split, weight_cap=graph.weight_cap))
-    return "response" if alone >= _SEEN_BY_ALL and beside < _SEEN_BY_REST else "degrees+response"
+    spent = epsilon * _share(graph, share)
+    alone, beside = (
+        noise_law(noise, epsilon=part, weight_cap=graph.weight_cap).standard_deviation * edge
+        for part in (epsilon, epsilon - spent)
+    )
+    cap = graph.weight_cap or 1.0
+    if alone < _FINE * math.sqrt(2) * 2 * cap / float(spent):
+        return "response"
+    shown_by_all_alone = degree >= _SEEN_BY_ALL * alone and degree < _SEEN_BY_REST * beside
+    return "response" if shown_by_all_alone else "degrees+response"
 
 
 def _shape(graph: AnyGraph) -> tuple[int, int]:

@@ -12,8 +12,11 @@ from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.release import storage
 from graphcuts_dp.release.fits.base import FitSummary
+from graphcuts_dp.release.mechanism import NoisyData
+from graphcuts_dp.release.noisy_degrees import NoisyDegrees
 from graphcuts_dp.release.noisy_matrix import CutAnswer, NoisyMatrix
 from graphcuts_dp.release.randomized_response import expected_worst_cut
+from graphcuts_dp.release.worst_case import noise_cut_bound
 
 
 @final
@@ -29,13 +32,37 @@ class Release:
         fit: how the synthetic graph was made; None with fit="none".
         certificate: two-sided bound on ||x - z||_C, the cut norm (matrix form) of synthetic minus
             noisy; None with fit="none".
+        degrees: noisy degrees, if the budget was split; they went into the synthetic graph.
+        total: noisy sum of the matrix that the mechanism was chosen from, if it was.
     """
 
     noisy: NoisyMatrix
     guarantee: PrivacyGuarantee
     fit: FitSummary | None
     certificate: CutNormCertificate | None
+    degrees: NoisyDegrees | None = None
+    total: float | None = None
     _graph: AnyGraph | None
+
+    @classmethod
+    def of(
+        cls,
+        data: NoisyData,
+        *,
+        fit: FitSummary | None = None,
+        certificate: CutNormCertificate | None = None,
+        graph: AnyGraph | None = None,
+    ) -> Self:
+        """A release of noisy data and what was made from them."""
+        return cls(
+            noisy=data.noisy,
+            guarantee=data.guarantee,
+            fit=fit,
+            certificate=certificate,
+            degrees=data.degrees,
+            total=data.total,
+            _graph=graph,
+        )
 
     @property
     def graph(self) -> AnyGraph:
@@ -59,6 +86,28 @@ class Release:
         left, right = self.noisy.left, self.noisy.right
         return expected_worst_cut(self.noisy.law, (len(left), len(right)))
 
+    def worst_cut_error_bound(self, confidence: float = 0.95) -> float:
+        """A number that ||x - A||_C does not pass: no cut of the synthetic graph is further off.
+
+        The certificate plus `noise_cut_bound`; edges inside both sets count twice. Holds with the
+        given probability over the noise, for all cuts at once.
+
+        Args:
+            confidence: in (0, 1).
+
+        Raises:
+            GraphError: the release was made with fit="none".
+            QueryError: confidence out of range.
+        """
+        if self.certificate is None:
+            raise GraphError("this release has no synthetic graph: it was made with fit='none'")
+        _check_confidence(confidence)
+        noisy = self.noisy
+        noise = noise_cut_bound(
+            noisy.law, noisy.shape, symmetric=noisy.symmetric, confidence=confidence
+        )
+        return self.certificate.upper + noise
+
     def answer(
         self,
         S: Subset | CutQuery,
@@ -79,8 +128,7 @@ class Release:
         Raises:
             QueryError: an unknown vertex, or a confidence out of range.
         """
-        if not (isinstance(confidence, float | int) and 0 < confidence < 1):
-            raise QueryError("confidence must lie between 0 and 1, for example 0.95")
+        _check_confidence(confidence)
         if isinstance(S, CutQuery):
             if T is not None:
                 raise QueryError("give either a CutQuery or two sets, not both")
@@ -136,6 +184,8 @@ class Release:
             guarantee=self.guarantee,
             fit=self.fit,
             certificate=self.certificate,
+            degrees=self.degrees,
+            total=self.total,
         )
 
     @classmethod
@@ -154,6 +204,8 @@ class Release:
             guarantee=parts.guarantee,
             fit=parts.fit,
             certificate=parts.certificate,
+            degrees=parts.degrees,
+            total=parts.total,
             _graph=parts.graph,
         )
 
@@ -165,3 +217,8 @@ class Release:
             f"Release({size}, epsilon={self.guarantee.epsilon:g}, "
             f"noise={self.noisy.law.name!r}, {made}{mark})"
         )
+
+
+def _check_confidence(confidence: float) -> None:
+    if not (isinstance(confidence, float | int) and 0 < confidence < 1):
+        raise QueryError("confidence must lie between 0 and 1, for example 0.95")

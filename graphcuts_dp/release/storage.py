@@ -24,7 +24,9 @@ from graphcuts_dp.graph.atomic import atomic_write, check_writable
 from graphcuts_dp.graph.files import check_writable_graph, read_graph, write_graph
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.release.fits.base import FitSummary
+from graphcuts_dp.release.noisy_degrees import NoisyDegrees
 from graphcuts_dp.release.noisy_matrix import NoisyMatrix
+from graphcuts_dp.release.worst_case import noise_cut_bound
 
 PathLike = str | os.PathLike[str]
 _FORMAT = 1
@@ -40,6 +42,8 @@ class Parts:
     guarantee: PrivacyGuarantee
     fit: FitSummary | None
     certificate: CutNormCertificate | None
+    degrees: NoisyDegrees | None
+    total: float | None
 
 
 def receipt_path(path: PathLike) -> Path:
@@ -89,6 +93,8 @@ def write_release(
     guarantee: PrivacyGuarantee,
     fit: FitSummary | None,
     certificate: CutNormCertificate | None,
+    degrees: NoisyDegrees | None,
+    total: float | None,
 ) -> tuple[str, ...]:
     """Write the files of a release; see `Release.save`."""
     check_release_path(path, force=force)
@@ -108,8 +114,11 @@ def write_release(
             "format": _FORMAT,
             "guarantee": guarantee.to_dict(),
             "noise": _describe_noise(noisy),
+            "noisy_degrees": None if degrees is None else degrees.to_dict(),
+            "noisy_total": total,
             "fit": None if fit is None else asdict(fit),
             "certificate": None if certificate is None else _describe_certificate(certificate),
+            "noise_bound": noise_cut_bound(noisy.law, noisy.shape, symmetric=noisy.symmetric),
             "files": {file.name: _sha256(file) for file in written},
             "versions": {
                 "graphcuts_dp": __version__,
@@ -147,8 +156,12 @@ def read_release(path: PathLike) -> Parts:
             noisy = NoisyMatrix.read(handle)
         stored = receipt["guarantee"]
         guarantee = PrivacyGuarantee(
-            **{key: stored[key] for key in ("epsilon", "delta", "neighbours", "public", "seed")}
+            **{key: stored[key] for key in ("epsilon", "delta", "neighbours", "public", "seed")},
+            parts=tuple(stored["parts"].items()),
         )
+        described = receipt["noisy_degrees"]
+        degrees = None if described is None else NoisyDegrees.from_dict(described)
+        total = receipt["noisy_total"]
         fit = None if receipt["fit"] is None else FitSummary(**receipt["fit"])
         certificate = (
             None
@@ -166,7 +179,15 @@ def read_release(path: PathLike) -> Parts:
             weight_cap=None if fit.unweighted else noisy.law.weight_cap,
             bipartite=not noisy.symmetric,
         )
-    return Parts(graph=graph, noisy=noisy, guarantee=guarantee, fit=fit, certificate=certificate)
+    return Parts(
+        graph=graph,
+        noisy=noisy,
+        guarantee=guarantee,
+        fit=fit,
+        certificate=certificate,
+        degrees=degrees,
+        total=total,
+    )
 
 
 def _read_receipt(path: PathLike) -> dict[str, Any]:

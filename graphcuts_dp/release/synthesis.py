@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from graphcuts_dp.cutnorm.certificate import CutNormCertificate
 from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, entropy_source
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.release.blocks import LocalBlocks
 from graphcuts_dp.release.certify import certify, weights_of
 from graphcuts_dp.release.dask_blocks import DaskBlocks, dask_client
@@ -20,28 +20,25 @@ from graphcuts_dp.release.fits.base import (
     FitMethod,
     FitProblem,
     FitSummary,
+    FloatMatrix,
     Progress,
     silent,
 )
 from graphcuts_dp.release.fits.cutting_plane import CuttingPlane
 from graphcuts_dp.release.fits.first_order import FirstOrder
+from graphcuts_dp.release.fits.maximum_entropy import MaximumEntropy
 from graphcuts_dp.release.fits.spectral import Spectral
+from graphcuts_dp.release.mechanism import NoisyData, check_mechanism, respond
 from graphcuts_dp.release.noisy_matrix import NoisyMatrix
-from graphcuts_dp.release.randomized_response import (
-    MakeBlocks,
-    accuracy_warning,
-    guarantee_of,
-    law_for,
-    randomized_response,
-)
+from graphcuts_dp.release.randomized_response import MakeBlocks, accuracy_warning, law_for
 from graphcuts_dp.release.release import Release
-from graphcuts_dp.release.rounding import round_entries
+from graphcuts_dp.release.rounding import round_keeping_degrees
+from graphcuts_dp.release.worst_case import noise_cut_bound
 
-FITS = ("auto", "cutting-plane", "first-order", "spectral", "none")
+FITS = ("auto", "maximum-entropy", "first-order", "cutting-plane", "spectral", "none")
 PLACES = ("local", "dask")
 ORACLES = ("cut-norm", "spectral")
 _ROW_ENTRIES = 1 << 20  # entries of the synthetic matrix turned into edges at a time
-_CUTTING_PLANE_PAIRS = 64 * 63 // 2  # up to here the linear program takes about a second
 
 
 def release_graph(
@@ -49,6 +46,8 @@ def release_graph(
     *,
     epsilon: float,
     noise: str = "binary",
+    mechanism: str = "auto",
+    degree_share: float | None = None,
     fit: str = "auto",
     oracle: str = "cut-norm",
     unweighted: bool = False,
@@ -64,9 +63,16 @@ def release_graph(
         epsilon: privacy parameter for one edge, in [1e-6, 50]; all of it is spent.
         noise: "binary" (graphs without weights: flipped bits, least error), "laplace" or
             "discrete-laplace" (weights are rounded down to whole numbers).
-        fit: "cutting-plane" (linear program, to about 150 vertices), "first-order" (to
-            thousands), "spectral" (least spectral norm, as GRU12 section 6.2; a reference), "none"
-            (only the noisy matrix), or "auto": cutting-plane to 64 vertices, else first-order.
+        mechanism: "response" (all of epsilon for the entries), "degrees+response" (a part for
+            noisy degrees, which are cheap and hold most of a sparse graph's cuts), or "auto": a
+            fiftieth of epsilon tells the total weight, which tells the better of the two. For the
+            fit "maximum-entropy"; "auto" is "response" with any other.
+        degree_share: part of epsilon for the degrees, in (0, 1); None for 2/(2 + n^(1/4)).
+        fit: "maximum-entropy" (right for all kinds of cuts), "first-order" (least worst cut error
+            against the noisy matrix; worse between communities), "cutting-plane" (the same as a
+            linear program, to about 150 vertices), "spectral" (least spectral norm, as GRU12
+            section 6.2; a reference), "none" (only the noisy matrix), or "auto": maximum-entropy
+            where weights have a public cap, else first-order.
         oracle: separation oracle of the cutting-plane fit, "cut-norm" or "spectral".
         unweighted: round the synthetic graph to one without weights; adds error.
         seed: makes the run repeatable and voids the promise; None for the system's entropy.
@@ -87,15 +93,18 @@ def release_graph(
         AccuracyWarning: before anything is spent, when no graph of this size can hold cuts above
             the expected error.
 
-    Guarantee: epsilon-DP at edge level. The noisy matrix is (see `randomized_response`); all the
-    rest is computed from it. Neighbours: graphs on the same public vertices that differ in one
-    pair. Accuracy: with ||A - z||_C the cut norm of the noise, ||x - A||_C <= 2 ||A - z||_C/(1-gap)
-    for the cutting-plane fit before rounding; see each fit for its own statement.
+    Guarantee: epsilon-DP at edge level: see `respond`, which draws all noise; the rest is computed
+    from what it returns. Neighbours: graphs on the same public vertices that differ in one pair.
+    Accuracy: with probability 95 %, ||x - A||_C (matrix form) is at most `worst_cut_error_bound` of
+    the release, and never more than twice `noise_cut_bound` with the maximum-entropy fit: where
+    ||x - z||_C is not proven to be within that bound, x is mixed with the first-order fit until it
+    is, as far as that itself is. See each fit for its own statement.
     Source: GRU12 section 6, Lemma 6.2.
     """
     left, right = _sides(graph)
     law = law_for(graph, noise, epsilon)
     method = _fit_method(graph, fit, oracle, time_limit)
+    mechanism = _mechanism_for(method, mechanism, degree_share)
     source = entropy_source(seed)
     make_blocks = _maker_of_blocks(blocks)
     if unweighted and (graph.weighted or fit == "none"):
@@ -104,41 +113,87 @@ def release_graph(
     if warning is not None:
         warnings.warn(warning, AccuracyWarning, stacklevel=2)
 
-    noisy = randomized_response(graph, law, source, make_blocks)
-    guarantee = guarantee_of(law, graph, seed)
+    data = respond(
+        graph,
+        epsilon=epsilon,
+        noise=noise,
+        mechanism=mechanism,
+        share=degree_share,
+        source=source,
+        make_blocks=make_blocks,
+    )
     # From here on nothing reads the private graph.
-    return _post_process(noisy, guarantee, method, unweighted, source, progress)
+    return _post_process(data, method, unweighted, source, progress)
 
 
 def _post_process(
-    noisy: NoisyMatrix,
-    guarantee: PrivacyGuarantee,
+    data: NoisyData,
     method: FitMethod | None,
     unweighted: bool,
     source: EntropySource,
     progress: Progress,
 ) -> Release:
+    noisy = data.noisy
     home = replace(noisy, blocks=noisy.blocks.fetch())
     if method is None:
-        return Release(noisy=home, guarantee=guarantee, fit=None, certificate=None, _graph=None)
+        return Release.of(replace(data, noisy=home))
     cap = math.inf if noisy.law.weight_cap is None else noisy.law.weight_cap
-    found = method(FitProblem(noisy.blocks, cap), progress=progress)
-    matrix: npt.NDArray[np.number] = found.matrix
-    if unweighted:
-        matrix = round_entries(found.matrix, symmetric=noisy.symmetric, source=source)
-    progress(1.0, "certifying")
-    return Release(
-        noisy=home,
-        guarantee=guarantee,
-        fit=FitSummary.of(found, method, unweighted=unweighted),
-        certificate=certify(matrix, home, cap),
-        _graph=_synthetic_graph(
+    problem = FitProblem(noisy.blocks, cap, data.degrees)
+    found = method(problem, progress=progress)
+    matrix, certificate = _finished(found.matrix, home, cap, unweighted, source, progress)
+    mixed = 0.0
+    if isinstance(method, MaximumEntropy):
+        bound = noise_cut_bound(noisy.law, noisy.shape, symmetric=noisy.symmetric)
+        if certificate.upper > bound:
+            other = FirstOrder(time_limit=method.time_limit)(problem, progress=progress)
+            mixed = _share_of(other.matrix, home, cap, certificate.upper, bound)
+            x = (1 - mixed) * found.matrix + mixed * other.matrix
+            matrix, certificate = _finished(x, home, cap, unweighted, source, progress)
+    return Release.of(
+        replace(data, noisy=home),
+        fit=FitSummary.of(found, method, unweighted=unweighted, mixed=mixed),
+        certificate=certificate,
+        graph=_synthetic_graph(
             (weights_of(rows, cap) for rows in _few_rows(matrix)),
             home,
             weighted=not unweighted,
-            note="" if guarantee.is_private else SEEDED_WARNING,
+            note="" if data.guarantee.is_private else SEEDED_WARNING,
         ),
     )
+
+
+def _finished(
+    x: FloatMatrix,
+    noisy: NoisyMatrix,
+    cap: float,
+    unweighted: bool,
+    source: EntropySource,
+    progress: Progress,
+) -> tuple[npt.NDArray[np.number], CutNormCertificate]:
+    """The matrix of the synthetic graph, rounded if asked for, and its certificate."""
+    matrix: npt.NDArray[np.number] = x
+    if unweighted:
+        progress(1.0, "rounding")
+        matrix = round_keeping_degrees(x, symmetric=noisy.symmetric, source=source)
+    progress(1.0, "certifying")
+    return matrix, certify(matrix, noisy, cap)
+
+
+def _share_of(
+    other: FloatMatrix, noisy: NoisyMatrix, cap: float, upper: float, bound: float
+) -> float:
+    """How much of another fit brings a mixture within a bound; the cut norm is convex."""
+    least = certify(other, noisy, cap).upper
+    return 1.0 if least >= bound else (upper - bound) / (upper - least)
+
+
+def _mechanism_for(method: FitMethod | None, mechanism: str, share: float | None) -> str:
+    check_mechanism(mechanism, share)
+    if isinstance(method, MaximumEntropy):
+        return mechanism
+    if mechanism == "degrees+response" or share is not None:
+        raise ParameterError("noisy degrees are used by fit='maximum-entropy' only")
+    return "response"
 
 
 def _maker_of_blocks(blocks: str) -> MakeBlocks:
@@ -194,18 +249,18 @@ def _fit_method(
     if time_limit is not None and not time_limit > 0:
         raise ParameterError("time_limit must be a positive number of seconds")
     if fit == "auto":
-        pairs = (
-            graph.n * (graph.n - 1) // 2
-            if isinstance(graph, Graph)
-            else graph.shape[0] * graph.shape[1]
-        )
-        fit = (
-            "cutting-plane"
-            if pairs <= _CUTTING_PLANE_PAIRS or oracle != "cut-norm"
-            else "first-order"
-        )
+        capped = graph.weight_cap is not None
+        fit = "maximum-entropy" if capped else "first-order"
+        fit = "cutting-plane" if oracle != "cut-norm" else fit
     elif fit != "cutting-plane" and oracle != "cut-norm":
         raise ParameterError("an oracle can be chosen for fit='cutting-plane' only")
+    if fit == "maximum-entropy":
+        if graph.weight_cap is None:
+            raise ParameterError(
+                "fit 'maximum-entropy' needs a public largest weight: give weight_cap, or choose "
+                "fit='first-order'"
+            )
+        return MaximumEntropy(time_limit=time_limit)
     if fit == "cutting-plane":
         return CuttingPlane(
             oracle="spectral" if oracle == "spectral" else "cut-norm", time_limit=time_limit

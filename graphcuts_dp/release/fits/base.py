@@ -157,6 +157,7 @@ class FitSummary:
         tolerance: gap at which the method was to stop.
         time_limit: seconds that it was given, or None.
         unweighted: whether the weights were then rounded to 0 and 1 by coin flips.
+        mixed: share of the first-order fit that was mixed in to keep a bound; nearly always 0.
     """
 
     method: str
@@ -169,9 +170,10 @@ class FitSummary:
     tolerance: float | None
     time_limit: float | None
     unweighted: bool
+    mixed: float = 0.0
 
     @classmethod
-    def of(cls, fit: Fit, method: "FitMethod", *, unweighted: bool) -> Self:
+    def of(cls, fit: Fit, method: "FitMethod", *, unweighted: bool, mixed: float = 0.0) -> Self:
         """Summary of a fit by a method."""
         return cls(
             method=fit.method,
@@ -184,6 +186,7 @@ class FitSummary:
             tolerance=method.tolerance,
             time_limit=method.time_limit,
             unweighted=unweighted,
+            mixed=mixed,
         )
 
 
