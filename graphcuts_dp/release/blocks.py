@@ -404,7 +404,7 @@ def _in_parallel(
     threads = threads or _processors()
     pool = _workers(os.getpid(), threads)
     pending: deque[Future[R]] = deque()
-    with _one_blas_thread():
+    with one_blas_thread():
         try:
             for item in items:
                 pending.append(pool.submit(function, item))
@@ -426,8 +426,8 @@ def _workers(process: int, count: int) -> ThreadPoolExecutor:  # noqa: ARG001
 
 
 @contextmanager
-def _one_blas_thread() -> Iterator[None]:
-    """One thread in each BLAS call: several blocks are at work already."""
+def one_blas_thread() -> Iterator[None]:
+    """One thread in each BLAS call, where work is already shared out or its pieces are small."""
     with _thread_pools().limit(limits=1, user_api="blas"):
         yield
 

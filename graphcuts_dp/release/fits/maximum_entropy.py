@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.release.blocks import mirror_upper
+from graphcuts_dp.release.blocks import mirror_upper, one_blas_thread
 from graphcuts_dp.release.fits.base import Fit, FitProblem, Progress, silent
 from graphcuts_dp.release.fits.credible_sums import credible_sums
 from graphcuts_dp.release.fits.log_odds import OutOfTimeError, solve, synthetic_rows
@@ -63,7 +63,8 @@ class MaximumEntropy:
             )
         started = time.monotonic()
         progress(0.0, "looking for structure")
-        sums = credible_sums(blocks, blocks.law, cap, problem.degrees)
+        with one_blas_thread():
+            sums = credible_sums(blocks, blocks.law, cap, problem.degrees)
 
         def report(done: float, message: str) -> None:
             progress(_STRUCTURE + (1 - _STRUCTURE) * done, message)
