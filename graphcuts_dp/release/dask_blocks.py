@@ -4,7 +4,8 @@ What travels: the private edges of a block go from the curator's process to the 
 its noise, and nowhere else. So the cluster, and the network between its machines, must be as
 trusted as the curator's machine. Noise is drawn where the block will live: released bits go from
 worker to worker once, for the lower half of a symmetric matrix, and come home in `fetch`. Later
-only results of maps travel, all of them computed from noisy data.
+only results of maps travel, all of them computed from noisy data; those of one worker come home
+together, so both ends need memory for them.
 """
 
 import itertools
