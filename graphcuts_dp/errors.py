@@ -25,6 +25,10 @@ class QueryError(GraphCutsError, ValueError):
     """A query names an unknown vertex or does not fit the graph it is asked of."""
 
 
+class ExhaustedError(QueryError):
+    """An online mechanism has given all the answers, or used all the updates, that it may."""
+
+
 class MatrixError(GraphCutsError, ValueError):
     """A matrix handed to a cut-norm method is not finite, is empty, or is too large for it."""
 

@@ -1,0 +1,1 @@
+"""Answers one by one: mechanisms that keep a state between queries."""

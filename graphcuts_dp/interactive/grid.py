@@ -1,0 +1,83 @@
+"""How true answers are counted: in whole steps, so that noise can be integer and exact."""
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.queries import CutQuery
+
+_STEP_BITS = 30  # a weight at the cap has 2^30 to 2^31 steps
+_LARGEST_STEPS = 2**52  # of one weight; a float holds every integer up to it
+
+
+@final
+@dataclass(frozen=True)
+class Grid:
+    """Cut values in whole steps of a public unit.
+
+    Weights are rounded down to the grid one by one. That keeps the sensitivity: if a weight grows
+    by at most `sensitivity` steps, so does its rounded value, since floor(a + s) = floor(a) + s for
+    whole s and floor is monotone. Weights above 2^52 steps are cut to that, which moves no two of
+    them apart; neither is refused, because a refusal would tell about the data.
+
+    Attributes:
+        unit: weight of one step, a power of two; 1 for graphs without weights.
+        sensitivity: by how many steps the count of any cut can differ between neighbours; a cut
+            query counts each pair once, with coefficient 0 or 1, so this is also by how much one
+            pair can differ, and all cuts differ in the same direction (they are monotone).
+        cap: public largest weight; None when there is none.
+    """
+
+    unit: float = 1.0
+    sensitivity: int = 1
+    cap: float | None = 1.0
+
+    @classmethod
+    def of(cls, graph: AnyGraph) -> "Grid":
+        """The grid that suits a graph. Reads its schema (weighted or not, the cap) only."""
+        if not graph.weighted:
+            return cls()
+        largest = graph.weight_cap or 1.0
+        unit = 2.0 ** (math.floor(math.log2(largest)) - _STEP_BITS)
+        # Division by a power of two is exact.
+        return cls(unit, math.ceil(largest / unit), graph.weight_cap)
+
+    def count(self, query: CutQuery, graph: AnyGraph) -> int:
+        """The true answer in steps, exactly. Private.
+
+        Raises:
+            QueryError: a query that does not fit the graph.
+        """
+        if not graph.weighted:
+            return int(query.value(graph))
+        S, T = query.masks(graph)
+        rows, columns = graph.rows, graph.columns
+        inside = S[rows] & T[columns]
+        if isinstance(graph, Graph):
+            inside |= T[rows] & S[columns]
+        with np.errstate(over="ignore"):  # a warning would tell of a huge weight
+            steps = np.minimum(np.floor(graph.weights[inside] / self.unit), _LARGEST_STEPS)
+        # Two halves: a sum of 64-bit integers could overflow.
+        high, low = np.divmod(steps.astype(np.int64), 1 << 32)
+        return (int(high.sum()) << 32) + int(low.sum())
+
+    def total(self, graph: AnyGraph) -> int:
+        """The total weight in steps, exactly: the cut between all vertices and all. Private."""
+        if not graph.weighted:
+            return len(graph.rows)
+        everywhere = np.ones(
+            graph.n if isinstance(graph, Graph) else graph.shape[0], dtype=np.bool_
+        )
+        other = everywhere if isinstance(graph, Graph) else np.ones(graph.shape[1], dtype=np.bool_)
+        return self.count(CutQuery(everywhere, other), graph)
+
+    def rounding(self, pairs: int) -> float:
+        """By how much rounding can lower a cut of so many pairs."""
+        return 0.0 if self.unit == 1 and self.sensitivity == 1 else pairs * self.unit
+
+    def most(self, pairs: int) -> float:
+        """What a cut of so many pairs can weigh at most."""
+        return math.inf if self.cap is None else self.cap * pairs
