@@ -8,11 +8,11 @@ from typing import final
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
+from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON, PrivacyGuarantee, exact_epsilon
 from graphcuts_dp.privacy.laws import noise_law
 from graphcuts_dp.release.blocks import LocalBlocks
 from graphcuts_dp.release.degree_response import degree_share, respond_degrees, respond_total
-from graphcuts_dp.release.noisy_degrees import NoisyDegrees
+from graphcuts_dp.release.noisy_degrees import NoisyDegrees, NoisyTotal
 from graphcuts_dp.release.noisy_matrix import NoisyMatrix
 from graphcuts_dp.release.randomized_response import (
     MakeBlocks,
@@ -36,13 +36,13 @@ class NoisyData:
     Attributes:
         noisy: the noisy matrix.
         degrees: noisy degrees; None if the whole budget went into the matrix.
-        total: noisy sum of the matrix that the choice of the mechanism was made from, or None.
+        total: that the choice of the mechanism was made from, or None.
         guarantee: for all of them together.
     """
 
     noisy: NoisyMatrix
     degrees: NoisyDegrees | None
-    total: float | None
+    total: NoisyTotal | None
     guarantee: PrivacyGuarantee
 
 
@@ -69,7 +69,8 @@ def respond(
         make_blocks: see `randomized_response`.
 
     Raises:
-        ParameterError: an option out of range; weights without a cap with degrees.
+        ParameterError: an option out of range; weights without a cap with degrees; parts of
+            epsilon below the least. Nothing is drawn before.
 
     Guarantee: epsilon-DP. The parts are epsilon_k-DP (`respond_total`, `respond_degrees`,
     `randomized_response`), their epsilons are exact fractions that add up to epsilon, and each is
@@ -81,8 +82,13 @@ def respond(
     law = law_for(graph, noise, epsilon)
     total = degrees = None
     parts: list[tuple[str, Fraction]] = []
-    if mechanism == "auto" and law.weight_cap is None:
+    if mechanism == "auto" and (law.weight_cap is None or not _can_split(rest, graph, share)):
         mechanism = "response"
+    if mechanism == "degrees+response" and not _can_split(rest, graph, share):
+        raise ParameterError(
+            f"a part of epsilon would be below {SMALLEST_EPSILON:g}: choose mechanism='response', "
+            "or another degree_share"
+        )
     if mechanism == "auto":
         spent = rest * _TOTAL_SHARE
         total = respond_total(graph, law, epsilon=spent, source=source)
@@ -123,8 +129,14 @@ def _share(graph: AnyGraph, share: float | None) -> Fraction:
     return degree_share(max(_shape(graph)))
 
 
+def _can_split(epsilon: Fraction, graph: AnyGraph, share: float | None) -> bool:
+    """Whether no part of a split budget can be below the least epsilon."""
+    part = _share(graph, share)
+    return epsilon * min(_TOTAL_SHARE, (1 - _TOTAL_SHARE) * min(part, 1 - part)) >= SMALLEST_EPSILON
+
+
 def _better(
-    total: float, graph: AnyGraph, noise: str, epsilon: Fraction, share: float | None
+    total: NoisyTotal, graph: AnyGraph, noise: str, epsilon: Fraction, share: float | None
 ) -> str:
     """The mechanism whose synthetic graph will be better, from a noisy total.
 
@@ -136,7 +148,7 @@ def _better(
     """
     rows, columns = _shape(graph)
     edge = (math.sqrt(rows) + math.sqrt(columns)) / 2
-    degree = total / math.sqrt(rows * columns)
+    degree = total.value / math.sqrt(rows * columns)
     spent = epsilon * _share(graph, share)
     alone, beside = (
         noise_law(noise, epsilon=part, weight_cap=graph.weight_cap).standard_deviation * edge

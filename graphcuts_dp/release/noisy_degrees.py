@@ -1,4 +1,4 @@
-"""Noisy degrees: what a release with a split budget knows besides its noisy matrix."""
+"""Noisy sums: what a release with a split budget knows besides its noisy matrix."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -9,6 +9,20 @@ import numpy.typing as npt
 
 FloatVector = npt.NDArray[np.float64]
 IntVector = npt.NDArray[np.int64]
+
+
+@final
+@dataclass(frozen=True)
+class NoisyTotal:
+    """The sum of the whole matrix (each edge of an undirected graph twice), with noise.
+
+    Attributes:
+        value: unbiased; may be negative.
+        deviation: standard deviation of its noise.
+    """
+
+    value: float
+    deviation: float
 
 
 @final
@@ -53,7 +67,7 @@ class NoisyDegrees:
         """Read what `to_dict` wrote.
 
         Raises:
-            KeyError, TypeError, ValueError: it is something else.
+            KeyError, TypeError, ValueError, ArithmeticError: it is something else.
         """
         rows = np.array(stored["rows"], dtype=np.int64)
         columns = stored["columns"]

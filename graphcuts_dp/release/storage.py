@@ -24,7 +24,7 @@ from graphcuts_dp.graph.atomic import atomic_write, check_writable
 from graphcuts_dp.graph.files import check_writable_graph, read_graph, write_graph
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.release.fits.base import FitSummary
-from graphcuts_dp.release.noisy_degrees import NoisyDegrees
+from graphcuts_dp.release.noisy_degrees import NoisyDegrees, NoisyTotal
 from graphcuts_dp.release.noisy_matrix import NoisyMatrix
 from graphcuts_dp.release.worst_case import noise_cut_bound
 
@@ -43,7 +43,7 @@ class Parts:
     fit: FitSummary | None
     certificate: CutNormCertificate | None
     degrees: NoisyDegrees | None
-    total: float | None
+    total: NoisyTotal | None
 
 
 def receipt_path(path: PathLike) -> Path:
@@ -94,7 +94,7 @@ def write_release(
     fit: FitSummary | None,
     certificate: CutNormCertificate | None,
     degrees: NoisyDegrees | None,
-    total: float | None,
+    total: NoisyTotal | None,
 ) -> tuple[str, ...]:
     """Write the files of a release; see `Release.save`."""
     check_release_path(path, force=force)
@@ -115,7 +115,7 @@ def write_release(
             "guarantee": guarantee.to_dict(),
             "noise": _describe_noise(noisy),
             "noisy_degrees": None if degrees is None else degrees.to_dict(),
-            "noisy_total": total,
+            "noisy_total": None if total is None else asdict(total),
             "fit": None if fit is None else asdict(fit),
             "certificate": None if certificate is None else _describe_certificate(certificate),
             "noise_bound": noise_cut_bound(noisy.law, noisy.shape, symmetric=noisy.symmetric),
@@ -161,14 +161,15 @@ def read_release(path: PathLike) -> Parts:
         )
         described = receipt["noisy_degrees"]
         degrees = None if described is None else NoisyDegrees.from_dict(described)
-        total = receipt["noisy_total"]
+        known = receipt["noisy_total"]
+        total = None if known is None else NoisyTotal(**known)
         fit = None if receipt["fit"] is None else FitSummary(**receipt["fit"])
         certificate = (
             None
             if receipt["certificate"] is None
             else _certificate(receipt["certificate"], noisy.shape)
         )
-    except (LookupError, TypeError, AttributeError, ValueError) as problem:
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as problem:
         raise FileFormatError(f"{receipt_path(path)} is damaged or of another version") from problem
     graph = None
     if fit is not None:

@@ -21,6 +21,7 @@ _MOST = 40  # directions looked for
 _WIDTH = 48  # of the block Krylov space
 _DEPTH = 12
 _MARGIN = 2.0  # times n^(-2/3): how far beyond the edge a value must lie
+_LEAST_REST = 1e-12  # of the sum of squares, that counts as noise
 _MOST_NOISE = 0.8  # share of noise above which a direction is left alone
 
 
@@ -101,7 +102,8 @@ def find_spectrum(view: View) -> Spectrum:
     total = view.square_sum()
     count = 0
     for _ in range(20):
-        rest = max(total - float((values[:count] ** 2).sum()), 0.0)
+        # Never quite nothing (a star without noise has two directions): float32 shows no less.
+        rest = max(total - float((values[:count] ** 2).sum()), _LEAST_REST * total)
         freedom = max(1 - count / n - count / m, 1 / n)
         deviation = math.sqrt(rest / (n * m * freedom))
         edge = deviation * (math.sqrt(n) + math.sqrt(m))

@@ -11,6 +11,7 @@ from graphcuts_dp.release.fits.base import FloatVector
 
 FloatMatrix = npt.NDArray[np.float64]
 _Short = npt.NDArray[np.float32]
+_LARGEST_SHORT = 1e15  # products with larger ends may be out of float32's range
 
 
 @final
@@ -81,9 +82,13 @@ class View:
         """The entries of the expected matrix in the rows of a block."""
         if self.row_ends is None or self.column_ends is None:
             return np.zeros(block.shape, dtype=np.float32)
-        ends = self.row_ends[block.start : block.stop].astype(np.float32)
-        expected: _Short = ends[:, None] * self.column_ends.astype(np.float32)
-        np.minimum(expected, 1, out=expected)
+        # Near a star, some ends tend to infinity and others to zero.
+        wide = max(self.row_ends.max(), self.column_ends.max()) > _LARGEST_SHORT
+        kind = np.float64 if wide else np.float32
+        ends = self.row_ends[block.start : block.stop].astype(kind)
+        products = ends[:, None] * self.column_ends.astype(kind)
+        np.minimum(products, 1, out=products)
+        expected: _Short = products.astype(np.float32, copy=False)
         expected *= np.float32(self.cap)
         block.clear_diagonal(expected)
         return expected
