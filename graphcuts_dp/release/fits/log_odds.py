@@ -24,6 +24,7 @@ _SLACK = 0.1  # on Theta: by how much group sums may be missed, per unit of log-
 _ROUNDS = 160
 _MEMORY = 12
 _TOLERANCE = 0.01  # of the scaled gradient
+_TINY = 1e-300
 _NEVER = -60.0  # log-odds of a pair that is none
 
 
@@ -220,7 +221,8 @@ class _Dual:
         ridge = self.cap * _RIDGE * self.strength
         # As if the spread x (1 - x/cap) of a pair were a product of one number for each end.
         left, right = self.sums.left, self.sums.right
-        shares_left, shares_right = rows / math.sqrt(rows.sum()), columns / math.sqrt(rows.sum())
+        root = math.sqrt(max(rows.sum(), _TINY))  # nothing is spread where evidence settles all
+        shares_left, shares_right = rows / root, columns / root
         squares = np.outer((left**2).T @ shares_left, (right**2).T @ shares_right)
         half = 0.5 if self.blocks.symmetric else 1.0
         slack = self.cap * _SLACK * self.strength
