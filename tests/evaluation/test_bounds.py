@@ -15,13 +15,13 @@ from graphcuts_dp.evaluation.bounds import (
     jt12_online,
     tight_online,
 )
-from graphcuts_dp.evaluation.update_bounds import (
+from graphcuts_dp.idc.mirror_descent import printed_update_bound
+from graphcuts_dp.idc.update_bounds import (
     frieze_kannan_updates,
     median_updates,
     mirror_descent_updates,
     multiplicative_weights_updates,
 )
-from graphcuts_dp.idc.mirror_descent import printed_update_bound
 from graphcuts_dp.privacy.calibration import sparse_vector_scales
 from graphcuts_dp.privacy.composition import zcdp_rho
 

@@ -8,7 +8,7 @@ import pytest
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.evaluation import rates
 from graphcuts_dp.evaluation.bounds import gru12_online
-from graphcuts_dp.evaluation.update_bounds import (
+from graphcuts_dp.idc.update_bounds import (
     frieze_kannan_updates,
     multiplicative_weights_updates,
 )

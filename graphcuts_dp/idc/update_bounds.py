@@ -1,71 +1,87 @@
 """B(alpha) from sizes: how many updates each construction can need on a simple graph.
 
-The constants are the constructions' own; `UpdateBound` is also the type of their `update_bound`.
+These are the formulas of the constructions' own `update_bound`, without a vertex set in memory;
+`UpdateBound` is also the type of that. Sizes are a number of vertices, or a pair (left, right) for
+a bipartite graph.
 """
 
 import math
 from collections.abc import Callable
 
-from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.idc.base import Rule
-from graphcuts_dp.idc.frieze_kannan import frieze_kannan
 from graphcuts_dp.idc.median import small_database_size
 from graphcuts_dp.idc.mirror_descent import printed_step_size, proven_drop, step_size
-from graphcuts_dp.idc.multiplicative_weights import multiplicative_weights
 
 UpdateBound = Callable[[float], float]
+Size = int | tuple[int, int]
+
+
+def pairs_of(n: Size) -> int:
+    """X: n(n-1)/2, or left * right."""
+    return n * (n - 1) // 2 if isinstance(n, int) else n[0] * n[1]
+
+
+def largest_disjoint_cut(n: Size) -> int:
+    """Most pairs between disjoint S and T: floor(n^2/4), or X if bipartite."""
+    return n * n // 4 if isinstance(n, int) else pairs_of(n)
 
 
 def frieze_kannan_updates(
-    n: int, edges: float, *, rule: Rule = "tight", disjoint: bool = False
+    n: Size, edges: float, *, rule: Rule = "tight", disjoint: bool = False
 ) -> UpdateBound:
     """B of the Frieze-Kannan construction on simple graphs.
 
     Args:
-        n: vertices.
-        edges: m, in [0, n(n-1)/2].
+        n: vertices, or (left, right).
+        edges: m, in [0, X].
         rule: "tight": m(1-d) N/alpha^2 for density d; "as printed": m X/alpha^2.
         disjoint: whether all queries have disjoint S and T, so that N = floor(n^2/4); else N = X.
 
     Raises:
         ParameterError: a number out of range.
     """
-    universe = Universe(n)
-    largest = universe.disjoint_norm_squared if disjoint else None
-    return frieze_kannan(
-        universe, alpha=1.0, mass=edges, rule=rule, largest_norm_squared=largest
-    ).update_bound
+    pairs = _checked(n, edges)
+    if rule == "as printed":
+        constant = edges * pairs
+    else:
+        constant = edges * (1 - edges / pairs) * (largest_disjoint_cut(n) if disjoint else pairs)
+    return lambda alpha: constant / alpha**2
 
 
-def multiplicative_weights_updates(n: int, edges: float, *, rule: Rule = "tight") -> UpdateBound:
+def multiplicative_weights_updates(n: Size, edges: float, *, rule: Rule = "tight") -> UpdateBound:
     """B of multiplicative weights on simple graphs.
 
     Args:
-        n: vertices.
-        edges: m, in (0, n(n-1)/2].
+        n: vertices, or (left, right).
+        edges: m, in (0, X].
         rule: "tight": m^2 ln(X/m)/(2 alpha^2); "as printed": 4 m^2 ln X/alpha^2.
 
     Raises:
         ParameterError: a number out of range.
     """
-    construction = multiplicative_weights(Universe(n), alpha=edges, mass=edges, rule=rule)
-    at_edges = construction.update_bound(edges)
-    # Past alpha = m the construction's own bound stays level; the paper's formula goes on.
-    return lambda alpha: at_edges * (edges / alpha) ** 2
+    pairs = _checked(n, edges)
+    if not edges > 0:
+        raise ParameterError("multiplicative weights need a graph with edges")
+    if rule == "as printed":
+        constant = 4 * edges**2 * math.log(pairs)
+    else:
+        constant = edges**2 * math.log(pairs / max(1.0, edges)) / 2
+    return lambda alpha: constant / alpha**2
 
 
-def median_updates(n: int, edges: float, queries: int, *, rule: Rule = "tight") -> UpdateBound:
+def median_updates(n: Size, edges: float, queries: int, *, rule: Rule = "tight") -> UpdateBound:
     """B of the median construction on all multisets of pairs: their size times log2 X.
 
     GRU12 prints log where halving needs log2; both rules have log2.
 
     Args:
-        n: vertices.
+        n: vertices, or (left, right).
         edges: m > 0.
         queries: k, size of the class.
         rule: whose size of the multisets: see `small_database_size`.
     """
-    bits = math.log2(max(2, Universe(n).size))
+    bits = math.log2(max(2, pairs_of(n)))
     return lambda alpha: (
         bits * small_database_size(alpha=alpha, mass=edges, queries=queries, rule=rule)
     )
@@ -89,3 +105,10 @@ def mirror_descent_updates(
         return start_potential / proven_drop(step(alpha, zeta, order), alpha, zeta, order)
 
     return updates
+
+
+def _checked(n: Size, edges: float) -> int:
+    pairs = pairs_of(n)
+    if not (pairs > 0 and 0 <= edges <= pairs):
+        raise ParameterError(f"edges must lie between 0 and the number of pairs, {pairs:,}")
+    return pairs
