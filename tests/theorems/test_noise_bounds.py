@@ -182,10 +182,16 @@ def large_cut(matrix):
 
 
 @pytest.mark.parametrize("noise", NOISES)
-@pytest.mark.parametrize(("n", "seeds"), [(60, 8), (150, 2), (400, 1)])
+@pytest.mark.parametrize(("n", "seeds"), [(60, 40), (150, 20), (400, 8)])
 def test_the_constant_of_the_expected_worst_cut(noise, n, seeds):
-    """The largest cuts found are 0.62 to 0.66 sd n^1.5, a little below the constant 0.68, which
-    thus errs to a warning; the relaxation, an upper bound, is 0.68 to 0.71."""
+    """The largest cuts found are 0.61 to 0.64 sd n^1.5 on average, a little below the constant
+    0.68, which thus errs to a warning; the relaxation, an upper bound, is 0.68 to 0.71.
+
+    One matrix says little. Of the four sums that make up a cut (see `noise_cut_bound`) the total,
+    sd n/(2 sqrt 2), alone scatters the ratio by 0.52/sqrt(n); measured over 6 to 40 matrices of
+    each size it is 0.5 to 0.75/sqrt(n). The mean of all seeds lies within 4.9 of its deviations but
+    for 1e-6; another 0.025 is for the drift with n (0.93 at 60, 0.90 at 400).
+    """
     graph = random_graph(n, 1)
     law = law_for(graph, noise, 1.0)
     found = []
@@ -193,7 +199,7 @@ def test_the_constant_of_the_expected_worst_cut(noise, n, seeds):
         A, z = truth_and_noisy(graph, noise, seed)
         found.append(large_cut(z - A))
     ratio = np.mean(found) / expected_worst_cut(law, (n, n))
-    assert 0.86 <= ratio <= 1.05
+    assert abs(ratio - 0.915) <= 0.025 + 4.9 * 0.75 / math.sqrt(n * seeds)
 
 
 @pytest.mark.slow
