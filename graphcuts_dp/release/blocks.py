@@ -6,26 +6,21 @@ come back in the order of the blocks: what is computed from them is the same to 
 number of processors.
 """
 
-import os
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeVar, final
 
 import numpy as np
 import numpy.typing as npt
-from threadpoolctl import ThreadpoolController
 
 from graphcuts_dp.privacy.laws import NoiseLaw
+from graphcuts_dp.release.parallel import in_parallel
 
 FloatMatrix = npt.NDArray[np.floating]
 IntMatrix = npt.NDArray[np.integer]
 R = TypeVar("R")
-T = TypeVar("T")
 Pairs = Callable[[], IntMatrix]
 Index = TypeVar("Index", int, npt.NDArray[np.int64])
 
@@ -278,12 +273,12 @@ class LocalBlocks(Blocks):
         def draw(index: int) -> npt.NDArray[Any]:
             return draw_part(law, layout, index, pairs[index])
 
-        parts = list(_in_parallel(draw, range(len(bounds))))
+        parts = list(in_parallel(draw, range(len(bounds))))
 
         def finish(index: int) -> npt.NDArray[Any]:
             return complete(law, layout, index, parts)
 
-        return joined(law, layout, list(_in_parallel(finish, range(len(bounds)))))
+        return joined(law, layout, list(in_parallel(finish, range(len(bounds)))))
 
     @classmethod
     def from_matrix(cls, matrix: FloatMatrix, *, symmetric: bool) -> "LocalBlocks":
@@ -300,7 +295,7 @@ class LocalBlocks(Blocks):
 
     def results(self, function: Callable[..., R], *arguments: Any) -> Iterator[R]:
         """See `Blocks.results`."""
-        return _in_parallel(lambda block: function(block, *arguments), self._rows, self._threads)
+        return in_parallel(lambda block: function(block, *arguments), self._rows, self._threads)
 
     def copy(self) -> "LocalBlocks":
         """See `Blocks.copy`."""
@@ -392,52 +387,3 @@ def mirror_upper(matrix: npt.NDArray[Any], layout: Layout) -> None:
         matrix[stop:, start:stop] = matrix[start:stop, stop:].T
         square = np.triu(matrix[start:stop, start:stop], 1)
         matrix[start:stop, start:stop] = square + square.T
-
-
-def _in_parallel(
-    function: Callable[[T], R], items: Sequence[T], threads: int | None = None
-) -> Iterator[R]:
-    """Results in the order of the items."""
-    if len(items) == 1:
-        yield function(items[0])
-        return
-    threads = threads or _processors()
-    pool = _workers(os.getpid(), threads)
-    pending: deque[Future[R]] = deque()
-    with one_blas_thread():
-        try:
-            for item in items:
-                pending.append(pool.submit(function, item))
-                # Results that nobody has taken yet fill the memory: not too far ahead.
-                if len(pending) > 2 * threads:
-                    yield pending.popleft().result()
-            while pending:
-                yield pending.popleft().result()
-        finally:
-            for future in pending:
-                future.cancel()
-            wait(pending)
-
-
-@lru_cache(maxsize=4)
-def _workers(process: int, count: int) -> ThreadPoolExecutor:  # noqa: ARG001
-    # A child made by a fork has none of its parent's threads, and needs a pool of its own.
-    return ThreadPoolExecutor(count)
-
-
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """One thread in each BLAS call, where work is already shared out or its pieces are small."""
-    with _thread_pools().limit(limits=1, user_api="blas"):
-        yield
-
-
-@lru_cache(maxsize=1)
-def _thread_pools() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-def _processors() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

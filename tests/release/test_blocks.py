@@ -8,7 +8,7 @@ import pytest
 
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.release import blocks
+from graphcuts_dp.release import blocks, parallel
 from graphcuts_dp.release.blocks import Layout, LocalBlocks, RowBlock
 from graphcuts_dp.release.noisy_matrix import NoisyMatrix
 from graphcuts_dp.release.randomized_response import law_for, randomized_response
@@ -109,7 +109,7 @@ def test_a_seed_gives_one_matrix_on_any_number_of_processors(noise, monkeypatch)
     graph = random_graph((90, 90))
     drawn = []
     for processors in (1, 2, 5):
-        monkeypatch.setattr(blocks, "_processors", lambda count=processors: count)
+        monkeypatch.setattr(parallel, "_processors", lambda count=processors: count)
         drawn.append(noisy_matrix(graph, noise, seed=4))
     assert np.array_equal(drawn[0].steps, drawn[1].steps)
     assert np.array_equal(drawn[0].steps, drawn[2].steps)

@@ -87,14 +87,6 @@ class FitProblem:
             np.fill_diagonal(matrix, 0.0)
         return matrix
 
-    def symmetrise(self, matrix: FloatMatrix) -> FloatMatrix:
-        """Nearest matrix with the symmetry and the zero diagonal of the problem."""
-        if not self.symmetric:
-            return matrix
-        matrix = (matrix + matrix.T) * matrix.dtype.type(0.5)
-        np.fill_diagonal(matrix, 0.0)
-        return matrix
-
     def dual_value(self, direction: FloatMatrix) -> float:
         """Least <direction, x - z> over the box: a lower bound for any norm of x - z whose dual
         unit ball holds `direction`.
