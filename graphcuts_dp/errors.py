@@ -41,5 +41,13 @@ class SolverError(GraphCutsError, RuntimeError):
     """A numerical solver stopped without a usable result."""
 
 
+class LedgerError(GraphCutsError, RuntimeError):
+    """A ledger cannot be used: damaged, of another graph or version, busy, or its disk is full."""
+
+
+class BudgetError(GraphCutsError, RuntimeError):
+    """What was asked for would cost more than is left; nothing was spent."""
+
+
 class AccuracyWarning(UserWarning):
     """What was asked for is private but worthless at this size and epsilon."""
