@@ -1,5 +1,6 @@
 """Noisy degrees and a noisy total: where a split release reads the private graph."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -10,7 +11,7 @@ from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.laws import LaplaceNoise, NoiseLaw
 from graphcuts_dp.privacy.noise import sample_discrete_laplace
-from graphcuts_dp.release.noisy_degrees import NoisyDegrees
+from graphcuts_dp.release.noisy_degrees import NoisyDegrees, NoisyTotal
 
 _LARGEST_ENTRY = 2**31  # in steps, so that 2^31 of them and their noise fit into 64 bits
 
@@ -54,7 +55,7 @@ def respond_degrees(
 
 def respond_total(
     graph: AnyGraph, law: NoiseLaw, *, epsilon: Fraction, source: EntropySource
-) -> float:
+) -> NoisyTotal:
     """The sum of the whole matrix (each edge of a `Graph` twice), with discrete Laplace noise.
 
     Args:
@@ -72,8 +73,10 @@ def respond_total(
     """
     grid = _grid(law)
     steps = int(_steps(graph, grid).sum())
-    steps += int(sample_discrete_laplace(epsilon / grid.sensitivity_steps, 1, source)[0])
-    return steps * grid.unit * (2 if isinstance(graph, Graph) else 1)
+    rate = epsilon / grid.sensitivity_steps
+    steps += int(sample_discrete_laplace(rate, 1, source)[0])
+    unit = grid.unit * (2 if isinstance(graph, Graph) else 1)
+    return NoisyTotal(steps * unit, unit / (math.sqrt(2) * math.sinh(float(rate) / 2)))
 
 
 def degree_share(vertices: int) -> Fraction:

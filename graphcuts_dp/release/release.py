@@ -13,7 +13,7 @@ from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.release import storage
 from graphcuts_dp.release.fits.base import FitSummary
 from graphcuts_dp.release.mechanism import NoisyData
-from graphcuts_dp.release.noisy_degrees import NoisyDegrees
+from graphcuts_dp.release.noisy_degrees import NoisyDegrees, NoisyTotal
 from graphcuts_dp.release.noisy_matrix import CutAnswer, NoisyMatrix
 from graphcuts_dp.release.randomized_response import expected_worst_cut
 from graphcuts_dp.release.worst_case import noise_cut_bound
@@ -33,7 +33,7 @@ class Release:
         certificate: two-sided bound on ||x - z||_C, the cut norm (matrix form) of synthetic minus
             noisy; None with fit="none".
         degrees: noisy degrees, if the budget was split; they went into the synthetic graph.
-        total: noisy sum of the matrix that the mechanism was chosen from, if it was.
+        total: that the mechanism was chosen from, if it was; it went into the graph, too.
     """
 
     noisy: NoisyMatrix
@@ -41,7 +41,7 @@ class Release:
     fit: FitSummary | None
     certificate: CutNormCertificate | None
     degrees: NoisyDegrees | None = None
-    total: float | None = None
+    total: NoisyTotal | None = None
     _graph: AnyGraph | None
 
     @classmethod

@@ -138,7 +138,7 @@ def _post_process(
     if method is None:
         return Release.of(replace(data, noisy=home))
     cap = math.inf if noisy.law.weight_cap is None else noisy.law.weight_cap
-    problem = FitProblem(noisy.blocks, cap, data.degrees)
+    problem = FitProblem(noisy.blocks, cap, data.degrees, data.total)
     found = method(problem, progress=progress)
     matrix, certificate = _finished(found.matrix, home, cap, unweighted, source, progress)
     mixed = 0.0

@@ -97,6 +97,9 @@ def baseline(name: str, function: Callable[..., Any]) -> Row:
 # One line for each fit; the baselines come first, and of them the raw matrix.
 ROWS = (
     *(baseline(*named) for named in BASELINES.items()),
+    release("default"),
+    release("max. entropy, entries", mechanism="response"),
+    release("max. entropy, degrees", mechanism="degrees+response"),
     release("first-order", one_seed_above=500, fit="first-order"),
     release("spectral", largest=150, fit="spectral"),
     release("cutting-plane", largest=150, one_seed_above=100, fit="cutting-plane"),

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.release.blocks import Blocks, LocalBlocks, RowBlock
-from graphcuts_dp.release.noisy_degrees import NoisyDegrees
+from graphcuts_dp.release.noisy_degrees import NoisyDegrees, NoisyTotal
 
 FloatMatrix = npt.NDArray[np.floating]
 FloatVector = npt.NDArray[np.float64]
@@ -48,11 +48,13 @@ class FitProblem:
             (n_left, n_right).
         cap: upper side of the box; infinity when weights have no public bound.
         degrees: noisy degrees besides, when the budget was split.
+        total: a noisy sum of all of z's true entries besides, likewise.
     """
 
     blocks: Blocks
     cap: float = 1.0
     degrees: NoisyDegrees | None = None
+    total: NoisyTotal | None = None
 
     @classmethod
     def of_matrix(cls, noisy: FloatMatrix, symmetric: bool, cap: float = 1.0) -> Self:

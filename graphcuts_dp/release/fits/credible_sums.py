@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.privacy.laws import NoiseLaw
 from graphcuts_dp.release.blocks import Blocks
-from graphcuts_dp.release.fits.base import FloatVector
+from graphcuts_dp.release.fits.base import FitProblem, FloatVector
 from graphcuts_dp.release.fits.chung_lu import chung_lu_bipartite_ends, chung_lu_ends
 from graphcuts_dp.release.fits.degrees import (
     gaussian_log_likelihood,
@@ -21,7 +21,6 @@ from graphcuts_dp.release.fits.log_odds import Sums
 from graphcuts_dp.release.fits.message_passing import sharpened_structure
 from graphcuts_dp.release.fits.structure import Structure, spectral_structure
 from graphcuts_dp.release.fits.view import View
-from graphcuts_dp.release.noisy_degrees import NoisyDegrees
 
 FloatMatrix = npt.NDArray[np.float64]
 
@@ -29,7 +28,7 @@ _LEAST_DEGREE = 0.3  # in units of the cap: no vertex is left without any weight
 _DEPENDENT = 1e-2  # singular value of unit columns below which they count as dependent
 
 
-def credible_sums(blocks: Blocks, law: NoiseLaw, cap: float, noisy: NoisyDegrees | None) -> Sums:
+def credible_sums(problem: FitProblem, law: NoiseLaw) -> Sums:
     """Degrees and block sums for a synthetic graph.
 
     Without noisy degrees, structure is looked for in Z; degrees are those of the structure plus the
@@ -40,12 +39,13 @@ def credible_sums(blocks: Blocks, law: NoiseLaw, cap: float, noisy: NoisyDegrees
     Sums between groups are the mean of two estimates: what the structure says, which lacks all
     that lies between its directions, and Z's own, which follow the noise that shaped the groups.
 
+    Both are corrected to have the degrees as their sums (`_raked`).
+
     Args:
-        blocks: Z.
-        law: of its noise.
-        cap: upper side of the box, finite.
-        noisy: degrees with their own noise, or None.
+        problem: Z, noisy degrees and a noisy total if there are any, and a finite cap.
+        law: of the noise of Z.
     """
+    blocks, cap, noisy = problem.blocks, problem.cap, problem.degrees
     plain = View(blocks)
     n, m = blocks.shape
     observed_rows = plain.times(np.ones((m, 1)))[:, 0]
@@ -56,7 +56,7 @@ def credible_sums(blocks: Blocks, law: NoiseLaw, cap: float, noisy: NoisyDegrees
         _Side(observed_rows, law.standard_deviation * math.sqrt(m)),
         _Side(observed_columns, law.standard_deviation * math.sqrt(n)),
     ][: 1 if blocks.symmetric else 2]
-    total = max(_total(observed_rows.sum(), law, blocks, noisy), _LEAST_DEGREE * cap)
+    total = max(_total(float(observed_rows.sum()), law, problem), _LEAST_DEGREE * cap)
 
     if noisy is None:
         structure = _structure(plain)
@@ -78,7 +78,13 @@ def credible_sums(blocks: Blocks, law: NoiseLaw, cap: float, noisy: NoisyDegrees
     rows, columns = degrees[0], degrees[-1]
     left = _frame(n, structure.left_groups, extra[:1])
     right = left if blocks.symmetric else _frame(m, structure.right_groups, extra[1:])
-    seen = left.T @ plain.times(right)
+    seen = _raked(
+        left.T @ plain.times(right),
+        left,
+        right,
+        rows - observed_rows,
+        columns - observed_columns,
+    )
     said = _said(left, right, structure, expected, rows, columns)
     groups = (seen + said) / 2
     if blocks.symmetric:
@@ -112,17 +118,19 @@ def _structure(view: View) -> Structure:
     return sharpened_structure(view) if view.symmetric else spectral_structure(view)
 
 
-def _total(seen: float, law: NoiseLaw, blocks: Blocks, noisy: NoisyDegrees | None) -> float:
-    """Sum of all entries: Z's own, or weighed with that of the noisy degrees by their variances."""
-    if noisy is None:
-        return seen
-    n, m = blocks.shape
-    doubled = 2.0 if blocks.symmetric else 1.0  # every entry above the diagonal counts twice
-    of_entries = doubled * n * m * law.standard_deviation**2
-    of_degree = noisy.unit**2 / (2 * math.sinh(float(noisy.rate) / 2) ** 2)
-    of_degrees = n * of_degree if blocks.symmetric else (n + m) * of_degree / 4
-    share = of_entries / (of_entries + of_degrees)
-    return share * noisy.total + (1 - share) * seen
+def _total(seen: float, law: NoiseLaw, problem: FitProblem) -> float:
+    """Sum of all entries: all that is known of it, weighed by the inverse variances."""
+    n, m = problem.shape
+    doubled = 2.0 if problem.symmetric else 1.0  # every entry above the diagonal counts twice
+    known = [(seen, doubled * n * m * law.standard_deviation**2)]
+    if problem.total is not None:
+        known.append((problem.total.value, problem.total.deviation**2))
+    if (noisy := problem.degrees) is not None:
+        of_degree = noisy.unit**2 / (2 * math.sinh(float(noisy.rate) / 2) ** 2)
+        known.append((noisy.total, (n if problem.symmetric else (n + m) / 4) * of_degree))
+    weights = [1 / variance for _, variance in known]
+    values = [value for value, _ in known]
+    return float(np.average(values, weights=weights))
 
 
 def _rescaled(degrees: FloatVector, total: float, cap: float) -> FloatVector:
@@ -158,20 +166,33 @@ def _said(
     rows: FloatVector,
     columns: FloatVector,
 ) -> FloatMatrix:
-    """Q^T T R of the estimate T that the structure (and what degrees expect) makes.
-
-    T is corrected by the smallest matrix u 1^T/m + 1 v^T/n - (sum u) 1 1^T/(n m) that gives it the
-    degrees as its sums.
-    """
-    n, m = len(left), len(right)
+    """Q^T T R of the estimate T that the structure (and what degrees expect) makes, raked."""
     said = (left.T @ structure.left * structure.sizes) @ (structure.right.T @ right)
     u, v = rows - structure.row_sums, columns - structure.column_sums
     if expected is not None:
-        known = expected.expected_times(np.column_stack([right, np.ones(m)]))
+        known = expected.expected_times(np.column_stack([right, np.ones(len(right))]))
         said = said + left.T @ known[:, :-1]
         u = u - known[:, -1]
         v = u if expected.symmetric else v - expected.expected_column_sums()
+    return _raked(said, left, right, u, v)
+
+
+def _raked(
+    groups: FloatMatrix, left: FloatMatrix, right: FloatMatrix, u: FloatVector, v: FloatVector
+) -> FloatMatrix:
+    """Q^T (T + u 1^T/m + 1 v^T/n - (sum u) 1 1^T/(n m)) R, of the smallest change that adds
+    u to the row sums of T and v to its column sums.
+
+    Args:
+        groups: Q^T T R.
+        left: Q.
+        right: R.
+        u: shape (n_left,).
+        v: shape (n_right,), of the same total.
+    """  # noqa: D205
+    n, m = len(left), len(right)
     ones_left, ones_right = left.sum(axis=0), right.sum(axis=0)
-    said += np.outer(left.T @ u, ones_right) / m + np.outer(ones_left, right.T @ v) / n
-    corrected: FloatMatrix = said - u.sum() / (n * m) * np.outer(ones_left, ones_right)
-    return corrected
+    raked: FloatMatrix = groups + np.outer(left.T @ u, ones_right) / m
+    raked += np.outer(ones_left, right.T @ v) / n
+    raked -= u.sum() / (n * m) * np.outer(ones_left, ones_right)
+    return raked

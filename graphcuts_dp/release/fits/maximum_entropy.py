@@ -65,7 +65,7 @@ class MaximumEntropy:
         started = time.monotonic()
         progress(0.0, "looking for structure")
         with one_blas_thread():
-            sums = credible_sums(blocks, blocks.law, cap, problem.degrees)
+            sums = credible_sums(problem, blocks.law)
 
         def report(done: float, message: str) -> None:
             progress(_STRUCTURE + (1 - _STRUCTURE) * done, message)
