@@ -4,10 +4,12 @@ import math
 from dataclasses import dataclass
 from typing import final
 
+import numpy as np
 from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.privacy.composition import zcdp_rho
 
 
 @final
@@ -93,12 +95,7 @@ def gaussian_scale(*, epsilon: float, delta: float, sensitivity: float = 1.0) ->
         raise ParameterError(f"delta must be between 0 and 1, not {delta}")
 
     def excess(log_scale: float) -> float:
-        scale = math.exp(log_scale)
-        near, far = 1 / (2 * scale), epsilon * scale
-        above, below = float(log_ndtr(near - far)), epsilon + float(log_ndtr(-near - far))
-        # ln(e^above - e^below), which is -inf when they agree to the last bit
-        gap = -math.expm1(below - above)
-        return above + math.log(gap) - math.log(delta) if gap > 0 else -math.inf
+        return _gaussian_log_delta(epsilon, math.exp(-log_scale)) - math.log(delta)
 
     high = 1.0
     while excess(high) > 0:
@@ -108,3 +105,60 @@ def gaussian_scale(*, epsilon: float, delta: float, sensitivity: float = 1.0) ->
         low -= 1
     root = float(brentq(lambda x: max(excess(x), -1e3), low, high, xtol=1e-12))
     return sensitivity * math.exp(root) * (1 + 1e-9)
+
+
+def discrete_gaussian_scale(*, epsilon: float, delta: float, queries: int) -> float:
+    """Scale s of discrete Gaussian noise on each of k integer queries of sensitivity 1.
+
+    All k answers together are (epsilon, delta)-private, also for queries chosen one after the
+    other. The smaller of two scales that are proven to do:
+
+    1. zCDP: s^2 = k/(2 rho).
+    2. The sum of the k noises decides. It is within a factor e^(+-t) of a discrete Gaussian of
+       variance v = k s^2, t = 10 (k-1) exp(-pi^2 s^2). For that one, delta is a sum over integers
+       of a log-concave function that lies under the density of the Gaussian mechanism of
+       sensitivity sqrt(k): at most that mechanism's delta plus the function's largest value. At
+       (1, 1e-6) and k = 30 this saves 4 % over the first, from k = 1000 on 7 %.
+
+    Args:
+        epsilon: > 0.
+        delta: in (0, 1).
+        queries: k >= 1.
+
+    Raises:
+        ParameterError: a number out of range.
+
+    Source: 1. Canonne, Kamath, Steinke, *The Discrete Gaussian for Differential Privacy*, 2020,
+    Theorem 4 (exp(-(x/s)^2/2) over the integers); 2. Kairouz, Liu, Steinke, *The Distributed
+    Discrete Gaussian Mechanism*, 2021, for t.
+    """
+    if not queries >= 1:
+        raise ParameterError(f"queries must be at least 1, not {queries}")
+    plain = math.sqrt(queries / (2 * zcdp_rho(epsilon=epsilon, delta=delta))) * (1 + 1e-9)
+    least = gaussian_scale(epsilon=epsilon, delta=delta, sensitivity=math.sqrt(queries))
+
+    def excess(scale: float) -> float:
+        apart = 10 * (queries - 1) * math.exp(-((math.pi * scale) ** 2))
+        left = epsilon - 2 * apart
+        if scale < 1 or left <= 0:  # the theorem needs s >= 1/2
+            return math.inf
+        variance = queries * scale**2
+        start = max(0.0, left * scale**2 - queries / 2)  # beyond it the function is positive
+        highest = -(start**2) / (2 * variance) - math.log(2 * math.pi * variance) / 2
+        body = _gaussian_log_delta(left, math.sqrt(queries) / scale)
+        return apart + float(np.logaddexp(body, highest)) - math.log(delta)
+
+    if least >= plain or excess(plain) > 0:
+        return plain
+    if excess(least) <= 0:
+        return least
+    return float(brentq(lambda x: min(1e3, excess(x)), least, plain, rtol=1e-10)) * (1 + 1e-9)
+
+
+def _gaussian_log_delta(epsilon: float, ratio: float) -> float:
+    """Logarithm of the Gaussian mechanism's delta; `ratio` is sensitivity over deviation."""
+    near, far = ratio / 2, epsilon / ratio
+    above, below = float(log_ndtr(near - far)), epsilon + float(log_ndtr(-near - far))
+    # ln(e^above - e^below), which is -inf when they agree to the last bit
+    gap = -math.expm1(below - above)
+    return above + math.log(gap) if gap > 0 else -math.inf

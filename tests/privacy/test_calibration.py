@@ -2,12 +2,18 @@
 
 import math
 
+import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.privacy.calibration import gaussian_scale, sparse_vector_scales
+from graphcuts_dp.privacy.calibration import (
+    discrete_gaussian_scale,
+    gaussian_scale,
+    sparse_vector_scales,
+)
+from graphcuts_dp.privacy.composition import zcdp_rho
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 1.0, 8.0])
@@ -30,6 +36,36 @@ def test_gaussian_scale_is_the_smallest(epsilon, delta):
 
     assert exact(scale) == pytest.approx(delta, rel=1e-5)
     assert exact(scale) <= delta * (1 + 1e-6) < exact(scale * 0.99)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "queries"),
+    [(1.0, 1e-6, 1), (1.0, 1e-6, 30), (0.5, 1e-4, 20), (4.0, 1e-5, 50), (20.0, 1e-5, 60)],
+)
+def test_discrete_gaussian_scale_by_exact_summation(epsilon, delta, queries):
+    """Convolve k laws; neighbours shift the sum by k. A quarter less noise must fail."""
+    scale = discrete_gaussian_scale(epsilon=epsilon, delta=delta, queries=queries)
+
+    def exact(scale):
+        width = int(12 * scale) + 5
+        one = np.exp(-((np.arange(-width, width + 1) / scale) ** 2) / 2)
+        total = np.ones(1)
+        for _ in range(queries):
+            total = np.convolve(total, one / one.sum())
+        shifted = np.concatenate([np.zeros(queries), total[:-queries]])
+        return np.maximum(total - math.exp(epsilon) * shifted, 0).sum()
+
+    assert exact(scale) <= delta < exact(0.75 * scale)
+
+
+def test_discrete_gaussian_scale_nears_the_continuous_one():
+    """From above, and never above that of zCDP."""
+    for queries in (1, 10, 1000, 10**6, 10**12):
+        scale = discrete_gaussian_scale(epsilon=1.0, delta=1e-6, queries=queries)
+        continuous = gaussian_scale(epsilon=1.0, delta=1e-6, sensitivity=math.sqrt(queries))
+        by_zcdp = math.sqrt(queries / 2 / zcdp_rho(epsilon=1.0, delta=1e-6))
+        assert continuous <= scale <= by_zcdp * (1 + 1e-8)
+        assert scale < continuous * (1.002 if queries >= 1000 else 1.08)
 
 
 def test_sparse_vector_scales_balance():
@@ -56,6 +92,9 @@ def test_sparse_vector_scales_balance():
         lambda: gaussian_scale(epsilon=0.0, delta=0.1),
         lambda: gaussian_scale(epsilon=1.0, delta=0.0),
         lambda: gaussian_scale(epsilon=1.0, delta=0.1, sensitivity=0.0),
+        lambda: discrete_gaussian_scale(epsilon=0.0, delta=0.1, queries=1),
+        lambda: discrete_gaussian_scale(epsilon=1.0, delta=1.0, queries=1),
+        lambda: discrete_gaussian_scale(epsilon=1.0, delta=0.1, queries=0),
         lambda: sparse_vector_scales(rho=0.0, updates=1, queries=1, beta=0.1),
         lambda: sparse_vector_scales(rho=1.0, updates=-1, queries=1, beta=0.1),
         lambda: sparse_vector_scales(rho=1.0, updates=1, queries=0, beta=0.1),

@@ -1,0 +1,82 @@
+"""How far noise on single answers can be off: proven half widths of intervals."""
+
+import math
+
+from scipy.optimize import minimize_scalar
+from scipy.stats import norm
+
+from graphcuts_dp.privacy.laws import BinaryResponse
+
+# Largest of deviation * P(S = j) over all sums S of independent bits and all j.
+_LARGEST_POINT = 0.4689
+
+
+def discrete_gaussian_radius(scale: float, *, failure: float) -> int:
+    """Half width t with P(|X| > t) <= failure for X ~ exp(-(x/scale)^2/2) on the integers.
+
+    P(X >= x) is at most the continuous law's P(N >= x - 1).
+
+    Args:
+        scale: > 0.
+        failure: in (0, 1).
+
+    Source: Canonne, Kamath, Steinke, *The Discrete Gaussian for Differential Privacy*, 2020,
+    Proposition 25.
+    """
+    return math.ceil(scale * float(norm.isf(failure / 2)))
+
+
+def discrete_laplace_radius(rate: float, *, failure: float) -> int:
+    """Half width t, the least one, with P(|X| > t) <= failure for X ~ e^(-rate |x|).
+
+    P(|X| >= x) = 2 e^(-rate x)/(1 + e^-rate) for whole x >= 1.
+
+    Args:
+        rate: > 0.
+        failure: in (0, 1).
+    """
+    least = (math.log(2) - math.log1p(math.exp(-rate)) - math.log(failure)) / rate
+    return max(0, math.ceil(least * (1 + 1e-12)) - 1)
+
+
+def response_radius(law: BinaryResponse, pairs: int, *, failure: float) -> float:
+    """Half width of an interval for the sum of so many entries under binary randomised response.
+
+    `BinaryResponse.radius` is Chernoff's bound. The factor that it leaves out comes in here: under
+    the law tilted by any s > 0 the number of flips is still a sum S of independent bits, so no
+    value has a probability above 0.4689/deviation, and
+    P(S >= x) <= M(s) e^(-s x) min(1, 0.4689/(deviation (1 - e^-s))).
+    From thousands of pairs on this is 5 to 25 % shorter than Chernoff's, and 0.5 to 5 % longer than
+    the normal approximation, which proves nothing (epsilon of 3 or less).
+
+    The cut must have been chosen without looking at other answers from the same noisy matrix.
+
+    Args:
+        law: of the entries.
+        pairs: number of entries in the sum, >= 0; a cut between S and T has |S||T|.
+        failure: in (0, 1); P(|estimate - truth| > t) is at most this, whatever the truth.
+
+    Source: Baillon, Cominetti, Vaisman, *A sharp uniform bound for the distribution of sums of
+    Bernoulli trials*, 2016, for 0.4689.
+    """
+    if pairs == 0:
+        return 0.0
+    q, epsilon = law.offset, float(law.epsilon)
+
+    def bound(log_s: float) -> float:
+        s = math.exp(log_s)
+        # Entries are ones or zeros, and both tails count: the worst of each.
+        log_mgf = max(math.log1p(q * math.expm1(z)) - q * z for z in (s, -s))
+        log_deviation = math.log(pairs) / 2 - _log_cosh((epsilon + s) / 2) - math.log(2)
+        log_point = math.log(_LARGEST_POINT) - log_deviation - math.log(-math.expm1(-s))
+        # 1e-15 a pair covers the rounding of the logarithm.
+        numerator = pairs * (log_mgf + 1e-15) + min(0.0, log_point) + math.log(2 / failure)
+        return numerator / s
+
+    top = math.log(60.0)
+    best = minimize_scalar(bound, bounds=(top - 35, top), method="bounded")
+    return float(best.fun) * (1 + 1e-9) * law.unit
+
+
+def _log_cosh(x: float) -> float:
+    return x + math.log1p(math.exp(-2 * x)) - math.log(2)

@@ -1,0 +1,68 @@
+"""Half widths of intervals: never too short, by exact summation, and hardly too long."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom, norm
+
+from graphcuts_dp.privacy.laws import BinaryResponse, noise_law
+from graphcuts_dp.privacy.tails import (
+    discrete_gaussian_radius,
+    discrete_laplace_radius,
+    response_radius,
+)
+
+
+def binary(epsilon) -> BinaryResponse:
+    law = noise_law("binary", epsilon=epsilon)
+    assert isinstance(law, BinaryResponse)
+    return law
+
+
+@pytest.mark.parametrize("scale", [0.7, 3.0, 55.5])
+@pytest.mark.parametrize("failure", [0.3, 1e-3, 1e-9])
+def test_discrete_gaussian(scale, failure):
+    radius = discrete_gaussian_radius(scale, failure=failure)
+    x = np.arange(-int(20 * scale) - 5, int(20 * scale) + 6)
+    weights = np.exp(-((x / scale) ** 2) / 2)
+    weights /= weights.sum()
+    assert weights[np.abs(x) > radius].sum() <= failure
+    assert weights[np.abs(x) > radius - 2].sum() > failure  # by Proposition 25, one may be lost
+
+
+@pytest.mark.parametrize("rate", [2.0, 0.3, 0.001])
+@pytest.mark.parametrize("failure", [0.9, 0.05, 1e-8])
+def test_discrete_laplace_is_the_least(rate, failure):
+    radius = discrete_laplace_radius(rate, failure=failure)
+
+    def beyond(t):
+        return 1.0 if t < 0 else 2 * math.exp(-rate * (t + 1)) / (1 + math.exp(-rate))
+
+    assert beyond(radius) <= failure * (1 + 1e-9)
+    assert beyond(radius - 1) > failure
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
+@pytest.mark.parametrize("pairs", [1, 12, 700])
+@pytest.mark.parametrize("failure", [0.2, 1e-3, 1e-9])
+def test_binary_response_whatever_the_truth(epsilon, pairs, failure):
+    law = binary(epsilon)
+    radius, q = response_radius(law, pairs, failure=failure), law.offset
+    for ones in {0, pairs // 3, pairs}:
+        law_of_sum = np.convolve(
+            binom.pmf(np.arange(pairs - ones + 1), pairs - ones, q),
+            binom.pmf(np.arange(ones + 1), ones, 1 - q),
+        )
+        errors = (np.arange(pairs + 1) - pairs * q) * law.unit - ones
+        assert law_of_sum[np.abs(errors) > radius].sum() <= failure
+    assert radius <= law.radius(pairs, log_failures=-math.log(failure)) * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("pairs", [250_000, 10**10])
+@pytest.mark.parametrize("failure", [5e-6, 5e-10])
+def test_binary_response_is_near_the_normal_approximation(pairs, failure):
+    law = binary(1.0)
+    normal = law.standard_deviation * math.sqrt(pairs) * norm.isf(failure / 2)
+    assert normal < response_radius(law, pairs, failure=failure) < 1.012 * normal
+    assert response_radius(law, 0, failure=failure) == 0
