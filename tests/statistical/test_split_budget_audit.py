@@ -12,7 +12,6 @@ from audit_tools import audit
 
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.laws import noise_law
 from graphcuts_dp.privacy.noise import sample_discrete_laplace
 from graphcuts_dp.release.degree_response import respond_degrees, respond_total
 from graphcuts_dp.release.mechanism import respond
