@@ -1,0 +1,241 @@
+"""The bound that a release states for its worst cut, against exact worst cuts.
+
+Claims: with probability 95 % the noise is within `noise_cut_bound`, and then the error of the
+synthetic graph is within the certificate plus that, for every fit. With the maximum-entropy fit the
+certificate is within the bound, too, or the first-order fit stands in for it.
+"""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import scipy.stats
+from norm_reference import NOISES, exact_cut_norm, random_bipartite, random_graph, truth_and_noisy
+
+from graphcuts_dp.errors import GraphError, QueryError
+from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.privacy.laws import noise_law
+from graphcuts_dp.release import synthesis
+from graphcuts_dp.release.randomized_response import law_for
+from graphcuts_dp.release.release import Release
+from graphcuts_dp.release.synthesis import release_graph
+from graphcuts_dp.release.worst_case import noise_cut_bound
+
+pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
+
+MODES = [
+    ("maximum-entropy", "response"),
+    ("maximum-entropy", "degrees+response"),
+    ("maximum-entropy", "auto"),
+    ("first-order", "auto"),
+    ("cutting-plane", "auto"),
+    ("spectral", "auto"),
+]
+DENSITIES = (0.0, 0.15, 0.5, 0.95)
+EPSILONS = (0.3, 1.0, 3.0)
+
+
+def sample(seed, n):
+    """A graph, every third one bipartite."""
+    density = DENSITIES[seed % 4]
+    if seed % 3 == 2:
+        return random_bipartite((n, n - 3), seed, density)
+    return random_graph(n, seed, density)
+
+
+def errors_of(made, graph):
+    """Exact ||x - A||_C and ||z - A||_C."""
+    A = graph.dense()
+    return exact_cut_norm(made.graph.dense() - A), exact_cut_norm(made.noisy.estimate() - A)
+
+
+def check(made, graph):
+    """All that must hold; whether the noise is within its bound and the error within the stated."""
+    noisy = made.noisy
+    bound = noise_cut_bound(noisy.law, noisy.shape, symmetric=noisy.symmetric)
+    error, noise = errors_of(made, graph)
+    stated = made.worst_cut_error_bound(0.95)
+    assert stated == pytest.approx(made.certificate.upper + bound)
+    assert error <= (made.certificate.upper + noise) * (1 + 1e-9)  # the triangle inequality
+    if made.fit.method == "maximum-entropy":
+        assert made.certificate.upper <= bound or made.fit.mixed == 1
+        if made.certificate.upper <= bound:
+            assert stated <= 2 * bound
+    return noise <= bound, error <= stated
+
+
+@pytest.mark.parametrize(("fit", "mechanism"), MODES)
+def test_the_stated_bound_holds_for_every_fit(fit, mechanism):
+    """34 seeds of each mode, 204 in all. At 95 % more than 11 failures would have probability
+    1e-6; the bound is wide, and none is seen."""
+    seeds = range(34)
+    assert scipy.stats.binom.sf(11, len(seeds), 0.05) < 1e-6
+    held = []
+    for seed in seeds:
+        graph = sample(seed, 20 if seed % 12 == 0 else 8 + seed % 5)
+        noise = NOISES[seed // 3 % 3]
+        made = release_graph(
+            graph,
+            epsilon=EPSILONS[seed // 2 % 3],
+            noise=noise,
+            fit=fit,
+            mechanism=mechanism,
+            seed=seed,
+        )
+        held.append(check(made, graph))
+    assert held == [(True, True)] * len(seeds)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("fit", "mechanism"), MODES)
+def test_the_stated_bound_holds_for_200_seeds_of_every_fit(fit, mechanism):
+    for seed in range(200):
+        graph = sample(seed, (20, 17, 14, 11, 8)[seed // 40])
+        options = {"epsilon": EPSILONS[seed % 3], "fit": fit, "mechanism": mechanism}
+        made = release_graph(graph, noise=NOISES[seed // 3 % 3], seed=seed, **options)
+        assert check(made, graph) == (True, True)
+
+
+@pytest.mark.parametrize("noise", ["laplace", "discrete-laplace"])
+def test_the_stated_bound_holds_for_weights(noise):
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        rows, columns = np.nonzero(np.triu(rng.random((10, 10)) < 0.4, 1))
+        weights = rng.integers(1, 4, len(rows)).astype(float)
+        graph = Graph(rows, columns, weights, vertices=10, weight_cap=3.0)
+        made = release_graph(graph, epsilon=2.0, noise=noise, seed=seed)
+        assert check(made, graph) == (True, True)
+
+
+# The bound on the noise.
+
+
+def pure_noise(law, shape, symmetric, seed):
+    graph = (
+        Graph([], [], vertices=shape[0])
+        if symmetric
+        else BipartiteGraph([], [], left=shape[0], right=shape[1])
+    )
+    return truth_and_noisy(graph, law.name, seed, law.epsilon)[1]
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("shape", [(7, 7), (6, 9), (1, 8)])
+def test_pure_noise_is_within_the_bound(noise, shape):
+    """500 matrices for each law and shape: all within; and the bound is not empty talk."""
+    symmetric = shape[0] == shape[1]
+    for epsilon in (0.5, 2.0):
+        law = noise_law(noise, epsilon=epsilon, weight_cap=1.0)
+        bound = noise_cut_bound(law, shape, symmetric=symmetric)
+        norms = [exact_cut_norm(pure_noise(law, shape, symmetric, s)) for s in range(250)]
+        assert max(norms) <= bound
+        assert bound <= 6 * np.mean(norms)
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("n", [100, 400, 3000])
+def test_the_bound_is_about_twice_the_norm(noise, n):
+    """1.42 sd n^1.5 (the norm is 0.6 to 0.7 of it); Laplace tails add to that where n is small."""
+    law = noise_law(noise, epsilon=1.0, weight_cap=1.0)
+    ratio = noise_cut_bound(law, (n, n), symmetric=True) / (law.standard_deviation * n**1.5)
+    rounding = law.unit * n**2 if noise == "laplace" else 0.0
+    assert 1.2 < ratio < 1.65 + rounding / (law.standard_deviation * n**1.5)
+
+
+def test_the_bound_is_a_sum_over_signs():
+    """The identity behind it, and that each term is bounded for all signs at once."""
+    rng = np.random.default_rng(0)
+    E = rng.normal(size=(6, 8))
+    for s, t in zip(rng.choice([-1, 1], (50, 6)), rng.choice([-1, 1], (50, 8)), strict=True):
+        S, T = (s + 1) / 2, (t + 1) / 2
+        parts = E.sum() + s @ E.sum(axis=1) + E.sum(axis=0) @ t + s @ E @ t
+        assert pytest.approx(parts) == 4 * (S @ E @ T)
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_the_bound_grows_with_the_confidence_and_the_noise(symmetric):
+    law, weaker = (noise_law("laplace", epsilon=e, weight_cap=1.0) for e in (1.0, 0.5))
+    levels = [0.01, 0.5, 0.95, 0.999, 1 - 1e-12]
+    bounds = [noise_cut_bound(law, (20, 20), symmetric=symmetric, confidence=c) for c in levels]
+    assert bounds == sorted(bounds)
+    assert all(math.isfinite(bound) and bound > 0 for bound in bounds)
+    assert noise_cut_bound(weaker, (20, 20), symmetric=symmetric) > bounds[2]
+
+
+@pytest.mark.parametrize("signs", [0, 5, 10])
+def test_each_term_stays_below_its_share(signs):
+    """Exceedances of one term at a confidence that lets it fail often: a 20th at most, and at
+    most 5 deviations more of what is counted (false alarm 3e-7)."""
+    n, draws, confidence = 5, 1500, 0.05
+    law = law_for(Graph([], [], vertices=n), "discrete-laplace", 1.0)
+    failures = -math.log1p(-confidence)
+    bound = 2 * law.radius(n * (n - 1) // 2, log_failures=failures + signs * math.log(2))
+    masks = np.array(list(itertools.product([-1.0, 1.0], repeat=n)))
+    ones = np.ones((1, n))
+    left, right = {0: (ones, ones), 5: (masks, ones), 10: (masks, masks)}[signs]
+    beyond = 0
+    for seed in range(draws):
+        E = pure_noise(law, (n, n), True, seed)
+        beyond += np.abs(left @ E @ right.T).max() > bound
+    allowed = 1 - confidence
+    assert beyond <= draws * allowed + 5 * math.sqrt(draws * allowed * (1 - allowed))
+
+
+# Where the maximum-entropy fit is too far from the noisy matrix.
+
+
+@pytest.mark.parametrize("shape", [(14, 14), (9, 14)])
+@pytest.mark.parametrize("share", [0.999, 0.8, 0.0])
+def test_a_fit_out_of_bounds_is_mixed_until_it_is_within(shape, share, monkeypatch):
+    """With a smaller bound, between the certificates of the two fits (share 0: below both)."""
+    symmetric = shape[0] == shape[1]
+    for seed in range(4):
+        graph = random_graph(14, seed) if symmetric else random_bipartite(shape, seed)
+        plain, first = (
+            release_graph(graph, epsilon=2.0, fit=fit, mechanism="response", seed=seed)
+            for fit in ("maximum-entropy", "first-order")
+        )
+        far, near = plain.certificate.upper, first.certificate.upper
+        assert near < far
+        bound = near * 0.5 if share == 0 else near + share * (far - near)
+        with monkeypatch.context() as patch:
+            patch.setattr(synthesis, "noise_cut_bound", lambda *_, b=bound, **__: b)
+            made = release_graph(graph, epsilon=2.0, mechanism="response", seed=seed)
+        assert made.fit.method == "maximum-entropy"
+        if share == 0:
+            assert made.fit.mixed == 1
+            assert np.array_equal(made.graph.dense(), first.graph.dense())
+        else:
+            assert 0 < made.fit.mixed < 1
+            assert made.certificate.upper <= bound
+        x = made.graph.dense()
+        assert 0 <= x.min() <= x.max() <= 1
+        assert made.certificate.verify(x - made.noisy.estimate()) == pytest.approx(
+            made.certificate.lower
+        )
+
+
+def test_the_share_is_kept_on_disk(tmp_path, monkeypatch):
+    monkeypatch.setattr(synthesis, "noise_cut_bound", lambda *_, **__: 1e-3)
+    made = release_graph(random_graph(12, 1), epsilon=2.0, seed=0)
+    made.save(tmp_path / "g.csv")
+    assert Release.load(tmp_path / "g.csv").fit.mixed == made.fit.mixed == 1
+
+
+def test_rounded_graphs_state_a_bound_that_holds():
+    """Rounding to 0 and 1 moves cuts; the certificate is of what comes out."""
+    for seed in range(8):
+        graph = random_graph(12, seed)
+        made = release_graph(graph, epsilon=1.0, unweighted=True, seed=seed)
+        assert errors_of(made, graph)[0] <= made.worst_cut_error_bound()
+
+
+def test_who_has_no_graph_has_no_bound():
+    made = release_graph(random_graph(9, 0), epsilon=1.0, fit="none")
+    with pytest.raises(GraphError, match="no synthetic graph"):
+        made.worst_cut_error_bound()
+    made = release_graph(random_graph(9, 0), epsilon=1.0)
+    for confidence in (0, 1, -0.5, 2.0, math.nan, "much"):
+        with pytest.raises(QueryError, match="confidence"):
+            made.worst_cut_error_bound(confidence)
