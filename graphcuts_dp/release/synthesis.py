@@ -146,9 +146,12 @@ def _post_process(
         bound = noise_cut_bound(noisy.law, noisy.shape, symmetric=noisy.symmetric)
         if certificate.upper > bound:
             other = FirstOrder(time_limit=method.time_limit)(problem, progress=progress)
-            mixed = _share_of(other.matrix, home, cap, certificate.upper, bound)
-            x = (1 - mixed) * found.matrix + mixed * other.matrix
-            matrix, certificate = _finished(x, home, cap, unweighted, source, progress)
+            # Coin flips for `unweighted` may lead out of the bound again: then all of it.
+            for mixed in (_share_of(other.matrix, home, cap, certificate.upper, bound), 1.0):
+                x = (1 - mixed) * found.matrix + mixed * other.matrix
+                matrix, certificate = _finished(x, home, cap, unweighted, source, progress)
+                if certificate.upper <= bound or mixed == 1.0:
+                    break
     return Release.of(
         replace(data, noisy=home),
         fit=FitSummary.of(found, method, unweighted=unweighted, mixed=mixed),
