@@ -35,6 +35,11 @@ class Grid:
     sensitivity: int = 1
     cap: float | None = 1.0
 
+    @property
+    def weighted(self) -> bool:
+        """Whether edges have weights."""
+        return self.unit != 1 or self.sensitivity != 1
+
     @classmethod
     def of(cls, graph: AnyGraph) -> "Grid":
         """The grid that suits a graph. Reads its schema (weighted or not, the cap) only."""
@@ -76,7 +81,7 @@ class Grid:
 
     def rounding(self, pairs: int) -> float:
         """By how much rounding can lower a cut of so many pairs."""
-        return 0.0 if self.unit == 1 and self.sensitivity == 1 else pairs * self.unit
+        return pairs * self.unit if self.weighted else 0.0
 
     def most(self, pairs: int) -> float:
         """What a cut of so many pairs can weigh at most."""

@@ -1,0 +1,126 @@
+"""Constructions that wait for their tolerance and for the total weight of the graph."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol, final
+
+from graphcuts_dp.errors import ParameterError, QueryError
+from graphcuts_dp.graph.queries import CutQuery
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.idc.base import Construction, Hypothesis, Rule
+from graphcuts_dp.idc.frieze_kannan import frieze_kannan
+from graphcuts_dp.idc.multiplicative_weights import multiplicative_weights
+
+_MOST_VERTICES = 8192  # 8 n^2 bytes for a matrix of all pairs: 512 MiB
+Learned = Construction[Any]
+
+
+class Learner(Protocol):
+    """An update rule with its public sizes. Everything about it is in its repr."""
+
+    @property
+    def universe(self) -> Universe:
+        """The public vertex pairs."""
+        ...
+
+    @property
+    def hypothesis(self) -> type[Hypothesis]:
+        """The class of its hypotheses."""
+        ...
+
+    def construction(self, *, alpha: float, mass: float, mass_error: float) -> Learned:
+        """The construction tuned to alpha, for weights in [0, 1].
+
+        Args:
+            alpha: tolerance.
+            mass: the total weight, or a noisy value of it, in (0, X].
+            mass_error: how far the true total may be from `mass`, >= 0.
+
+        Raises:
+            ParameterError: an alpha that is too small for `mass_error`.
+        """
+        ...
+
+    def check(self, query: CutQuery) -> None:
+        """Refuse queries that a hypothesis could not be updated by.
+
+        Raises:
+            QueryError: such a query, or unknown vertices.
+        """
+        ...
+
+
+@final
+@dataclass(frozen=True)
+class FriezeKannanLearner:
+    """Sums of cuts: for graphs of any size. `disjoint` limits it to queries with disjoint S and T.
+
+    That halves the number of updates: see `idc.frieze_kannan`.
+    """
+
+    universe: Universe
+    disjoint: bool = False
+    rule: Rule = "tight"
+
+    @property
+    def hypothesis(self) -> type[Hypothesis]:
+        """`CutSum`."""
+        return type(self.construction(alpha=1.0, mass=1.0, mass_error=0.0).initial())
+
+    def construction(self, *, alpha: float, mass: float, mass_error: float) -> Learned:
+        """See `Learner.construction`."""
+        return frieze_kannan(
+            self.universe,
+            alpha=alpha,
+            mass=mass,
+            mass_error=mass_error,
+            rule=self.rule,
+            largest_norm_squared=self.universe.disjoint_norm_squared if self.disjoint else None,
+        )
+
+    def check(self, query: CutQuery) -> None:
+        """See `Learner.check`."""
+        S, T = self.universe.masks(query)
+        if self.disjoint and not self.universe.bipartite and (S & T).any():
+            raise QueryError(
+                "this session is for disjoint S and T; start one without disjoint=True"
+            )
+
+
+@final
+@dataclass(frozen=True)
+class MultiplicativeWeightsLearner:
+    """A weight for every pair in the end: for up to 8192 vertices a side.
+
+    Raises:
+        ParameterError: more vertices than that.
+    """
+
+    universe: Universe
+    rule: Rule = "tight"
+
+    def __post_init__(self) -> None:
+        if max(self.universe.shape) > _MOST_VERTICES:
+            raise ParameterError(
+                f"multiplicative weights hold a number for each pair: up to {_MOST_VERTICES}"
+                " vertices; use construction='frieze-kannan'"
+            )
+
+    @property
+    def hypothesis(self) -> type[Hypothesis]:
+        """`BlockHypothesis`."""
+        return type(self.construction(alpha=1.0, mass=1.0, mass_error=0.0).initial())
+
+    def construction(self, *, alpha: float, mass: float, mass_error: float) -> Learned:
+        """See `Learner.construction`. No update can make more blocks than there are vertices."""
+        return multiplicative_weights(
+            self.universe,
+            alpha=alpha,
+            mass=mass,
+            mass_error=mass_error,
+            rule=self.rule,
+            max_blocks=max(self.universe.shape),
+        )
+
+    def check(self, query: CutQuery) -> None:
+        """See `Learner.check`."""
+        self.universe.masks(query)

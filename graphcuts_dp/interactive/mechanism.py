@@ -1,0 +1,389 @@
+"""Query release from an iterative construction: test, correct, test again, answer.
+
+The hypothesis is public; the truth is read by the tests (`sparse_vector`), by the noise on a total
+weight that is not public, and by answers that updates buy where the calibration says so.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import final
+
+from graphcuts_dp.errors import ExhaustedError, FileFormatError, ParameterError
+from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.queries import CutQuery
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.idc.base import Hypothesis, Sign
+from graphcuts_dp.idc.update_bounds import UpdateBound
+from graphcuts_dp.interactive.base import Answer, Update
+from graphcuts_dp.interactive.calibrations import TOTAL_SHARE, Calibration
+from graphcuts_dp.interactive.grid import Grid
+from graphcuts_dp.interactive.learners import Learned, Learner
+from graphcuts_dp.interactive.packing import (
+    fingerprint,
+    pack,
+    pack_hypothesis,
+    unpack,
+    unpack_hypothesis,
+    whole_number,
+)
+from graphcuts_dp.interactive.promises import check_graph, pairs_of, promise, trivial_answer
+from graphcuts_dp.interactive.sparse_vector import Secret
+from graphcuts_dp.interactive.tunings import Tuning
+from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class OnlineState:
+    """State of an `OnlineMechanism`; see `State`.
+
+    Attributes:
+        owner: fingerprint of the mechanism.
+        tuning: public numbers, fixed at the start.
+        mass: total weight that the construction was given, in units; public.
+        mass_error: how far it can be from the true one.
+        current: the hypothesis.
+        noise: of the running instances; None when it was lost. Secret.
+        queries: answers so far.
+        updates: corrections so far.
+        lost: updates that interruptions have used up.
+        halted: whether updates have run out.
+    """
+
+    owner: str = field(repr=False)
+    tuning: Tuning = field(repr=False)
+    mass: float
+    mass_error: float
+    current: Hypothesis = field(repr=False)
+    noise: Secret | None = field(repr=False)
+    queries: int = 0
+    updates: int = 0
+    lost: int = 0
+    halted: bool = False
+
+    @property
+    def stopped(self) -> bool:
+        """See `State.stopped`."""
+        return self.halted or self.queries >= self.tuning.queries
+
+    @property
+    def updates_left(self) -> int:
+        """Corrections that are left."""
+        return max(0, self.tuning.updates - self.updates - self.lost)
+
+    @cached_property
+    def public(self) -> bytes:
+        """See `State.public`."""
+        content = {
+            "tuning": self.tuning.to_dict(),
+            "mass": self.mass,
+            "mass_error": self.mass_error,
+            "queries": self.queries,
+            "updates": self.updates,
+            "lost": self.lost,
+            "halted": self.halted,
+        }
+        return pack("public", self.owner, content)
+
+    @property
+    def hypothesis(self) -> bytes:
+        """See `State.hypothesis`."""
+        return pack_hypothesis(self.owner, self.updates, self.current.to_bytes())
+
+    @cached_property
+    def secret(self) -> bytes:
+        """See `State.secret`."""
+        noise = None if self.noise is None else list(self.noise)
+        content = {"noise": noise, "updates": self.updates, "lost": self.lost}
+        return pack("secret", self.owner, content)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class OnlineMechanism:
+    """GRU12's, JT12's, DR14's or the tight mechanism, by its calibration.
+
+    One step: 1. answer from the hypothesis; 2. test the answer; 3. if no test fires, that is the
+    answer; 4. if one does, correct the hypothesis in the direction found and restart the test that
+    fired; 5. if an answer was bought with it, that is the answer, else go back to 1. A step makes
+    at most as many corrections as are left, and tests once more than that at most.
+
+    Guarantee: `cost`, for neighbours as in `grid`. The tests cost what `Tuning.test` says for each
+    instance, and no more instances than were paid for are ever started: with c updates allowed and
+    `lost` of them used up by interruptions, updates + lost <= c always, and c + sides of them for
+    the tight calibration (c for the others, which halt at update c). Hypotheses, updates, the
+    order of tests and when a step ends are functions of what the tests found, the queries and
+    public numbers. Restarts and bought values are interleaved with the analyst's choices, which
+    the composition theorems in the calibrations allow for.
+
+    Attributes:
+        learner: the update rule.
+        calibration: the budget, and the noise that it buys.
+        grid: how true answers are counted.
+        mass: public total weight; None: it is private, and a noisy value is bought.
+
+    Raises:
+        ParameterError: weights without a public cap, or a mass out of range.
+
+    Source: GRU12 Alg. 1; JT12 Alg. 1; DR14 Alg. 11; the tight mode: see `calibrations.Tight`.
+    """
+
+    learner: Learner
+    calibration: Calibration
+    grid: Grid
+    mass: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.grid.cap is None:
+            raise ParameterError(
+                "a construction needs a public weight_cap; read the graph with one, or use method"
+                " 'gaussian' or 'laplace'"
+            )
+        most = self.grid.cap * self.universe.size
+        if self.mass is not None and not 0 < self.mass <= most:
+            raise ParameterError(f"the total weight lies between 0 and {most:g}")
+
+    @property
+    def name(self) -> str:
+        """The calibration's."""
+        return self.calibration.name
+
+    @property
+    def universe(self) -> Universe:
+        """The learner's."""
+        return self.learner.universe
+
+    @property
+    def cost(self) -> Cost:
+        """The calibration's: everything is paid for out of its budget."""
+        return self.calibration.cost
+
+    @property
+    def needs_truth(self) -> bool:
+        """It does."""
+        return True
+
+    @property
+    def _unit(self) -> float:
+        """Weight of one unit: the sensitivity. Weights are at most one unit."""
+        return self.grid.unit * self.grid.sensitivity
+
+    @cached_property
+    def _owner(self) -> str:
+        return fingerprint(self)
+
+    def guarantee(self, seed: int | None = None) -> PrivacyGuarantee:
+        """See `Mechanism.guarantee`; its parts are shares of the budget."""
+        if self.mass is not None:
+            public = "the vertex set, the total weight"
+            return promise(self.cost, self.grid, seed=seed, public=public)
+        total = self.cost.epsilon * float(TOTAL_SHARE)
+        parts = (("total weight", total), ("answers", self.cost.epsilon - total))
+        return promise(self.cost, self.grid, seed=seed, parts=parts)
+
+    def start(self, graph: AnyGraph, source: EntropySource) -> OnlineState:
+        """See `Mechanism.start`: buys the total weight if it is not public."""
+        check_graph(graph, self.universe, self.grid)
+        steps = self.grid.sensitivity
+        if self.mass is None:
+            noise, radius, _, rest = self.calibration.with_total(steps)
+            mass, error = (self.grid.total(graph) + noise.draw(source)) / steps, radius / steps
+        else:
+            mass, error, rest = self.mass / self._unit, 0.0, self.calibration
+        mass = min(max(mass, 1.0), float(self.universe.size))
+        error += self.grid.rounding(self.universe.size) / self._unit
+        start = self.learner.construction(alpha=mass + error, mass=mass, mass_error=error)
+        tuning = rest.tune(_careful(start.update_bound), steps)
+        return OnlineState(
+            owner=self._owner,
+            tuning=tuning,
+            mass=mass,
+            mass_error=error,
+            current=start.initial(),
+            noise=tuning.test.start(source),
+        )
+
+    def step(
+        self, state: OnlineState, query: CutQuery, truth: int | None, source: EntropySource
+    ) -> tuple[OnlineState, Answer]:
+        """See `Mechanism.step`. A cut without pairs is 0, free and certain."""
+        if state.stopped:
+            raise ExhaustedError(_why_stopped(state))
+        self.learner.check(query)
+        pairs = pairs_of(query, self.universe)
+        if not pairs:
+            return state, self._finished(Answer(value=0.0, interval=(0, 0), confidence=1), state)
+        if truth is None or state.noise is None:
+            raise ParameterError(
+                "this step needs the true answer, and a state with its secret part"
+            )
+        state, answer = self._settle(
+            replace(state, queries=state.queries + 1), query, truth, source
+        )
+        if not answer.guaranteed:
+            answer = trivial_answer(answer.value, pairs, self.grid)
+        else:
+            # What rounding the weights down to the grid has taken away.
+            low, high = answer.interval
+            answer = replace(answer, interval=(low, high + self.grid.rounding(pairs)))
+        return state, self._finished(replace(answer, seeded=source.seed is not None), state)
+
+    def _settle(
+        self, state: OnlineState, query: CutQuery, truth: int, source: EntropySource
+    ) -> tuple[OnlineState, Answer]:
+        """Steps 1 to 5: test and correct until an answer is found."""
+        tuning, steps = state.tuning, self.grid.sensitivity
+        construction = self._construction(tuning, state.mass, state.mass_error)
+        made: tuple[Update, ...] = ()
+        while True:
+            estimate = state.current.estimate(query)
+            noise = state.noise or ()
+            found = tuning.test.run(noise, truth, Fraction(estimate) * steps, source)
+            if found.sign is None:
+                return state, self._answer(estimate * steps, tuning.error, made)
+            if not state.updates_left:
+                return replace(state, halted=True, noise=()), trivial_answer(
+                    estimate * self._unit, 0, self.grid
+                )
+            bought = found.value
+            if tuning.value_noise is not None:
+                bought = truth + tuning.value_noise.draw(source)
+            made += (self._update(tuning, found.sign, bought),)
+            state = replace(
+                state,
+                current=construction.update(state.current, query, found.sign, made[-1].value),
+                updates=state.updates + 1,
+                noise=tuning.test.restart(noise, found.sign, source),
+            )
+            if tuning.halts and not state.updates_left:
+                state = replace(state, halted=True, noise=())
+            if bought is not None:
+                return state, self._answer(bought, tuning.value_error, made)
+
+    def _update(self, tuning: Tuning, sign: Sign, bought: int | None) -> Update:
+        """The value is left out where it may be too far off for the rule's use of it."""
+        steps = self.grid.sensitivity
+        if bought is None or tuning.value_error > tuning.alpha * steps:
+            return Update(sign)
+        return Update(sign, bought / steps)
+
+    def _answer(self, steps: float, error: int, made: tuple[Update, ...]) -> Answer:
+        value, radius = steps * self.grid.unit, error * self.grid.unit
+        # Rounding of floats, here and in the hypothesis, in the interval's favour.
+        radius += 1e-9 * (abs(value) + radius)
+        return Answer(
+            value=value,
+            interval=(value - radius, value + radius),
+            confidence=1 - self.calibration.beta,
+            updates=made,
+        )
+
+    def _finished(self, answer: Answer, state: OnlineState) -> Answer:
+        left = 0 if state.stopped else self.calibration.queries - state.queries
+        return replace(answer, queries_left=left, updates_left=state.updates_left)
+
+    def interrupted(self, state: OnlineState, source: EntropySource) -> OnlineState:
+        """See `Mechanism.interrupted`: all running instances count as used and are replaced.
+
+        Proof that enough is charged. Whoever runs the mechanism shows no answer before the state
+        after it is safe; so nothing that the lost step found has reached anybody, and even the
+        state before it would still be good, with its noise: what was drawn in vain is independent
+        of all that is shown. Here, beyond that, the noise of that state is thrown away and every
+        running instance is charged as if it had fired, so that the promise also holds when one
+        finding on each side was seen (a crash that somebody could cause at the right moment), or
+        when the secret part of the state was lost or copied. Instances started: one for each side
+        at first, one for each update, and `sides` for each interruption, charged as so many
+        updates; when fewer are left than that, the mechanism stops and starts none.
+        """
+        if state.stopped:
+            return state
+        sides = state.tuning.test.sides
+        if state.updates_left < sides:
+            return replace(state, lost=state.lost + state.updates_left, halted=True, noise=())
+        state = replace(state, lost=state.lost + sides, noise=state.tuning.test.start(source))
+        if state.tuning.halts and not state.updates_left:
+            return replace(state, halted=True, noise=())
+        return state
+
+    def unguaranteed(self, state: OnlineState, query: CutQuery) -> Answer:
+        """See `Mechanism.unguaranteed`."""
+        pairs = pairs_of(query, self.universe)
+        value = float(state.current.estimate(query)) * self._unit
+        return self._finished(trivial_answer(value, pairs, self.grid), state)
+
+    def restore(
+        self,
+        public: bytes,
+        secret: bytes | None,
+        hypothesis: bytes | None = None,
+        since: Iterable[tuple[CutQuery, Update]] = (),
+    ) -> OnlineState:
+        """See `Mechanism.restore`."""
+        content = unpack(public, "public", self._owner)
+        try:
+            tuning = Tuning.from_dict(content["tuning"])
+            mass, mass_error = float(content["mass"]), float(content["mass_error"])
+        except (LookupError, TypeError, ValueError) as problem:
+            raise FileFormatError("the stored state is damaged") from problem
+        updates, lost = whole_number(content, "updates"), whole_number(content, "lost")
+        construction = self._construction(tuning, mass, mass_error)
+        current, count = construction.initial(), 0
+        if hypothesis is not None:
+            count, data = unpack_hypothesis(hypothesis, self._owner)
+            current = type(current).from_bytes(data, self.universe)
+        for query, update in since:
+            current = construction.update(current, query, update.sign, update.value)
+            count += 1
+        if count != updates:
+            raise FileFormatError(f"the state has seen {updates} updates, its hypothesis {count}")
+        return OnlineState(
+            owner=self._owner,
+            tuning=tuning,
+            mass=mass,
+            mass_error=mass_error,
+            current=current,
+            noise=None if secret is None else self._noise(secret, updates, lost),
+            queries=whole_number(content, "queries"),
+            updates=updates,
+            lost=lost,
+            halted=content.get("halted") is not False,
+        )
+
+    def _noise(self, secret: bytes, updates: int, lost: int) -> Secret | None:
+        content = unpack(secret, "secret", self._owner)
+        if (content.get("updates"), content.get("lost")) != (updates, lost):
+            raise FileFormatError("the secret and the public part are of different states")
+        noise = content.get("noise")
+        if noise is None:
+            return None
+        if not isinstance(noise, list) or not all(type(number) is int for number in noise):
+            raise FileFormatError("the secret part of the state is damaged")
+        return tuple(noise)
+
+    def _construction(self, tuning: Tuning, mass: float, mass_error: float) -> Learned:
+        return self.learner.construction(alpha=tuning.alpha, mass=mass, mass_error=mass_error)
+
+
+def _careful(update_bound: UpdateBound) -> UpdateBound:
+    """B, very large where the construction says that no tolerance so small is possible."""
+
+    def bound(alpha: float) -> float:
+        try:
+            return min(1e300, update_bound(alpha))
+        except ParameterError:
+            return 1e300
+
+    return bound
+
+
+def _why_stopped(state: OnlineState) -> str:
+    if state.halted:
+        return (
+            "the session has used all its updates and gives no more guaranteed answers; start"
+            " another one, or ask for answers without guarantee"
+        )
+    return "the session has given all the answers that it promised; start another one"

@@ -1,0 +1,67 @@
+"""What all mechanisms say in the same words: promises, certain answers, trivial ones."""
+
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.queries import CutQuery, pairs_between
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.interactive.base import Answer
+from graphcuts_dp.interactive.grid import Grid
+from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+
+
+def universe_of(graph: AnyGraph) -> Universe:
+    """All pairs of a graph's public vertex sets."""
+    return (
+        Universe(graph.vertices) if isinstance(graph, Graph) else Universe(graph.left, graph.right)
+    )
+
+
+def check_graph(graph: AnyGraph, universe: Universe, grid: Grid) -> None:
+    """Refuse a graph that a mechanism was not made for. Reads its schema only.
+
+    Raises:
+        ParameterError: other vertices, or other weights.
+    """
+    if universe_of(graph) != universe or Grid.of(graph) != grid:
+        raise ParameterError("the mechanism was made for a graph with other vertices or weights")
+
+
+def pairs_of(query: CutQuery, universe: Universe) -> int:
+    """How many pairs a cut has.
+
+    Raises:
+        QueryError: unknown vertices, or not a cut query.
+    """
+    return pairs_between(*universe.masks(query), bipartite=universe.bipartite)
+
+
+def promise(
+    cost: Cost,
+    grid: Grid,
+    *,
+    seed: int | None,
+    public: str = "the vertex set",
+    parts: tuple[tuple[str, float], ...] = (),
+) -> PrivacyGuarantee:
+    """The guarantee of a mechanism of this cost."""
+    if not grid.weighted:
+        neighbours = "whether any one pair is an edge"
+    elif grid.cap is None:
+        neighbours = "a change of any one pair's weight by at most 1"
+    else:
+        neighbours = f"the weight of any one pair, within 0 .. {grid.cap:g}"
+        public += ", the weight cap"
+    return PrivacyGuarantee(
+        epsilon=cost.epsilon,
+        delta=cost.delta,
+        neighbours=neighbours,
+        public=public,
+        seed=seed,
+        parts=parts,
+    )
+
+
+def trivial_answer(value: float, pairs: int, grid: Grid) -> Answer:
+    """An answer without guarantee: the interval is what the pairs of the cut can weigh."""
+    return Answer(value=value, interval=(0.0, grid.most(pairs)), confidence=1.0, guaranteed=False)

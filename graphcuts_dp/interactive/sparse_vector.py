@@ -1,0 +1,246 @@
+"""Tests whether a hypothesis is off: the part of an online mechanism that reads the truth.
+
+A test compares the true answer q with a hypothesis's answer h, both counted in steps of the grid:
+q is a whole number, h need not be. Of neighbours' true answers one is never below the other and
+never more than s steps above it (s = `Grid.sensitivity`), the same one for all cuts: adding weight
+to one pair raises every cut that it crosses.
+
+A test never decides what an answer is; it tells the sign of the discrepancy, or that it is small.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol, final
+
+from graphcuts_dp.idc.base import Sign
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.noise import sample_discrete_laplace, sample_geometric
+
+Secret = tuple[int, ...]
+
+
+@final
+@dataclass(frozen=True)
+class Finding:
+    """What a test found.
+
+    Attributes:
+        sign: +1 when the truth is above the hypothesis, -1 below, None when nothing fired.
+        value: noisy true answer in steps, from tests that make one.
+    """
+
+    sign: Sign | None
+    value: int | None = None
+
+
+class GapTest(Protocol):
+    """One kind of test with its noise. Stateless: the noise of running instances is an argument.
+
+    An instance lasts from its start until it fires.
+    """
+
+    @property
+    def sides(self) -> int:
+        """How many instances run at once."""
+        ...
+
+    @property
+    def secrets(self) -> int:
+        """How many whole numbers of noise `start` draws."""
+        ...
+
+    def start(self, source: EntropySource) -> Secret:
+        """Noise for `sides` new instances."""
+        ...
+
+    def run(self, secret: Secret, truth: int, estimate: Fraction, source: EntropySource) -> Finding:
+        """Test once.
+
+        Args:
+            secret: of the running instances.
+            truth: q, in steps.
+            estimate: h, in steps.
+            source: where noise comes from.
+        """
+        ...
+
+    def restart(self, secret: Secret, sign: Sign, source: EntropySource) -> Secret:
+        """Noise after the instance that found `sign` has been replaced by a new one."""
+        ...
+
+
+@final
+@dataclass(frozen=True)
+class OneSidedPair:
+    """Two one-sided AboveThreshold instances: "query above hypothesis", "hypothesis above query".
+
+    The upper one holds a secret R >= 0, geometric of rate r1, and fires at the first test with
+    q + N >= ceil(h + T) + R, where N >= 0 is fresh and geometric of rate r2; the lower one likewise
+    with -q and -h. Rounding h + T up is exact: it is public, and a whole number is at least x just
+    when it is at least ceil(x).
+
+    Guarantee, for one instance and a change of the truth by s steps, with a = s r1 and b = s r2:
+    it is (a + b)-DP, its privacy loss has range a + 2 b, and it is (a + 2 b)^2/8-zCDP, whatever the
+    queries, also when they are chosen after earlier answers.
+
+    Proof. An instance is silent until it fires once, so fixed choices of the analyst fix the
+    stream of thresholds A_i = ceil(h_i + T), and its output is the number j of the test that fires
+    (or none). Let D' have q'_i = q_i + d_i with 0 <= d_i <= s, and
+    P(j) = sum over R >= 0 of p(R) prod_{i<j} P(q_i + N < A_i + R) P(q_j + N >= A_j + R), where
+    p(R + s) = e^-a p(R), and G(x) = P(N >= x) = e^(-r2 max(x, 0)) has G(x + s) >= e^-b G(x).
+    Lower bound: put R + s for R in P'(j). Each silent factor can only grow, since d_i <= s. The
+    last becomes G(A_j + R + s - q_j - d_j) >= e^(-r2 (s - d_j)) G(A_j + R - q_j). So
+    P'(j) >= e^(-a - r2 (s - d_j)) P(j).
+    Upper bound: with the same R, silent factors can only shrink, and the last grows by at most
+    e^(r2 d_j): P'(j) <= e^(r2 d_j) P(j).
+    So ln P'(j)/P(j) lies within [-a - b + x, x] with x = r2 d_j in [0, b] for every j (no firing:
+    within [-a, 0]). Hence |ln| <= a + b, the loss lies in [-a - b, b], which has length a + 2 b,
+    and a loss of range eta is eta^2/8-zCDP (Cesar, Rogers 2021, by Hoeffding's lemma). For the
+    lower instance exchange D and D'. Interleaved and restarted instances add up in zCDP (Lyu 2022:
+    concurrent composition of interactive mechanisms holds under Renyi divergence).
+
+    The usual single test of |q - h| has no monotone direction and costs four times as much zCDP.
+
+    Attributes:
+        threshold_rate: r1, of one step.
+        query_rate: r2, of one step.
+        threshold: T, in steps; may be negative.
+
+    Source: DR14 section 3.6 (AboveThreshold); Lyu, Su, Li 2017 (monotone queries).
+    """
+
+    threshold_rate: Fraction
+    query_rate: Fraction
+    threshold: Fraction
+
+    @property
+    def sides(self) -> int:
+        """Two."""
+        return 2
+
+    @property
+    def secrets(self) -> int:
+        """R of each."""
+        return 2
+
+    def start(self, source: EntropySource) -> Secret:
+        """R of the upper and of the lower instance."""
+        up, down = sample_geometric(self.threshold_rate, 2, source)
+        return int(up), int(down)
+
+    def run(self, secret: Secret, truth: int, estimate: Fraction, source: EntropySource) -> Finding:
+        """See `GapTest.run`. Both noises are drawn, whichever side fires; the upper one is first.
+
+        The lower instance is not asked when the upper one fires: its test is left out.
+        """
+        up, down = (int(noise) for noise in sample_geometric(self.query_rate, 2, source))
+        if truth + up >= math.ceil(self.threshold + estimate) + secret[0]:
+            return Finding(1)
+        if -truth + down >= math.ceil(self.threshold - estimate) + secret[1]:
+            return Finding(-1)
+        return Finding(None)
+
+    def restart(self, secret: Secret, sign: Sign, source: EntropySource) -> Secret:
+        """A new R for the side that fired."""
+        fresh = int(sample_geometric(self.threshold_rate, 1, source)[0])
+        return (fresh, secret[1]) if sign > 0 else (secret[0], fresh)
+
+
+@final
+@dataclass(frozen=True)
+class SharedThreshold:
+    """Both one-sided tests against one noisy threshold, all noise two-sided: DR14's Sparse.
+
+    Fires at q - h + N >= T + R, else at h - q + N' >= T + R.
+
+    Attributes:
+        threshold_rate: of R, for one step.
+        query_rate: of N and N', for one step.
+        threshold: T, in steps.
+
+    Source: DR14 Alg. 2 and 3 (Sparse, NumericSparse), as used by Alg. 11, with the discrete Laplace
+    law in place of Laplace's. The proof of AboveThreshold shifts R by s and N by 2 s and needs
+    ratios e^(r s) of the laws only, which the discrete laws have; rounding the hypothesis's side
+    up to a whole number is exact.
+    """
+
+    threshold_rate: Fraction
+    query_rate: Fraction
+    threshold: Fraction
+
+    @property
+    def sides(self) -> int:
+        """One instance sees both tests."""
+        return 1
+
+    @property
+    def secrets(self) -> int:
+        """R."""
+        return 1
+
+    def start(self, source: EntropySource) -> Secret:
+        """R."""
+        return (int(sample_discrete_laplace(self.threshold_rate, 1, source)[0]),)
+
+    def run(self, secret: Secret, truth: int, estimate: Fraction, source: EntropySource) -> Finding:
+        """See `GapTest.run`."""
+        up, down = (int(noise) for noise in sample_discrete_laplace(self.query_rate, 2, source))
+        if truth + up >= math.ceil(self.threshold + estimate) + secret[0]:
+            return Finding(1)
+        if -truth + down >= math.ceil(self.threshold - estimate) + secret[0]:
+            return Finding(-1)
+        return Finding(None)
+
+    def restart(self, secret: Secret, sign: Sign, source: EntropySource) -> Secret:  # noqa: ARG002
+        """A new R."""
+        return self.start(source)
+
+
+@final
+@dataclass(frozen=True)
+class NoisyComparison:
+    """One noisy answer is compared with the hypothesis, and released if it is far: no secret.
+
+    Fires when |q + Z - h| > T, and the value is q + Z.
+
+    Attributes:
+        rate: of Z, for one step, two-sided.
+        threshold: T, in steps.
+
+    Source: GRU12 Alg. 1; JT12 Alg. 1; with the discrete Laplace law in place of Laplace's.
+    """
+
+    rate: Fraction
+    threshold: Fraction
+
+    @property
+    def sides(self) -> int:
+        """One."""
+        return 1
+
+    @property
+    def secrets(self) -> int:
+        """None: all noise is fresh."""
+        return 0
+
+    def start(self, source: EntropySource) -> Secret:  # noqa: ARG002
+        """Nothing."""
+        return ()
+
+    def run(
+        self,
+        secret: Secret,  # noqa: ARG002
+        truth: int,
+        estimate: Fraction,
+        source: EntropySource,
+    ) -> Finding:
+        """See `GapTest.run`."""
+        noisy = truth + int(sample_discrete_laplace(self.rate, 1, source)[0])
+        if abs(noisy - estimate) <= self.threshold:
+            return Finding(None)
+        return Finding(1 if noisy > estimate else -1, noisy)
+
+    def restart(self, secret: Secret, sign: Sign, source: EntropySource) -> Secret:  # noqa: ARG002
+        """Nothing."""
+        return ()

@@ -1,0 +1,45 @@
+"""Noise on one answer that is bought outright, with its tail and its price."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, final
+
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.noise import sample_discrete_gaussian, sample_discrete_laplace
+from graphcuts_dp.privacy.tails import discrete_gaussian_radius, discrete_laplace_radius
+
+
+@final
+@dataclass(frozen=True)
+class ValueNoise:
+    """Two-sided integer noise added to a count of grid steps.
+
+    Guarantee for a count of sensitivity s steps: "laplace", P(k) proportional to e^(-r |k|), is
+    (s r)-DP; "gaussian", P(k) proportional to e^(-k^2/(2 v)), is s^2/(2 v)-zCDP. Both exactly.
+
+    Attributes:
+        law: which of the two.
+        parameter: r, or v in squared steps; > 0.
+
+    Source: Ghosh, Roughgarden, Sundararajan 2009; Canonne, Kamath, Steinke 2020, Theorem 4.
+    """
+
+    law: Literal["laplace", "gaussian"]
+    parameter: Fraction
+
+    def draw(self, source: EntropySource) -> int:
+        """One sample, in steps."""
+        if self.law == "laplace":
+            return int(sample_discrete_laplace(self.parameter, 1, source)[0])
+        return int(sample_discrete_gaussian(self.parameter, 1, source)[0])
+
+    def radius(self, failure: float) -> int:
+        """The number of steps t with P(|noise| > t) <= failure, proven.
+
+        Args:
+            failure: in (0, 1).
+        """
+        if self.law == "laplace":
+            return discrete_laplace_radius(float(self.parameter), failure=failure)
+        return discrete_gaussian_radius(math.sqrt(self.parameter), failure=failure)
