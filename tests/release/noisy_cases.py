@@ -1,0 +1,59 @@
+"""Graphs with blocks, and noisy data of them as fits see it."""
+
+from fractions import Fraction
+
+import numpy as np
+
+from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.release.blocks import LocalBlocks
+from graphcuts_dp.release.degree_response import respond_degrees
+from graphcuts_dp.release.fits.base import FitProblem
+from graphcuts_dp.release.randomized_response import law_for, randomized_response
+
+
+def indicators(sizes):
+    """0/1 columns of consecutive groups."""
+    return np.repeat(np.eye(len(sizes)), sizes, axis=0)
+
+
+def planted(sizes, inside, between, seed=0):
+    """A graph of consecutive blocks, and its expected matrix (diagonal included)."""
+    groups = indicators(sizes)
+    k = len(sizes)
+    expected = groups @ (between + (inside - between) * np.eye(k)) @ groups.T
+    n = len(groups)
+    chosen = np.triu(np.random.default_rng(seed).random((n, n)) < expected, 1)
+    return Graph(*np.nonzero(chosen), vertices=n), expected
+
+
+def planted_bipartite(left, right, inside, between, seed=0):
+    """Likewise, with group i on the left near group i on the right."""
+    k = len(left)
+    core = between + (inside - between) * np.eye(k)
+    expected = indicators(left) @ core @ indicators(right).T
+    chosen = np.random.default_rng(seed).random(expected.shape) < expected
+    ends = np.nonzero(chosen)
+    return BipartiteGraph(*ends, left=expected.shape[0], right=expected.shape[1]), expected
+
+
+def problem(graph, *, epsilon=1.0, noise="binary", degrees=None, seed=0):
+    """Noisy entries, and noisy degrees at another epsilon if one is given."""
+    source = SeededEntropy(seed)
+    law = law_for(graph, noise, epsilon)
+    noisy_degrees = None
+    if degrees is not None:
+        noisy_degrees = respond_degrees(graph, law, epsilon=Fraction(degrees), source=source)
+    noisy = randomized_response(graph, law, source)
+    return FitProblem(noisy.blocks, graph.weight_cap, noisy_degrees)
+
+
+def gaussian(shape, *, symmetric, deviation=1.0, signal=0.0, seed=0):
+    """Blocks of a plain matrix: Gaussian noise on a signal."""
+    noise = np.random.default_rng(seed).normal(0, deviation, shape)
+    if symmetric:
+        noise = np.triu(noise, 1) + np.triu(noise, 1).T
+    matrix = noise + signal
+    if symmetric:
+        np.fill_diagonal(matrix, 0.0)
+    return LocalBlocks.from_matrix(matrix, symmetric=symmetric)
