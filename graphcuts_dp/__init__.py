@@ -9,6 +9,7 @@ from graphcuts_dp.cutnorm.certificate import CutNormCertificate
 from graphcuts_dp.cutnorm.cut_norm import cut_norm, infinity_to_one_norm, normalised_cut_norm
 from graphcuts_dp.evaluation.cut_distance import cut_distance
 from graphcuts_dp.evaluation.cut_error import cut_errors
+from graphcuts_dp.evaluation.planner import Plan, PlanRow, plan
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.graph.convert import (
     from_edges,
@@ -37,6 +38,8 @@ __all__ = [
     "CutQuery",
     "Graph",
     "MatrixQuery",
+    "Plan",
+    "PlanRow",
     "PrivacyGuarantee",
     "RankOneQuery",
     "Release",
@@ -55,6 +58,7 @@ __all__ = [
     "list_datasets",
     "load_dataset",
     "normalised_cut_norm",
+    "plan",
     "read_graph",
     "release_graph",
     "to_igraph",

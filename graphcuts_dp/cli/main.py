@@ -8,7 +8,7 @@ import typer
 from typer.exceptions import Abort, Exit, TyperException
 
 from graphcuts_dp._version import __version__
-from graphcuts_dp.cli import answer, cut_norm, datasets, evaluate, release
+from graphcuts_dp.cli import answer, cut_norm, datasets, evaluate, plan, release
 from graphcuts_dp.cli.console import out, say
 from graphcuts_dp.errors import GraphCutsError
 
@@ -28,6 +28,7 @@ evaluations = typer.Typer(
 app.add_typer(evaluations, name="evaluate")
 app.command(epilog=release.EXAMPLE)(release.release)
 app.command(epilog=answer.EXAMPLE)(answer.answer)
+app.command(epilog=plan.EXAMPLE)(plan.plan)
 app.command(epilog=datasets.EXAMPLE)(datasets.datasets)
 evaluations.command("release", epilog=evaluate.RELEASE_EXAMPLE)(evaluate.evaluate_release)
 evaluations.command("cut-norm", epilog=cut_norm.EXAMPLE)(cut_norm.evaluate_cut_norm)

@@ -1,0 +1,60 @@
+"""`graphcuts-dp plan`: which mechanism to run, before any data is touched."""
+
+from typing import Annotated
+
+import typer
+
+from graphcuts_dp.cli.console import out, show_json, show_table
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.evaluation import planner
+
+EXAMPLE = """\
+Example: graphcuts-dp plan --vertices 5000 --edges 5e4 --queries 1e6 --epsilon 1 --delta 1e-6
+
+Formulas only: nothing is read and nothing is spent. --edges is a guess that may be public, such as
+the number of a similar graph; never count them in the private graph."""
+
+
+def plan(
+    vertices: Annotated[
+        str, typer.Option(help="How many; for --bipartite two numbers with a comma between.")
+    ],
+    edges: Annotated[float, typer.Option(help="A public guess of how many.")],
+    queries: Annotated[float, typer.Option(help="How many cuts will be asked for.")],
+    epsilon: Annotated[float, typer.Option(help="Privacy of one edge; smaller hides more.")],
+    delta: Annotated[float, typer.Option(help="0 for pure privacy; else far below 1/edges.")],
+    beta: Annotated[float, typer.Option(help="Probability that any answer is off by more.")] = 0.05,
+    bipartite: Annotated[bool, typer.Option("--bipartite", help="Two sides.")] = False,
+    target_error: Annotated[
+        float | None, typer.Option(help="Also show the epsilon that guarantees this error.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
+) -> None:
+    """Compare what all mechanisms would guarantee, best first. Reads no data."""
+    if not queries.is_integer():
+        raise ParameterError("--queries must be a whole number, for example 1000 or 1e6")
+    made = planner.plan(
+        _vertices(vertices, bipartite=bipartite),
+        edges=edges,
+        queries=int(queries),
+        epsilon=epsilon,
+        delta=delta,
+        beta=beta,
+        target_error=target_error,
+    )
+    if as_json:
+        show_json(made.to_dict())
+        return
+    show_table(made.title, made.columns, made.cells())
+    out.print(planner.LEGEND, markup=False)
+    out.print(f"Advice: {made.advice}", markup=False)
+
+
+def _vertices(text: str, *, bipartite: bool) -> int | tuple[int, int]:
+    try:
+        numbers = [int(part) for part in text.split(",")]
+    except ValueError:
+        raise ParameterError("--vertices must be a whole number, for example 5000") from None
+    if len(numbers) != (2 if bipartite else 1):
+        raise ParameterError("--vertices is LEFT,RIGHT with --bipartite, and one number without it")
+    return (numbers[0], numbers[1]) if bipartite else numbers[0]

@@ -1,0 +1,175 @@
+"""Which mechanism a session should run: guaranteed errors from public numbers alone."""
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.idc.online_bounds import tight_online
+from graphcuts_dp.idc.update_bounds import (
+    Size,
+    frieze_kannan_updates,
+    largest_disjoint_cut,
+    multiplicative_weights_updates,
+    pairs_of,
+)
+from graphcuts_dp.privacy.calibration import discrete_gaussian_scale
+from graphcuts_dp.privacy.guarantee import exact_epsilon
+from graphcuts_dp.privacy.laws import BinaryResponse
+from graphcuts_dp.privacy.tails import (
+    discrete_gaussian_radius,
+    discrete_laplace_radius,
+    response_radius,
+)
+
+METHODS = ("multiplicative-weights", "frieze-kannan", "gaussian", "laplace", "binary")
+_MOST_QUERIES = 10**18
+_MOST_VERTICES = 10**9
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """The public numbers that a promise about cuts depends on.
+
+    Attributes:
+        n: vertices, or (left, right) of a bipartite graph; at least two pairs, at most 10^9 a side.
+        edges: m, a public guess, in [1, pairs]. The true one is private.
+        queries: k, cuts between disjoint sets, in 1..10^18.
+        epsilon: privacy parameter, in [1e-6, 50].
+        delta: 0, or in [1e-100, 1).
+        beta: probability that any answer is farther off than promised, in [1e-12, 1).
+
+    Raises:
+        ParameterError: anything else.
+    """
+
+    n: Size
+    edges: float
+    queries: int
+    epsilon: float
+    delta: float
+    beta: float = 0.05
+
+    def __post_init__(self) -> None:
+        sides = self.n if isinstance(self.n, tuple) else (self.n,)
+        if len(sides) > 2 or not all(
+            _is_whole(side) and 1 <= side <= _MOST_VERTICES for side in sides
+        ):
+            raise ParameterError(
+                "n must be a number of vertices up to 10^9, or two of them: (left, right)"
+            )
+        if self.pairs < 2:
+            raise ParameterError("there must be at least two vertex pairs: add vertices")
+        if not (_is_number(self.edges) and 1 <= self.edges <= self.pairs):
+            raise ParameterError(
+                f"edges must lie between 1 and the number of pairs, {self.pairs:,}"
+            )
+        if not (_is_whole(self.queries) and 1 <= self.queries <= _MOST_QUERIES):
+            raise ParameterError("queries must be a whole number, at least 1 and at most 10^18")
+        exact_epsilon(self.epsilon)
+        if not (_is_number(self.delta) and (self.delta == 0 or 1e-100 <= self.delta < 1)):
+            raise ParameterError(
+                f"delta must be 0, or from 1e-100 to less than 1: not {self.delta}"
+            )
+        if not (_is_number(self.beta) and 1e-12 <= self.beta < 1):
+            raise ParameterError(f"beta must be from 1e-12 to less than 1: not {self.beta}")
+
+    @property
+    def pairs(self) -> int:
+        """X: all vertex pairs."""
+        return pairs_of(self.n)
+
+    @property
+    def largest_cut(self) -> int:
+        """Most pairs between disjoint sets."""
+        return largest_disjoint_cut(self.n)
+
+    @property
+    def law(self) -> BinaryResponse:
+        """Binary randomised response with this epsilon."""
+        return BinaryResponse(exact_epsilon(self.epsilon), 1.0)
+
+
+def guaranteed_error(method: str, setting: Setting, *, adaptive: bool = True) -> float:
+    """With probability 1 - beta no answer of a session is farther off than this.
+
+    - "multiplicative-weights", "frieze-kannan": `tight_online`, tight rules, m known. A session
+      buys m with a small part of its budget and is about 2 % worse.
+    - "gaussian": discrete, of `discrete_gaussian_scale`; union over k answers.
+    - "laplace": discrete, of rate epsilon/k, pure; union over k answers.
+    - "binary": randomised response. Its noise is drawn once, so a union over k cuts holds only for
+      cuts that do not depend on answers; else over all cuts, see `all_cuts_error`.
+
+    Args:
+        method: one of `METHODS`.
+        setting: the public numbers.
+        adaptive: whether queries may depend on earlier answers.
+
+    Returns:
+        Infinity for a method that needs delta > 0 where delta is 0.
+
+    Raises:
+        ParameterError: an unknown method.
+    """
+    failure = setting.beta / setting.queries
+    if method == "laplace":
+        return float(discrete_laplace_radius(setting.epsilon / setting.queries, failure=failure))
+    if method == "binary":
+        if adaptive:
+            return all_cuts_error(setting)
+        return response_radius(setting.law, setting.largest_cut, failure=failure)
+    if method not in METHODS:
+        raise ParameterError(f"unknown method {method!r}; choose one of {', '.join(METHODS)}")
+    if setting.delta == 0:
+        return math.inf
+    if method == "gaussian":
+        return float(discrete_gaussian_radius(gaussian_deviation(setting), failure=failure))
+    if method == "frieze-kannan":
+        bound = frieze_kannan_updates(setting.n, setting.edges, disjoint=True)
+    else:
+        bound = multiplicative_weights_updates(setting.n, setting.edges)
+    return tight_online(
+        bound,
+        queries=setting.queries,
+        epsilon=setting.epsilon,
+        delta=setting.delta,
+        beta=setting.beta,
+    ).error
+
+
+def gaussian_deviation(setting: Setting) -> float:
+    """Scale of the discrete Gaussian noise on each of the k answers; delta > 0."""
+    return discrete_gaussian_scale(
+        epsilon=setting.epsilon, delta=setting.delta, queries=setting.queries
+    )
+
+
+def all_cuts_error(setting: Setting) -> float:
+    """Binary randomised response on all cuts between disjoint sets at once, chosen as you like.
+
+    A union over the 3^n/2 pairs of disjoint sets, or 2^(left + right) if bipartite.
+    """
+    if isinstance(setting.n, int):
+        cuts = setting.n * math.log(3) - math.log(2)
+    else:
+        cuts = sum(setting.n) * math.log(2)
+    return setting.law.radius(setting.largest_cut, log_failures=cuts - math.log(setting.beta))
+
+
+def best_method(setting: Setting, *, adaptive: bool = True) -> str:
+    """The method with the least guaranteed error; for `method="auto"` of a session.
+
+    Args:
+        setting: the public numbers.
+        adaptive: whether queries may depend on earlier answers.
+    """
+    return min(METHODS, key=lambda name: guaranteed_error(name, setting, adaptive=adaptive))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
