@@ -287,8 +287,8 @@ class DR14:
     sigma(e1), each test 2 sigma(e1), each answer that is bought sigma(e2), with
     e1 = epsilon sqrt(512)/(sqrt(512) + 1) and e2 = 2 epsilon/(sqrt(512) + 1), or 8/9 and 2/9 of
     epsilon for delta = 0; so e1 + e2/2 = epsilon. Deviations: two-sided geometric noise; 2k queries
-    in the logarithm; the interval of a bought answer is the one that its noise gives (for delta > 0 the
-    book's claim for it, alpha, does not follow from its own scale).
+    in the logarithm; the interval of a bought answer is the one that its noise gives (for delta > 0
+    the book's claim for it, alpha, does not follow from its own scale).
 
     Guarantee: (epsilon, delta)-DP by the book's Theorem 3.25 and 3.26 on Sparse and composition.
 

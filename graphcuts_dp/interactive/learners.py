@@ -6,7 +6,7 @@ from typing import Any, Protocol, final
 from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.base import Construction, Hypothesis, Rule
+from graphcuts_dp.idc.base import Construction, Rule
 from graphcuts_dp.idc.frieze_kannan import frieze_kannan
 from graphcuts_dp.idc.multiplicative_weights import multiplicative_weights
 
@@ -18,13 +18,13 @@ class Learner(Protocol):
     """An update rule with its public sizes. Everything about it is in its repr."""
 
     @property
-    def universe(self) -> Universe:
-        """The public vertex pairs."""
+    def name(self) -> str:
+        """Of the method."""
         ...
 
     @property
-    def hypothesis(self) -> type[Hypothesis]:
-        """The class of its hypotheses."""
+    def universe(self) -> Universe:
+        """The public vertex pairs."""
         ...
 
     def construction(self, *, alpha: float, mass: float, mass_error: float) -> Learned:
@@ -62,9 +62,9 @@ class FriezeKannanLearner:
     rule: Rule = "tight"
 
     @property
-    def hypothesis(self) -> type[Hypothesis]:
-        """`CutSum`."""
-        return type(self.construction(alpha=1.0, mass=1.0, mass_error=0.0).initial())
+    def name(self) -> str:
+        """Of the method."""
+        return "frieze-kannan"
 
     def construction(self, *, alpha: float, mass: float, mass_error: float) -> Learned:
         """See `Learner.construction`."""
@@ -106,9 +106,9 @@ class MultiplicativeWeightsLearner:
             )
 
     @property
-    def hypothesis(self) -> type[Hypothesis]:
-        """`BlockHypothesis`."""
-        return type(self.construction(alpha=1.0, mass=1.0, mass_error=0.0).initial())
+    def name(self) -> str:
+        """Of the method."""
+        return "multiplicative-weights"
 
     def construction(self, *, alpha: float, mass: float, mass_error: float) -> Learned:
         """See `Learner.construction`. No update can make more blocks than there are vertices."""

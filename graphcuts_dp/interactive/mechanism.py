@@ -149,8 +149,8 @@ class OnlineMechanism:
 
     @property
     def name(self) -> str:
-        """The calibration's."""
-        return self.calibration.name
+        """The construction's; the calibration has a name of its own."""
+        return self.learner.name
 
     @property
     def universe(self) -> Universe:

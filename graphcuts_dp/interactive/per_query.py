@@ -1,0 +1,206 @@
+"""Fresh noise on every answer: no hypothesis, nothing to learn."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Literal, final
+
+from graphcuts_dp.errors import ExhaustedError, ParameterError
+from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.queries import CutQuery
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.idc.online_bounds import checked_promise
+from graphcuts_dp.interactive.base import Answer, Update
+from graphcuts_dp.interactive.grid import Grid
+from graphcuts_dp.interactive.packing import fingerprint, pack, unpack, whole_number
+from graphcuts_dp.interactive.promises import check_graph, pairs_of, promise
+from graphcuts_dp.interactive.value_noise import ValueNoise
+from graphcuts_dp.privacy.calibration import discrete_gaussian_scale
+from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
+
+
+@final
+@dataclass(frozen=True)
+class CountState:
+    """State of `PerQueryNoise`: how many answers were paid for. Nothing is secret.
+
+    Attributes:
+        owner: fingerprint of the mechanism.
+        limit: how many there are.
+        queries: how many are gone, interrupted ones included.
+        updates: none.
+    """
+
+    owner: str = field(repr=False)
+    limit: int
+    queries: int = 0
+    updates: int = 0
+
+    @property
+    def stopped(self) -> bool:
+        """See `State.stopped`."""
+        return self.queries >= self.limit
+
+    @property
+    def public(self) -> bytes:
+        """See `State.public`."""
+        return pack("public", self.owner, {"queries": self.queries})
+
+    @property
+    def hypothesis(self) -> bytes:
+        """There is none."""
+        return b""
+
+    @property
+    def secret(self) -> bytes:
+        """There is none."""
+        return b""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class PerQueryNoise:
+    """k answers, each with noise of its own.
+
+    Guarantee. A cut query has sensitivity `grid.sensitivity` = s steps, exactly. "laplace": each
+    answer has discrete Laplace noise of rate epsilon/(k s) in exact fractions, so it is
+    (epsilon/k)-DP, and k of them are epsilon-DP. "gaussian": discrete Gaussian noise of
+    s `discrete_gaussian_scale`, proven (epsilon, delta)-private for k adaptive queries, and
+    k/(2 scale^2)-zCDP. No more than k answers are ever given. Each interval fails with probability
+    beta/k at most, whatever the query and all other noise, so all of them hold with 1 - beta.
+
+    Attributes:
+        law: "gaussian" or "laplace".
+        universe: the public vertex pairs.
+        grid: how true answers are counted.
+        epsilon: in [1e-6, 50].
+        delta: in (0, 1) for "gaussian", 0 for "laplace".
+        queries: k >= 1.
+        beta: in (0, 1).
+
+    Raises:
+        ParameterError: a number out of range.
+    """
+
+    law: Literal["gaussian", "laplace"]
+    universe: Universe
+    grid: Grid
+    epsilon: float
+    queries: int
+    delta: float = 0.0
+    beta: float = 0.05
+
+    def __post_init__(self) -> None:
+        exact_epsilon(self.epsilon)
+        checked_promise(self.queries, self.epsilon, self.delta or 0.5, self.beta)
+        if self.law not in ("gaussian", "laplace"):
+            raise ParameterError(f"the law is 'gaussian' or 'laplace', not {self.law!r}")
+        if (self.law == "gaussian") is not (self.delta > 0):
+            raise ParameterError("gaussian noise needs delta > 0; laplace noise is for delta = 0")
+
+    @property
+    def name(self) -> str:
+        """The law's."""
+        return self.law
+
+    @cached_property
+    def _scale_squared(self) -> Fraction:
+        """Of Gaussian noise for sensitivity 1, rounded up."""
+        scale = discrete_gaussian_scale(
+            epsilon=self.epsilon, delta=self.delta, queries=self.queries
+        )
+        return Fraction(scale * (1 + 1e-12)) ** 2
+
+    @cached_property
+    def noise(self) -> ValueNoise:
+        """On each answer, in steps."""
+        if self.law == "laplace":
+            rate = Fraction(self.epsilon) / (self.queries * self.grid.sensitivity)
+            return ValueNoise("laplace", rate)
+        return ValueNoise("gaussian", self._scale_squared * self.grid.sensitivity**2)
+
+    @cached_property
+    def cost(self) -> Cost:
+        """See `Mechanism.cost`."""
+        if self.law == "laplace":
+            return Cost.of_pure(Fraction(self.epsilon))
+        rho = float(self.queries / (2 * self._scale_squared)) * (1 + 1e-15)
+        return Cost(epsilon=self.epsilon, delta=self.delta, rho=rho)
+
+    @property
+    def needs_truth(self) -> bool:
+        """It does."""
+        return True
+
+    @cached_property
+    def _owner(self) -> str:
+        return fingerprint(self)
+
+    @cached_property
+    def _radius(self) -> int:
+        return self.noise.radius(self.beta / self.queries)
+
+    def guarantee(self, seed: int | None = None) -> PrivacyGuarantee:
+        """See `Mechanism.guarantee`."""
+        return promise(self.cost, self.grid, seed=seed)
+
+    def start(self, graph: AnyGraph, source: EntropySource) -> CountState:  # noqa: ARG002
+        """See `Mechanism.start`: nothing is read."""
+        check_graph(graph, self.universe, self.grid)
+        return CountState(self._owner, self.queries)
+
+    def step(
+        self, state: CountState, query: CutQuery, truth: int | None, source: EntropySource
+    ) -> tuple[CountState, Answer]:
+        """See `Mechanism.step`. A cut without pairs is 0, free and certain."""
+        if state.stopped:
+            raise ExhaustedError(
+                "the session has given all the answers that it promised; start another one"
+            )
+        pairs = pairs_of(query, self.universe)
+        if not pairs:
+            left = state.limit - state.queries
+            return state, Answer(value=0.0, interval=(0, 0), confidence=1, queries_left=left)
+        if truth is None:
+            raise ParameterError("this step needs the true answer")
+        state = replace(state, queries=state.queries + 1)
+        value = (truth + self.noise.draw(source)) * self.grid.unit
+        # A float may lose the last digits of a sum of steps.
+        radius = self._radius * self.grid.unit + 1e-15 * abs(value)
+        return state, Answer(
+            value=value,
+            interval=(value - radius, value + radius + self.grid.rounding(pairs)),
+            confidence=1 - self.beta,
+            queries_left=state.limit - state.queries,
+            seeded=source.seed is not None,
+        )
+
+    def interrupted(self, state: CountState, source: EntropySource) -> CountState:  # noqa: ARG002
+        """See `Mechanism.interrupted`: the answer that was lost counts as given.
+
+        Proof that enough is charged: a step draws noise for one answer, so at most one more answer
+        was made than `state` counts, and that one is counted now.
+        """
+        return state if state.stopped else replace(state, queries=state.queries + 1)
+
+    def unguaranteed(self, state: CountState, query: CutQuery) -> Answer:  # noqa: ARG002
+        """See `Mechanism.unguaranteed`: there is nothing to answer from.
+
+        Raises:
+            ExhaustedError: always.
+        """
+        raise ExhaustedError(f"method {self.law!r} keeps nothing to answer from; start another one")
+
+    def restore(
+        self,
+        public: bytes,
+        secret: bytes | None,  # noqa: ARG002
+        hypothesis: bytes | None = None,  # noqa: ARG002
+        since: Iterable[tuple[CutQuery, Update]] = (),  # noqa: ARG002
+    ) -> CountState:
+        """See `Mechanism.restore`: the public part is all there is."""
+        content = unpack(public, "public", self._owner)
+        return CountState(self._owner, self.queries, whole_number(content, "queries"))

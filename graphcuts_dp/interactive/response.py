@@ -1,0 +1,235 @@
+"""Randomised response once, at the start; then every cut is answered from the noisy matrix."""
+
+import io
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import final
+
+from graphcuts_dp.errors import ExhaustedError, FileFormatError, ParameterError
+from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.queries import CutQuery
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.interactive.base import Answer, Update
+from graphcuts_dp.interactive.grid import Grid
+from graphcuts_dp.interactive.packing import (
+    fingerprint,
+    pack,
+    pack_hypothesis,
+    unpack,
+    unpack_hypothesis,
+    whole_number,
+)
+from graphcuts_dp.interactive.promises import check_graph, pairs_of, promise
+from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
+from graphcuts_dp.privacy.laws import BinaryResponse
+from graphcuts_dp.privacy.tails import response_radius
+from graphcuts_dp.release.noisy_matrix import NoisyMatrix
+from graphcuts_dp.release.randomized_response import randomized_response
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ResponseState:
+    """State of `BinaryAnswers`: the noisy matrix, which is public.
+
+    Attributes:
+        owner: fingerprint of the mechanism.
+        matrix: the noisy matrix.
+        limit: number of answers promised, or None.
+        seeded: whether the noise came from a seed.
+        queries: answers so far.
+        updates: none.
+    """
+
+    owner: str = field(repr=False)
+    matrix: NoisyMatrix = field(repr=False)
+    limit: int | None
+    seeded: bool
+    queries: int = 0
+    updates: int = 0
+
+    @property
+    def stopped(self) -> bool:
+        """See `State.stopped`."""
+        return self.limit is not None and self.queries >= self.limit
+
+    @property
+    def public(self) -> bytes:
+        """See `State.public`."""
+        return pack("public", self.owner, {"queries": self.queries, "seeded": self.seeded})
+
+    @property
+    def hypothesis(self) -> bytes:
+        """See `State.hypothesis`: n^2/16 bytes; the same from start to end."""
+        handle = io.BytesIO()
+        entropy = SEEDED_WARNING if self.seeded else "operating system"
+        self.matrix.write(handle, entropy=entropy)
+        return pack_hypothesis(self.owner, 0, handle.getvalue())
+
+    @property
+    def secret(self) -> bytes:
+        """There is none."""
+        return b""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class BinaryAnswers:
+    """Binary randomised response: all of epsilon is spent by `start`, answers are free.
+
+    Guarantee: epsilon-DP; see `randomized_response`. Everything after it is post-processing. All
+    answers come from the same noise, so who has seen some can ask for a cut where it is large.
+    Adaptive intervals therefore hold for all cuts at once: a failure probability of beta/3^n for
+    each of the at most 3^n/2 pairs of disjoint sets, beta/4^n for the at most 4^n/2 others,
+    beta/2^(left + right) for each cut of a bipartite graph. They grow as n^1.5.
+
+    Attributes:
+        universe: the public vertex pairs.
+        grid: how true answers are counted; of a graph without weights.
+        epsilon: in [1e-6, 50].
+        queries: k, or None for any number.
+        beta: in (0, 1).
+        adaptive: whether queries may depend on earlier answers. If not, k of them share beta, and
+            intervals grow as the root of the number of pairs; they promise nothing about queries
+            that were chosen after an answer was seen.
+
+    Raises:
+        ParameterError: a graph with weights, a number out of range, or adaptive=False without k.
+
+    Source: GRU12 section 6; Warner 1965.
+    """
+
+    universe: Universe
+    grid: Grid
+    epsilon: float
+    queries: int | None = None
+    beta: float = 0.05
+    adaptive: bool = True
+
+    def __post_init__(self) -> None:
+        exact_epsilon(self.epsilon)
+        if self.grid.weighted:
+            raise ParameterError("binary noise is for graphs without weights: use method 'laplace'")
+        if self.queries is not None and self.queries < 1:
+            raise ParameterError("queries must be at least 1")
+        if not 0 < self.beta < 1:
+            raise ParameterError(f"beta must be between 0 and 1, not {self.beta}")
+        if self.queries is None and not self.adaptive:
+            raise ParameterError("intervals for fixed queries need their number: pass queries")
+
+    @property
+    def name(self) -> str:
+        """The method's."""
+        return "binary"
+
+    @property
+    def law(self) -> BinaryResponse:
+        """Of the noise on each pair."""
+        return BinaryResponse(Fraction(self.epsilon), 1.0)
+
+    @property
+    def cost(self) -> Cost:
+        """Pure."""
+        return Cost.of_pure(Fraction(self.epsilon))
+
+    @property
+    def needs_truth(self) -> bool:
+        """No: the graph is read once, by `start`."""
+        return False
+
+    @cached_property
+    def _owner(self) -> str:
+        return fingerprint(self)
+
+    def guarantee(self, seed: int | None = None) -> PrivacyGuarantee:
+        """See `Mechanism.guarantee`."""
+        return promise(self.cost, self.grid, seed=seed)
+
+    def start(self, graph: AnyGraph, source: EntropySource) -> ResponseState:
+        """See `Mechanism.start`: draws the noisy matrix."""
+        check_graph(graph, self.universe, self.grid)
+        matrix = randomized_response(graph, self.law, source)
+        return ResponseState(self._owner, matrix, self.queries, source.seed is not None)
+
+    def step(
+        self,
+        state: ResponseState,
+        query: CutQuery,
+        truth: int | None,  # noqa: ARG002
+        source: EntropySource,  # noqa: ARG002
+    ) -> tuple[ResponseState, Answer]:
+        """See `Mechanism.step`: draws no noise."""
+        if state.stopped:
+            raise ExhaustedError(
+                "the session has given all the answers that it promised; ask for answers without"
+                " guarantee"
+            )
+        state = replace(state, queries=state.queries + 1)
+        return state, self._answer(state, query)
+
+    def interrupted(
+        self,
+        state: ResponseState,
+        source: EntropySource,  # noqa: ARG002
+    ) -> ResponseState:
+        """See `Mechanism.interrupted`: a step reads public data only, so nothing was spent."""
+        return state
+
+    def unguaranteed(self, state: ResponseState, query: CutQuery) -> Answer:
+        """See `Mechanism.unguaranteed`; an adaptive interval holds all the same."""
+        return replace(self._answer(state, query), guaranteed=self.adaptive)
+
+    def _answer(self, state: ResponseState, query: CutQuery) -> Answer:
+        S, T = self.universe.masks(query)
+        # The confidence asked for is of no account: the radius is computed here.
+        value, _ = state.matrix.cut(S, T, confidence=0.5, simultaneous=False)
+        radius = self._radius(
+            pairs_of(query, self.universe),
+            disjoint=self.universe.bipartite or not (S & T).any(),
+        )
+        left = None if state.limit is None else max(0, state.limit - state.queries)
+        return Answer(
+            value=value,
+            interval=(value - radius, value + radius),
+            confidence=1 - self.beta,
+            queries_left=left,
+            seeded=state.seeded,
+        )
+
+    def _radius(self, pairs: int, *, disjoint: bool) -> float:
+        if not self.adaptive and self.queries is not None:
+            return response_radius(self.law, pairs, failure=self.beta / self.queries)
+        rows, columns = self.universe.shape
+        if self.universe.bipartite:
+            cuts = (rows + columns) * math.log(2)
+        else:
+            cuts = rows * math.log(3 if disjoint else 4)
+        return self.law.radius(pairs, log_failures=cuts - math.log(self.beta))
+
+    def restore(
+        self,
+        public: bytes,
+        secret: bytes | None,  # noqa: ARG002
+        hypothesis: bytes | None = None,
+        since: Iterable[tuple[CutQuery, Update]] = (),  # noqa: ARG002
+    ) -> ResponseState:
+        """See `Mechanism.restore`; needs the hypothesis, which is the noisy matrix."""
+        content = unpack(public, "public", self._owner)
+        if hypothesis is None:
+            raise FileFormatError("the noisy matrix of the session is missing")
+        _, data = unpack_hypothesis(hypothesis, self._owner)
+        matrix = NoisyMatrix.read(io.BytesIO(data))
+        if matrix.shape != self.universe.shape or matrix.law != self.law:
+            raise FileFormatError("the noisy matrix belongs to another session")
+        return ResponseState(
+            self._owner,
+            matrix,
+            self.queries,
+            content.get("seeded") is not False,
+            whole_number(content, "queries"),
+        )
