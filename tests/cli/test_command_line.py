@@ -67,6 +67,34 @@ def test_json_is_one_document_on_standard_output(call, mail, tmp_path):
     assert len(facts["files"]) == 3
 
 
+@pytest.mark.parametrize(
+    ("options", "parts"),
+    [
+        ([], ("total",)),
+        (["--mechanism", "response"], ("entries",)),
+        (["--mechanism", "degrees+response"], ("degrees", "entries")),
+        (["--mechanism", "degrees+response", "--degree-share", "0.25"], ("degrees", "entries")),
+        (["--fit", "first-order"], ("entries",)),
+    ],
+)
+def test_what_epsilon_was_spent_on_is_told_and_kept(call, mail, tmp_path, options, parts):
+    target = tmp_path / "s.csv"
+    status, out, err = call("release", mail, target, "--epsilon", "2", "--json", *options)
+    assert status == 0, err
+    facts = json.loads(out)
+    spent = {name: float(part) for name, part in facts["spent"].items()}
+    assert sum(spent.values()) == pytest.approx(2, abs=1e-3)  # four digits of each
+    assert set(parts) <= set(spent)
+    assert options == [] or set(spent) == set(parts)
+    if "0.25" in options:
+        assert spent["degrees"] == 0.5
+    assert facts["worst_cut_error_at_most_95%"] > facts["distance_from_noisy_matrix_at_most"]
+    assert ("fit_gap" in facts) == ("first-order" in options)
+    loaded = gc.Release.load(target)
+    assert (loaded.degrees is not None) == ("degrees" in spent)
+    assert (loaded.total is not None) == ("total" in spent)
+
+
 def test_notes_say_the_same_whatever_the_edges(call, tmp_path):
     texts = {"plain": "0 1\n1 2\n", "loops and duplicates": "0 0\n0 1\n1 0\n0 1\n2 2\n"}
     notes = []
@@ -191,6 +219,17 @@ def test_datasets_are_listed_and_written(call, tmp_path):
         (["--epsilon", "1", "--noise", "gauss"], "noise"),
         (["--epsilon", "1", "--fit", "best"], "fit"),
         (["--epsilon", "1", "--oracle", "best"], "oracle"),
+        (["--epsilon", "1", "--mechanism", "degrees"], "unknown mechanism"),
+        (["--epsilon", "1", "--mechanism", "degrees+response", "--fit", "none"], "maximum-entropy"),
+        (["--epsilon", "1", "--degree-share", "0"], "degree_share"),
+        (["--epsilon", "1", "--degree-share", "1.5"], "degree_share"),
+        (["--epsilon", "1", "--degree-share", "nan"], "degree_share"),
+        (
+            ["--epsilon", "1", "--degree-share", "1e-9", "--mechanism", "degrees+response"],
+            "below 1e-06",
+        ),
+        (["--epsilon", "1", "--degree-share", "some"], "degree-share"),
+        (["--epsilon", "1", "--degree-share", ".3", "--mechanism", "response"], "degree_share"),
         (["--epsilon", "1", "--seed", "-4"], "seed"),
         (["--epsilon", "1", "--time-limit", "0"], "time_limit"),
         (["--epsilon", "1", "--vertices", "0"], "vertex"),
