@@ -1,0 +1,145 @@
+"""Queries and answers as bytes: one form for each query, however it was written."""
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import Any, final
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcuts_dp.errors import LedgerError
+from graphcuts_dp.graph.queries import CutQuery
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.graph.vertices import BoolVector
+from graphcuts_dp.interactive.base import Answer, Update
+
+_COMPLEMENT, _PAIR = 0, 1
+_BITS, _ROWS = 0, 1
+
+
+@final
+@dataclass(frozen=True)
+class EncodedQuery:
+    """A cut query in its one form.
+
+    Attributes:
+        query: with truth vectors for sets.
+        data: the query as bytes.
+        digest: SHA-256 of them: equal for equal queries.
+    """
+
+    query: CutQuery = field(repr=False)
+    data: bytes = field(repr=False)
+    digest: bytes
+
+
+def encode_query(query: CutQuery, universe: Universe) -> EncodedQuery:
+    """The one form of a query.
+
+    Sets are compared as sets. In a plain graph (S, T) and (T, S) are one query; the complement of S
+    is stored as such, and S may then also be exchanged with it.
+
+    Raises:
+        QueryError: unknown vertices, or a truth vector of the wrong length.
+    """
+    S, T = query.masks(universe.space)
+    if universe.bipartite:
+        complement = bool(T.all())
+    else:
+        complement = query.T is None or np.array_equal(T, ~S)
+        if _later(S, T):
+            S, T = T, S
+    data = bytes([_COMPLEMENT if complement else _PAIR]) + _encode_set(S)
+    if not complement:
+        data += _encode_set(T)
+    found = CutQuery(S) if complement else CutQuery(S, T)
+    return EncodedQuery(found, data, hashlib.sha256(data).digest())
+
+
+def decode_query(data: bytes, universe: Universe) -> CutQuery:
+    """The query that `encode_query` made these bytes of.
+
+    Raises:
+        LedgerError: other bytes.
+    """
+    try:
+        S, rest = _decode_set(data[1:], universe.shape[0])
+        if data[0] == _COMPLEMENT and not rest:
+            return CutQuery(S)
+        T, rest = _decode_set(rest, universe.shape[1])
+        if data[0] == _PAIR and not rest:
+            return CutQuery(S, T)
+    except (ValueError, IndexError):
+        pass
+    raise LedgerError("a query on the record is of another version or another graph")
+
+
+def _later(S: BoolVector, T: BoolVector) -> bool:
+    """Whether T comes first: it is smaller, or as large and holds the first vertex not in both."""
+    sizes = np.count_nonzero(S), np.count_nonzero(T)
+    if sizes[0] != sizes[1]:
+        return bool(sizes[1] < sizes[0])
+    first = int((S != T).argmax())
+    return bool(T[first] and not S[first])
+
+
+def _encode_set(mask: BoolVector) -> bytes:
+    """Row numbers or bits, whichever is shorter."""
+    rows = np.flatnonzero(mask)
+    if 4 * len(rows) < len(mask) / 8:
+        form, payload = _ROWS, rows.astype("<u4").tobytes()
+    else:
+        form, payload = _BITS, np.packbits(mask).tobytes()
+    return bytes([form]) + len(payload).to_bytes(4, "little") + payload
+
+
+def _decode_set(data: bytes, size: int) -> tuple[BoolVector, bytes]:
+    length = int.from_bytes(data[1:5], "little")
+    payload, rest = data[5 : 5 + length], data[5 + length :]
+    if data[0] == _BITS:
+        bits: npt.NDArray[np.uint8] = np.unpackbits(np.frombuffer(payload, np.uint8))
+        if not 0 <= len(bits) - size < 8:
+            raise ValueError
+        return bits[:size].astype(np.bool_), rest
+    mask = np.zeros(size, dtype=np.bool_)
+    mask[np.frombuffer(payload, "<u4")] = True
+    return mask, rest
+
+
+def encode_answer(answer: Answer) -> dict[str, Any]:
+    """An answer as plain values, short: there will be many."""
+    values: dict[str, Any] = {
+        "value": answer.value,
+        "interval": list(answer.interval),
+        "confidence": answer.confidence,
+        "left": [answer.queries_left, answer.updates_left],
+    }
+    if not answer.guaranteed:
+        values["guaranteed"] = False
+    if answer.updates:
+        values["updates"] = [[update.sign, update.value] for update in answer.updates]
+    if answer.seeded:
+        values["seeded"] = True
+    return values
+
+
+def decode_answer(values: dict[str, Any]) -> Answer:
+    """The answer that `encode_answer` made these values of.
+
+    Raises:
+        LedgerError: other values.
+    """
+    try:
+        low, high = values["interval"]
+        return Answer(
+            value=values["value"],
+            interval=(low, high),
+            confidence=values["confidence"],
+            guaranteed=values.get("guaranteed", True),
+            updates=tuple(Update(sign, value) for sign, value in values.get("updates", ())),
+            queries_left=values["left"][0],
+            updates_left=values["left"][1],
+            seeded=values.get("seeded", False),
+        )
+    except (LookupError, TypeError, ValueError):
+        raise LedgerError("an answer on the record is of another version") from None

@@ -1,0 +1,111 @@
+"""What a session is agreed on: plain public numbers, from which its mechanism is made."""
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any, final
+
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.interactive.base import Mechanism
+from graphcuts_dp.interactive.choice import METHODS, Setting, guaranteed_error
+from graphcuts_dp.interactive.grid import Grid
+from graphcuts_dp.interactive.methods import make_mechanism
+
+_MOST_FOR_WEIGHTS = 8192  # vertices a side: multiplicative weights hold a number for each pair
+_GUESSED_DEGREE = 20  # average, where nobody says how many edges to expect
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Parameters:
+    """The agreement of a session.
+
+    Attributes:
+        method: "auto", or one of `choice.METHODS`.
+        epsilon: privacy of the whole session, in [1e-6, 50].
+        delta: in [0, 1); 0 for pure privacy, which "laplace" and "binary" have.
+        queries: k: how many answers are promised.
+        beta: probability that any of the k intervals is wrong, in (0, 1).
+        calibration: of the constructions, see `make_mechanism`.
+        disjoint: of "frieze-kannan": only cuts with disjoint S and T will be asked.
+        value_share: of the tight calibration, see `make_mechanism`.
+        total_weight: the graph's total weight if that is public; else the constructions pay for
+            a noisy value.
+    """
+
+    method: str = "auto"
+    epsilon: float
+    delta: float = 0.0
+    queries: int
+    beta: float = 0.05
+    calibration: str = "tight"
+    disjoint: bool = False
+    value_share: float = 0.0
+    total_weight: float | None = None
+
+    def resolved(
+        self, universe: Universe, grid: Grid, expected_edges: float | None = None
+    ) -> "Parameters":
+        """With method "auto" replaced by the one of least guaranteed error.
+
+        Args:
+            universe: the public vertex pairs.
+            grid: how answers are counted.
+            expected_edges: a public guess of the number of edges, for this choice only; if None,
+                the public total weight, else an average degree of 20.
+
+        Raises:
+            ParameterError: a number out of range.
+        """
+        if self.method != "auto":
+            return self
+        fits = set(METHODS)
+        if grid.weighted:
+            fits.discard("binary")
+        if grid.cap is None:
+            fits -= {"multiplicative-weights", "frieze-kannan"}
+        if max(universe.shape) > _MOST_FOR_WEIGHTS:
+            fits.discard("multiplicative-weights")
+        setting = self._setting(universe, grid, expected_edges)
+        errors = {method: guaranteed_error(method, setting) for method in METHODS if method in fits}
+        return replace(self, method=min(errors, key=errors.__getitem__))
+
+    def _setting(self, universe: Universe, grid: Grid, expected: float | None) -> Setting:
+        if expected is None and self.total_weight is not None:
+            expected = self.total_weight / (grid.unit * grid.sensitivity)
+        if expected is None:
+            vertices = sum(universe.shape) if universe.bipartite else universe.shape[0]
+            expected = vertices * _GUESSED_DEGREE / 2
+        if not isinstance(expected, int | float) or not expected > 0:
+            raise ParameterError("expected_edges is a number of edges, for example 10_000")
+        return Setting(
+            n=universe.shape if universe.bipartite else universe.shape[0],
+            edges=min(max(1.0, float(expected)), float(universe.size)),
+            queries=self.queries,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            beta=self.beta,
+        )
+
+    def mechanism(self, universe: Universe, grid: Grid) -> Mechanism[Any]:
+        """The mechanism; see `make_mechanism`. The method must not be "auto".
+
+        Raises:
+            ParameterError: a number out of range, or a method that does not suit the graph.
+        """
+        return make_mechanism(
+            self.method,
+            universe=universe,
+            grid=grid,
+            epsilon=self.epsilon,
+            queries=self.queries,
+            delta=self.delta,
+            beta=self.beta,
+            calibration=self.calibration,
+            mass=self.total_weight,
+            disjoint=self.disjoint,
+            value_share=self.value_share,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; `Parameters(**values)` is the way back."""
+        return asdict(self)

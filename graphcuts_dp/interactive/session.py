@@ -1,0 +1,374 @@
+"""Sessions: cut queries on a private graph, answered one by one, on a durable ledger."""
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, final
+
+from graphcuts_dp.errors import LedgerError, ParameterError
+from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
+from graphcuts_dp.graph.atomic import PathLike
+from graphcuts_dp.graph.files import read_graph
+from graphcuts_dp.graph.queries import CutQuery, Subset
+from graphcuts_dp.interactive.base import Answer, Mechanism
+from graphcuts_dp.interactive.encoding import encode_query
+from graphcuts_dp.interactive.grid import Grid
+from graphcuts_dp.interactive.ledger import Ledger
+from graphcuts_dp.interactive.opening import (
+    Terms,
+    begin_session,
+    check_budget,
+    checked_name,
+    create_ledger,
+    ledger_budget,
+    open_ledger,
+    session_terms,
+)
+from graphcuts_dp.interactive.parameters import Parameters
+from graphcuts_dp.interactive.promises import universe_of
+from graphcuts_dp.interactive.running import Runner
+from graphcuts_dp.interactive.spending import Budget
+from graphcuts_dp.interactive.transcript import (
+    History,
+    Remaining,
+    SessionStatus,
+    export_ledger,
+    ledger_status,
+)
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING, SeededEntropy
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+
+_CHUNK = 64  # queries of a batch that are reserved, and lost in a crash, together
+
+
+@final
+@dataclass(frozen=True)
+class Preview:
+    """What a request would use.
+
+    Attributes:
+        queries: asked for, each distinct one once.
+        free: of these, already on the record.
+        new: of these, would be answered by the mechanism.
+        left: guaranteed answers that are left; None when there is no limit.
+    """
+
+    queries: int
+    free: int
+    new: int
+    left: int | None
+
+    @property
+    def allowed(self) -> bool:
+        """Whether enough is left for all of it."""
+        return self.left is None or self.new <= self.left
+
+
+@final
+class Session:
+    """Answers cut queries about one private graph; made by `open_session`.
+
+    Several sessions, threads and processes may work on one store: steps are made one after the
+    other. All answers together have `guarantee`; it was paid for when the session began. A query
+    that was answered before is answered from the record, free, in whatever form it is written.
+    Use it as a context manager, or call `close`.
+    """
+
+    def __init__(self, ledger: Ledger, terms: Terms, runner: Runner) -> None:
+        self._ledger = ledger
+        self._terms = terms
+        self._runner = runner
+
+    def __repr__(self) -> str:
+        mark = "" if self._terms.seed is None else f", {SEEDED_WARNING}"
+        return f"Session({self.name!r}, {self._terms.parameters['method']}{mark})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the store back. Nothing is lost without it, but files stay beside the store."""
+        self._ledger.close()
+
+    @property
+    def name(self) -> str:
+        """Of the session within the store."""
+        return self._terms.name
+
+    @property
+    def guarantee(self) -> PrivacyGuarantee:
+        """What is promised for all answers of this session together."""
+        return self._terms.guarantee
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Of the mechanism, with "auto" replaced by what was chosen."""
+        return dict(self._terms.parameters)
+
+    def ask(self, S: Subset, T: Subset | None = None, *, unguaranteed: bool = False) -> Answer:
+        """The weight of the edges between S and T, each edge once.
+
+        The answer is on the disk before it is returned.
+
+        Args:
+            S: vertex labels, or a truth vector (left vertices of a bipartite graph).
+            T: likewise (right ones). None: all vertices outside S (all right vertices).
+            unguaranteed: what to do when the session has run out: False refuses, True answers
+                from what was learnt so far, marked as without guarantee.
+
+        Raises:
+            QueryError: unknown vertices, or a query that the method does not take.
+            ExhaustedError: the session has run out.
+            BudgetError: the session was interrupted while it started.
+            LedgerError: the store is busy, or its disk is full or fails.
+        """
+        return self.ask_all([CutQuery(S, T)], unguaranteed=unguaranteed)[0]
+
+    def ask_all(
+        self,
+        queries: Iterable[CutQuery],
+        *,
+        unguaranteed: bool = False,
+        progress: Callable[[float, str], None] | None = None,
+    ) -> list[Answer]:
+        """Answer many queries; much faster than one by one.
+
+        They are reserved and written in chunks of 64. After an interruption, ask again: what is on
+        the record is free.
+
+        Args:
+            queries: cut queries, in the order in which they are to be answered.
+            unguaranteed: as for `ask`.
+            progress: called with the part that is done (0 where the number of queries is not
+                known) and a message.
+
+        Raises:
+            QueryError: as for `ask`; the chunk's earlier answers are on the record.
+            ExhaustedError: likewise.
+            BudgetError: as for `ask`.
+            LedgerError: likewise.
+        """
+        total = len(queries) if isinstance(queries, Sequence) else 0
+        universe = self._runner.mechanism.universe
+        source = iter(queries)
+        answers: list[Answer] = []
+        while chunk := [encode_query(query, universe) for query in islice(source, _CHUNK)]:
+            answers += self._runner.answers(chunk, unguaranteed=unguaranteed)
+            if progress is not None:
+                progress(len(answers) / total if total else 0.0, f"{len(answers):,} answers")
+        return answers
+
+    def cost(self, queries: Iterable[CutQuery]) -> Preview:
+        """What `ask_all` would use. Nothing is asked.
+
+        Raises:
+            QueryError: unknown vertices.
+        """
+        universe = self._runner.mechanism.universe
+        digests = {encode_query(query, universe).digest for query in queries}
+        with self._ledger.locked():
+            new = len(digests - self._runner.totals.answers.keys())
+        return Preview(len(digests), len(digests) - new, new, self.remaining.queries)
+
+    @property
+    def remaining(self) -> Remaining:
+        """What is left, as of the latest answer."""
+        return self.status.remaining
+
+    @property
+    def status(self) -> SessionStatus:
+        """Where the session stands."""
+        number = self._terms.number
+        return ledger_status(self._ledger).sessions[number - 1]
+
+    @property
+    def history(self) -> History:
+        """All answers so far, oldest first, by whichever process."""
+        with self._ledger.locked():
+            shown = tuple(self._runner.totals.shown)
+        return History(self._ledger, shown, self._runner.mechanism.universe)
+
+    def export(self) -> dict[str, Any]:
+        """The transcript and what is promised for it, as plain values. Nothing secret."""
+        header, *answers = export_ledger(self._ledger, self.name)
+        return {**header, "answers": answers}
+
+
+def open_session(
+    graph: AnyGraph | PathLike,
+    *,
+    store: PathLike,
+    name: str = "default",
+    epsilon: float | None = None,
+    delta: float | None = None,
+    queries: int | None = None,
+    method: str = "auto",
+    beta: float | None = None,
+    calibration: str | None = None,
+    disjoint: bool | None = None,
+    value_share: float | None = None,
+    total_weight: float | None = None,
+    expected_edges: float | None = None,
+    seed: int | None = None,
+    budget: float | tuple[float, float] | None = None,
+    timeout: float = 30.0,
+    source: dict[str, Any] | None = None,
+) -> Session:
+    """Begin a session on a private graph, or resume one.
+
+    The store is a file that remembers everything that was spent on this graph: all sessions on the
+    graph belong into one store. It is made if it is not there. A session of this name that is on
+    it is resumed; parameters may then be left out, and must agree where they are given.
+
+    Args:
+        graph: the private graph, or a file for `read_graph`.
+        store: path of the store, for example "mail.db". It holds secrets: only its owner may
+            read it.
+        name: of the session; analysts with sessions of their own choose their own.
+        epsilon: privacy of the whole session, in [1e-6, 50].
+        delta: in [0, 1), for example 1e-6; 0 if omitted.
+        queries: how many answers are promised.
+        method: "auto" (least guaranteed error) or one of `choice.METHODS`.
+        beta: probability that any of the intervals is wrong; 0.05 if omitted.
+        calibration: of the constructions: "tight" if omitted, or "gru12", "jt12", "dr14" for the
+            papers' constants.
+        disjoint: see `Parameters`.
+        value_share: see `Parameters`.
+        total_weight: the graph's total weight, if that is public.
+        expected_edges: a public guess of the number of edges, for method "auto".
+        seed: makes the noise repeatable. NOT PRIVATE: for tests only.
+        budget: when the store is made: the most that all its sessions may cost together, epsilon
+            or (epsilon, delta), for ever.
+        timeout: seconds to wait for other processes and threads.
+        source: how the graph was read, kept for the command line.
+
+    Returns:
+        An open session.
+
+    Raises:
+        ParameterError: a parameter is missing, out of range, or not that of the session.
+        BudgetError: the budget does not allow the session. Nothing was spent.
+        LedgerError: the store is damaged, about another graph or of another version, readable by
+            others, or busy.
+        FileFormatError: the graph cannot be read.
+    """
+    checked_name(name)
+    if not isinstance(graph, Graph | BipartiteGraph):
+        source = source or {"path": os.path.realpath(graph)}
+        graph = read_graph(graph)
+    given = {
+        "epsilon": epsilon,
+        "delta": delta,
+        "queries": queries,
+        "method": None if method == "auto" else method,
+        "beta": beta,
+        "calibration": calibration,
+        "disjoint": disjoint,
+        "value_share": value_share,
+        "total_weight": total_weight,
+    }
+    wanted = {key: value for key, value in given.items() if value is not None}
+    cap = None if budget is None else Budget.of(budget)
+    path = Path(store)
+    if not path.exists():
+        fresh = _fresh(graph, wanted, expected_edges, seed)
+        check_budget(cap, [], fresh[1].cost)
+        create_ledger(path, graph, cap)
+    ledger = open_ledger(path, graph, timeout=timeout)
+    try:
+        if cap not in (None, ledger_budget(ledger)):
+            raise ParameterError(
+                f"the budget of {path} was fixed when the store was made: {ledger_budget(ledger)}"
+            )
+        with ledger.locked():
+            terms = {each.name: each for each in session_terms(ledger)}
+            if name in terms:
+                return _resumed(ledger, terms[name], graph, wanted, seed)
+            return _begun(ledger, name, graph, wanted, expected_edges, seed, source or {})
+    except BaseException:
+        ledger.close()
+        raise
+
+
+def _fresh(
+    graph: AnyGraph, wanted: dict[str, Any], expected_edges: float | None, seed: int | None
+) -> tuple[Parameters, Mechanism[Any]]:
+    """Parameters and mechanism of a new session, tried out on a graph without edges."""
+    for key, example in (("epsilon", "1.0"), ("queries", "10_000")):
+        if key not in wanted:
+            raise ParameterError(f"a new session needs {key}, for example {key}={example}")
+    universe, grid = universe_of(graph), Grid.of(graph)
+    parameters = Parameters(**wanted).resolved(universe, grid, expected_edges)
+    mechanism = parameters.mechanism(universe, grid)
+    mechanism.guarantee(seed)
+    if mechanism.needs_truth:
+        # Whatever cannot start must fail before it is paid for.
+        mechanism.start(_without_edges(graph), SeededEntropy(0))
+    if seed is not None:
+        SeededEntropy(seed)
+    return parameters, mechanism
+
+
+def _without_edges(graph: AnyGraph) -> AnyGraph:
+    weights: list[float] | None = [] if graph.weighted else None
+    cap = graph.weight_cap if graph.weighted else None
+    if isinstance(graph, Graph):
+        return Graph([], [], weights, vertices=graph.vertices, weight_cap=cap)
+    return BipartiteGraph([], [], weights, left=graph.left, right=graph.right, weight_cap=cap)
+
+
+def _begun(
+    ledger: Ledger,
+    name: str,
+    graph: AnyGraph,
+    wanted: dict[str, Any],
+    expected_edges: float | None,
+    seed: int | None,
+    source: dict[str, Any],
+) -> Session:
+    parameters, mechanism = _fresh(graph, wanted, expected_edges, seed)
+    number = begin_session(
+        ledger,
+        name=name,
+        parameters=parameters.to_dict(),
+        cost=mechanism.cost,
+        guarantee=mechanism.guarantee(seed),
+        source=source,
+    )
+    runner = Runner(ledger, number, mechanism, graph, seed)
+    runner.start()
+    return Session(ledger, session_terms(ledger)[number - 1], runner)
+
+
+def _resumed(
+    ledger: Ledger, terms: Terms, graph: AnyGraph, wanted: dict[str, Any], seed: int | None
+) -> Session:
+    if seed is not None:
+        wanted = {**wanted, "seed": seed}
+    agreed = {**terms.parameters, "seed": terms.seed}
+    for key, value in wanted.items():
+        if agreed.get(key) != value:
+            raise ParameterError(
+                f"session {terms.name!r} is on the store with {key}={agreed.get(key)!r}; "
+                "leave that out, or choose another name"
+            )
+    try:
+        parameters = Parameters(**terms.parameters)
+    except TypeError:
+        raise LedgerError("the session was begun by another version of this program") from None
+    mechanism = parameters.mechanism(universe_of(graph), Grid.of(graph))
+    runner = Runner(ledger, terms.number, mechanism, graph, terms.seed)
+    if runner.totals.started:
+        runner.present()
+    return Session(ledger, terms, runner)
