@@ -224,12 +224,10 @@ class OnlineMechanism:
         state, answer = self._settle(
             replace(state, queries=state.queries + 1), query, truth, source
         )
-        if not answer.guaranteed:
-            answer = trivial_answer(answer.value, pairs, self.grid)
-        else:
-            # What rounding the weights down to the grid has taken away.
-            low, high = answer.interval
-            answer = replace(answer, interval=(low, high + self.grid.rounding(pairs)))
+        low, high = answer.interval
+        # What rounding the weights down to the grid has taken away; or no more than is certain.
+        high = high + self.grid.rounding(pairs) if answer.guaranteed else self.grid.most(pairs)
+        answer = replace(answer, interval=(low, high))
         return state, self._finished(replace(answer, seeded=source.seed is not None), state)
 
     def _settle(
@@ -246,9 +244,8 @@ class OnlineMechanism:
             if found.sign is None:
                 return state, self._answer(estimate * steps, tuning.error, made)
             if not state.updates_left:
-                return replace(state, halted=True, noise=()), trivial_answer(
-                    estimate * self._unit, 0, self.grid
-                )
+                answer = trivial_answer(estimate * self._unit, 0, self.grid)
+                return replace(state, halted=True, noise=()), replace(answer, updates=made)
             bought = found.value
             if tuning.value_noise is not None:
                 bought = truth + tuning.value_noise.draw(source)

@@ -1,0 +1,154 @@
+"""Privacy of one one-sided test instance, by exact summation over its noise.
+
+An instance sees a stream of true answers q_i and public thresholds A_i. Neighbouring streams differ
+by 0 <= d_i <= s. With a = s r1 and b = s r2, no output's log ratio passes a + b, and the range over
+outputs does not pass a + 2 b; streams are built for which both are reached.
+"""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from graphcuts_dp.interactive import sparse_vector
+from graphcuts_dp.interactive.sparse_vector import OneSidedPair
+
+SLACK = 1e-9
+
+
+def tail(x, rate):
+    """P(N >= x) for a geometric N of this rate."""
+    return np.exp(-rate * np.maximum(x, 0))
+
+
+def outcomes(truths, thresholds, r1, r2):
+    """Probability of each output: index of the first test that fires, and of silence (last)."""
+    reach = math.ceil(45 / r1)  # what is cut off has probability e^-45
+    R = np.arange(reach)
+    weights = np.exp(-r1 * R) * -math.expm1(-r1)
+    fires = tail(np.array(thresholds)[:, None] + R - np.array(truths)[:, None], r2)
+    silent = np.cumprod(np.vstack([np.ones(reach), 1 - fires]), axis=0)
+    return np.append((silent[:-1] * fires) @ weights, silent[-1] @ weights)
+
+
+def losses(truths, changes, thresholds, r1, r2):
+    """ln P'/P of the outputs that are not too rare to be computed."""
+    before = outcomes(truths, thresholds, r1, r2)
+    after = outcomes(np.add(truths, changes), thresholds, r1, r2)
+    seen = np.minimum(before, after) > 1e-14
+    assert seen.any()
+    return np.log(after[seen] / before[seen])
+
+
+def worst_stream(r1, r2, s):
+    """First a test that all of its own change can make fire; then changes that stay silent
+    unless the threshold noise is large; then a test without a change, far below its threshold."""
+    low = math.ceil(3 / r1)
+    far = math.ceil(4 / r2)
+    thresholds = [far + s] + [-low] * 400 + [far]
+    changes = [s] + [s] * 400 + [0]
+    return [0] * len(changes), changes, thresholds
+
+
+def random_streams(count):
+    rng = np.random.default_rng(5)
+    for _ in range(count):
+        s = int(rng.integers(1, 4))
+        r1, r2 = rng.uniform(0.05, 1.0, 2) / s
+        length = int(rng.integers(1, 25))
+        spread = rng.integers(1, 4) / min(r1, r2)
+        thresholds = rng.integers(-spread, spread + 2, length)
+        if rng.random() < 0.3:
+            thresholds[:] = thresholds[0]
+        changes = (
+            rng.integers(0, s + 1, length) if rng.random() < 0.5 else s * rng.integers(0, 2, length)
+        )
+        yield np.zeros(length), changes, thresholds, r1, r2, s
+
+
+def test_probabilities_add_up():
+    for truths, _, thresholds, r1, r2, _ in random_streams(50):
+        assert outcomes(truths, thresholds, r1, r2).sum() == pytest.approx(1, abs=1e-12)
+
+
+def test_random_streams_stay_within_epsilon_and_range():
+    checked = 0
+    for truths, changes, thresholds, r1, r2, s in random_streams(400):
+        found = losses(truths, changes, thresholds, r1, r2)
+        a, b = s * r1, s * r2
+        assert np.abs(found).max() <= a + b + SLACK
+        assert max(found.max(), 0) <= b + SLACK  # the upper side is sharper
+        assert np.ptp(found) <= a + 2 * b + SLACK
+        checked += len(found)
+    assert checked > 2000
+
+
+@pytest.mark.parametrize(("r1", "r2", "s"), [(0.4, 0.2, 1), (0.2, 0.4, 1), (0.1, 0.15, 3)])
+def test_both_bounds_are_reached(r1, r2, s):
+    found = losses(*worst_stream(r1, r2, s), r1, r2)
+    a, b = s * r1, s * r2
+    assert 0.99 * (a + b) <= np.abs(found).max() <= a + b + SLACK
+    assert 0.99 * (a + 2 * b) <= np.ptp(found) <= a + 2 * b + SLACK
+
+
+def test_range_gives_the_claimed_renyi_divergence():
+    """Divergences of order 1..50 in both directions, against eta^2/8 times the order."""
+    for truths, changes, thresholds, r1, r2, s in [
+        *random_streams(100),
+        *[(*worst_stream(r1, r2, 1), r1, r2, 1) for r1, r2 in [(0.4, 0.2), (0.05, 0.05)]],
+    ]:
+        rho = (s * (r1 + 2 * r2)) ** 2 / 8
+        before = outcomes(truths, thresholds, r1, r2)
+        after = outcomes(np.add(truths, changes), thresholds, r1, r2)
+        for p, q in ((before, after), (after, before)):
+            seen = np.minimum(p, q) > 1e-14
+            for order in (1.1, 2, 5, 20, 50):
+                moment = (p[seen] * np.exp((order - 1) * np.log(p[seen] / q[seen]))).sum()
+                assert math.log(moment) / (order - 1) <= order * rho + 1e-6
+
+
+def test_a_twin_with_half_the_noise_passes_the_bound():
+    r1, r2, s = 0.2, 0.3, 1
+    found = losses(*worst_stream(2 * r1, 2 * r2, s), 2 * r1, 2 * r2)
+    assert np.abs(found).max() > 1.5 * (r1 + r2)
+    assert np.ptp(found) > 1.5 * (r1 + 2 * r2)
+
+
+def test_a_twin_that_tests_both_signs_at_once_passes_the_bound():
+    """|q - h| is not monotone: a + b would not do for it."""
+    r1, r2, low, far = 0.3, 0.3, 10, 14
+    # Silent tests with a change upwards, then one downwards that fires: 2 b in place of b.
+    truths, changes = [0] * 402, [1] * 401 + [-1]
+    found = losses(truths, changes, [far + 1] + [-low] * 400 + [far], r1, r2)
+    assert np.abs(found).max() > 1.2 * (r1 + r2)
+
+
+def test_the_code_decides_as_the_formula(monkeypatch):
+    """Scripted noise: which rates are drawn, and when a side fires."""
+    rng = np.random.default_rng(3)
+    script, drawn = [], []
+
+    def scripted(rate, size, _):
+        drawn.append((rate, size))
+        return np.array([script.pop(0) for _ in range(size)])
+
+    monkeypatch.setattr(sparse_vector, "sample_geometric", scripted)
+    test = OneSidedPair(Fraction(1, 7), Fraction(1, 5), Fraction(25, 4))
+    for _ in range(300):
+        numbers = [int(x) for x in rng.integers(0, 12, 4)]
+        script[:] = numbers
+        truth, estimate = int(rng.integers(-5, 30)), Fraction(int(rng.integers(-40, 100)), 8)
+        secret = test.start(None)
+        found = test.run(secret, truth, estimate, None)
+        above = truth + numbers[2] >= math.ceil(estimate + test.threshold) + numbers[0]
+        below = -truth + numbers[3] >= math.ceil(test.threshold - estimate) + numbers[1]
+        assert found.sign == (1 if above else -1 if below else None)
+        # The real inequality, without rounding.
+        assert above == (truth - estimate + numbers[2] >= test.threshold + numbers[0])
+    assert set(drawn) == {(Fraction(1, 7), 2), (Fraction(1, 5), 2)}
+    script[:] = [99]
+    assert test.restart((1, 2), 1, None) == (99, 2)
+    script[:] = [98]
+    assert test.restart((1, 2), -1, None) == (1, 98)
+    assert drawn[-2:] == [(Fraction(1, 7), 1)] * 2
