@@ -94,8 +94,7 @@ def release(
 def _facts(made: Release) -> dict[str, object]:
     facts: dict[str, object] = {
         "guarantee": str(made.guarantee),
-        "spent": {name: f"{part:.4g}" for name, part in made.guarantee.parts}
-        or {"entries": f"{made.guarantee.epsilon:.4g}"},
+        "epsilon_spent_on": dict(made.guarantee.parts) or {"entries": made.guarantee.epsilon},
         "noise": made.noisy.law.name,
         "vertices": " x ".join(str(n) for n in made.noisy.shape),
         "expected_worst_cut_error": made.expected_worst_cut_error,
@@ -105,7 +104,7 @@ def _facts(made: Release) -> dict[str, object]:
             "fit": f"{made.fit.method} ({made.fit.objective}), stopped by {made.fit.stopped}",
             "distance_from_noisy_matrix_at_least": made.certificate.lower,
             "distance_from_noisy_matrix_at_most": made.certificate.upper,
-            "worst_cut_error_at_most_95%": made.worst_cut_error_bound(),
+            "worst_cut_error_at_most": made.worst_cut_error_bound(),
         }
         if made.fit.gap is not None:
             facts["fit_gap"] = made.fit.gap
@@ -113,4 +112,6 @@ def _facts(made: Release) -> dict[str, object]:
 
 
 def _shown(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {part:.3g}" for name, part in value.items())
     return f"{value:,.4g}" if isinstance(value, float) else str(value)
