@@ -36,8 +36,8 @@ class Mechanism:
     """A line of the table.
 
     Attributes:
-        method: see `PlanRow`, as for the next two.
-        calibration: of a construction.
+        method: see `PlanRow`.
+        construction: likewise.
         cuts: which the guarantee is for.
         guaranteed: error, from a setting; infinite where delta is 0 and must not be.
         typical: likewise; None where only measurements tell.
@@ -45,11 +45,21 @@ class Mechanism:
     """
 
     method: str
-    calibration: str
+    construction: str
     cuts: str
     guaranteed: Callable[[Setting], float]
     typical: Callable[[Setting], float] | None
     trivial: bool = False
+
+    @property
+    def name(self) -> str:
+        """Method and construction."""
+        return name_of(self.method, self.construction)
+
+
+def name_of(method: str, construction: str) -> str:
+    """For people: the method, and the construction if there is one."""
+    return f"{method}, {construction}" if construction else method
 
 
 # Typical errors
@@ -126,9 +136,10 @@ def _midpoint(setting: Setting) -> float:
 
 
 def _midpoint_typical(setting: Setting) -> float:
+    """A cut between halves holds m/2 with variance m/4; of a dense graph, see the pairs missing."""
     m, pairs, share = setting.edges, setting.pairs, _halves(setting)
     middle = (min(m, share * pairs) + max(0.0, m - (1 - share) * pairs)) / 2
-    spread = math.hypot(_density_deviation(setting), _count_deviation(setting))
+    spread = math.hypot(math.sqrt(min(m, pairs - m)) / 2, _count_deviation(setting))
     return _mean_absolute(spread, abs(middle - m * share))
 
 
@@ -151,13 +162,13 @@ def _session(method: str, setting: Setting, *, adaptive: bool = True) -> float:
     return choice.guaranteed_error(method, setting, adaptive=adaptive)
 
 
-def _paper(calibration: str, method: str, setting: Setting) -> float:
+def _paper(paper: str, rule: str, setting: Setting) -> float:
     """A paper's mechanism to the letter, its rule as printed."""
-    if setting.delta == 0 and calibration != "dr14":
+    if setting.delta == 0 and paper != "dr14":
         return math.inf
     return (
-        _ONLINE[calibration](
-            _UPDATES[method](setting.n, setting.edges, rule="as printed"),
+        _ONLINE[paper](
+            _UPDATES[rule](setting.n, setting.edges, rule="as printed"),
             queries=setting.queries,
             epsilon=setting.epsilon,
             delta=setting.delta,
@@ -178,8 +189,8 @@ def _release(setting: Setting) -> float:
 
 MECHANISMS = (
     *(
-        Mechanism(method, "tight", ADAPTIVE, partial(_session, method), _first_hypothesis)
-        for method in _UPDATES
+        Mechanism("tight", rule, ADAPTIVE, partial(_session, rule), _first_hypothesis)
+        for rule in _UPDATES
     ),
     Mechanism("gaussian", "", ADAPTIVE, partial(_session, "gaussian"), _gaussian_typical),
     Mechanism("laplace", "", ADAPTIVE, partial(_session, "laplace"), _laplace_typical),
@@ -188,14 +199,14 @@ MECHANISMS = (
     Mechanism("release", "", ALL, _release, None),
     *(
         Mechanism(
-            method,
-            calibration,
+            paper,
+            rule,
             ADAPTIVE,
-            partial(_paper, calibration, method),
-            _empty_hypothesis if method == "frieze-kannan" else _first_hypothesis,
+            partial(_paper, paper, rule),
+            _empty_hypothesis if rule == "frieze-kannan" else _first_hypothesis,
         )
-        for calibration in _ONLINE
-        for method in _UPDATES
+        for paper in _ONLINE
+        for rule in _UPDATES
     ),
     Mechanism("answer 0", "", ALL, _zero, _empty_hypothesis, trivial=True),
     Mechanism("midpoint", "", ALL, _midpoint, _midpoint_typical, trivial=True),

@@ -4,13 +4,14 @@
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, final
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.evaluation.mechanisms import FIXED, MECHANISMS, Mechanism
+from graphcuts_dp.evaluation.mechanisms import FIXED, MECHANISMS, Mechanism, name_of
 from graphcuts_dp.idc.update_bounds import Size
-from graphcuts_dp.interactive import choice
 from graphcuts_dp.interactive.choice import Setting
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON
 
@@ -31,8 +32,8 @@ class PlanRow:
         method: the name that a session takes as `method`; "release" for the synthetic graph; else
             one of the trivial answers "answer 0", "midpoint" (the middle of what a noisy number of
             edges leaves possible), "density only" (a noisy number of edges, spread evenly).
-        calibration: "tight", "gru12", "jt12" or "dr14" for the two iterative constructions, else
-            empty.
+        construction: "multiplicative-weights" or "frieze-kannan" for the methods "tight", "gru12",
+            "jt12" and "dr14", else empty.
         cuts: which cuts the guarantee is for: k that may depend on earlier answers, k that were
             fixed before, or all at once.
         guaranteed: with probability 1 - beta none of these cuts is farther off, in edges; infinite
@@ -46,7 +47,7 @@ class PlanRow:
     """
 
     method: str
-    calibration: str
+    construction: str
     cuts: str
     guaranteed: float
     typical: float | None
@@ -56,8 +57,8 @@ class PlanRow:
 
     @property
     def name(self) -> str:
-        """Method and calibration."""
-        return f"{self.method} ({self.calibration})" if self.calibration else self.method
+        """Method and construction."""
+        return name_of(self.method, self.construction)
 
 
 @final
@@ -69,18 +70,30 @@ class Plan:
         setting: the public numbers.
         rows: by guaranteed error.
         target_error: what `PlanRow.epsilon_needed` is for, in edges, or None.
-        advice: what to do, in a sentence.
     """
 
     setting: Setting
     rows: tuple[PlanRow, ...]
     target_error: float | None
-    advice: str
+
+    @property
+    def best(self) -> PlanRow:
+        """The row of a session with the least guarantee, queries being adaptive."""
+        return next(
+            row
+            for row in self.rows
+            if not row.trivial and row.cuts != FIXED and row.method != "release"
+        )
 
     @property
     def best_method(self) -> str:
-        """The `method` with the least guarantee in a session, where queries are adaptive."""
-        return choice.best_method(self.setting)
+        """The `method` of `best`."""
+        return self.best.method
+
+    @cached_property
+    def advice(self) -> str:
+        """What to do, in a sentence."""
+        return _advice(self.setting, self.rows)
 
     @property
     def title(self) -> str:
@@ -134,13 +147,14 @@ class Plan:
             "target_error": self.target_error,
             "rows": [self._row_dict(row) for row in self.rows],
             "best_method": self.best_method,
+            "best_construction": self.best.construction or None,
             "advice": self.advice,
         }
 
     def _row_dict(self, row: PlanRow) -> dict[str, Any]:
         entry: dict[str, Any] = {
             "method": row.method,
-            "calibration": row.calibration or None,
+            "construction": row.construction or None,
             "cuts": row.cuts,
             "guaranteed_error": None if math.isinf(row.guaranteed) else row.guaranteed,
             "typical_error": row.typical,
@@ -180,17 +194,12 @@ def plan(
     setting = Setting(n=n, edges=edges, queries=queries, epsilon=epsilon, delta=delta, beta=beta)
     if target_error is not None and not (math.isfinite(target_error) and target_error > 0):
         raise ParameterError("target_error must be a positive, finite number of edges")
-    least = min(m.guaranteed(setting) for m in MECHANISMS if m.trivial)
+    least = _least_trivial(setting)
     rows = sorted(
         (_row(mechanism, setting, least, target_error) for mechanism in MECHANISMS),
         key=lambda row: row.guaranteed,
     )
-    return Plan(
-        setting=setting,
-        rows=tuple(rows),
-        target_error=target_error,
-        advice=_advice(setting, rows, least),
-    )
+    return Plan(setting=setting, rows=tuple(rows), target_error=target_error)
 
 
 def _row(mechanism: Mechanism, setting: Setting, least: float, target: float | None) -> PlanRow:
@@ -198,71 +207,80 @@ def _row(mechanism: Mechanism, setting: Setting, least: float, target: float | N
     typical = None
     if mechanism.typical is not None and math.isfinite(guaranteed):
         typical = min(mechanism.typical(setting), guaranteed)
+    needed = None
+    if target is not None:
+        needed = _least_epsilon(
+            lambda epsilon: mechanism.guaranteed(replace(setting, epsilon=epsilon)) <= target
+        )
     return PlanRow(
         method=mechanism.method,
-        calibration=mechanism.calibration,
+        construction=mechanism.construction,
         cuts=mechanism.cuts,
         guaranteed=guaranteed,
         typical=typical,
         trivial=mechanism.trivial,
         vacuous=not mechanism.trivial and guaranteed >= least,
-        epsilon_needed=None if target is None else _epsilon_for(mechanism, setting, target),
+        epsilon_needed=needed,
     )
 
 
-def _epsilon_for(mechanism: Mechanism, setting: Setting, target: float) -> float:
-    """The least epsilon in range that guarantees the target, rounded up; or infinity."""
-
-    def enough(log_epsilon: float) -> bool:
-        epsilon = min(LARGEST_EPSILON, max(SMALLEST_EPSILON, math.exp(log_epsilon)))
-        return mechanism.guaranteed(replace(setting, epsilon=epsilon)) <= target
-
+def _least_epsilon(enough: Callable[[float], bool]) -> float:
+    """The least epsilon in range that is enough, rounded up; infinity if none is."""
     low, high = math.log(SMALLEST_EPSILON), math.log(LARGEST_EPSILON)
-    if not enough(high):
+    if not enough(LARGEST_EPSILON):
         return math.inf
-    if enough(low):
+    if enough(SMALLEST_EPSILON):
         return SMALLEST_EPSILON
     while high - low > _PRECISION:
         middle = (low + high) / 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
+        low, high = (low, middle) if enough(math.exp(middle)) else (middle, high)
     return min(LARGEST_EPSILON, _rounded_up(math.exp(high)))
 
 
-def _advice(setting: Setting, rows: list[PlanRow], least: float) -> str:
+def _advice(setting: Setting, rows: tuple[PlanRow, ...]) -> str:
     useful = [row for row in rows if not row.trivial and not row.vacuous]
     if useful:
         best = useful[0]
-        times = least / best.guaranteed if best.guaranteed else math.inf
+        times = _least_trivial(setting) / best.guaranteed if best.guaranteed else math.inf
         text = f"{best.name} guarantees an error {times:,.3g} times below the best trivial answer's"
         if best.cuts == FIXED:
             others = (row.name for row in useful if row.cuts != FIXED)
             text += f"; for queries that depend on answers, {next(others, 'nothing')} does"
         return text
     ways = []
-    fewer = _most_queries(setting, least)
+    fewer = _most_queries(setting)
     if fewer:
-        ways.append(f"ask at most {fewer:,} queries")
-    target = math.nextafter(least, 0)
-    needed = min(_epsilon_for(m, setting, target) for m in MECHANISMS if not m.trivial)
+        winner = _winner(replace(setting, queries=fewer))
+        ways.append(f"ask at most {fewer:,} queries ({winner})")
+    needed = _least_epsilon(lambda epsilon: bool(_winner(replace(setting, epsilon=epsilon))))
     if math.isfinite(needed):
-        ways.append(f"raise epsilon to {needed:g}")
+        winner = _winner(replace(setting, epsilon=needed))
+        ways.append(f"raise epsilon to {needed:g} ({winner})")
     start = "nothing here beats a trivial answer"
     return f"{start}: {', or '.join(ways)}" if ways else f"{start}: the graph is too small"
 
 
-def _most_queries(setting: Setting, least: float) -> int:
-    """The most queries, to a tenth, for which something beats the trivial answers; 0 for none."""
+def _winner(setting: Setting) -> str:
+    """What guarantees least, if that is less than the trivial answers; else empty."""
+    best = min((m for m in MECHANISMS if not m.trivial), key=lambda m: m.guaranteed(setting))
+    if best.guaranteed(setting) >= _least_trivial(setting):
+        return ""
+    return f"{best.name}, cuts fixed before" if best.cuts == FIXED else best.name
 
-    def useful(queries: int) -> bool:
-        fewer = replace(setting, queries=queries)
-        return any(m.guaranteed(fewer) < least for m in MECHANISMS if not m.trivial)
 
-    if not useful(1):
+def _least_trivial(setting: Setting) -> float:
+    return min(m.guaranteed(setting) for m in MECHANISMS if m.trivial)
+
+
+def _most_queries(setting: Setting) -> int:
+    """The most queries, to a tenth, with which something is useful; 0 for none."""
+    if not _winner(replace(setting, queries=1)):
         return 0
     low, high = 1, setting.queries
     while high - low > max(1, low // 10):
         middle = math.isqrt(low * high) if low * 4 < high else (low + high) // 2
-        low, high = (middle, high) if useful(middle) else (low, middle)
+        enough = _winner(replace(setting, queries=middle))
+        low, high = (middle, high) if enough else (low, middle)
     return low
 
 

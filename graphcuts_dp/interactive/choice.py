@@ -157,16 +157,6 @@ def all_cuts_error(setting: Setting) -> float:
     return setting.law.radius(setting.largest_cut, log_failures=cuts - math.log(setting.beta))
 
 
-def best_method(setting: Setting, *, adaptive: bool = True) -> str:
-    """The method with the least guaranteed error; for `method="auto"` of a session.
-
-    Args:
-        setting: the public numbers.
-        adaptive: whether queries may depend on earlier answers.
-    """
-    return min(METHODS, key=lambda name: guaranteed_error(name, setting, adaptive=adaptive))
-
-
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 

@@ -1,0 +1,77 @@
+"""`graphcuts-dp plan` as a user meets it."""
+
+import json
+import sys
+
+import pytest
+
+import graphcuts_dp as gc
+from graphcuts_dp.cli import main
+
+SIZES = ("--vertices", "5000", "--edges", "5e4", "--queries", "1e6")
+PROMISE = ("--epsilon", "1", "--delta", "1e-6")
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    """Run the command in this process; returns (status, standard output, standard error)."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["graphcuts-dp", "plan", *map(str, arguments)])
+        status = main._status()
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run
+
+
+def test_table(call):
+    status, out, err = call(*SIZES, *PROMISE)
+    assert (status, err) == (0, "")
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    assert "m = 50,000 (a public guess), k = 1,000,000" in lines[0]
+    made = gc.plan(5000, edges=5e4, queries=10**6, epsilon=1.0, delta=1e-6)
+    for cells in made.cells():
+        assert " ".join(cells).strip() in lines
+    assert lines[-1] == f"Advice: {made.advice}"
+
+
+def test_target_error_adds_a_column(call):
+    status, out, _ = call(*SIZES, *PROMISE, "--target-error", "5000")
+    assert status == 0
+    assert "epsilon for 5,000" in out
+    assert "never" in out
+
+
+def test_json_of_a_bipartite_plan(call):
+    sizes = ("--vertices", "300,4000", "--bipartite", "--edges", "1e4", "--queries", "100")
+    status, out, _ = call(*sizes, *PROMISE, "--beta", "0.1", "--json")
+    assert status == 0
+    made = gc.plan((300, 4000), edges=1e4, queries=100, epsilon=1.0, delta=1e-6, beta=0.1)
+    assert json.loads(out) == made.to_dict()
+    assert json.loads(out)["vertices"] == [300, 4000]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ("--epsilon", "0"),
+        ("--epsilon", "nan"),
+        ("--delta", "1"),
+        ("--queries", "0"),
+        ("--queries", "2.5"),
+        ("--queries", "nan"),
+        ("--edges", "1e8"),
+        ("--edges", "nan"),
+        ("--vertices", "many"),
+        ("--vertices", "3,4"),
+        ("--bipartite",),
+        ("--beta", "1"),
+        ("--target-error", "-1"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(call, wrong):
+    status, out, err = call(*SIZES, *PROMISE, *wrong)
+    assert (status, out) == (2, "")
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
