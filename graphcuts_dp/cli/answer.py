@@ -5,9 +5,7 @@ from typing import Annotated
 import typer
 
 from graphcuts_dp.cli.console import out, show_json
-from graphcuts_dp.errors import QueryError
-from graphcuts_dp.graph.files import read_vertices
-from graphcuts_dp.graph.vertices import Label, VertexSet
+from graphcuts_dp.cli.reading import read_set
 from graphcuts_dp.release.release import Release
 
 EXAMPLE = """Example: graphcuts-dp answer synthetic.graphml --from "SFO,LAX,SAN" --to "JFK,LGA,EWR"
@@ -33,8 +31,8 @@ def answer(
     """Answer a cut query from a release: how much passes between S and T."""
     release = Release.load(path)
     found = release.answer(
-        _labels(first, release.noisy.left),
-        None if second is None else _labels(second, release.noisy.right),
+        read_set(first, release.noisy.left),
+        None if second is None else read_set(second, release.noisy.right),
         confidence=confidence,
         simultaneous=simultaneous,
     )
@@ -50,20 +48,3 @@ def answer(
         )
     else:
         out.print(str(found), markup=False)
-
-
-def _labels(text: str, vertices: VertexSet) -> list[Label]:
-    """Labels from the command line; numbers become integers where the vertices are integers."""
-    if text.startswith("@"):
-        return list(read_vertices(text[1:]).labels)
-    words = [word.strip() for word in text.split(",")]
-    if not all(words):
-        raise QueryError("an empty label in a set; write labels with single commas between")
-    return [word if vertices.find(word) is not None else _number(word) for word in words]
-
-
-def _number(word: str) -> Label:
-    try:
-        return int(word)
-    except ValueError:
-        return word

@@ -8,7 +8,17 @@ import typer
 from typer.exceptions import Abort, Exit, TyperException
 
 from graphcuts_dp._version import __version__
-from graphcuts_dp.cli import answer, cut_norm, datasets, evaluate, plan, release
+from graphcuts_dp.cli import (
+    answer,
+    cut_norm,
+    datasets,
+    evaluate,
+    plan,
+    release,
+    session,
+    session_record,
+    session_repl,
+)
 from graphcuts_dp.cli.console import out, say
 from graphcuts_dp.errors import GraphCutsError
 
@@ -25,13 +35,25 @@ app = typer.Typer(
 evaluations = typer.Typer(
     help="Measure errors against the truth. NOT PRIVATE.", no_args_is_help=True
 )
+sessions = typer.Typer(
+    help="Answer cut queries on a private graph one by one, on a durable ledger.",
+    no_args_is_help=True,
+)
 app.add_typer(evaluations, name="evaluate")
+app.add_typer(sessions, name="session")
 app.command(epilog=release.EXAMPLE)(release.release)
 app.command(epilog=answer.EXAMPLE)(answer.answer)
 app.command(epilog=plan.EXAMPLE)(plan.plan)
 app.command(epilog=datasets.EXAMPLE)(datasets.datasets)
 evaluations.command("release", epilog=evaluate.RELEASE_EXAMPLE)(evaluate.evaluate_release)
 evaluations.command("cut-norm", epilog=cut_norm.EXAMPLE)(cut_norm.evaluate_cut_norm)
+sessions.command(epilog=session.START_EXAMPLE)(session.start)
+sessions.command(epilog=session.ASK_EXAMPLE)(session.ask)
+sessions.command(epilog=session_repl.EXAMPLE)(session_repl.repl)
+sessions.command(epilog=session.RUN_EXAMPLE)(session.run)
+sessions.command(epilog=session_record.STATUS_EXAMPLE)(session_record.status)
+sessions.command(epilog=session_record.EXPORT_EXAMPLE)(session_record.export)
+sessions.command("list", epilog=session_record.LIST_EXAMPLE)(session_record.list_sessions)
 
 
 def _show_version(wanted: bool) -> None:

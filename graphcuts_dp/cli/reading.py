@@ -5,9 +5,10 @@ from typing import Annotated, final
 
 import typer
 
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.files import describe_reading, read_graph
+from graphcuts_dp.graph.files import describe_reading, read_graph, read_vertices
+from graphcuts_dp.graph.vertices import Label, VertexSet
 
 VerticesOption = Annotated[
     str | None,
@@ -76,3 +77,27 @@ class Reading:
 
 def _count_or_file(text: str) -> int | str:
     return int(text) if text.isascii() and text.isdigit() else text
+
+
+def read_set(text: str, vertices: VertexSet) -> list[Label]:
+    """A set of vertices from the command line: labels with commas between, or @FILE.
+
+    Numbers become integers where the vertices are integers.
+
+    Raises:
+        QueryError: an empty label.
+        FileFormatError: the file cannot be read.
+    """
+    if text.startswith("@"):
+        return list(read_vertices(text[1:]).labels)
+    words = [word.strip() for word in text.split(",")]
+    if not all(words):
+        raise QueryError("an empty label in a set; write labels with single commas between")
+    return [word if vertices.find(word) is not None else _number(word) for word in words]
+
+
+def _number(word: str) -> Label:
+    try:
+        return int(word)
+    except ValueError:
+        return word

@@ -13,6 +13,8 @@ from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
 from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.files import read_graph
 from graphcuts_dp.graph.queries import CutQuery, Subset
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.graph.vertices import VertexSet
 from graphcuts_dp.interactive.base import Answer, Mechanism
 from graphcuts_dp.interactive.encoding import encode_query
 from graphcuts_dp.interactive.grid import Grid
@@ -37,6 +39,7 @@ from graphcuts_dp.interactive.transcript import (
     SessionStatus,
     export_ledger,
     ledger_status,
+    sides,
 )
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, SeededEntropy
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
@@ -116,6 +119,16 @@ class Session:
         """Of the mechanism, with "auto" replaced by what was chosen."""
         return dict(self._terms.parameters)
 
+    @property
+    def vertices(self) -> tuple[VertexSet, VertexSet]:
+        """The public vertex sets of S and of T; the same one unless the graph is bipartite."""
+        return sides(self.universe)
+
+    @property
+    def universe(self) -> Universe:
+        """All public vertex pairs."""
+        return self._runner.mechanism.universe
+
     def ask(self, S: Subset, T: Subset | None = None, *, unguaranteed: bool = False) -> Answer:
         """The weight of the edges between S and T, each edge once.
 
@@ -160,10 +173,9 @@ class Session:
             LedgerError: likewise.
         """
         total = len(queries) if isinstance(queries, Sequence) else 0
-        universe = self._runner.mechanism.universe
         source = iter(queries)
         answers: list[Answer] = []
-        while chunk := [encode_query(query, universe) for query in islice(source, _CHUNK)]:
+        while chunk := [encode_query(query, self.universe) for query in islice(source, _CHUNK)]:
             answers += self._runner.answers(chunk, unguaranteed=unguaranteed)
             if progress is not None:
                 progress(len(answers) / total if total else 0.0, f"{len(answers):,} answers")
@@ -175,8 +187,7 @@ class Session:
         Raises:
             QueryError: unknown vertices.
         """
-        universe = self._runner.mechanism.universe
-        digests = {encode_query(query, universe).digest for query in queries}
+        digests = {encode_query(query, self.universe).digest for query in queries}
         with self._ledger.locked():
             new = len(digests - self._runner.totals.answers.keys())
         return Preview(len(digests), len(digests) - new, new, self.remaining.queries)
@@ -197,7 +208,7 @@ class Session:
         """All answers so far, oldest first, by whichever process."""
         with self._ledger.locked():
             shown = tuple(self._runner.totals.shown)
-        return History(self._ledger, shown, self._runner.mechanism.universe)
+        return History(self._ledger, shown, self.universe)
 
     def export(self) -> dict[str, Any]:
         """The transcript and what is promised for it, as plain values. Nothing secret."""

@@ -1,7 +1,8 @@
 """What all sessions on one graph cost together, and whether a budget allows one more."""
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, final
 
@@ -73,10 +74,18 @@ def total_cost(costs: Sequence[Cost]) -> Cost:
     """
     if len(costs) == 1:
         return costs[0]
+    plain = Cost(
+        epsilon=math.nextafter(float(sum(_exact(cost) for cost in costs)), math.inf),
+        delta=sum(cost.delta for cost in costs),
+    )
     try:
-        return compose(costs, delta=max(cost.delta for cost in costs))
+        found = compose(costs, delta=max(cost.delta for cost in costs))
     except ParameterError:
-        return compose(costs, delta=sum(cost.delta for cost in costs))
+        found = compose(costs, delta=plain.delta)
+    # Stated bounds may be sharper than what their zCDP gives back.
+    if plain.delta <= found.delta and plain.epsilon < found.epsilon:
+        return replace(plain, rho=found.rho, pure=found.pure)
+    return found
 
 
 def cost_to_dict(cost: Cost) -> dict[str, Any]:

@@ -1,0 +1,247 @@
+"""`graphcuts-dp session start | ask | run`: a private graph, and answers one by one."""
+
+import json
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, Any
+
+import typer
+
+from graphcuts_dp.cli.console import out, progress_bar, say, show_facts, show_json
+from graphcuts_dp.cli.reading import (
+    BipartiteOption,
+    IgnoreWeightsOption,
+    OneBasedOption,
+    Reading,
+    VerticesOption,
+    WeightCapOption,
+    read_set,
+)
+from graphcuts_dp.cli.session_options import (
+    GraphOption,
+    JsonOption,
+    NameOption,
+    StoreArgument,
+    UnguaranteedOption,
+    answer_text,
+    remembered,
+    resume,
+)
+from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
+from graphcuts_dp.graph.atomic import atomic_write, check_writable
+from graphcuts_dp.graph.queries import CutQuery
+from graphcuts_dp.interactive.choice import METHODS
+from graphcuts_dp.interactive.methods import CALIBRATIONS
+from graphcuts_dp.interactive.session import open_session
+from graphcuts_dp.interactive.transcript import answer_to_dict
+
+START_EXAMPLE = """Example: graphcuts-dp session start mail.edges.gz --store mail.db --epsilon 1
+--delta 1e-6 --queries 10000
+
+The whole session costs epsilon and delta once, however many of its queries are asked. The store
+remembers what was spent and answered; keep it beside the graph, and as private."""
+
+ASK_EXAMPLE = """Example: graphcuts-dp session ask mail.db --from "ann,bob" --to "kim,lee"
+Example: graphcuts-dp session ask mail.db --from @department.txt --complement
+
+A set is a list of labels with commas between, or @FILE with one label on each line. A query that
+was answered before is free."""
+
+RUN_EXAMPLE = """Example: graphcuts-dp session run mail.db queries.jsonl -o answers.jsonl
+
+Each line of the queries is an object: {"S": ["ann", "bob"], "T": ["kim"]}; without "T", all other
+vertices. After an interruption run it again: answers on the record are free."""
+
+
+def start(
+    graph: Annotated[str, typer.Argument(metavar="GRAPH", help="The private graph.")],
+    store: Annotated[str, typer.Option(help="File that remembers what was spent on this graph.")],
+    epsilon: Annotated[float, typer.Option(help="Privacy of the whole session.")],
+    queries: Annotated[int, typer.Option(help="How many answers are promised.")],
+    delta: Annotated[float, typer.Option(help="Second privacy parameter; 0 is pure.")] = 0.0,
+    name: NameOption = "default",
+    method: Annotated[
+        str, typer.Option(help=f"auto (least guaranteed error), or: {', '.join(METHODS)}.")
+    ] = "auto",
+    calibration: Annotated[
+        str, typer.Option(help=f"Of the first two methods, one of: {', '.join(CALIBRATIONS)}.")
+    ] = "tight",
+    beta: Annotated[
+        float, typer.Option(help="Probability that any of the intervals is wrong.")
+    ] = 0.05,
+    disjoint: Annotated[
+        bool, typer.Option("--disjoint", help="Only disjoint sets will be asked.")
+    ] = False,
+    total_weight: Annotated[
+        float | None, typer.Option(help="The number of edges, if it is public.")
+    ] = None,
+    expected_edges: Annotated[
+        float | None, typer.Option(help="A public guess, for the choice of the method only.")
+    ] = None,
+    budget_epsilon: Annotated[
+        float | None, typer.Option(help="Cap on all sessions of a new store together.")
+    ] = None,
+    budget_delta: Annotated[float, typer.Option(help="Likewise.")] = 0.0,
+    vertices: VerticesOption = None,
+    bipartite: BipartiteOption = False,
+    ignore_weights: IgnoreWeightsOption = False,
+    weight_cap: WeightCapOption = None,
+    one_based: OneBasedOption = False,
+    seed: Annotated[
+        int | None, typer.Option(help="Repeatable run. NOT PRIVATE: for tests only.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Begin a session of cut queries on a private graph."""
+    reading = Reading(vertices, bipartite, ignore_weights, weight_cap, one_based)
+    private = reading.read(graph)
+    for note in reading.notes(private):
+        say(f"note: {note}")
+    with open_session(
+        private,
+        store=store,
+        name=name,
+        epsilon=epsilon,
+        delta=delta,
+        queries=queries,
+        method=method,
+        calibration=calibration,
+        beta=beta,
+        disjoint=disjoint,
+        total_weight=total_weight,
+        expected_edges=expected_edges,
+        seed=seed,
+        budget=None if budget_epsilon is None else (budget_epsilon, budget_delta),
+        source=remembered(graph, reading),
+    ) as session:
+        status = session.status
+    if as_json:
+        show_json({"store": store, **status.to_dict()})
+        return
+    show_facts(
+        {
+            "session": f"{status.terms.name} in {store}",
+            "guarantee": str(status.terms.guarantee),
+            "method": str(status.terms.parameters["method"]),
+            "queries": f"{status.terms.parameters['queries']:,}",
+        }
+    )
+
+
+def ask(
+    store: StoreArgument,
+    first: Annotated[str, typer.Option("--from", help="The set S of vertices.")],
+    second: Annotated[str | None, typer.Option("--to", help="The set T.")] = None,
+    complement: Annotated[
+        bool, typer.Option("--complement", help="T is all other vertices, as without --to.")
+    ] = False,
+    name: NameOption = "default",
+    graph: GraphOption = None,
+    unguaranteed: UnguaranteedOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Ask how much passes between S and T."""
+    if complement and second is not None:
+        raise ParameterError("give --to or --complement, not both")
+    with resume(store, name, graph) as session:
+        left, right = session.vertices
+        answer = session.ask(
+            read_set(first, left),
+            None if second is None else read_set(second, right),
+            unguaranteed=unguaranteed,
+        )
+        guarantee = session.guarantee
+    if as_json:
+        show_json({**answer_to_dict(answer), "guarantee": str(guarantee)})
+    else:
+        out.print(answer_text(answer), markup=False)
+
+
+def run(
+    store: StoreArgument,
+    queries: Annotated[str, typer.Argument(metavar="QUERIES", help="A .jsonl file.")],
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", help="Where answers go; else standard output.")
+    ] = None,
+    name: NameOption = "default",
+    graph: GraphOption = None,
+    unguaranteed: UnguaranteedOption = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the output file.")] = False,
+) -> None:
+    """Answer a file of queries; resumable."""
+    if output is not None:
+        check_writable(output, force=force)
+    lines = _read_lines(queries)
+    with resume(store, name, graph) as session:
+        parsed = [_query(line, number) for number, line in lines]
+        preview = session.cost(parsed)
+        if not preview.allowed and not unguaranteed:
+            raise ParameterError(
+                f"{preview.new:,} new queries, but the session has {preview.left:,} left; "
+                "nothing was asked (--unguaranteed answers the rest without guarantee)"
+            )
+        with _between_chunks(len(parsed)) as progress:
+            answers = session.ask_all(parsed, unguaranteed=unguaranteed, progress=progress)
+    # A file of answers repeats the queries, so that it can be read alone.
+    rows = (
+        json.dumps(json.loads(line) | answer_to_dict(answer)) + "\n"
+        for (_, line), answer in zip(lines, answers, strict=True)
+    )
+    if output is None:
+        sys.stdout.writelines(rows)
+        return
+    with atomic_write(output, force=force) as handle:
+        handle.writelines(row.encode() for row in rows)
+    say(f"{len(answers):,} answers in {output}, {preview.free:,} of them from the record")
+
+
+@contextmanager
+def _between_chunks(total: int) -> Iterator[Callable[[float, str], None]]:
+    """A progress bar; Ctrl-C waits for the chunk at work, since what is cut off counts as spent."""
+    asked: list[int] = []
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        if asked:
+            raise KeyboardInterrupt  # the second time means now
+        asked.append(number)
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        with progress_bar(f"{total:,} queries") as bar:
+
+            def report(done: float, message: str) -> None:
+                bar(done, message)
+                if asked:
+                    say("note: answers so far are on the record; run it again to go on")
+                    raise KeyboardInterrupt
+
+            yield report
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _read_lines(path: str) -> list[tuple[int, str]]:
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as problem:
+        raise FileFormatError(f"cannot read {path}: {problem.strerror}") from None
+    except UnicodeDecodeError:
+        raise FileFormatError(f"{path} is not text") from None
+    return [(i, line) for i, line in enumerate(text.splitlines(), start=1) if line.strip()]
+
+
+def _query(line: str, number: int) -> CutQuery:
+    try:
+        value: Any = json.loads(line)
+        S, T = value["S"], value.get("T")
+        if set(value) <= {"S", "T"} and isinstance(S, list) and isinstance(T, list | None):
+            return CutQuery(S, T)
+    except (ValueError, LookupError, TypeError, AttributeError):
+        pass
+    raise QueryError(
+        f'line {number} of the queries is not an object like {{"S": ["ann"], "T": ["kim"]}}'
+    )

@@ -1,0 +1,87 @@
+"""What the commands on sessions share: options, opening a session, printing answers."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from graphcuts_dp.cli.reading import Reading
+from graphcuts_dp.errors import LedgerError, ParameterError
+from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.interactive.base import Answer
+from graphcuts_dp.interactive.opening import open_ledger, session_terms
+from graphcuts_dp.interactive.session import Session, open_session
+
+StoreArgument = Annotated[
+    str, typer.Argument(metavar="STORE", help="The store, made by `session start`.")
+]
+NameOption = Annotated[str, typer.Option(help="Name of the session within the store.")]
+AnyNameOption = Annotated[
+    str | None, typer.Option("--name", help="One session; all in the store if omitted.")
+]
+GraphOption = Annotated[
+    str | None, typer.Option(help="The private graph, if its file has moved since the start.")
+]
+UnguaranteedOption = Annotated[
+    bool,
+    typer.Option(
+        "--unguaranteed", help="When the session has run out: answer without guarantee, marked."
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+
+def remembered(path: str, reading: Reading) -> dict[str, Any]:
+    """How to read a graph again, from any folder."""
+    vertices = reading.vertices
+    if vertices is not None:
+        parts = vertices.split(",") if reading.bipartite else [vertices]
+        vertices = ",".join(
+            part if part.isascii() and part.isdigit() else str(Path(part).resolve())
+            for part in parts
+        )
+    return {"path": str(Path(path).resolve()), **asdict(reading), "vertices": vertices}
+
+
+def resume(store: str, name: str, graph: str | None) -> Session:
+    """Open a session on a store, with its graph.
+
+    Raises:
+        ParameterError: no such session, or nobody knows where the graph is.
+        GraphCutsError: as `open_session`.
+    """
+    ledger = open_ledger(Path(store), None)
+    try:
+        with ledger.locked():
+            terms = {each.name: each for each in session_terms(ledger)}
+    finally:
+        ledger.close()
+    if name not in terms:
+        known = ", ".join(terms) or "none"
+        raise ParameterError(f"no session {name!r} in {store}; there is: {known}")
+    source = dict(terms[name].source)
+    path = graph or source.pop("path", None)
+    if path is None:
+        raise ParameterError("the store does not know where the graph is; pass --graph")
+    if graph is None and not Path(path).is_file():
+        raise ParameterError(f"the graph is no longer at {path}; pass --graph")
+    return open_session(_read(path, source), store=store, name=name)
+
+
+def _read(path: str, source: dict[str, Any]) -> AnyGraph:
+    source.pop("path", None)
+    try:
+        return Reading(**source).read(path)
+    except TypeError:
+        raise LedgerError("the session was begun by another version of this program") from None
+
+
+def answer_text(answer: Answer) -> str:
+    """An answer on one line, with what is left."""
+    parts = [str(answer)]
+    if answer.updated:
+        parts.append("corrected")
+    if answer.queries_left is not None:
+        parts.append(f"{answer.queries_left:,} left")
+    return "  ".join(parts)

@@ -1,0 +1,142 @@
+"""`graphcuts-dp session status | export | list`: what is on a store. The graph is not read."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from graphcuts_dp.cli.console import out, show_facts, show_json, show_table
+from graphcuts_dp.cli.session_options import AnyNameOption, JsonOption, StoreArgument
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.atomic import atomic_write
+from graphcuts_dp.interactive.ledger import Ledger
+from graphcuts_dp.interactive.opening import open_ledger
+from graphcuts_dp.interactive.transcript import (
+    LedgerStatus,
+    SessionStatus,
+    export_ledger,
+    ledger_status,
+)
+
+STATUS_EXAMPLE = "Example: graphcuts-dp session status mail.db"
+LIST_EXAMPLE = "Example: graphcuts-dp session list mail.db"
+EXPORT_EXAMPLE = """Example: graphcuts-dp session export mail.db -o transcript.json
+
+Every answer with its query, and what is promised for all of them. Nothing secret is in it: it may
+be published."""
+
+
+def status(store: StoreArgument, name: AnyNameOption = None, as_json: JsonOption = False) -> None:
+    """Tell what was spent, and what is left."""
+    with _ledger(store) as ledger:
+        found = ledger_status(ledger)
+    chosen = _chosen(found, name)
+    if as_json:
+        show_json({**found.to_dict(), "sessions": [each.to_dict() for each in chosen]})
+        return
+    for each in chosen:
+        show_facts(session_facts(each))
+        out.print()
+    show_facts(_totals(found))
+
+
+def list_sessions(store: StoreArgument, as_json: JsonOption = False) -> None:
+    """List the sessions in a store."""
+    with _ledger(store) as ledger:
+        found = ledger_status(ledger)
+    if as_json:
+        show_json([each.to_dict() for each in found.sessions])
+        return
+    columns = ("session", "state", "method", "epsilon", "delta", "answers", "left")
+    rows = [
+        (
+            each.terms.name,
+            each.state,
+            each.terms.parameters["method"],
+            f"{each.terms.cost.epsilon:g}",
+            f"{each.terms.cost.delta:g}",
+            f"{each.answers:,}",
+            _left(each),
+        )
+        for each in found.sessions
+    ]
+    show_table(f"Sessions in {store}", columns, rows)
+
+
+def export(
+    store: StoreArgument,
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", help="Where to; else standard output.")
+    ] = None,
+    name: AnyNameOption = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the output file.")] = False,
+) -> None:
+    """Write the transcript and what is promised for it, as JSON."""
+    with _ledger(store) as ledger:
+        _chosen(ledger_status(ledger), name)
+        if output is None:
+            sys.stdout.writelines(_document(ledger, name))
+        else:
+            with atomic_write(output, force=force) as handle:
+                handle.writelines(part.encode() for part in _document(ledger, name))
+
+
+@contextmanager
+def _ledger(store: str) -> Iterator[Ledger]:
+    ledger = open_ledger(Path(store), None)
+    try:
+        yield ledger
+    finally:
+        ledger.close()
+
+
+def _document(ledger: Ledger, name: str | None) -> Iterator[str]:
+    """One JSON object, an answer on each line."""
+    parts = export_ledger(ledger, name)
+    header = json.dumps(next(parts), indent=2)
+    yield header.removesuffix("\n}") + ',\n  "answers": ['
+    for index, answer in enumerate(parts):
+        yield (",\n    " if index else "\n    ") + json.dumps(answer)
+    yield "\n  ]\n}\n"
+
+
+def _chosen(found: LedgerStatus, name: str | None) -> list[SessionStatus]:
+    chosen = [each for each in found.sessions if name in (None, each.terms.name)]
+    if name is not None and not chosen:
+        known = ", ".join(each.terms.name for each in found.sessions) or "none"
+        raise ParameterError(f"no session {name!r} in the store; there is: {known}")
+    return chosen
+
+
+def session_facts(each: SessionStatus) -> dict[str, str]:
+    """Where a session stands, for printing."""
+    facts = {
+        "session": f"{each.terms.name} ({each.state})",
+        "method": str(each.terms.parameters["method"]),
+        "guarantee": str(each.terms.guarantee),
+        "answers": f"{each.answers:,}, {each.corrections:,} of them corrected",
+        "queries left": _left(each),
+    }
+    if each.remaining.updates is not None:
+        facts["corrections left"] = f"{each.remaining.updates:,}"
+    if each.interruptions:
+        facts["interruptions"] = f"{each.interruptions:,}, counted as spent"
+    return facts
+
+
+def _left(each: SessionStatus) -> str:
+    left = each.remaining.queries
+    return "no limit" if left is None else f"{left:,}"
+
+
+def _totals(found: LedgerStatus) -> dict[str, str]:
+    delta = f", delta = {found.delta:g}" if found.delta else ""
+    mark = " (seeded: not private)" if found.seeded else ""
+    return {
+        "all sessions": f"epsilon = {found.epsilon:.4g}{delta}{mark}",
+        "budget": found.budget or "no cap",
+    }

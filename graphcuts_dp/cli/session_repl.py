@@ -1,0 +1,184 @@
+"""`graphcuts-dp session repl`: a prompt at which cut queries are typed."""
+
+import sys
+from collections.abc import Callable
+from typing import Annotated, final
+
+import typer
+
+from graphcuts_dp.cli.console import out, say, show_facts
+from graphcuts_dp.cli.reading import read_set
+from graphcuts_dp.cli.session_options import (
+    GraphOption,
+    NameOption,
+    StoreArgument,
+    answer_text,
+    resume,
+)
+from graphcuts_dp.cli.session_record import session_facts
+from graphcuts_dp.errors import GraphCutsError, LedgerError, QueryError
+from graphcuts_dp.graph.atomic import atomic_write
+from graphcuts_dp.graph.queries import CutQuery
+from graphcuts_dp.graph.vertices import Label
+from graphcuts_dp.interactive.session import Session
+from graphcuts_dp.plotting.session_answers import AnswerPoint, session_answers_figure
+
+EXAMPLE = """Example: graphcuts-dp session repl mail.db
+
+Type a query such as:  ann, bob | kim, lee   (without | all other vertices)
+Tab completes labels; the arrow keys bring back earlier lines; :help lists the commands."""
+
+HELP = """A query is one or two sets of labels:
+  ann, bob | kim, lee    what passes between {ann, bob} and {kim, lee}
+  ann, bob               what passes between {ann, bob} and all others
+  @team.txt | kim        a set from a file, one label on each line
+Commands:
+  :status                what was promised, asked and left
+  :cost QUERY            whether a query is on the record already; asks nothing
+  :history [N]           the latest answers
+  :plot FILE.png         draw all answers with their intervals (.png or .pdf)
+  :help                  this text
+  :quit                  leave; the session stays open for another day"""
+
+
+def repl(
+    store: StoreArgument,
+    name: NameOption = "default",
+    graph: GraphOption = None,
+    unguaranteed: Annotated[
+        bool,
+        typer.Option("--unguaranteed", help="When the session has run out: answer, marked."),
+    ] = False,
+) -> None:
+    """Ask queries at a prompt."""
+    with resume(store, name, graph) as session:
+        prompt = Prompt(session, unguaranteed=unguaranteed)
+        if sys.stdin.isatty():
+            out.print(f"session {session.name}: {session.guarantee}", markup=False)
+            out.print("type a query, or :help", markup=False)
+            _complete(prompt)
+        while prompt.turn():
+            pass
+
+
+@final
+class Prompt:
+    """Reads lines and acts on them.
+
+    Args:
+        session: the open session.
+        unguaranteed: as for `Session.ask`.
+    """
+
+    def __init__(self, session: Session, *, unguaranteed: bool) -> None:
+        self._session = session
+        self._unguaranteed = unguaranteed
+        self._left, self._right = session.vertices
+        self._commands: dict[str, Callable[[str], None]] = {
+            ":status": self._status,
+            ":cost": self._cost,
+            ":history": self._history,
+            ":plot": self._plot,
+            ":help": lambda _: out.print(HELP, markup=False),
+        }
+
+    def turn(self) -> bool:
+        """One line; False when it was the last."""
+        try:
+            line = input(self._prompt() if sys.stdin.isatty() else "").strip()
+        except EOFError:
+            return False
+        except KeyboardInterrupt:
+            out.print()  # a line that was given up
+            return True
+        command, _, rest = line.partition(" ")
+        if command in (":quit", ":q", ":exit"):
+            return False
+        try:
+            if command in self._commands:
+                self._commands[command](rest.strip())
+            elif line.startswith(":"):
+                say(f"error: unknown command {command}; :help lists them")
+            elif line:
+                self._ask(line)
+        except LedgerError:
+            raise  # nothing more can be recorded
+        except GraphCutsError as problem:
+            say(f"error: {problem}")
+        return True
+
+    def completions(self, word: str, before: str) -> list[str]:
+        """What a word may become.
+
+        Args:
+            word: the text of the label so far.
+            before: the line before it.
+        """
+        if not before and word.startswith(":"):
+            return [name for name in (*self._commands, ":quit") if name.startswith(word)]
+        vertices = self._right if "|" in before else self._left
+        return [text for label in vertices.labels if (text := str(label)).startswith(word)]
+
+    def _prompt(self) -> str:
+        left = self._session.remaining.queries
+        return f"{self._session.name}> " if left is None else f"{left:,} left> "
+
+    def _sets(self, line: str) -> tuple[list[Label], list[Label] | None]:
+        first, bar, second = line.partition("|")
+        if "|" in second:
+            raise QueryError("a query has one | at most, between its two sets")
+        S = read_set(first.strip(), self._left)
+        return S, read_set(second.strip(), self._right) if bar else None
+
+    def _ask(self, line: str) -> None:
+        answer = self._session.ask(*self._sets(line), unguaranteed=self._unguaranteed)
+        out.print(answer_text(answer), markup=False)
+
+    def _cost(self, line: str) -> None:
+        preview = self._session.cost([CutQuery(*self._sets(line))])
+        out.print("on the record: free" if preview.free else "one new query", markup=False)
+
+    def _status(self, _: str) -> None:
+        show_facts(session_facts(self._session.status))
+
+    def _history(self, rest: str) -> None:
+        count = int(rest) if rest.isascii() and rest.isdigit() else 10
+        history = self._session.history
+        first = max(0, len(history) - count)
+        for number, entry in enumerate(history[first:], start=first + 1):
+            S, T = entry.query.masks(self._session.universe.space)
+            sizes = f"{S.sum():,} | {T.sum():,}"
+            out.print(f"{number:>6}  {sizes:>15}  {answer_text(entry.answer)}", markup=False)
+
+    def _plot(self, path: str) -> None:
+        if not path.lower().endswith((".png", ".pdf")):
+            raise QueryError("name a file, for example :plot answers.png")
+        points = [
+            AnswerPoint(entry.answer.value, *entry.answer.interval, entry.answer.updated)
+            for entry in self._session.history
+        ]
+        if not points:
+            raise QueryError("there are no answers to draw yet")
+        title = f"Session {self._session.name}: {self._session.guarantee}"
+        with atomic_write(path) as handle:
+            session_answers_figure(points, title=title).savefig(handle, format=path.lower()[-3:])
+        out.print(f"{len(points):,} answers drawn to {path}", markup=False)
+
+
+def _complete(prompt: Prompt) -> None:
+    """Complete labels with Tab, and keep lines for the arrow keys."""
+    try:
+        import readline
+    except ImportError:  # not every Python is built with it
+        return
+    readline.set_completer_delims(",|\t\n")
+    readline.parse_and_bind("tab: complete")
+
+    def completer(text: str, index: int) -> str | None:
+        word = text.lstrip()
+        before = readline.get_line_buffer()[: readline.get_begidx()]
+        found = prompt.completions(word, before)
+        gap = text[: len(text) - len(word)]
+        return gap + found[index] if index < len(found) else None
+
+    readline.set_completer(completer)
