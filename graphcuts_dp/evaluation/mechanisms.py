@@ -22,12 +22,13 @@ from graphcuts_dp.privacy.laws import LaplaceNoise
 from graphcuts_dp.privacy.tails import discrete_laplace_radius
 from graphcuts_dp.release.worst_case import noise_cut_bound
 
-ADAPTIVE, FIXED, ALL = "k, adaptive", "k, fixed before", "all"
+ADAPTIVE, FIXED, ALL = "any k", "fixed k", "all"
 _ONLINE = {"gru12": gru12_online, "jt12": jt12_online, "dr14": dr14_online}
 _UPDATES = {
     "multiplicative-weights": multiplicative_weights_updates,
     "frieze-kannan": frieze_kannan_updates,
 }
+_INITIALS = {"multiplicative-weights": "MW", "frieze-kannan": "FK"}
 
 
 @final
@@ -53,13 +54,13 @@ class Mechanism:
 
     @property
     def name(self) -> str:
-        """Method and construction."""
+        """Method, and initials of the construction."""
         return name_of(self.method, self.construction)
 
 
 def name_of(method: str, construction: str) -> str:
-    """For people: the method, and the construction if there is one."""
-    return f"{method}, {construction}" if construction else method
+    """For people: the method, and the initials of the construction if there is one."""
+    return f"{method} {_INITIALS[construction]}" if construction else method
 
 
 # Typical errors

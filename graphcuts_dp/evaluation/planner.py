@@ -16,10 +16,11 @@ from graphcuts_dp.interactive.choice import Setting
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON
 
 VACUOUS = "vacuous here"
-LEGEND = (
-    "Cuts between disjoint sets. Guaranteed: none of them is farther off, if m is right. Typical: "
-    "expected error between random halves, not promised; of constructions before any update."
-)
+LEGEND = """\
+MW, FK: multiplicative-weights, frieze-kannan. Cuts between disjoint sets: any k,
+which may depend on earlier answers; fixed k, chosen before; or all. Guaranteed:
+none of them is farther off, if m is right. Typical: expected error between random
+halves, not promised; of MW and FK before any update."""
 _PRECISION = 1e-5  # relative, of an epsilon that is looked for
 
 
@@ -34,8 +35,8 @@ class PlanRow:
             edges leaves possible), "density only" (a noisy number of edges, spread evenly).
         construction: "multiplicative-weights" or "frieze-kannan" for the methods "tight", "gru12",
             "jt12" and "dr14", else empty.
-        cuts: which cuts the guarantee is for: k that may depend on earlier answers, k that were
-            fixed before, or all at once.
+        cuts: which cuts the guarantee is for: "any k", which may depend on earlier answers,
+            "fixed k", chosen before, or "all" at once.
         guaranteed: with probability 1 - beta none of these cuts is farther off, in edges; infinite
             if the mechanism needs delta > 0.
         typical: expected absolute error of a cut between random halves; None where only
@@ -57,7 +58,7 @@ class PlanRow:
 
     @property
     def name(self) -> str:
-        """Method and construction."""
+        """Method, and initials of the construction: "tight MW"."""
         return name_of(self.method, self.construction)
 
 
@@ -100,15 +101,18 @@ class Plan:
         """The setting in words."""
         s = self.setting
         n = f"{s.n:,}" if isinstance(s.n, int) else " x ".join(f"{side:,}" for side in s.n)
+        target = (
+            "" if self.target_error is None else f"; epsilon for an error of {self.target_error:,g}"
+        )
         return (
-            f"n = {n}, m = {s.edges:,g} (a public guess), k = {s.queries:,}, "
-            f"epsilon = {s.epsilon:g}, delta = {s.delta:g}, beta = {s.beta:g}"
+            f"n = {n}, m = {s.edges:,.0f} (a public guess), k = {s.queries:,}, "
+            f"epsilon = {s.epsilon:g}, delta = {s.delta:g}, beta = {s.beta:g}{target}"
         )
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Heads of the table."""
-        needed = () if self.target_error is None else (f"epsilon for {self.target_error:,g}",)
+        needed = () if self.target_error is None else ("epsilon",)
         return ("mechanism", "cuts", "guaranteed", "typical", *needed, "")
 
     def cells(self) -> list[tuple[str, ...]]:
@@ -117,7 +121,7 @@ class Plan:
             (
                 row.name,
                 row.cuts,
-                "needs delta > 0" if math.isinf(row.guaranteed) else _shown(row.guaranteed),
+                "needs delta" if math.isinf(row.guaranteed) else _shown(row.guaranteed),
                 "-" if row.typical is None else _shown(row.typical),
                 *(() if row.epsilon_needed is None else (_shown_epsilon(row.epsilon_needed),)),
                 "trivial" if row.trivial else VACUOUS if row.vacuous else "",
@@ -265,7 +269,7 @@ def _winner(setting: Setting) -> str:
     best = min((m for m in MECHANISMS if not m.trivial), key=lambda m: m.guaranteed(setting))
     if best.guaranteed(setting) >= _least_trivial(setting):
         return ""
-    return f"{best.name}, cuts fixed before" if best.cuts == FIXED else best.name
+    return f"{best.name}, {FIXED}" if best.cuts == FIXED else best.name
 
 
 def _least_trivial(setting: Setting) -> float:

@@ -39,7 +39,7 @@ def test_table(call):
 def test_target_error_adds_a_column(call):
     status, out, _ = call(*SIZES, *PROMISE, "--target-error", "5000")
     assert status == 0
-    assert "epsilon for 5,000" in out
+    assert "; epsilon for an error of 5,000" in out
     assert "never" in out
 
 
