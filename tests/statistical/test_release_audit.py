@@ -91,7 +91,7 @@ def test_a_whole_release_hides_one_edge(noise):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
-@pytest.mark.parametrize("fit", ["first-order", "spectral", "cutting-plane"])
+@pytest.mark.parametrize("fit", ["maximum-entropy", "first-order", "spectral", "cutting-plane"])
 def test_a_synthetic_graph_hides_one_edge(fit):
     """Post-processing cannot raise epsilon; a fit that peeked at the graph would show here."""
     first, second = PLACES["last pair"]
