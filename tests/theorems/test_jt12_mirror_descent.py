@@ -49,7 +49,16 @@ def test_dual_maps_are_inverse_to_each_other(seed, name):
     back = psi.to_dual(psi.minimise(theta))
     if name == "entropy":  # the simplex fixes theta up to a constant
         back = back - back.mean() + theta.mean()
-    assert back == pytest.approx(theta, rel=1e-8, abs=1e-9)
+    assert back == pytest.approx(theta, rel=1e-8, abs=1e-9 + _lost_on_the_way(psi, theta))
+
+
+def _lost_on_the_way(psi, theta):
+    """Schatten norms raise singular values to the power 1/(p-1) and write them into a matrix: the
+    smallest gets an error of eps times the largest there, and that over its slope back here."""
+    if not isinstance(psi, SchattenNorm):
+        return 0.0
+    values, power = np.linalg.svd(theta, compute_uv=False), 1 / (psi.p - 1)
+    return 20 * np.finfo(float).eps * values[0] ** power / values[-1] ** (power - 1)
 
 
 @quick
