@@ -90,7 +90,8 @@ class Release:
         """A number that ||x - A||_C does not pass: no cut of the synthetic graph is further off.
 
         The certificate plus `noise_cut_bound`; edges inside both sets count twice. Holds with the
-        given probability over the noise, for all cuts at once.
+        given probability over the noise, for all cuts at once. With discrete-laplace noise, A has
+        its weights rounded down to whole numbers.
 
         Args:
             confidence: in (0, 1).
