@@ -38,7 +38,7 @@ class Mechanism:
 
     Attributes:
         method: see `PlanRow`.
-        construction: likewise.
+        calibration: likewise.
         cuts: which the guarantee is for.
         guaranteed: error, from a setting; infinite where delta is 0 and must not be.
         typical: likewise; None where only measurements tell.
@@ -46,7 +46,7 @@ class Mechanism:
     """
 
     method: str
-    construction: str
+    calibration: str
     cuts: str
     guaranteed: Callable[[Setting], float]
     typical: Callable[[Setting], float] | None
@@ -54,13 +54,13 @@ class Mechanism:
 
     @property
     def name(self) -> str:
-        """Method, and initials of the construction."""
-        return name_of(self.method, self.construction)
+        """For people."""
+        return name_of(self.method, self.calibration)
 
 
-def name_of(method: str, construction: str) -> str:
-    """For people: the method, and the initials of the construction if there is one."""
-    return f"{method} {_INITIALS[construction]}" if construction else method
+def name_of(method: str, calibration: str) -> str:
+    """For people: the method, or the calibration and the initials of the construction."""
+    return f"{calibration} {_INITIALS[method]}" if calibration else method
 
 
 # Typical errors
@@ -190,7 +190,7 @@ def _release(setting: Setting) -> float:
 
 MECHANISMS = (
     *(
-        Mechanism("tight", rule, ADAPTIVE, partial(_session, rule), _first_hypothesis)
+        Mechanism(rule, "tight", ADAPTIVE, partial(_session, rule), _first_hypothesis)
         for rule in _UPDATES
     ),
     Mechanism("gaussian", "", ADAPTIVE, partial(_session, "gaussian"), _gaussian_typical),
@@ -200,8 +200,8 @@ MECHANISMS = (
     Mechanism("release", "", ALL, _release, None),
     *(
         Mechanism(
-            paper,
             rule,
+            paper,
             ADAPTIVE,
             partial(_paper, paper, rule),
             _empty_hypothesis if rule == "frieze-kannan" else _first_hypothesis,

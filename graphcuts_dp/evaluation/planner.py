@@ -12,7 +12,7 @@ from typing import Any, final
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.evaluation.mechanisms import FIXED, MECHANISMS, Mechanism, name_of
 from graphcuts_dp.idc.update_bounds import Size
-from graphcuts_dp.interactive.choice import Setting
+from graphcuts_dp.interactive.choice import METHODS, Setting
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON
 
 VACUOUS = "vacuous here"
@@ -33,8 +33,8 @@ class PlanRow:
         method: the name that a session takes as `method`; "release" for the synthetic graph; else
             one of the trivial answers "answer 0", "midpoint" (the middle of what a noisy number of
             edges leaves possible), "density only" (a noisy number of edges, spread evenly).
-        construction: "multiplicative-weights" or "frieze-kannan" for the methods "tight", "gru12",
-            "jt12" and "dr14", else empty.
+        calibration: of "multiplicative-weights" and "frieze-kannan", as a session takes it:
+            "tight", "gru12", "jt12" or "dr14"; else empty.
         cuts: which cuts the guarantee is for: "any k", which may depend on earlier answers,
             "fixed k", chosen before, or "all" at once.
         guaranteed: with probability 1 - beta none of these cuts is farther off, in edges; infinite
@@ -48,7 +48,7 @@ class PlanRow:
     """
 
     method: str
-    construction: str
+    calibration: str
     cuts: str
     guaranteed: float
     typical: float | None
@@ -58,8 +58,8 @@ class PlanRow:
 
     @property
     def name(self) -> str:
-        """Method, and initials of the construction: "tight MW"."""
-        return name_of(self.method, self.construction)
+        """For people: "gaussian", "tight MW"."""
+        return name_of(self.method, self.calibration)
 
 
 @final
@@ -79,11 +79,11 @@ class Plan:
 
     @property
     def best(self) -> PlanRow:
-        """The row of a session with the least guarantee, queries being adaptive."""
+        """The session's row of least guarantee: adaptive queries, no paper's calibration."""
         return next(
             row
             for row in self.rows
-            if not row.trivial and row.cuts != FIXED and row.method != "release"
+            if row.method in METHODS and row.calibration in ("", "tight") and row.cuts != FIXED
         )
 
     @property
@@ -151,14 +151,13 @@ class Plan:
             "target_error": self.target_error,
             "rows": [self._row_dict(row) for row in self.rows],
             "best_method": self.best_method,
-            "best_construction": self.best.construction or None,
             "advice": self.advice,
         }
 
     def _row_dict(self, row: PlanRow) -> dict[str, Any]:
         entry: dict[str, Any] = {
             "method": row.method,
-            "construction": row.construction or None,
+            "calibration": row.calibration or None,
             "cuts": row.cuts,
             "guaranteed_error": None if math.isinf(row.guaranteed) else row.guaranteed,
             "typical_error": row.typical,
@@ -218,7 +217,7 @@ def _row(mechanism: Mechanism, setting: Setting, least: float, target: float | N
         )
     return PlanRow(
         method=mechanism.method,
-        construction=mechanism.construction,
+        calibration=mechanism.calibration,
         cuts=mechanism.cuts,
         guaranteed=guaranteed,
         typical=typical,
