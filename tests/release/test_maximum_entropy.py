@@ -1,8 +1,10 @@
 """The maximum-entropy fit through the public function, on graphs at the edge of what there is."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from noisy_cases import planted, problem
+from noisy_cases import planted, planted_bipartite, problem
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
@@ -103,3 +105,24 @@ def test_matrices_without_a_law_or_a_cap_are_refused():
         with pytest.raises(ParameterError, match="weight cap") as caught:
             MaximumEntropy()(given)
         assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("huge", [10**6, -(10**6), 2**60])
+@pytest.mark.parametrize("bipartite", [False, True])
+def test_vertices_with_huge_noisy_degrees(bipartite, huge):
+    """The noise has no bound: the fit must have none on what it can take."""
+    graph = (
+        planted_bipartite((15, 15), (10, 10), 0.5, 0.1)[0]
+        if bipartite
+        else planted((20, 20), 0.5, 0.1)[0]
+    )
+    given = problem(graph, degrees=1)
+    rows = given.degrees.rows.copy()
+    rows[[0, 3]] = huge
+    columns = given.degrees.columns if bipartite else rows
+    broken = replace(given, degrees=replace(given.degrees, rows=rows, columns=columns))
+    x = MaximumEntropy()(broken).matrix
+    assert np.isfinite(x).all()
+    assert 0 <= x.min() <= x.max() <= 1
+    if not bipartite:
+        assert np.array_equal(x, x.T)
