@@ -189,7 +189,8 @@ class GRU12:
     """Noisy answers compared with the hypothesis: sigma = 1000 sqrt(B) ln(4/delta)/epsilon.
 
     T = 4 sigma ln(2k/beta), alpha = 3T/4; stops after update number B. Deviations: noise is the
-    two-sided geometric law of the same rate 1/sigma, not Laplace's; errors count edges.
+    two-sided geometric law of the same rate 1/sigma, not Laplace's; errors count edges; where
+    B < 1, sigma is that of B = 1, so that the first update has been paid for.
 
     Guarantee: (epsilon, delta)-DP by the paper's Theorem 4.1. Its proof uses the noise through
     ratios e^(1/sigma) of shifted probabilities and tails e^(-t/sigma), which the geometric law has
@@ -238,7 +239,7 @@ class JT12:
     """As GRU12, with epsilon0 = epsilon/(100 sqrt(B) ln(4/delta)), T = (4/epsilon0) ln(2k/beta).
 
     Updates are valid for alpha = T/2. B is B(T/2); the paper takes it as given. Errors: 2T as
-    printed. Deviation: geometric noise, as in `GRU12`; gamma, the change of the data, is 1.
+    printed. Deviations: as in `GRU12`; gamma, the change of the data, is 1.
 
     Guarantee: (epsilon, delta)-DP by the paper's Theorem 1, with the constant 100 in place of
     GRU12's 1000, which the same proof supports.

@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import final
 
 from graphcuts_dp.errors import ExhaustedError, FileFormatError, ParameterError
@@ -203,13 +203,13 @@ class BinaryAnswers:
 
     def _radius(self, pairs: int, *, disjoint: bool) -> float:
         if not self.adaptive and self.queries is not None:
-            return response_radius(self.law, pairs, failure=self.beta / self.queries)
+            return _fixed_radius(self.law, pairs, self.beta / self.queries)
         rows, columns = self.universe.shape
         if self.universe.bipartite:
             cuts = (rows + columns) * math.log(2)
         else:
             cuts = rows * math.log(3 if disjoint else 4)
-        return self.law.radius(pairs, log_failures=cuts - math.log(self.beta))
+        return _adaptive_radius(self.law, pairs, cuts - math.log(self.beta))
 
     def restore(
         self,
@@ -233,3 +233,14 @@ class BinaryAnswers:
             content.get("seeded") is not False,
             whole_number(content, "queries"),
         )
+
+
+# Each is a search for the best exponent, a millisecond; many cuts have equally many pairs.
+@lru_cache(maxsize=1 << 16)
+def _fixed_radius(law: BinaryResponse, pairs: int, failure: float) -> float:
+    return response_radius(law, pairs, failure=failure)
+
+
+@lru_cache(maxsize=1 << 16)
+def _adaptive_radius(law: BinaryResponse, pairs: int, log_failures: float) -> float:
+    return law.radius(pairs, log_failures=log_failures)

@@ -22,7 +22,7 @@ class NoNoise:
 
     seed = None
 
-    def bytes(self, count):
+    def bytes(self, _):
         raise AssertionError("noise was drawn")
 
 

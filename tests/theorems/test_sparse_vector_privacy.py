@@ -115,6 +115,20 @@ def test_a_twin_with_half_the_noise_passes_the_bound():
     assert np.ptp(found) > 1.5 * (r1 + 2 * r2)
 
 
+def fired_in_a_row(count, cap, r1, r2):
+    """ln P'/P of "each of the first tests fires", for a query that has the change, asked again
+    and again; after cap + 1 firings the instance is not restarted and nothing more is told."""
+    one = losses([0], [1], [math.ceil(3 / r2)], r1, r2)[0]
+    return min(count, cap + 1) * one
+
+
+def test_a_twin_that_continues_after_the_cap_passes_the_bound():
+    r1, r2, cap = 0.2, 0.3, 3
+    paid = (cap + 2) * (r1 + r2)
+    assert fired_in_a_row(20, cap, r1, r2) < paid < fired_in_a_row(20, math.inf, r1, r2)
+    assert fired_in_a_row(20, cap, r1, r2) == pytest.approx((cap + 1) * r2)
+
+
 def test_a_twin_that_tests_both_signs_at_once_passes_the_bound():
     """|q - h| is not monotone: a + b would not do for it."""
     r1, r2, low, far = 0.3, 0.3, 10, 14

@@ -1,0 +1,64 @@
+"""Costs: conversions and sums."""
+
+from fractions import Fraction
+
+import pytest
+
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.privacy.composition import Cost, compose, zcdp_delta, zcdp_epsilon, zcdp_rho
+
+
+@pytest.mark.parametrize("rho", [1e-6, 1e-3, 0.02436, 0.5, 10.0])
+@pytest.mark.parametrize("delta", [1e-12, 1e-6, 1e-2])
+def test_epsilon_and_delta_are_inverse(rho, delta):
+    epsilon = zcdp_epsilon(rho, delta=delta)
+    if epsilon > 0:
+        assert zcdp_delta(rho, epsilon) == pytest.approx(delta, rel=2e-4)
+        assert zcdp_delta(rho, epsilon) <= delta
+        assert zcdp_rho(epsilon=epsilon, delta=delta) == pytest.approx(rho, rel=1e-5)
+
+
+def test_epsilon_of_the_reference_budget():
+    assert zcdp_epsilon(0.02436, delta=1e-6) == pytest.approx(1, rel=2e-4)
+
+
+@pytest.mark.parametrize(("rho", "delta"), [(0, 0.1), (float("inf"), 0.1), (1, 0), (1, 1)])
+def test_epsilon_refuses(rho, delta):
+    with pytest.raises(ParameterError):
+        zcdp_epsilon(rho, delta=delta)
+
+
+def test_pure_costs_add_up_exactly():
+    total = compose([Cost.of_pure(Fraction(1, 3))] * 3, delta=0.0)
+    assert (total.pure, total.epsilon, total.delta) == (1, 1.0, 0.0)
+
+
+def test_many_small_costs_add_up_in_zcdp():
+    total = compose([Cost.of_pure(Fraction(1, 100))] * 100, delta=1e-6)
+    assert total.pure == 1
+    assert total.rho == pytest.approx(100 * 0.01**2 / 2)
+    assert (total.epsilon, total.delta) == (zcdp_epsilon(total.rho, delta=1e-6), 1e-6)
+    assert total.epsilon < 0.5
+
+
+def test_a_large_pure_cost_is_added_rather_than_converted():
+    small = Cost.of_rho(0.001, delta=1e-6)
+    total = compose([Cost.of_pure(Fraction(5)), small], delta=1e-6)
+    assert total.epsilon == pytest.approx(5 + small.epsilon)
+    assert total.pure is None
+
+
+def test_costs_without_zcdp_are_added_with_their_delta():
+    stated = Cost(epsilon=0.5, delta=1e-7)
+    total = compose([stated, Cost.of_rho(0.01, delta=1e-6)], delta=1e-6)
+    assert total.epsilon == pytest.approx(0.5 + zcdp_epsilon(0.01, delta=9e-7))
+    assert total.rho is None
+    assert compose([stated, stated], delta=1e-6).delta == pytest.approx(2e-7)
+    with pytest.raises(ParameterError, match="delta"):
+        compose([stated] * 20, delta=1e-6)
+    with pytest.raises(ParameterError, match="delta"):
+        compose([Cost.of_rho(0.01, delta=1e-6)], delta=0.0)
+
+
+def test_nothing_costs_nothing():
+    assert compose([], delta=0.0) == Cost(epsilon=0.0)
