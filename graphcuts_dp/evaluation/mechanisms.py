@@ -83,9 +83,8 @@ def _halves(setting: Setting) -> float:
 def _density_deviation(setting: Setting) -> float:
     """Of a cut between random halves, from what the density says; see the module."""
     m = setting.edges
-    return math.sqrt(
-        (1 / 4 if isinstance(setting.n, int) else 3 / 16) * m * (1 - m / setting.pairs)
-    )
+    part = 1 / 4 if isinstance(setting.n, int) else 3 / 16
+    return math.sqrt(part * m * (1 - m / setting.pairs))
 
 
 def _first_hypothesis(setting: Setting) -> float:
@@ -99,7 +98,7 @@ def _empty_hypothesis(setting: Setting) -> float:
 
 def _gaussian_typical(setting: Setting) -> float:
     """Scale times sqrt(2/pi), the discrete law taken as the continuous one."""
-    return _mean_absolute(choice.gaussian_deviation(setting)) if setting.delta else math.inf
+    return _mean_absolute(choice.gaussian_deviation(setting))
 
 
 def _laplace_typical(setting: Setting) -> float:
@@ -167,15 +166,14 @@ def _paper(paper: str, rule: str, setting: Setting) -> float:
     """A paper's mechanism to the letter, its rule as printed."""
     if setting.delta == 0 and paper != "dr14":
         return math.inf
-    return (
-        _ONLINE[paper](
-            _UPDATES[rule](setting.n, setting.edges, rule="as printed"),
-            queries=setting.queries,
-            epsilon=setting.epsilon,
-            delta=setting.delta,
-            beta=setting.beta,
-        )
-    ).error
+    bound = _ONLINE[paper](
+        _UPDATES[rule](setting.n, setting.edges, rule="as printed"),
+        queries=setting.queries,
+        epsilon=setting.epsilon,
+        delta=setting.delta,
+        beta=setting.beta,
+    )
+    return bound.error
 
 
 def _release(setting: Setting) -> float:
