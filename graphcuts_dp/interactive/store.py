@@ -109,6 +109,8 @@ def explained(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as problem:
         raise LedgerError(f"the store {path} {_diagnosis(problem)}") from None
+    except UnicodeDecodeError:  # SQLite quotes what it cannot parse
+        raise LedgerError(f"the store {path} is damaged: it was cut short or altered") from None
 
 
 @final
@@ -141,8 +143,9 @@ class StoreFile:
             with self.locked(), explained(path):
                 try:
                     self.marked = self._read_mark()
+                    whole = not _has_content(self._log_path)
                     self._connection = _connect(path, timeout=timeout)
-                    self.header = self._open(self._connection)
+                    self.header = self._open(self._connection, whole=whole)
                 except BaseException:
                     self._disconnect(refused=True)
                     raise
@@ -150,7 +153,7 @@ class StoreFile:
             self._drop_mark()
             raise
 
-    def _open(self, connection: sqlite3.Connection) -> bytes:
+    def _open(self, connection: sqlite3.Connection, *, whole: bool) -> bytes:
         for pragma, expected, name in (
             ("application_id", APPLICATION, "is not a store of this program"),
             ("user_version", VERSION, "was written by another version of this program"),
@@ -158,6 +161,10 @@ class StoreFile:
         ):
             if connection.execute(f"PRAGMA {pragma}").fetchone()[0] != expected:
                 raise LedgerError(f"the store {self.path} {name}")
+        # A log that is at work may hold the end of the file; without one it must be all there.
+        (page_size,) = connection.execute("PRAGMA page_size").fetchone()
+        if whole and self.path.stat().st_size % page_size:
+            raise LedgerError(f"the store {self.path} is damaged: it was cut short")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA secure_delete = ON")  # superseded secrets become zeros
@@ -253,6 +260,10 @@ class StoreFile:
                 raise
 
     @property
+    def _log_path(self) -> Path:
+        return Path(f"{self.path}-wal")
+
+    @property
     def _mark_path(self) -> Path:
         return Path(f"{self.path}-mark")
 
@@ -291,7 +302,7 @@ class StoreFile:
             connection.close()
         if self._mark is not None:
             unused = os.fstat(self._mark).st_size == 0
-            if unused or not (refused or Path(f"{self.path}-wal").exists()):
+            if unused or not (refused or self._log_path.exists()):
                 self._mark_path.unlink(missing_ok=True)
 
     def _drop_mark(self) -> None:
@@ -325,6 +336,10 @@ def _check_file(path: Path) -> None:
         raise LedgerError(f"others may read {path}, which holds secrets; run: chmod 600 {path}")
     if status.st_size == 0:
         raise LedgerError(f"the store {path} is damaged: it is empty")
+
+
+def _has_content(path: Path) -> bool:
+    return path.exists() and path.stat().st_size > 0
 
 
 def _flush(path: Path) -> None:

@@ -1,0 +1,114 @@
+"""What processes do that tests start, kill, and look after."""
+
+import json
+import os
+import signal
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+
+import graphcuts_dp as gc
+from graphcuts_dp.interactive import store as store_module
+from graphcuts_dp.interactive.session import Session, open_session
+
+N = 40
+PROMISED = 100_000
+
+
+def private_graph(seed: int = 7) -> gc.Graph:
+    """About 150 edges on 40 vertices."""
+    rng = np.random.default_rng(seed)
+    return gc.Graph(rng.integers(0, N, 160), rng.integers(0, N, 160), vertices=N)
+
+
+def query(number: int) -> gc.CutQuery:
+    """The same query for the same number, others for others."""
+    rng = np.random.default_rng(number)
+    return gc.CutQuery(rng.random(N) < 0.5, rng.random(N) < 0.5)
+
+
+def begin(path: Path, *, method: str = "gaussian", name: str = "default", **options) -> Session:
+    """Begin or resume the session that tests use."""
+    terms = {"epsilon": 40.0, "delta": 0.01, "queries": PROMISED} | options
+    return open_session(private_graph(), store=path, method=method, name=name, **terms)
+
+
+def ask_and_log(path: Path, log: Path, first: int, count: int, method: str, batch: int) -> None:
+    """Ask queries first..first+count-1 and note each answer the moment that it is shown."""
+    handle = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    with begin(path, method=method) as session:
+        for start in range(first, first + count, batch):
+            numbers = range(start, min(start + batch, first + count))
+            answers = session.ask_all([query(number) for number in numbers])
+            for number, answer in zip(numbers, answers, strict=True):
+                os.write(handle, json.dumps([number, answer.value]).encode() + b"\n")
+
+
+def shown(log: Path) -> list[tuple[int, float]]:
+    """What `ask_and_log` has noted."""
+    if not log.exists():
+        return []
+    return [tuple(json.loads(line)) for line in log.read_text().splitlines()]
+
+
+class CountingConnection(sqlite3.Connection):
+    """Does something at one statement, counted from the first one of the process."""
+
+    target = 0
+    seen = 0
+    after = False
+    act = staticmethod(lambda: None)
+
+    def execute(self, *arguments):
+        """Count, act, and go on if that returns."""
+        kind = CountingConnection
+        kind.seen += 1
+        hit = kind.seen == kind.target
+        if hit and not kind.after:
+            kind.act()
+        result = super().execute(*arguments)
+        if hit and kind.after:
+            kind.act()
+        return result
+
+
+def count_statements(target: int, *, after: bool, act) -> None:
+    """Let every connection of this process act at a statement."""
+    CountingConnection.target, CountingConnection.after = target, after
+    CountingConnection.seen = 0
+    CountingConnection.act = staticmethod(act)
+
+    def connect(path: Path, *, timeout: float) -> sqlite3.Connection:
+        return sqlite3.connect(
+            f"{path.absolute().as_uri()}?mode=rw",
+            uri=True,
+            timeout=timeout,
+            isolation_level=None,
+            check_same_thread=False,
+            factory=CountingConnection,
+        )
+
+    store_module._connect = connect
+
+
+def die() -> None:
+    """As kill -9 would have it."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def ask_and_die(path: Path, log: Path, target: int, *, after: bool, method: str) -> None:
+    """Begin a session and ask, singly and in a batch; die at a statement."""
+    count_statements(target, after=after, act=die)
+    ask_and_log(path, log, 0, 3, method, 1)
+    ask_and_log(path, log, 3, 6, method, 3)
+
+
+def ask_with_others(path: Path, log: Path, worker: int, name: str) -> None:
+    """Ask some queries that others ask too, and some of one's own."""
+    handle = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    with begin(path, name=name) as session:
+        for number in [*range(10), *range(100 * worker, 100 * worker + 10)]:
+            asked = query(number)
+            value = session.ask(asked.S, asked.T).value
+            os.write(handle, json.dumps([number, value]).encode() + b"\n")

@@ -1,0 +1,375 @@
+"""The store and the ledger: what they refuse, and that they say why in one line."""
+
+import hashlib
+import os
+import sqlite3
+import stat
+import threading
+
+import pytest
+import session_workers as workers
+
+import graphcuts_dp as gc
+from graphcuts_dp.errors import GraphCutsError, LedgerError
+from graphcuts_dp.interactive.ledger import Kind, Ledger, StoredState
+from graphcuts_dp.interactive.session import open_session
+
+SECRET = b"the noise of a running test"
+
+
+@pytest.fixture(scope="module")
+def master(tmp_path_factory):
+    """A store with a session of one state and five answers."""
+    path = tmp_path_factory.mktemp("master") / "mail.db"
+    Ledger.create(path, {"format": 1})
+    ledger = Ledger(path)
+    with ledger.locked():
+        with ledger.writing() as entries:
+            entries.plain(Kind.BEGIN, 1, {"name": "default"})
+            entries.with_state(Kind.STARTED, 1, {}, StoredState(b"public", SECRET))
+        for number in range(5):
+            digest = hashlib.sha256(bytes([number])).digest()
+            with ledger.writing() as entries:
+                entries.content(bytes([number]) * 5000)
+                entries.add(Kind.RESERVE, 1, digest)
+            with ledger.writing() as entries:
+                state = StoredState(b"public %d" % number, SECRET)
+                entries.with_state(Kind.ANSWER, 1, {"value": number}, state, digest)
+    ledger.close()
+    return path.read_bytes()
+
+
+@pytest.fixture
+def path(tmp_path, master):
+    """A copy of it."""
+    path = tmp_path / "mail.db"
+    path.touch(0o600)
+    path.write_bytes(master)
+    return path
+
+
+def edit(path, *statements):
+    """Change a store behind its back."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    for statement in statements:
+        connection.execute(statement)
+    connection.close()
+
+
+def without_triggers(path, *statements):
+    """Change append-only tables, and put the triggers back."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    triggers = connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")
+    triggers = triggers.fetchall()
+    for name, _ in triggers:
+        connection.execute(f"DROP TRIGGER {name}")
+    for statement in statements:
+        connection.execute(statement)
+    for _, sql in triggers:
+        connection.execute(sql)
+    connection.close()
+
+
+def refusal(path):
+    with pytest.raises(LedgerError) as caught:
+        Ledger(path).close()
+    message = str(caught.value)
+    assert "\n" not in message
+    assert path.name in message
+    return message
+
+
+def test_totals_come_from_replay(path):
+    ledger = Ledger(path)
+    totals = ledger.sessions[1]
+    assert (totals.steps, totals.reserved, len(totals.shown)) == (5, 0, 5)
+    with ledger.locked():
+        assert ledger.record(totals.shown[2])[1]["value"] == 2
+        assert ledger.state(1) == StoredState(b"public 4", SECRET)
+    ledger.close()
+
+
+@pytest.mark.parametrize("mask", [0o000, 0o022, 0o777])
+def test_files_are_for_their_owner_only(tmp_path, mask):
+    path = tmp_path / "a.db"
+    before = os.umask(mask)
+    try:
+        session = workers.begin(path)
+        session.ask([1])
+    finally:
+        os.umask(before)
+    files = sorted(file.name for file in tmp_path.iterdir())
+    assert files == ["a.db", "a.db-mark", "a.db-shm", "a.db-wal"]
+    for file in tmp_path.iterdir():
+        assert stat.S_IMODE(file.stat().st_mode) & 0o077 == 0
+    session.close()
+    assert [file.name for file in tmp_path.iterdir()] == ["a.db"]
+
+
+def test_settings_of_the_database(path):
+    ledger = Ledger(path)
+    settings = {
+        name: ledger.file.connection.execute(f"PRAGMA {name}").fetchone()[0]
+        for name in ("journal_mode", "synchronous", "foreign_keys", "secure_delete")
+    }
+    ledger.close()
+    assert settings == {
+        "journal_mode": "wal",
+        "synchronous": 2,
+        "foreign_keys": 1,
+        "secure_delete": 1,
+    }
+
+
+def test_tables_are_append_only(path):
+    for statement in (
+        "DELETE FROM ledger",
+        "DELETE FROM records WHERE seq = 12",
+        "DELETE FROM contents",
+        "UPDATE ledger SET header = x'00'",
+        "UPDATE records SET body = x'00'",
+        "UPDATE contents SET data = x'00'",
+        "INSERT INTO records VALUES (20, 1, 3, x'', x'7b7d')",
+    ):
+        with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+            edit(path, statement)
+    with pytest.raises(sqlite3.IntegrityError):
+        edit(path, "INSERT OR REPLACE INTO records VALUES (2, 1, 3, x'', x'7b7d')")
+
+
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        ("DELETE FROM records WHERE seq = 12", "do not fit together"),
+        ("DELETE FROM records", "do not fit together"),
+        ("UPDATE records SET body = x'7b7d' WHERE seq = 6", "do not fit together"),
+        ("UPDATE records SET body = 'text' WHERE seq = 6", "a record is damaged"),
+        ("UPDATE records SET kind = 3 WHERE seq = 6", "do not fit together"),
+        ("UPDATE records SET session = 2 WHERE seq = 6", "a record is damaged"),
+        ("INSERT INTO records VALUES (13, 1, 7, x'', x'7b7d')", "do not fit together"),
+        ("UPDATE head SET seq = 11", "do not fit together"),
+        ("UPDATE head SET digest = x'00'", "do not fit together"),
+        ("DELETE FROM head", "do not fit together"),
+        ("DELETE FROM states", "a state does not fit"),
+        ("UPDATE states SET public = x'00'", "a state does not fit"),
+        ("UPDATE states SET secret = x'00'", "a state does not fit"),
+        ("UPDATE states SET nonce = x'00'", "a state does not fit"),
+        ("UPDATE states SET record = 10", "a state does not fit"),
+        ("UPDATE ledger SET header = x'7b7d'", "do not fit together"),
+        ("DELETE FROM ledger", "it has no header"),
+        ("PRAGMA user_version = 2", "another version"),
+        ("PRAGMA application_id = 5", "not a store"),
+        ("DROP TABLE states", "its tables are not as made"),
+        ("CREATE TABLE more (x)", "its tables are not as made"),
+    ],
+)
+def test_an_altered_store_is_refused(path, statement, words):
+    without_triggers(path, statement)
+    assert words in refusal(path)
+
+
+def test_a_dropped_trigger_is_refused(path):
+    edit(path, "DROP TRIGGER records_no_delete")
+    assert "tables are not as made" in refusal(path)
+
+
+def test_altered_contents_are_refused_when_they_are_read(path):
+    without_triggers(path, "UPDATE contents SET data = x'00' WHERE id = 3")
+    ledger = Ledger(path)
+    with ledger.locked(), pytest.raises(LedgerError, match="a content does not fit"):
+        ledger.content(hashlib.sha256(bytes([2]) * 5000).digest())
+    ledger.close()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.1, 0.5, 0.9, 0.999])
+def test_a_truncated_store_is_refused(path, share):
+    size = path.stat().st_size
+    os.truncate(path, int(size * share))
+    assert "damaged" in refusal(path) or "not a store" in refusal(path)
+
+
+def test_flipped_bytes_are_refused_or_harmless(path):
+    original = path.read_bytes()
+    ledger = Ledger(path)
+    truth = (ledger.records, ledger.chain.digest())
+    ledger.close()
+    refused = 0
+    for place in range(0, len(original), 211):
+        path.write_bytes(original[:place] + bytes([original[place] ^ 255]) + original[place + 1 :])
+        try:
+            ledger = Ledger(path)
+        except LedgerError:
+            refused += 1
+        else:
+            # Contents are checked when they are read; free space tells nothing.
+            assert (ledger.records, ledger.chain.digest()) == truth
+            ledger.close()
+        for suffix in ("-wal", "-shm", "-mark"):
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+    assert refused > 10
+
+
+def test_other_files_are_refused(tmp_path):
+    path = tmp_path / "a.db"
+    assert "does not exist" in refusal(path)
+    path.write_text("not a database, but long enough to be looked at" * 40)
+    path.chmod(0o600)
+    assert "not a store" in refusal(path)
+    path.unlink()
+    edit(path, "CREATE TABLE t (x)")
+    path.chmod(0o600)
+    assert "not a store" in refusal(path)
+    path.chmod(0o644)
+    assert "chmod 600" in refusal(path)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    assert "not a regular file" in refusal(folder)
+    assert {file.name for file in tmp_path.iterdir()} == {"a.db", "folder"}
+
+
+def test_a_store_is_made_once(path):
+    with pytest.raises(LedgerError, match="exists already"):
+        Ledger.create(path, {"format": 1})
+    with pytest.raises(LedgerError, match="cannot create"):
+        Ledger.create(path.with_name("nowhere") / "a.db", {"format": 1})
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("cut", ["removed", "emptied", "halved"])
+def test_a_lost_write_ahead_log_is_refused(tmp_path, cut):
+    path, copy = tmp_path / "a.db", tmp_path / "copy.db"
+    session = workers.begin(path)
+    session.ask([1])
+    # What a dead process leaves behind.
+    for suffix in ("", "-wal", "-mark"):
+        target = copy.with_name(copy.name + suffix)
+        target.write_bytes(path.with_name(path.name + suffix).read_bytes())
+        target.chmod(0o600)
+    session.close()
+    log = copy.with_name(copy.name + "-wal")
+    whole = log.read_bytes()
+    if cut == "removed":
+        log.unlink()
+    else:
+        log.write_bytes(whole[: 0 if cut == "emptied" else len(whole) // 2])
+    assert "the latest records" in refusal(copy)
+    assert "the latest records" in refusal(copy)  # the evidence stays
+    log.write_bytes(whole)
+    log.chmod(0o600)
+    with workers.begin(copy) as session:
+        assert len(session.history) == 1
+
+
+def test_a_store_that_went_back_is_refused(tmp_path):
+    path = tmp_path / "a.db"
+    with workers.begin(path) as session:
+        session.ask([1])
+    older = path.read_bytes()
+    session = workers.begin(path)
+    session.ask([2])
+    mark = path.with_name("a.db-mark").read_bytes()
+    session.close()
+    path.write_bytes(older)
+    path.with_name("a.db-mark").write_bytes(mark)
+    assert "the latest records" in refusal(path)
+
+
+def test_superseded_secrets_leave_the_store(tmp_path):
+    path = tmp_path / "a.db"
+    Ledger.create(path, {"format": 1})
+    ledger = Ledger(path)
+    first, second = os.urandom(32), os.urandom(32)
+    with ledger.locked():
+        with ledger.writing() as entries:
+            entries.plain(Kind.BEGIN, 1, {"name": "default"})
+            entries.with_state(Kind.STARTED, 1, {}, StoredState(b"public", first))
+        with ledger.writing() as entries:
+            entries.with_state(Kind.INTERRUPTED, 1, {}, StoredState(b"public", second))
+        assert repr(first)[2:-1] not in repr(ledger.state(1))
+        assert "secret" not in repr(ledger.state(1))
+    ledger.close()
+    content = path.read_bytes()
+    assert first not in content
+    assert second in content
+
+
+def test_a_state_without_its_secret_is_still_good(path):
+    edit(path, "UPDATE states SET secret = NULL")
+    ledger = Ledger(path)
+    with ledger.locked():
+        assert ledger.state(1) == StoredState(b"public 4", None)
+    ledger.close()
+
+
+def test_a_busy_store_says_so(path):
+    ledger = Ledger(path)
+    found = []
+
+    def try_it():
+        try:
+            Ledger(path, timeout=0.05).close()
+        except LedgerError as problem:
+            found.append(str(problem))
+
+    with ledger.locked():
+        thread = threading.Thread(target=try_it)
+        thread.start()
+        thread.join()
+    ledger.close()
+    assert "busy" in found[0]
+
+
+def test_a_foreign_writer_makes_it_busy(path):
+    ledger = Ledger(path, timeout=0.05)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with ledger.locked(), pytest.raises(LedgerError, match="busy"), ledger.writing() as entries:
+        entries.plain(Kind.RELEASE, 1, {})
+    other.execute("ROLLBACK")
+    other.close()
+    with ledger.locked(), ledger.writing() as entries:
+        entries.plain(Kind.RELEASE, 1, {})
+    assert ledger.records == 13
+    ledger.close()
+
+
+def test_a_closed_or_forked_ledger_is_refused(path, monkeypatch):
+    ledger = Ledger(path)
+    monkeypatch.setattr(os, "getpid", lambda: 1)
+    with pytest.raises(LedgerError, match="fork"), ledger.locked():
+        pass
+    ledger.close()  # does nothing here: the connection belongs to the parent
+    monkeypatch.undo()
+    ledger.close()
+    ledger.close()
+    with pytest.raises(LedgerError, match="closed"), ledger.locked():
+        pass
+
+
+def test_the_digest_of_the_graph_is_salted(tmp_path):
+    graph = workers.private_graph()
+    headers = []
+    for name in ("a.db", "b.db"):
+        with open_session(
+            graph, store=tmp_path / name, epsilon=1.0, queries=5, method="laplace"
+        ) as session:
+            headers.append(session._ledger.header)
+    assert headers[0]["graph"] != headers[1]["graph"]
+    assert headers[0]["salt"] != headers[1]["salt"]
+
+
+@pytest.mark.parametrize("change", ["edge", "vertices", "sides", "weights"])
+def test_another_graph_is_refused(tmp_path, change):
+    path = tmp_path / "a.db"
+    graph = workers.private_graph()
+    rows, columns = graph.rows, graph.columns
+    workers.begin(path).close()
+    other = {
+        "edge": lambda: gc.Graph(rows[:-1], columns[:-1], vertices=workers.N),
+        "vertices": lambda: gc.Graph(rows, columns, vertices=workers.N + 1),
+        "sides": lambda: gc.BipartiteGraph(rows, columns, left=workers.N, right=workers.N),
+        "weights": lambda: gc.Graph(rows, columns, 0.5 + 0 * rows, vertices=workers.N),
+    }[change]()
+    with pytest.raises(LedgerError, match="not the one"):
+        open_session(other, store=path)
+    assert issubclass(LedgerError, GraphCutsError)
