@@ -6,7 +6,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Rule
 from graphcuts_dp.interactive.base import Mechanism
-from graphcuts_dp.interactive.calibrations import DR14, GRU12, JT12, Calibration, Tight
+from graphcuts_dp.interactive.calibrations import Calibration, Tight
 from graphcuts_dp.interactive.grid import Grid
 from graphcuts_dp.interactive.learners import (
     FriezeKannanLearner,
@@ -14,6 +14,7 @@ from graphcuts_dp.interactive.learners import (
     MultiplicativeWeightsLearner,
 )
 from graphcuts_dp.interactive.mechanism import OnlineMechanism
+from graphcuts_dp.interactive.paper_calibrations import DR14, GRU12, JT12
 from graphcuts_dp.interactive.per_query import PerQueryNoise
 from graphcuts_dp.interactive.response import BinaryAnswers
 
@@ -48,7 +49,7 @@ def make_mechanism(
             "laplace" and "binary" are pure and do not use it.
         beta: probability that any interval is wrong, in (0, 1).
         calibration: of the constructions: one of `CALIBRATIONS`; the papers' use their printed
-            update rules too.
+            update rules too, and (for delta > 0) epsilon of at most 1.
         mass: of the constructions: public total weight; None buys a noisy one.
         disjoint: of "frieze-kannan": only cuts with disjoint S and T will be asked.
         value_share: of the tight calibration: see `calibrations.Tight`.

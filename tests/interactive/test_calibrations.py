@@ -10,10 +10,11 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.evaluation import bounds
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.update_bounds import multiplicative_weights_updates
-from graphcuts_dp.interactive.calibrations import DR14, GRU12, JT12, TOTAL_SHARE, Tight
+from graphcuts_dp.interactive.calibrations import TOTAL_SHARE, Tight
 from graphcuts_dp.interactive.choice import Setting, guaranteed_error
 from graphcuts_dp.interactive.grid import Grid
 from graphcuts_dp.interactive.methods import CALIBRATIONS, make_mechanism
+from graphcuts_dp.interactive.paper_calibrations import DR14, GRU12, JT12
 from graphcuts_dp.interactive.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
 from graphcuts_dp.interactive.tunings import Tuning
 from graphcuts_dp.interactive.value_noise import ValueNoise
@@ -22,15 +23,15 @@ from graphcuts_dp.privacy.entropy import SeededEntropy
 
 PROMISE = {"epsilon": 1.0, "delta": 1e-6, "queries": 10**6, "beta": 0.05}
 UPDATES = multiplicative_weights_updates(5000, 50_000)
-LARGE = {**PROMISE, "epsilon": 20.0}  # where the papers' modes allow for updates
-PAPERS = multiplicative_weights_updates(10**5, 10**6, rule="as printed")
+# So large that the papers' modes allow for updates.
+PAPERS = multiplicative_weights_updates(10**6, 10**9, rule="as printed")
 FORMULAS = {GRU12: bounds.gru12_online, JT12: bounds.jt12_online, DR14: bounds.dr14_online}
 
 
 @pytest.mark.parametrize("calibration", FORMULAS)
 def test_paper_calibrations_are_the_formulas(calibration):
-    tuning = calibration(**LARGE).tune(PAPERS, 1)
-    bound = FORMULAS[calibration](PAPERS, **LARGE)
+    tuning = calibration(**PROMISE).tune(PAPERS, 1)
+    bound = FORMULAS[calibration](PAPERS, **PROMISE)
     assert tuning.alpha == pytest.approx(bound.alpha, rel=1e-9)
     assert tuning.updates == bound.updates > 10
     assert float(tuning.test.threshold) == pytest.approx(bound.threshold)
@@ -40,8 +41,8 @@ def test_paper_calibrations_are_the_formulas(calibration):
 
 def test_gru12_and_jt12_noise_to_the_letter():
     for calibration, constant in ((GRU12, 1000), (JT12, 100)):
-        tuning = calibration(**LARGE).tune(PAPERS, 1)
-        scale = constant * math.sqrt(PAPERS(tuning.alpha)) * math.log(4e6) / 20
+        tuning = calibration(**PROMISE).tune(PAPERS, 1)
+        scale = constant * math.sqrt(PAPERS(tuning.alpha)) * math.log(4e6)
         assert isinstance(tuning.test, NoisyComparison)
         assert float(1 / tuning.test.rate) == pytest.approx(scale, rel=1e-9)
         assert 1 / tuning.test.rate >= Fraction(scale) * (1 - Fraction(1, 10**9))
@@ -51,25 +52,25 @@ def test_gru12_and_jt12_noise_to_the_letter():
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_dr14_noise_to_the_letter(delta):
-    promise = {**LARGE, "delta": delta}
+    promise = {**PROMISE, "delta": delta}
     tuning = DR14(**promise).tune(PAPERS, 1)
     c = PAPERS(tuning.alpha)
     spread = math.sqrt(32 * c * math.log(2e6)) if delta else 2 * c
     first = math.sqrt(512) / (math.sqrt(512) + 1) if delta else 8 / 9
     second = 2 / (math.sqrt(512) + 1) if delta else 2 / 9
     assert isinstance(tuning.test, SharedThreshold)
-    assert float(tuning.test.threshold_rate) == pytest.approx(20 * first / spread)
-    assert float(tuning.test.query_rate) == pytest.approx(20 * first / spread / 2)
-    assert float(tuning.value_noise.parameter) == pytest.approx(20 * second / spread)
+    assert float(tuning.test.threshold_rate) == pytest.approx(first / spread)
+    assert float(tuning.test.query_rate) == pytest.approx(first / spread / 2)
+    assert float(tuning.value_noise.parameter) == pytest.approx(second / spread)
     assert first + second / 2 == pytest.approx(1)
-    assert DR14(**promise).cost.pure == (None if delta else 20)
+    assert DR14(**promise).cost.pure == (None if delta else 1)
 
 
 @pytest.mark.parametrize("calibration", FORMULAS)
 def test_papers_pay_for_one_update_where_the_bound_says_none(calibration):
-    tuning = calibration(**LARGE).tune(lambda _: 0.01, 1)
+    tuning = calibration(**PROMISE).tune(lambda _: 0.01, 1)
     assert tuning.updates == 1
-    assert tuning == calibration(**LARGE).tune(lambda _: 1.0, 1)
+    assert tuning == calibration(**PROMISE).tune(lambda _: 1.0, 1)
 
 
 @pytest.mark.parametrize("sensitivity", [1, 3, 2**30])
@@ -156,7 +157,7 @@ def test_every_construction_runs_with_every_calibration(method, calibration):
         method,
         universe=Universe(30),
         grid=Grid.of(graph),
-        epsilon=5.0,
+        epsilon=1.0,
         delta=1e-6,
         queries=10,
         calibration=calibration,
@@ -198,7 +199,14 @@ def test_bad_parameters_are_refused(change, message):
         make_mechanism(given.pop("method"), **given)
 
 
+@pytest.mark.parametrize("calibration", FORMULAS)
+def test_papers_are_held_to_the_range_of_their_theorems(calibration):
+    with pytest.raises(ParameterError, match="up to 1"):
+        calibration(**{**PROMISE, "epsilon": 1.5})
+    assert DR14(epsilon=1.5, delta=0.0, queries=5).cost.pure == Fraction(3, 2)
+
+
 def test_noise_beyond_64_bits_is_refused():
-    calibration = GRU12(epsilon=1e-5, delta=1e-6, queries=10)
+    calibration = GRU12(epsilon=1e-3, delta=1e-6, queries=10)
     with pytest.raises(ParameterError, match="64 bits"):
         calibration.tune(PAPERS, 2**30)
