@@ -8,10 +8,12 @@ import io
 import re
 import warnings
 import zipfile
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, BinaryIO
 
 import numpy as np
+import numpy.typing as npt
 import scipy.io
 import scipy.sparse as sp
 
@@ -23,6 +25,8 @@ from graphcuts_dp.graph.schema import MARK, Schema, dump_schema, load_schema
 from graphcuts_dp.graph.vertices import VertexSet
 
 _COMMENT_WIDTH = 900  # a MatrixMarket line has at most 1024 bytes
+_LEVEL = 3  # of compression: a third of the time of the default, and hardly larger
+_NPZ_PIECE = 1 << 20  # entries written at once
 _NPZ_MEMBER = "graphcuts_dp"
 
 
@@ -200,14 +204,42 @@ def write_mtx(graph: AnyGraph, handle: BinaryIO) -> None:
 
 
 def write_npz(graph: AnyGraph, handle: BinaryIO) -> None:
-    """Write what `scipy.sparse.load_npz` reads, with one more member for the schema."""
-    matrix = graph.adjacency if isinstance(graph, Graph) else graph.biadjacency
-    buffer = io.BytesIO()
-    sp.save_npz(buffer, matrix, compressed=True)
-    with zipfile.ZipFile(buffer, "a", zipfile.ZIP_DEFLATED) as archive:
-        member = zipfile.ZipInfo(f"{_NPZ_MEMBER}.npy")  # with a fixed date
-        member.compress_type = zipfile.ZIP_DEFLATED
-        with archive.open(member, "w") as stream:
-            facts = np.array(dump_schema(graph))
-            np.lib.format.write_array(stream, facts, allow_pickle=False)
-    handle.write(buffer.getbuffer())
+    """Write what `scipy.sparse.load_npz` reads, with one more member for the schema.
+
+    In coordinate form, piece by piece: no second copy of a large graph is made.
+    """
+    rows, columns, weights = [graph.rows], [graph.columns], [graph.weights]
+    shape: tuple[int, int]
+    if isinstance(graph, Graph):
+        shape = graph.n, graph.n
+        rows, columns, weights = [*rows, *columns], [*columns, *rows], weights * 2
+    else:
+        shape = graph.shape
+    packed = io.BytesIO()  # an archive is patched as it is written, which a .gz cannot be
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as archive:
+        for name, pieces in (
+            ("row", rows),
+            ("col", columns),
+            ("data", weights),
+            ("shape", [np.array(shape)]),
+            ("format", [np.array(b"coo")]),
+            ("_is_array", [np.array(True)]),
+            (_NPZ_MEMBER, [np.array(dump_schema(graph))]),
+        ):
+            _write_member(archive, name, pieces)
+    handle.write(packed.getbuffer())
+
+
+def _write_member(archive: zipfile.ZipFile, name: str, pieces: Sequence[npt.NDArray[Any]]) -> None:
+    """One array, or several one after the other, as a member of an archive."""
+    member = zipfile.ZipInfo(f"{name}.npy")  # with a fixed date
+    member.compress_type = zipfile.ZIP_DEFLATED
+    first = pieces[0]
+    shape = (sum(map(len, pieces)),) if first.ndim else ()
+    header = {"descr": first.dtype.str, "fortran_order": False, "shape": shape}
+    with archive.open(member, "w", force_zip64=True) as stream:
+        np.lib.format.write_array_header_1_0(stream, header)
+        for piece in pieces:
+            flat = piece.reshape(-1)
+            for start in range(0, flat.size, _NPZ_PIECE):
+                stream.write(flat[start : start + _NPZ_PIECE].tobytes())

@@ -1,9 +1,10 @@
 """What is promised to the people whose edges are in the data."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, final
+from typing import Any, Self, final
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
@@ -57,6 +58,16 @@ class PrivacyGuarantee:
             "seed": self.seed,
             "parts": dict(self.parts),
         }
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Self:
+        """Read what `to_dict` wrote.
+
+        Raises:
+            KeyError, TypeError, AttributeError: it is something else.
+        """
+        plain = {key: stored[key] for key in ("epsilon", "delta", "neighbours", "public", "seed")}
+        return cls(**plain, parts=tuple(stored["parts"].items()))
 
 
 def exact_epsilon(epsilon: float | Fraction) -> Fraction:

@@ -154,11 +154,7 @@ def read_release(path: PathLike) -> Parts:
                 raise FileFormatError(f"{file} is not the file that the receipt names; it changed")
         with noisy_path(path).open("rb") as handle:
             noisy = NoisyMatrix.read(handle)
-        stored = receipt["guarantee"]
-        guarantee = PrivacyGuarantee(
-            **{key: stored[key] for key in ("epsilon", "delta", "neighbours", "public", "seed")},
-            parts=tuple(stored["parts"].items()),
-        )
+        guarantee = PrivacyGuarantee.from_dict(receipt["guarantee"])
         described = receipt["noisy_degrees"]
         degrees = None if described is None else NoisyDegrees.from_dict(described)
         known = receipt["noisy_total"]

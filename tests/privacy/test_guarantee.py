@@ -55,10 +55,11 @@ def test_a_seed_voids_the_promise_everywhere():
 
 
 def test_to_dict_is_plain_and_complete():
-    promise = PrivacyGuarantee(epsilon=1.0, delta=0.25, neighbours="x", public="y")
+    parts = (("degrees", 0.25), ("entries", 0.75))
+    promise = PrivacyGuarantee(epsilon=1.0, delta=0.25, neighbours="x", public="y", parts=parts)
     stored = json.loads(json.dumps(promise.to_dict()))
-    assert stored.pop("entropy") == "operating system"
-    assert PrivacyGuarantee(**stored) == promise
+    assert stored["entropy"] == "operating system"
+    assert PrivacyGuarantee.from_dict(stored) == promise
 
 
 def test_a_guarantee_cannot_be_changed():
