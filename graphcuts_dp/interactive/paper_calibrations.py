@@ -128,7 +128,7 @@ class DR14:
     in the logarithm; the interval of a bought answer is the one that its noise gives (for delta > 0
     the book's claim for it, alpha, does not follow from its own scale).
 
-    Guarantee: (epsilon, delta)-DP by the book's Theorem 3.25 and 3.26 on Sparse and composition.
+    Guarantee: (epsilon, delta)-DP by the book's theorem on NumericSparse (section 3.6).
 
     Attributes: as `GRU12`'s; for delta = 0 epsilon may be larger than 1.
 

@@ -166,3 +166,69 @@ def test_the_code_decides_as_the_formula(monkeypatch):
     script[:] = [98]
     assert test.restart((1, 2), -1, None) == (1, 98)
     assert drawn[-2:] == [(Fraction(1, 7), 1)] * 2
+
+
+def instance(silent, fired, r1, r2):
+    """Probability that an instance is silent at these gaps A - q, and then fires at one, if any."""
+    R = np.arange(math.ceil(45 / r1))
+    weights = np.exp(-r1 * R) * -math.expm1(-r1)
+    for gap in silent:
+        weights = weights * (1 - tail(gap + R, r2))
+    return float((weights if fired is None else weights * tail(fired + R, r2)).sum())
+
+
+def transcripts(choose, changed, cap, length, r1, r2):
+    """Probability of every transcript of a session against one analyst.
+
+    Args:
+        choose: (transcript so far) -> (true answer, its change, both thresholds).
+        changed: whether the change is in the data.
+        cap: number of restarts.
+    """
+    found = {}
+
+    def walk(history, up, down, factor, fired):
+        # up and down: gaps at which the running instances were silent
+        if len(history) == length or fired > cap:
+            rest = instance(up, None, r1, r2) * instance(down, None, r1, r2)
+            if fired > cap:  # the one that fired last is in the factor already
+                rest = instance(down if history[-1] > 0 else up, None, r1, r2)
+            found[history] = factor * rest
+            return
+        truth, change, above, below = choose(history)
+        q = truth + change * changed
+        gap_up, gap_down = above - q, below + q
+        walk((*history, 0), [*up, gap_up], [*down, gap_down], factor, fired)
+        p = instance(up, gap_up, r1, r2)
+        walk((*history, 1), [], down, factor * p, fired + 1)
+        p = instance(down, gap_down, r1, r2)
+        walk((*history, -1), [*up, gap_up], [], factor * p, fired + 1)
+
+    walk((), [], [], 1.0, 0)
+    return found
+
+
+def test_whole_sessions_of_adaptive_analysts_cost_what_their_instances_cost():
+    """Both sides interleaved, restarts, and queries that depend on everything before."""
+    r1, r2, cap, length = 0.3, 0.4, 1, 5
+    pure, rho = (cap + 2) * (r1 + r2), (cap + 2) * (r1 + 2 * r2) ** 2 / 8
+    largest = 0.0
+    for seed in range(20):
+
+        def choose(history, seed=seed):
+            rng = np.random.default_rng([seed, *(sign + 1 for sign in history), 7])
+            low, high = rng.integers(-8, 6, 2)
+            return 0, int(rng.integers(0, 2)), int(low), int(high)
+
+        before, after = (
+            transcripts(choose, changed, cap, length, r1, r2) for changed in (False, True)
+        )
+        assert sum(before.values()) == pytest.approx(1, abs=1e-9)
+        p, q = (np.array([table[key] for key in before]) for table in (before, after))
+        assert np.abs(np.log(p / q)).max() <= pure + SLACK
+        largest = max(largest, np.abs(np.log(p / q)).max())
+        for first, second in ((p, q), (q, p)):
+            for order in (1.5, 4, 20):
+                moment = (first * np.exp((order - 1) * np.log(first / second))).sum()
+                assert math.log(moment) / (order - 1) <= order * rho + SLACK
+    assert largest > 0.4 * pure
