@@ -10,6 +10,7 @@ from online_cases import two_communities
 from graphcuts_dp.errors import ExhaustedError, FileFormatError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.graph.queries import CutQuery
+from graphcuts_dp.interactive.base import Answer, Update
 from graphcuts_dp.interactive.choice import METHODS
 from graphcuts_dp.interactive.grid import Grid
 from graphcuts_dp.interactive.methods import make_mechanism
@@ -197,3 +198,12 @@ def test_bipartite_graphs_are_answered():
         _, answer = mechanism.step(state, query, truth, source)
         assert answer.interval[0] <= truth <= answer.interval[1]
     assert mechanism.grid.total(graph) == 3
+
+
+def test_answers_say_what_they_promise():
+    answer = Answer(value=3.04, interval=(-1.0, 7.0), confidence=0.95, seeded=True)
+    text = str(answer)
+    assert text == "3.0 in [-1.0, 7.0] (95%, all queries at once) [seeded: not private]"
+    assert "no guarantee" in str(replace(answer, guaranteed=False))
+    assert not answer.updated
+    assert replace(answer, updates=(Update(1),)).updated
