@@ -70,8 +70,9 @@ class PerQueryNoise:
     (epsilon/k)-DP, and k of them are epsilon-DP. "gaussian": discrete Gaussian noise of
     s `discrete_gaussian_scale`, proven (epsilon, delta)-private for k adaptive queries of change s,
     and k/(2 scale^2)-zCDP; a smaller change d is dominated by s, because the best events are half
-    lines and P(X >= a) - e^epsilon P(X >= a + d) grows with d. No more than k answers are ever given. Each interval fails with probability
-    beta/k at most, whatever the query and all other noise, so all of them hold with 1 - beta.
+    lines and P(X >= a) - e^epsilon P(X >= a + d) grows with d. No more than k answers are ever
+    given. Each interval fails with probability beta/k at most, whatever the query and all other
+    noise, so all of them hold with 1 - beta.
 
     Attributes:
         law: "gaussian" or "laplace".
