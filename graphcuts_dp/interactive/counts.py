@@ -12,7 +12,7 @@ from graphcuts_dp.graph.vertices import BoolVector
 from graphcuts_dp.interactive.grid import Grid
 
 _WORD = 8  # queries that one pass over the edges answers
-_EDGES = 1 << 16  # edges at a time: their bytes stay in the cache
+_EDGES = 1 << 15  # edges at a time: their bytes stay in the cache
 
 
 @final
@@ -66,7 +66,10 @@ class EdgeCounter:
                 words = S[rows] & T[columns]
                 if plain:
                     words |= T[rows] & S[columns]
-            histogram += np.bincount(words, minlength=len(histogram))
+            if len(queries) == 1:
+                histogram[1] += np.count_nonzero(words)
+            else:
+                histogram += np.bincount(words, minlength=len(histogram))
         values = np.arange(len(histogram))
         return [int(histogram[values >> bit & 1 == 1].sum()) for bit in range(len(queries))]
 

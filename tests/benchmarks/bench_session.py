@@ -1,0 +1,86 @@
+"""Speed of sessions on a durable ledger: batches, single asks, opening.
+
+Targets: 200 queries a second in a batch and 50 durable single asks a second on a graph of 10^5
+vertices and 10^6 edges; opening a store with 10^5 answers in under a second.
+"""
+
+import argparse
+import resource
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+import graphcuts_dp as gc
+from graphcuts_dp.interactive.session import open_session
+
+METHODS = ("frieze-kannan", "gaussian")
+
+
+def main() -> None:
+    """Run all of them; --quick takes smaller graphs and fewer queries."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    quick = parser.parse_args().quick
+    n, m = (10_000, 100_000) if quick else (100_000, 1_000_000)
+    rng = np.random.default_rng(0)
+    graph = gc.Graph(rng.integers(0, n, m), rng.integers(0, n, m), vertices=n)
+    print(f"n = {n:,}, m = {m:,}; queries are random halves against their complements")
+    with tempfile.TemporaryDirectory(dir=".") as folder:
+        for method in METHODS:
+            asking(graph, Path(folder) / f"{method}.db", method, 100 if quick else 400)
+        opening(Path(folder) / "many.db", 10_000 if quick else 100_000)
+
+
+def asking(graph: gc.Graph, path: Path, method: str, batch: int) -> None:
+    """Durable single asks, then a batch, on one store."""
+    rng = np.random.default_rng(1)
+    options = {"epsilon": 1.0, "delta": 1e-6, "queries": 10**6, "method": method}
+    start = time.perf_counter()
+    with open_session(graph, store=path, **options) as session:
+        begun = time.perf_counter() - start
+        session.ask(rng.random(graph.n) < 0.5)
+        singles = 60
+        start = time.perf_counter()
+        for _ in range(singles):
+            session.ask(rng.random(graph.n) < 0.5)
+        single = singles / (time.perf_counter() - start)
+        queries = [gc.CutQuery(rng.random(graph.n) < 0.5) for _ in range(batch)]
+        start = time.perf_counter()
+        session.ask_all(queries)
+        many = batch / (time.perf_counter() - start)
+        corrections = session.status.corrections
+    print(
+        f"{method:>14}: begun in {begun:.2f} s; {single:.0f} single asks a second (target 50), "
+        f"{many:.0f} a second in a batch (target 200), {corrections} corrections"
+    )
+
+
+def opening(path: Path, answers: int) -> None:
+    """A small graph with many answers, half of them asked one by one or as if they had been."""
+    n = 200
+    rng = np.random.default_rng(2)
+    graph = gc.Graph(rng.integers(0, n, 2000), rng.integers(0, n, 2000), vertices=n)
+    masks = rng.random((answers, n)) < 0.5
+    options = {"epsilon": 1.0, "delta": 1e-6, "queries": 10**7, "method": "gaussian"}
+    with open_session(graph, store=path, **options) as session:
+        start = time.perf_counter()
+        session.ask_all([gc.CutQuery(mask) for mask in masks])
+        rate = answers / (time.perf_counter() - start)
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        with open_session(graph, store=path) as session:
+            times.append(time.perf_counter() - start)
+            free = session.cost([gc.CutQuery(masks[0])]).free
+    size = path.stat().st_size / 2**20
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+    print(
+        f"{answers:,} answers at {rate:.0f} a second; a store of {size:.0f} MiB opens in "
+        f"{np.median(times):.2f} s (target 1); first query free: {free == 1}; {memory:.0f} MiB"
+    )
+
+
+if __name__ == "__main__":
+    main()
