@@ -233,10 +233,10 @@ class Ledger:
             raise
 
     @classmethod
-    def create(cls, path: Path, header: dict[str, Any]) -> None:
+    def create(cls, path: Path, header: dict[str, Any]) -> bool:
         """Make a ledger with no records; see `create_store`."""
         text = encode(header)
-        create_store(path, text, hashlib.sha256(text).digest())
+        return create_store(path, text, hashlib.sha256(text).digest())
 
     @contextmanager
     def locked(self) -> Iterator[None]:

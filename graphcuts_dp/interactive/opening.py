@@ -82,12 +82,12 @@ def open_ledger(path: Path, graph: AnyGraph | None, *, timeout: float = 30.0) ->
 
 
 def create_ledger(path: Path, graph: AnyGraph, budget: Budget | None) -> None:
-    """Make a ledger about a graph.
+    """Make a ledger about a graph, unless somebody else has just made one at this path.
 
     The graph's digest is keyed by a salt that lies beside it, so both are as private as the store.
 
     Raises:
-        LedgerError: the file exists, or cannot be written.
+        LedgerError: the file cannot be written.
     """
     salt = secrets.token_bytes(32)
     sides = [graph.vertices] if isinstance(graph, Graph) else [graph.left, graph.right]

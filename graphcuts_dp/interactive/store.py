@@ -62,21 +62,26 @@ def _schema() -> dict[str, str]:
     return schema
 
 
-def create_store(path: Path, header: bytes, digest: bytes) -> None:
+def create_store(path: Path, header: bytes, digest: bytes) -> bool:
     """Make a store with no records.
 
     Args:
-        path: where; nothing may be there.
+        path: where.
         header: what the ledger is about, kept unchanged for ever.
         digest: of the header: the start of the chain of records.
 
+    Returns:
+        Whether it was made; False if something is there already, perhaps made meanwhile.
+
     Raises:
-        LedgerError: the file exists, or cannot be written.
+        LedgerError: the file cannot be written.
     """
     part = path.with_name(f".{secrets.token_hex(8)}.part")
     try:
         # 1. An empty file of mode 0600 whatever the umask: SQLite keeps the mode for its log.
-        os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600))
+        handle = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600)
+        os.fchmod(handle, 0o600)
+        os.close(handle)
         # 2. Everything in one transaction; closing moves the log into the file.
         with explained(path), contextlib.closing(_connect(part, timeout=5.0)) as connection:
             connection.execute("PRAGMA journal_mode = WAL")
@@ -94,12 +99,13 @@ def create_store(path: Path, header: bytes, digest: bytes) -> None:
         os.link(part, path)
         _flush(path.parent)
     except FileExistsError:
-        raise LedgerError(f"{path} exists already") from None
+        return False
     except OSError as problem:
         raise LedgerError(f"cannot create the store {path}: {_reason(problem)}") from None
     finally:
         for suffix in ("", "-wal", "-shm"):
             Path(f"{part}{suffix}").unlink(missing_ok=True)
+    return True
 
 
 @contextlib.contextmanager
@@ -223,6 +229,7 @@ class StoreFile:
                 if self._mark is None:
                     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
                     self._mark = os.open(self._mark_path, flags, 0o600)
+                    os.fchmod(self._mark, 0o600)
                 fcntl.flock(self._mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if os.fstat(self._mark).st_nlink:
                     return

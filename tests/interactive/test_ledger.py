@@ -228,8 +228,9 @@ def test_other_files_are_refused(tmp_path):
 
 
 def test_a_store_is_made_once(path):
-    with pytest.raises(LedgerError, match="exists already"):
-        Ledger.create(path, {"format": 1})
+    before = path.read_bytes()
+    assert not Ledger.create(path, {"format": 1})
+    assert path.read_bytes() == before
     with pytest.raises(LedgerError, match="cannot create"):
         Ledger.create(path.with_name("nowhere") / "a.db", {"format": 1})
     assert [file.name for file in path.parent.iterdir()] == [path.name]
