@@ -15,11 +15,11 @@ from graphcuts_dp.cli.reading import (
 )
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.laws import NOISES
-from graphcuts_dp.release.mechanism import MECHANISMS
+from graphcuts_dp.release.mechanism import MECHANISMS, least_law
 from graphcuts_dp.release.randomized_response import expected_error_note
 from graphcuts_dp.release.release import Release
 from graphcuts_dp.release.storage import check_labels, check_release_path
-from graphcuts_dp.release.synthesis import FITS, ORACLES, release_graph
+from graphcuts_dp.release.synthesis import FITS, ORACLES, fit_method, mechanism_for, release_graph
 
 EXAMPLE = """Example: graphcuts-dp release mail.edges.gz synthetic.graphml --epsilon 1
 
@@ -67,7 +67,9 @@ def release(
     check_labels(target, graph)
     if noise == "discrete-laplace" and graph.weighted:
         say("note: Weights are rounded down to whole numbers.")
-    for note in (*reading.notes(graph), expected_error_note(graph, noise, epsilon)):
+    mechanism = mechanism_for(fit_method(graph, fit, oracle, time_limit), mechanism, degree_share)
+    law = least_law(graph, noise, epsilon, mechanism, degree_share)
+    for note in (*reading.notes(graph), expected_error_note(graph, law)):
         say(f"note: {note}")
     with accuracy_notes(), progress_bar("fitting") as progress:
         made = release_graph(

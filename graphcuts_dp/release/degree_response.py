@@ -39,6 +39,7 @@ def respond_degrees(
     keeps s. Source: Dwork, McSherry, Nissim, Smith 2006; Ghosh, Roughgarden, Sundararajan 2009.
     Side channel: adding up takes time proportional to the number of edges.
     """
+    check_sums(law)
     grid = _grid(law)
     shape = (graph.n, graph.n) if isinstance(graph, Graph) else graph.shape
     rate = epsilon / (2 * grid.sensitivity_steps)
@@ -71,6 +72,7 @@ def respond_total(
     `respond_degrees`), and the noise k, added before doubling, has P(k) proportional to
     e^(-epsilon |k|/s). May be negative.
     """
+    check_sums(law)
     grid = _grid(law)
     steps = int(_steps(graph, grid).sum())
     rate = epsilon / grid.sensitivity_steps
@@ -89,17 +91,27 @@ def degree_share(vertices: int) -> Fraction:
     return Fraction(2 / (2 + vertices**0.25)).limit_denominator(1000)
 
 
-def _grid(law: NoiseLaw) -> LaplaceNoise:
-    """The steps that weights are counted in."""
+def check_sums(law: NoiseLaw) -> None:
+    """Check that sums of weights can be released.
+
+    Raises:
+        ParameterError: weights without a cap, or with one so large that sums could overflow.
+    """
     if law.weight_cap is None:
         raise ParameterError(
             "sums of weights have no bounded sensitivity without a public weight cap: give "
             "weight_cap, or choose mechanism='response'"
         )
-    grid = law if isinstance(law, LaplaceNoise) else LaplaceNoise(law.epsilon, law.weight_cap)
-    if grid.sensitivity_steps > _LARGEST_ENTRY:
-        raise ParameterError("the weight cap is too large for sums of weights; rescale the weights")
-    return grid
+    if _grid(law).sensitivity_steps > _LARGEST_ENTRY:
+        raise ParameterError(
+            "the weight cap is too large for sums of weights: rescale the weights, or choose "
+            "mechanism='response'"
+        )
+
+
+def _grid(law: NoiseLaw) -> LaplaceNoise:
+    """The steps that weights are counted in."""
+    return law if isinstance(law, LaplaceNoise) else LaplaceNoise(law.epsilon, law.weight_cap)
 
 
 def _steps(graph: AnyGraph, grid: LaplaceNoise) -> npt.NDArray[np.int64]:

@@ -9,9 +9,14 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON, PrivacyGuarantee, exact_epsilon
-from graphcuts_dp.privacy.laws import noise_law
+from graphcuts_dp.privacy.laws import NoiseLaw, noise_law
 from graphcuts_dp.release.blocks import LocalBlocks
-from graphcuts_dp.release.degree_response import degree_share, respond_degrees, respond_total
+from graphcuts_dp.release.degree_response import (
+    check_sums,
+    degree_share,
+    respond_degrees,
+    respond_total,
+)
 from graphcuts_dp.release.noisy_degrees import NoisyDegrees, NoisyTotal
 from graphcuts_dp.release.noisy_matrix import NoisyMatrix
 from graphcuts_dp.release.randomized_response import (
@@ -82,13 +87,7 @@ def respond(
     law = law_for(graph, noise, epsilon)
     total = degrees = None
     parts: list[tuple[str, Fraction]] = []
-    if mechanism == "auto" and (law.weight_cap is None or not _can_split(rest, graph, share)):
-        mechanism = "response"
-    if mechanism == "degrees+response" and not _can_split(rest, graph, share):
-        raise ParameterError(
-            f"a part of epsilon would be below {SMALLEST_EPSILON:g}: choose mechanism='response', "
-            "or another degree_share"
-        )
+    mechanism = _possible(mechanism, law, rest, _share(graph, share))
     if mechanism == "auto":
         spent = rest * _TOTAL_SHARE
         total = respond_total(graph, law, epsilon=spent, source=source)
@@ -129,10 +128,47 @@ def _share(graph: AnyGraph, share: float | None) -> Fraction:
     return degree_share(max(_shape(graph)))
 
 
-def _can_split(epsilon: Fraction, graph: AnyGraph, share: float | None) -> bool:
-    """Whether no part of a split budget can be below the least epsilon."""
-    part = _share(graph, share)
-    return epsilon * min(_TOTAL_SHARE, (1 - _TOTAL_SHARE) * min(part, 1 - part)) >= SMALLEST_EPSILON
+def _possible(mechanism: str, law: NoiseLaw, epsilon: Fraction, share: Fraction) -> str:
+    """The mechanism, or "response" in place of "auto" where the budget cannot be split.
+
+    Raises:
+        ParameterError: degrees are asked for, and cannot be had.
+    """
+    least = epsilon * min(_TOTAL_SHARE, (1 - _TOTAL_SHARE) * min(share, 1 - share))
+    if mechanism == "response":
+        return mechanism
+    try:
+        check_sums(law)
+        if least < SMALLEST_EPSILON:
+            raise ParameterError(
+                f"a part of epsilon would be below {SMALLEST_EPSILON:g}: choose "
+                "mechanism='response', or another degree_share"
+            )
+    except ParameterError:
+        if mechanism == "degrees+response":
+            raise
+        return "response"
+    return mechanism
+
+
+def least_law(
+    graph: AnyGraph, noise: str, epsilon: float, mechanism: str, share: float | None
+) -> NoiseLaw:
+    """The law of the entries if as much of epsilon as possible goes elsewhere.
+
+    From options and the schema alone, for telling beforehand what error to expect.
+
+    Raises:
+        ParameterError: as `respond`.
+    """
+    check_mechanism(mechanism, share)
+    law = law_for(graph, noise, epsilon)
+    rest, part = exact_epsilon(epsilon), _share(graph, share)
+    mechanism = _possible(mechanism, law, rest, part)
+    if mechanism == "response":
+        return law
+    spent = _TOTAL_SHARE if mechanism == "auto" else Fraction(0)
+    return noise_law(noise, epsilon=rest * (1 - spent) * (1 - part), weight_cap=graph.weight_cap)
 
 
 def _better(

@@ -159,18 +159,18 @@ def expected_worst_cut(law: NoiseLaw, shape: tuple[int, int]) -> float:
     return _WORST_CUT * law.standard_deviation * math.sqrt(rows * columns) * mean_root
 
 
-def expected_error_note(graph: AnyGraph, noise: str, epsilon: float) -> str:
+def expected_error_note(graph: AnyGraph, law: NoiseLaw) -> str:
     """What error to expect, for the user, before anything is spent. Reads the schema only.
 
-    Raises:
-        ParameterError: as `law_for`.
+    Args:
+        graph: its vertex sets are read.
+        law: of the entries.
     """
-    law = law_for(graph, noise, epsilon)
     shape = (graph.n, graph.n) if isinstance(graph, Graph) else graph.shape
     error = expected_worst_cut(law, shape)
     return (
-        f"Expect a worst cut error of about {error:,.0f} before the fit (edges inside both sets "
-        "counted twice); a graph of less total weight drowns in it."
+        f"Expect a worst cut error of up to about {error:,.0f} before the fit (edges inside both "
+        "sets counted twice); a graph of less total weight drowns in it."
     )
 
 

@@ -103,8 +103,8 @@ def release_graph(
     """
     left, right = _sides(graph)
     law = law_for(graph, noise, epsilon)
-    method = _fit_method(graph, fit, oracle, time_limit)
-    mechanism = _mechanism_for(method, mechanism, degree_share)
+    method = fit_method(graph, fit, oracle, time_limit)
+    mechanism = mechanism_for(method, mechanism, degree_share)
     source = entropy_source(seed)
     make_blocks = _maker_of_blocks(blocks)
     if unweighted and (graph.weighted or fit == "none"):
@@ -190,7 +190,12 @@ def _share_of(
     return 1.0 if least >= bound else (upper - bound) / (upper - least)
 
 
-def _mechanism_for(method: FitMethod | None, mechanism: str, share: float | None) -> str:
+def mechanism_for(method: FitMethod | None, mechanism: str, share: float | None) -> str:
+    """The mechanism that a fit can use: "response" for "auto" with fits that know no degrees.
+
+    Raises:
+        ParameterError: an option out of range, or degrees for a fit that does not use them.
+    """
     check_mechanism(mechanism, share)
     if isinstance(method, MaximumEntropy):
         return mechanism
@@ -242,9 +247,14 @@ def _sides(graph: AnyGraph) -> tuple[Any, Any]:
     raise GraphError("the first argument must be a Graph; build one with read_graph or from_...")
 
 
-def _fit_method(
+def fit_method(
     graph: AnyGraph, fit: str, oracle: str, time_limit: float | None
 ) -> FitMethod | None:
+    """The fit of a name, or of "auto"; None for "none". Reads the schema of the graph only.
+
+    Raises:
+        ParameterError: an option out of range, or a fit that does not suit the schema.
+    """
     if fit not in FITS:
         raise ParameterError(f"unknown fit {fit!r}; choose one of {', '.join(FITS)}")
     if oracle not in ORACLES:

@@ -24,7 +24,8 @@ from graphcuts_dp.release.fits.view import View
 
 FloatMatrix = npt.NDArray[np.float64]
 
-_LEAST_DEGREE = 0.3  # in units of the cap: no vertex is left without any weight
+_LEAST_DEGREE = 0.01  # of the mean: no vertex is left without any weight
+_LEAST_TOTAL = 0.3  # in units of the cap
 _DEPENDENT = 1e-2  # singular value of unit columns below which they count as dependent
 
 
@@ -56,20 +57,18 @@ def credible_sums(problem: FitProblem, law: NoiseLaw) -> Sums:
         _Side(observed_rows, law.standard_deviation * math.sqrt(m)),
         _Side(observed_columns, law.standard_deviation * math.sqrt(n)),
     ][: 1 if blocks.symmetric else 2]
-    total = max(_total(float(observed_rows.sum()), law, problem), _LEAST_DEGREE * cap)
+    total = max(_total(float(observed_rows.sum()), law, problem), _LEAST_TOTAL * cap)
 
     if noisy is None:
         structure = _structure(plain)
         sums = (structure.row_sums, structure.column_sums)
-        degrees = [
-            _rescaled(s + side.rest(s), total, cap) for side, s in zip(sides, sums, strict=False)
-        ]
+        degrees = [_rescaled(s + side.rest(s), total) for side, s in zip(sides, sums, strict=False)]
         expected, extra = None, []
     else:
         counts = [c * np.float64(noisy.unit) for c in (noisy.rows, noisy.columns)]
         rate = float(noisy.rate) / noisy.unit
         degrees = [
-            _rescaled(side.with_counts(c, rate), total, cap)
+            _rescaled(side.with_counts(c, rate), total)
             for side, c in zip(sides, counts, strict=False)
         ]
         expected = _expected(blocks, degrees, cap)
@@ -133,8 +132,8 @@ def _total(seen: float, law: NoiseLaw, problem: FitProblem) -> float:
     return float(np.average(values, weights=weights))
 
 
-def _rescaled(degrees: FloatVector, total: float, cap: float) -> FloatVector:
-    positive = np.maximum(degrees, _LEAST_DEGREE * cap)
+def _rescaled(degrees: FloatVector, total: float) -> FloatVector:
+    positive = np.maximum(degrees, _LEAST_DEGREE * total / len(degrees))
     scaled: FloatVector = positive * (total / positive.sum())
     return scaled
 
