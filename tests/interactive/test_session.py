@@ -406,6 +406,44 @@ def test_eight_threads_on_one_session_and_on_one_store(path, graph):
     shared.close()
 
 
+def communities():
+    """256 vertices in 16 groups, all pairs of some groups joined; queries that find them."""
+    rng = np.random.default_rng(0)
+    group = np.arange(256) // 16
+    joined = np.triu(rng.random((16, 16)) < 0.5)
+    joined |= joined.T
+    graph = gc.Graph(*np.nonzero(np.triu(joined[group][:, group], 1)), vertices=256)
+    halves = [gc.CutQuery(np.isin(group, rng.permutation(16)[:8])) for _ in range(60)]
+    pairs = [gc.CutQuery(group == i, group == j) for i in range(16) for j in range(i)]
+    return graph, halves + pairs
+
+
+@pytest.mark.parametrize("method", METHODS[:2])
+def test_corrections_are_made_again_when_a_session_is_opened(path, method, monkeypatch):
+    monkeypatch.setattr(running, "_SNAPSHOT_EVERY", 8)
+    graph, queries = communities()
+    options = {"epsilon": 50.0, "delta": 0.5, "queries": 2000, "method": method}
+    public = {"total_weight": float(len(graph.rows))}
+    with (
+        open_session(graph, store=path, **options, **public) as first,
+        open_session(graph, store=path) as second,
+    ):
+        for start in range(0, len(queries), 10):
+            # Turns: each must take over what the other one has learnt.
+            session = first if start % 20 else second
+            session.ask_all(queries[start : start + 10])
+        assert first.status.corrections > 16
+        totals = first._runner.totals
+        assert len(totals.corrections) < first.status.corrections  # thanks to snapshots
+        with first._ledger.locked():
+            learnt = first._runner.present().hypothesis
+        with second._ledger.locked():
+            assert second._runner.present().hypothesis == learnt
+    with open_session(graph, store=path) as session:
+        assert session._runner.present().hypothesis == learnt
+        assert session.status.interruptions == 0
+
+
 def test_auto_takes_the_method_of_least_guaranteed_error():
     sparse = Universe(5000)
     few = Parameters(epsilon=1.0, delta=1e-6, queries=10)
