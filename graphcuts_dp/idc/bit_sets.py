@@ -6,8 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.graph.vertices import BoolVector
+from graphcuts_dp.parallel import in_parallel
 
 Words = npt.NDArray[np.uint64]
+_SHARED_OUT = 1 << 18  # words from which all processors count
 _BLOCK_WORDS = 1 << 16  # 512 KiB at a time: between two passes it stays in the cache
 
 
@@ -66,14 +68,20 @@ class BitSets:
 
         Costs count * n / 64 word operations for each; several at once share the memory traffic.
         """
-        counts = np.empty((len(others), len(self)))
         step = max(1, _BLOCK_WORDS // self.rows.shape[1])
-        for start in range(0, len(self), step):
-            part = slice(start, start + step)
-            for row, words in zip(counts, others, strict=True):
-                common = np.bitwise_count(self.rows[part] & words)
-                row[part] = common.sum(axis=1, dtype=np.uint32)
-        return counts
+        parts = [self.rows[start : start + step] for start in range(0, len(self), step)]
+
+        def count(part: Words) -> npt.NDArray[np.float64]:
+            common = [
+                np.bitwise_count(part & words).sum(axis=1, dtype=np.uint32) for words in others
+            ]
+            return np.array(common, dtype=np.float64)
+
+        if self.rows.size < _SHARED_OUT:
+            found = [count(part) for part in parts]
+        else:
+            found = list(in_parallel(count, parts))
+        return np.hstack(found) if found else np.zeros((len(others), 0))
 
     def masks(self) -> npt.NDArray[np.bool_]:
         """Truth vectors, shape (count, n)."""

@@ -15,8 +15,8 @@ from typing import Any, TypeVar, final
 import numpy as np
 import numpy.typing as npt
 
+from graphcuts_dp.parallel import in_parallel
 from graphcuts_dp.privacy.laws import NoiseLaw
-from graphcuts_dp.release.parallel import in_parallel
 
 FloatMatrix = npt.NDArray[np.floating]
 IntMatrix = npt.NDArray[np.integer]

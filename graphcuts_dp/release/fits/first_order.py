@@ -8,6 +8,7 @@ from typing import final
 import numpy as np
 
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
+from graphcuts_dp.parallel import one_blas_thread
 from graphcuts_dp.release.blocks import mirror_upper
 from graphcuts_dp.release.fits import descent
 from graphcuts_dp.release.fits.base import (
@@ -19,7 +20,6 @@ from graphcuts_dp.release.fits.base import (
     degree_matched_shifts,
     silent,
 )
-from graphcuts_dp.release.parallel import one_blas_thread
 
 _FIRST_ALTERNATIONS = 30
 _AVERAGE = 0.03  # weight of the newest direction in the running average
