@@ -6,9 +6,10 @@ import json
 import numpy as np
 import pytest
 
+from graphcuts_dp import parallel
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.release import blocks, parallel
+from graphcuts_dp.release import blocks
 from graphcuts_dp.release.blocks import Layout, LocalBlocks, RowBlock
 from graphcuts_dp.release.noisy_matrix import NoisyMatrix
 from graphcuts_dp.release.randomized_response import law_for, randomized_response

@@ -5,10 +5,11 @@ import math
 import numpy as np
 import pytest
 
+from graphcuts_dp import parallel
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.release import blocks, parallel
+from graphcuts_dp.release import blocks
 from graphcuts_dp.release.blocks import LocalBlocks, RowBlock
 from graphcuts_dp.release.fits import descent, first_order
 from graphcuts_dp.release.fits.base import FitProblem, degree_matched_shifts, degree_matched_start

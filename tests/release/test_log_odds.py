@@ -7,7 +7,8 @@ import pytest
 from noisy_cases import indicators, planted, planted_bipartite, problem
 from threadpoolctl import threadpool_limits
 
-from graphcuts_dp.release import blocks, parallel
+from graphcuts_dp import parallel
+from graphcuts_dp.release import blocks
 from graphcuts_dp.release.fits import log_odds
 from graphcuts_dp.release.fits.log_odds import OutOfTimeError, Sums, sigmoid, solve, synthetic_rows
 from graphcuts_dp.release.fits.maximum_entropy import MaximumEntropy
