@@ -26,6 +26,7 @@ from graphcuts_dp.graph.datasets import list_datasets, load_dataset
 from graphcuts_dp.graph.files import read_graph, write_graph
 from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, RankOneQuery, answer_all
 from graphcuts_dp.graph.vertices import VertexSet
+from graphcuts_dp.interactive.session import Session, open_session
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.release.noisy_matrix import CutAnswer
 from graphcuts_dp.release.release import Release
@@ -43,6 +44,7 @@ __all__ = [
     "PrivacyGuarantee",
     "RankOneQuery",
     "Release",
+    "Session",
     "VertexSet",
     "__version__",
     "answer_all",
@@ -58,6 +60,7 @@ __all__ = [
     "list_datasets",
     "load_dataset",
     "normalised_cut_norm",
+    "open_session",
     "plan",
     "read_graph",
     "release_graph",
