@@ -22,6 +22,7 @@ from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.vertices import Label
 from graphcuts_dp.interactive.session import Session
 from graphcuts_dp.plotting.session_answers import AnswerPoint, session_answers_figure
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 
 EXAMPLE = """Example: graphcuts-dp session repl mail.db
 
@@ -159,7 +160,11 @@ class Prompt:
         ]
         if not points:
             raise QueryError("there are no answers to draw yet")
-        title = f"Session {self._session.name}: {self._session.guarantee}"
+        promise = self._session.guarantee
+        title = f"Session {self._session.name} (epsilon = {promise.epsilon:g}"
+        title += f", delta = {promise.delta:g})" if promise.delta else ")"
+        if not promise.is_private:
+            title += f"  {SEEDED_WARNING}"
         with atomic_write(path) as handle:
             session_answers_figure(points, title=title).savefig(handle, format=path.lower()[-3:])
         out.print(f"{len(points):,} answers drawn to {path}", markup=False)

@@ -6,6 +6,7 @@ from typing import final
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from graphcuts_dp.plotting.style import COLOURS, house_style
 
@@ -39,11 +40,13 @@ def session_answers_figure(points: Sequence[AnswerPoint], *, title: str) -> Figu
 
     Returns:
         A figure: values with intervals against the number of the answer; corrections marked.
+        Infinite intervals are left out.
     """
     numbers = np.arange(1, len(points) + 1)
     values, low, high = (
         np.array([getattr(point, name) for point in points]) for name in ("value", "low", "high")
     )
+    low[~np.isfinite(low)] = high[~np.isfinite(high)] = np.nan  # such bars are left out
     corrected = np.array([point.corrected for point in points])
     with house_style():
         figure = Figure(figsize=(7.2, 3.6))
@@ -63,8 +66,10 @@ def session_answers_figure(points: Sequence[AnswerPoint], *, title: str) -> Figu
                 label="corrected the hypothesis",
                 zorder=4,
             )
+            figure.legend(loc="outside lower left", ncols=2)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.margins(x=0.05)
         axes.set_xlabel("answer number")
         axes.set_ylabel("weight between S and T")
         axes.set_title(title)
-        axes.legend()
     return figure
