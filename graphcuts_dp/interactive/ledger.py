@@ -69,6 +69,7 @@ class SessionTotals:
         steps: answered steps.
         corrected: answers that corrected the hypothesis.
         interruptions: times that reserved steps were lost.
+        lost: records of interruptions since the latest answer.
         answers: record of the latest answer, by digest of the query.
         shown: records of all answers, in order.
         snapshot: record of the latest hypothesis, or None.
@@ -83,6 +84,7 @@ class SessionTotals:
     steps: int = 0
     corrected: int = 0
     interruptions: int = 0
+    lost: list[int] = field(default_factory=list)
     answers: dict[bytes, int] = field(default_factory=dict)
     shown: list[int] = field(default_factory=list)
     snapshot: int | None = None
@@ -94,6 +96,7 @@ class SessionTotals:
         if kind in (Kind.ANSWER, Kind.CORRECTION):
             self.answers[query] = seq
             self.shown.append(seq)
+            self.lost.clear()
             self.reserved -= 1
             self.steps += 1
             self.state = seq
@@ -106,6 +109,7 @@ class SessionTotals:
             self.reserved = 0
             if kind == Kind.INTERRUPTED:
                 self.interruptions += 1
+                self.lost.append(seq)
                 self.state = seq
         elif kind == Kind.UNGUARANTEED:
             self.answers[query] = seq

@@ -60,6 +60,7 @@ def open_ledger(path: Path, graph: AnyGraph | None, *, timeout: float = 30.0) ->
     Raises:
         LedgerError: as `Ledger`; or the ledger is about another graph, or it has changed.
     """
+    path = path.resolve()  # SQLite puts its log beside the file itself, not beside a link to it
     ledger = Ledger(path, timeout=timeout)
     try:
         header = ledger.header

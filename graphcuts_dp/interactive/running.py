@@ -120,10 +120,14 @@ class Runner:
             self._state, lost = self._restored()
             self._record = totals.state or 0
         if totals.reserved or lost:
-            state = self._written_off(self._state, totals.reserved)
+            before, state = self._state, self._written_off(self._state, totals.reserved)
             self._state = None
             with self.ledger.writing() as entries:
-                body = {"steps": totals.reserved}
+                body = {
+                    "steps": totals.reserved,
+                    "queries": state.queries - before.queries,
+                    "stopped": state.stopped,
+                }
                 entries.with_state(Kind.INTERRUPTED, self._number, body, _stored(state))
             self._keep(state)
         assert self._state is not None  # noqa: S101  # for the type checker

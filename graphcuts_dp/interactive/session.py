@@ -291,7 +291,7 @@ def open_session(
     }
     wanted = {key: value for key, value in given.items() if value is not None}
     cap = None if budget is None else Budget.of(budget)
-    path = Path(store)
+    path = Path(os.path.realpath(store))
     if not path.exists():
         fresh = _fresh(graph, wanted, expected_edges, seed)
         check_budget(cap, [], fresh[1].cost)

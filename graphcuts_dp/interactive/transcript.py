@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, final, overload
 
 from graphcuts_dp._version import __version__
@@ -177,6 +177,13 @@ def _session_status(ledger: Ledger, terms: Terms) -> SessionStatus:
         answer = decode_answer(ledger.record(totals.shown[-1])[1])
         remaining = Remaining(answer.queries_left, answer.updates_left)
         stopped = not answer.guaranteed or answer.queries_left == 0
+    for seq in totals.lost:
+        body = ledger.record(seq)[1]
+        stopped |= body["stopped"]
+        if remaining.queries is not None:
+            remaining = replace(remaining, queries=remaining.queries - body["queries"])
+    if stopped:
+        remaining = replace(remaining, queries=0)
     state = "stopped" if stopped else "open"
     if not totals.started:
         state, remaining = "failed", Remaining(0, 0)

@@ -189,6 +189,8 @@ def test_a_step_that_was_cut_off_counts_as_spent(path, problem):
         with pytest.raises(problem):
             session.ask_all([workers.query(number) for number in range(3)])
         session._runner.mechanism = mechanism
+        with workers.begin(path) as another:  # whoever comes next writes it off
+            assert another.remaining.queries == workers.PROMISED - 4
         answer = session.ask([2])
         assert answer.queries_left == workers.PROMISED - 5
         assert session.status.interruptions == 1
@@ -377,6 +379,17 @@ def test_exports_hold_nothing_secret(path, graph):
     assert exported["answers"][1]["T"] == [4, 5]
     assert exported["sessions"][0]["guarantee"]["epsilon"] == 40.0
     assert str(len(graph.rows)) not in repr(session) + str(session)
+
+
+def test_a_store_behind_a_link(tmp_path, graph):
+    (tmp_path / "folder").mkdir()
+    link, real = tmp_path / "link.db", tmp_path / "folder" / "real.db"
+    link.symlink_to(real)
+    with open_session(graph, store=link, **terms("gaussian")) as session:
+        answer = session.ask([1])
+    with open_session(graph, store=real) as session:
+        assert session.ask([1]) == answer
+    assert [file.name for file in real.parent.iterdir()] == ["real.db"]
 
 
 def test_eight_threads_on_one_session_and_on_one_store(path, graph):
