@@ -35,7 +35,9 @@ from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
 from graphcuts_dp.graph.atomic import atomic_write, check_writable
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.interactive.choice import METHODS
+from graphcuts_dp.interactive.grid import Grid
 from graphcuts_dp.interactive.methods import CALIBRATIONS
+from graphcuts_dp.interactive.parameters import Parameters
 from graphcuts_dp.interactive.session import open_session
 from graphcuts_dp.interactive.transcript import answer_to_dict
 
@@ -119,15 +121,19 @@ def start(
         source=remembered(graph, reading),
     ) as session:
         status = session.status
+        agreed = Parameters(**session.parameters)
+        error = agreed.expected_error(session.universe, Grid.of(private), expected_edges)
     if as_json:
-        show_json({"store": store, **status.to_dict()})
+        show_json({"store": store, "expected_error": error, **status.to_dict()})
         return
+    scope = f"{1 - agreed.beta:.0%}, all queries at once"
     show_facts(
         {
             "session": f"{status.terms.name} in {store}",
             "guarantee": str(status.terms.guarantee),
             "method": str(status.terms.parameters["method"]),
-            "queries": f"{status.terms.parameters['queries']:,}",
+            "queries": f"{agreed.queries:,}",
+            "error": "see the answers" if error is None else f"expect up to about {error:,.0f} ({scope})",
         }
     )
 

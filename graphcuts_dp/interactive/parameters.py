@@ -69,6 +69,24 @@ class Parameters:
         errors = {method: guaranteed_error(method, setting) for method in METHODS if method in fits}
         return replace(self, method=min(errors, key=errors.__getitem__))
 
+    def expected_error(
+        self, universe: Universe, grid: Grid, expected_edges: float | None = None
+    ) -> float | None:
+        """How far off any of the promised answers may be, in weight; None where nobody knows.
+
+        A forecast for constructions, which go by the true number of edges: their answers carry
+        the intervals that hold.
+
+        Args:
+            universe: the public vertex pairs.
+            grid: how answers are counted.
+            expected_edges: as for `resolved`.
+        """
+        if self.calibration != "tight":
+            return None
+        setting = self._setting(universe, grid, expected_edges)
+        return guaranteed_error(self.method, setting) * grid.unit * grid.sensitivity
+
     def _setting(self, universe: Universe, grid: Grid, expected: float | None) -> Setting:
         if expected is None and self.total_weight is not None:
             expected = self.total_weight / (grid.unit * grid.sensitivity)

@@ -54,6 +54,7 @@ def test_start_says_what_is_promised(call, mail, tmp_path):
     status, out, err = call("start", mail, "--store", path, *TERMS)
     assert status == 0
     assert "epsilon = 40, delta = 0.01" in out
+    assert "expect up to" in out
     assert "note: The vertices in the file are taken as public" in err
     status, out, _ = call("start", mail, "--store", path, *TERMS, "--name", "two", "--json")
     assert status == 0
