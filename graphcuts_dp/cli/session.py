@@ -126,14 +126,17 @@ def start(
     if as_json:
         show_json({"store": store, "expected_error": error, **status.to_dict()})
         return
-    scope = f"{1 - agreed.beta:.0%}, all queries at once"
+    forecast = "see the answers"
+    if error is not None:
+        scope = f"{1 - agreed.beta:.0%}, all queries at once"
+        forecast = f"expect up to about {error:,.0f} ({scope})"
     show_facts(
         {
             "session": f"{status.terms.name} in {store}",
             "guarantee": str(status.terms.guarantee),
             "method": str(status.terms.parameters["method"]),
             "queries": f"{agreed.queries:,}",
-            "error": "see the answers" if error is None else f"expect up to about {error:,.0f} ({scope})",
+            "error": forecast,
         }
     )
 
