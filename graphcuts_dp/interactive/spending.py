@@ -1,8 +1,7 @@
 """What all sessions on one graph cost together, and whether a budget allows one more."""
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, final
 
@@ -74,18 +73,10 @@ def total_cost(costs: Sequence[Cost]) -> Cost:
     """
     if len(costs) == 1:
         return costs[0]
-    plain = Cost(
-        epsilon=math.nextafter(float(sum(_exact(cost) for cost in costs)), math.inf),
-        delta=sum(cost.delta for cost in costs),
-    )
     try:
-        found = compose(costs, delta=max(cost.delta for cost in costs))
+        return compose(costs, delta=max(cost.delta for cost in costs))
     except ParameterError:
-        found = compose(costs, delta=plain.delta)
-    # Stated bounds may be sharper than what their zCDP gives back.
-    if plain.delta <= found.delta and plain.epsilon < found.epsilon:
-        return replace(plain, rho=found.rho, pure=found.pure)
-    return found
+        return compose(costs, delta=sum(cost.delta for cost in costs))
 
 
 def cost_to_dict(cost: Cost) -> dict[str, Any]:

@@ -50,8 +50,8 @@ class Cost:
 def compose(costs: Iterable[Cost], *, delta: float) -> Cost:
     """The cost of several mechanisms on one graph, chosen one after the other, or interleaved.
 
-    epsilon is the smallest of the valid bounds: the sum of pure ones; zCDP of everything that has
-    it, the rest added; the same with pure ones added too.
+    epsilon is the smallest of the valid bounds: the sum of pure ones; the sum of the stated ones;
+    zCDP of everything that has it, the rest added; the same with pure ones added too.
 
     Args:
         costs: of the mechanisms.
@@ -68,6 +68,9 @@ def compose(costs: Iterable[Cost], *, delta: float) -> Cost:
     found = []
     if pure is not None:
         found.append((float(pure), 0.0))
+    stated = sum(part.delta for part in parts)
+    if stated <= delta:
+        found.append((_rounded_up(sum(Fraction(part.epsilon) for part in parts)), stated))
     for keep_pure in (True, False):
         mixed = [p for p in parts if p.rho is not None and (keep_pure or p.pure is None)]
         added = [p for p in parts if p not in mixed]
@@ -83,6 +86,11 @@ def compose(costs: Iterable[Cost], *, delta: float) -> Cost:
         raise ParameterError(f"delta={delta:g} is less than what the mechanisms need; raise it")
     best, its_delta = min(found)
     return Cost(epsilon=best, delta=its_delta, rho=rho, pure=pure)
+
+
+def _rounded_up(number: Fraction | int) -> float:
+    nearest = float(number)
+    return nearest if nearest >= number else math.nextafter(nearest, math.inf)
 
 
 def _sum_known(numbers: list[N | None]) -> N | None:
