@@ -80,11 +80,12 @@ def run_and_kill(target, arguments, delay):
 def kill_at_random(folder, trials, seed):
     rng = random.Random(seed)
     killed = 0
-    for store in range(3):
-        method = ("gaussian", "multiplicative-weights", "gaussian")[store]
+    stores = max(3, trials // 30)  # what is checked after each kill grows with the store
+    for store in range(stores):
+        method = ("gaussian", "multiplicative-weights", "gaussian")[store % 3]
         path, log = folder / f"{store}.db", folder / f"{store}.log"
         records = first = 0
-        for _ in range(trials // 3):
+        for _ in range(trials // stores):
             batch = rng.choice((1, 1, 4))
             arguments = (path, log, first, _ENDLESS, method, batch)
             code = run_and_kill(workers.ask_and_log, arguments, rng.uniform(0.0, 0.25))
@@ -93,7 +94,7 @@ def kill_at_random(folder, trials, seed):
             if not records and path.exists():  # killed while it started: the next one is fresh
                 path, log = folder / f"{store}-{first}.db", folder / f"{store}-{first}.log"
             first += _ENDLESS
-    assert killed == trials // 3 * 3
+    assert killed == trials // stores * stores
 
 
 def test_processes_killed_at_random_moments(tmp_path):
