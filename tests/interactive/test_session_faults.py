@@ -91,10 +91,18 @@ def kill_at_random(folder, trials, seed):
             code = run_and_kill(workers.ask_and_log, arguments, rng.uniform(0.0, 0.25))
             killed += code == -9
             records = check(path, log, method, records)
+            if code != -9:  # interruptions use updates up: only a session that ran out may end
+                with workers.begin(path, method=method) as session:
+                    assert session.remaining.queries == 0
+                path, log, records = (
+                    folder / f"{store}-{first}.db",
+                    folder / f"{store}-{first}.log",
+                    0,
+                )
             if not records and path.exists():  # killed while it started: the next one is fresh
                 path, log = folder / f"{store}-{first}.db", folder / f"{store}-{first}.log"
             first += _ENDLESS
-    assert killed == trials // stores * stores
+    assert killed >= 0.9 * trials
 
 
 def test_processes_killed_at_random_moments(tmp_path):
