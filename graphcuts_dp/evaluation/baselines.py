@@ -15,9 +15,9 @@ import numpy.typing as npt
 from graphcuts_dp.errors import GraphError
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
 from graphcuts_dp.privacy.laws import noise_law
-from graphcuts_dp.privacy.noise import sample_discrete_laplace
+from graphcuts_dp.release.degree_response import respond_degrees, respond_total
 from graphcuts_dp.release.fits.chung_lu import chung_lu
 from graphcuts_dp.release.randomized_response import randomized_response
 
@@ -134,24 +134,22 @@ BASELINES: Mapping[str, Callable[..., Baseline]] = {
 def noisy_edge_count(graph: Graph, epsilon: Fraction, source: EntropySource) -> int:
     """Number of edges with discrete Laplace noise, brought into 0 .. C(n, 2).
 
-    Guarantee: epsilon-DP. One edge changes the count by exactly 1, and the noise has
-    P(k) proportional to e^(-epsilon |k|). Clipping is post-processing.
+    Guarantee: epsilon-DP; see `respond_total`. Clipping is post-processing.
 
     Args:
         graph: the private graph.
         epsilon: exact, > 0.
         source: where the noise comes from.
     """
-    noise = int(sample_discrete_laplace(epsilon, 1, source)[0])
-    return min(max(len(graph.rows) + noise, 0), graph.n * (graph.n - 1) // 2)
+    law = noise_law("binary", epsilon=epsilon, weight_cap=1.0)
+    total = respond_total(graph, law, epsilon=epsilon, source=source)
+    return min(max(int(total.value) // 2, 0), graph.n * (graph.n - 1) // 2)
 
 
 def noisy_degrees(graph: Graph, epsilon: Fraction, source: EntropySource) -> IntVector:
     """Degrees with discrete Laplace noise; may be negative.
 
-    Guarantee: epsilon-DP. Adding or removing one edge changes the degrees of its two ends by 1
-    each and no other: the vector of degrees has L1 sensitivity exactly 2. Independent noise with
-    P(k) proportional to e^(-(epsilon/2) |k|) changes each of two factors by at most e^(epsilon/2).
+    Guarantee: epsilon-DP; see `respond_degrees`.
 
     Args:
         graph: the private graph, without weights.
@@ -161,9 +159,8 @@ def noisy_degrees(graph: Graph, epsilon: Fraction, source: EntropySource) -> Int
     Returns:
         Shape (n,).
     """
-    ends = np.concatenate([graph.rows, graph.columns])
-    degrees = np.bincount(ends, minlength=graph.n).astype(np.int64)
-    return degrees + sample_discrete_laplace(epsilon / 2, graph.n, source)
+    law = noise_law("binary", epsilon=epsilon, weight_cap=1.0)
+    return respond_degrees(graph, law, epsilon=epsilon, source=source).rows
 
 
 def _start(graph: Graph, epsilon: float, seed: int | None) -> tuple[Fraction, EntropySource]:
@@ -176,6 +173,6 @@ def _start(graph: Graph, epsilon: float, seed: int | None) -> tuple[Fraction, En
 
 def _baseline(name: str, matrix: FloatMatrix, epsilon: float, seed: int | None) -> Baseline:
     guarantee = PrivacyGuarantee(
-        epsilon=float(epsilon), neighbours="whether any one pair is an edge", seed=seed
+        epsilon=float(epsilon), neighbours=hidden_change(weighted=False, weight_cap=1.0), seed=seed
     )
     return Baseline(name=name, matrix=matrix, guarantee=guarantee)

@@ -7,7 +7,7 @@ from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.base import Answer
 from graphcuts_dp.interactive.grid import Grid
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, hidden_change
 
 
 def universe_of(graph: AnyGraph) -> Universe:
@@ -45,17 +45,12 @@ def promise(
     parts: tuple[tuple[str, float], ...] = (),
 ) -> PrivacyGuarantee:
     """The guarantee of a mechanism of this cost."""
-    if not grid.weighted:
-        neighbours = "whether any one pair is an edge"
-    elif grid.cap is None:
-        neighbours = "a change of any one pair's weight by at most 1"
-    else:
-        neighbours = f"the weight of any one pair, within 0 .. {grid.cap:g}"
+    if grid.weighted and grid.cap is not None:
         public += ", the weight cap"
     return PrivacyGuarantee(
         epsilon=cost.epsilon,
         delta=cost.delta,
-        neighbours=neighbours,
+        neighbours=hidden_change(weighted=grid.weighted, weight_cap=grid.cap),
         public=public,
         seed=seed,
         parts=parts,

@@ -70,6 +70,15 @@ class PrivacyGuarantee:
         return cls(**plain, parts=tuple(stored["parts"].items()))
 
 
+def hidden_change(*, weighted: bool, weight_cap: float | None) -> str:
+    """Which change of a graph of this schema is hidden: `PrivacyGuarantee.neighbours`."""
+    if not weighted:
+        return "whether any one pair is an edge"
+    if weight_cap is None:
+        return "a change of any one pair's weight by at most 1"
+    return f"the weight of any one pair, within 0 .. {weight_cap:g}"
+
+
 def exact_epsilon(epsilon: float | Fraction) -> Fraction:
     """The privacy parameter as an exact fraction, checked.
 

@@ -16,6 +16,7 @@ from graphcuts_dp.privacy.guarantee import (
     LARGEST_EPSILON,
     SMALLEST_EPSILON,
     PrivacyGuarantee,
+    hidden_change,
 )
 from graphcuts_dp.privacy.laws import NoiseLaw, noise_law
 from graphcuts_dp.release.blocks import Blocks, Layout, LocalBlocks, Pairs
@@ -118,17 +119,12 @@ def guarantee_of(
         besides: name and exact epsilon of other parts of the release.
     """
     public = "the vertex set" if isinstance(graph, Graph) else "both vertex sets"
-    if not graph.weighted:
-        neighbours = "whether any one pair is an edge"
-    elif graph.weight_cap is None:
-        neighbours = "a change of any one pair's weight by at most 1"
-    else:
-        neighbours = f"the weight of any one pair, within 0 .. {graph.weight_cap:g}"
+    if graph.weighted and graph.weight_cap is not None:
         public += " and the weight cap"
     spent = [*besides, ("entries", law.epsilon)]
     return PrivacyGuarantee(
         epsilon=float(sum((part for _, part in spent), Fraction(0))),
-        neighbours=neighbours,
+        neighbours=hidden_change(weighted=graph.weighted, weight_cap=graph.weight_cap),
         public=public,
         seed=seed,
         parts=tuple((name, float(part)) for name, part in spent) if besides else (),
