@@ -18,6 +18,7 @@ Source: JT12, sections 3.2, 4.1 and 4.2.
 """
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Protocol, final
 
@@ -146,9 +147,48 @@ def near_one(size: int) -> float:
     return log / (log - 1) if log > 2 else 2.0
 
 
+@dataclass(frozen=True)
+class _PowerNorm(ABC):
+    """||x||_p^2 / (2(p-1)) where ||.||_p is the l_p norm of some magnitudes of x.
+
+    Attributes:
+        p: in (1, 2].
+
+    Raises:
+        ParameterError: p out of range.
+    """
+
+    p: float
+
+    def __post_init__(self) -> None:
+        if not 1 < self.p <= 2:
+            raise ParameterError(f"the exponent p must be in (1, 2], not {self.p}")
+
+    @property
+    def order(self) -> float:
+        """2."""
+        return 2.0
+
+    @abstractmethod
+    def magnitudes(self, x: FloatArray) -> FloatArray:
+        """What the l_p norm is taken of."""
+
+    def value(self, x: FloatArray) -> float:
+        """||x||_p^2 / (2(p-1))."""
+        return self.norm(x) ** 2 / (2 * (self.p - 1))
+
+    def norm(self, x: FloatArray) -> float:
+        """||x||_p of the magnitudes."""
+        return lp(self.magnitudes(x), self.p)
+
+    def dual_norm(self, f: FloatArray) -> float:
+        """||f||_q of the magnitudes, 1/p + 1/q = 1."""
+        return lp(self.magnitudes(f), conjugate(self.p))
+
+
 @final
 @dataclass(frozen=True)
-class LpNorm:
+class LpNorm(_PowerNorm):
     """||x||_p^2 / (2(p-1)) of the entries; p = 2 makes mirror descent the Frieze-Kannan update.
 
     Attributes:
@@ -160,30 +200,14 @@ class LpNorm:
 
     p: float = 2.0
 
-    def __post_init__(self) -> None:
-        _check_exponent(self.p)
-
-    @property
-    def order(self) -> float:
-        """2."""
-        return 2.0
-
     @property
     def needs_matrix(self) -> bool:
         """False."""
         return False
 
-    def value(self, x: FloatArray) -> float:
-        """||x||_p^2 / (2(p-1))."""
-        return self.norm(x) ** 2 / (2 * (self.p - 1))
-
-    def norm(self, x: FloatArray) -> float:
-        """||x||_p of the entries."""
-        return lp(np.abs(x), self.p)
-
-    def dual_norm(self, f: FloatArray) -> float:
-        """||f||_q of the entries, 1/p + 1/q = 1."""
-        return lp(np.abs(f), conjugate(self.p))
+    def magnitudes(self, x: FloatArray) -> FloatArray:
+        """Of the entries."""
+        return np.abs(x)
 
     def to_dual(self, x: FloatArray) -> FloatArray:
         """The gradient of Psi at x, of x's shape."""
@@ -200,7 +224,7 @@ class LpNorm:
 
 @final
 @dataclass(frozen=True)
-class GroupNorm:
+class GroupNorm(_PowerNorm):
     """||X||_{2,p}^2 / (2(p-1)): the l_p norm of the rows' Euclidean norms.
 
     For bipartite graphs whose left degrees differ much: ||X||_{2,p} is near the sum of the square
@@ -213,32 +237,14 @@ class GroupNorm:
         ParameterError: p out of range.
     """
 
-    p: float
-
-    def __post_init__(self) -> None:
-        _check_exponent(self.p)
-
-    @property
-    def order(self) -> float:
-        """2."""
-        return 2.0
-
     @property
     def needs_matrix(self) -> bool:
         """True."""
         return True
 
-    def value(self, x: FloatArray) -> float:
-        """||X||_{2,p}^2 / (2(p-1)) for X of shape (n1, n2)."""
-        return self.norm(x) ** 2 / (2 * (self.p - 1))
-
-    def norm(self, x: FloatArray) -> float:
-        """||X||_{2,p}."""
-        return lp(row_norms(x), self.p)
-
-    def dual_norm(self, f: FloatArray) -> float:
-        """||F||_{2,q}, 1/p + 1/q = 1."""
-        return lp(row_norms(f), conjugate(self.p))
+    def magnitudes(self, x: FloatArray) -> FloatArray:
+        """Euclidean norms of the rows of X, shape (n1, n2)."""
+        return row_norms(x)
 
     def to_dual(self, x: FloatArray) -> FloatArray:
         """The gradient of Psi at X, shape (n1, n2)."""
@@ -256,7 +262,7 @@ class GroupNorm:
 
 @final
 @dataclass(frozen=True)
-class SchattenNorm:
+class SchattenNorm(_PowerNorm):
     """||X||_{S_p}^2 / (2(p-1)): the l_p norm of the singular values, for matrices of low rank.
 
     Attributes:
@@ -266,32 +272,14 @@ class SchattenNorm:
         ParameterError: p out of range.
     """
 
-    p: float
-
-    def __post_init__(self) -> None:
-        _check_exponent(self.p)
-
-    @property
-    def order(self) -> float:
-        """2."""
-        return 2.0
-
     @property
     def needs_matrix(self) -> bool:
         """True."""
         return True
 
-    def value(self, x: FloatArray) -> float:
-        """||X||_{S_p}^2 / (2(p-1)) for X of shape (n1, n2)."""
-        return self.norm(x) ** 2 / (2 * (self.p - 1))
-
-    def norm(self, x: FloatArray) -> float:
-        """||X||_{S_p}."""
-        return lp(np.linalg.svd(x, compute_uv=False), self.p)
-
-    def dual_norm(self, f: FloatArray) -> float:
-        """||F||_{S_q}, 1/p + 1/q = 1."""
-        return lp(np.linalg.svd(f, compute_uv=False), conjugate(self.p))
+    def magnitudes(self, x: FloatArray) -> FloatArray:
+        """Singular values of X, shape (n1, n2)."""
+        return np.asarray(np.linalg.svd(x, compute_uv=False))
 
     def to_dual(self, x: FloatArray) -> FloatArray:
         """The gradient of Psi at X, shape (n1, n2)."""
@@ -392,11 +380,6 @@ def _capped(weights: FloatArray, total: float, cap: float) -> FloatArray:
         return np.full_like(weights, total / weights.size)
     capped: FloatArray = np.minimum(weights * scales[k], cap)
     return capped
-
-
-def _check_exponent(p: float) -> None:
-    if not 1 < p <= 2:
-        raise ParameterError(f"the exponent p must be in (1, 2], not {p}")
 
 
 def _scaled_into(x: FloatArray, norm: float, domain: Ball | None) -> FloatArray:
