@@ -8,10 +8,7 @@ import math
 from dataclasses import dataclass
 from typing import final
 
-from scipy.stats import norm
-
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.privacy.calibration import gaussian_scale
 
 
 @final
@@ -35,50 +32,6 @@ class BipartiteRates:
 
 
 # Mechanisms without a construction
-
-
-def gaussian_error(*, queries: float, epsilon: float, delta: float, beta: float) -> float:
-    """Gaussian noise on each of k queries of sensitivity 1: largest error with prob. 1 - beta.
-
-    Args:
-        queries: k >= 1.
-        epsilon: > 0.
-        delta: in (0, 1).
-        beta: probability of failure, in (0, 1).
-
-    Raises:
-        ParameterError: a number out of range.
-    """
-    _check_tail(queries, beta)
-    scale = gaussian_scale(epsilon=epsilon, delta=delta, sensitivity=math.sqrt(queries))
-    return scale * float(norm.isf(beta / (2 * queries)))
-
-
-def binary_response_error(n: int, *, queries: float, epsilon: float, beta: float) -> float:
-    """Binary randomised response on k cuts between halves, in the normal approximation.
-
-    e^(eps/2)/(e^eps - 1) * n/2 * (normal quantile of beta/2k): the approximation is good for
-    thousands of pairs; `Release.answer` has proven intervals.
-
-    Args:
-        n: vertices; the largest cut has n^2/4 pairs.
-        queries: k >= 1.
-        epsilon: > 0.
-        beta: probability of failure, in (0, 1).
-
-    Raises:
-        ParameterError: a number out of range.
-    """
-    _check_tail(queries, beta)
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise ParameterError(f"epsilon must be positive and finite, not {epsilon}")
-    deviation = 1 / (2 * math.sinh(epsilon / 2))
-    return deviation * n / 2 * float(norm.isf(beta / (2 * queries)))
-
-
-def no_answer_error(edges: float) -> float:
-    """m/2: what answering 0 misses on a cut through half the edges (m at worst)."""
-    return edges / 2
 
 
 def gru12_lemma_6_1(universe: float, *, log_queries: float, epsilon: float, beta: float) -> float:

@@ -133,11 +133,6 @@ def step_length(alpha: float, off: float, value_error: float | None) -> float:
     return max(alpha, off - (alpha if value_error is None else value_error))
 
 
-def sign_of(hypothesis: Hypothesis, query: LinearQuery, value: float) -> Sign:
-    """The sign of an update for which a value of the true answer is at hand."""
-    return 1 if value > hypothesis.estimate(query) else -1
-
-
 @final
 class UpdateSequence(Generic[H]):
     """A database update sequence that refuses every step against its definition. Not private.

@@ -45,14 +45,10 @@ def inverse_square(constant):
 # The table of errors at epsilon = 1, delta = 1e-6, beta = 0.05
 
 
-@pytest.mark.parametrize(("n", "m", "k", "tight", "gaussian", "binary", "zero"), TABLE)
-def test_the_table_is_reproduced(n, m, k, tight, gaussian, binary, zero):
+@pytest.mark.parametrize(("n", "m", "k", "tight"), [row[:4] for row in TABLE])
+def test_the_tight_column_is_reproduced(n, m, k, tight):
     bound = tight_online(multiplicative_weights_updates(n, m), queries=k, **PROMISE)
     assert bound.error / 1e3 == pytest.approx(tight, rel=0.02)
-    assert rates.gaussian_error(queries=k, **PROMISE) / 1e3 == pytest.approx(gaussian, rel=0.03)
-    found = rates.binary_response_error(n, queries=k, epsilon=1.0, beta=0.05)
-    assert found / 1e3 == pytest.approx(binary, rel=0.01)
-    assert rates.no_answer_error(m) / 1e3 == zero
 
 
 @pytest.mark.parametrize(("n", "m", "k"), [row[:3] for row in TABLE])

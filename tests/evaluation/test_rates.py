@@ -172,16 +172,3 @@ def test_erratum_gru12_claim_4_7_forgets_the_11():
         assert failure(1000, 11, L) <= delta / 2
         assert failure(100, 2 * math.e, L) <= delta / 2
         assert failure(20, 2 * math.e, L) > delta / 2
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda: rates.gaussian_error(queries=0, **PROMISE),
-        lambda: rates.binary_response_error(10, queries=1, epsilon=1.0, beta=0.0),
-        lambda: rates.binary_response_error(10, queries=1, epsilon=0.0, beta=0.1),
-    ],
-)
-def test_numbers_out_of_range_are_refused(call):
-    with pytest.raises(ParameterError):
-        call()

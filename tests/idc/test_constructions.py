@@ -10,7 +10,7 @@ from idc_cases import extreme_cuts, random_cut
 from graphcuts_dp.errors import HypothesisError, MatrixError, ParameterError, QueryError
 from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, RankOneQuery
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.base import UpdateSequence, sign_of, step_length
+from graphcuts_dp.idc.base import UpdateSequence, step_length
 from graphcuts_dp.idc.chung_lu import ChungLu
 from graphcuts_dp.idc.cut_sum import CutSum
 from graphcuts_dp.idc.dense import DenseHypothesis
@@ -276,10 +276,7 @@ def test_truths_with_weights_above_one_are_refused():
         UpdateSequence(construction, np.ones((5, 5)))
 
 
-def test_signs_and_steps():
-    hypothesis = CutSum.constant(SIX, 0.5)
-    assert sign_of(hypothesis, CUT, 3.5) == 1
-    assert sign_of(hypothesis, CUT, 2.5) == -1
+def test_steps():
     assert step_length(1.0, 5.0, None) == 4.0
     assert step_length(1.0, 5.0, 0.5) == 4.5
     assert step_length(1.0, 1.2, 0.5) == 1.0

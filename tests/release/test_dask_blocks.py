@@ -3,20 +3,19 @@
 import builtins
 import os
 
+import distributed
 import numpy as np
 import pytest
 
-distributed = pytest.importorskip("distributed")
-
-from graphcuts_dp.errors import ParameterError  # noqa: E402
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph  # noqa: E402
-from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy  # noqa: E402
-from graphcuts_dp.release.blocks import LocalBlocks, RowBlock  # noqa: E402
-from graphcuts_dp.release.dask_blocks import DaskBlocks, dask_client  # noqa: E402
-from graphcuts_dp.release.fits.base import FitProblem  # noqa: E402
-from graphcuts_dp.release.fits.first_order import FirstOrder  # noqa: E402
-from graphcuts_dp.release.randomized_response import law_for, randomized_response  # noqa: E402
-from graphcuts_dp.release.synthesis import release_graph  # noqa: E402
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy
+from graphcuts_dp.release.blocks import LocalBlocks, RowBlock
+from graphcuts_dp.release.dask_blocks import DaskBlocks, dask_client
+from graphcuts_dp.release.fits.base import FitProblem
+from graphcuts_dp.release.fits.first_order import FirstOrder
+from graphcuts_dp.release.randomized_response import law_for, randomized_response
+from graphcuts_dp.release.synthesis import release_graph
 
 N = 372  # the smallest multiple of four whose matrix is cut into several blocks
 
