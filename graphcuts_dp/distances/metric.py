@@ -1,0 +1,426 @@
+"""Shortest-path distances between the vertices of a public graph with lengths on its edges.
+
+The map is public, all of it: vertices, edges and lengths. Who is where on it is private, and is not
+known here.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self, final
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from scipy.sparse import csgraph
+
+from graphcuts_dp.errors import GraphError, ParameterError, QueryError
+from graphcuts_dp.graph.adjacency import Graph, Vertices
+from graphcuts_dp.graph.vertices import Label, VertexSet
+
+if TYPE_CHECKING:
+    import igraph
+    import networkx as nx
+
+FloatVector = npt.NDArray[np.float64]
+FloatMatrix = npt.NDArray[np.float64]
+IntVector = npt.NDArray[np.int64]
+
+_BLOCK_ENTRIES = 1 << 24  # distances held at once: 128 MiB
+_COORDINATES = (("x", "y"), ("lon", "lat"), ("longitude", "latitude"))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class RootedTree:
+    """A tree, with vertex 0 as its root.
+
+    Attributes:
+        order: all rows, each after its parent, shape (V,).
+        parent: row of each vertex's parent, -1 for the root, shape (V,).
+        length: of the edge to the parent, 0 for the root, shape (V,).
+    """
+
+    order: IntVector
+    parent: IntVector
+    length: FloatVector
+
+
+@final
+class Metric:
+    """The shortest-path metric of a connected public graph. Immutable.
+
+    Distances are computed when they are asked for; all V x V of them are never held at once unless
+    `matrix` is read.
+
+    Args:
+        rows: one end of each edge, row numbers in 0..V-1, shape (edges,).
+        columns: the other end, likewise. Loops are dropped; of parallel edges the shortest counts.
+        lengths: > 0 and finite, shape (edges,).
+        vertices: public vertex set: a count, labels, or a `VertexSet`.
+        coordinates: where the vertices are drawn, shape (V, 2), finite; None if nobody knows.
+
+    Raises:
+        GraphError: a length that is not positive and finite, ends outside the vertex set, a map
+            that is not connected, or coordinates that do not fit.
+    """
+
+    def __init__(
+        self,
+        rows: npt.ArrayLike,
+        columns: npt.ArrayLike,
+        lengths: npt.ArrayLike,
+        *,
+        vertices: Vertices,
+        coordinates: npt.ArrayLike | None = None,
+    ) -> None:
+        self.vertices = vertices if isinstance(vertices, VertexSet) else VertexSet(vertices)
+        self.lengths = _length_matrix(rows, columns, lengths, len(self))
+        parts = int(csgraph.connected_components(self.lengths, directed=False)[0])
+        if parts > 1:
+            raise GraphError(
+                f"the map is not connected: it has {parts} parts; keep one of them, or join them"
+            )
+        self.coordinates = _checked_coordinates(coordinates, len(self))
+
+    @classmethod
+    def from_graph(cls, graph: Graph, *, coordinates: npt.ArrayLike | None = None) -> Self:
+        """Metric of a `Graph`; weights are lengths, and each edge of a simple graph has length 1.
+
+        Raises:
+            GraphError: not connected, or coordinates that do not fit.
+        """
+        return cls(
+            graph.rows,
+            graph.columns,
+            graph.weights,
+            vertices=graph.vertices,
+            coordinates=coordinates,
+        )
+
+    @classmethod
+    def from_networkx(cls, graph: "nx.Graph[Any]", *, weight: str = "weight") -> Self:
+        """Metric of a networkx graph; arcs are edges.
+
+        Args:
+            graph: nodes are strings or integers. Node attributes x and y, or lon and lat, are
+                coordinates if all nodes have them.
+            weight: edge attribute with the length; 1 for edges without it.
+
+        Raises:
+            GraphError: other nodes, or what `Metric` refuses.
+        """
+        table = {node: row for row, node in enumerate(graph.nodes)}
+        edges = [(table[u], table[v], length) for u, v, length in graph.edges(data=weight)]
+        held = {key: list(graph.nodes(data=key)) for pair in _COORDINATES for key in pair}
+        values = {key: [value for _, value in pairs] for key, pairs in held.items()}
+        return cls(
+            [edge[0] for edge in edges],
+            [edge[1] for edge in edges],
+            _numbers([1.0 if edge[2] is None else edge[2] for edge in edges]),
+            vertices=list(graph.nodes),
+            coordinates=_attribute_coordinates(values),
+        )
+
+    @classmethod
+    def from_igraph(cls, graph: "igraph.Graph", *, weight: str = "weight") -> Self:
+        """Metric of an igraph graph; labels are the vertex attribute `name`, or 0..V-1.
+
+        Args:
+            graph: vertex attributes x and y, or lon and lat, are coordinates.
+            weight: edge attribute with the length; all lengths are 1 without it.
+
+        Raises:
+            GraphError: as for `from_networkx`.
+        """
+        known = graph.vs.attributes()
+        pairs = np.array(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2)
+        weighted = weight in graph.es.attributes()
+        return cls(
+            pairs[:, 0],
+            pairs[:, 1],
+            _numbers(graph.es[weight]) if weighted else np.ones(len(pairs)),
+            vertices=graph.vs["name"] if "name" in known else graph.vcount(),
+            coordinates=_attribute_coordinates({key: graph.vs[key] for key in known}),
+        )
+
+    @classmethod
+    def path(cls, vertices: Vertices, lengths: npt.ArrayLike | None = None) -> Self:
+        """A path through the vertices in their order.
+
+        Args:
+            vertices: a count or labels.
+            lengths: of its edges, shape (V-1,); None for 1 each.
+
+        Raises:
+            GraphError: a wrong number of lengths, or what `Metric` refuses.
+        """
+        labels = vertices if isinstance(vertices, VertexSet) else VertexSet(vertices)
+        row = np.arange(len(labels))
+        given = np.ones(len(labels) - 1) if lengths is None else _numbers(lengths)
+        return cls(row[:-1], row[1:], given, vertices=labels)
+
+    @classmethod
+    def grid(cls, rows: int, columns: int) -> Self:
+        """A grid with unit lengths and integer coordinates; vertices 0.., row by row.
+
+        Raises:
+            ParameterError: a side below 1.
+        """
+        if rows < 1 or columns < 1:
+            raise ParameterError("a grid has at least one row and one column")
+        place = np.arange(rows * columns).reshape(rows, columns)
+        first = np.concatenate([place[:, :-1].ravel(), place[:-1].ravel()])
+        second = np.concatenate([place[:, 1:].ravel(), place[1:].ravel()])
+        y, x = np.divmod(place.ravel(), columns)
+        points = np.column_stack([x, y])
+        return cls(first, second, np.ones(len(first)), vertices=place.size, coordinates=points)
+
+    def __len__(self) -> int:
+        return len(self.vertices)
+
+    def __repr__(self) -> str:
+        return f"Metric({self.kind}, vertices={len(self)})"
+
+    def row(self, vertex: Label) -> int:
+        """Row number of a vertex.
+
+        Raises:
+            QueryError: it is not on the map.
+        """
+        found = self.vertices.find(vertex)
+        if found is None:
+            raise QueryError(f"unknown vertex {vertex!r}; the map has {len(self)} vertices")
+        return found
+
+    @cached_property
+    def kind(self) -> str:
+        """What the map was recognised as: "path", "tree", "grid" or "graph"."""
+        if self.tree is not None:
+            return "tree" if np.diff(self.lengths.indptr).max(initial=0) > 2 else "path"
+        return "graph" if self.l1_coordinates is None else "grid"
+
+    @cached_property
+    def tree(self) -> RootedTree | None:
+        """The map as a rooted tree, or None if it has a cycle."""
+        if self.lengths.nnz != 2 * (len(self) - 1):
+            return None
+        order, parent = csgraph.breadth_first_order(self.lengths, 0, directed=False)
+        parent = np.where(parent < 0, -1, parent).astype(np.int64)
+        length = np.zeros(len(self))
+        below = np.flatnonzero(parent >= 0)
+        if len(below):
+            length[below] = np.asarray(self.lengths[below, parent[below]]).ravel()
+        return RootedTree(order=order.astype(np.int64), parent=parent, length=length)
+
+    @cached_property
+    def l1_coordinates(self) -> FloatMatrix | None:
+        """Points whose l1 distances are the metric, exactly up to rounding.
+
+        Shape (V, 1) for a path, (V, 2) for a grid: vertices at all crossings of some columns and
+        rows of the given coordinates, edges between neighbours only, whose lengths depend on their
+        column or row alone. None for everything else.
+        """
+        if self.tree is not None and np.diff(self.lengths.indptr).max(initial=0) <= 2:
+            end = int(np.argmin(np.diff(self.lengths.indptr)))
+            return self.distances_from([end]).T
+        return None if self.coordinates is None else _grid_positions(self)
+
+    def distances_from(self, rows: npt.ArrayLike) -> FloatMatrix:
+        """Distances from some vertices to all.
+
+        Args:
+            rows: k row numbers.
+
+        Returns:
+            Shape (k, V). Asked for all vertices it is the V x V matrix.
+        """
+        index = np.asarray(rows, dtype=np.int64).reshape(-1)
+        found = csgraph.dijkstra(self.lengths, directed=False, indices=index)
+        return np.asarray(found, dtype=np.float64).reshape(len(index), len(self))
+
+    def blocks(self) -> Iterator[tuple[IntVector, FloatMatrix]]:
+        """All distances, some rows at a time: row numbers and their distances to all vertices."""
+        step = max(1, _BLOCK_ENTRIES // len(self))
+        for start in range(0, len(self), step):
+            rows = np.arange(start, min(start + step, len(self)))
+            yield rows, self.distances_from(rows)
+
+    @cached_property
+    def matrix(self) -> FloatMatrix:
+        """All distances, shape (V, V), read-only: 8 V^2 bytes, kept once read."""
+        found = self.distances_from(np.arange(len(self)))
+        found.flags.writeable = False
+        return found
+
+    def weighted_sums(self, weights: npt.ArrayLike) -> FloatVector:
+        """The sum over x of d(v, x) weights[x], for all vertices v.
+
+        Args:
+            weights: real, shape (V,).
+
+        Returns:
+            Shape (V,). O(V) on trees, V shortest-path searches on other maps.
+        """
+        mass = np.asarray(weights, dtype=np.float64)
+        if self.tree is not None:
+            return _tree_sums(self.tree, mass)
+        result = np.empty(len(self))
+        for rows, distances in self.blocks():
+            result[rows] = distances @ mass
+        return result
+
+    def eccentricity(self, row: int) -> float:
+        """The largest distance from a vertex."""
+        return float(self.distances_from([row]).max())
+
+    @cached_property
+    def eccentricities(self) -> FloatVector:
+        """The largest distance from each vertex, shape (V,). Two searches on a tree, else V."""
+        if self.tree is not None:
+            end = int(np.argmax(self.distances_from([0])))
+            other = self.distances_from([end])[0]
+            far = self.distances_from([int(np.argmax(other))])[0]
+            return np.asarray(np.maximum(other, far))
+        result = np.empty(len(self))
+        for rows, distances in self.blocks():
+            result[rows] = distances.max(axis=1)
+        return result
+
+    @cached_property
+    def diameter(self) -> float:
+        """The largest distance, exactly: the map has V searches only if nothing less decides.
+
+        Each search from a vertex u bounds all others: ecc(v) <= ecc(u) + d(u, v). Vertices whose
+        bound is no more than a distance that was found are left out.
+
+        Source: Takes, Kosters, *Determining the diameter of small world networks*, CIKM 2011.
+        """
+        if self.tree is not None:
+            return float(self.eccentricities.max())
+        upper = np.full(len(self), np.inf)
+        longest, turn, row = 0.0, 0, 0
+        while upper[row] > longest:
+            distances = self.distances_from([row])[0]
+            ecc = float(distances.max())
+            longest = max(longest, ecc)
+            np.minimum(upper, ecc + distances, out=upper)
+            upper[row] = min(upper[row], ecc)
+            turn += 1
+            # Far vertices raise the lower bound, central ones lower the upper bounds.
+            open_rows = np.flatnonzero(upper > longest)
+            if not len(open_rows):
+                break
+            pick = np.argmax(upper[open_rows]) if turn % 2 else np.argmin(upper[open_rows])
+            row = int(open_rows[pick])
+        return longest
+
+
+def as_metric(source: Any) -> Metric:
+    """A `Metric` of whatever it is: a `Metric`, a `Graph`, a networkx or an igraph graph.
+
+    Raises:
+        ParameterError: something else.
+        GraphError: what `Metric` refuses.
+    """
+    if isinstance(source, Metric):
+        return source
+    if isinstance(source, Graph):
+        return Metric.from_graph(source)
+    if hasattr(source, "get_edgelist"):
+        return Metric.from_igraph(source)
+    if hasattr(source, "nodes") and hasattr(source, "edges"):
+        return Metric.from_networkx(source)
+    raise ParameterError("a map is a Metric, a Graph, or a graph of networkx or igraph")
+
+
+def _length_matrix(
+    rows: npt.ArrayLike, columns: npt.ArrayLike, lengths: npt.ArrayLike, size: int
+) -> sp.csr_array:
+    first = np.asarray(rows, dtype=np.int64).reshape(-1)
+    second = np.asarray(columns, dtype=np.int64).reshape(-1)
+    length = np.asarray(lengths, dtype=np.float64).reshape(-1)
+    if not len(first) == len(second) == len(length):
+        raise GraphError("edge ends and lengths must have the same length")
+    ends = np.concatenate([first, second])
+    if len(ends) and (ends.min() < 0 or ends.max() >= size):
+        raise GraphError("an edge of the map ends outside its vertex set")
+    if not (np.isfinite(length) & (length > 0)).all():
+        raise GraphError("a length of the map is not a positive, finite number")
+    low, high = np.minimum(first, second), np.maximum(first, second)
+    order = np.lexsort((length, high, low))
+    low, high, length = low[order], high[order], length[order]
+    keep = low != high
+    keep[1:] &= (low[1:] != low[:-1]) | (high[1:] != high[:-1])
+    low, high, length = low[keep], high[keep], length[keep]
+    data = (np.concatenate([length, length]), (np.concatenate([low, high]), np.r_[high, low]))
+    return sp.coo_array(data, shape=(size, size)).tocsr()
+
+
+def _tree_sums(tree: RootedTree, mass: FloatVector) -> FloatVector:
+    # Numbers below each edge, then from the root outwards: crossing an edge of length l with
+    # mass b below it changes the sum by l (total - 2 b).
+    below = mass.copy()
+    depth = np.zeros(len(mass))
+    order, parent = tree.order.tolist(), tree.parent
+    for v in order[1:]:
+        depth[v] = depth[parent[v]] + tree.length[v]
+    for v in reversed(order[1:]):
+        below[parent[v]] += below[v]
+    total = below[order[0]]
+    result = np.empty(len(mass))
+    result[order[0]] = depth @ mass
+    for v in order[1:]:
+        result[v] = result[parent[v]] + tree.length[v] * (total - 2 * below[v])
+    return result
+
+
+def _grid_positions(metric: Metric) -> FloatMatrix | None:
+    points = metric.coordinates
+    assert points is not None  # noqa: S101  # for the type checker: the caller looked
+    axes = [np.unique(points[:, axis], return_inverse=True) for axis in (0, 1)]
+    places = np.column_stack([axis[1] for axis in axes])
+    sizes = [len(axis[0]) for axis in axes]
+    full = sizes[0] * sizes[1] == len(metric) == len(np.unique(places @ [sizes[1], 1]))
+    edges = sizes[0] * (sizes[1] - 1) + sizes[1] * (sizes[0] - 1)
+    if not full or metric.lengths.nnz != 2 * edges:
+        return None
+    entries = metric.lengths.tocoo()
+    steps = places[entries.col] - places[entries.row]
+    if not (np.abs(steps).sum(axis=1) == 1).all():
+        return None
+    positions = np.zeros((len(metric), 2))
+    for axis in (0, 1):
+        forward = steps[:, axis] == 1
+        start = places[entries.row[forward], axis]
+        gap = np.full(sizes[axis] - 1, -1.0)
+        gap[start] = entries.data[forward]
+        if (gap[start] != entries.data[forward]).any():
+            return None
+        positions[:, axis] = np.concatenate([[0.0], np.cumsum(gap)])[places[:, axis]]
+    return positions
+
+
+def _checked_coordinates(coordinates: npt.ArrayLike | None, size: int) -> FloatMatrix | None:
+    if coordinates is None:
+        return None
+    points = np.array(coordinates, dtype=np.float64)
+    if points.shape != (size, 2) or not np.isfinite(points).all():
+        raise GraphError(f"coordinates are finite, one pair for each of the {size} vertices")
+    points.flags.writeable = False
+    return points
+
+
+def _attribute_coordinates(values: dict[str, list[Any]]) -> FloatMatrix | None:
+    for pair in _COORDINATES:
+        held = [values.get(key, [None]) for key in pair]
+        if all(value is not None for column in held for value in column):
+            return np.column_stack([_numbers(column) for column in held])
+    return None
+
+
+def _numbers(values: Any) -> FloatVector:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise GraphError("a length or coordinate of the map is not a number") from None

@@ -1,0 +1,119 @@
+"""Private locations: what is read, refused, and never told; queries and their sensitivities."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from graphcuts_dp.distances.locations import Locations
+from graphcuts_dp.distances.metric import Metric
+from graphcuts_dp.distances.queries import DistanceQuery, all_distances
+from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
+
+TREE = Metric([0, 1, 1], [1, 2, 3], [1.0, 2.0, 0.5], vertices=["a", "b", "c", "d"])
+
+
+def test_labels_counts_and_files_agree(tmp_path):
+    expected = [2, 0, 1, 0]
+    texts = ["a\nc\na\n", "vertex\na\nc\na\n", "people,place\n2,a\n1,c\n\n", "a,x\n a ,y\nc,z"]
+    for number, text in enumerate(texts):
+        path = tmp_path / f"{number}.csv"
+        path.write_text(text)
+        assert Locations.read(TREE, path).counts.tolist() == expected
+    assert Locations.from_labels(TREE, ["a", "c", "a"]).counts.tolist() == expected
+    assert Locations.from_counts(TREE, {"c": 1, "a": 2}).counts.tolist() == expected
+    numbered = tmp_path / "numbers.csv"
+    numbered.write_text("2\n0\n0\n")
+    assert Locations.read(Metric.path(3), numbered).counts.tolist() == [2, 0, 1]
+
+
+def test_only_the_number_of_people_is_told():
+    here, there = (Locations(TREE, counts) for counts in ([3, 0, 0, 0], [0, 0, 1, 2]))
+    assert repr(here) == repr(there) == "Locations(people=3, Metric(tree, vertices=4))"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a\nsecret\n", "line 2: not a vertex"),
+        ("", "no people"),
+        ("vertex,people\na,0\n", "no people"),
+        ("vertex,people\na,1.5\n", "line 2: the number of people"),
+        ("vertex,people\na,-1\n", "line 2"),
+        ("vertex,people\na\n", "line 2"),
+        ('"a\n', "line"),
+    ],
+)
+def test_bad_files_are_refused_without_quoting_them(tmp_path, text, message):
+    path = tmp_path / "people.csv"
+    path.write_text(text)
+    with pytest.raises(FileFormatError, match=message) as told:
+        Locations.read(TREE, path)
+    assert "secret" not in str(told.value)
+    assert "\n" not in str(told.value)
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    with pytest.raises(FileFormatError, match="does not exist"):
+        Locations.read(TREE, tmp_path / "none.csv")
+    with pytest.raises(FileFormatError, match="cannot read"):
+        Locations.read(TREE, tmp_path)
+    (tmp_path / "raw.csv").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(FileFormatError, match="UTF-8"):
+        Locations.read(TREE, tmp_path / "raw.csv")
+
+
+@pytest.mark.parametrize(
+    "counts", [[1, 2], [0, 0, 0, 0], [1, -1, 1, 1], [0.5, 1, 1, 1], [2**41, 0, 0, 0]]
+)
+def test_bad_counts_are_refused(counts):
+    with pytest.raises(QueryError):
+        Locations(TREE, counts)
+
+
+def test_unknown_labels_are_refused_without_quoting_them():
+    for make in (
+        lambda: Locations.from_labels(TREE, ["a", "secret"]),
+        lambda: Locations.from_counts(TREE, {"a": 1, "secret": 1}),
+        lambda: Locations.from_counts(TREE, {"a": -1}),
+        lambda: Locations.from_labels(TREE, []),
+    ):
+        with pytest.raises(QueryError) as told:
+            make()
+        assert "secret" not in str(told.value)
+
+
+def test_values_are_averages_of_distances():
+    locations = Locations(TREE, [2, 0, 1, 1])
+    expected = TREE.matrix @ [2, 0, 1, 1] / 4
+    values = [DistanceQuery(v).value(locations) for v in "abcd"]
+    assert np.allclose(values, expected)
+    assert np.allclose(all_distances(locations), expected)
+    with pytest.raises(QueryError):
+        DistanceQuery("e").value(locations)
+
+
+def test_sensitivities_are_the_largest_changes_of_all_replacements():
+    people = 3
+    for vertex in "abcd":
+        changes = [
+            abs(
+                DistanceQuery(vertex).value(Locations(TREE, first))
+                - DistanceQuery(vertex).value(Locations(TREE, second))
+            )
+            for first, second in neighbours(people)
+        ]
+        exact = DistanceQuery(vertex).sensitivity(TREE, people=people)
+        assert exact == pytest.approx(max(changes))
+    largest = max(DistanceQuery(v).sensitivity(TREE, people=people) for v in "abcd")
+    assert largest == pytest.approx(TREE.diameter / people)
+    for people in (0, True, 1.5, 2**41):
+        with pytest.raises(ParameterError):
+            DistanceQuery("a").sensitivity(TREE, people=people)
+
+
+def neighbours(people):
+    """All pairs of locations in which one person is elsewhere."""
+    for rest in itertools.combinations_with_replacement(range(4), people - 1):
+        for x, y in itertools.permutations(range(4), 2):
+            yield tuple(np.bincount([*rest, place], minlength=4) for place in (x, y))
