@@ -33,9 +33,9 @@ from graphcuts_dp.cli.session_options import (
 )
 from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
 from graphcuts_dp.graph.atomic import atomic_write, check_writable
+from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.interactive.choice import METHODS
-from graphcuts_dp.interactive.grid import Grid
 from graphcuts_dp.interactive.methods import CALIBRATIONS
 from graphcuts_dp.interactive.parameters import Parameters
 from graphcuts_dp.interactive.session import open_session

@@ -22,11 +22,12 @@ class Found:
 
     Attributes:
         query: a query of its class.
-        sign: +1 when it holds the true answer to be above the hypothesis's, -1 below.
+        sign: +1 when it holds the true answer to be above the hypothesis's, -1 below; None when it
+            does not tell.
     """
 
     query: LinearQuery
-    sign: Sign
+    sign: Sign | None
 
 
 class Search(Protocol):
@@ -40,8 +41,8 @@ class Search(Protocol):
             source: where the noise comes from.
 
         Guarantee: costs `Distinguisher.call`; with probability 1 - gamma the signed gap,
-        sign (q(G) - q(h)), is within `Distinguisher.shortfall(gamma)` of the largest |gap| of the
-        class.
+        sign (q(G) - q(h)), or its size where there is no sign, is within
+        `Distinguisher.shortfall(gamma)` of the largest |gap| of the class.
         """
         ...
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar, final
 
 from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Sign
-from graphcuts_dp.interactive.grid import Grid
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee

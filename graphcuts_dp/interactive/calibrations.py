@@ -16,10 +16,10 @@ from graphcuts_dp.idc.online_bounds import checked_promise, tight_online
 from graphcuts_dp.idc.update_bounds import UpdateBound
 from graphcuts_dp.interactive.sparse_vector import OneSidedPair
 from graphcuts_dp.interactive.tunings import Tuning
-from graphcuts_dp.interactive.value_noise import ValueNoise
 from graphcuts_dp.privacy.calibration import sparse_vector_scales
 from graphcuts_dp.privacy.composition import Cost, zcdp_epsilon, zcdp_rho
 from graphcuts_dp.privacy.guarantee import exact_epsilon
+from graphcuts_dp.privacy.value_noise import ValueNoise
 
 _LARGEST_SCALE = 2**55  # of noise, in steps: 64-bit integers hold every sample
 

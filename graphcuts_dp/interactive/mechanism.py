@@ -12,14 +12,14 @@ from typing import final
 
 from graphcuts_dp.errors import ExhaustedError, FileFormatError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Hypothesis, Sign
+from graphcuts_dp.idc.learners import Learned, Learner
 from graphcuts_dp.idc.update_bounds import UpdateBound
 from graphcuts_dp.interactive.base import Answer, Update
 from graphcuts_dp.interactive.calibrations import TOTAL_SHARE, Calibration
-from graphcuts_dp.interactive.grid import Grid
-from graphcuts_dp.interactive.learners import Learned, Learner
 from graphcuts_dp.interactive.packing import (
     fingerprint,
     pack,

@@ -3,16 +3,16 @@
 from typing import Any
 
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Rule
-from graphcuts_dp.interactive.base import Mechanism
-from graphcuts_dp.interactive.calibrations import Calibration, Tight
-from graphcuts_dp.interactive.grid import Grid
-from graphcuts_dp.interactive.learners import (
+from graphcuts_dp.idc.learners import (
     FriezeKannanLearner,
     Learner,
     MultiplicativeWeightsLearner,
 )
+from graphcuts_dp.interactive.base import Mechanism
+from graphcuts_dp.interactive.calibrations import Calibration, Tight
 from graphcuts_dp.interactive.mechanism import OnlineMechanism
 from graphcuts_dp.interactive.paper_calibrations import DR14, GRU12, JT12
 from graphcuts_dp.interactive.per_query import PerQueryNoise

@@ -17,9 +17,9 @@ from graphcuts_dp.idc.update_bounds import UpdateBound
 from graphcuts_dp.interactive.calibrations import TOTAL_SHARE, Calibration, at_most, check_scale
 from graphcuts_dp.interactive.sparse_vector import NoisyComparison, SharedThreshold
 from graphcuts_dp.interactive.tunings import Tuning
-from graphcuts_dp.interactive.value_noise import ValueNoise
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import exact_epsilon
+from graphcuts_dp.privacy.value_noise import ValueNoise
 
 
 @final

@@ -4,10 +4,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, final
 
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.base import Mechanism
 from graphcuts_dp.interactive.choice import METHODS, Setting, guaranteed_error
-from graphcuts_dp.interactive.grid import Grid
 from graphcuts_dp.interactive.methods import make_mechanism
 
 _MOST_FOR_WEIGHTS = 8192  # vertices a side: multiplicative weights hold a number for each pair

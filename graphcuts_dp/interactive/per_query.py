@@ -8,18 +8,18 @@ from typing import Literal, final
 
 from graphcuts_dp.errors import ExhaustedError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.online_bounds import checked_promise
 from graphcuts_dp.interactive.base import Answer, Update
-from graphcuts_dp.interactive.grid import Grid
 from graphcuts_dp.interactive.packing import fingerprint, pack, unpack, whole_number
 from graphcuts_dp.interactive.promises import check_graph, pairs_of, promise
-from graphcuts_dp.interactive.value_noise import ValueNoise
 from graphcuts_dp.privacy.calibration import discrete_gaussian_scale
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
+from graphcuts_dp.privacy.value_noise import ValueNoise
 
 
 @final

@@ -2,10 +2,10 @@
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery, pairs_between
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.base import Answer
-from graphcuts_dp.interactive.grid import Grid
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, hidden_change
 

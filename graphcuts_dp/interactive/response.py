@@ -10,10 +10,10 @@ from typing import final
 
 from graphcuts_dp.errors import ExhaustedError, FileFormatError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.base import Answer, Update
-from graphcuts_dp.interactive.grid import Grid
 from graphcuts_dp.interactive.packing import (
     fingerprint,
     pack,

@@ -12,12 +12,12 @@ from graphcuts_dp.errors import LedgerError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
 from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.files import read_graph
+from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery, Subset
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.graph.vertices import VertexSet
 from graphcuts_dp.interactive.base import Answer, Mechanism
 from graphcuts_dp.interactive.encoding import encode_query
-from graphcuts_dp.interactive.grid import Grid
 from graphcuts_dp.interactive.ledger import Ledger
 from graphcuts_dp.interactive.opening import (
     Terms,

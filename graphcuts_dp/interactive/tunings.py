@@ -10,7 +10,7 @@ from graphcuts_dp.interactive.sparse_vector import (
     OneSidedPair,
     SharedThreshold,
 )
-from graphcuts_dp.interactive.value_noise import ValueNoise
+from graphcuts_dp.privacy.value_noise import ValueNoise
 
 _TESTS = {test.__name__: test for test in (OneSidedPair, SharedThreshold, NoisyComparison)}
 

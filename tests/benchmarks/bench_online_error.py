@@ -11,9 +11,9 @@ import time
 import numpy as np
 
 import graphcuts_dp as gc
+from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.random_graphs import planted_partition
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.interactive.grid import Grid
 from graphcuts_dp.interactive.methods import make_mechanism
 from graphcuts_dp.privacy.entropy import SeededEntropy
 

@@ -8,18 +8,18 @@ from online_cases import two_communities
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.evaluation import bounds
+from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.update_bounds import multiplicative_weights_updates
 from graphcuts_dp.interactive.calibrations import TOTAL_SHARE, Tight
 from graphcuts_dp.interactive.choice import Setting, guaranteed_error
-from graphcuts_dp.interactive.grid import Grid
 from graphcuts_dp.interactive.methods import CALIBRATIONS, make_mechanism
 from graphcuts_dp.interactive.paper_calibrations import DR14, GRU12, JT12
 from graphcuts_dp.interactive.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
 from graphcuts_dp.interactive.tunings import Tuning
-from graphcuts_dp.interactive.value_noise import ValueNoise
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.value_noise import ValueNoise
 
 PROMISE = {"epsilon": 1.0, "delta": 1e-6, "queries": 10**6, "beta": 0.05}
 UPDATES = multiplicative_weights_updates(5000, 50_000)

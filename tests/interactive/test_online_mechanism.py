@@ -8,11 +8,11 @@ from online_cases import EDGE, Fixed, StubbornLearner, toy, toy_graph, two_commu
 
 from graphcuts_dp.errors import ExhaustedError, FileFormatError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import Graph
+from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.idc.learners import FriezeKannanLearner, MultiplicativeWeightsLearner
 from graphcuts_dp.interactive.calibrations import Tight
-from graphcuts_dp.interactive.grid import Grid
-from graphcuts_dp.interactive.learners import FriezeKannanLearner, MultiplicativeWeightsLearner
 from graphcuts_dp.interactive.mechanism import OnlineMechanism
 from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy
 

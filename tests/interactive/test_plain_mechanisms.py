@@ -9,15 +9,15 @@ from online_cases import two_communities
 
 from graphcuts_dp.errors import ExhaustedError, FileFormatError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.interactive.base import Answer, Update
 from graphcuts_dp.interactive.choice import METHODS
-from graphcuts_dp.interactive.grid import Grid
 from graphcuts_dp.interactive.methods import make_mechanism
 from graphcuts_dp.interactive.per_query import PerQueryNoise
 from graphcuts_dp.interactive.promises import universe_of
-from graphcuts_dp.interactive.value_noise import ValueNoise
 from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy
+from graphcuts_dp.privacy.value_noise import ValueNoise
 
 GRAPH = two_communities(24, 3)
 

@@ -20,11 +20,11 @@ from graphcuts_dp.errors import (
     ParameterError,
     QueryError,
 )
+from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive import running
 from graphcuts_dp.interactive.counts import EdgeCounter
 from graphcuts_dp.interactive.encoding import decode_query, encode_query
-from graphcuts_dp.interactive.grid import Grid
 from graphcuts_dp.interactive.ledger import Kind
 from graphcuts_dp.interactive.parameters import Parameters
 from graphcuts_dp.interactive.session import open_session

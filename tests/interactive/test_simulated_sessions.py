@@ -12,9 +12,9 @@ import pytest
 import scipy.stats
 from online_cases import two_communities
 
+from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.interactive.grid import Grid
 from graphcuts_dp.interactive.methods import make_mechanism
 from graphcuts_dp.privacy.entropy import SeededEntropy
 

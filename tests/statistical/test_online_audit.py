@@ -10,8 +10,8 @@ from fractions import Fraction
 from audit_tools import audit
 from online_cases import EDGE, UNIVERSE, toy, toy_graph
 
+from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.interactive.grid import Grid
 from graphcuts_dp.interactive.per_query import PerQueryNoise
 from graphcuts_dp.interactive.response import BinaryAnswers
 from graphcuts_dp.interactive.sparse_vector import OneSidedPair
