@@ -31,8 +31,9 @@ bench: $(STAMP)  ## speed and accuracy beside peers, as ratios
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,bench]'
 	$(BIN)/python tests/benchmarks/run.py
 
-figures: $(STAMP)  ## redraw everything in figures/
+figures: $(STAMP)  ## redraw everything in figures/ and the table in its README
 	for script in scripts/fig_*.py; do $(BIN)/python $$script || exit 1; done
+	$(BIN)/python scripts/index_figures.py
 
 clean:
 	rm -rf $(VENV) demo-output build

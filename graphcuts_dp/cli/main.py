@@ -13,6 +13,7 @@ from graphcuts_dp.cli import (
     cut_norm,
     datasets,
     evaluate,
+    figures,
     plan,
     release,
     session,
@@ -45,6 +46,7 @@ app.command(epilog=release.EXAMPLE)(release.release)
 app.command(epilog=answer.EXAMPLE)(answer.answer)
 app.command(epilog=plan.EXAMPLE)(plan.plan)
 app.command(epilog=datasets.EXAMPLE)(datasets.datasets)
+app.command(epilog=figures.EXAMPLE)(figures.figures)
 evaluations.command("release", epilog=evaluate.RELEASE_EXAMPLE)(evaluate.evaluate_release)
 evaluations.command("cut-norm", epilog=cut_norm.EXAMPLE)(cut_norm.evaluate_cut_norm)
 sessions.command(epilog=session.START_EXAMPLE)(session.start)

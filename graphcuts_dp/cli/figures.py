@@ -1,0 +1,73 @@
+"""`graphcuts-dp figures`: measure and draw the figures of the papers' statements."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from graphcuts_dp.cli.console import progress_bar, say, show_json, show_table
+from graphcuts_dp.evaluation.experiments.base import Finding
+from graphcuts_dp.figures import ENDINGS, FIGURES, FigureSpec, find_figure, make_figure
+from graphcuts_dp.graph.atomic import check_writable
+
+EXAMPLE = """Example: graphcuts-dp figures
+Example: graphcuts-dp figures laplace-tail nikiforov --quick -o .
+
+Each figure becomes four files: .png, .pdf, .csv (its table) and .json (parameters and findings).
+All graphs are made or public."""
+
+
+def figures(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME ...|all]", help="Which; none lists them.")
+    ] = None,
+    folder: Annotated[str, typer.Option("-o", "--output", metavar="DIR", help="Where to.")] = ".",
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Smaller sizes: seconds instead of minutes.")
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Of all randomness.")] = 0,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+) -> None:
+    """Measure and draw what the papers state, and say whether it holds; or list the figures."""
+    if not names:
+        _show_list(as_json)
+        return
+    wanted = FIGURES if names == ["all"] else tuple(find_figure(name) for name in names)
+    for spec in wanted:
+        for ending in ENDINGS:
+            check_writable(spec.base(Path(folder)).with_suffix(ending), force=force)
+    found: list[tuple[FigureSpec, Finding]] = []
+    for spec in wanted:
+        with progress_bar(spec.name) as progress:
+            table = make_figure(spec.name, folder, quick=quick, seed=seed, progress=progress)
+        found += [(spec, finding) for finding in table.findings]
+        if not as_json:
+            say(f"wrote {spec.base(Path(folder))}.png .pdf .csv .json")
+    if as_json:
+        show_json([{"figure": spec.name, **asdict(finding)} for spec, finding in found])
+    else:
+        _show_findings(found)
+
+
+def _show_list(as_json: bool) -> None:
+    if as_json:
+        show_json([{"name": s.name, "tests": s.tests, "shows": s.shows} for s in FIGURES])
+    else:
+        rows = [(spec.name, spec.tests) for spec in FIGURES]
+        show_table("Figures; name some, or all", ("name", "tests"), rows)
+
+
+def _show_findings(found: list[tuple[FigureSpec, Finding]]) -> None:
+    rows = [
+        (
+            spec.name,
+            finding.statement,
+            "" if finding.claimed is None else f"{finding.claimed:.3g}",
+            f"{finding.measured:.3g}",
+            "yes" if finding.agrees else "NO",
+        )
+        for spec, finding in found
+    ]
+    show_table("Findings", ("figure", "statement", "claimed", "measured", "agrees"), rows)

@@ -1,0 +1,153 @@
+"""The figures: what each measures and draws, by name.
+
+Here experiments, which read graphs, meet drawings, which must not. All graphs are made or public.
+"""
+
+import json
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, final
+
+from matplotlib.figure import Figure
+
+from graphcuts_dp.errors import AccuracyWarning, FileFormatError, ParameterError
+from graphcuts_dp.evaluation.experiments.base import Experiment, Table
+from graphcuts_dp.evaluation.tables import NOT_PRIVATE
+from graphcuts_dp.plotting.saving import save_figure
+from graphcuts_dp.release.fits.base import Progress, silent
+
+ENDINGS = (".png", ".pdf", ".csv", ".json")
+_BEGIN, _END = "<!-- figures: begin -->", "<!-- figures: end -->"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class FigureSpec:
+    """A figure of the papers' statements.
+
+    Attributes:
+        name: for `make_figure`, words with hyphens.
+        shows: what it shows, in one line.
+        tests: which statements of which papers: "GRU12 Theorem 6.5".
+        measure: makes the table.
+        draw: makes the picture from the table alone.
+    """
+
+    name: str
+    shows: str
+    tests: str
+    measure: Experiment
+    draw: Callable[[Table], Figure]
+
+    def base(self, folder: Path) -> Path:
+        """Path of its files without the ending."""
+        return folder / self.name.replace("-", "_")
+
+
+FIGURES: tuple[FigureSpec, ...] = ()
+
+
+def figure_names() -> tuple[str, ...]:
+    """All names, in the order of the list."""
+    return tuple(spec.name for spec in FIGURES)
+
+
+def find_figure(name: str) -> FigureSpec:
+    """The figure of a name; underscores are taken as hyphens.
+
+    Raises:
+        ParameterError: there is none.
+    """
+    for spec in FIGURES:
+        if spec.name == name.replace("_", "-"):
+            return spec
+    raise ParameterError(f"no figure {name!r}; there are {', '.join(figure_names())}")
+
+
+def make_figure(
+    name: str,
+    folder: str | Path,
+    *,
+    quick: bool = False,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> Table:
+    """Measure, draw and save a figure as .png, .pdf, .csv and .json, replacing what is there.
+
+    The same arguments give the same bytes on one machine.
+
+    Args:
+        name: one of `figure_names`.
+        folder: where to; it must be there.
+        quick: smaller sizes, in seconds instead of minutes.
+        seed: >= 0; all randomness comes from it. Graphs are made or public, so nothing is at
+            stake.
+        progress: called with the fraction done and a message.
+
+    Returns:
+        The table, with what was found. NOT PRIVATE.
+
+    Raises:
+        ParameterError: no such figure, or a negative seed.
+        FileFormatError: the folder is not there.
+    """
+    spec = find_figure(name)
+    if seed < 0:
+        raise ParameterError("seed must be 0 or larger")
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise FileFormatError(f"the folder {folder} does not exist; create it first")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AccuracyWarning)  # where accuracy ends is what is measured
+        table = spec.measure(quick=quick, seed=seed, progress=progress)
+    save_figure(
+        spec.draw(table),
+        spec.base(folder),
+        columns=table.columns,
+        rows=table.rows,
+        parameters={
+            "figure": spec.name,
+            "mark": NOT_PRIVATE,
+            "shows": spec.shows,
+            "tests": spec.tests,
+            "quick": quick,
+            "seed": seed,
+            "parameters": dict(table.parameters),
+            "findings": [asdict(finding) | {"text": str(finding)} for finding in table.findings],
+        },
+    )
+    return table
+
+
+def write_index(folder: str | Path) -> None:
+    """Rewrite the table of figures in the folder's README.md from the figures that lie there.
+
+    Args:
+        folder: with a README.md that has the two marks between which the table stands.
+
+    Raises:
+        FileFormatError: no such README.md, or no marks in it.
+    """
+    readme = Path(folder) / "README.md"
+    text = readme.read_text(encoding="utf-8") if readme.is_file() else ""
+    before, found, rest = text.partition(_BEGIN)
+    _, ended, after = rest.partition(_END)
+    if not (found and ended):
+        raise FileFormatError(f"{readme} has no lines {_BEGIN} and {_END} for the table")
+    lines = ["| figure | shows | tests | found |", "|---|---|---|---|"]
+    for spec in FIGURES:
+        file = spec.base(Path(folder)).with_suffix(".json")
+        if file.is_file():
+            lines.append(_index_line(file.stem, json.loads(file.read_text(encoding="utf-8"))))
+    table = "\n".join(lines)
+    readme.write_text(f"{before}{_BEGIN}\n{table}\n{_END}{after}", encoding="utf-8")
+
+
+def _index_line(stem: str, about: dict[str, Any]) -> str:
+    found = "<br>".join(finding["text"] for finding in about["findings"])
+    if about["quick"]:
+        found = f"(quick run) {found}"
+    cells = (about["shows"], about["tests"], found)
+    return f"| `{stem}` | " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

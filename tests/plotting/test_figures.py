@@ -1,0 +1,124 @@
+"""All registered figures, quickly, and what holds for each of them."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from graphcuts_dp import figures
+from graphcuts_dp.errors import FileFormatError, ParameterError
+from graphcuts_dp.evaluation.experiments.base import Finding, Table
+from graphcuts_dp.evaluation.experiments.exponents import exponent_finding, fitted_exponent
+from graphcuts_dp.figures import FIGURES, FigureSpec, figure_names, make_figure, write_index
+
+SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
+README = "Before\n<!-- figures: begin -->\nold\n<!-- figures: end -->\nafter\n"
+
+
+def measure(*, quick, seed, progress):
+    progress(0.5, "half")
+    rng = np.random.default_rng(seed)
+    found = Finding(statement="A |S||T|", claimed=0.5, measured=0.49, tolerance=0.1, agrees=True)
+    rows = [[i, float(rng.random())] for i in range(2 if quick else 4)]
+    return Table(columns=["i", "x"], rows=rows, parameters={"seed": seed}, findings=[found])
+
+
+@pytest.fixture
+def _toy(monkeypatch):
+    """A registry of one figure."""
+    spec = FigureSpec(
+        name="a-toy",
+        shows="x | y",
+        tests="nothing",
+        measure=measure,
+        draw=lambda table: Figure(figsize=(len(table.rows), 1)),
+    )
+    monkeypatch.setattr(figures, "FIGURES", (spec,))
+
+
+def files(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("name", figure_names())
+def test_each_figure_is_measured_drawn_and_saved(name, tmp_path):
+    said = []
+    table = make_figure(name, tmp_path, quick=True, progress=lambda done, _: said.append(done))
+    stem = name.replace("-", "_")
+    assert {path.name for path in tmp_path.iterdir()} == {
+        stem + ending for ending in (".png", ".pdf", ".csv", ".json")
+    }
+    assert (tmp_path / f"{stem}.png").read_bytes().startswith(b"\x89PNG")
+    with (tmp_path / f"{stem}.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.reader(file))
+    assert rows[0] == list(table.columns)
+    assert len(rows) == 1 + len(table.rows) > 1
+    assert not any(cell.startswith("np.") for row in rows for cell in row)
+    about = json.loads((tmp_path / f"{stem}.json").read_text(encoding="utf-8"))
+    assert about["quick"]
+    assert about["parameters"] == json.loads(json.dumps(dict(table.parameters)))
+    assert len(about["findings"]) == len(table.findings) > 0
+    assert said == sorted(said)
+    assert all(0 <= done <= 1 for done in said)
+
+
+@pytest.mark.parametrize("name", figure_names())
+def test_each_figure_has_a_script(name):
+    assert (SCRIPTS / f"fig_{name.replace('-', '_')}.py").is_file()
+
+
+@pytest.mark.usefixtures("_toy")
+def test_the_same_seed_gives_the_same_bytes_and_another_one_others(tmp_path):
+    made = []
+    for i, seed in enumerate((3, 3, 4)):
+        folder = tmp_path / str(i)
+        folder.mkdir()
+        make_figure("a_toy", folder, seed=seed)
+        made.append(files(folder))
+    assert made[0] == made[1]
+    assert made[0]["a_toy.csv"] != made[2]["a_toy.csv"]
+
+
+@pytest.mark.usefixtures("_toy")
+def test_the_index_is_what_lies_there(tmp_path):
+    readme = tmp_path / "README.md"
+    readme.write_text(README)
+    write_index(tmp_path)
+    assert "a_toy" not in readme.read_text()
+    make_figure("a-toy", tmp_path)
+    write_index(tmp_path)
+    text = readme.read_text()
+    line = r"| `a_toy` | x \| y | nothing | A \|S\|\|T\|: measured 0.49, claimed 0.5: agrees |"
+    assert line in text.splitlines()
+    assert text.startswith("Before\n")
+    assert text.endswith("-->\nafter\n")
+    assert "old" not in text
+    make_figure("a-toy", tmp_path, quick=True)
+    write_index(tmp_path)
+    assert "(quick run) A" in readme.read_text()
+
+
+@pytest.mark.usefixtures("_toy")
+def test_errors(tmp_path):
+    with pytest.raises(ParameterError, match="a-toy"):
+        make_figure("other", tmp_path)
+    with pytest.raises(ParameterError, match="seed"):
+        make_figure("a-toy", tmp_path, seed=-1)
+    with pytest.raises(FileFormatError, match="create it first"):
+        make_figure("a-toy", tmp_path / "none")
+    with pytest.raises(FileFormatError, match="no lines"):
+        write_index(tmp_path)
+
+
+def test_exponents():
+    x = np.array([1.0, 2.0, 5.0])
+    assert fitted_exponent(x, 3 * x**0.7) == pytest.approx(0.7)
+    assert exponent_finding("s", x, x, claimed=1.05, tolerance=0.1).agrees
+    assert not exponent_finding("s", x, x, claimed=1.2, tolerance=0.1).agrees
+
+
+def test_names_are_distinct():
+    assert len(set(figure_names())) == len(FIGURES)
