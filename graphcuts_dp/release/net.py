@@ -1,0 +1,233 @@
+"""The Net mechanism: choose a graph from a public net, privately; for tiny universes only."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcuts_dp.errors import GraphError, HypothesisError, ParameterError
+from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
+from graphcuts_dp.graph.queries import FloatMatrix, LinearQuery
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.idc.median import DatabaseFamily, all_graphs, alpha_net
+from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
+from graphcuts_dp.privacy.selection import noisy_maximum, shortfall
+
+IntMatrix = npt.NDArray[np.int64]
+_MOST_NUMBERS = 1 << 24  # members of the family times pairs or queries: 128 MiB
+_UNIT_BITS = 20  # the largest coefficient has 2^20 to 2^21 steps
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class NetRelease:
+    """A member of a net, chosen privately. All of it may be published.
+
+    Attributes:
+        graph: the member; weighted if the net's members are.
+        guarantee: the promise of differential privacy.
+        cost: the same, for composition.
+        members: size of the net.
+        alpha: how far the nearest member may be from the truth on any query.
+        unit: of the answers that scores are counted in.
+        rounding: how far counting in whole units can move a difference of two answers.
+        rate: of the noise on each score, for one unit.
+    """
+
+    graph: AnyGraph
+    guarantee: PrivacyGuarantee
+    cost: Cost
+    members: int
+    alpha: float
+    unit: float
+    rounding: float
+    rate: Fraction
+
+    def error_bound(self, beta: float) -> float:
+        """A bound on the error of every query at once that fails with probability beta at most.
+
+        alpha + (2 Delta/epsilon) ln((members - 1)/beta), rounded down to a whole unit, where Delta
+        is the sensitivity of the queries; `rounding` is added twice. DR14, Proposition 5.2 has
+        members for members - 1. It holds if the truth was in the family that the net is for.
+
+        Args:
+            beta: in (0, 1).
+
+        Raises:
+            ParameterError: beta out of range.
+        """
+        if not 0 < beta < 1:
+            raise ParameterError(f"beta must be between 0 and 1, not {beta}")
+        steps = shortfall(self.members, self.rate, failure=beta)
+        return self.alpha + self.unit * steps + 2 * self.rounding
+
+    def __repr__(self) -> str:
+        mark = "" if self.guarantee.is_private else f", {SEEDED_WARNING}"
+        return f"NetRelease(epsilon={self.guarantee.epsilon:g}, members={self.members}{mark})"
+
+
+def release_net(
+    graph: AnyGraph,
+    queries: Sequence[LinearQuery],
+    *,
+    epsilon: float,
+    alpha: float = 0.0,
+    family: DatabaseFamily | None = None,
+    seed: int | None = None,
+) -> NetRelease:
+    """Release a graph whose answers to a list of queries are near those of a private one.
+
+    Steps:
+    1. The net: members of the family, of which some one is within alpha of each of the others on
+       all queries. For alpha = 0, one for each way to answer them.
+    2. The score of a member y is -max over queries of |f(x) - f(y)|, in whole units.
+    3. The member with the largest score plus noise (`noisy_maximum`).
+
+    Args:
+        graph: the private graph, without weights.
+        queries: the public list that the release is for, at least one.
+        epsilon: privacy parameter for one edge, in [1e-6, 50]; all of it is spent.
+        alpha: of the net, >= 0. A coarser net is smaller: less noise, but more rounding.
+        family: public databases that the truth may be; None for every graph on these vertices,
+            which takes at most 19 pairs. Less is possible when more is public: see `all_graphs`
+            with a number of edges.
+        seed: makes the run repeatable and voids the promise; None for the system's entropy.
+
+    Raises:
+        ParameterError: epsilon or alpha out of range, no query, or queries that are all constant.
+        HypothesisError: too many databases to list, or a family of another universe.
+        GraphError: a graph with weights.
+        QueryError: a query that does not fit the vertex sets.
+
+    Guarantee: epsilon-DP at edge level. Net, queries and unit are public. Coefficients are rounded
+    to whole units, of which the largest is Delta, so one edge moves each answer f(x) by at most
+    Delta units, hence every score by at most Delta, up for some members and down for others:
+    noise of rate epsilon/(2 Delta) makes the choice epsilon-DP exactly.
+    Accuracy: `NetRelease.error_bound`.
+
+    Source: DR14 Algorithm 7, Propositions 5.1 and 5.2. Deviations: noisy maximum in place of the
+    exponential mechanism, which it equals or beats; answers are not divided by the size of the
+    database, which is private.
+    """
+    exact = exact_epsilon(epsilon)
+    if not (math.isfinite(alpha) and alpha >= 0):
+        raise ParameterError(f"alpha must be a finite number >= 0, not {alpha}")
+    net = _Net(_universe_of(graph), queries, family, alpha)
+    rate = exact / (2 * net.sensitivity)
+
+    # The private graph is read here, and nowhere else.
+    scores = net.scores(graph)
+    chosen = noisy_maximum(scores, rate, entropy_source(seed))
+    return NetRelease(
+        graph=net.graph(chosen, note="" if seed is None else SEEDED_WARNING),
+        guarantee=PrivacyGuarantee(
+            epsilon=float(exact),
+            neighbours=hidden_change(weighted=False, weight_cap=1.0),
+            public="the vertex set, the queries and the family of possible graphs",
+            seed=seed,
+        ),
+        cost=Cost.of_pure(exact),
+        members=len(net.databases),
+        alpha=alpha,
+        unit=net.unit,
+        rounding=net.rounding,
+        rate=rate,
+    )
+
+
+@final
+class _Net:
+    """Public: the members, and all answers in whole units."""
+
+    def __init__(
+        self,
+        universe: Universe,
+        queries: Sequence[LinearQuery],
+        family: DatabaseFamily | None,
+        alpha: float,
+    ) -> None:
+        self.universe = universe
+        if not queries:
+            raise ParameterError("the net mechanism needs at least one query")
+        family = _checked_family(universe, family, len(queries))
+        pairs = universe.pairs()
+        coefficients = np.stack([universe.coefficients(query)[pairs] for query in queries])
+        if alpha > 0:
+            family = alpha_net(family, queries, alpha)
+        self.databases = family.databases
+        self.unit = _unit(coefficients, self.databases)
+        self.steps: IntMatrix = np.rint(coefficients / self.unit).astype(np.int64)
+        self.sensitivity = int(np.abs(self.steps).max())
+        answers = np.rint(self.databases @ self.steps.T).astype(np.int64)
+        if alpha == 0:
+            _, first = np.unique(answers, axis=0, return_index=True)
+            first.sort()
+            self.databases, answers = self.databases[first], answers[first]
+        self.answers: IntMatrix = answers
+        # A pair of the truth weighs at most 1.
+        of_truth = np.abs(coefficients - self.unit * self.steps).sum(axis=1).max()
+        of_member = np.abs(self.databases @ coefficients.T - self.unit * answers).max()
+        self.rounding = float(of_truth + of_member)
+
+    def scores(self, graph: AnyGraph) -> npt.NDArray[np.int64]:
+        """Minus the largest error of each member, in units. Private."""
+        present = graph.dense()[self.universe.pairs()].astype(np.int64)
+        worst: npt.NDArray[np.int64] = np.abs(self.answers - self.steps @ present).max(axis=1)
+        return -worst
+
+    def graph(self, member: int, *, note: str) -> AnyGraph:
+        """A member as a graph."""
+        rows, columns = self.universe.pairs()
+        weighted = bool(((self.databases != 0) & (self.databases != 1)).any())
+        used = self.databases[member] != 0
+        ends = rows[used], columns[used]
+        weights = self.databases[member][used] if weighted else None
+        space = self.universe.space
+        if isinstance(space, tuple):
+            return BipartiteGraph(*ends, weights, left=space[0], right=space[1], note=note)
+        return Graph(*ends, weights, vertices=space, note=note)
+
+
+def _universe_of(graph: AnyGraph) -> Universe:
+    if graph.weighted:
+        raise GraphError("the net mechanism is for graphs without weights: use release_graph")
+    if isinstance(graph, Graph):
+        return Universe(graph.vertices)
+    return Universe(graph.left, graph.right)
+
+
+def _checked_family(
+    universe: Universe, family: DatabaseFamily | None, queries: int
+) -> DatabaseFamily:
+    """The family, or every graph; refused before anything large is built."""
+    X = universe.size
+    members = 2.0 ** min(X, 999) if family is None else float(len(family))
+    if members * max(X, queries) > _MOST_NUMBERS:
+        count = f"2^{X} graphs" if family is None else f"{len(family)} databases"
+        raise HypothesisError(
+            f"the net mechanism would list {count} with {max(X, queries)} numbers each, more than"
+            f" {_MOST_NUMBERS}: use release_graph, or give a smaller family or fewer queries"
+        )
+    if family is None:
+        return all_graphs(universe)
+    if family.universe != universe:
+        raise HypothesisError("the family is over other vertices than the graph")
+    if (family.databases < 0).any():
+        raise HypothesisError("the members of a net are graphs: no weight may be negative")
+    return family
+
+
+def _unit(coefficients: FloatMatrix, databases: FloatMatrix) -> float:
+    """1 where that makes all answers whole; else a power of two far below the coefficients."""
+    largest = float(np.abs(coefficients).max(initial=0.0))
+    if largest == 0:
+        raise ParameterError("all queries are constant: no graph is better than another")
+    if (coefficients % 1 == 0).all() and (databases % 1 == 0).all():
+        return 1.0
+    return 2.0 ** (math.floor(math.log2(largest)) - _UNIT_BITS)

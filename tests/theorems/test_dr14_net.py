@@ -1,0 +1,50 @@
+"""DR14 Proposition 5.2: the Net mechanism's error, for all queries at once."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from graphcuts_dp.graph.adjacency import Graph
+from graphcuts_dp.graph.queries import CutQuery, RankOneQuery, answer_all
+from graphcuts_dp.release.net import release_net
+
+BETA, RUNS = 0.2, 300
+
+
+def random_queries(kind, rng):
+    if kind == "cuts":
+        return [CutQuery(rng.random(5) < 0.5, rng.random(5) < 0.5) for _ in range(12)]
+    return [RankOneQuery(rng.random(5), rng.random(5)) for _ in range(12)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "epsilon", "alpha"), [("cuts", 3.0, 0.0), ("cuts", 4.0, 1.5), ("rank-one", 8.0, 1.0)]
+)
+def test_the_error_is_within_the_bound_in_a_share_1_minus_beta_of_runs(kind, epsilon, alpha):
+    """More failures than the binomial quantile at 1e-6 would refute beta."""
+    rng = np.random.default_rng(5)
+    queries = random_queries(kind, rng)
+    rows, columns = np.triu_indices(5, 1)
+    errors, bounds = [], []
+    for run in range(RUNS):
+        used = rng.random(10) < 0.5
+        graph = Graph(rows[used], columns[used], vertices=5)
+        made = release_net(graph, queries, epsilon=epsilon, alpha=alpha, seed=run)
+        errors.append(np.abs(answer_all(queries, made.graph) - answer_all(queries, graph)).max())
+        bounds.append(made.error_bound(BETA))
+    failures = int((np.array(errors) > np.array(bounds) + 1e-9).sum())
+    assert failures <= binom.isf(1e-6, RUNS, BETA)
+    assert max(errors) > 0  # the noise is there
+
+
+def test_the_bound_is_at_most_the_papers():
+    """alpha + 2 Delta (ln members + ln 1/beta)/epsilon, with Delta = 1 for cuts."""
+    queries = random_queries("cuts", np.random.default_rng(1))
+    graph = Graph([0], [1], vertices=5)
+    for epsilon in (0.5, 1.0, 4.0):
+        for alpha in (0.0, 1.5):
+            made = release_net(graph, queries, epsilon=epsilon, alpha=alpha, seed=0)
+            printed = alpha + 2 * (math.log(made.members) + math.log(1 / BETA)) / epsilon
+            assert alpha <= made.error_bound(BETA) <= printed
