@@ -4,6 +4,7 @@ Release a synthetic graph whose cuts are near those of a private one, answer cut
 intervals, and bound cut norms with certificates. Start with `read_graph` and `release_graph`.
 """
 
+from graphcuts_dp import datasets
 from graphcuts_dp._version import __version__
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate
 from graphcuts_dp.cutnorm.cut_norm import cut_norm, infinity_to_one_norm, normalised_cut_norm
@@ -51,6 +52,7 @@ __all__ = [
     "cut_distance",
     "cut_errors",
     "cut_norm",
+    "datasets",
     "from_edges",
     "from_igraph",
     "from_networkx",

@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
-from graphcuts_dp.cli.console import show_json, show_table
+from graphcuts_dp.cli.console import out, show_json
 from graphcuts_dp.graph.datasets import list_datasets, load_dataset
 from graphcuts_dp.graph.files import write_graph
 
 EXAMPLE = """Example: graphcuts-dp datasets
-Example: graphcuts-dp datasets us_flights_2008 flights.graphml"""
+Example: graphcuts-dp datasets us-flights flights.graphml"""
 
 
 def datasets(
@@ -30,5 +30,9 @@ def datasets(
     if as_json:
         show_json([asdict(data) for data in found])
     else:
-        rows = [(data.name, data.title, data.licence) for data in found]
-        show_table("Bundled graphs, all public", ("name", "title", "licence"), rows)
+        width = max(len(data.name) for data in found)
+        for data in found:
+            out.print(f"{data.name:<{width}}  {data.title}", markup=False)
+            for fact in (data.source, data.licence, data.sha256 and f"sha256 {data.sha256}"):
+                if fact:
+                    out.print(f"{'':<{width}}  {fact}", markup=False)

@@ -1,10 +1,12 @@
 import csv
 import hashlib
 import re
+import runpy
 from pathlib import Path
 
 import pytest
 
+import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.graph import datasets
 from graphcuts_dp.graph.adjacency import BipartiteGraph
@@ -39,6 +41,46 @@ def test_every_file_has_its_hash_in_the_readme():
         if path.suffix != ".md"
     }
     assert told == there
+
+
+def test_every_file_of_a_data_set_has_that_hash_in_the_list_too():
+    text = (FOLDER / "README.md").read_text(encoding="utf-8")
+    for dataset in list_datasets():
+        assert (dataset.file is None) == (dataset.sha256 is None)
+        assert dataset.source
+        assert dataset.file is None or f"{dataset.sha256}  {dataset.file}" in text.splitlines()
+
+
+def test_public_names():
+    assert gc.datasets.names() == tuple(SIZES)
+    for name, whole in (
+        ("us-flights", "us_flights_2008"),
+        ("us_flights", "us_flights_2008"),
+        ("us-flights-2008", "us_flights_2008"),
+        ("davis-women", "davis_women"),
+        ("davis", "davis_women"),
+    ):
+        assert len(gc.datasets.load(name).rows) == SIZES[whole][1]
+
+
+def test_data_sets_are_made_again_from_their_packages(tmp_path):
+    build = runpy.run_path(str(FOLDER.parent / "scripts" / "build_datasets.py"))
+    assert build["lesmis"](None) == (FOLDER / "lesmis.csv").read_text(encoding="utf-8")
+    flights = tmp_path / "flights.csv"
+    flights.write_text("origin,destination,count\nB,A,2\nA,B,3\nC,A,1\n")
+    assert build["us_flights_2008"](flights) == "source,target,flights\nA,B,5\nA,C,1\n"
+    route = '.addE("route").property(id,"{}").from(V("{}")).to(V("{}")).property("dist",8)'
+    (tmp_path / "1_edges.txt").write_text(route.format(7, 9, 4) + route.format(8, 2, 9))
+    (tmp_path / "2_edges.txt").write_text(route.format(9, 4, 9))
+    assert build["air_routes"](tmp_path) == "0 2\n1 2\n"
+
+
+def test_a_changed_file_is_refused(monkeypatch, tmp_path):
+    monkeypatch.setattr(datasets, "_FOLDER", tmp_path)
+    text = (FOLDER / "lesmis.csv").read_text(encoding="utf-8")
+    (tmp_path / "lesmis.csv").write_text(text.replace("Anzelma,Eponine,2", "Anzelma,Eponine,3"))
+    with pytest.raises(FileFormatError, match="SHA-256"):
+        load_dataset("lesmis")
 
 
 def test_airports_are_the_vertices_of_the_flights():
