@@ -9,7 +9,6 @@ each also with `.gz`. Messages never quote a row; they tell its line number.
 
 import gzip
 import io
-import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -22,9 +21,11 @@ from graphcuts_dp.graph.edge_list_writer import write_edge_list
 from graphcuts_dp.graph.edge_lists import Column, TextFormat, read_edge_list
 from graphcuts_dp.graph.gml import read_gml, write_gml
 from graphcuts_dp.graph.graphml import read_graphml, write_graphml
-from graphcuts_dp.graph.matrices import read_mtx, read_npz, write_mtx, write_npz
+from graphcuts_dp.graph.matrices import read_npz, write_npz
+from graphcuts_dp.graph.matrix_market import read_mtx, write_mtx
 from graphcuts_dp.graph.pajek import read_pajek, write_pajek
 from graphcuts_dp.graph.schema import labels_of
+from graphcuts_dp.graph.unpack import gunzip
 from graphcuts_dp.graph.vertices import VertexSet
 
 VertexSource = Vertices | PathLike
@@ -217,17 +218,17 @@ def _read_bytes(path: PathLike) -> bytes:
     file = Path(path)
     try:
         if file.is_dir():
-            raise FileFormatError(f"{path!s} is a folder, not a file")
+            raise IsADirectoryError
         data = file.read_bytes()
-        return gzip.decompress(data) if file.name.lower().endswith(".gz") else data
+        return gunzip(data) if file.name.lower().endswith(".gz") else data
+    except FileFormatError as problem:
+        raise FileFormatError(f"{path!s}: {problem}") from None
     except FileNotFoundError:
         raise FileFormatError(f"{path!s} does not exist; check the name") from None
+    except IsADirectoryError:
+        raise FileFormatError(f"{path!s} is a folder, not a file") from None
     except PermissionError:
         raise FileFormatError(f"no permission to read {path!s}") from None
-    except (gzip.BadGzipFile, EOFError, zlib.error):
-        raise FileFormatError(
-            f"{path!s} is not a whole gzip file; take off .gz if it is not packed"
-        ) from None
     except (OSError, ValueError) as problem:
         reason = problem.strerror if isinstance(problem, OSError) else "not a valid file name"
         raise FileFormatError(f"cannot read {path!s}: {reason}") from None

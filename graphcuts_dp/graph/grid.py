@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
+import numpy.typing as npt
 
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.queries import CutQuery
@@ -63,11 +64,17 @@ class Grid:
         inside = S[rows] & T[columns]
         if isinstance(graph, Graph):
             inside |= T[rows] & S[columns]
-        with np.errstate(over="ignore"):  # a warning would tell of a huge weight
-            steps = np.minimum(np.floor(graph.weights[inside] / self.unit), _LARGEST_STEPS)
         # Two halves: a sum of 64-bit integers could overflow.
-        high, low = np.divmod(steps.astype(np.int64), 1 << 32)
+        high, low = np.divmod(self.steps(graph.weights[inside]), 1 << 32)
         return (int(high.sum()) << 32) + int(low.sum())
+
+    def steps(self, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+        """Weights in whole steps, rounded down one by one, at most 2^52 each. Private."""
+        with np.errstate(over="ignore"):  # a warning would tell of a huge weight
+            found: npt.NDArray[np.float64] = np.minimum(
+                np.floor(weights / self.unit), _LARGEST_STEPS
+            )
+        return found.astype(np.int64)
 
     def total(self, graph: AnyGraph) -> int:
         """The total weight in steps, exactly: the cut between all vertices and all. Private."""

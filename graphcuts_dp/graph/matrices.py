@@ -1,11 +1,10 @@
-"""Adjacency and biadjacency matrices: MatrixMarket `.mtx` and scipy's sparse `.npz`.
+"""Adjacency and biadjacency matrices, and scipy's files of them, `.npz`.
 
 A square matrix is an adjacency matrix: exactly symmetric ones hold each edge twice, others hold
 arcs, which are merged. With `bipartite` any shape is a biadjacency matrix.
 """
 
 import io
-import re
 import warnings
 import zipfile
 from collections.abc import Sequence
@@ -14,62 +13,32 @@ from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
-import scipy.io
 import scipy.sparse as sp
 
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
 from graphcuts_dp.graph.adjacency import AnyGraph, FloatArray, Graph
 from graphcuts_dp.graph.assemble import Ints, RawEdges
-from graphcuts_dp.graph.edge_list_writer import edge_chunks
-from graphcuts_dp.graph.schema import MARK, Schema, dump_schema, load_schema
+from graphcuts_dp.graph.schema import Schema, dump_schema, load_schema
+from graphcuts_dp.graph.unpack import check_archive
 from graphcuts_dp.graph.vertices import VertexSet
 
-_COMMENT_WIDTH = 900  # a MatrixMarket line has at most 1024 bytes
 _LEVEL = 3  # of compression: a third of the time of the default, and hardly larger
 _NPZ_PIECE = 1 << 20  # entries written at once
 _NPZ_MEMBER = "graphcuts_dp"
-
-
-def read_mtx(data: bytes, *, bipartite: bool) -> RawEdges:
-    """Edges of a MatrixMarket file, coordinate or array, real, integer or pattern.
-
-    Raises:
-        FileFormatError: malformed (told by line number where known), complex, or not square.
-    """
-    banner = data[: data.find(b"\n") + 1].lower().split()
-    if len(banner) != 5 or banner[:2] != [b"%%matrixmarket", b"matrix"]:
-        raise FileFormatError("line 1: not a MatrixMarket banner '%%MatrixMarket matrix ...'")
-    if banner[3] == b"complex" or banner[4] in (b"skew-symmetric", b"hermitian"):
-        raise FileFormatError("a graph needs a real matrix that is general or symmetric")
-    schema = _mtx_schema(data)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            matrix = scipy.io.mmread(io.BytesIO(data), spmatrix=False)
-    except (ValueError, TypeError, OverflowError, EOFError, MemoryError, OSError) as problem:
-        place = re.search(r"[Ll]ine (\d+)", str(problem))
-        raise FileFormatError(
-            f"line {place[1]}: malformed row" if place else "malformed MatrixMarket file"
-        ) from None
-    return matrix_edges(
-        matrix,
-        schema,
-        bipartite=bipartite,
-        unweighted=banner[3] == b"pattern",
-        error=FileFormatError,
-    )
 
 
 def read_npz(data: bytes, *, bipartite: bool) -> RawEdges:
     """Edges of a matrix that `scipy.sparse.save_npz` wrote; pickled objects are refused.
 
     Raises:
-        FileFormatError: not such a file, entries that are not real numbers, or not square.
+        FileFormatError: not such a file, far too large unpacked, entries that are not real
+            numbers, or not square.
     """
     schema = Schema()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            check_archive(data)
             matrix = sp.load_npz(io.BytesIO(data))
             with np.load(io.BytesIO(data), allow_pickle=False) as members:
                 if _NPZ_MEMBER in members:
@@ -165,42 +134,6 @@ def _sized(
     if not fits:
         raise error("the declared labels do not fit the shape of the matrix")
     return full
-
-
-def _mtx_schema(data: bytes) -> Schema:
-    """The JSON that our comments hold, in pieces."""
-    pieces, start = [], 0
-    while data[start : start + 1] == b"%":
-        end = data.find(b"\n", start) + 1 or len(data)
-        words = data[start:end].lstrip(b"% ")
-        if words.startswith(MARK.encode()):
-            pieces.append(words[len(MARK) + 1 :].rstrip(b"\r\n"))
-        start = end
-    return load_schema(b"".join(pieces).decode("latin-1")) if pieces else Schema()
-
-
-def write_mtx(graph: AnyGraph, handle: BinaryIO) -> None:
-    """Write a coordinate matrix: symmetric for a `Graph`, general for a `BipartiteGraph`."""
-    square = isinstance(graph, Graph)
-    shape = (graph.n, graph.n) if isinstance(graph, Graph) else graph.shape
-    field = "real" if graph.weighted else "pattern"
-    kind = "symmetric" if square else "general"
-    head = [f"%%MatrixMarket matrix coordinate {field} {kind}"]
-    facts = dump_schema(graph)
-    head += [
-        f"%{MARK} {facts[i : i + _COMMENT_WIDTH]}" for i in range(0, len(facts), _COMMENT_WIDTH)
-    ]
-    head.append(f"{shape[0]} {shape[1]} {len(graph.rows)}")
-    handle.write(("\n".join(head) + "\n").encode("ascii"))
-    names = [[str(i + 1) for i in range(size)] for size in shape]
-    for first, second, weights in edge_chunks(graph, names[0], names[1]):
-        if square:  # the format stores the lower triangle
-            first, second = second, first
-        if weights is None:
-            lines = [f"{a} {b}\n" for a, b in zip(first, second, strict=True)]
-        else:
-            lines = [f"{a} {b} {w}\n" for a, b, w in zip(first, second, weights, strict=True)]
-        handle.write("".join(lines).encode("ascii"))
 
 
 def write_npz(graph: AnyGraph, handle: BinaryIO) -> None:

@@ -12,7 +12,9 @@ from graphcuts_dp.graph.exchange import Contents, exchange_facts, pick_names, to
 from graphcuts_dp.graph.schema import MARK, parse_number
 
 _VERTEX = re.compile(r'\s*([0-9]+)(?:\s+(?:"([^"]*)"|(\S+)))?')
-_MOST_VERTICES = 10**8
+# Vertices without a line of their own cost memory too: not more of them than bytes allow for.
+_VERTICES_ALWAYS = 10**6
+_VERTICES_PER_BYTE = 10
 
 
 def read_pajek(data: bytes, *, bipartite: bool, weighted: bool | None) -> RawEdges:
@@ -29,7 +31,7 @@ def read_pajek(data: bytes, *, bipartite: bool, weighted: bool | None) -> RawEdg
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise FileFormatError("not UTF-8 text; convert it to UTF-8") from None
-    reader = _Reader()
+    reader = _Reader(max(_VERTICES_ALWAYS, _VERTICES_PER_BYTE * len(data)))
     section = ""
     for number, content in enumerate(text.split("\n"), 1):
         line = content.strip()
@@ -49,9 +51,10 @@ def read_pajek(data: bytes, *, bipartite: bool, weighted: bool | None) -> RawEdg
 
 
 class _Reader:
-    def __init__(self) -> None:
+    def __init__(self, most_vertices: int) -> None:
         self.contents = Contents()
         self.places: list[int] = []
+        self._most_vertices = most_vertices
         self._n = self._n_left = 0
         self._names: dict[int, str] = {}
         self._matrix_row = 0
@@ -68,8 +71,11 @@ class _Reader:
             counts = rest[0].split() if rest else []
             if self._n or not counts or not all(word.isdecimal() for word in counts[:2]):
                 raise FileFormatError(f"line {number}: expected '*Vertices n' once")
-            if int(counts[0]) > _MOST_VERTICES:
-                raise FileFormatError(f"line {number}: more vertices than this reader takes")
+            if int(counts[0]) > self._most_vertices:
+                raise FileFormatError(
+                    f"line {number}: far more vertices than a file of this size tells of; "
+                    "write it as .mtx"
+                )
             self._n = int(counts[0])
             self._n_left = int(counts[1]) if len(counts) > 1 else 0
         elif section in ("edges", "arcs", "edgeslist", "arcslist", "matrix"):

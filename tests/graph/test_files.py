@@ -328,7 +328,7 @@ def test_malformed_rows_are_told_by_line_and_never_quoted(put, name, text, line)
         ("x.net", "% nothing", "no vertices"),
         ("x.npz", "nothing", "save_npz"),
         ("x.mtx", "nothing", "banner"),
-        ("x.mtx", "%%MatrixMarket matrix coordinate complex general\n1 1 0\n", "real matrix"),
+        ("x.mtx", "%%MatrixMarket matrix coordinate complex general\n1 1 0\n", "a graph needs"),
         ("x.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 2 3\n", "malformed"),
         ("x.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 1\n1 2 nan\n", "not finite"),
         ("x.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 1\n1 2 -1\n", "negative"),

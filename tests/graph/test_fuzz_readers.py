@@ -1,0 +1,155 @@
+"""Damaged and hostile files: every reader gives a graph or a one-line error, whatever it is fed."""
+
+import gzip
+import io
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from graphcuts_dp.errors import GraphCutsError
+from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.graph.convert import from_edges
+from graphcuts_dp.graph.files import KNOWN_ENDINGS, read_graph, read_vertices, write_graph
+
+ENDINGS = [ending for ending in KNOWN_ENDINGS if ending != ".konect"]
+OPTIONS = ({}, {"bipartite": True}, {"weighted": True}, {"weighted": False, "vertices": 9})
+# What has broken readers of others: huge numbers, odd digits, quotes, brackets, entities, blanks.
+TOKENS = [
+    *(b"9" * 5000, b"-1", b"1e400", b"nan", b"inf", b"0x10", b"1_000", b"+7", b"00"),
+    *("٣".encode(), "\u2028".encode(), b"\xff\xfe", b"\x00", b"\xef\xbb\xbf", b"\r", b"\x1a"),
+    *(b'"', b"'", b"[", b"]", b"<", b">", b"&lt;", b"&#0;", b"%", b"#", b"*", b",", b"\t", b"\n"),
+    *(b"<!DOCTYPE a [<!ENTITY b 'c'>]>", b"*Vertices 99999999999", b"*Matrix", b"graph [", b"{"),
+    *(b"<graph>", b'<data key="weight">', b"graphcuts-dp: {}", b'graphcuts-dp: {"vertices": []}'),
+]
+
+
+def seeds(ending, folder):
+    """Valid files to start from: plain and bipartite, weighted and not, odd labels."""
+    graphs = [
+        from_edges([(0, 1), (1, 2), (0, 3)], vertices=5),
+        from_edges([("a b", "ü"), ("ü", '"')], vertices=["a b", "ü", '"', "&"]),
+        from_edges([(0, 1, 0.5), (1, 2, 3.0)], weighted=True, weight_cap=4),
+        from_edges([("u", "x"), ("v", "x")], bipartite=True),
+    ]
+    found = []
+    for number, graph in enumerate(graphs):
+        path = folder / f"seed{number}{ending}"
+        try:
+            write_graph(graph, path, force=True)
+        except GraphCutsError:
+            continue  # some formats cannot hold some labels
+        found.append(path.read_bytes())
+    return found
+
+
+@st.composite
+def damaged(draw, files):
+    """A valid file with some pieces cut, doubled, swapped or replaced by tokens."""
+    data = draw(st.sampled_from(files))
+    for _ in range(draw(st.integers(0, 6))):
+        start = draw(st.integers(0, len(data)))
+        end = min(len(data), start + draw(st.integers(0, 40)))
+        piece = draw(
+            st.one_of(
+                st.just(b""),
+                st.just(2 * data[start:end]),
+                st.sampled_from(TOKENS),
+                st.binary(max_size=8),
+            )
+        )
+        data = data[:start] + piece + data[end:]
+    return data
+
+
+def check_reader(path, data, options):
+    """A graph or an error of ours, in one line that does not go on for ever."""
+    path.write_bytes(data)
+    try:
+        graph = read_graph(path, **options)
+    except GraphCutsError as problem:
+        text = str(problem)
+        assert "\n" not in text
+        assert len(text) < 400 + len(str(path))
+    else:
+        assert isinstance(graph, Graph | BipartiteGraph)
+
+
+def fuzz(ending, folder, examples):
+    files = seeds(ending, folder)
+    assert files
+    counts = {"read": 0}
+
+    @settings(
+        max_examples=examples,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(damaged(files), st.sampled_from(OPTIONS))
+    def one(data, options):
+        counts["read"] += 1
+        check_reader(folder / f"fuzz{ending}", data, options)
+
+    one()
+    assert counts["read"] >= examples * 0.9
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_readers_survive_damaged_files(ending, tmp_path):
+    fuzz(ending, tmp_path, 150)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_readers_survive_many_damaged_files(ending, tmp_path):
+    fuzz(ending, tmp_path, 10_000)
+
+
+@pytest.mark.parametrize("ending", [".edges", ".npz"])
+def test_small_files_that_unpack_to_far_too_much_are_refused(ending, tmp_path):
+    path = tmp_path / f"bomb{ending}"
+    if ending == ".npz":
+        import numpy as np
+
+        with path.open("wb") as handle:
+            np.savez_compressed(handle, data=np.zeros(10_000_000))
+    else:
+        path = tmp_path / "bomb.edges.gz"
+        packed = io.BytesIO()
+        with gzip.GzipFile("", "wb", 9, packed) as stream:
+            for _ in range(70):
+                stream.write(b"1 2\n" * (1 << 18))
+        path.write_bytes(packed.getvalue())
+    with pytest.raises(GraphCutsError, match="unpacks to more than 64 MiB") as caught:
+        read_graph(path)
+    assert str(path) in str(caught.value)
+
+
+def test_packed_files_of_several_members_are_read(tmp_path):
+    path = tmp_path / "x.edges.gz"
+    path.write_bytes(gzip.compress(b"1 2\n") + gzip.compress(b"2 3\n"))
+    assert read_graph(path) == from_edges([(1, 2), (2, 3)])
+
+
+def test_a_few_bytes_do_not_become_many_vertices(tmp_path):
+    path = tmp_path / "x.net"
+    path.write_text("*Vertices 30000000\n*Edges\n1 2\n")
+    with pytest.raises(GraphCutsError, match="far more vertices"):
+        read_graph(path)
+
+
+@settings(max_examples=200, deadline=None, database=None, derandomize=True)
+@given(data=st.lists(st.sampled_from(TOKENS) | st.binary(max_size=9)).map(b"".join))
+def test_any_bytes_are_a_vertex_set_or_an_error(data, tmp_path_factory):
+    path = tmp_path_factory.getbasetemp() / "vertices.txt"
+    path.write_bytes(data)
+    try:
+        vertices = read_vertices(path)
+    except GraphCutsError as problem:
+        vertices, message = [None], str(problem)
+    else:
+        message = ""
+    assert len(vertices) >= 1
+    assert "\n" not in message
