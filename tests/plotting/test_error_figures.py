@@ -1,0 +1,46 @@
+"""Figures of errors: everything that is measured is drawn, and fits."""
+
+import pytest
+
+from graphcuts_dp.evaluation.experiments import queries, table_one
+from graphcuts_dp.plotting.queries import queries_figure
+from graphcuts_dp.plotting.table_one import table_one_figure
+from graphcuts_dp.release.fits.base import silent
+
+
+def lines_of(axes):
+    return {line.get_label(): line for line in axes.get_lines()}
+
+
+def texts_fit(figure):
+    """Whether all names lie within the figure, and none on another name."""
+    figure.draw_without_rendering()
+    whole = figure.bbox
+    boxes = [text.get_window_extent() for axes in figure.axes for text in axes.texts]
+    inside = all(whole.x0 <= box.x0 and box.x1 <= whole.x1 + 1 for box in boxes)
+    apart = not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[i + 1 :])
+    return inside and apart
+
+
+def test_table_one():
+    table = table_one.measure(quick=True, seed=0, progress=silent)
+    figure = table_one_figure(table)
+    assert len(figure.axes) == 4
+    for axes in figure.axes[:3]:
+        assert len(axes.get_lines()) == 6
+        assert axes.get_xscale() == axes.get_yscale() == "log"
+    trivial = lines_of(figure.axes[0])["trivial"].get_ydata()
+    assert max(trivial) == pytest.approx(0.5)
+    assert texts_fit(figure)
+
+
+def test_queries():
+    table = queries.measure(quick=True, seed=0, progress=silent)
+    figure = queries_figure(table)
+    guaranteed, measured = figure.axes
+    assert {"GRU12", "JT12", "DR14", "weights", "trivial"} <= set(lines_of(guaranteed))
+    drawn = lines_of(measured)["Gaussian"].get_ydata()
+    rows = table.where(part="measured", method="gaussian")
+    assert list(drawn) == [row["largest error"] for row in rows]
+    assert guaranteed.get_ylim() == measured.get_ylim()
+    assert texts_fit(figure)
