@@ -8,6 +8,11 @@ from graphcuts_dp import datasets
 from graphcuts_dp._version import __version__
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate
 from graphcuts_dp.cutnorm.cut_norm import cut_norm, infinity_to_one_norm, normalised_cut_norm
+from graphcuts_dp.distances.answers import DistanceAnswer, DistanceAnswers, answer_distances
+from graphcuts_dp.distances.locations import Locations
+from graphcuts_dp.distances.metric import Metric
+from graphcuts_dp.distances.plan import DistancePlan, plan_distances
+from graphcuts_dp.distances.queries import DistanceQuery
 from graphcuts_dp.evaluation.cut_distance import cut_distance
 from graphcuts_dp.evaluation.cut_error import cut_errors
 from graphcuts_dp.evaluation.planner import Plan, PlanRow, plan
@@ -38,8 +43,14 @@ __all__ = [
     "CutAnswer",
     "CutNormCertificate",
     "CutQuery",
+    "DistanceAnswer",
+    "DistanceAnswers",
+    "DistancePlan",
+    "DistanceQuery",
     "Graph",
+    "Locations",
     "MatrixQuery",
+    "Metric",
     "Plan",
     "PlanRow",
     "PrivacyGuarantee",
@@ -49,6 +60,7 @@ __all__ = [
     "VertexSet",
     "__version__",
     "answer_all",
+    "answer_distances",
     "cut_distance",
     "cut_errors",
     "cut_norm",
@@ -64,6 +76,7 @@ __all__ = [
     "normalised_cut_norm",
     "open_session",
     "plan",
+    "plan_distances",
     "read_graph",
     "release_graph",
     "to_igraph",

@@ -239,8 +239,49 @@ class Metric:
         found = csgraph.dijkstra(self.lengths, directed=False, indices=index)
         return np.asarray(found, dtype=np.float64).reshape(len(index), len(self))
 
+    def distances_between(self, first: IntVector, second: IntVector) -> FloatVector:
+        """Distances of pairs of vertices on a tree, in O(log V) each.
+
+        Args:
+            first: row numbers, shape (k,).
+            second: row numbers, shape (k,).
+
+        Raises:
+            ParameterError: the map has a cycle; `distances_from` is for such maps.
+        """
+        if self.tree is None:
+            raise ParameterError("pairs of distances are for trees; use distances_from")
+        levels, ancestors, depth = self._lifting
+        u, v = np.array(first), np.array(second)
+        swap = levels[u] < levels[v]
+        u[swap], v[swap] = v[swap], u[swap]
+        for power, above in reversed(list(enumerate(ancestors))):
+            u = np.where(levels[u] - levels[v] >= 1 << power, above[u], u)
+        for above in reversed(ancestors):
+            apart = above[u] != above[v]
+            u, v = np.where(apart, above[u], u), np.where(apart, above[v], v)
+        meeting = np.where(u == v, u, ancestors[0][u])
+        return np.asarray(depth[first] + depth[second] - 2 * depth[meeting])
+
+    @cached_property
+    def _lifting(self) -> tuple[IntVector, list[IntVector], FloatVector]:
+        """Of a tree: edges to the root, ancestors 1, 2, 4, ... above, distances to the root."""
+        tree = self.tree
+        assert tree is not None  # noqa: S101  # for the type checker
+        levels, depth = np.zeros(len(self), dtype=np.int64), np.zeros(len(self))
+        for v in tree.order[1:].tolist():
+            levels[v] = levels[tree.parent[v]] + 1
+            depth[v] = depth[tree.parent[v]] + tree.length[v]
+        ancestors = [np.maximum(tree.parent, 0)]
+        while 1 << len(ancestors) <= levels.max():
+            ancestors.append(ancestors[-1][ancestors[-1]])
+        return levels, ancestors, depth
+
     def blocks(self) -> Iterator[tuple[IntVector, FloatMatrix]]:
         """All distances, some rows at a time: row numbers and their distances to all vertices."""
+        if len(self) ** 2 <= _BLOCK_ENTRIES:
+            yield np.arange(len(self)), self.matrix
+            return
         step = max(1, _BLOCK_ENTRIES // len(self))
         for start in range(0, len(self), step):
             rows = np.arange(start, min(start + step, len(self)))

@@ -1,0 +1,274 @@
+"""The way in: a public map and private locations in, answers of all vertices out."""
+
+import csv
+import hashlib
+import io
+import json
+import os
+import platform
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from graphcuts_dp._version import __version__
+from graphcuts_dp.distances.locations import Locations
+from graphcuts_dp.distances.metric import FloatVector, Metric, as_metric
+from graphcuts_dp.distances.plan import DistancePlan, error_radii, plan_distances
+from graphcuts_dp.errors import AccuracyWarning, ParameterError, QueryError
+from graphcuts_dp.graph.atomic import PathLike, atomic_write, check_writable
+from graphcuts_dp.graph.vertices import Label
+from graphcuts_dp.privacy.entropy import entropy_source
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+
+HIDDEN = "where any one person is"
+PUBLIC = "the map and the number of people"
+
+
+@final
+@dataclass(frozen=True)
+class DistanceAnswer:
+    """One vertex and its answer, in the units of the map's lengths.
+
+    Attributes:
+        vertex: label.
+        value: estimate of the average distance to all people; unbiased, so it may be below 0.
+        interval: (low, high); the intervals of all vertices hold their true values at once with
+            probability `confidence`, so a vertex may be picked by its answer.
+        confidence: in (0, 1).
+        seeded: whether the noise came from a seed, so that the answer is not private.
+    """
+
+    vertex: Label
+    value: float
+    interval: tuple[float, float]
+    confidence: float
+    seeded: bool = False
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        mark = " [seeded: not private]" if self.seeded else ""
+        scope = f"{self.confidence:.0%}, all vertices at once"
+        return f"{self.vertex}: {self.value:.4g} in [{low:.4g}, {high:.4g}] ({scope}){mark}"
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DistanceAnswers:
+    """Private answers of all vertices of a map. Everything here may be published.
+
+    Attributes:
+        metric: the public map.
+        values: estimates of the average distances, shape (V,), in the order of the vertices.
+        radii: half widths of the intervals, shape (V,).
+        confidence: that all intervals hold the true values at once.
+        guarantee: what is promised to the people.
+        plan: the mechanisms that were compared; its best one was run.
+    """
+
+    metric: Metric
+    values: FloatVector
+    radii: FloatVector
+    confidence: float
+    guarantee: PrivacyGuarantee
+    plan: DistancePlan
+
+    @property
+    def mechanism(self) -> str:
+        """The mechanism that was run."""
+        return self.plan.best.mechanism
+
+    @property
+    def noise(self) -> str:
+        """The law of its noise."""
+        return self.plan.best.noise
+
+    @property
+    def best(self) -> DistanceAnswer:
+        """The vertex with the least estimate: where to put a clinic."""
+        return self._at(int(np.argmin(self.values)))
+
+    @property
+    def candidates(self) -> tuple[Label, ...]:
+        """The vertices whose intervals leave it open whether they are the best one."""
+        open_rows = self.values - self.radii <= (self.values + self.radii).min()
+        labels = self.metric.vertices.labels
+        return tuple(labels[row] for row in np.flatnonzero(open_rows).tolist())
+
+    def answer(self, vertex: Label) -> DistanceAnswer:
+        """The answer of one vertex.
+
+        Raises:
+            QueryError: it is not on the map.
+        """
+        return self._at(self.metric.row(vertex))
+
+    def all(self) -> list[DistanceAnswer]:
+        """The answers of all vertices, in their order."""
+        return [self._at(row) for row in range(len(self.values))]
+
+    def _at(self, row: int) -> DistanceAnswer:
+        value, radius = float(self.values[row]), float(self.radii[row])
+        return DistanceAnswer(
+            vertex=self.metric.vertices.labels[row],
+            value=value,
+            interval=(value - radius, value + radius),
+            confidence=self.confidence,
+            seeded=not self.guarantee.is_private,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON: guarantee, plan, answers."""
+        return {
+            "guarantee": self.guarantee.to_dict(),
+            "mechanism": self.mechanism,
+            "noise": self.noise,
+            "noise_parameters": [str(p) for p in self.plan.best.built.noise.parameters],
+            "confidence": self.confidence,
+            "plan": self.plan.to_dict(),
+            "best": self.best.vertex,
+            "answers": [
+                {"vertex": a.vertex, "value": a.value, "interval": list(a.interval)}
+                for a in self.all()
+            ],
+        }
+
+    def save(self, path: PathLike, *, force: bool = False) -> tuple[str, str]:
+        """Write the answers as CSV, and a receipt (`path`.json) beside it.
+
+        Args:
+            path: of the CSV file, with columns vertex, value, low, high.
+            force: replace files that are there.
+
+        Returns:
+            The paths of both files.
+
+        Raises:
+            FileFormatError: a file cannot be written, or is there.
+        """
+        check_answers_path(path, force=force)
+        text = io.StringIO()
+        table = csv.writer(text, lineterminator="\n")
+        table.writerow(("vertex", "value", "low", "high"))
+        table.writerows((a.vertex, a.value, *a.interval) for a in self.all())
+        data = text.getvalue().encode()
+        with atomic_write(path, force=force) as handle:
+            handle.write(data)
+        receipt = self.to_dict() | {
+            "files": {Path(path).name: hashlib.sha256(data).hexdigest()},
+            "versions": {
+                "graphcuts_dp": __version__,
+                "python": platform.python_version(),
+                "numpy": np.__version__,
+            },
+        }
+        with atomic_write(receipt_path(path), force=force) as handle:
+            handle.write(json.dumps(receipt, indent=2).encode() + b"\n")
+        return str(path), str(receipt_path(path))
+
+    def __str__(self) -> str:
+        return (
+            f"{self.guarantee}\n{self.plan.title}\nchoice: {self.plan.reason}\nbest: {self.best}\n"
+            f"vertices that may be the best: {len(self.candidates)}"
+        )
+
+
+def receipt_path(path: PathLike) -> Path:
+    """Where the receipt of answers at `path` is."""
+    return Path(f"{os.fspath(path)}.json")
+
+
+def check_answers_path(path: PathLike, *, force: bool = False) -> None:
+    """Check that answers can be written here; call it before anything is spent.
+
+    Raises:
+        FileFormatError: a file cannot be written, or is there.
+    """
+    check_writable(path, force=force)
+    check_writable(receipt_path(path), force=force)
+
+
+def answer_distances(
+    map_graph: Any,
+    locations: Locations | PathLike | Mapping[Label, int] | Iterable[Label],
+    *,
+    epsilon: float,
+    delta: float = 0.0,
+    mechanism: str = "auto",
+    noise: str = "auto",
+    confidence: float = 0.95,
+    seed: int | None = None,
+) -> DistanceAnswers:
+    """The average distance of every vertex of a public map to all people, privately.
+
+    Guarantee: (epsilon, delta)-differential privacy for a change of one person's location. The map
+    and the number of people are public. Everything after the noisy counts is post-processing.
+
+    Args:
+        map_graph: the public map: a `Metric`, `Graph` (weights are lengths), or graph of networkx
+            or igraph.
+        locations: a `Locations` on that map, labels (one a person), numbers of people by label, or
+            the path of a CSV file, see `Locations.read`.
+        epsilon: privacy parameter, in [1e-6, 50].
+        delta: in [0, 1); 0 for pure privacy.
+        mechanism: "auto" (the least guaranteed error), "tree-counts", "histogram" or "per-query".
+        noise: "auto", "laplace" or "gaussian" (which needs a delta).
+        confidence: that the intervals of all vertices hold at once.
+        seed: for tests and figures only: what comes out is then not private.
+
+    Raises:
+        ParameterError: a number out of range, or an unknown name.
+        GraphError: a map that is not connected, or has lengths that are not positive.
+        QueryError: locations that are not on the map, or none.
+        FileFormatError: a file of locations that cannot be read.
+
+    Warns:
+        AccuracyWarning: half the diameter for every vertex guarantees as much.
+    """
+    metric = as_metric(map_graph)
+    source = entropy_source(seed)
+    placed = _placed(metric, locations)
+    plan = plan_distances(
+        metric,
+        people=placed.people,
+        epsilon=epsilon,
+        delta=delta,
+        confidence=confidence,
+        mechanism=mechanism,
+        noise=noise,
+    )
+    if plan.vacuous:
+        warnings.warn(plan.reason, AccuracyWarning, stacklevel=2)
+    built = plan.best.built
+    radii = np.broadcast_to(error_radii(built, confidence=confidence), (len(metric),))
+    return DistanceAnswers(
+        metric=metric,
+        values=built.answers(placed, source),
+        radii=radii + 1e-9 * metric.diameter,  # the rounding of floats
+        confidence=confidence,
+        guarantee=PrivacyGuarantee(
+            epsilon=float(epsilon),
+            delta=0.0 if built.cost.pure is not None else float(delta),
+            neighbours=HIDDEN,
+            public=PUBLIC,
+            seed=source.seed,
+        ),
+        plan=plan,
+    )
+
+
+def _placed(metric: Metric, locations: Any) -> Locations:
+    if isinstance(locations, Locations):
+        if locations.metric is not metric and locations.metric.vertices != metric.vertices:
+            raise QueryError("these locations are on another map; make them from this one")
+        return Locations(metric, locations.counts)
+    if isinstance(locations, str | os.PathLike):
+        return Locations.read(metric, locations)
+    if isinstance(locations, Mapping):
+        return Locations.from_counts(metric, locations)
+    if isinstance(locations, Iterable):
+        return Locations.from_labels(metric, locations)
+    raise ParameterError("locations are a Locations, labels, numbers by label, or a CSV file")

@@ -1,0 +1,238 @@
+"""Which mechanism answers all distance queries best, from public things alone."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, final
+
+from graphcuts_dp.distances.base import DistanceMechanism
+from graphcuts_dp.distances.histogram import Histogram
+from graphcuts_dp.distances.level_noise import Law
+from graphcuts_dp.distances.metric import FloatVector, Metric, as_metric
+from graphcuts_dp.distances.per_query import PerQuery
+from graphcuts_dp.distances.queries import checked_people
+from graphcuts_dp.distances.tree_counts import TreeCounts
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.privacy.guarantee import exact_epsilon
+
+NOISES = ("auto", "laplace", "gaussian")
+_BUILDERS: dict[str, Callable[..., DistanceMechanism]] = {
+    "tree-counts": TreeCounts.build,
+    "histogram": Histogram.build,
+    "per-query": PerQuery.build,
+}
+MECHANISMS = ("auto", *_BUILDERS)
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DistancePlanRow:
+    """One mechanism and what it promises, in the units of the map's lengths.
+
+    Attributes:
+        mechanism: the name that `answer_distances` takes.
+        noise: "laplace" or "gaussian".
+        guaranteed: with the plan's confidence, no vertex's answer is farther off. Proven.
+        typical: the largest standard deviation of an answer.
+        built: the mechanism, ready to run.
+    """
+
+    mechanism: str
+    noise: str
+    guaranteed: float
+    typical: float
+    built: DistanceMechanism
+
+    @property
+    def name(self) -> str:
+        """For people: "tree-counts, laplace"."""
+        return f"{self.mechanism}, {self.noise}"
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DistancePlan:
+    """Mechanisms for one map, number of people and budget, best first. No data was read.
+
+    Attributes:
+        metric: the map.
+        people: n.
+        epsilon: budget.
+        delta: likewise.
+        confidence: of the guaranteed errors, for all vertices at once.
+        rows: by guaranteed error.
+    """
+
+    metric: Metric
+    people: int
+    epsilon: float
+    delta: float
+    confidence: float
+    rows: tuple[DistancePlanRow, ...]
+
+    @property
+    def best(self) -> DistancePlanRow:
+        """The row with the least guaranteed error."""
+        return self.rows[0]
+
+    @property
+    def trivial(self) -> float:
+        """What half the diameter as the answer of every vertex guarantees, without any data."""
+        return self.metric.diameter / 2
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether even the best mechanism guarantees no more than the trivial answer."""
+        return self.best.guaranteed >= self.trivial
+
+    @cached_property
+    def reason(self) -> str:
+        """Why the best one is chosen, in a sentence."""
+        best = self.best
+        if self.vacuous:
+            return (
+                f"nothing beats the answer {self.trivial:.4g} for every vertex: raise epsilon, "
+                "or ask more people"
+            )
+        text = f"{best.name} guarantees {best.guaranteed:.4g} for all vertices at once"
+        others = [row for row in self.rows if row.mechanism != best.mechanism]
+        if others:
+            text += f", {others[0].guaranteed / best.guaranteed:.2g} times less than "
+            text += others[0].name
+        return text
+
+    @property
+    def title(self) -> str:
+        """The setting in words."""
+        return (
+            f"{self.metric.kind} of {len(self.metric):,} vertices, diameter "
+            f"{self.metric.diameter:.4g}, {self.people:,} people, epsilon = {self.epsilon:g}, "
+            f"delta = {self.delta:g}"
+        )
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Heads of the table."""
+        return ("mechanism", f"guaranteed ({self.confidence:g})", "typical")
+
+    def cells(self) -> list[tuple[str, ...]]:
+        """The table as text, the trivial answer included."""
+        rows = [(row.guaranteed, row.name, f"{row.typical:.4g}") for row in self.rows]
+        rows.append((self.trivial, "half the diameter (no data)", "-"))
+        return [(name, f"{error:.4g}", typical) for error, name, typical in sorted(rows)]
+
+    def __str__(self) -> str:
+        lines = [self.columns, *self.cells()]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        text = []
+        for first, *rest in lines:
+            numbers = (cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True))
+            text.append("  ".join([first.ljust(widths[0]), *numbers]).rstrip())
+        return "\n".join([self.title, *text, f"Choice: {self.reason}"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "map": self.metric.kind,
+            "vertices": len(self.metric),
+            "diameter": self.metric.diameter,
+            "people": self.people,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "confidence": self.confidence,
+            "rows": [
+                {
+                    "mechanism": row.mechanism,
+                    "noise": row.noise,
+                    "guaranteed_error": row.guaranteed,
+                    "typical_error": row.typical,
+                }
+                for row in self.rows
+            ],
+            "trivial_error": self.trivial,
+            "reason": self.reason,
+        }
+
+
+def plan_distances(
+    map_graph: Any,
+    *,
+    people: int,
+    epsilon: float,
+    delta: float = 0.0,
+    confidence: float = 0.95,
+    mechanism: str = "auto",
+    noise: str = "auto",
+) -> DistancePlan:
+    """What each mechanism would guarantee for the answers of all vertices. Reads no locations.
+
+    Args:
+        map_graph: the public map: a `Metric`, `Graph`, or graph of networkx or igraph.
+        people: n, public, at least 1.
+        epsilon: privacy parameter of one person's location, in [1e-6, 50].
+        delta: in [0, 1); at 0 there is no Gaussian noise.
+        confidence: of the guaranteed errors, in (0, 1).
+        mechanism: one of `MECHANISMS`; "auto" for all of them.
+        noise: one of `NOISES`; "auto" for both laws.
+
+    Raises:
+        ParameterError: a number out of range, an unknown name, Gaussian noise without delta, or a
+            map of a single vertex.
+        GraphError: a map that is not connected, or has lengths that are not positive.
+    """
+    metric = as_metric(map_graph)
+    exact = exact_epsilon(epsilon)
+    checked_people(people)
+    if not (math.isfinite(delta) and 0 <= delta < 1):
+        raise ParameterError(f"delta must be at least 0 and below 1, not {delta}")
+    if not 0 < confidence < 1:
+        raise ParameterError(f"confidence must be between 0 and 1, not {confidence}")
+    if len(metric) < 2:
+        raise ParameterError("a map with one vertex has no distances; give at least two")
+    rows = []
+    for name, law in _wanted(mechanism, noise, delta):
+        built = _BUILDERS[name](metric, people, law=law, epsilon=exact, delta=delta)
+        rows.append(
+            DistancePlanRow(
+                mechanism=name,
+                noise=law,
+                guaranteed=float(error_radii(built, confidence=confidence).max()),
+                typical=float(built.noise.deviations(built.spread).max()),
+                built=built,
+            )
+        )
+    return DistancePlan(
+        metric=metric,
+        people=people,
+        epsilon=float(epsilon),
+        delta=float(delta),
+        confidence=confidence,
+        rows=tuple(sorted(rows, key=lambda row: row.guaranteed)),
+    )
+
+
+def error_radii(mechanism: DistanceMechanism, *, confidence: float) -> FloatVector:
+    """For each vertex, how far off its answer is at most: all at once with this probability.
+
+    Shape (V,), or (1,) for one bound on all. In the units of the lengths; proven.
+    """
+    radii = mechanism.noise.radii(mechanism.spread, failure=1 - confidence)
+    return radii + mechanism.rounding
+
+
+def _wanted(mechanism: str, noise: str, delta: float) -> Iterator[tuple[str, Law]]:
+    if mechanism not in MECHANISMS:
+        raise ParameterError(
+            f"unknown mechanism {mechanism!r}; choose one of {', '.join(MECHANISMS)}"
+        )
+    if noise not in NOISES:
+        raise ParameterError(f"unknown noise {noise!r}; choose one of {', '.join(NOISES)}")
+    if noise == "gaussian" and delta == 0:
+        raise ParameterError("Gaussian noise needs a delta above 0, for example 1e-6")
+    for name in _BUILDERS:
+        if mechanism in ("auto", name):
+            if noise != "gaussian":
+                yield name, "laplace"
+            if noise != "laplace" and delta > 0:
+                yield name, "gaussian"

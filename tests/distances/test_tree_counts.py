@@ -1,0 +1,196 @@
+"""Noisy counts: exact post-processing, sensitivities by enumeration, spreads by brute force."""
+
+import itertools
+from fractions import Fraction
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphcuts_dp.distances import tree_counts
+from graphcuts_dp.distances.histogram import Histogram
+from graphcuts_dp.distances.level_noise import LevelNoise, Spread
+from graphcuts_dp.distances.metric import Metric
+from graphcuts_dp.distances.parts import halve
+from graphcuts_dp.distances.per_query import PerQuery
+from graphcuts_dp.distances.tree_counts import TreeCounts, counts_from, differences, part_spread
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.privacy.composition import zcdp_rho
+from graphcuts_dp.privacy.tails import discrete_laplace_radius
+
+
+def some_maps():
+    random = np.random.default_rng(5)
+    parents = [int(random.integers(max(0, v - 4), v)) for v in range(1, 13)]
+    ring = nx.cycle_graph(9)
+    ring.add_edge(0, 4)
+    return {
+        "path": Metric.path(11, random.uniform(0.1, 2, 10)),
+        "tree": Metric(range(1, 13), parents, random.uniform(0.1, 2, 12), vertices=13),
+        "star": Metric(range(1, 8), [0] * 7, np.ones(7), vertices=8),
+        "grid": Metric.grid(3, 4),
+        "graph": Metric.from_networkx(ring),
+    }
+
+
+MAPS = some_maps()
+each_map = pytest.mark.parametrize("metric", MAPS.values(), ids=MAPS.keys())
+
+
+@each_map
+def test_parts_are_nested_halves(metric):
+    parts = halve(metric)
+    assert sorted(parts.order) == list(range(len(metric)))
+    whole = {(0, len(metric))}
+    for level in parts.levels:
+        held = list(zip(level.start, level.middle, level.end, strict=True))
+        assert all((start, end) in whole and end - start >= 2 for start, _, end in held)
+        assert all(0 <= 2 * middle - start - end <= 1 for start, middle, end in held)
+        whole = {pair for s, m, e in held for pair in ((s, m), (m, e))}
+
+
+def test_halves_of_a_path_are_intervals():
+    order = halve(Metric([2, 0, 3], [0, 3, 1], [1.0, 2.0, 4.0], vertices=4)).order
+    assert order.tolist() in ([2, 0, 3, 1], [1, 3, 0, 2])
+
+
+@given(st.lists(st.integers(0, 9), min_size=2, max_size=40), st.integers(0, 99))
+def test_without_noise_the_counts_come_back(counts, seed):
+    size = len(counts)
+    random = np.random.default_rng(seed)
+    parents = [int(random.integers(0, v)) for v in range(1, size)]
+    parts = halve(Metric(range(1, size), parents, np.ones(size - 1), vertices=size))
+    held = np.array(counts)
+    exact = differences(parts, held)
+    assert counts_from(parts, int(held.sum()), exact).tolist() == counts
+
+
+@each_map
+def test_coefficients_are_those_of_unit_noise(metric):
+    parts = halve(metric)
+    spread = part_spread(metric, parts)
+    for j, level in enumerate(parts.levels):
+        columns = []
+        for i in range(len(level.start)):
+            noise = [np.zeros(len(other.start)) for other in parts.levels]
+            noise[j][i] = 1
+            columns.append(metric.matrix @ counts_from(parts, 0, noise))
+        coefficients = np.column_stack(columns)
+        assert np.allclose(spread.squares[:, j], (coefficients**2).sum(axis=1))
+        assert np.allclose(spread.largest[:, j], np.abs(coefficients).max(axis=1))
+
+
+@each_map
+def test_bounds_for_large_trees_hold(metric):
+    if metric.tree is None:
+        with pytest.raises(ParameterError, match="trees"):
+            metric.distances_between(np.array([0]), np.array([1]))
+        return
+    parts = halve(metric)
+    exact, bound = part_spread(metric, parts), tree_counts._bounded_spread(metric, parts)
+    assert (exact.squares <= bound.squares * (1 + 1e-9)).all()
+    assert (exact.largest <= bound.largest * (1 + 1e-9)).all()
+    if metric.kind == "path":
+        assert np.allclose(bound.squares[0, 0], exact.squares[:, 0].max(), rtol=0.5)
+    rows = np.arange(len(metric))
+    first, second = (pairs.ravel() for pairs in np.meshgrid(rows, rows))
+    apart = metric.distances_between(first, second)
+    assert np.allclose(apart, metric.matrix[first, second])
+
+
+def test_on_a_path_of_a_power_of_two_the_bound_is_met_at_the_ends():
+    metric = Metric.path(64)
+    parts = halve(metric)
+    exact, bound = part_spread(metric, parts), tree_counts._bounded_spread(metric, parts)
+    ratio = bound.squares[0] / exact.squares[0]
+    assert (ratio >= 1 - 1e-9).all()
+    assert ratio[0] < 1.05
+
+
+def losses(parts, size):
+    """Changes of each level, in sum and in squares, for all moves of one person."""
+    rows = np.eye(size, dtype=np.int64)
+    for x, y in itertools.permutations(range(size), 2):
+        moved = differences(parts, rows[x] - rows[y])
+        yield [(int(np.abs(d).sum()), int((d**2).sum())) for d in moved]
+
+
+@each_map
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_the_cost_is_the_largest_loss_of_all_neighbours(metric, epsilon):
+    laplace = TreeCounts.build(metric, 5, law="laplace", epsilon=epsilon, delta=0)
+    moves = list(losses(laplace.parts, len(metric)))
+    worst = max(
+        sum(rate * move[0] for rate, move in zip(laplace.noise.parameters, changes, strict=True))
+        for changes in moves
+    )
+    assert worst <= laplace.cost.pure <= Fraction(epsilon)
+    assert laplace.cost.pure > Fraction(epsilon) * Fraction(999, 1000)
+    gaussian = TreeCounts.build(metric, 5, law="gaussian", epsilon=epsilon, delta=1e-6)
+    worst = max(
+        float(sum(move[1] / (2 * v) for v, move in zip(gaussian.noise.parameters, c, strict=True)))
+        for c in moves
+    )
+    allowed = zcdp_rho(epsilon=epsilon, delta=1e-6)
+    assert worst <= gaussian.cost.rho <= allowed * (1 + 1e-9)
+
+
+@each_map
+def test_other_mechanisms_cost_what_their_worst_move_loses(metric):
+    size, matrix = len(metric), metric.matrix
+    histogram = Histogram.build(metric, 5, law="laplace", epsilon=1.0, delta=0)
+    assert histogram.cost.pure == 2 * histogram.noise.parameters[0] == 1
+    centred = matrix - matrix.mean(axis=1, keepdims=True)
+    assert np.allclose(histogram.spread.squares[:, 0], (centred**2).sum(axis=1) / 25)
+    assert np.allclose(histogram.spread.largest[:, 0], np.abs(centred).max(axis=1) / 5)
+    queries = PerQuery.build(metric, 5, law="laplace", epsilon=1.0, delta=0)
+    steps = np.floor(matrix / queries.step)
+    for x, y in itertools.permutations(range(size), 2):
+        change = np.abs(steps[:, x] - steps[:, y])
+        assert change.sum() <= queries.changes[0]
+        assert (change**2).sum() <= queries.changes[1]
+    assert queries.changes[0] <= (np.floor(matrix.max(axis=1) / queries.step) + 1).sum()
+    assert queries.cost.pure == 1
+
+
+def test_radii_are_near_those_of_one_discrete_laplace():
+    noise = LevelNoise("laplace", (Fraction(1, 10),))
+    spread = Spread(np.array([[4.0], [0.0]]), np.array([[2.0], [0.0]]), 1)
+    wide, none = noise.radii(spread, failure=1e-3)
+    exact = 2 * discrete_laplace_radius(0.1, failure=1e-3)
+    assert exact <= wide <= 1.6 * exact
+    assert none == 0
+    gaussian = LevelNoise("gaussian", (Fraction(100),)).radii(spread, failure=1e-3)
+    assert gaussian[0] == pytest.approx(20 * np.sqrt(2 * np.log(2000)))
+
+
+def test_radii_hold_when_one_answer_has_many_unequal_coefficients():
+    """Against the exact law, summed by convolution: the bound may not be passed."""
+    weights, rate = [3, 1, 2, 1], 0.5
+    support = np.arange(-120, 121)
+    mass = np.ones(1)
+    for weight in weights:
+        law = np.exp(-rate * np.abs(support))
+        spaced = np.zeros(240 * weight + 1)
+        spaced[::weight] = law / law.sum()
+        mass = np.convolve(mass, spaced)
+    places = np.arange(len(mass)) - len(mass) // 2
+    spread = Spread(np.array([[float(sum(w * w for w in weights))]]), np.array([[3.0]]), 1)
+    for failure in (1e-2, 1e-4, 1e-6):
+        radius = LevelNoise("laplace", (Fraction(1, 2),)).radii(spread, failure=failure)[0]
+        assert mass[np.abs(places) > radius].sum() <= failure
+        assert mass[np.abs(places) > 0.5 * radius].sum() > failure
+
+
+def test_more_levels_get_budgets_that_add_up():
+    metric = Metric.path(300)
+    built = TreeCounts.build(metric, 100, law="laplace", epsilon=0.7, delta=0)
+    shares = [float(2 * rate / Fraction(0.7)) for rate in built.noise.parameters]
+    assert shares == sorted(shares, reverse=True)
+    assert sum(shares) == pytest.approx(1, abs=1e-4)
+    deviation = built.noise.deviations(built.spread).max() / metric.diameter
+    assert deviation < 7 / (100 * 0.7)  # without a logarithm of the number of vertices
+    longer = TreeCounts.build(Metric.path(2400), 100, law="laplace", epsilon=0.7, delta=0)
+    assert longer.noise.deviations(longer.spread).max() / 2399 < 1.15 * deviation
