@@ -1,0 +1,341 @@
+"""Errors on JT12's bipartite families with three potentials: promised, and of sessions that ran.
+
+A query is a set of left vertices against at most |S| right ones. Promises come from degrees alone,
+so they reach sizes that no hypothesis fits in; there are V^|S| queries, as in the paper. Sessions
+are the real mechanism with mirror descent as its learner, against an analyst who always asks a
+query that the hypothesis answers worst; there |S| = V/2 and 1,000 queries are promised, because
+with few right vertices no promise beats answering 0 at a size that fits.
+
+All methods are told the truth's own divergence from the start, and its total: a private mechanism
+would have to buy them. Nothing here is private.
+
+Source: JT12, section 4.1.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast, final
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcuts_dp.evaluation.experiments.analysts import worst_cut
+from graphcuts_dp.evaluation.experiments.base import Finding, Table
+from graphcuts_dp.evaluation.experiments.exponents import exponent_finding
+from graphcuts_dp.evaluation.rates import BipartiteRates
+from graphcuts_dp.graph.adjacency import BipartiteGraph
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.queries import CutQuery
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.idc.dense import DenseHypothesis
+from graphcuts_dp.idc.mirror_descent import MirrorDescent, minimal_start
+from graphcuts_dp.idc.online_bounds import tight_online
+from graphcuts_dp.idc.potentials import Entropy, GroupNorm, LpNorm, Potential, bregman, near_one
+from graphcuts_dp.idc.update_bounds import UpdateBound, mirror_descent_updates
+from graphcuts_dp.interactive.calibrations import Tight
+from graphcuts_dp.interactive.mechanism import OnlineMechanism
+from graphcuts_dp.privacy.entropy import entropy_source
+from graphcuts_dp.release.fits.base import Progress
+
+METHODS = ("l_2", "entropy", "(2,p)")
+COLUMNS = ("part", "method", "V", "|S|", "log10 queries", "quantity", "repeat", "error", "updates")
+# Powers of ln V in a promise for V^|S| queries: ln(queries)^(1/2), and the potential's own.
+_LOGS: Mapping[str, float] = {"l_2": 0.5, "entropy": 0.75, "(2,p)": 0.75}
+_EPSILON, _DELTA, _BETA = 1.0, 1e-6, 0.05
+_SIZE, _SIDE = 16, 10**4  # |S| while V varies, V while |S| varies
+_SIZES = (4, 8, 16, 32, 64)
+_QUERIES, _ASKED = 1000, 120  # promised to a session; asked in it
+_SIDES = (181, 256, 362, 512, 724, 1024)
+_QUICK_SIDES = (64, 128, 256)
+_PROMISE_TOLERANCE, _SESSION_TOLERANCE = 0.03, 0.06
+
+FloatVector = npt.NDArray[np.float64]
+Row = tuple[str, str, int, int, float, str, int, float, int]
+
+
+@final
+@dataclass(frozen=True)
+class Family:
+    """A family of graphs with V left and V right vertices.
+
+    Attributes:
+        name: in words.
+        degrees: for V, the left degrees that occur and how many vertices have each.
+        graph: for V and a seed, a member.
+        rates: for V and |S|, the claims, without logarithms.
+        powers: powers of 10 for V in the full experiment.
+    """
+
+    name: str
+    degrees: Callable[[int], tuple[FloatVector, FloatVector]]
+    graph: Callable[[int, int], BipartiteGraph]
+    rates: Callable[[float, float], BipartiteRates]
+    powers: Sequence[int]
+
+
+@final
+@dataclass(frozen=True)
+class MirrorDescentLearner:
+    """Mirror descent in a session, with numbers about the truth that are taken as public.
+
+    Attributes:
+        universe: the public vertex pairs.
+        psi: the potential.
+        zeta: largest dual norm of a query.
+        start_potential: divergence of the truth from the start.
+        start: the first hypothesis.
+    """
+
+    universe: Universe
+    psi: Potential
+    zeta: float
+    start_potential: float
+    start: DenseHypothesis = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """Of the method."""
+        return "mirror-descent"
+
+    def construction(self, *, alpha: float, mass: float, mass_error: float) -> MirrorDescent:  # noqa: ARG002
+        """See `Learner.construction`; the potential knows the total already."""
+        return MirrorDescent(
+            start=self.start,
+            psi=self.psi,
+            alpha=alpha,
+            zeta=self.zeta,
+            start_potential=self.start_potential,
+        )
+
+    def check(self, query: CutQuery) -> None:
+        """See `Learner.check`."""
+        self.universe.masks(query)
+
+
+def measure_family(family: Family, *, quick: bool, seed: int, progress: Progress) -> Table:
+    """Promises against V and |S|, sessions against V, and their exponents.
+
+    Args:
+        family: of graphs.
+        quick: see `Experiment`.
+        seed: see `Experiment`.
+        progress: see `Experiment`.
+    """
+    powers = family.powers[: -2 if quick else None]
+    sides, repeats = (_QUICK_SIDES, 1) if quick else (_SIDES, 3)
+    rows = []
+    for power in powers:
+        progress(0.1 * power / powers[-1], f"promises for V = 10^{power}")
+        rows += _promised(family, "V varies", 10**power, _SIZE)
+    for size in _SIZES:
+        rows += _promised(family, "|S| varies", _SIDE, size)
+    work, done = sum(side**2 for side in sides), 0
+    for side in sides:
+        progress(0.1 + 0.9 * done / work, f"sessions for V = {side}")
+        rows += _sessions(family, side, repeats, seed)
+        done += side**2
+    parameters = {
+        "family": family.name,
+        "epsilon": _EPSILON,
+        "delta": _DELTA,
+        "beta": _BETA,
+        "powers": list(powers),
+        "sizes": list(_SIZES),
+        "sides": list(sides),
+        "repeats": repeats,
+        "queries of a session": _QUERIES,
+        "asked in a session": _ASKED,
+        "seed": seed,
+    }
+    return Table(columns=COLUMNS, rows=rows, parameters=parameters, findings=findings(rows, family))
+
+
+def update_bounds(
+    degrees: FloatVector, counts: FloatVector, side: int, size: int
+) -> dict[str, UpdateBound]:
+    """B of each method, for cuts with at most `size` right vertices.
+
+    Args:
+        degrees: left degrees that occur.
+        counts: how many vertices have each, >= 0, not always whole.
+        side: V.
+        size: |S|.
+    """
+    edges = float(degrees @ counts)
+    p = near_one(side)
+    squared = float((counts * degrees ** (p / 2)).sum()) ** (2 / p)
+    widest = math.sqrt(size)  # the dual norm of one row
+    return {
+        "l_2": mirror_descent_updates(widest * math.sqrt(side), edges / 2),
+        "entropy": mirror_descent_updates(0.5, edges**2 * math.log(side**2 / edges)),
+        "(2,p)": mirror_descent_updates(widest * side ** (1 - 1 / p), squared / (2 * (p - 1))),
+    }
+
+
+def _promised(family: Family, part: str, side: int, size: int) -> list[Row]:
+    degrees, counts = family.degrees(side)
+    log_queries = size * math.log10(side)
+    rows: list[Row] = []
+    for method, bound in update_bounds(degrees, counts, side, size).items():
+        found = tight_online(
+            bound, queries=float(side) ** size, epsilon=_EPSILON, delta=_DELTA, beta=_BETA
+        )
+        head = (part, method, side, size, log_queries)
+        rows.append((*head, "promised", 0, float(found.error), found.updates))
+    # All left vertices against |S| right ones, whose degrees are |E|/V on average.
+    nothing = float(degrees @ counts) * size / side
+    rows.append((part, "answer 0", side, size, log_queries, "exact", 0, nothing, 0))
+    return rows
+
+
+def _sessions(family: Family, side: int, repeats: int, seed: int) -> list[Row]:
+    """Largest errors of sessions, and what they promised."""
+    graph = family.graph(side, seed)
+    truth = graph.dense().astype(np.float64)
+    universe, size = Universe(side, side), side // 2
+    widest = np.zeros_like(truth)
+    widest[:, :size] = 1
+    total = float(truth.sum())
+    potentials: tuple[Potential, ...] = (LpNorm(2), Entropy(total), GroupNorm(near_one(side)))
+    rows: list[Row] = []
+    head = (side, size, math.log10(_QUERIES))
+    for method, psi in zip(METHODS, potentials, strict=True):
+        start = minimal_start(universe, psi)
+        learner = MirrorDescentLearner(
+            universe, psi, psi.dual_norm(widest), bregman(psi, truth, start.matrix), start
+        )
+        for repeat in range(repeats):
+            promise, allowed, error, used = _session(learner, graph, truth, size, seed + repeat)
+            rows.append(("session", method, *head, "measured", repeat, error, used))
+        rows.append(("session", method, *head, "promised", 0, promise, allowed))
+    largest = float(np.sort(truth.sum(axis=0))[-size:].sum())
+    rows.append(("session", "answer 0", *head, "exact", 0, largest, 0))
+    return rows
+
+
+def _session(
+    learner: MirrorDescentLearner,
+    graph: BipartiteGraph,
+    truth: npt.NDArray[np.float64],
+    size: int,
+    seed: int,
+) -> tuple[float, int, float, int]:
+    """One session: promised error, updates allowed, largest error, updates used."""
+    mechanism = OnlineMechanism(
+        learner=learner,
+        calibration=Tight(epsilon=_EPSILON, delta=_DELTA, queries=_QUERIES, beta=_BETA),
+        grid=Grid.of(graph),
+        mass=float(truth.sum()),
+    )
+    source, rng = entropy_source(seed), np.random.default_rng([seed, truth.shape[0]])
+    state = mechanism.start(graph, source)
+    largest = 0.0
+    for _ in range(_ASKED):
+        residual = truth - cast(DenseHypothesis, state.current).matrix
+        query = worst_cut(residual, learner.universe, rng=rng, most_right=size)
+        count = mechanism.grid.count(query, graph)
+        state, answer = mechanism.step(state, query, count, source)
+        largest = max(largest, abs(answer.value - count))
+        if state.stopped:
+            break
+    return float(state.tuning.error), state.tuning.updates, largest, state.updates
+
+
+# What the rows say about the claims
+
+
+def findings(rows: Sequence[Row], family: Family) -> list[Finding]:
+    """Exponents of promises and of sessions beside the claims; which method is best, and when."""
+    found = []
+    for method in METHODS:
+        claim = _claim(family, method)
+        found += [
+            exponent_finding(
+                f"JT12 4.1, promised error with {method}: exponent of V, logarithms divided out",
+                *_without_logs(*_series(rows, "V varies", method, "promised"), _LOGS[method]),
+                claimed=math.log(claim(math.e, 1)),
+                tolerance=_PROMISE_TOLERANCE,
+            ),
+            exponent_finding(
+                f"JT12 4.1, promised error with {method}: exponent of |S|",
+                *_series(rows, "|S| varies", method, "promised"),
+                claimed=math.log(claim(1, math.e)),
+                tolerance=_PROMISE_TOLERANCE,
+            ),
+            # The claims hold ln(queries)^(1/2) ~ (|S| ln V)^(1/2), which is fixed here.
+            exponent_finding(
+                f"JT12 (2)-(4), error of sessions with {method}, |S| = V/2: exponent of V,"
+                " logarithms divided out",
+                *_without_logs(*_series(rows, "session", method, "measured"), _LOGS[method] - 0.5),
+                claimed=math.log(claim(math.e, math.e)) - 0.5,
+                tolerance=_SESSION_TOLERANCE,
+            ),
+        ]
+    return [*found, *_comparisons(rows, family)]
+
+
+def _comparisons(rows: Sequence[Row], family: Family) -> list[Finding]:
+    promised = {method: _series(rows, "V varies", method, "promised")[1] for method in METHODS}
+    sides, zero = _series(rows, "V varies", "answer 0", "exact")
+    ratio = promised["(2,p)"] / promised["l_2"]
+    gain = _claim(family, "(2,p)")(math.e, 1) / _claim(family, "l_2")(math.e, 1)
+    best = min(errors[-1] for errors in promised.values()) / zero[-1]
+    largest = f"V = {sides[-1]:.0e}"
+    worst = max(
+        float((_series(rows, "session", method, "measured", max)[1] / errors).max())
+        for method in METHODS
+        for errors in [_series(rows, "session", method, "promised")[1]]
+    )
+    return [
+        exponent_finding(
+            "JT12 4.1, (2,p) over l_2 = o(1): exponent of V, logarithms divided out",
+            *_without_logs(sides, ratio, _LOGS["(2,p)"] - _LOGS["l_2"]),
+            claimed=math.log(gain),
+            tolerance=_PROMISE_TOLERANCE,
+        ),
+        _below_one(f"JT12 4.1, (2,p) promises less than l_2: ratio at {largest}", ratio[-1]),
+        _below_one(
+            f"JT12 4.1, better than answering 0: the best promise over 0's error at {largest},"
+            f" |S| = {_SIZE}",
+            best,
+        ),
+        _below_one("No session errs by more than it promised: largest error over promise", worst),
+    ]
+
+
+def _below_one(statement: str, ratio: float) -> Finding:
+    return Finding(
+        statement=statement,
+        claimed=None,
+        measured=float(ratio),
+        tolerance=None,
+        agrees=bool(ratio < 1),
+    )
+
+
+def _without_logs(x: FloatVector, y: FloatVector, power: float) -> tuple[FloatVector, FloatVector]:
+    return x, y / np.log(x) ** power
+
+
+def _claim(family: Family, method: str) -> Callable[[float, float], float]:
+    name = {"l_2": "frieze_kannan", "entropy": "multiplicative_weights", "(2,p)": "group_norm"}
+    return lambda side, size: float(getattr(family.rates(side, size), name[method]))
+
+
+def _series(
+    rows: Sequence[Row],
+    part: str,
+    method: str,
+    quantity: str,
+    whole: Callable[[Sequence[float]], float] = np.mean,
+) -> tuple[FloatVector, FloatVector]:
+    """What varies, and the errors, taken together over repeats."""
+    errors: dict[int, list[float]] = {}
+    for row in rows:
+        if (row[0], row[1], row[5]) == (part, method, quantity):
+            errors.setdefault(row[3] if part == "|S| varies" else row[2], []).append(row[7])
+    return (
+        np.array(list(errors), dtype=np.float64),
+        np.array([float(whole(values)) for values in errors.values()]),
+    )

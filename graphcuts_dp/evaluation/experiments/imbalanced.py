@@ -1,0 +1,35 @@
+"""Errors on JT12's imbalanced bipartite graphs: few left vertices joined to all, most to few."""
+
+import numpy as np
+
+from graphcuts_dp.evaluation.experiments.base import Table
+from graphcuts_dp.evaluation.experiments.bipartite_cuts import Family, FloatVector, measure_family
+from graphcuts_dp.evaluation.rates import imbalanced_rates
+from graphcuts_dp.graph.random_graphs import imbalanced_bipartite
+from graphcuts_dp.release.fits.base import Progress
+
+
+def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
+    """Errors against V and |S| with l_2, entropy and (2,p), beside V^(11/16), V^(7/8), V^(5/8).
+
+    Args:
+        quick: see `Experiment`.
+        seed: see `Experiment`.
+        progress: see `Experiment`.
+
+    Source: JT12, section 4.1, equation (5) and the line after it.
+    """
+    family = Family(
+        name="imbalanced",
+        degrees=_degrees,
+        graph=lambda side, seed: imbalanced_bipartite(side, seed=seed),
+        rates=imbalanced_rates,
+        powers=range(2, 9),
+    )
+    return measure_family(family, quick=quick, seed=seed, progress=progress)
+
+
+def _degrees(side: int) -> tuple[FloatVector, FloatVector]:
+    hubs = round(side**0.75)
+    degrees = np.array([side, round(side**0.5)], dtype=np.float64)
+    return degrees, np.array([hubs, side - hubs], dtype=np.float64)

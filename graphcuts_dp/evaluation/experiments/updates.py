@@ -1,0 +1,280 @@
+"""Updates used beside B(alpha), for every construction, both rules and two analysts.
+
+Each construction learns graphs to tolerances of a fifth to a twentieth of their edges; the median,
+tiny ones. The adversarial analyst always asks the worst cut that `worst_cut` finds, until none is
+off by alpha; the random one asks 300 cuts whose sets hold each vertex with probability 1/2. Every
+construction is told the truth's own total and divergence, so each B is the smallest that it can
+have. Nothing here is private.
+
+Source: GRU12, Theorems 5.1, A.2 and A.4; JT12, Algorithm 2.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, final
+
+import numpy as np
+
+from graphcuts_dp.evaluation.experiments.analysts import worst_cut
+from graphcuts_dp.evaluation.experiments.base import Finding, Table
+from graphcuts_dp.graph.queries import CutQuery, FloatMatrix
+from graphcuts_dp.graph.random_graphs import (
+    imbalanced_bipartite,
+    planted_partition,
+)
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.idc.base import Construction, Rule, UpdateSequence
+from graphcuts_dp.idc.frieze_kannan import frieze_kannan
+from graphcuts_dp.idc.median import (
+    DatabaseFamily,
+    Median,
+    all_graphs,
+    small_database_size,
+    small_databases,
+)
+from graphcuts_dp.idc.mirror_descent import MirrorDescent, minimal_start
+from graphcuts_dp.idc.multiplicative_weights import multiplicative_weights
+from graphcuts_dp.idc.potentials import (
+    Entropy,
+    GroupNorm,
+    LpNorm,
+    Potential,
+    SchattenNorm,
+    near_one,
+)
+from graphcuts_dp.release.fits.base import Progress
+
+COLUMNS = ("construction", "rule", "analyst", "graph", "alpha / |E|", "alpha", "used", "B")
+RULES: tuple[Rule, ...] = ("tight", "as printed")
+ANALYSTS = ("adversarial", "random")
+_MEDIAN = "median"
+_RANDOM_QUERIES = 300
+_DUE = 1 + 1e-9  # an update is due above alpha by more than rounding
+
+
+@final
+@dataclass(frozen=True)
+class Case:
+    """What a construction is to learn.
+
+    Attributes:
+        graph: its name.
+        universe: the pairs.
+        truth: the matrix over the universe.
+        share: the tolerance over the number of edges.
+    """
+
+    graph: str
+    universe: Universe
+    truth: FloatMatrix
+    share: float
+
+    @property
+    def mass(self) -> float:
+        """Its number of edges."""
+        return self.universe.total(self.truth)
+
+    @property
+    def alpha(self) -> float:
+        """The tolerance."""
+        return self.share * self.mass
+
+
+Build = Callable[[Case, Rule], Construction[Any]]
+Row = tuple[str, str, str, str, float, float, int, float]
+
+
+def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
+    """Updates used and allowed, one row for each construction, rule, analyst, graph and alpha.
+
+    Args:
+        quick: see `Experiment`.
+        seed: see `Experiment`.
+        progress: see `Experiment`.
+    """
+    sizes = {"imbalanced": 16, "random": 16, "planted": 20} if quick else _SIZES
+    tasks = list(_tasks(_graphs(sizes, seed), quick))
+    rows: list[Row] = []
+    for number, (name, rule, case) in enumerate(tasks):
+        progress(number / len(tasks), f"{name}, {rule}, {case.graph}, alpha = {case.share} |E|")
+        construction = _BUILDS[name](case, rule)
+        bound = float(construction.update_bound(case.alpha))
+        for analyst in ANALYSTS:
+            used = updates_used(construction, case, analyst, np.random.default_rng([seed, number]))
+            rows.append((name, rule, analyst, case.graph, case.share, case.alpha, used, bound))
+    parameters = {"vertices": sizes, "queries of the random analyst": _RANDOM_QUERIES, "seed": seed}
+    return Table(columns=COLUMNS, rows=rows, parameters=parameters, findings=findings(rows))
+
+
+def updates_used(
+    construction: Construction[Any], case: Case, analyst: str, rng: np.random.Generator
+) -> int:
+    """How many updates an analyst brings about; `UpdateSequence` refuses one more than B.
+
+    Args:
+        construction: tuned to the case's alpha.
+        case: the truth.
+        analyst: one of `ANALYSTS`.
+        rng: of the random cuts, and of the oracle's starts.
+    """
+    sequence = UpdateSequence(construction, case.truth)
+    if analyst == "random":
+        for _ in range(_RANDOM_QUERIES):
+            left, right = case.universe.shape
+            _ask(sequence, CutQuery(rng.random(left) < 0.5, rng.random(right) < 0.5))
+    else:
+        while _ask(sequence, _worst(sequence, rng)):
+            pass
+    return sequence.count
+
+
+def _ask(sequence: UpdateSequence[Any], query: CutQuery) -> bool:
+    """Update if the answer is off by alpha; whether it was."""
+    due = abs(sequence.discrepancy(query)) >= sequence.construction.alpha * _DUE
+    if due:
+        sequence.update(query)
+    return due
+
+
+def _worst(sequence: UpdateSequence[Any], rng: np.random.Generator) -> CutQuery:
+    """The worst of all cuts for a median of databases, the worst cut found for a matrix."""
+    hypothesis = sequence.hypothesis
+    universe = hypothesis.universe
+    if isinstance(hypothesis, DatabaseFamily):
+        cuts = distinct_cuts(universe)
+        off = universe.answers(cuts, sequence.truth) - hypothesis.estimate_all(cuts)
+        return cuts[int(np.abs(off).argmax())]
+    return worst_cut(sequence.truth - hypothesis.dense(), universe, rng=rng)
+
+
+def distinct_cuts(universe: Universe) -> list[CutQuery]:
+    """Every cut of a tiny universe that some pair has a part in, once for each set of pairs."""
+    left, right = (list(itertools.product((False, True), repeat=n)) for n in universe.shape)
+    cuts = (CutQuery(np.array(S), np.array(T)) for S in left for T in right)
+    found = {universe.coefficients(cut).tobytes(): cut for cut in cuts}
+    return [cut for cut in found.values() if universe.norm_squared(cut)]
+
+
+# Graphs
+
+_SIZES = {"imbalanced": 40, "random": 40, "planted": 48}  # vertices, of each side if bipartite
+_SHARES = (0.2, 0.1, 0.05)  # alpha / |E|
+_TINY_SHARES = {"tight": (0.2, 0.1), "as printed": (0.5, 0.35)}  # of the median
+Truths = dict[str, tuple[Universe, FloatMatrix]]
+
+
+def _graphs(sizes: dict[str, int], seed: int) -> Truths:
+    """Two bipartite graphs and a plain one."""
+    V, n = sizes["random"], sizes["planted"]
+    rng = np.random.default_rng(seed)
+    imbalanced = imbalanced_bipartite(sizes["imbalanced"], seed=rng).dense()
+    planted = planted_partition(n, 3, 0.6, 0.05, seed=rng).dense()
+    return {
+        "imbalanced": (Universe(*imbalanced.shape), imbalanced.astype(np.float64)),
+        "random": (Universe(V, V), (rng.random((V, V)) < 1 / 3).astype(np.float64)),
+        "planted": (Universe(n), planted.astype(np.float64)),
+    }
+
+
+def _tiny_graphs(n: int) -> Truths:
+    """A star and a path on n vertices, and a ladder's bipartite half on n."""
+    star, path = np.zeros((n, n)), np.zeros((n, n))
+    star[0, 1:] = 1
+    path[np.arange(n - 1), np.arange(1, n)] = 1
+    across = np.triu(np.ones((2, n - 1)))
+    return {
+        f"star on {n}": (Universe(n), star + star.T),
+        f"path on {n}": (Universe(n), path + path.T),
+        f"bipartite on {n + 1}": (Universe(2, n - 1), across),
+    }
+
+
+# Constructions
+
+
+def _median(case: Case, rule: Rule) -> Median:
+    """From all graphs; as printed, from the multisets of GRU12's size."""
+    if rule == "tight":
+        return Median(start=all_graphs(case.universe), alpha=case.alpha)
+    cuts = len(distinct_cuts(case.universe))
+    size = small_database_size(alpha=case.alpha, mass=case.mass, queries=cuts, rule=rule)
+    family = small_databases(case.universe, mass=case.mass, size=size)
+    return Median(start=family, alpha=case.alpha)
+
+
+def _descent(potential: Callable[[Case], Potential]) -> Build:
+    def build(case: Case, rule: Rule) -> MirrorDescent:
+        psi = potential(case)
+        # All pairs at once have the largest dual norm of all cuts; the entropy's is half a range.
+        ones = np.ones(case.universe.shape if psi.needs_matrix else case.universe.size)
+        construction = MirrorDescent(
+            start=minimal_start(case.universe, psi),
+            psi=psi,
+            alpha=case.alpha,
+            zeta=0.5 if isinstance(psi, Entropy) else psi.dual_norm(ones),
+            start_potential=0.0,
+            rule=rule,
+        )
+        divergence = construction.potential(construction.start, case.truth)
+        return replace(construction, start_potential=divergence)
+
+    return build
+
+
+_BUILDS: dict[str, Build] = {
+    "Frieze-Kannan": lambda case, rule: frieze_kannan(
+        case.universe, alpha=case.alpha, mass=case.mass, rule=rule
+    ),
+    "multiplicative weights": lambda case, rule: multiplicative_weights(
+        case.universe, alpha=case.alpha, mass=case.mass, rule=rule
+    ),
+    _MEDIAN: _median,
+    "descent, l_p": _descent(lambda case: LpNorm(near_one(case.universe.size))),
+    "descent, (2,p)": _descent(lambda case: GroupNorm(near_one(case.universe.shape[0]))),
+    "descent, Schatten-p": _descent(lambda case: SchattenNorm(near_one(case.universe.size))),
+    "descent, entropy": _descent(lambda case: Entropy(case.mass)),
+}
+CONSTRUCTIONS = tuple(_BUILDS)
+_OF_MATRICES = ("descent, (2,p)", "descent, Schatten-p")  # need two sides
+
+
+def _tasks(truths: Truths, quick: bool) -> Iterator[tuple[str, Rule, Case]]:
+    """Construction, rule and what to learn."""
+    for name, rule in itertools.product(CONSTRUCTIONS, RULES):
+        median = name == _MEDIAN
+        # Multisets are many more than graphs.
+        graphs = _tiny_graphs(5 if rule == "tight" else 4) if median else truths
+        shares = _TINY_SHARES[rule] if median else _SHARES
+        for graph, share in itertools.product(graphs, shares[: -1 if quick else None]):
+            universe, truth = graphs[graph]
+            if universe.bipartite or name not in _OF_MATRICES:
+                yield name, rule, Case(graph, universe, truth, share)
+
+
+def findings(rows: Sequence[Row]) -> list[Finding]:
+    """The largest share of B that was used, for each construction."""
+    found = []
+    for name in CONSTRUCTIONS:
+        largest = max(row[6] / row[7] for row in rows if row[0] == name)
+        found.append(
+            Finding(
+                statement=f"{_SOURCES[name]}, {name}: largest share of B(alpha) used",
+                claimed=None,
+                measured=largest,
+                tolerance=None,
+                agrees=largest <= 1,
+            )
+        )
+    return found
+
+
+_SOURCES = {
+    "Frieze-Kannan": "GRU12 Thm 5.1",
+    "multiplicative weights": "GRU12 Thm A.4",
+    _MEDIAN: "GRU12 Thm A.2",
+    "descent, l_p": "JT12 Alg. 2",
+    "descent, (2,p)": "JT12 Alg. 2",
+    "descent, Schatten-p": "JT12 Alg. 2",
+    "descent, entropy": "JT12 Alg. 2",
+}
