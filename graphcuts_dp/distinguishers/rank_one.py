@@ -1,0 +1,253 @@
+"""What the rank-one distinguishers share: the unit-ball class, a top pair, a cut from a pair.
+
+With R = G - h, the class is all queries scale * u'Rv with |u| = |v| = 1, where scale is n/2 (the
+geometric mean of both sides of a bipartite graph). Its largest value is scale * sigma_1(R), which
+singular vectors attain. Every cut between disjoint sets is in the ball: 1_S 1_T' = sqrt(|S||T|)
+times a unit pair, and |S||T| <= scale^2. So a distinguisher that is F short on unit pairs
+bounds all those cuts: max |R(S, T)| <= scale * (gap found + F). The class over [0, 1]^n is another
+one: its largest value is the cut norm, which is hard to find.
+
+The cut that a pair is rounded to has no such promise: only the normalised gap
+|R(S, T)| / sqrt(|S||T|) of the best prefixes is within a factor of about (ln n)/2 of sigma_1
+(`cutnorm.spectral`). `shortfall` therefore is infinite for cuts, and says so.
+
+Everything here reads noisy data only. Source: GRU12 section 7, which leaves the distinguisher open.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal, Protocol, final
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+from scipy.sparse.linalg import ArpackError, eigsh, svds
+
+from graphcuts_dp.cutnorm.spectral import best_prefixes
+from graphcuts_dp.distinguishers.base import Found
+from graphcuts_dp.errors import HypothesisError, ParameterError
+from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.queries import CutQuery, FloatMatrix, FloatVector, MatrixQuery
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.graph.vertices import BoolVector
+from graphcuts_dp.idc.base import Hypothesis, Sign
+from graphcuts_dp.privacy.entropy import EntropySource
+
+# What `find` returns: a cut, or the unit pair itself as a matrix query times scale.
+Answer = Literal["cut", "pair"]
+_DENSE = 256  # up to here all eigenvectors are computed
+_ROUNDS = 8  # of improvement of a cut on a noisy matrix
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class UnitPair:
+    """Unit vectors u, v on which u'Rv is found to be large. Public.
+
+    Attributes:
+        left: u, shape (n,) (left vertices of a bipartite graph).
+        right: v, shape (n,).
+        gap: noisy value of u'Rv; its sign is part of u, so it is positive but for noise.
+    """
+
+    left: FloatVector
+    right: FloatVector
+    gap: float
+
+
+class Explicit(Hypothesis, Protocol):
+    """A hypothesis that can be written out."""
+
+    def dense(self) -> FloatMatrix:
+        """The matrix over the universe."""
+        ...
+
+
+def written_out(hypothesis: Hypothesis, universe: Universe) -> FloatMatrix:
+    """The hypothesis as a matrix.
+
+    Raises:
+        HypothesisError: one over another universe, or one that cannot be written out.
+    """
+    if hypothesis.universe != universe:
+        raise HypothesisError("the hypothesis is over another universe than the distinguisher")
+    dense = getattr(hypothesis, "dense", None)
+    if dense is None:
+        raise HypothesisError("rank-one distinguishers need a hypothesis with a matrix: `dense`")
+    matrix: FloatMatrix = dense()
+    return matrix
+
+
+def pair_scale(universe: Universe) -> float:
+    """Least c such that every cut between disjoint sets is c times the query of a unit pair."""
+    return math.sqrt(universe.disjoint_norm_squared)
+
+
+def checked_answer(answer: str) -> None:
+    """Raise `ParameterError` unless it is "cut" or "pair"."""
+    if answer not in ("cut", "pair"):
+        raise ParameterError(f"answer is 'cut' or 'pair', not {answer!r}")
+
+
+def checked_graph(graph: AnyGraph, universe: Universe, grid: Grid | None = None) -> None:
+    """Check a private graph against what a distinguisher was made for; reads the schema only.
+
+    Raises:
+        ParameterError: other vertices, or weights that are counted on another grid.
+    """
+    space = graph.vertices if isinstance(graph, Graph) else (graph.left, graph.right)
+    if universe.space != space:
+        raise ParameterError("the graph has other vertices than the distinguisher")
+    if grid is not None and Grid.of(graph) != grid:
+        raise ParameterError("the graph's weights are counted on another grid: use Grid.of")
+
+
+def checked_budget(rho: float, grid: Grid) -> None:
+    """Check a zCDP budget for Gaussian noise on steps of a grid.
+
+    Raises:
+        ParameterError: a budget out of range, or weights without a public cap.
+    """
+    if not 1e-8 <= rho < math.inf:
+        raise ParameterError(f"rho must be a finite number of at least 1e-8, not {rho}")
+    if grid.cap is None:
+        raise ParameterError("a distinguisher needs a public weight_cap; read the graph with one")
+
+
+def pair_places(graph: AnyGraph) -> npt.NDArray[np.int64]:
+    """The place of each edge in `Universe.pairs`, shape (edges,). Private."""
+    rows, columns = graph.rows.astype(np.int64), graph.columns.astype(np.int64)
+    if isinstance(graph, Graph):
+        return rows * (2 * graph.n - rows - 1) // 2 + columns - rows - 1
+    return rows * graph.shape[1] + columns
+
+
+def matrix_of_pairs(values: npt.NDArray[np.float64], universe: Universe) -> FloatMatrix:
+    """The matrix over the universe with one value a pair, in the order of `Universe.pairs`."""
+    if universe.bipartite:
+        return values.reshape(universe.shape)
+    matrix = np.zeros(universe.shape)
+    rows, columns = universe.pairs()
+    matrix[rows, columns] = values
+    matrix[columns, rows] = values
+    return matrix
+
+
+@final
+class MatrixSearch:
+    """A search that has bought a noisy matrix once; what it finds is post-processing.
+
+    Args:
+        universe: the public vertex pairs.
+        noisy: Z with E[Z] = G, over the universe. It is not copied.
+        answer: what `find` returns.
+    """
+
+    def __init__(self, universe: Universe, noisy: FloatMatrix, answer: Answer) -> None:
+        self._universe = universe
+        self._noisy = noisy
+        self._answer = answer
+
+    def find(self, hypothesis: Hypothesis, source: EntropySource) -> Found:  # noqa: ARG002
+        """See `Search.find`: the top singular pair of Z - h, or a cut made from it."""
+        gaps = self._gaps(hypothesis)
+        pair = top_pair(gaps, symmetric=not self._universe.bipartite)
+        if self._answer == "pair":
+            return found_pair(pair, self._universe)
+        return self._cut_of(gaps, pair)
+
+    def find_pair(self, hypothesis: Hypothesis) -> UnitPair:
+        """The top singular pair of Z - h."""
+        return top_pair(self._gaps(hypothesis), symmetric=not self._universe.bipartite)
+
+    def _gaps(self, hypothesis: Hypothesis) -> FloatMatrix:
+        return self._noisy - written_out(hypothesis, self._universe)
+
+    def _cut_of(self, gaps: FloatMatrix, pair: UnitPair) -> Found:
+        """Alternate: the best partner of a set, then the best partner of that, while it helps."""
+        left = best_prefix(gaps @ pair.right)
+        best: tuple[float, Found] | None = None
+        known, on_left = left, True
+        for _ in range(_ROUNDS):
+            sums = (gaps.T if on_left else gaps) @ known
+            partner, gap = best_partner(sums, known, bipartite=self._universe.bipartite)
+            S, T = (known, partner) if on_left else (partner, known)
+            score = abs(gap) / math.sqrt(max(1.0, self._universe.norm_squared(CutQuery(S, T))))
+            if best is not None and score <= best[0]:
+                break
+            best = score, found_cut(S, T, gap)
+            known, on_left = partner, not on_left
+        assert best is not None  # noqa: S101  # there is at least one round
+        return best[1]
+
+
+def top_pair(matrix: FloatMatrix, *, symmetric: bool) -> UnitPair:
+    """The top singular pair of a noisy matrix, to machine precision.
+
+    Args:
+        matrix: shape (n1, n2).
+        symmetric: whether it is symmetric; then u = v or u = -v.
+    """
+    if min(matrix.shape) > _DENSE:
+        start = np.random.default_rng(7).standard_normal(min(matrix.shape))
+        try:
+            return _iterated(matrix, start, symmetric)
+        except ArpackError:  # two values nearly alike; slower, but it always ends
+            pass
+    left, values, right = scipy.linalg.svd(matrix, full_matrices=False, lapack_driver="gesvd")
+    return UnitPair(left[:, 0], right[0], float(values[0]))
+
+
+def _iterated(matrix: FloatMatrix, start: FloatVector, symmetric: bool) -> UnitPair:
+    if symmetric:
+        values, vectors = eigsh(matrix, k=1, which="LM", v0=start)
+        right = vectors[:, 0]
+        return UnitPair(right if values[0] >= 0 else -right, right, abs(float(values[0])))
+    left, values, right = svds(matrix, k=1, v0=start, tol=0)
+    return UnitPair(left[:, 0], right[0], float(values[0]))
+
+
+def best_prefix(sums: FloatVector) -> BoolVector:
+    """The set that maximises |sum over it| / sqrt(its size): a prefix of the sorted sums."""
+    masks, _ = best_prefixes(sums[:, None])
+    best: BoolVector = masks[:, 0]
+    return best
+
+
+def best_partner(
+    sums: FloatVector, known: BoolVector, *, bipartite: bool
+) -> tuple[BoolVector, float]:
+    """The set whose cut with a known one has the largest |gap| / sqrt(pairs), and the gap.
+
+    Args:
+        sums: noisy sums of R over the known set, one for each vertex of the other side.
+        known: S (or T).
+        bipartite: whether the sides differ. If not, the partner is disjoint from the known set,
+            or is the known set itself, whose pairs `sums` counts twice.
+    """
+    if bipartite:
+        partner = best_prefix(sums)
+        return partner, float(sums[partner].sum())
+    size = int(known.sum())
+    inside, pairs = float(sums[known].sum()) / 2, size * (size - 1) / 2
+    if size == len(known):
+        return known, inside
+    partner = np.zeros(len(known), dtype=np.bool_)
+    partner[~known] = best_prefix(sums[~known])
+    across = float(sums[partner].sum())
+    if pairs and abs(inside) / math.sqrt(pairs) > abs(across) / math.sqrt(size * partner.sum()):
+        return known, inside
+    return partner, across
+
+
+def found_cut(S: BoolVector, T: BoolVector, gap: float) -> Found:
+    """A cut with the sign of its noisy gap."""
+    sign: Sign = 1 if gap >= 0 else -1
+    return Found(query=CutQuery(S, T), sign=sign)
+
+
+def found_pair(pair: UnitPair, universe: Universe) -> Found:
+    """A unit pair as a query of the class: coefficients scale * u v'."""
+    coefficients = np.outer(pair_scale(universe) * pair.left, pair.right)
+    return Found(query=MatrixQuery(coefficients), sign=1)

@@ -1,0 +1,116 @@
+"""Rank-one distinguisher by randomised response: buy a noisy matrix once, search it for ever."""
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Self, final
+
+from graphcuts_dp.distinguishers.noise_norms import response_norm
+from graphcuts_dp.distinguishers.rank_one import (
+    Answer,
+    MatrixSearch,
+    checked_answer,
+    checked_graph,
+    matrix_of_pairs,
+    pair_places,
+    pair_scale,
+)
+from graphcuts_dp.distinguishers.scoring import check_rounds, root_at_most
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.laws import NoiseLaw, noise_law
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ResponseRankOne:
+    """Hide every pair on its own, then take the top singular pair of Z - h at each call.
+
+    Args:
+        universe: the public vertex pairs.
+        law: the noise for one pair; its epsilon is what `begin` costs. Binary noise for graphs
+            without weights.
+        answer: "cut" or "pair"; see `rank_one`.
+
+    Guarantee: `begin` is purely epsilon-DP with the law's epsilon, for graphs that differ in one
+        pair: one noisy value depends on it, and each is epsilon-DP. Calls are post-processing, so
+        they are free and any number is allowed. With E = Z - G and all calls at once, the pair
+        found has u'(G - h)v >= sigma_1(G - h) - 2 ||E||: sigma_1(Z - h) is at least
+        sigma_1(G - h) - ||E||, and u'Ev takes away at most ||E|| more.
+
+    Raises:
+        ParameterError: an unknown answer.
+
+    Source: GRU12 sections 6 and 7; the bound on ||E|| is `noise_norms.response_norm`.
+    """
+
+    universe: Universe
+    law: NoiseLaw
+    answer: Answer = "cut"
+
+    def __post_init__(self) -> None:
+        checked_answer(self.answer)
+
+    @property
+    def name(self) -> str:
+        """As users type it."""
+        return "response-rank-one"
+
+    @property
+    def setup(self) -> Cost:
+        """Pure epsilon of the law."""
+        return Cost.of_pure(self.law.epsilon)
+
+    @property
+    def call(self) -> None:
+        """Nothing: each call reads the noisy matrix."""
+        return
+
+    def unit_shortfall(self, gamma: float) -> float:
+        """F for unit pairs: u'Rv >= sigma_1(R) - F at all calls, but for probability gamma.
+
+        Args:
+            gamma: in (0, 1).
+        """
+        norm = response_norm(
+            self.law,
+            self.universe.shape,
+            symmetric=not self.universe.bipartite,
+            failure=gamma,
+        )
+        return 2 * norm
+
+    def shortfall(self, gamma: float) -> float:
+        """See `Distinguisher.shortfall`: scale times F for pairs, infinite for cuts.
+
+        Args:
+            gamma: in (0, 1), for all calls together.
+        """
+        unit = self.unit_shortfall(gamma)
+        return pair_scale(self.universe) * unit if self.answer == "pair" else math.inf
+
+    def with_rho(self, rho: float, *, rounds: int) -> Self:
+        """See `Distinguisher.with_rho`: epsilon-DP is epsilon^2/2-zCDP."""
+        return self.with_epsilon(root_at_most(2 * Fraction(rho)), rounds=rounds)
+
+    def with_epsilon(self, epsilon: Fraction, *, rounds: int) -> Self:
+        """See `Distinguisher.with_epsilon`."""
+        check_rounds(rounds)
+        law = noise_law(self.law.name, epsilon=epsilon, weight_cap=self.law.weight_cap)
+        return replace(self, law=law)
+
+    def begin(self, graph: AnyGraph, source: EntropySource) -> MatrixSearch:
+        """See `Distinguisher.begin`. Draws one noisy value for each pair; dense, n1 x n2 numbers.
+
+        Raises:
+            ParameterError: other vertices, or a law for another weight cap or without weights.
+        """
+        checked_graph(graph, self.universe)
+        if self.law.weight_cap != graph.weight_cap or (self.law.bits and graph.weighted):
+            raise ParameterError("the law of noise does not suit the graph's weights")
+        steps = self.law.respond(self.universe.size, graph.weights, pair_places(graph), source)
+        noisy = matrix_of_pairs(self.law.estimate(steps), self.universe)
+        return MatrixSearch(self.universe, noisy, self.answer)
