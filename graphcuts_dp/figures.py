@@ -13,9 +13,10 @@ from typing import Any, final
 from matplotlib.figure import Figure
 
 from graphcuts_dp.errors import AccuracyWarning, FileFormatError, ParameterError
-from graphcuts_dp.evaluation.experiments import queries, table_one
+from graphcuts_dp.evaluation.experiments import laplace_tail, queries, table_one
 from graphcuts_dp.evaluation.experiments.base import Experiment, Table
 from graphcuts_dp.evaluation.tables import NOT_PRIVATE
+from graphcuts_dp.plotting.laplace_tail import laplace_tail_figure
 from graphcuts_dp.plotting.queries import queries_figure
 from graphcuts_dp.plotting.saving import save_figure
 from graphcuts_dp.plotting.table_one import table_one_figure
@@ -64,6 +65,13 @@ FIGURES: tuple[FigureSpec, ...] = (
         tests="GRU12 Theorem 4.9, JT12 Theorem 2, DR14 Theorem 5.15",
         measure=queries.measure,
         draw=queries_figure,
+    ),
+    FigureSpec(
+        name="laplace-tail",
+        shows="tails of sums of Laplace noise; errors of one cut and of all cuts by |S||T| and n",
+        tests="GRU12 Theorem 6.5, section 6.2",
+        measure=laplace_tail.measure,
+        draw=laplace_tail_figure,
     ),
 )
 
