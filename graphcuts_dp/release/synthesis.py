@@ -26,6 +26,7 @@ from graphcuts_dp.release.fits.base import (
 )
 from graphcuts_dp.release.fits.cutting_plane import CuttingPlane
 from graphcuts_dp.release.fits.first_order import FirstOrder
+from graphcuts_dp.release.fits.game import QueryGame
 from graphcuts_dp.release.fits.maximum_entropy import MaximumEntropy
 from graphcuts_dp.release.fits.spectral import Spectral
 from graphcuts_dp.release.mechanism import NoisyData, check_mechanism, respond
@@ -35,7 +36,7 @@ from graphcuts_dp.release.release import Release
 from graphcuts_dp.release.rounding import round_keeping_degrees
 from graphcuts_dp.release.worst_case import noise_cut_bound
 
-FITS = ("auto", "maximum-entropy", "first-order", "cutting-plane", "spectral", "none")
+FITS = ("auto", "maximum-entropy", "first-order", "cutting-plane", "game", "spectral", "none")
 PLACES = ("local", "dask")
 ORACLES = ("cut-norm", "spectral")
 _ROW_ENTRIES = 1 << 20  # entries of the synthetic matrix turned into edges at a time
@@ -70,9 +71,10 @@ def release_graph(
         degree_share: part of epsilon for the degrees, in (0, 1); None for 2/(2 + n^(1/4)).
         fit: "maximum-entropy" (right for all kinds of cuts), "first-order" (least worst cut error
             against the noisy matrix; worse between communities), "cutting-plane" (the same as a
-            linear program, to about 150 vertices), "spectral" (least spectral norm, as GRU12
-            section 6.2; a reference), "none" (only the noisy matrix), or "auto": maximum-entropy
-            where weights have a public cap, else first-order.
+            linear program, to about 150 vertices), "game" (likewise, as the game of DR14 section
+            5.3.3; a reference), "spectral" (least spectral norm, as GRU12 section 6.2; a
+            reference), "none" (only the noisy matrix), or "auto": maximum-entropy where weights
+            have a public cap, else first-order.
         oracle: separation oracle of the cutting-plane fit, "cut-norm" or "spectral".
         unweighted: round the synthetic graph to one without weights; adds error.
         seed: makes the run repeatable and voids the promise; None for the system's entropy.
@@ -280,4 +282,6 @@ def fit_method(
         )
     if fit == "first-order":
         return FirstOrder(time_limit=time_limit)
+    if fit == "game":
+        return QueryGame(time_limit=time_limit)
     return Spectral(time_limit=time_limit) if fit == "spectral" else None

@@ -1,0 +1,95 @@
+"""DR14 section 5.3.3: the value of the query release game, and no regret makes it fair."""
+
+import numpy as np
+import pytest
+from norm_reference import (
+    NOISES,
+    exact_cut_norm,
+    random_bipartite,
+    random_graph,
+    truth_and_noisy,
+)
+
+from graphcuts_dp.cutnorm.cut_norm import cut_norm
+from graphcuts_dp.release.fits.base import FitProblem
+from graphcuts_dp.release.fits.cutting_plane import CuttingPlane
+from graphcuts_dp.release.fits.game import Play, QueryGame
+
+ROUNDING = 1 + 1e-9
+
+
+class BestResponse:
+    """A query player who finds the largest cut, by enumeration."""
+
+    objective = "cut norm"
+
+    def separate(self, residual):
+        found = cut_norm(residual, method="exact")
+        return [(found.S, found.T)]
+
+
+def instances(count=12):
+    """(A, z, symmetric): graphs of several densities, every third one bipartite, all noises."""
+    for seed in range(count):
+        symmetric = seed % 3 != 2
+        density = (0.1, 0.4, 0.8)[seed % 4 % 3]
+        if symmetric:
+            graph = random_graph(5 + seed % 4, seed, density)
+        else:
+            graph = random_bipartite((7, 5), seed, density)
+        yield *truth_and_noisy(graph, NOISES[seed % 3], seed), symmetric
+
+
+def test_no_regret_against_best_responses_is_an_approximate_equilibrium():
+    """||average - z||_C <= payoff <= value of the game + regret bound, after any round."""
+    for _, z, symmetric in instances():
+        problem = FitProblem.of_matrix(z, symmetric)
+        play = Play(problem, BestResponse())
+        for _ in range(60):
+            play.round()
+            reached = exact_cut_norm(play.average - z)
+            assert reached <= play.payoff * ROUNDING
+            assert play.payoff <= (play.lower + play.regret_bound) * ROUNDING
+            assert play.lower <= reached * ROUNDING
+
+
+def test_the_regret_bound_falls_as_one_over_the_root_of_the_rounds():
+    _, z, symmetric = next(instances())
+    play = Play(FitProblem.of_matrix(z, symmetric), BestResponse())
+    bounds = {}
+    for _ in range(400):
+        play.round()
+        bounds[play.rounds] = play.regret_bound
+    assert bounds[400] < 0.6 * bounds[100] < 0.6 * 0.6 * bounds[25]
+
+
+def test_a_data_player_who_steps_the_wrong_way_breaks_the_bound():
+    _, z, symmetric = next(instances())
+    play = Play(FitProblem.of_matrix(z, symmetric), BestResponse())
+    play._scale *= -1
+    for _ in range(400):
+        play.round()
+    play._scale *= -1
+    assert play.payoff > play.lower + play.regret_bound
+
+
+def test_the_value_of_the_game_is_that_of_the_linear_program():
+    for A, z, symmetric in instances(4):
+        problem = FitProblem.of_matrix(z, symmetric)
+        found = QueryGame(tolerance=0.08)(problem)
+        exact = CuttingPlane(tolerance=0.01)(problem)
+        assert found.lower <= exact.value * (1 + 1e-6)
+        assert exact.lower <= found.value * (1 + 1e-6)
+        assert found.value == pytest.approx(exact_cut_norm(found.matrix - z), rel=1e-9)
+        g, noise_norm = found.gap, exact_cut_norm(A - z)
+        assert found.lower <= noise_norm * ROUNDING
+        assert exact_cut_norm(found.matrix - A) <= (1 + 1 / (1 - g)) * noise_norm * ROUNDING
+        assert g <= 0.08 or found.stopped == "rounds"
+
+
+def test_against_the_true_database_the_value_is_zero():
+    """Proposition 5.16: the data player can play the database itself."""
+    A = random_graph(9, 3, 0.4).dense()
+    found = QueryGame()(FitProblem.of_matrix(A, symmetric=True))
+    assert found.value == found.lower == found.gap == 0
+    assert np.array_equal(found.matrix, A)
