@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any, final
 
 from graphcuts_dp.distances.base import DistanceMechanism
-from graphcuts_dp.distances.histogram import Histogram
 from graphcuts_dp.distances.level_noise import Law
 from graphcuts_dp.distances.metric import FloatVector, Metric, as_metric
 from graphcuts_dp.distances.per_query import PerQuery
@@ -19,7 +18,7 @@ from graphcuts_dp.privacy.guarantee import exact_epsilon
 NOISES = ("auto", "laplace", "gaussian")
 _BUILDERS: dict[str, Callable[..., DistanceMechanism]] = {
     "tree-counts": TreeCounts.build,
-    "histogram": Histogram.build,
+    "histogram": TreeCounts.build_histogram,
     "per-query": PerQuery.build,
 }
 MECHANISMS = ("auto", *_BUILDERS)

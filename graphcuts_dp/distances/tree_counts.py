@@ -1,17 +1,19 @@
-"""Distance answers from noisy counts on a tree of halves of the map.
+"""Distance answers from noisy counts on a tree of parts of the map.
 
-On a path, a binary tree over intervals of vertices; on any map, nested halves of near vertices.
-Each part that is halved has one number: people in its first half minus people in its second. The
-whole has n, which is public. So the counts of all parts follow, down to single vertices, and the
-answer of a vertex v is the average of d(v, x) over them: the map's own distances, so no embedding
-distorts anything. Noise in a part of small diameter moves mass over short ways only, so it matters
-little and gets little of the budget: on a path the largest error is O(diameter/(n epsilon)),
-without a logarithm of V in the standard deviation.
+The map is cut in parts of near vertices, these in parts, and so on down to single vertices: on a
+path, intervals. Every part gets a noisy count of the people in it; n, which is public, and the
+counts of the parts above correct those below; and the answer of a vertex v is the average of
+d(v, x) over the counts at the vertices: the map's own distances, so no embedding distorts anything.
+Noise in a part of small diameter moves mass over short ways only, so it matters little and gets
+little of the budget: on a path the standard deviation of the answers is O(diameter/(n epsilon)),
+without a logarithm of V.
 
-Source: HR12 section 3 for the problem; Xiao, Wang, Gehrke, *Differential Privacy via Wavelet
-Transforms*, 2010, for Haar coefficients; the budgets of the levels follow from the distances.
+Source: HR12 section 3 for the problem; Hay, Rastogi, Miklau, Suciu, *Boosting the Accuracy of
+Differentially Private Histograms Through Consistency*, 2010, for counts on a tree; the budgets of
+the levels follow from the distances.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
@@ -21,27 +23,26 @@ import numpy as np
 from graphcuts_dp.distances.level_noise import Law, LevelNoise, Spread, split_budget
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import FloatMatrix, FloatVector, IntVector, Metric
-from graphcuts_dp.distances.parts import Level, Parts, halve
+from graphcuts_dp.distances.parts import Parts, halving_order, nested_parts
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
 
+_FANOUTS = (4, 8, 16, 32, 64)
 _EXACT_VERTICES = 8192  # on larger trees, one bound stands for the errors of all vertices
 
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TreeCounts:
-    """Noisy differences of halves, on all levels of a public tree of parts.
+    """Noisy numbers of people in all parts of all levels of a public tree of parts.
 
-    Guarantee: epsilon-DP, or rho-zCDP, for a change of one person's location. Let x move to y, and
-    let their parts differ below level k. Then at level k one difference changes by 2; further down
-    two differences of a level change by 1 each, on the sides of x and of y, or fewer where a side
-    has come to a single vertex; above, none changes. So the differences of a level change by at
-    most 2 in sum: epsilon = sum of 2 rate_j. In squares they change by 4 at level k and by 2 below:
-    rho = 2/v_k + sum over j > k of 1/v_j, which is largest for k = 0 if every v_k >= v_0/2, and
-    `build` sees to that.
+    Guarantee: epsilon-DP, or rho-zCDP, for a change of one person's location. A person who moves
+    leaves one part of a level and comes into another, or stays in the same: two counts of the level
+    change by 1 each, or none. Moves between parts of the first level change two counts on every
+    level, so epsilon = sum of 2 rate_j and rho = sum of 1/variance_j, exactly.
 
     Attributes:
+        name: "tree-counts", or "histogram" when the only parts are the vertices.
         metric: the public map.
         people: n, public.
         parts: of the map.
@@ -50,13 +51,13 @@ class TreeCounts:
         delta: for which a zCDP cost is stated.
     """
 
+    name: str
     metric: Metric
     people: int
     parts: Parts
     noise: LevelNoise
     spread: Spread
     delta: float
-    name: str = "tree-counts"
     rounding: float = 0.0
 
     @classmethod
@@ -69,116 +70,169 @@ class TreeCounts:
         epsilon: float | Fraction,
         delta: float,
     ) -> "TreeCounts":
-        """Choose the parts and the scales. Reads public things only.
+        """Choose the parts and the scales with the least largest deviation, from public things.
 
         Raises:
             ParameterError: epsilon or delta out of range.
         """
-        parts = halve(metric)
-        spread = part_spread(metric, parts).scaled(1 / people)
-        noise = split_budget(spread, changes(parts), law=law, epsilon=epsilon, delta=delta)
-        if law == "gaussian":
-            least = noise.parameters[0] / 2
-            noise = LevelNoise(law, tuple(max(least, variance) for variance in noise.parameters))
+        order = halving_order(metric)
+        fanouts = [fanout for fanout in _FANOUTS if fanout < len(metric)] or [2]
+        trees = [nested_parts(order, fanout) for fanout in fanouts]
+        found = [
+            cls._built("tree-counts", metric, people, parts, spread, law, epsilon, delta)
+            for parts, spread in zip(trees, part_spreads(metric, trees), strict=True)
+        ]
+        return min(found, key=lambda made: made.noise.deviations(made.spread).max())
+
+    @classmethod
+    def build_histogram(
+        cls,
+        metric: Metric,
+        people: int,
+        *,
+        law: Law,
+        epsilon: float | Fraction,
+        delta: float,
+    ) -> "TreeCounts":
+        """Counts at the vertices alone: noise on each, and one shift so that they add up to n.
+
+        Raises:
+            ParameterError: epsilon or delta out of range.
+        """
+        size = len(metric)
+        parts = nested_parts(np.arange(size), 1 << size.bit_length())
+        (spread,) = part_spreads(metric, [parts])
+        return cls._built("histogram", metric, people, parts, spread, law, epsilon, delta)
+
+    @classmethod
+    def _built(
+        cls,
+        name: str,
+        metric: Metric,
+        people: int,
+        parts: Parts,
+        spread: Spread,
+        law: Law,
+        epsilon: float | Fraction,
+        delta: float,
+    ) -> "TreeCounts":
+        scaled = spread.scaled(1 / people)
         return cls(
-            metric=metric, people=people, parts=parts, noise=noise, spread=spread, delta=delta
+            name=name,
+            metric=metric,
+            people=people,
+            parts=parts,
+            noise=split_budget(scaled, _changes(parts), law=law, epsilon=epsilon, delta=delta),
+            spread=scaled,
+            delta=delta,
         )
 
     @property
     def cost(self) -> Cost:
         """See the class."""
-        return self.noise.cost(delta=self.delta, changes=changes(self.parts))
+        return self.noise.cost(delta=self.delta, changes=_changes(self.parts))
+
+    def noisy_counts(self, locations: Locations, source: EntropySource) -> list[IntVector]:
+        """Fresh noise on the counts of all parts, by level: all that is ever read of the data."""
+        return [
+            exact + self.noise.draw(level, len(exact), source)
+            for level, exact in enumerate(part_counts(self.parts, locations.counts))
+        ]
 
     def answers(self, locations: Locations, source: EntropySource) -> FloatVector:
-        """See `DistanceMechanism.answers`; the differences are the only things read."""
-        released = [
-            exact + self.noise.draw(level, len(exact), source)
-            for level, exact in enumerate(differences(self.parts, locations.counts))
-        ]
-        counts = counts_from(self.parts, self.people, released)
+        """See `DistanceMechanism.answers`."""
+        released = self.noisy_counts(locations, source)
+        counts = consistent_counts(self.parts, self.people, released)
         return self.metric.weighted_sums(counts) / self.people
 
 
-def changes(parts: Parts) -> list[tuple[int, int]]:
-    """By how much a level's differences change between neighbours, in sum and in sum of squares.
+def _changes(parts: Parts) -> list[tuple[int, int]]:
+    return [(2, 2)] * len(parts.levels)
 
-    For a move between the two halves of the whole map; see `TreeCounts`.
+
+def part_counts(parts: Parts, counts: IntVector) -> list[IntVector]:
+    """The number of people in each part, by level. Private."""
+    held = counts[parts.order]
+    return [np.add.reduceat(held, level.start) for level in parts.levels]
+
+
+def consistent_counts(
+    parts: Parts, people: int, released: Sequence[IntVector | FloatVector]
+) -> FloatVector:
+    """Estimates of the numbers of people at the vertices from the counts of the parts.
+
+    From the top down, what the parts of a part lack to its own count is shared evenly by them.
+    Linear, and exact without noise.
+
+    Args:
+        parts: of the map.
+        people: n.
+        released: a count for each part, by level.
+
+    Returns:
+        Shape (V,), adding up to n.
     """
-    return [(2, 4 if level == 0 else 2) for level in range(len(parts.levels))]
-
-
-def differences(parts: Parts, counts: IntVector) -> list[IntVector]:
-    """First half minus second half, for each part that is halved, by level. Private."""
-    held = np.concatenate([[0], np.cumsum(counts[parts.order])])
-    return [2 * held[level.middle] - held[level.start] - held[level.end] for level in parts.levels]
-
-
-def counts_from(parts: Parts, people: int, released: list[IntVector]) -> FloatVector:
-    """Estimates of the numbers of people at the vertices, shape (V,); exact without noise."""
-    held = np.zeros(len(parts.order))
-    held[0] = people
-    for level, difference in zip(parts.levels, released, strict=True):
-        whole = held[level.start]
-        held[level.start] = (whole + difference) / 2
-        held[level.middle] = (whole - difference) / 2
+    held = np.array([float(people)])
+    for level, noisy in zip(parts.levels, released, strict=True):
+        lacking = (held - np.bincount(level.parent, weights=noisy)) / level.siblings
+        held = noisy + lacking[level.parent]
     counts = np.empty_like(held)
     counts[parts.order] = held
     return counts
 
 
-def part_spread(metric: Metric, parts: Parts) -> Spread:
-    """Coefficients of the differences in n times the answers.
+def part_spreads(metric: Metric, trees: Sequence[Parts]) -> list[Spread]:
+    """For several trees of parts, the coefficients of the counts in n times the answers.
 
-    A unit of noise in a part's difference adds 1/2 to its first half and takes 1/2 from the second,
-    spread evenly over halves further down. So its coefficient in the answer of v is half the
-    difference of the means of d(v, x) over the two halves, in those weights.
+    A unit of noise on a part's count adds 1 to the part, spread evenly over its parts further down,
+    and takes 1 from all its siblings together, itself included. So its coefficient in the answer of
+    v is the mean of d(v, x) over the part minus that over the part above, in those weights.
     """
-    if metric.tree is not None and len(metric) > _EXACT_VERTICES:
-        return _bounded_spread(metric, parts)
-    shape = len(metric), len(parts.levels)
-    squares, largest = np.zeros(shape), np.zeros(shape)
+    size = len(metric)
+    if metric.tree is not None and size > _EXACT_VERTICES:
+        return [_bounded_spread(metric, parts) for parts in trees]
+    tables = [(np.zeros((size, len(p.levels))), np.zeros((size, len(p.levels)))) for p in trees]
     for rows, distances in metric.blocks():
-        squares[rows], largest[rows] = _block_spread(distances[:, parts.order], parts)
-    return Spread(squares, largest, len(metric))
+        for parts, (squares, largest) in zip(trees, tables, strict=True):
+            squares[rows], largest[rows] = _block_spread(distances[:, parts.order], parts)
+    return [Spread(squares, largest, size) for squares, largest in tables]
 
 
 def _block_spread(means: FloatMatrix, parts: Parts) -> tuple[FloatMatrix, FloatMatrix]:
-    """Sums of squares and largest coefficients; `means` starts as distances, and is used up."""
+    """Sums of squares and largest coefficients of some answers, from their distances in order."""
     shape = len(means), len(parts.levels)
     squares, largest = np.zeros(shape), np.zeros(shape)
     for j in reversed(range(len(parts.levels))):
         level = parts.levels[j]
-        first, second = means[:, level.start], means[:, level.middle]
-        half_gap = np.abs(first - second) / 2
-        squares[:, j], largest[:, j] = (half_gap**2).sum(axis=1), half_gap.max(axis=1)
-        means[:, level.start] = (first + second) / 2
+        first = np.cumsum(level.siblings) - level.siblings
+        above = np.add.reduceat(means, first, axis=1) / level.siblings
+        means = means - above[:, level.parent]
+        squares[:, j], largest[:, j] = (means**2).sum(axis=1), np.abs(means).max(axis=1)
+        means = above
     return squares, largest
 
 
 def _bounded_spread(metric: Metric, parts: Parts) -> Spread:
     """Bounds for all vertices of a tree at once, in O(V log^2 V).
 
-    By the triangle inequality no coefficient is above half the sum of the two halves' mean
-    distances to any one vertex u of the part: here the first of the second half. At the ends of a
-    path that is what the coefficients are.
+    By the triangle inequality a coefficient is at most the mean distance of its part to any vertex
+    u, plus that of the part above: u is the vertex in the middle of the part above.
     """
-    depth = np.zeros(len(metric))  # how often a place was halved
-    for level in parts.levels:
-        depth[_places(level)] += 1
+    size = len(metric)
+    weights = [np.ones(size)]  # of the vertices in their part of each level, from the last one up
+    for level in parts.levels[:0:-1]:
+        share = 1 / level.siblings[level.parent]
+        weights.append(weights[-1] * np.repeat(share, np.diff(np.append(level.start, size))))
     squares, largest = [], []
-    for j, level in enumerate(parts.levels):
-        places, size = _places(level), level.end - level.start
-        centre = np.repeat(parts.order[level.middle], size)
-        distances = metric.distances_between(parts.order[places], centre)
-        heavy = distances * np.exp2(j - depth[places])
-        bounds = np.add.reduceat(heavy, np.cumsum(size) - size) * (1 + 1e-9)
+    for level, weight in zip(parts.levels, reversed(weights), strict=True):
+        first = np.cumsum(level.siblings) - level.siblings
+        ends = np.append(level.start[first], size)
+        centre = np.repeat(parts.order[(ends[:-1] + ends[1:]) // 2], np.diff(ends))
+        far = weight * metric.distances_between(parts.order, centre)
+        mean = np.add.reduceat(far, level.start)
+        above_mean = np.add.reduceat(mean, first) / level.siblings
+        bounds = (mean + above_mean[level.parent]) * (1 + 1e-9)
+        bounds[level.siblings[level.parent] == 1] = 0  # alone: the count above replaces it
         squares.append(float((bounds**2).sum()))
         largest.append(float(bounds.max()))
-    return Spread(np.array([squares]), np.array([largest]), len(metric))
-
-
-def _places(level: Level) -> IntVector:
-    """All places of the parts of a level, part by part."""
-    size = level.end - level.start
-    offset = np.repeat(level.start - (np.cumsum(size) - size), size)
-    return np.asarray(np.arange(int(size.sum())) + offset)
+    return Spread(np.array([squares]), np.array([largest]), size)
