@@ -7,9 +7,9 @@ times a unit pair, and |S||T| <= scale^2. So a distinguisher that is F short on 
 bounds all those cuts: max |R(S, T)| <= scale * (gap found + F). The class over [0, 1]^n is another
 one: its largest value is the cut norm, which is hard to find.
 
-The cut that a pair is rounded to has no such promise: only the normalised gap
-|R(S, T)| / sqrt(|S||T|) of the best prefixes is within a factor of about (ln n)/2 of sigma_1
-(`cutnorm.spectral`). `shortfall` therefore is infinite for cuts, and says so.
+The cut that a pair is rounded to has no such promise, since rounding may lose a factor:
+`shortfall` is infinite for cuts. It is made of the set where u has one sign, the best partner of
+that on noisy data, and so on.
 
 Everything here reads noisy data only. Source: GRU12 section 7, which leaves the distinguisher open.
 """
@@ -23,7 +23,6 @@ import numpy.typing as npt
 import scipy.linalg
 from scipy.sparse.linalg import ArpackError, eigsh, svds
 
-from graphcuts_dp.cutnorm.spectral import best_prefixes
 from graphcuts_dp.distinguishers.base import Found
 from graphcuts_dp.errors import HypothesisError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
@@ -37,7 +36,7 @@ from graphcuts_dp.privacy.entropy import EntropySource
 # What `find` returns: a cut, or the unit pair itself as a matrix query times scale.
 Answer = Literal["cut", "pair"]
 _DENSE = 256  # up to here all eigenvectors are computed
-_ROUNDS = 8  # of improvement of a cut on a noisy matrix
+_ROUNDS = 20  # of improvement of a cut on a noisy matrix, at most
 
 
 @final
@@ -166,20 +165,17 @@ class MatrixSearch:
 
     def _cut_of(self, gaps: FloatMatrix, pair: UnitPair) -> Found:
         """Alternate: the best partner of a set, then the best partner of that, while it helps."""
-        left = best_prefix(gaps @ pair.right)
-        best: tuple[float, Found] | None = None
-        known, on_left = left, True
+        known, on_left = heavier_sign(pair.left), True
+        best = -1.0
         for _ in range(_ROUNDS):
             sums = (gaps.T if on_left else gaps) @ known
             partner, gap = best_partner(sums, known, bipartite=self._universe.bipartite)
-            S, T = (known, partner) if on_left else (partner, known)
-            score = abs(gap) / math.sqrt(max(1.0, self._universe.norm_squared(CutQuery(S, T))))
-            if best is not None and score <= best[0]:
+            if abs(gap) <= best:
                 break
-            best = score, found_cut(S, T, gap)
+            best = abs(gap)
+            found = found_cut(*((known, partner) if on_left else (partner, known)), gap)
             known, on_left = partner, not on_left
-        assert best is not None  # noqa: S101  # there is at least one round
-        return best[1]
+        return found
 
 
 def top_pair(matrix: FloatMatrix, *, symmetric: bool) -> UnitPair:
@@ -208,35 +204,37 @@ def _iterated(matrix: FloatMatrix, start: FloatVector, symmetric: bool) -> UnitP
     return UnitPair(left[:, 0], right[0], float(values[0]))
 
 
-def best_prefix(sums: FloatVector) -> BoolVector:
-    """The set that maximises |sum over it| / sqrt(its size): a prefix of the sorted sums."""
-    masks, _ = best_prefixes(sums[:, None])
-    best: BoolVector = masks[:, 0]
-    return best
+def heavier_sign(sums: FloatVector) -> BoolVector:
+    """The set with the largest |sum|: all entries that are not negative, or all that are.
+
+    It is the best prefix of the sorted entries. Prefixes that are best for |sum| / sqrt(size) are
+    shorter, and what they found under noise was less by either measure.
+    """
+    negative = sums < 0
+    return negative if -sums[negative].sum() > sums[~negative].sum() else ~negative
 
 
 def best_partner(
     sums: FloatVector, known: BoolVector, *, bipartite: bool
 ) -> tuple[BoolVector, float]:
-    """The set whose cut with a known one has the largest |gap| / sqrt(pairs), and the gap.
+    """The set whose cut with a known one has the largest |gap|, and the gap.
 
     Args:
         sums: noisy sums of R over the known set, one for each vertex of the other side.
-        known: S (or T).
+        known: S (or T), not empty.
         bipartite: whether the sides differ. If not, the partner is disjoint from the known set,
             or is the known set itself, whose pairs `sums` counts twice.
     """
     if bipartite:
-        partner = best_prefix(sums)
+        partner = heavier_sign(sums)
         return partner, float(sums[partner].sum())
-    size = int(known.sum())
-    inside, pairs = float(sums[known].sum()) / 2, size * (size - 1) / 2
-    if size == len(known):
+    inside = float(sums[known].sum()) / 2
+    if known.all():
         return known, inside
     partner = np.zeros(len(known), dtype=np.bool_)
-    partner[~known] = best_prefix(sums[~known])
+    partner[~known] = heavier_sign(sums[~known])
     across = float(sums[partner].sum())
-    if pairs and abs(inside) / math.sqrt(pairs) > abs(across) / math.sqrt(size * partner.sum()):
+    if known.sum() > 1 and abs(inside) > abs(across):
         return known, inside
     return partner, across
 
