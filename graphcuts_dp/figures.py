@@ -13,10 +13,11 @@ from typing import Any, final
 from matplotlib.figure import Figure
 
 from graphcuts_dp.errors import AccuracyWarning, FileFormatError, ParameterError
-from graphcuts_dp.evaluation.experiments import laplace_tail, queries, table_one
+from graphcuts_dp.evaluation.experiments import laplace_tail, nikiforov, queries, table_one
 from graphcuts_dp.evaluation.experiments.base import Experiment, Table
 from graphcuts_dp.evaluation.tables import NOT_PRIVATE
 from graphcuts_dp.plotting.laplace_tail import laplace_tail_figure
+from graphcuts_dp.plotting.nikiforov import nikiforov_figure
 from graphcuts_dp.plotting.queries import queries_figure
 from graphcuts_dp.plotting.saving import save_figure
 from graphcuts_dp.plotting.table_one import table_one_figure
@@ -72,6 +73,14 @@ FIGURES: tuple[FigureSpec, ...] = (
         tests="GRU12 Theorem 6.5, section 6.2",
         measure=laplace_tail.measure,
         draw=laplace_tail_figure,
+    ),
+    FigureSpec(
+        name="nikiforov",
+        shows="the largest singular value over the normalised cut norm against n, on random and on "
+        "the worst matrices; what rounding finds",
+        tests="Nikiforov 2009, GRU12 section 6.2",
+        measure=nikiforov.measure,
+        draw=nikiforov_figure,
     ),
 )
 
