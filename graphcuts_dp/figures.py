@@ -13,14 +13,24 @@ from typing import Any, final
 from matplotlib.figure import Figure
 
 from graphcuts_dp.errors import AccuracyWarning, FileFormatError, ParameterError
-from graphcuts_dp.evaluation.experiments import laplace_tail, nikiforov, queries, table_one
+from graphcuts_dp.evaluation.experiments import (
+    imbalanced,
+    laplace_tail,
+    nikiforov,
+    power_law,
+    queries,
+    table_one,
+    updates,
+)
 from graphcuts_dp.evaluation.experiments.base import Experiment, Table
 from graphcuts_dp.evaluation.tables import NOT_PRIVATE
+from graphcuts_dp.plotting.bipartite_cuts import bipartite_cuts_figure
 from graphcuts_dp.plotting.laplace_tail import laplace_tail_figure
 from graphcuts_dp.plotting.nikiforov import nikiforov_figure
 from graphcuts_dp.plotting.queries import queries_figure
 from graphcuts_dp.plotting.saving import save_figure
 from graphcuts_dp.plotting.table_one import table_one_figure
+from graphcuts_dp.plotting.updates import updates_figure
 from graphcuts_dp.release.fits.base import Progress, silent
 
 ENDINGS = (".png", ".pdf", ".csv", ".json")
@@ -81,6 +91,29 @@ FIGURES: tuple[FigureSpec, ...] = (
         tests="Nikiforov 2009, GRU12 section 6.2",
         measure=nikiforov.measure,
         draw=nikiforov_figure,
+    ),
+    FigureSpec(
+        name="imbalanced",
+        shows="promised errors against V and |S|, and errors of sessions, with three potentials on "
+        "imbalanced bipartite graphs, over the error of answering 0",
+        tests="JT12 section 4.1, equations (2) to (5)",
+        measure=imbalanced.measure,
+        draw=bipartite_cuts_figure,
+    ),
+    FigureSpec(
+        name="power-law",
+        shows="the same on bipartite graphs whose left degrees follow a power law",
+        tests="JT12 section 4.1, with the exponent 5/4 - b/2 where 3/4 - b/2 is printed",
+        measure=power_law.measure,
+        draw=bipartite_cuts_figure,
+    ),
+    FigureSpec(
+        name="updates",
+        shows="updates used over B(alpha) for every construction, with tight and printed rules, "
+        "against an analyst who asks the worst cut and one who asks at random",
+        tests="GRU12 Theorems 5.1, A.2 and A.4, JT12 Algorithm 2",
+        measure=updates.measure,
+        draw=updates_figure,
     ),
 )
 

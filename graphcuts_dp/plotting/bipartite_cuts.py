@@ -1,7 +1,11 @@
 """Errors on a bipartite family with three potentials, over those of answering 0."""
 
+from collections.abc import Sequence
+
 import numpy as np
+import numpy.typing as npt
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
@@ -9,7 +13,6 @@ from graphcuts_dp.evaluation.experiments.base import Table
 from graphcuts_dp.plotting.style import (
     PAGE,
     house_style,
-    label_ends,
     log_log,
     look,
     trivial_look,
@@ -20,6 +23,7 @@ _NAMES = {
     "entropy": "entropy (weights)",
     "(2,p)": "$(2,p)$",
 }
+_SEEN = "largest error of a session"
 
 
 def bipartite_cuts_figure(table: Table) -> Figure:
@@ -29,49 +33,83 @@ def bipartite_cuts_figure(table: Table) -> Figure:
         table: of `measure_family`.
 
     Returns:
-        A figure of two panels: promised errors over the error of answering 0 against V, for few
-        right vertices; and the same for half of the right vertices, with the largest errors of
-        sessions and their range over seeds.
+        A figure of three panels of errors over the error of answering 0: promises against V and
+        against |S|, with the claims as thin lines that meet them at the right; and promises to
+        sessions, with the largest errors seen in them (median and range over seeds).
     """
     with house_style():
         figure = Figure(figsize=(PAGE, 3.2))
-        promises, sessions = figure.subplots(1, 2)
-        _draw_promises(promises, table)
+        by_side, by_size, sessions = figure.subplots(1, 3)
+        _draw_promises(by_side, table, "V")
+        _draw_promises(by_size, table, "|S|")
         _draw_sessions(sessions, table)
+        (shared,) = {row["|S|"] for row in table.where(part="V varies")}
+        by_side.set_title(f"Promises, |S| = {shared}")
+        by_side.set_xlabel("V, vertices on each side")
+        by_side.set_ylabel("error / error of answering 0")
+        (shared,) = {row["V"] for row in table.where(part="|S| varies")}
+        by_size.set_title(f"Promises, V = {shared:,}")
+        by_size.set_xlabel("|S|, right vertices of a cut")
+        figure.legend(handles=_legend(by_side), loc="outside lower left", ncols=3, fontsize=8)
     return figure
 
 
-def _draw_promises(axes: Axes, table: Table) -> None:
-    zero = {row["V"]: row["error"] for row in table.where(part="V varies", method="answer 0")}
-    lines: list[Line2D] = []
+def _legend(axes: Axes) -> list[Line2D]:
+    """Methods in the upper row, the rest below; legends fill columns first."""
+    methods = [line for line in axes.lines if line.get_label() in _NAMES.values()]
+    rest = [
+        Line2D([], [], color="black", linewidth=0.6, label="claimed powers and logarithms"),
+        Line2D([], [], label="answer 0", **trivial_look()),
+        Line2D([], [], color="black", linestyle="none", marker="o", ms=4, label=_SEEN),
+    ]
+    return [line for pair in zip(methods, rest, strict=True) for line in pair]
+
+
+def _draw_promises(axes: Axes, table: Table, varied: str) -> None:
+    part = f"{varied} varies"
+    sizes, zero = _series(table, part, "answer 0", "exact", varied)
     for index, (method, name) in enumerate(_NAMES.items()):
-        rows = table.where(part="V varies", method=method)
-        shares = [row["error"] / zero[row["V"]] for row in rows]
-        lines += axes.plot(list(zero), shares, label=name, **look(index))
-    lines += axes.plot(list(zero), np.ones(len(zero)), label="answer 0", **trivial_look())
+        promised = _series(table, part, method, "promised", varied)[1]
+        axes.plot(sizes, promised / zero, label=name, **look(index))
+        claimed = _series(table, part, method, "claimed, scaled", varied)[1]
+        axes.plot(sizes, claimed / zero, color="black", linewidth=0.6)
+    axes.plot(sizes, np.ones(len(zero)), **trivial_look())
     log_log(axes)
-    size = table.where(part="V varies")[0]["|S|"]
-    axes.set_title(f"Promises, |S| = {size}")
-    axes.set_xlabel("V, vertices on each side")
-    axes.set_ylabel("error / error of answering 0")
-    label_ends(axes, lines)
+    _plain(axes.yaxis, (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100))
 
 
 def _draw_sessions(axes: Axes, table: Table) -> None:
-    zero = {row["V"]: row["error"] for row in table.where(part="session", method="answer 0")}
-    sides = list(zero)
+    sides, zero = _series(table, "session", "answer 0", "exact")
     for index, method in enumerate(_NAMES):
         how = look(index)
-        promised = table.where(part="session", method=method, quantity="promised")
-        shares = [row["error"] / zero[row["V"]] for row in promised]
-        axes.plot(sides, shares, **(how | {"marker": "", "linewidth": 1.0}))
-        measured = table.where(part="session", method=method, quantity="measured")
-        found = [
-            [row["error"] / zero[side] for row in measured if row["V"] == side] for side in sides
-        ]
-        middle = np.median(found, axis=1)
-        spread = np.abs(np.array([np.min(found, axis=1), np.max(found, axis=1)]) - middle)
+        promised = _series(table, "session", method, "promised")[1]
+        axes.plot(sides, promised / zero, **(how | {"marker": ""}))
+        measured = _series(table, "session", method, "measured")[1].reshape(len(sides), -1)
+        shares = measured / zero[:, None]
+        middle = np.median(shares, axis=1)
+        spread = np.abs([shares.min(axis=1) - middle, shares.max(axis=1) - middle])
         axes.errorbar(sides, middle, yerr=spread, **(how | {"linestyle": "none"}))
+    axes.plot(sides, np.ones(len(sides)), **trivial_look())
     log_log(axes)
-    axes.set_title("Sessions, |S| = V/2: promised, largest seen")
+    _plain(axes.xaxis, (50, 100, 200, 500, 1000))
+    _plain(axes.yaxis, (0.05, 0.1, 0.2, 0.5, 1, 2))
+    axes.set_title("Sessions, |S| = V/2")
     axes.set_xlabel("V, vertices on each side")
+
+
+def _plain(axis: Axis, ticks: Sequence[float]) -> None:
+    """Those of the ticks that are in sight, as plain numbers."""
+    low, high = axis.get_view_interval()
+    shown = [tick for tick in ticks if low <= tick <= high]
+    axis.set_ticks(shown, [f"{tick:g}" for tick in shown])
+    axis.set_ticks([], minor=True)
+
+
+def _series(
+    table: Table, part: str, method: str, quantity: str, varied: str = "V"
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """What varies, each value once, and the errors of all rows."""
+    rows = table.where(part=part, method=method, quantity=quantity)
+    sizes = list(dict.fromkeys(row[varied] for row in rows))
+    errors = [row["error"] for row in rows]
+    return np.array(sizes, dtype=np.float64), np.array(errors, dtype=np.float64)

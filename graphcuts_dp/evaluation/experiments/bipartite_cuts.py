@@ -12,6 +12,7 @@ would have to buy them. Nothing here is private.
 Source: JT12, section 4.1.
 """
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ import numpy.typing as npt
 from graphcuts_dp.evaluation.experiments.analysts import worst_cut
 from graphcuts_dp.evaluation.experiments.base import Finding, Table
 from graphcuts_dp.evaluation.experiments.exponents import exponent_finding
+from graphcuts_dp.evaluation.experiments.table_one import tight_error
 from graphcuts_dp.evaluation.rates import BipartiteRates
 from graphcuts_dp.graph.adjacency import BipartiteGraph
 from graphcuts_dp.graph.grid import Grid
@@ -30,7 +32,6 @@ from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.dense import DenseHypothesis
 from graphcuts_dp.idc.mirror_descent import MirrorDescent, minimal_start
-from graphcuts_dp.idc.online_bounds import tight_online
 from graphcuts_dp.idc.potentials import Entropy, GroupNorm, LpNorm, Potential, bregman, near_one
 from graphcuts_dp.idc.update_bounds import UpdateBound, mirror_descent_updates
 from graphcuts_dp.interactive.calibrations import Tight
@@ -39,19 +40,19 @@ from graphcuts_dp.privacy.entropy import entropy_source
 from graphcuts_dp.release.fits.base import Progress
 
 METHODS = ("l_2", "entropy", "(2,p)")
-COLUMNS = ("part", "method", "V", "|S|", "log10 queries", "quantity", "repeat", "error", "updates")
+COLUMNS = ("part", "method", "V", "|S|", "log10 queries", "quantity", "repeat", "error")
 # Powers of ln V in a promise for V^|S| queries: ln(queries)^(1/2), and the potential's own.
 _LOGS: Mapping[str, float] = {"l_2": 0.5, "entropy": 0.75, "(2,p)": 0.75}
 _EPSILON, _DELTA, _BETA = 1.0, 1e-6, 0.05
-_SIZE, _SIDE = 16, 10**4  # |S| while V varies, V while |S| varies
-_SIZES = (4, 8, 16, 32, 64)
+_SIZE, _SIDE = 16, 10**6  # |S| while V varies, V while |S| varies
+_SIZES = (64, 256, 1024, 4096, 16384)
 _QUERIES, _ASKED = 1000, 120  # promised to a session; asked in it
 _SIDES = (181, 256, 362, 512, 724, 1024)
 _QUICK_SIDES = (64, 128, 256)
 _PROMISE_TOLERANCE, _SESSION_TOLERANCE = 0.03, 0.06
 
 FloatVector = npt.NDArray[np.float64]
-Row = tuple[str, str, int, int, float, str, int, float, int]
+Row = tuple[str, str, int, int, float, str, int, float]
 
 
 @final
@@ -98,14 +99,22 @@ class MirrorDescentLearner:
         """Of the method."""
         return "mirror-descent"
 
-    def construction(self, *, alpha: float, mass: float, mass_error: float) -> MirrorDescent:  # noqa: ARG002
-        """See `Learner.construction`; the potential knows the total already."""
+    def construction(
+        self,
+        *,
+        alpha: float,
+        mass: float,  # noqa: ARG002  # the potential knows it
+        mass_error: float,  # noqa: ARG002
+        value_error: float | None = None,
+    ) -> MirrorDescent:
+        """See `Learner.construction`."""
         return MirrorDescent(
             start=self.start,
             psi=self.psi,
             alpha=alpha,
             zeta=self.zeta,
             start_potential=self.start_potential,
+            value_error=value_error,
         )
 
     def check(self, query: CutQuery) -> None:
@@ -130,6 +139,7 @@ def measure_family(family: Family, *, quick: bool, seed: int, progress: Progress
         rows += _promised(family, "V varies", 10**power, _SIZE)
     for size in _SIZES:
         rows += _promised(family, "|S| varies", _SIDE, size)
+    rows += _claimed(rows, family)
     work, done = sum(side**2 for side in sides), 0
     for side in sides:
         progress(0.1 + 0.9 * done / work, f"sessions for V = {side}")
@@ -175,18 +185,28 @@ def update_bounds(
 
 def _promised(family: Family, part: str, side: int, size: int) -> list[Row]:
     degrees, counts = family.degrees(side)
-    log_queries = size * math.log10(side)
+    head = (side, size, size * math.log10(side))
     rows: list[Row] = []
     for method, bound in update_bounds(degrees, counts, side, size).items():
-        found = tight_online(
-            bound, queries=float(side) ** size, epsilon=_EPSILON, delta=_DELTA, beta=_BETA
-        )
-        head = (part, method, side, size, log_queries)
-        rows.append((*head, "promised", 0, float(found.error), found.updates))
+        error = tight_error(bound, log_queries=size * math.log(side))
+        rows.append((part, method, *head, "promised", 0, error))
     # All left vertices against |S| right ones, whose degrees are |E|/V on average.
     nothing = float(degrees @ counts) * size / side
-    rows.append((part, "answer 0", side, size, log_queries, "exact", 0, nothing, 0))
+    rows.append((part, "answer 0", *head, "exact", 0, nothing))
     return rows
+
+
+def _claimed(rows: Sequence[Row], family: Family) -> list[Row]:
+    """The claims with their logarithms, scaled so that they meet the last promises."""
+    found: list[Row] = []
+    for part, method in itertools.product(("V varies", "|S| varies"), METHODS):
+        claim = _claim(family, method)
+        promised = [row for row in rows if (row[0], row[1], row[5]) == (part, method, "promised")]
+        shape = [claim(row[2], row[3]) * math.log(row[2]) ** _LOGS[method] for row in promised]
+        for row, value in zip(promised, shape, strict=True):
+            error = value * promised[-1][7] / shape[-1]
+            found.append((*row[:5], "claimed, scaled", 0, error))
+    return found
 
 
 def _sessions(family: Family, side: int, repeats: int, seed: int) -> list[Row]:
@@ -206,11 +226,11 @@ def _sessions(family: Family, side: int, repeats: int, seed: int) -> list[Row]:
             universe, psi, psi.dual_norm(widest), bregman(psi, truth, start.matrix), start
         )
         for repeat in range(repeats):
-            promise, allowed, error, used = _session(learner, graph, truth, size, seed + repeat)
-            rows.append(("session", method, *head, "measured", repeat, error, used))
-        rows.append(("session", method, *head, "promised", 0, promise, allowed))
+            promise, error = _session(learner, graph, truth, size, seed + repeat)
+            rows.append(("session", method, *head, "measured", repeat, error))
+        rows.append(("session", method, *head, "promised", 0, promise))
     largest = float(np.sort(truth.sum(axis=0))[-size:].sum())
-    rows.append(("session", "answer 0", *head, "exact", 0, largest, 0))
+    rows.append(("session", "answer 0", *head, "exact", 0, largest))
     return rows
 
 
@@ -220,8 +240,8 @@ def _session(
     truth: npt.NDArray[np.float64],
     size: int,
     seed: int,
-) -> tuple[float, int, float, int]:
-    """One session: promised error, updates allowed, largest error, updates used."""
+) -> tuple[float, float]:
+    """One session: the promised error and the largest one."""
     mechanism = OnlineMechanism(
         learner=learner,
         calibration=Tight(epsilon=_EPSILON, delta=_DELTA, queries=_QUERIES, beta=_BETA),
@@ -239,7 +259,7 @@ def _session(
         largest = max(largest, abs(answer.value - count))
         if state.stopped:
             break
-    return float(state.tuning.error), state.tuning.updates, largest, state.updates
+    return float(state.tuning.error), float(largest)
 
 
 # What the rows say about the claims

@@ -1,10 +1,10 @@
 """Updates used beside B(alpha), for every construction, both rules and two analysts.
 
-Each construction learns graphs to tolerances of a fifth to a twentieth of their edges; the median,
-tiny ones. The adversarial analyst always asks the worst cut that `worst_cut` finds, until none is
-off by alpha; the random one asks 300 cuts whose sets hold each vertex with probability 1/2. Every
-construction is told the truth's own total and divergence, so each B is the smallest that it can
-have. Nothing here is private.
+Each construction learns graphs to tolerances from a fifth to a fourteenth of their edges; the
+median, tiny ones. The adversarial analyst always asks the worst cut that `worst_cut` finds, until
+none is off by alpha; the random one asks 300 cuts whose sets hold each vertex with probability 1/2.
+Every construction is told the truth's own total and divergence, so each B is the smallest that it
+can have. Nothing here is private.
 
 Source: GRU12, Theorems 5.1, A.2 and A.4; JT12, Algorithm 2.
 """
@@ -159,7 +159,7 @@ def distinct_cuts(universe: Universe) -> list[CutQuery]:
 # Graphs
 
 _SIZES = {"imbalanced": 40, "random": 40, "planted": 48}  # vertices, of each side if bipartite
-_SHARES = (0.2, 0.1, 0.05)  # alpha / |E|
+_SHARES = (0.2, 0.1, 0.07)  # alpha / |E|
 _TINY_SHARES = {"tight": (0.2, 0.1), "as printed": (0.5, 0.35)}  # of the median
 Truths = dict[str, tuple[Universe, FloatMatrix]]
 
