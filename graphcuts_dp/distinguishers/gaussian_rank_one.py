@@ -37,7 +37,7 @@ class GaussianRankOne:
 
     Args:
         universe: the public vertex pairs.
-        rho: zCDP budget of `begin`, >= 1e-8.
+        rho: zCDP budget of `begin`, >= 1e-12.
         delta: for which its cost is stated, in (0, 1).
         grid: of the graph.
         answer: "cut" or "pair"; see `rank_one`.
@@ -100,8 +100,9 @@ class GaussianRankOne:
         Args:
             gamma: in (0, 1), for all calls together.
         """
-        unit = self.unit_shortfall(gamma)
-        return pair_scale(self.universe) * unit if self.answer == "pair" else math.inf
+        if self.answer == "cut":
+            return math.inf
+        return pair_scale(self.universe) * self.unit_shortfall(gamma)
 
     def with_rho(self, rho: float, *, rounds: int) -> Self:
         """See `Distinguisher.with_rho`: all of rho goes into `begin`."""

@@ -35,7 +35,7 @@ from graphcuts_dp.privacy.noise import sample_discrete_gaussian
 
 IntMatrix = npt.NDArray[np.int64]
 
-VECTOR_BITS = 16  # vectors lie on the grid of 2^-16
+_ENTRY_BITS = 8  # a vector of equal entries has about 2^8 steps in each
 _CLIP = 0.5  # vectors are cut at this over sqrt(n): nearly signs, which need the least noise
 _LARGEST = 2**61  # of products and of the noise, so that both fit into 64 bits
 
@@ -47,7 +47,7 @@ class PowerRankOne:
 
     Args:
         universe: the public vertex pairs.
-        rho: zCDP budget of one call, >= 1e-8.
+        rho: zCDP budget of one call, >= 1e-12.
         delta: for which its cost is stated, in (0, 1).
         grid: of the graph.
         steps: noisy products that look for the pair, >= 1. A cut costs one more.
@@ -55,11 +55,11 @@ class PowerRankOne:
             values are nearly alike.
         answer: "cut" or "pair"; see `rank_one`.
 
-    Guarantee, for one call: rho-zCDP. X has whole entries, in units of 2^-16, and is public: it is
-        made from random signs and earlier noisy products. Graphs that differ in the pair {i, j} by
-        d steps have products A X that differ in row i by d X_j and in row j by d X_i, and nowhere
-        else. So the squared Euclidean sensitivity is s^2 max (|X_i|^2 + |X_j|^2) over pairs,
-        exactly (`squared_sensitivity`), and independent discrete Gaussian noise of parameter
+    Guarantee, for one call: rho-zCDP. X has whole entries, in steps of a power of two, and is
+        public: it is made from random signs and earlier noisy products. Graphs that differ in the
+        pair {i, j} by d steps have products A X that differ in row i by d X_j, in row j by d X_i,
+        and nowhere else. So the squared Euclidean sensitivity is s^2 max (|X_i|^2 + |X_j|^2) over
+        pairs, exactly (`squared_sensitivity`), and independent discrete Gaussian noise of parameter
         v = that/(2 rho') on the integers A X is rho'-zCDP, with rho' = rho/products. h X is public.
         Entries of X are cut at 1/(2 sqrt(n)), which keeps the sensitivity near the least one for
         vectors of that length: post-processing, as is all else. It more than doubles what is
@@ -88,7 +88,7 @@ class PowerRankOne:
         checked_budget(self.rho, self.grid)
         if self.steps < 1 or not 1 <= self.vectors <= min(3, *self.universe.shape):
             raise ParameterError("steps must be at least 1, vectors from 1 to 3 and at most n")
-        entry = self.grid.sensitivity * 2**VECTOR_BITS
+        entry = 2 * self.grid.sensitivity * 2**_ENTRY_BITS
         noise = 40 * entry * math.sqrt(self.vectors * self.products / self.rho)
         if sum(self.universe.shape) * entry >= _LARGEST or noise >= _LARGEST:
             raise ParameterError("products of these weights do not fit into 64 bits; raise rho")
@@ -112,6 +112,11 @@ class PowerRankOne:
     def products(self) -> int:
         """Noisy products of one call."""
         return self.steps + (self.answer == "cut")
+
+    @property
+    def vector_bits(self) -> int:
+        """The entries of X count steps of 2^-vector_bits."""
+        return _ENTRY_BITS + math.ceil(math.log2(max(self.universe.shape)) / 2)
 
     def shortfall(self, gamma: float) -> float:  # noqa: ARG002
         """Infinite: nothing is proven, see the class."""
@@ -173,8 +178,8 @@ class PowerSearch:
             return found_pair(pair, of.universe)
         S = heavier_sign(pair.left)
         indicator = np.zeros((self._matrix.shape[0], 1), dtype=np.int64)
-        indicator[self._left, 0] = S * np.int64(2**VECTOR_BITS)
-        sums = self._product(indicator, dense, source)[self._right, 0]
+        indicator[self._left, 0] = S
+        sums = self._product(indicator, 0, dense, source)[self._right, 0]
         T, gap = best_partner(sums, S, bipartite=of.universe.bipartite)
         return found_cut(S, T, gap)
 
@@ -183,14 +188,15 @@ class PowerSearch:
         return self._iterate(written_out(hypothesis, self._of.universe), source)
 
     def _iterate(self, dense: FloatMatrix, source: EntropySource) -> UnitPair:
+        bits = self._of.vector_bits
         vectors = self._signs(source)
         for step in range(self._of.steps):
-            reached = self._product(vectors, dense, source)
+            reached = self._product(vectors, bits, dense, source)
             if step + 1 < self._of.steps:
                 for side in {self._left.start: self._left, self._right.start: self._right}.values():
-                    vectors[side] = on_grid(reached[side])
+                    vectors[side] = on_grid(reached[side], bits)
         # In the span of X = Q C the noisy R Q is Y C^-1; its top singular pair is what is found.
-        basis, mixing = np.linalg.qr(np.ldexp(vectors[self._right], -VECTOR_BITS))
+        basis, mixing = np.linalg.qr(np.ldexp(vectors[self._right], -bits))
         left, values, right = np.linalg.svd(
             reached[self._left] @ np.linalg.pinv(mixing), full_matrices=False
         )
@@ -199,23 +205,23 @@ class PowerSearch:
     def _signs(self, source: EntropySource) -> IntMatrix:
         """Random signs over sqrt(n), on the grid."""
         shape = self._matrix.shape[0], self._of.vectors
-        bits = np.unpackbits(source.bytes(-(-shape[0] * shape[1] // 8)))[: shape[0] * shape[1]]
-        signs = bits.reshape(shape) * 2.0 - 1
+        coins = np.unpackbits(source.bytes(-(-shape[0] * shape[1] // 8)))[: shape[0] * shape[1]]
+        signs = coins.reshape(shape) * 2.0 - 1
         for side in (self._left, self._right):
             signs[side] /= np.linalg.norm(signs[side], axis=0)
-        return np.rint(np.ldexp(signs, VECTOR_BITS)).astype(np.int64)
+        return np.rint(np.ldexp(signs, self._of.vector_bits)).astype(np.int64)
 
     def _product(
-        self, vectors: IntMatrix, dense: FloatMatrix, source: EntropySource
+        self, vectors: IntMatrix, bits: int, dense: FloatMatrix, source: EntropySource
     ) -> FloatMatrix:
-        """(A - h) X with noise, for whole X in units of 2^-16; see the guarantee of the class."""
+        """(A - h) X with noise, for whole X in steps of 2^-bits; see the guarantee of the class."""
         of = self._of
         budget = Fraction(of.rho) / of.products
         reach = squared_sensitivity(vectors, of.universe) * of.grid.sensitivity**2
         noise = sample_discrete_gaussian(max(1, reach) / (2 * budget), vectors.size, source)
         private = self._matrix @ vectors
-        hidden = np.ldexp((private + noise.reshape(vectors.shape)).astype(np.float64), -VECTOR_BITS)
-        known = np.ldexp(vectors.astype(np.float64), -VECTOR_BITS)
+        hidden = np.ldexp((private + noise.reshape(vectors.shape)).astype(np.float64), -bits)
+        known = np.ldexp(vectors.astype(np.float64), -bits)
         reached: FloatMatrix = hidden * of.grid.unit
         reached[self._left] -= dense @ known[self._right]
         if of.universe.bipartite:
@@ -250,11 +256,9 @@ def squared_sensitivity(vectors: IntMatrix, universe: Universe) -> int:
     return int(np.sort(lengths)[-2:].sum())
 
 
-def on_grid(reached: FloatMatrix) -> IntMatrix:
-    """An orthonormal basis of noisy columns, cut at 1/(2 sqrt(n)), in units of 2^-16."""
+def on_grid(reached: FloatMatrix, bits: int) -> IntMatrix:
+    """An orthonormal basis of noisy columns, cut at 1/(2 sqrt(n)), in steps of 2^-bits."""
     basis, _ = np.linalg.qr(reached)
     most = _CLIP / math.sqrt(len(basis))
-    rounded: IntMatrix = np.rint(np.ldexp(np.clip(basis, -most, most), VECTOR_BITS)).astype(
-        np.int64
-    )
-    return rounded
+    steps: IntMatrix = np.rint(np.ldexp(np.clip(basis, -most, most), bits)).astype(np.int64)
+    return steps

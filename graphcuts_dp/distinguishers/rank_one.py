@@ -108,8 +108,8 @@ def checked_budget(rho: float, grid: Grid) -> None:
     Raises:
         ParameterError: a budget out of range, or weights without a public cap.
     """
-    if not 1e-8 <= rho < math.inf:
-        raise ParameterError(f"rho must be a finite number of at least 1e-8, not {rho}")
+    if not 1e-12 <= rho < math.inf:
+        raise ParameterError(f"rho must be a finite number of at least 1e-12, not {rho}")
     if grid.cap is None:
         raise ParameterError("a distinguisher needs a public weight_cap; read the graph with one")
 

@@ -89,8 +89,9 @@ class ResponseRankOne:
         Args:
             gamma: in (0, 1), for all calls together.
         """
-        unit = self.unit_shortfall(gamma)
-        return pair_scale(self.universe) * unit if self.answer == "pair" else math.inf
+        if self.answer == "cut":
+            return math.inf
+        return pair_scale(self.universe) * self.unit_shortfall(gamma)
 
     def with_rho(self, rho: float, *, rounds: int) -> Self:
         """See `Distinguisher.with_rho`: epsilon-DP is epsilon^2/2-zCDP."""
