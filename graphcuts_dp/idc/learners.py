@@ -1,5 +1,6 @@
 """Constructions that wait for their tolerance and for the total weight of the graph."""
 
+import math
 from dataclasses import dataclass
 from typing import Any, Protocol, final
 
@@ -7,8 +8,11 @@ from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Construction, Rule
+from graphcuts_dp.idc.dense import DenseHypothesis
 from graphcuts_dp.idc.frieze_kannan import frieze_kannan
+from graphcuts_dp.idc.mirror_descent import MirrorDescent
 from graphcuts_dp.idc.multiplicative_weights import multiplicative_weights
+from graphcuts_dp.idc.potentials import Box, LpNorm
 
 _MOST_VERTICES = 8192  # 8 n^2 bytes for a matrix of all pairs: 512 MiB
 Learned = Construction[Any]
@@ -27,13 +31,16 @@ class Learner(Protocol):
         """The public vertex pairs."""
         ...
 
-    def construction(self, *, alpha: float, mass: float, mass_error: float) -> Learned:
+    def construction(
+        self, *, alpha: float, mass: float, mass_error: float, value_error: float | None = None
+    ) -> Learned:
         """The construction tuned to alpha, for weights in [0, 1].
 
         Args:
             alpha: tolerance.
             mass: the total weight, or a noisy value of it, in (0, X].
             mass_error: how far the true total may be from `mass`, >= 0.
+            value_error: how far values given to updates may be off; None means alpha.
 
         Raises:
             ParameterError: an alpha that is too small for `mass_error`.
@@ -66,13 +73,16 @@ class FriezeKannanLearner:
         """Of the method."""
         return "frieze-kannan"
 
-    def construction(self, *, alpha: float, mass: float, mass_error: float) -> Learned:
+    def construction(
+        self, *, alpha: float, mass: float, mass_error: float, value_error: float | None = None
+    ) -> Learned:
         """See `Learner.construction`."""
         return frieze_kannan(
             self.universe,
             alpha=alpha,
             mass=mass,
             mass_error=mass_error,
+            value_error=value_error,
             rule=self.rule,
             largest_norm_squared=self.universe.disjoint_norm_squared if self.disjoint else None,
         )
@@ -82,7 +92,7 @@ class FriezeKannanLearner:
         S, T = self.universe.masks(query)
         if self.disjoint and not self.universe.bipartite and (S & T).any():
             raise QueryError(
-                "this session is for disjoint S and T; start one without disjoint=True"
+                "only cuts with disjoint S and T were announced; start again without disjoint=True"
             )
 
 
@@ -110,13 +120,16 @@ class MultiplicativeWeightsLearner:
         """Of the method."""
         return "multiplicative-weights"
 
-    def construction(self, *, alpha: float, mass: float, mass_error: float) -> Learned:
+    def construction(
+        self, *, alpha: float, mass: float, mass_error: float, value_error: float | None = None
+    ) -> Learned:
         """See `Learner.construction`. No update can make more blocks than there are vertices."""
         return multiplicative_weights(
             self.universe,
             alpha=alpha,
             mass=mass,
             mass_error=mass_error,
+            value_error=value_error,
             rule=self.rule,
             max_blocks=max(self.universe.shape),
         )
@@ -124,3 +137,53 @@ class MultiplicativeWeightsLearner:
     def check(self, query: CutQuery) -> None:
         """See `Learner.check`."""
         self.universe.masks(query)
+
+
+@final
+@dataclass(frozen=True)
+class MirrorDescentLearner:
+    """Frieze-Kannan steps, each followed by a projection on [0, 1]: mirror descent with ||x||^2/2.
+
+    The hypothesis stays a matrix of weights in [0, 1]; for up to 8192 vertices a side.
+
+    Raises:
+        ParameterError: more vertices than that.
+    """
+
+    universe: Universe
+    disjoint: bool = False
+    rule: Rule = "tight"
+
+    def __post_init__(self) -> None:
+        if max(self.universe.shape) > _MOST_VERTICES:
+            raise ParameterError(
+                f"mirror descent holds a number for each pair: up to {_MOST_VERTICES} vertices; use"
+                " construction='frieze-kannan'"
+            )
+
+    @property
+    def name(self) -> str:
+        """Of the method."""
+        return "mirror-descent"
+
+    def construction(
+        self, *, alpha: float, mass: float, mass_error: float, value_error: float | None = None
+    ) -> Learned:
+        """See `Learner.construction`. It starts at the density."""
+        pairs = self.universe.disjoint_norm_squared if self.disjoint else self.universe.size
+        density = mass / self.universe.size
+        potential = mass * (1 - density) + mass_error * abs(1 - 2 * density)
+        return MirrorDescent(
+            start=DenseHypothesis.constant(self.universe, density),
+            psi=LpNorm(2),
+            alpha=alpha,
+            zeta=math.sqrt(pairs),
+            start_potential=potential / 2,
+            domain=Box(),
+            rule=self.rule,
+            value_error=value_error,
+        )
+
+    def check(self, query: CutQuery) -> None:
+        """See `Learner.check`."""
+        FriezeKannanLearner(self.universe, self.disjoint).check(query)

@@ -1,0 +1,554 @@
+"""How many rounds, how much noise, which tolerance: tunings of the iterative construction.
+
+All lengths are in units of the answers' sensitivity (edges, in a graph without weights). In a
+proven tuning with tolerance t, noise within a on every answer and a distinguisher that is at most F
+short, a round stops when the noisy gap is below t + a. A round that goes on has a gap of at least
+t, so its update is a valid one, of which there are at most B(t); a round that stops leaves no gap
+above t + 2 a + F. Privacy rests on the number of rounds alone, which is fixed beforehand.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Protocol, Self, final
+
+from graphcuts_dp.distinguishers.base import Distinguisher
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.idc.update_bounds import UpdateBound
+from graphcuts_dp.privacy.composition import Cost, compose, zcdp_rho
+from graphcuts_dp.privacy.guarantee import exact_epsilon
+from graphcuts_dp.privacy.value_noise import ValueNoise
+
+TOTAL_SHARE = Fraction(1, 40)  # of the budget, and of beta, for a noisy total weight
+MOST_ROUNDS = 100_000
+_FINEST = 1e-6  # smallest tolerance tried, in units
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class OfflineTuning:
+    """What the mechanism runs on. Public.
+
+    Attributes:
+        rounds: hard cap on the number of rounds.
+        alpha: tolerance that the construction is tuned to, in units.
+        threshold: a round whose noisy gaps are all below this stops, in units; None: all rounds are
+            used, each answer corrects by its gap less `value_error`, and the last round only tells
+            how far off the result is.
+        distinguisher: tuned to its part of the budget.
+        noise: on each answer, in steps; None where there are no rounds.
+        value_error: an answer is farther off with probability beta/(2 rounds) at most, in units;
+            without a threshold, the noise's scale.
+        error: with probability 1 - beta the result is nowhere farther off, in units; None where the
+            distinguisher proves nothing. Without a threshold, what comes on top of the last round's
+            noisy gaps.
+        cost: of all rounds.
+        calls: of the distinguisher in a round, each with an answer.
+    """
+
+    rounds: int
+    alpha: float
+    threshold: float | None
+    distinguisher: Distinguisher
+    noise: ValueNoise | None
+    value_error: float
+    error: float | None
+    cost: Cost
+    calls: int = 1
+
+
+class OfflineCalibration(Protocol):
+    """A budget and a way to spend it."""
+
+    @property
+    def cost(self) -> Cost:
+        """What is promised, whatever happens."""
+        ...
+
+    def with_total(self, sensitivity: int) -> "tuple[ValueNoise, int, Cost, OfflineCalibration]":
+        """Pay for a noisy total weight out of this budget.
+
+        Returns:
+            Its noise, how far it can be off (in steps), its cost, and what is left.
+        """
+        ...
+
+    def tune(
+        self, update_bound: UpdateBound, distinguisher: Distinguisher, *, one: float, steps: int
+    ) -> OfflineTuning:
+        """The tuning for a construction with this bound.
+
+        Args:
+            update_bound: B; infinite where the construction cannot be tuned so finely.
+            distinguisher: to be tuned, too.
+            one: weight of a unit.
+            steps: of the grid that make a unit.
+
+        Raises:
+            ParameterError: no tuning is possible.
+        """
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ZcdpOffline(ABC):
+    """What the calibrations with zCDP accounting share: T calls get s rho, T answers (1 - s) rho.
+
+    Raises:
+        ParameterError: a number out of range.
+    """
+
+    epsilon: float
+    delta: float
+    beta: float = 0.05
+    rounds: int | None = None
+    calls: int = 1
+    rho: float | None = None
+
+    def __post_init__(self) -> None:
+        exact_epsilon(self.epsilon)
+        check_probabilities(self.delta, self.beta)
+        if self.rounds is not None and not _whole(self.rounds, MOST_ROUNDS):
+            raise ParameterError(f"rounds must be a whole number from 1 to {MOST_ROUNDS}")
+        if not _whole(self.calls, 1000):
+            raise ParameterError("queries_per_round must be a whole number from 1 to 1000")
+
+    @property
+    def _rho(self) -> float:
+        return zcdp_rho(epsilon=self.epsilon, delta=self.delta) if self.rho is None else self.rho
+
+    @property
+    def cost(self) -> Cost:
+        """rho-zCDP."""
+        return Cost(epsilon=self.epsilon, delta=self.delta, rho=self._rho)
+
+    def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Self]:
+        """See `OfflineCalibration.with_total`. Discrete Gaussian, s^2/(2 v)-zCDP."""
+        spent = Fraction(self._rho) * TOTAL_SHARE
+        noise = ValueNoise("gaussian", sensitivity**2 / (2 * spent))
+        share = float(TOTAL_SHARE)
+        left = float(Fraction(self._rho) - spent) * (1 - 1e-15)
+        rest = replace(self, rho=left, beta=self.beta * (1 - share))
+        cost = Cost.of_rho(float(spent), delta=self.delta)
+        return noise, noise.radius(self.beta * share), cost, rest
+
+    def tune(
+        self, update_bound: UpdateBound, distinguisher: Distinguisher, *, one: float, steps: int
+    ) -> OfflineTuning:
+        """See `OfflineCalibration.tune`."""
+        best: tuple[float, OfflineTuning] | None = None
+        for rounds in _round_numbers() if self.rounds is None else (self.rounds,):
+            alpha = _least_tolerance(update_bound, rounds)
+            if alpha is None or (best is not None and self._least_score(alpha) >= best[0]):
+                continue
+            for share in self._shares():
+                split = self._split(rounds, share, distinguisher, steps)
+                score, made = self._made(rounds, alpha, *split, one, steps)
+                if best is None or score < best[0]:
+                    best = score, made
+        if best is None:
+            raise ParameterError(
+                "no number of rounds is proven to be enough here; use fewer rounds or more epsilon"
+            )
+        return best[1]
+
+    def _split(
+        self, rounds: int, share: Fraction, distinguisher: Distinguisher, steps: int
+    ) -> tuple[Distinguisher, ValueNoise, Cost]:
+        calls = rounds * self.calls
+        rho = Fraction(self._rho)
+        tuned = distinguisher.with_rho(float(rho * share) * (1 - 1e-15), rounds=calls)
+        noise = ValueNoise("gaussian", steps**2 * calls / (2 * rho * (1 - share)))
+        return tuned, noise, Cost.of_rho(float(rho), delta=self.delta)
+
+    @abstractmethod
+    def _shares(self) -> tuple[Fraction, ...]:
+        """Parts of rho for the distinguisher that are tried."""
+
+    @abstractmethod
+    def _least_score(self, alpha: float) -> float:
+        """The part of the score that the tolerance alone makes up."""
+
+    @abstractmethod
+    def _made(
+        self,
+        rounds: int,
+        alpha: float,
+        tuned: Distinguisher,
+        noise: ValueNoise,
+        cost: Cost,
+        one: float,
+        steps: int,
+    ) -> tuple[float, OfflineTuning]:
+        """The tuning, and a score of which the least is best."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class PracticalOffline(_ZcdpOffline):
+    """All rounds are used, and all answers as far as their noise allows; the error is measured.
+
+    Each answer corrects the hypothesis by its gap less one deviation of its noise, and old answers
+    do so again (see `IterativeConstruction.passes`). The last round tests the result: with
+    probability 1 - beta no query of the class is farther off than the last noisy gap plus the
+    noise's radius plus the distinguisher's shortfall, each at beta/2 for that round alone.
+
+    T minimises t/4 + deviation + 1/c, where t is the tolerance with B(t) = T + 1, and 1/c the
+    scale of the distinguisher's shortfall; half of rho goes to the distinguisher. Nothing of this
+    is proven to be good, only measured: errors are a fifth or less of what `TightOffline` reaches.
+
+    Guarantee: rho-zCDP, hence (epsilon, delta)-DP.
+
+    Attributes:
+        epsilon: in [1e-6, 50].
+        delta: in (0, 1).
+        beta: probability of a larger error than stated, in (0, 1).
+        rounds: T, the last one included; None for the above.
+        calls: of the distinguisher in a round, >= 1, each with an answer.
+        rho: what of the budget is here; None for all of it.
+
+    Raises:
+        ParameterError: a number out of range.
+
+    Source: Hardt, Ligett, McSherry, *A Simple and Practical Algorithm for Differentially Private
+    Data Release* (MWEM), 2012, for using all rounds and old answers.
+    """
+
+    def _shares(self) -> tuple[Fraction, ...]:
+        return (Fraction(1, 2),)
+
+    def _least_score(self, alpha: float) -> float:
+        return alpha / 4
+
+    def _made(
+        self,
+        rounds: int,
+        alpha: float,
+        tuned: Distinguisher,
+        noise: ValueNoise,
+        cost: Cost,
+        one: float,
+        steps: int,
+    ) -> tuple[float, OfflineTuning]:
+        short = tuned.shortfall(self.beta / (2 * (1 if tuned.call is None else self.calls))) / one
+        scale = 0.0
+        if math.isfinite(short) and tuned.call is not None:
+            scale = tuned.shortfall(0.01 / math.e) / one - tuned.shortfall(0.01) / one
+        deviation = math.sqrt(noise.parameter) / steps
+        radius = noise.radius(self.beta / (2 * self.calls)) / steps
+        return alpha / 4 + deviation + scale, OfflineTuning(
+            rounds=rounds,
+            alpha=alpha,
+            threshold=None,
+            distinguisher=tuned,
+            noise=noise,
+            value_error=deviation,
+            error=radius + short if math.isfinite(short) else None,
+            cost=cost,
+            calls=self.calls,
+        )
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class TightOffline(_ZcdpOffline):
+    """Stops when the result is proven to be good; rounds and split with the least proven error.
+
+    Over rounds T and shares s of rho the error t + 2 a + F is least, where t is the smallest
+    tolerance with B(t) < T + 1. Where the distinguisher proves nothing, F is left out.
+
+    Guarantee: rho-zCDP, hence (epsilon, delta)-DP. With probability 1 - beta the result is within
+    `OfflineTuning.error` on all queries of the distinguisher's class: answers and calls fail with
+    probability beta/2 each, in a union over the rounds.
+
+    Attributes:
+        epsilon: in [1e-6, 50].
+        delta: in (0, 1).
+        beta: probability of a larger error, in (0, 1).
+        rounds: T; None for the best.
+        calls: of the distinguisher in a round, >= 1, each with an answer.
+        rho: what of the budget is here; None for all of it.
+
+    Raises:
+        ParameterError: a number out of range.
+
+    Source: DR14 Alg. 8 and Theorem 5.4, with zCDP in place of advanced composition, and its own
+    margins in place of eighths of alpha.
+    """
+
+    def _shares(self) -> tuple[Fraction, ...]:
+        return tuple(Fraction(k, 20) for k in range(2, 20))
+
+    def _least_score(self, alpha: float) -> float:
+        return alpha
+
+    def _made(
+        self,
+        rounds: int,
+        alpha: float,
+        tuned: Distinguisher,
+        noise: ValueNoise,
+        cost: Cost,
+        one: float,
+        steps: int,
+    ) -> tuple[float, OfflineTuning]:
+        calls = rounds * self.calls
+        value_error = noise.radius(self.beta / (2 * calls)) / steps
+        short = tuned.shortfall(self.beta / (2 * (1 if tuned.call is None else calls))) / one
+        proven = math.isfinite(short)
+        error = alpha + 2 * value_error + (short if proven else 0.0)
+        return error, OfflineTuning(
+            rounds=rounds,
+            alpha=alpha,
+            threshold=alpha + value_error,
+            distinguisher=tuned,
+            noise=noise,
+            value_error=value_error,
+            error=error if proven else None,
+            cost=cost,
+            calls=self.calls,
+        )
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Margins:
+    """How a paper cuts alpha up; each number is a part of alpha.
+
+    Attributes:
+        tolerance: of the construction; its rounds are B(tolerance alpha).
+        threshold: below which a round stops.
+        noise: what the noise of answers may be.
+        shortfall: what the distinguisher may be short.
+        error: what is then guaranteed: threshold + noise + shortfall.
+    """
+
+    tolerance: Fraction
+    threshold: Fraction
+    noise: Fraction
+    shortfall: Fraction
+
+    @property
+    def error(self) -> Fraction:
+        """What a round that stops leaves; one that goes on has a gap of threshold - noise."""
+        return self.threshold + self.noise + self.shortfall
+
+
+MARGINS = {
+    # GRU12 Theorem 7.3 claims alpha; its B(alpha) rounds are too few for updates at alpha/2.
+    "gru12": Margins(
+        tolerance=Fraction(1, 2),
+        threshold=Fraction(3, 4),
+        noise=Fraction(1, 4),
+        shortfall=Fraction(1, 2),
+    ),
+    "dr14": Margins(
+        tolerance=Fraction(1, 2),
+        threshold=Fraction(3, 4),
+        noise=Fraction(1, 8),
+        shortfall=Fraction(1, 8),
+    ),
+    "nik17": Margins(
+        tolerance=Fraction(1), threshold=Fraction(2), noise=Fraction(1), shortfall=Fraction(1)
+    ),
+}
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class PaperOffline:
+    """The papers' composition: every call and every answer epsilon_0-DP, Laplace noise.
+
+    epsilon_0 = epsilon/(2 T) for delta = 0, else epsilon/(4 sqrt(T ln(1/delta))), with
+    T = floor(B(tolerance)) rounds. alpha is the least one for which the noise of T answers and the
+    shortfall of T calls are within their margins, each with probability 1 - beta/2; both depend on
+    alpha through T.
+
+    Corrections: GRU12 Alg. 3 runs B(alpha) rounds of updates at alpha/2, of which there may be
+    B(alpha/2), and its proof reaches 3 alpha/2; DR14 Theorem 5.7 prints 8 T and 16, where its own
+    Theorem 5.6 gives 32 T and 64; Nik17 has sqrt(L/delta) for sqrt(L ln(1/delta)), exponents and
+    noise upside down (here alpha counts edges, and no m appears), and reaches 4 alpha.
+
+    Guarantee: (epsilon, delta)-DP: 2 T mechanisms compose to that by zCDP for epsilon up to
+    8 ln(1/delta), purely for delta = 0.
+
+    Attributes:
+        paper: "gru12", "dr14" or "nik17".
+        epsilon: in [1e-6, 50].
+        delta: in [0, 1); > 0 for "gru12" and "nik17".
+        beta: probability of a larger error, in (0, 1).
+
+    Raises:
+        ParameterError: a number out of range.
+
+    Source: GRU12 Alg. 3 and Theorem 7.3; DR14 Alg. 8 and Theorems 5.3 to 5.7; Nik17 Alg. 1.
+    """
+
+    paper: str
+    epsilon: float
+    delta: float
+    beta: float = 0.05
+
+    def __post_init__(self) -> None:
+        exact_epsilon(self.epsilon)
+        if self.paper not in MARGINS:
+            raise ParameterError(
+                f"unknown calibration {self.paper!r}; choose one of {', '.join(CALIBRATIONS)}"
+            )
+        check_probabilities(self.delta, self.beta, pure=self.paper == "dr14")
+
+    @property
+    def cost(self) -> Cost:
+        """As promised."""
+        if self.delta == 0:
+            return Cost.of_pure(exact_epsilon(self.epsilon))
+        return Cost(epsilon=self.epsilon, delta=self.delta)
+
+    @property
+    def margins(self) -> Margins:
+        """Of the paper."""
+        return MARGINS[self.paper]
+
+    def each(self, rounds: int) -> Fraction:
+        """epsilon_0, rounded down."""
+        if self.delta == 0:
+            return Fraction(self.epsilon) / (2 * rounds)
+        root = 4 * math.sqrt(rounds * math.log(1 / self.delta))
+        return Fraction(self.epsilon / root * (1 - 1e-12))
+
+    def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, "PaperOffline"]:
+        """See `OfflineCalibration.with_total`. Discrete Laplace noise, purely private."""
+        spent = Fraction(self.epsilon) * TOTAL_SHARE
+        noise = ValueNoise("laplace", spent / sensitivity)
+        share = float(TOTAL_SHARE)
+        rest = PaperOffline(
+            paper=self.paper,
+            epsilon=math.nextafter(self.epsilon * (1 - share), 0),
+            delta=self.delta,
+            beta=self.beta * (1 - share),
+        )
+        return noise, noise.radius(self.beta * share), Cost.of_pure(spent), rest
+
+    def tune(
+        self, update_bound: UpdateBound, distinguisher: Distinguisher, *, one: float, steps: int
+    ) -> OfflineTuning:
+        """See `OfflineCalibration.tune`."""
+        if distinguisher.setup is not None or distinguisher.call is None:
+            raise ParameterError(
+                "the papers' calibrations are for distinguishers that pay by the call; use"
+                " calibration='tight'"
+            )
+
+        def at(alpha: float) -> OfflineTuning | None:
+            return self._with(alpha, update_bound, distinguisher, one, steps)
+
+        alpha = _least_that_fits(lambda alpha: at(alpha) is not None)
+        found = None if alpha is None else at(alpha)
+        if found is None:
+            raise ParameterError("no alpha fits; use more epsilon")
+        if found.rounds:
+            parts = [found.distinguisher.call, Cost.of_pure(self.each(found.rounds))]
+            spent = compose([part for part in parts if part] * found.rounds, delta=self.delta)
+            if spent.epsilon > self.epsilon * (1 + 1e-9):
+                raise ParameterError("epsilon is too large for this calibration; use 'tight'")
+        return found
+
+    def _with(
+        self,
+        alpha: float,
+        update_bound: UpdateBound,
+        distinguisher: Distinguisher,
+        one: float,
+        steps: int,
+    ) -> OfflineTuning | None:
+        """The tuning with this alpha, or None where the margins are too narrow."""
+        margins = self.margins
+        tolerance = float(margins.tolerance) * alpha
+        bound = update_bound(tolerance)
+        if not bound < MOST_ROUNDS:
+            return None
+        rounds = math.floor(bound)
+        error = float(margins.error) * alpha
+        if not rounds:
+            return _no_rounds(tolerance, distinguisher, self.cost)
+        each = self.each(rounds)
+        tuned = distinguisher.with_epsilon(each * rounds, rounds=rounds)
+        noise = ValueNoise("laplace", each / steps)
+        value_error = noise.radius(self.beta / (2 * rounds)) / steps
+        short = tuned.shortfall(self.beta / (2 * rounds)) / one
+        if value_error > margins.noise * alpha or short > margins.shortfall * alpha:
+            return None
+        return OfflineTuning(
+            rounds=rounds,
+            alpha=tolerance,
+            threshold=float(margins.threshold) * alpha,
+            distinguisher=tuned,
+            noise=noise,
+            value_error=value_error,
+            error=error,
+            cost=self.cost,
+        )
+
+
+CALIBRATIONS = ("practical", "tight", *MARGINS)
+
+
+def check_probabilities(delta: float, beta: float, *, pure: bool = False) -> None:
+    """Check delta in (0, 1), or [0, 1) if `pure`, and beta in (0, 1).
+
+    Raises:
+        ParameterError: a number out of range.
+    """
+    if not (0 < delta < 1 or (pure and delta == 0)):
+        raise ParameterError(
+            "an iterative construction needs delta between 0 and 1, for example delta=1e-6"
+        )
+    if not 0 < beta < 1:
+        raise ParameterError(f"beta must be between 0 and 1, not {beta}")
+
+
+def _no_rounds(tolerance: float, distinguisher: Distinguisher, cost: Cost) -> OfflineTuning:
+    """B < 1: the start is within the tolerance already."""
+    return OfflineTuning(
+        rounds=0,
+        alpha=tolerance,
+        threshold=tolerance,
+        distinguisher=distinguisher,
+        noise=None,
+        value_error=0.0,
+        error=tolerance,
+        cost=cost,
+    )
+
+
+def _round_numbers() -> Iterator[int]:
+    rounds = 1
+    while rounds <= MOST_ROUNDS:
+        yield rounds
+        rounds = max(rounds + 1, math.floor(rounds * 1.15))
+
+
+def _least_tolerance(update_bound: UpdateBound, rounds: int) -> float | None:
+    return _least_that_fits(lambda alpha: update_bound(alpha) < rounds + 1)
+
+
+def _least_that_fits(fits: Callable[[float], bool]) -> float | None:
+    """Nearly the least number from which a condition holds, by bisection; it holds there."""
+    high = 1.0
+    while not fits(high):
+        high *= 2
+        if high > 2.0**80:
+            return None
+    low = high / 2
+    while low > _FINEST and fits(low):
+        low, high = low / 2, low
+    for _ in range(40):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if fits(middle) else (middle, high)
+    return high
+
+
+def _whole(value: object, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most
