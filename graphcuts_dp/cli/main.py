@@ -12,6 +12,7 @@ from graphcuts_dp.cli import (
     answer,
     cut_norm,
     datasets,
+    distances,
     evaluate,
     figures,
     plan,
@@ -34,7 +35,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 evaluations = typer.Typer(
-    help="Measure errors against the truth. NOT PRIVATE.", no_args_is_help=True
+    cls=evaluate.GraphsByDefault,
+    help="Measure errors against the truth: evaluate TRUE SYNTHETIC. NOT PRIVATE.",
+    no_args_is_help=True,
 )
 sessions = typer.Typer(
     help="Answer cut queries on a private graph one by one, on a durable ledger.",
@@ -45,8 +48,10 @@ app.add_typer(sessions, name="session")
 app.command(epilog=release.EXAMPLE)(release.release)
 app.command(epilog=answer.EXAMPLE)(answer.answer)
 app.command(epilog=plan.EXAMPLE)(plan.plan)
+app.command(epilog=distances.EXAMPLE)(distances.distances)
 app.command(epilog=datasets.EXAMPLE)(datasets.datasets)
 app.command(epilog=figures.EXAMPLE)(figures.figures)
+evaluations.command("graphs", epilog=evaluate.GRAPHS_EXAMPLE)(evaluate.evaluate_graphs)
 evaluations.command("release", epilog=evaluate.RELEASE_EXAMPLE)(evaluate.evaluate_release)
 evaluations.command("cut-norm", epilog=cut_norm.EXAMPLE)(cut_norm.evaluate_cut_norm)
 sessions.command(epilog=session.START_EXAMPLE)(session.start)

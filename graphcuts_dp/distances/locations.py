@@ -95,12 +95,12 @@ class Locations:
         if rows:
             heads = [cell.strip().lower() for cell in rows[0][1]]
             known = [i for i, head in enumerate(heads) if head in _VERTEX_HEADS]
-            if known and _find(metric.vertices, rows[0][1][known[0]]) is None:
+            if known and find_row(metric.vertices, rows[0][1][known[0]]) is None:
                 vertex, start = known[0], 1
                 people = next((i for i, head in enumerate(heads) if head in _COUNT_HEADS), None)
         counts = np.zeros(len(metric), dtype=np.int64)
         for line, cells in rows[start:]:
-            row = _find(metric.vertices, cells[vertex]) if vertex < len(cells) else None
+            row = find_row(metric.vertices, cells[vertex]) if vertex < len(cells) else None
             if row is None:
                 raise FileFormatError(f"{path!s}: line {line}: not a vertex of the map")
             counts[row] += 1 if people is None else _people(cells, people, f"{path!s}: line {line}")
@@ -113,7 +113,8 @@ class Locations:
         return f"Locations(people={self.people}, {self.metric!r})"
 
 
-def _find(vertices: VertexSet, cell: str) -> int | None:
+def find_row(vertices: VertexSet, cell: str) -> int | None:
+    """Row of a vertex that a cell of a file names, or None; numbers are integers if labels are."""
     text = cell.strip()
     found = vertices.find(text)
     if found is None and text.removeprefix("-").isdecimal() and text.isascii():

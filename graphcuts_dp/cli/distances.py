@@ -1,0 +1,145 @@
+"""`graphcuts-dp distances`: the average distance of every vertex of a public map to all people."""
+
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from graphcuts_dp.cli.console import accuracy_notes, say, show_facts, show_json, show_table
+from graphcuts_dp.distances.answers import (
+    DistanceAnswers,
+    answer_distances,
+    check_answers_path,
+)
+from graphcuts_dp.distances.locations import Locations
+from graphcuts_dp.distances.map_files import read_map
+from graphcuts_dp.distances.plan import MECHANISMS, NOISES
+from graphcuts_dp.errors import FileFormatError, ParameterError
+from graphcuts_dp.graph.atomic import atomic_write, check_writable
+from graphcuts_dp.plotting.distance_map import DistanceMap, distance_map_figure, layout
+from graphcuts_dp.privacy.guarantee import exact_epsilon
+
+EXAMPLE = """Example: graphcuts-dp distances roads.csv people.csv --epsilon 1 --plot map.png
+
+MAP is public: a graph whose weights are lengths (without weights, each edge has length 1).
+LOCATIONS is private: a CSV file with a vertex of the map in each row, one for each person, or with
+columns vertex and people. What is hidden is where any one person is; how many there are is not."""
+
+
+def distances(
+    map_file: Annotated[str, typer.Argument(metavar="MAP", help="The public map.")],
+    locations: Annotated[str, typer.Argument(metavar="LOCATIONS", help="Where people are.")],
+    epsilon: Annotated[float, typer.Option(help="Privacy of one person; smaller hides more.")],
+    delta: Annotated[float, typer.Option(help="0 for pure privacy; else far below 1/n.")] = 0.0,
+    mechanism: Annotated[str, typer.Option(help=f"One of: {', '.join(MECHANISMS)}.")] = "auto",
+    noise: Annotated[str, typer.Option(help=f"One of: {', '.join(NOISES)}.")] = "auto",
+    confidence: Annotated[float, typer.Option(help="That all intervals hold at once.")] = 0.95,
+    coordinates: Annotated[
+        str | None,
+        typer.Option(help="CSV file: vertex, and columns x and y, or lon and lat."),
+    ] = None,
+    ignore_lengths: Annotated[
+        bool, typer.Option("--ignore-lengths", help="Every edge of the map has length 1.")
+    ] = False,
+    top: Annotated[int, typer.Option(help="Best vertices to show; 0 for all.")] = 20,
+    output: Annotated[
+        str | None, typer.Option(help="CSV file for all answers; a receipt goes beside it.")
+    ] = None,
+    plot: Annotated[
+        str | None, typer.Option(help="Draw the map, coloured by the answers: .png or .pdf.")
+    ] = None,
+    unit: Annotated[str, typer.Option(help="Of the lengths, for the plot.")] = "",
+    seed: Annotated[
+        int | None, typer.Option(help="Repeatable run. NOT PRIVATE: for tests only.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Answer from every vertex of a map how far all people are on average, privately."""
+    exact_epsilon(epsilon)
+    if top < 0:
+        raise ParameterError("--top must be 0 or more")
+    if output is not None:
+        check_answers_path(output, force=force)
+    if plot is not None:
+        _check_plot(plot, force=force)
+    metric = read_map(map_file, coordinates=coordinates, ignore_lengths=ignore_lengths)
+    placed = Locations.read(metric, locations)
+    with accuracy_notes():
+        made = answer_distances(
+            metric,
+            placed,
+            epsilon=epsilon,
+            delta=delta,
+            mechanism=mechanism,
+            noise=noise,
+            confidence=confidence,
+            seed=seed,
+        )
+    written = [] if output is None else list(made.save(output, force=force))
+    if plot is not None:
+        _draw(made, plot, unit, force=force)
+        written.append(plot)
+    if as_json:
+        show_json(made.to_dict() | {"files": written})
+        return
+    _show(made, top, unit)
+    for file in written:
+        say(f"wrote {file}")
+
+
+def _show(made: DistanceAnswers, top: int, unit: str) -> None:
+    show_facts(
+        {
+            "guarantee": str(made.guarantee),
+            "map": made.plan.title,
+            "choice": made.plan.reason,
+            "may be the best": f"{len(made.candidates)} of {len(made.values)} vertices",
+        }
+    )
+    order = np.argsort(made.values, kind="stable").tolist()
+    answers = made.all()
+    shown = [answers[row] for row in (order[:top] if top else order)]
+    show_table(
+        f"Average distance to all people{f' in {unit}' if unit else ''}, "
+        f"nearest {len(shown)} of {len(order)}; intervals hold at once, {made.confidence:.0%}",
+        ("vertex", "distance", "low", "high"),
+        [(str(a.vertex), *(f"{x:,.4g}" for x in (a.value, *a.interval))) for a in shown],
+    )
+
+
+def _check_plot(path: str, *, force: bool) -> None:
+    if not path.lower().endswith((".png", ".pdf")):
+        raise FileFormatError(f"{path}: a plot ends in .png or .pdf")
+    check_writable(path, force=force)
+
+
+def _draw(made: DistanceAnswers, path: str, unit: str, *, force: bool) -> None:
+    form = "pdf" if path.lower().endswith(".pdf") else "png"
+    with atomic_write(path, force=force) as handle:
+        distance_map_figure(drawing(made, unit)).savefig(handle, format=form)
+
+
+def drawing(made: DistanceAnswers, unit: str = "") -> DistanceMap:
+    """What a map of the answers shows; without coordinates, at points of a layout."""
+    metric = made.metric
+    entries = metric.lengths.tocoo()
+    once = entries.row < entries.col
+    edges = np.column_stack([entries.row[once], entries.col[once]]).astype(np.int64)
+    points = metric.coordinates
+    if points is None:
+        points = layout(edges, entries.data[once], len(metric))
+    best = made.best
+    labels = metric.vertices.labels
+    possible = set(made.candidates)
+    return DistanceMap(
+        points=points,
+        edges=edges,
+        values=made.values,
+        possible=np.array([label in possible for label in labels]),
+        best=metric.row(best.vertex),
+        label=f"{best.vertex}  {best.value:,.4g}{f' {unit}' if unit else ''}",
+        title=f"How far all people are, on average (epsilon = {made.guarantee.epsilon:g}"
+        f"{'' if made.guarantee.is_private else ', seeded: not private'})",
+        unit=unit,
+    )
