@@ -1,0 +1,79 @@
+"""Straight-line distances by random projections into l1."""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcuts_dp.distances.embeddings import (
+    STEPS,
+    L1Embedding,
+    check_entries,
+    measured,
+    on_grid,
+)
+from graphcuts_dp.errors import ParameterError
+
+
+def projection_dimensions(vertices: int, *, distortion: float, failure: float) -> int:
+    """Dimensions that suffice for factors 1 +- distortion on all pairs of V points.
+
+    For a unit vector and m independent Gaussian directions, the average of |g_j . v| is a
+    1/sqrt(m)-Lipschitz function of them with mean sqrt(2/pi), so it is off by t with probability at
+    most 2 exp(-m t^2/2): a union over pairs gives m = (pi/distortion^2) ln(V^2/failure). HR12's
+    O(l ln(1/a)/a^2) holds for all points of the cube at once; the vertices are public and finite.
+
+    Args:
+        vertices: V >= 2.
+        distortion: in (0, 1).
+        failure: in (0, 1).
+
+    Raises:
+        ParameterError: a number out of range.
+
+    Source: HR12, Lemma 9 (Figiel, Lindenstrauss, Milman 1977; Indyk 2006).
+    """
+    if not (vertices >= 2 and 0 < distortion < 1 and 0 < failure < 1):
+        raise ParameterError("vertices >= 2; distortion and failure lie between 0 and 1")
+    return math.ceil(math.pi / distortion**2 * math.log(vertices**2 / failure))
+
+
+def projection_embedding(
+    positions: npt.ArrayLike, *, dimensions: int, public_seed: int
+) -> L1Embedding:
+    """Points whose l1 distances are nearly the straight-line distances of given positions.
+
+    Scaled so that the largest expansion of a pair is 1; then the contraction is at most
+    (1 + a)/(1 - a) with probability 1 - failure for `projection_dimensions(V, a, failure)`. It is
+    measured: all pairs are public. The directions are public coins that protect nothing, hence a
+    seed; so the embedding is oblivious to the people, and also to the queries.
+
+    Args:
+        positions: public, of the vertices, finite and not all the same, shape (V, coordinates).
+        dimensions: of the l1 space, >= 1.
+        public_seed: of the directions.
+
+    Raises:
+        ParameterError: arguments out of range, or an unlucky seed with too few dimensions.
+
+    Source: HR12, Lemma 9 and Theorem 10.
+    """
+    given = np.asarray(positions, dtype=np.float64)
+    if given.ndim != 2 or not np.isfinite(given).all() or not np.ptp(given, axis=0).any():
+        raise ParameterError("positions are finite, shape (V, coordinates), and not all the same")
+    if dimensions < 1:
+        raise ParameterError("a projection has at least one dimension")
+    check_entries(len(given), dimensions)
+    directions = np.random.default_rng(public_seed).standard_normal((given.shape[1], dimensions))
+    projected = given @ directions / (dimensions * math.sqrt(2 / math.pi))
+    rows = np.arange(len(given))
+    true = np.sqrt(((given[:, None] - given) ** 2).sum(axis=2))
+    unit = float(np.ptp(projected, axis=0).max()) / STEPS
+    raw = measured(on_grid(projected, unit), unit, true, rows)
+    # The largest ratio of any pair, also where it is below 1, becomes 1.
+    largest = max(
+        float((raw.distances_from(row)[apart] / true[row][apart]).max())
+        for row in rows.tolist()
+        if (apart := true[row] > 0).any()
+    )
+    return measured(raw.points, unit / largest, true, rows)

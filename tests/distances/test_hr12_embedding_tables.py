@@ -1,0 +1,131 @@
+"""Embeddings of public metrics: tables, exactness, refusals."""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from graphcuts_dp.distances.bourgain import bourgain_embedding, bourgain_levels
+from graphcuts_dp.distances.embeddings import STEPS, exact_embedding, tree_points
+from graphcuts_dp.distances.locations import Locations
+from graphcuts_dp.distances.metric import Metric
+from graphcuts_dp.distances.projection import projection_dimensions, projection_embedding
+from graphcuts_dp.errors import ParameterError
+
+
+def random_tree(size, seed, *, whole=True):
+    rng = np.random.default_rng(seed)
+    parents = [int(rng.integers(0, v)) for v in range(1, size)]
+    lengths = rng.integers(1, 20, size - 1) if whole else rng.uniform(0.1, 9, size - 1)
+    return Metric(parents, np.arange(1, size), lengths, vertices=size)
+
+
+def all_embedded(embedding):
+    return np.array([embedding.distances_from(row) for row in range(len(embedding.points))])
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        Metric.path(20),
+        Metric.path(5, [3, 1, 4, 1]),
+        Metric.grid(4, 7),
+        Metric.from_networkx(nx.star_graph(6)),
+        Metric.from_networkx(nx.balanced_tree(2, 4)),
+        *(random_tree(40, seed) for seed in range(4)),
+    ],
+    ids=repr,
+)
+def test_whole_lengths_embed_exactly(metric):
+    embedding = exact_embedding(metric)
+    assert embedding.unit == 1
+    assert embedding.rounding == 0
+    assert (all_embedded(embedding) == metric.matrix).all()
+    assert embedding.widths == tuple(embedding.points.max(axis=0))
+    assert embedding.reach == metric.diameter
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_other_lengths_embed_up_to_the_stated_rounding(seed):
+    metric = random_tree(60, seed, whole=False)
+    embedding = exact_embedding(metric)
+    off = np.abs(all_embedded(embedding) - metric.matrix).max()
+    assert 0 < off <= embedding.rounding < 1e-5 * metric.diameter
+    assert all_embedded(embedding).max() <= embedding.reach
+
+
+def test_a_tree_has_one_coordinate_for_each_leaf():
+    for seed in range(5):
+        metric = random_tree(50, seed)
+        degrees = np.diff(metric.lengths.indptr)
+        leaves = int((degrees[1:] == 1).sum())  # the root is no leaf of a rooted tree
+        assert tree_points(metric.tree).shape == (50, leaves)
+
+
+def test_a_single_vertex_embeds_into_one_constant_coordinate():
+    embedding = exact_embedding(Metric([], [], [], vertices=1))
+    assert embedding.points.tolist() == [[0]]
+    assert embedding.widths == (1,)
+
+
+def test_other_maps_are_sent_to_bourgain():
+    cycle = Metric.from_networkx(nx.cycle_graph(5))
+    with pytest.raises(ParameterError, match="bourgain_embedding"):
+        exact_embedding(cycle)
+    assert bourgain_embedding(cycle, public_seed=1, repetitions=9).points.shape[0] == 5
+
+
+def test_tables_that_are_too_large_are_refused():
+    with pytest.raises(ParameterError, match="too large"):
+        projection_embedding(np.eye(2), dimensions=2**27, public_seed=1)
+    with pytest.raises(ParameterError, match="too large"):
+        bourgain_embedding(Metric.path(3), public_seed=1, repetitions=2**26)
+
+
+@pytest.mark.parametrize("embed", [
+    lambda: bourgain_embedding(Metric.path(3), [3], public_seed=1),
+    lambda: bourgain_embedding(Metric.path(3), [], public_seed=1),
+    lambda: bourgain_embedding(Metric.path(3), public_seed=1, repetitions=0),
+    lambda: projection_embedding([[0, 0], [0, 0]], dimensions=3, public_seed=1),
+    lambda: projection_embedding([[0, np.inf], [0, 0]], dimensions=3, public_seed=1),
+    lambda: projection_embedding([[0, 1], [0, 0]], dimensions=0, public_seed=1),
+    lambda: projection_dimensions(1, distortion=0.1, failure=0.1),
+    lambda: projection_dimensions(9, distortion=1, failure=0.1),
+])  # fmt: skip
+def test_arguments_out_of_range_are_refused(embed):
+    with pytest.raises(ParameterError):
+        embed()
+
+
+def test_a_collapsed_pair_is_an_error_not_a_promise():
+    """A straight line across the direction of the only projection."""
+    turned = np.random.default_rng(4).standard_normal((2, 1))
+    across = np.array([[0.0, 0.0], [turned[1, 0], -turned[0, 0]], [1.0, 1.0]])
+    with pytest.raises(ParameterError, match="one point"):
+        projection_embedding(across, dimensions=1, public_seed=4)
+
+
+@pytest.mark.parametrize("kind", ["tree", "projection", "bourgain"])
+def test_embeddings_are_oblivious_so_a_move_changes_one_persons_point_only(kind):
+    """HR12, Definition 6: 1-sensitive. The table is a function of the map; people are not read."""
+    metric = random_tree(12, 3)
+    places = np.random.default_rng(1).uniform(size=(12, 2))
+    embedding = {
+        "tree": lambda: exact_embedding(metric),
+        "projection": lambda: projection_embedding(places, dimensions=30, public_seed=2),
+        "bourgain": lambda: bourgain_embedding(metric, public_seed=2, repetitions=20),
+    }[kind]()
+    before = Locations.from_labels(metric, [0, 0, 5, 7])
+    after = Locations.from_labels(metric, [0, 0, 11, 7])
+    tables = [np.repeat(embedding.points, here.counts, axis=0) for here in (before, after)]
+    moved = [
+        sum(row in other.tolist() for row in table.tolist())
+        for table, other in (tables, tables[::-1])
+    ]
+    assert moved == [3, 3]
+
+
+def test_levels_and_steps():
+    assert [bourgain_levels(k) for k in (1, 2, 3, 4, 5, 1000)] == [1, 2, 3, 3, 4, 11]
+    embedding = projection_embedding([[0.0], [0.5], [1.0]], dimensions=1, public_seed=3)
+    assert embedding.widths == (STEPS,)
+    assert embedding.contraction == pytest.approx(1, abs=1e-6)
