@@ -7,6 +7,7 @@ from graphcuts_dp.graph.queries import CutQuery, FloatMatrix
 from graphcuts_dp.graph.universe import Universe
 
 BoolMatrix = npt.NDArray[np.bool_]
+Cut = tuple[BoolMatrix, BoolMatrix]
 _MOST_ALTERNATIONS = 30
 _STARTS = 12
 
@@ -29,22 +30,24 @@ def worst_cut(
         most_right: largest |T| allowed; None for any.
     """
     size = residual.shape[1] if most_right is None else most_right
-    candidates = [
-        found for signed in (residual, -residual) for found in _ascents(signed, size, rng)
-    ]
-    if not universe.bipartite:  # the matrix counts pairs inside S and T twice, a cut query once
-        candidates = [
-            cut for S, T in candidates for cut in ((S, T), (S & ~T, T), (S, T & ~S), (S & T, S & T))
-        ]
-    queries = [CutQuery(S, T) for S, T in candidates]
+    queries = []
+    for signed in (residual, -residual):
+        S, T = _ascent(signed, size, rng)
+        if not universe.bipartite:  # the matrix counts pairs inside S and T twice, a cut query once
+            S, T = max(
+                (
+                    _settled(signed, *cut)
+                    for cut in ((S, T), (S & ~T, T), (S, T & ~S), (S & T,) * 2)
+                ),
+                key=lambda cut: universe.answers([CutQuery(*cut)], signed)[0],
+            )
+        queries.append(CutQuery(S, T))
     off = np.abs(universe.answers(queries, residual))
     return queries[int(off.argmax())]
 
 
-def _ascents(
-    matrix: FloatMatrix, size: int, rng: np.random.Generator
-) -> list[tuple[BoolMatrix, BoolMatrix]]:
-    """The best S and T of all starts, by the value on this sign of the matrix."""
+def _ascent(matrix: FloatMatrix, size: int, rng: np.random.Generator) -> Cut:
+    """The best S and T of all starts, by the sum of the matrix between them."""
     S = rng.random((matrix.shape[0], _STARTS)) < 0.5
     S[:, 0] = True
     best = np.full(_STARTS, -np.inf)
@@ -57,7 +60,7 @@ def _ascents(
             break
         best = np.maximum(best, values)
     winner = int(values.argmax())
-    return [(S[:, winner], T[:, winner])]
+    return S[:, winner], T[:, winner]
 
 
 def _largest(sums: FloatMatrix, size: int) -> BoolMatrix:
@@ -66,3 +69,21 @@ def _largest(sums: FloatMatrix, size: int) -> BoolMatrix:
     order = np.argsort(-sums, axis=0, kind="stable")[:size]
     np.put_along_axis(chosen, order, True, axis=0)
     return chosen & (sums > 0)
+
+
+def _settled(matrix: FloatMatrix, S: BoolMatrix, T: BoolMatrix) -> Cut:
+    """Move one vertex at a time in or out of S and T while a cut query's answer grows.
+
+    A vertex meets T if it is in S, S if it is in T, and their union, once, if it is in both.
+    """
+    S, T = S.copy(), T.copy()
+    everyone = np.arange(len(S))
+    least = 1e-9 * float(np.abs(matrix).sum())
+    while True:
+        met = np.stack([np.zeros_like(S), T, S, S | T], axis=1)
+        values = matrix @ met.astype(np.float64)
+        gains = values - values[everyone, S + 2 * T][:, None]
+        vertex, state = divmod(int(gains.argmax()), 4)
+        if gains[vertex, state] <= least:
+            return S, T
+        S[vertex], T[vertex] = state % 2, state // 2

@@ -135,7 +135,7 @@ def measure_family(family: Family, *, quick: bool, seed: int, progress: Progress
     sides, repeats = (_QUICK_SIDES, 1) if quick else (_SIDES, 3)
     rows = []
     for power in powers:
-        progress(0.1 * power / powers[-1], f"promises for V = 10^{power}")
+        progress(0.1 * (power / powers[-1]), f"promises for V = 10^{power}")
         rows += _promised(family, "V varies", 10**power, _SIZE)
     for size in _SIZES:
         rows += _promised(family, "|S| varies", _SIDE, size)
