@@ -1,0 +1,184 @@
+"""How a budget is shared by the coordinates of an l1 embedding, and what is promised for it."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import final
+
+import numpy as np
+
+from graphcuts_dp.distances.answers import HIDDEN, PUBLIC
+from graphcuts_dp.distances.coordinate import Profile, largest_sum
+from graphcuts_dp.distances.coordinate_tuning import (
+    CoordinateTask,
+    CoordinateTuning,
+    tune_coordinate,
+)
+from graphcuts_dp.distances.decomposable import DecomposableHypothesis
+from graphcuts_dp.distances.embeddings import L1Embedding
+from graphcuts_dp.distances.locations import Locations
+from graphcuts_dp.distances.queries import checked_people
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.privacy.composition import Cost, zcdp_rho
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
+
+# The errors of a coordinate of width W fall with its share as W share^-2/3 (pure), W share^-4/10
+# (rho; the exponent of epsilon is 4/5): their sum is least for these powers of W.
+_PURE_POWER, _RHO_POWER = 3 / 5, 5 / 7
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class L1Answer:
+    """An answer to one distance query. All of it is public.
+
+    Attributes:
+        value: estimate of the average embedded distance, in the map's units.
+        interval: (low, high) that holds the true average distance on the map.
+        confidence: probability with which all guaranteed intervals hold at once.
+        guaranteed: false when a coordinate has used up its tangents: then the interval is what is
+            possible at all.
+        seeded: whether noise came from a seed, so that the answer is not private.
+    """
+
+    value: float
+    interval: tuple[float, float]
+    confidence: float
+    guaranteed: bool = True
+    seeded: bool = False
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        mark = " [seeded: not private]" if self.seeded else ""
+        note = f"({self.confidence:.0%}, all queries at once)" if self.guaranteed else "at most"
+        return f"{self.value:.4g} in [{low:.4g}, {high:.4g}] {note}{mark}"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class L1Plan:
+    """Tunings for all coordinates, from public numbers alone.
+
+    Each coordinate is learnt by itself, with a share of the budget: the shares add up, since one
+    person has a position on each of them. HR12 tests the sum, buys 2 l numbers where it is wrong,
+    and uses those of the coordinates that were wrong; which ones these were is private, and is not
+    told here by anything but each coordinate's own test. It is also cheaper: a mistake buys two
+    numbers, not 2 l, and the errors grow with l^(7/5) and l^(5/3) in place of l^(9/5) and l^(7/3).
+
+    Attributes:
+        embedding: public.
+        people: n, public.
+        queries: k, how many answers are promised; None if each position of each coordinate is
+            asked for once, as the offline mechanism does.
+        epsilon: in [1e-6, 50].
+        delta: 0 for pure differential privacy, else in (0, 1) for zCDP.
+        beta: probability that any guaranteed interval is wrong, in (0, 1).
+
+    Raises:
+        ParameterError: a number out of range.
+
+    Source: HR12, Theorems 1 and 2.
+    """
+
+    embedding: L1Embedding
+    people: int
+    queries: int | None
+    epsilon: float
+    delta: float = 0.0
+    beta: float = 0.05
+
+    def __post_init__(self) -> None:
+        checked_people(self.people)
+        exact_epsilon(self.epsilon)
+        if self.queries is not None and self.queries < 1:
+            raise ParameterError("at least one query must be promised")
+        if not (0 <= self.delta < 1 and 0 < self.beta < 1):
+            raise ParameterError("delta is 0 or in (0, 1), beta in (0, 1)")
+
+    @cached_property
+    def cost(self) -> Cost:
+        """What the whole budget is, pure or rho-zCDP. Nothing ever spends more."""
+        if self.delta == 0:
+            return Cost.of_pure(exact_epsilon(self.epsilon))
+        rho = zcdp_rho(epsilon=self.epsilon, delta=self.delta)
+        return Cost(epsilon=self.epsilon, delta=self.delta, rho=rho)
+
+    @cached_property
+    def tunings(self) -> tuple[CoordinateTuning, ...]:
+        """One for each coordinate."""
+        pure = self.cost.pure
+        budget = Fraction(self.cost.rho or 0) if pure is None else pure
+        widths = np.array(self.embedding.widths, dtype=np.float64)
+        weights = widths ** (_RHO_POWER if pure is None else _PURE_POWER)
+        # Rounded down, so that they add up to no more than 1.
+        shares = np.floor(weights / weights.sum() * 2.0**50 * (1 - 1e-12)).tolist()
+        beta = self.beta / len(widths)
+        return tuple(
+            tune_coordinate(
+                self._task(j),
+                budget=budget * Fraction(int(share), 2**50),
+                pure=pure is not None,
+                beta=beta,
+            )
+            for j, share in enumerate(shares)
+        )
+
+    def _task(self, j: int) -> CoordinateTask:
+        points = len(np.unique(self.embedding.points[:, j]))
+        queries = points if self.queries is None else self.queries
+        return CoordinateTask(self.embedding.widths[j], self.people, queries, points)
+
+    @property
+    def error(self) -> float:
+        """No guaranteed answer is farther from the average embedded distance, in map units."""
+        steps = sum(max(t.below, t.above) for t in self.tunings)
+        return min(steps / self.people * self.embedding.unit, self.embedding.reach)
+
+    def guarantee(self, seed: int | None = None) -> PrivacyGuarantee:
+        """What everything that comes out promises, taken together."""
+        return PrivacyGuarantee(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            neighbours=HIDDEN,
+            public=PUBLIC,
+            seed=seed,
+        )
+
+    def profiles(self, locations: Locations) -> tuple[Profile, ...]:
+        """The private side: where people are on each coordinate.
+
+        Raises:
+            ParameterError: another number of people or another map than was planned for.
+        """
+        points = self.embedding.points
+        if locations.people != self.people or len(locations.counts) != len(points):
+            raise ParameterError("the plan was made for another map or another number of people")
+        return tuple(Profile(points[:, j], locations.counts) for j in range(points.shape[1]))
+
+    def answer(
+        self, hypothesis: DecomposableHypothesis, row: int, *, guaranteed: bool, seed: int | None
+    ) -> L1Answer:
+        """What a hypothesis says about a vertex; post-processing.
+
+        Each coordinate's sum is brought back to what is possible, 0 to n max(t, W - t), and their
+        sum to the largest distance in the embedding.
+        """
+        value = low = high = 0
+        point = self.embedding.points[row].tolist()
+        for part, tuning, at in zip(hypothesis.parts, self.tunings, point, strict=True):
+            most = largest_sum(tuning, at)
+            found = min(int(part(at)), most)
+            value += found
+            low += max(0, found - tuning.below) if guaranteed else 0
+            high += min(most, found + tuning.above) if guaranteed else most
+        scale, of = self.embedding.unit / self.people, self.embedding
+        return L1Answer(
+            value=min(value * scale, of.reach),
+            interval=(
+                max(0.0, low * scale * (1 - 1e-12) / of.expansion - of.rounding),
+                (min(high * scale * (1 + 1e-12), of.reach) + of.rounding) * of.contraction,
+            ),
+            confidence=1 - self.beta,
+            guaranteed=guaranteed,
+            seeded=seed is not None,
+        )

@@ -1,0 +1,244 @@
+"""The parts of HR12's mechanisms: profiles, budgets, hard caps, refusals, what is shown."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphcuts_dp.distances.above_threshold import AboveThreshold
+from graphcuts_dp.distances.coordinate import Profile, start_coordinate, step_coordinate
+from graphcuts_dp.distances.coordinate_tuning import CoordinateTask, tune_coordinate
+from graphcuts_dp.distances.embeddings import exact_embedding
+from graphcuts_dp.distances.interactive import InteractiveDistances
+from graphcuts_dp.distances.l1_plan import L1Plan
+from graphcuts_dp.distances.locations import Locations
+from graphcuts_dp.distances.metric import Metric
+from graphcuts_dp.distances.offline import release_distances
+from graphcuts_dp.distances.queries import all_distances
+from graphcuts_dp.errors import ExhaustedError, ParameterError
+from graphcuts_dp.privacy.entropy import SeededEntropy
+
+GRID = Metric.grid(5, 6)
+
+
+def people(metric, count, seed=0):
+    rng = np.random.default_rng(seed)
+    return Locations(metric, rng.multinomial(count, rng.dirichlet(np.ones(len(metric)))))
+
+
+def plan(metric=GRID, **numbers):
+    given_ = {"people": 1000, "queries": None, "epsilon": 1.0, "delta": 1e-6}
+    return L1Plan(embedding=exact_embedding(metric), **(given_ | numbers))
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 5)), min_size=1, max_size=8))
+def test_a_profile_counts_people(table):
+    positions, counts = (np.array(column, dtype=np.int64) for column in zip(*table, strict=True))
+    profile = Profile(positions, counts)
+    for at in range(10):
+        assert profile.count(at) == counts[positions <= at].sum()
+        assert profile.value(at) == (np.abs(positions - at) * counts).sum()
+
+
+def test_profiles_add_up_to_the_maps_distances():
+    metric = Metric.from_networkx(nx.random_labeled_tree(30, seed=1))
+    here = people(metric, 77)
+    made = plan(metric, people=77)
+    points = made.embedding.points
+    for row in range(30):
+        parts = zip(made.profiles(here), points[row].tolist(), strict=True)
+        total = sum(profile.value(at) for profile, at in parts)
+        assert total / 77 == pytest.approx(all_distances(here)[row])
+
+
+@pytest.mark.parametrize("pure", [True, False])
+@pytest.mark.parametrize(
+    "task",
+    [
+        CoordinateTask(1, 1, 1, 2),
+        CoordinateTask(1, 10**6, 1000, 2),
+        CoordinateTask(2**24, 10**4, 10**6, 500),
+        CoordinateTask(37, 500, 40, 38),
+    ],
+    ids=repr,
+)
+def test_no_coordinate_spends_more_than_it_may(task, pure):
+    for budget in (Fraction(1, 1000), Fraction(1, 40), Fraction(2)):
+        tuning = tune_coordinate(task, budget=budget, pure=pure, beta=0.05)
+        one = tuning.test.cost(task.width)
+        value, count = tuning.value_noise.parameter, tuning.count_noise.parameter
+        if pure:
+            line = task.width * value + count
+        else:
+            line, one = task.width**2 / (2 * value) + 1 / (2 * count), one**2 / 2
+        spent = (tuning.updates + 1) * one + tuning.updates * line
+        assert Fraction(99, 100) * budget < spent <= budget
+        assert spent == tuning.spent
+        assert 1 <= tuning.updates <= task.most_updates
+        assert tuning.below < tuning.above
+
+
+def test_shares_add_up_to_no_more_than_the_budget():
+    tree = Metric.from_networkx(nx.random_labeled_tree(60, seed=2))
+    for delta in (0.0, 1e-6):
+        made = plan(tree, delta=delta)
+        total = sum(tuning.spent for tuning in made.tunings)
+        budget = made.cost.pure if delta == 0 else Fraction(made.cost.rho)
+        assert Fraction(99, 100) * budget < total <= budget
+        assert (made.cost.epsilon, made.cost.delta) == (1.0, delta)
+
+
+def always_firing(tuning):
+    test = AboveThreshold(Fraction(5), Fraction(5), -(10**9))
+    return replace(tuning, test=test)
+
+
+def test_the_cap_is_hard():
+    """A test that always fires buys the tangents that were paid for, then reads nothing more."""
+    task = CoordinateTask(9, 50, 30, 10)
+    tuning = always_firing(tune_coordinate(task, budget=Fraction(1), pure=True, beta=0.1))
+
+    class Watched:
+        reads = 0
+
+        def value(self, _):
+            self.reads += 1
+            return 20
+
+        def count(self, _):
+            return 20
+
+    profile, source = Watched(), SeededEntropy(1)
+    state = start_coordinate(tuning, source)
+    for step in range(20):
+        state = step_coordinate(tuning, state, profile, step % 10, source)
+        assert state.updates == min(step + 1, tuning.updates)
+        assert (state.secret is None) == (step >= tuning.updates)
+    assert profile.reads == 2 * tuning.updates + 1
+
+
+def test_no_more_tests_than_were_paid_for_in_accuracy():
+    task = CoordinateTask(9, 50, 3, 10)
+    tuning = tune_coordinate(task, budget=Fraction(1), pure=True, beta=0.1)
+    tuning = replace(tuning, test=replace(tuning.test, threshold=10**9))
+    profile = Profile(np.arange(10), np.full(10, 5))
+    source = SeededEntropy(1)
+    state = start_coordinate(tuning, source)
+    kept = []
+    for _ in range(5):
+        state = step_coordinate(tuning, state, profile, 4, source)
+        kept.append(state.secret is not None)
+    assert kept == [True, True, True, False, False]
+
+
+def test_noisy_tangents_are_brought_back_to_what_is_possible():
+    task = CoordinateTask(9, 4, 30, 10)
+    tuning = always_firing(tune_coordinate(task, budget=Fraction(1, 100), pure=True, beta=0.1))
+    profile = Profile(np.array([3]), np.array([4]))
+    lines = []
+    for seed in range(30):
+        source = SeededEntropy(seed)
+        state = start_coordinate(tuning, source)
+        lines += step_coordinate(tuning, state, profile, 2, source).hypothesis.lines
+    assert {line.slope for line in lines} <= {-4, -2, 0, 2, 4}
+    assert {line.value for line in lines} == {0, 28}  # noise is a hundred times larger
+
+
+def test_a_release_gives_the_same_answers_one_by_one_and_all_at_once():
+    for metric, delta in ((GRID, 1e-6), (Metric.path(9, np.linspace(0.3, 1.1, 8)), 0.0)):
+        here = people(metric, 10**6)
+        made = plan(metric, people=10**6, delta=delta)
+        release = release_distances(made, here, SeededEntropy(4))
+        answers = [release.answer(row) for row in range(len(metric))]
+        assert np.allclose(release.values(), [answer.value for answer in answers], rtol=1e-12)
+        truth = all_distances(here)
+        assert release.guaranteed
+        for answer, true in zip(answers, truth, strict=True):
+            low, high = answer.interval
+            assert 0 <= low <= true <= high <= metric.diameter * (1 + 1e-5)
+            assert abs(answer.value - true) <= made.error + made.embedding.rounding
+        assert np.ptp(release.values()) > 0
+
+
+def test_a_session_gives_the_promised_number_of_answers():
+    mechanism = InteractiveDistances(plan(queries=3))
+    source = SeededEntropy(1)
+    state = mechanism.start(people(GRID, 1000), source)
+    for count in range(3):
+        assert state.queries == count
+        state, answer = mechanism.step(state, 7, source)
+        assert answer.guaranteed
+        assert answer.seeded
+        assert answer.value == pytest.approx(
+            state.hypothesis(mechanism.plan.embedding.points[7].tolist()) / 1000
+        )
+    with pytest.raises(ExhaustedError):
+        mechanism.step(state, 7, source)
+
+
+def test_a_coordinate_that_ran_out_leaves_the_trivial_interval():
+    made = plan(queries=9, people=40)
+    answer = made.answer(
+        InteractiveDistances(made).start(people(GRID, 40), SeededEntropy(1)).hypothesis,
+        0,
+        guaranteed=False,
+        seed=None,
+    )
+    assert answer.interval == (0, pytest.approx(9))
+    assert "at most" in str(answer)
+
+
+def test_what_is_printed_shows_nothing_private():
+    mechanism = InteractiveDistances(plan(queries=3))
+    states = [mechanism.start(people(GRID, 1000, seed), SeededEntropy(1)) for seed in (1, 2)]
+    assert repr(states[0]) == repr(states[1])
+    assert "secret" not in repr(states[0].coordinates[0])
+    assert repr(states[0].profiles[0]) == "Profile()"
+    _, answer = mechanism.step(states[0], 1, SeededEntropy(2))
+    assert str(answer).endswith("[seeded: not private]")
+    release = release_distances(plan(), people(GRID, 1000), SeededEntropy(2))
+    assert not release.guarantee.is_private
+    assert "not private" in str(release.guarantee)
+    assert plan().guarantee().is_private
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        {"people": 0},
+        {"epsilon": 0},
+        {"queries": 0},
+        {"delta": 1.0},
+        {"delta": -0.1},
+        {"beta": 0.0},
+        {"beta": 1.0},
+    ],
+)
+def test_numbers_out_of_range_are_refused(numbers):
+    with pytest.raises(ParameterError):
+        plan(**numbers)
+
+
+def test_plans_and_mechanisms_must_fit():
+    here = people(GRID, 1000)
+    with pytest.raises(ParameterError, match="promises a number"):
+        InteractiveDistances(plan())
+    with pytest.raises(ParameterError, match="queries=None"):
+        release_distances(plan(queries=3), here, SeededEntropy(1))
+    with pytest.raises(ParameterError, match="another"):
+        release_distances(plan(people=999), here, SeededEntropy(1))
+    with pytest.raises(ParameterError, match="another"):
+        release_distances(plan(Metric.path(4)), here, SeededEntropy(1))
+
+
+def test_sums_that_would_not_fit_into_64_bits_are_refused():
+    with pytest.raises(ParameterError, match="larger unit"):
+        CoordinateTask(2**30, 2**29, 1, 1)
+    with pytest.raises(ParameterError, match="64 bits"):
+        tune_coordinate(
+            CoordinateTask(2**40, 2, 10, 10), budget=Fraction(1, 10**8), pure=True, beta=0.1
+        )
