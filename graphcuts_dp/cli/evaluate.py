@@ -1,10 +1,12 @@
 """`graphcuts-dp evaluate`: measured errors. Reads the truth: what it prints is not private."""
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from graphcuts_dp.cli.console import out, say, show_json, show_table
+from graphcuts_dp.cli.console import out, progress_bar, say, show_json, show_table
 from graphcuts_dp.cli.reading import (
     BipartiteOption,
     IgnoreWeightsOption,
@@ -12,16 +14,76 @@ from graphcuts_dp.cli.reading import (
     Reading,
     VerticesOption,
     WeightCapOption,
+    read_lines,
+    read_query,
 )
-from graphcuts_dp.evaluation.cut_error import cut_errors
+from graphcuts_dp.evaluation.cut_error import cut_errors, graph_cut_errors
 from graphcuts_dp.evaluation.tables import NOT_PRIVATE, CutErrorTable
+from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.atomic import atomic_write, check_writable
+from graphcuts_dp.graph.files import read_graph
 from graphcuts_dp.plotting.cut_errors import cut_error_figure
 from graphcuts_dp.release.release import Release
 
 RELEASE_EXAMPLE = """Example: graphcuts-dp evaluate release mail.edges.gz synthetic.graphml
 
 Measures the cut errors of a release against its private graph. NOT PRIVATE."""
+
+
+GRAPHS_EXAMPLE = """Example: graphcuts-dp evaluate mail.edges.gz synthetic.graphml --plot errors.png
+Example: graphcuts-dp evaluate graphs mail.edges.gz other.csv --cuts queries.jsonl --json
+
+Measures the cut errors of any synthetic graph against the true one, on the same vertices. The word
+`graphs` may be left out. NOT PRIVATE."""
+
+
+class GraphsByDefault(TyperGroup):
+    """`evaluate TRUE SYNTHETIC` is `evaluate graphs TRUE SYNTHETIC`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the word `graphs` before arguments that begin with no subcommand."""
+        if args and args[0] not in self.commands and args[0] != "--help":
+            args = ["graphs", *args]
+        return super().parse_args(ctx, args)
+
+
+def evaluate_graphs(
+    source: Annotated[str, typer.Argument(metavar="TRUE", help="The true graph.")],
+    other: Annotated[str, typer.Argument(metavar="SYNTHETIC", help="Any graph beside it.")],
+    cuts: Annotated[
+        str | None,
+        typer.Option(help='Cuts to try too, as lines like {"S": ["ann"], "T": ["kim"]}.'),
+    ] = None,
+    plot: Annotated[
+        str | None, typer.Option(help="Also draw the errors to this .png or .pdf file.")
+    ] = None,
+    vertices: VerticesOption = None,
+    bipartite: BipartiteOption = False,
+    ignore_weights: Annotated[
+        bool, typer.Option("--ignore-weights", help="Of TRUE, keep only which pairs are edges.")
+    ] = False,
+    one_based: OneBasedOption = False,
+    seed: Annotated[int, typer.Option(min=0, help="Of the random cuts.")] = 0,
+    force: Annotated[bool, typer.Option("--force", help="Replace the plot.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
+) -> None:
+    """Measure the cut errors of any graph against a true one. NOT PRIVATE."""
+    if plot is not None:
+        check_writable(plot, force=force)
+    queries = [read_query(line, number) for number, line in read_lines(cuts)] if cuts else []
+    graph = Reading(vertices, bipartite, ignore_weights, one_based=one_based).read(source)
+    public = graph.vertices if isinstance(graph, Graph) else (graph.left, graph.right)
+    synthetic = read_graph(other, vertices=public, bipartite=bipartite, one_based=one_based)
+    with progress_bar("measuring") as progress:
+        table = graph_cut_errors(
+            graph,
+            synthetic,
+            queries=queries,
+            seed=seed,
+            title=f"{Path(other).name} against {Path(source).name}",
+            progress=progress,
+        )
+    _show(table, plot, force=force, as_json=as_json)
 
 
 def evaluate_release(
@@ -45,6 +107,10 @@ def evaluate_release(
     release = Release.load(path)
     graph = Reading(vertices, bipartite, ignore_weights, weight_cap, one_based).read(source)
     table = cut_errors(graph, release, seed=seed)
+    _show(table, figure, force=force, as_json=as_json)
+
+
+def _show(table: CutErrorTable, figure: str | None, *, force: bool, as_json: bool) -> None:
     if as_json:
         show_json(table.to_dict())
     else:

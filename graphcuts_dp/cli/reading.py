@@ -1,13 +1,16 @@
-"""Options for reading a private graph, the same in every subcommand."""
+"""Options for reading a private graph, sets and queries, the same in every subcommand."""
 
+import json
 from dataclasses import dataclass
-from typing import Annotated, final
+from pathlib import Path
+from typing import Annotated, Any, final
 
 import typer
 
-from graphcuts_dp.errors import ParameterError, QueryError
+from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.files import describe_reading, read_graph, read_vertices
+from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.vertices import Label, VertexSet
 
 VerticesOption = Annotated[
@@ -101,3 +104,36 @@ def _number(word: str) -> Label:
         return int(word)
     except ValueError:
         return word
+
+
+def read_lines(path: str) -> list[tuple[int, str]]:
+    """The lines of a text file that are not empty, with their numbers.
+
+    Raises:
+        FileFormatError: the file cannot be read, or is not text.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as problem:
+        raise FileFormatError(f"cannot read {path}: {problem.strerror}") from None
+    except UnicodeDecodeError:
+        raise FileFormatError(f"{path} is not text") from None
+    return [(i, line) for i, line in enumerate(text.splitlines(), start=1) if line.strip()]
+
+
+def read_query(line: str, number: int) -> CutQuery:
+    """A cut query from a line of JSON: {"S": ["ann"], "T": ["kim"]}, or without T.
+
+    Raises:
+        QueryError: anything else.
+    """
+    try:
+        value: Any = json.loads(line)
+        S, T = value["S"], value.get("T")
+        if set(value) <= {"S", "T"} and isinstance(S, list) and isinstance(T, list | None):
+            return CutQuery(S, T)
+    except (ValueError, LookupError, TypeError, AttributeError):
+        pass
+    raise QueryError(
+        f'line {number} of the queries is not an object like {{"S": ["ann"], "T": ["kim"]}}'
+    )

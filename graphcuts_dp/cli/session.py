@@ -5,9 +5,8 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -19,6 +18,8 @@ from graphcuts_dp.cli.reading import (
     Reading,
     VerticesOption,
     WeightCapOption,
+    read_lines,
+    read_query,
     read_set,
 )
 from graphcuts_dp.cli.session_options import (
@@ -31,10 +32,9 @@ from graphcuts_dp.cli.session_options import (
     remembered,
     resume,
 )
-from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
+from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.atomic import atomic_write, check_writable
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.interactive.choice import METHODS
 from graphcuts_dp.interactive.methods import CALIBRATIONS
 from graphcuts_dp.interactive.parameters import Parameters
@@ -184,9 +184,9 @@ def run(
     """Answer a file of queries; resumable."""
     if output is not None:
         check_writable(output, force=force)
-    lines = _read_lines(queries)
+    lines = read_lines(queries)
     with resume(store, name, graph) as session:
-        parsed = [_query(line, number) for number, line in lines]
+        parsed = [read_query(line, number) for number, line in lines]
         preview = session.cost(parsed)
         if not preview.allowed and not unguaranteed:
             raise ParameterError(
@@ -231,26 +231,3 @@ def _between_chunks(total: int) -> Iterator[Callable[[float, str], None]]:
             yield report
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def _read_lines(path: str) -> list[tuple[int, str]]:
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except OSError as problem:
-        raise FileFormatError(f"cannot read {path}: {problem.strerror}") from None
-    except UnicodeDecodeError:
-        raise FileFormatError(f"{path} is not text") from None
-    return [(i, line) for i, line in enumerate(text.splitlines(), start=1) if line.strip()]
-
-
-def _query(line: str, number: int) -> CutQuery:
-    try:
-        value: Any = json.loads(line)
-        S, T = value["S"], value.get("T")
-        if set(value) <= {"S", "T"} and isinstance(S, list) and isinstance(T, list | None):
-            return CutQuery(S, T)
-    except (ValueError, LookupError, TypeError, AttributeError):
-        pass
-    raise QueryError(
-        f'line {number} of the queries is not an object like {{"S": ["ann"], "T": ["kim"]}}'
-    )

@@ -1,4 +1,4 @@
-"""Measured cut errors of a release. Reads the private graph: the output is not private."""
+"""Measured cut errors of a release, or of any graph. Reads the true graph: not private."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
-from graphcuts_dp.errors import QueryError
+from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.evaluation.tables import CutErrorRow, CutErrorTable, CutPoint
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.queries import CutQuery, answer_all
 from graphcuts_dp.graph.vertices import Label
+from graphcuts_dp.release.fits.base import Progress, silent
 from graphcuts_dp.release.release import Release
 
 _RANDOM_CUTS = 200
@@ -67,12 +68,86 @@ def cut_errors(
     if release.has_graph:
         estimates["synthetic"] = release.graph.dense()
     estimates["all zero"] = np.zeros_like(truth)
-    bipartite = not noisy.symmetric
 
     families = cut_families(graph, groups=groups, seed=seed)
-    worst = tuple(cut_norm(estimate - truth).upper for estimate in estimates.values())
+    return CutErrorTable(
+        title=f"{noisy.law.name} noise, epsilon = {release.guarantee.epsilon:g}",
+        estimates=tuple(estimates),
+        rows=_rows(graph, truth, estimates, families, silent),
+        points=_points(families, graph, release),
+    )
+
+
+def graph_cut_errors(
+    graph: AnyGraph,
+    synthetic: AnyGraph,
+    *,
+    queries: Sequence[CutQuery] = (),
+    seed: int = 0,
+    title: str = "synthetic against true graph",
+    progress: Progress = silent,
+) -> CutErrorTable:
+    """Measure the cut errors of any graph against a true one on the same vertices.
+
+    Args:
+        graph: the true graph.
+        synthetic: any graph, however it was made, its vertices in the same order.
+        queries: cuts that become a family of their own.
+        seed: of the random cuts, 0 or larger.
+        title: of the table.
+        progress: called with the fraction done and a message.
+
+    Returns:
+        Errors of the synthetic graph and of two answers that learn next to nothing: the true
+        density spread over all pairs, and 0. NOT PRIVATE: computed from the true graph.
+
+    Raises:
+        GraphError: other vertices, or one graph is bipartite and the other is not.
+        QueryError: a cut of unknown vertices.
+    """
+    if isinstance(graph, Graph) != isinstance(synthetic, Graph):
+        raise GraphError("one graph is bipartite and the other is not")
+    if _sides(graph) != _sides(synthetic):
+        raise GraphError("the graphs have different vertices; read both with the same vertices=")
+    truth = graph.dense()
+    density = np.full_like(truth, truth.sum() / max(1, truth.size - _diagonal(graph)))
+    if isinstance(graph, Graph):
+        np.fill_diagonal(density, 0.0)
+    estimates = {
+        "synthetic": synthetic.dense(),
+        "density only": density,
+        "all zero": np.zeros_like(truth),
+    }
+    families = cut_families(graph, seed=seed)
+    if queries:
+        families.append(CutFamily("given cuts", tuple(queries)))
+    rows = _rows(graph, truth, estimates, families, progress)
+    shown = _telling(families).queries
+    values, others = answer_all(shown, graph), answer_all(shown, synthetic)
+    points = [CutPoint(float(t), float(s)) for t, s in zip(values, others, strict=True)]
+    return CutErrorTable(title=title, estimates=tuple(estimates), rows=rows, points=tuple(points))
+
+
+def _diagonal(graph: AnyGraph) -> int:
+    return graph.n if isinstance(graph, Graph) else 0
+
+
+def _rows(
+    graph: AnyGraph,
+    truth: npt.NDArray[np.float64],
+    estimates: Mapping[str, npt.NDArray[Any]],
+    families: Sequence[CutFamily],
+    progress: Progress,
+) -> tuple[CutErrorRow, ...]:
+    """The worst cut, then each family."""
+    bipartite = not isinstance(graph, Graph)
+    worst = []
+    for i, (name, estimate) in enumerate(estimates.items()):
+        progress(i / (len(estimates) + 1), f"worst cut, {name}")
+        worst.append(cut_norm(estimate - truth).upper)
+    progress(len(estimates) / (len(estimates) + 1), "kinds of cuts")
     twice = 1 if bipartite else 2
-    rows = [CutErrorRow("worst cut (matrix form)", 0, twice * graph.weights.sum(), worst)]
+    rows = [CutErrorRow("worst cut (matrix form)", 0, twice * graph.weights.sum(), tuple(worst))]
     for family in families:
         values = answer_all(family.queries, graph)
         errors = tuple(
@@ -80,12 +155,7 @@ def cut_errors(
             for estimate in estimates.values()
         )
         rows.append(CutErrorRow(family.kind, len(values), float(values.mean()), errors))
-    return CutErrorTable(
-        title=f"{noisy.law.name} noise, epsilon = {release.guarantee.epsilon:g}",
-        estimates=tuple(estimates),
-        rows=tuple(rows),
-        points=_points(families, graph, release),
-    )
+    return tuple(rows)
 
 
 def cut_families(
@@ -118,23 +188,26 @@ def cut_families(
 def _points(
     families: Sequence[CutFamily], graph: AnyGraph, release: Release
 ) -> tuple[CutPoint, ...]:
-    """Single cuts of the most telling family: groups or communities, else vertices."""
-    family = families[-1] if families[-1].kind.startswith("between") else families[0]
-    values = answer_all(family.queries, graph)
-    synthetic = answer_all(family.queries, release.graph) if release.has_graph else None
+    """Single cuts of the most telling family."""
+    shown = _telling(families).queries
+    values = answer_all(shown, graph)
+    synthetic = answer_all(shown, release.graph) if release.has_graph else None
     points = []
-    for i, query in enumerate(family.queries):
+    for i, query in enumerate(shown):
         answer = release.answer(query)
         points.append(
             CutPoint(
                 truth=float(values[i]),
-                answer=answer.value,
-                low=answer.interval[0],
-                high=answer.interval[1],
                 synthetic=None if synthetic is None else float(synthetic[i]),
+                noisy=(answer.value, *answer.interval),
             )
         )
     return tuple(points)
+
+
+def _telling(families: Sequence[CutFamily]) -> CutFamily:
+    """The last family if it is of given cuts, groups or communities; else single vertices."""
+    return families[-1] if families[-1].kind.startswith(("between", "given")) else families[0]
 
 
 def _sides(graph: AnyGraph) -> tuple[Any, Any]:

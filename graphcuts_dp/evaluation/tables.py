@@ -34,17 +34,13 @@ class CutPoint:
 
     Attributes:
         truth: true value.
-        answer: estimate from the noisy matrix.
-        low: lower end of its interval.
-        high: upper end.
         synthetic: value on the synthetic graph, or None.
+        noisy: estimate from the noisy matrix with the ends of its interval, or None.
     """
 
     truth: float
-    answer: float
-    low: float
-    high: float
     synthetic: float | None
+    noisy: tuple[float, float, float] | None = None
 
 
 @final

@@ -1,17 +1,21 @@
-"""Cut errors of one release: by kind of cut, and answer against truth."""
+"""Cut errors of a release or of any graph: by kind of cut, and answer against truth."""
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from graphcuts_dp.evaluation.tables import NOT_PRIVATE, CutErrorTable
 from graphcuts_dp.plotting.style import COLOURS, house_style
 
+_MARKERS = {"noisy": "o", "synthetic": "D", "density only": "x", "all zero": "|"}
+_TRIVIAL = ("density only", "all zero")
+
 
 def cut_error_figure(table: CutErrorTable) -> Figure:
     """Draw a table of cut errors.
 
     Args:
-        table: from `cut_errors`.
+        table: from `cut_errors` or `graph_cut_errors`.
 
     Returns:
         A figure of two panels: mean absolute error by kind of cut for each estimate (log scale),
@@ -31,14 +35,13 @@ def cut_error_figure(table: CutErrorTable) -> Figure:
 
 def _draw_kinds(axes: Axes, table: CutErrorTable) -> None:
     places = range(len(table.rows))
-    markers = ("o", "D", "|")
     for column, name in enumerate(table.estimates):
         axes.scatter(
             [row.errors[column] for row in table.rows],
             places,
             color=COLOURS[name],
-            marker=markers[column % 3] if name != "all zero" else "|",
-            s=90 if name == "all zero" else 36,
+            marker=_MARKERS[name],
+            s=90 if name in _TRIVIAL else 36,
             label=name,
             zorder=3,
         )
@@ -52,20 +55,19 @@ def _draw_kinds(axes: Axes, table: CutErrorTable) -> None:
 
 
 def _draw_points(axes: Axes, table: CutErrorTable) -> None:
-    truth = [point.truth for point in table.points]
-    middle = [point.answer for point in table.points]
-    below = [point.answer - point.low for point in table.points]
-    above = [point.high - point.answer for point in table.points]
-    axes.errorbar(
-        truth,
-        middle,
-        yerr=[below, above],
-        fmt="o",
-        markersize=4,
-        color=COLOURS["noisy"],
-        elinewidth=0.8,
-        label="noisy, 95 % interval",
-    )
+    noisy = [(point.truth, *point.noisy) for point in table.points if point.noisy is not None]
+    if noisy:
+        truth, middle, low, high = np.array(noisy).T
+        axes.errorbar(
+            truth,
+            middle,
+            yerr=[middle - low, high - middle],
+            fmt="o",
+            markersize=4,
+            color=COLOURS["noisy"],
+            elinewidth=0.8,
+            label="noisy, 95 % interval",
+        )
     synthetic = [(p.truth, p.synthetic) for p in table.points if p.synthetic is not None]
     axes.scatter(
         [point[0] for point in synthetic],
@@ -76,7 +78,7 @@ def _draw_points(axes: Axes, table: CutErrorTable) -> None:
         label="synthetic",
         zorder=4,
     )
-    top = max(truth)
+    top = max(point.truth for point in table.points)
     axes.plot([0, top], [0, top], color=COLOURS["truth"], linewidth=0.8, label="exact")
     axes.set_xlabel("true value")
     axes.set_ylabel("answer")
@@ -85,4 +87,4 @@ def _draw_points(axes: Axes, table: CutErrorTable) -> None:
 
 
 def _points_row(table: CutErrorTable) -> int:
-    return -1 if table.rows[-1].kind.startswith("between") else 1
+    return -1 if table.rows[-1].kind.startswith(("between", "given")) else 1

@@ -372,6 +372,7 @@ def test_every_command_has_help_with_an_example(call):
         ["datasets"],
         ["evaluate", "release"],
         ["evaluate", "cut-norm"],
+        ["figures"],
     ):
         status, out, _ = call(*words, "--help")
         assert status == 0

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import QueryError
-from graphcuts_dp.evaluation.cut_error import cut_families
+from graphcuts_dp.errors import GraphError, QueryError
+from graphcuts_dp.evaluation.cut_error import cut_families, graph_cut_errors
 from graphcuts_dp.evaluation.tables import NOT_PRIVATE
 from graphcuts_dp.plotting.cut_errors import cut_error_figure
 
@@ -50,7 +50,44 @@ def test_groups_and_points():
     assert table.rows[-1].kind == "between groups"
     assert [point.truth for point in table.points] == [36.0, 1.0, 0.0]
     for point in table.points:
-        assert point.low < point.answer < point.high
+        answer, low, high = point.noisy
+        assert low < answer < high
+
+
+def test_any_graph_by_hand():
+    graph, other = two_cliques(12), gc.Graph([0, 3], [1, 20], vertices=24)
+    cut = gc.CutQuery([0, 3], [1, 2, 20])
+    said = []
+    table = graph_cut_errors(
+        graph, other, queries=[cut], title="a", progress=lambda done, _: said.append(done)
+    )
+    assert table.estimates == ("synthetic", "density only", "all zero")
+    assert table.title == "a"
+    rows = {row.kind: row for row in table.rows}
+    m, pairs = 2 * 66 + 1, 24 * 23 / 2
+    assert rows["worst cut (matrix form)"].errors[2] == 2 * m
+    given = rows["given cuts"]
+    assert given.size == 4
+    assert given.errors == pytest.approx((2, abs(4 - 6 * m / pairs), 4))
+    assert [(point.truth, point.synthetic, point.noisy) for point in table.points] == [(4, 2, None)]
+    degrees = np.abs((graph.dense() - other.dense()).sum(axis=1)).mean()
+    assert rows["one vertex against all"].errors[0] == pytest.approx(degrees)
+    assert said == sorted(said)
+    assert all(0 <= done < 1 for done in said)
+    cut_error_figure(table).draw_without_rendering()
+
+
+def test_a_graph_against_itself_has_no_error():
+    for graph in (gc.load_dataset("davis"), gc.load_dataset("karate")):
+        for row in graph_cut_errors(graph, graph).rows:
+            assert row.errors[0] == 0 < row.errors[2]
+
+
+def test_graphs_that_cannot_be_compared():
+    with pytest.raises(GraphError, match="different vertices"):
+        graph_cut_errors(two_cliques(12), two_cliques(11))
+    with pytest.raises(GraphError, match="bipartite"):
+        graph_cut_errors(two_cliques(12), gc.load_dataset("davis"))
 
 
 def test_the_seed_alone_decides_the_random_cuts():

@@ -26,10 +26,10 @@ def test_families_are_matrices_of_any_size():
 @pytest.mark.slow
 def test_the_logarithm_is_there_on_the_worst_matrices_and_not_on_noise():
     """Tolerances: slope in ln n within 0.02 of 1/2 (deterministic up to the order of rows), within
-    0.1 of 0 on random signs (fixed seed; 0.04 to 0.05 with others)."""
+    0.1 of 0 on random signs (fixed seed; three seeds gave 0.044 to 0.053)."""
     table = measure(quick=False, seed=0, progress=silent)
     assert len(table.findings) == 5
     assert all(finding.agrees for finding in table.findings)
     for row in table.where(panel="rounding"):
         assert row["y"] <= 1 + 1e-9
-        assert row["y"] >= 0.85  # measured; proven is 1/(2 H_n)
+        assert row["y"] >= 0.85  # three seeds gave 0.87 to 0.91; proven is 1/(2 H_n)
