@@ -119,17 +119,9 @@ def write_release(
             "fit": None if fit is None else asdict(fit),
             "certificate": None if certificate is None else _describe_certificate(certificate),
             "noise_bound": noise_cut_bound(noisy.law, noisy.shape, symmetric=noisy.symmetric),
-            "files": {file.name: _sha256(file) for file in written},
-            "versions": {
-                "graphcuts_dp": __version__,
-                "python": platform.python_version(),
-                "numpy": np.__version__,
-                "scipy": scipy.__version__,
-            },
+            "files": {file.name: sha256_of(file) for file in written},
         }
-        receipt["digest"] = _digest(receipt)
-        with atomic_write(receipt_path(path), force=force) as handle:
-            handle.write(json.dumps(receipt, indent=2).encode() + b"\n")
+        write_receipt(path, receipt, force=force)
         written.append(receipt_path(path))
     except BaseException:
         # Not `written`: an interruption may strike between writing a file and noting it.
@@ -139,9 +131,23 @@ def write_release(
     return tuple(str(file) for file in written)
 
 
+def write_receipt(path: PathLike, fields: dict[str, Any], *, force: bool) -> None:
+    """Write the receipt of a release at `path`, with versions and a digest of its fields."""
+    versions = {
+        "graphcuts_dp": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+    }
+    receipt = {**fields, "versions": versions}
+    receipt["digest"] = _digest(receipt)
+    with atomic_write(receipt_path(path), force=force) as handle:
+        handle.write(json.dumps(receipt, indent=2).encode() + b"\n")
+
+
 def read_release(path: PathLike) -> Parts:
     """Read the files of a release; see `Release.load`."""
-    receipt = _read_receipt(path)
+    receipt = read_receipt(path)
     try:
         expected = {noisy_path(path).name} | ({Path(path).name} if receipt["fit"] else set())
         if not expected <= set(receipt["files"]):
@@ -150,7 +156,7 @@ def read_release(path: PathLike) -> Parts:
             file = Path(path).parent / Path(name).name
             if not file.is_file():
                 raise FileFormatError(f"{file} is missing; it belongs to the release at {path!s}")
-            if _sha256(file) != digest:
+            if sha256_of(file) != digest:
                 raise FileFormatError(f"{file} is not the file that the receipt names; it changed")
         with noisy_path(path).open("rb") as handle:
             noisy = NoisyMatrix.read(handle)
@@ -187,7 +193,12 @@ def read_release(path: PathLike) -> Parts:
     )
 
 
-def _read_receipt(path: PathLike) -> dict[str, Any]:
+def read_receipt(path: PathLike, form: int | str = _FORMAT) -> dict[str, Any]:
+    """The fields of the receipt of a release at `path`.
+
+    Raises:
+        FileFormatError: none is there, or it is damaged or of another form.
+    """
     file = receipt_path(path)
     try:
         receipt = json.loads(file.read_bytes())
@@ -197,7 +208,7 @@ def _read_receipt(path: PathLike) -> dict[str, Any]:
         raise FileFormatError(f"cannot read {file}: {problem.strerror}") from None
     except ValueError:
         raise FileFormatError(f"{file} is not a receipt: it is damaged") from None
-    if not isinstance(receipt, dict) or receipt.get("format") != _FORMAT:
+    if not isinstance(receipt, dict) or receipt.get("format") != form:
         raise FileFormatError(f"{file} is not a receipt of this version of the package")
     if receipt.pop("digest", None) != _digest(receipt):
         raise FileFormatError(f"{file} is damaged: its fields do not fit its digest")
@@ -245,6 +256,7 @@ def _certificate(stored: dict[str, Any], shape: tuple[int, ...]) -> CutNormCerti
     return CutNormCertificate(**fields)
 
 
-def _sha256(file: Path) -> str:
+def sha256_of(file: Path) -> str:
+    """Of a file, in hexadecimal."""
     with file.open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()

@@ -328,7 +328,7 @@ def test_an_interrupted_save_leaves_nothing(tmp_path, monkeypatch, stage, proble
 
 
 @pytest.mark.parametrize("raised", [OSError, KeyboardInterrupt])
-@pytest.mark.parametrize("name", ["_sha256", "_describe_noise", "_digest"])
+@pytest.mark.parametrize("name", ["sha256_of", "_describe_noise", "_digest"])
 def test_trouble_between_the_files_leaves_nothing(tmp_path, monkeypatch, name, raised):
     def trouble(*_):
         raise raised
