@@ -9,7 +9,7 @@ from graphcuts_dp.graph.universe import Universe
 BoolMatrix = npt.NDArray[np.bool_]
 Cut = tuple[BoolMatrix, BoolMatrix]
 _MOST_ALTERNATIONS = 30
-_STARTS = 12
+_STARTS = 6
 
 
 def worst_cut(
