@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 
 from graphcuts_dp.errors import AccuracyWarning, FileFormatError, ParameterError
 from graphcuts_dp.evaluation.experiments import (
+    distances,
     imbalanced,
     laplace_tail,
     nikiforov,
@@ -25,6 +26,8 @@ from graphcuts_dp.evaluation.experiments import (
 from graphcuts_dp.evaluation.experiments.base import Experiment, Table
 from graphcuts_dp.evaluation.tables import NOT_PRIVATE
 from graphcuts_dp.plotting.bipartite_cuts import bipartite_cuts_figure
+from graphcuts_dp.plotting.distances import distances_figure
+from graphcuts_dp.plotting.density import density_figure
 from graphcuts_dp.plotting.laplace_tail import laplace_tail_figure
 from graphcuts_dp.plotting.nikiforov import nikiforov_figure
 from graphcuts_dp.plotting.queries import queries_figure
@@ -62,6 +65,14 @@ class FigureSpec:
 
 
 FIGURES: tuple[FigureSpec, ...] = (
+    FigureSpec(
+        name="density",
+        shows="worst cut error of every way to release a graph against density, proven, beside "
+        "cuts between communities, and the worst against n",
+        tests="GRU12 Table 1, Lemmas 6.1 and 6.2",
+        measure=density.measure,
+        draw=density_figure,
+    ),
     FigureSpec(
         name="table-1",
         shows="errors for all cuts against |E| with every constant solved; where Frieze-Kannan "
@@ -114,6 +125,13 @@ FIGURES: tuple[FigureSpec, ...] = (
         tests="GRU12 Theorems 5.1, A.2 and A.4, JT12 Algorithm 2",
         measure=updates.measure,
         draw=updates_figure,
+    ),
+    FigureSpec(
+        name="distances",
+        shows="largest error of average distances on a path against the number of people",
+        tests="HR12 Theorem 2",
+        measure=distances.measure,
+        draw=distances_figure,
     ),
 )
 

@@ -1,8 +1,10 @@
 """Figures of errors: everything that is measured is drawn, and fits."""
 
 import pytest
+from matplotlib.text import Text
 
-from graphcuts_dp.evaluation.experiments import queries, table_one
+from graphcuts_dp.evaluation.experiments import density, queries, table_one
+from graphcuts_dp.plotting.density import density_figure
 from graphcuts_dp.plotting.queries import queries_figure
 from graphcuts_dp.plotting.table_one import table_one_figure
 from graphcuts_dp.release.fits.base import silent
@@ -16,7 +18,8 @@ def texts_fit(figure):
     """Whether all names lie within the figure, and none on another name."""
     figure.draw_without_rendering()
     whole = figure.bbox
-    boxes = [text.get_window_extent() for axes in figure.axes for text in axes.texts]
+    # Of the words alone, without the line that leads to them.
+    boxes = [Text.get_window_extent(text) for axes in figure.axes for text in axes.texts]
     inside = all(whole.x0 <= box.x0 and box.x1 <= whole.x1 + 1 for box in boxes)
     apart = not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[i + 1 :])
     return inside and apart
@@ -43,4 +46,18 @@ def test_queries():
     rows = table.where(part="measured", method="gaussian")
     assert list(drawn) == [row["largest error"] for row in rows]
     assert guaranteed.get_ylim() == measured.get_ylim()
+    assert texts_fit(figure)
+
+
+@pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
+def test_density():
+    table = density.measure(quick=True, seed=0, progress=silent)
+    figure = density_figure(table)
+    worst, between, sizes = figure.axes
+    drawn = lines_of(worst)
+    assert {"zero", "binary, raw", "binary, clipped", "Lemma 6.1"} <= set(drawn)
+    rows = table.where(part="density", method="online weights")
+    assert list(drawn["online weights"].get_ydata()) == [row["upper"] for row in rows]
+    assert [tick.get_text() for tick in sizes.get_xticklabels()] == ["30", "60", "120"]
+    assert between.get_title(loc="left").startswith("Cuts between")
     assert texts_fit(figure)

@@ -209,7 +209,7 @@ def _points(method: str) -> tuple[tuple[list[float], list[float]], ...]:
     def without_logs(n: int, edges: float) -> float:
         pairs = pairs_of(n)
         inside = {CONSTRUCTIONS[0]: pairs / edges, "median": pairs}.get(method, math.e)
-        return _tight(method, n, edges) / math.log(inside) ** 0.25
+        return float(_tight(method, n, edges) / math.log(inside) ** 0.25)
 
     bound = _bound(method, 10**6, 1e10, "tight")
 

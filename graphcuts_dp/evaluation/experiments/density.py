@@ -1,0 +1,337 @@
+"""Cut errors against density and against size: who wins where.
+
+Graphs have four planted blocks, edges inside them e^3 times likelier in odds. All methods are
+epsilon-DP with epsilon = 1; the online construction besides has delta = 1e-6. Errors are those of
+the matrix that a method leaves: ||x - A||_C (matrix form, edges inside both sets count twice) from
+both sides by a certificate, and mean absolute errors of the cuts between blocks and of random
+halves.
+"""
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import brentq
+from scipy.special import expit
+
+from graphcuts_dp.cutnorm.cut_norm import cut_norm
+from graphcuts_dp.evaluation.baselines import density_only, elementwise_clip
+from graphcuts_dp.evaluation.experiments.base import Finding, Table
+from graphcuts_dp.evaluation.experiments.exponents import exponent_finding, fitted_exponent
+from graphcuts_dp.evaluation.rates import gru12_lemma_6_1, table_1_all_cuts
+from graphcuts_dp.graph.adjacency import Graph
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.queries import CutQuery, answer_all
+from graphcuts_dp.graph.random_graphs import planted_partition
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.interactive.methods import make_mechanism
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.laws import noise_law
+from graphcuts_dp.release.fits.base import Progress
+from graphcuts_dp.release.synthesis import release_graph
+
+Matrix = npt.NDArray[np.float64]
+_EPSILON, _DELTA, _BETA = 1.0, 1e-6, 0.05
+_BLOCKS, _LOG_ODDS = 4, 3.0
+_HALVES = 100
+_PROMISED = 1000  # queries of the online construction; it is asked fewer
+_DENSITY = 0.3  # of the graphs whose size changes
+_COLUMNS = ("edges", "lower", "upper", "between blocks", "random halves")
+_CERTIFIED = 0.05  # tolerance of certificates
+
+
+def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
+    """Errors of all methods; see `Experiment`.
+
+    Rows of part "density": one n, several densities. Rows of part "size": one density, several n;
+    the cutting-plane fits at small n only. `lower` and `upper` bound the worst error; in rows of
+    part "bound" both are a formula: Lemma 6.1 for Laplace noise and all 4^n cuts, and the rates of
+    Table 1, which have no constants; both count each edge once.
+    """
+    n, repetitions = (60, 1) if quick else (400, 3)
+    densities = (0.02, 0.1, 0.5) if quick else (0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.6, 0.9)
+    sizes = (30, 60, 120) if quick else (50, 70, 100, 200, 400, 800)
+    slow = sizes[:1] if quick else sizes[:2]
+    cases = [("density", n, density) for density in densities]
+    cases += [("size", size, _DENSITY) for size in sizes]
+    rows: list[tuple[Any, ...]] = []
+    for place, (part, size, density) in enumerate(cases):
+        progress(place / len(cases), f"n = {size}, density {density:g}")
+        for repetition in range(repetitions):
+            draw = np.random.SeedSequence([seed, place, repetition])
+            methods = dict(METHODS if part == "density" else GROWING)
+            if part == "size" and size in slow and repetition == 0:
+                methods |= CUTTING_PLANES
+            if repetition and size > 200:
+                methods.pop("first-order")  # seconds each
+            found = _measured(size, density, methods, draw)
+            rows += [(part, size, density, name, repetition, *errors) for name, *errors in found]
+        if part == "density":
+            rows += _bounds(size, density)
+    progress(1.0, "done")
+    columns = ("part", "n", "density", "method", "repetition", *_COLUMNS)
+    parameters = {
+        "n": n,
+        "epsilon": _EPSILON,
+        "delta of the online construction": _DELTA,
+        "blocks": _BLOCKS,
+        "log odds ratio": _LOG_ODDS,
+        "quick": quick,
+        "seed": seed,
+    }
+    table = Table(columns=columns, rows=rows, parameters=parameters, findings=())
+    return Table(columns=columns, rows=rows, parameters=parameters, findings=_findings(table))
+
+
+# Methods
+
+
+def _raw(graph: Graph, seed: int, *, noise: str) -> Matrix:
+    release = release_graph(graph, epsilon=_EPSILON, noise=noise, fit="none", seed=seed)
+    return release.noisy.estimate()
+
+
+def _fitted(graph: Graph, seed: int, **options: Any) -> Matrix:
+    synthetic = release_graph(graph, epsilon=_EPSILON, seed=seed, **options).graph
+    return synthetic.dense()
+
+
+def _online(graph: Graph, seed: int) -> Matrix:
+    """The hypothesis of multiplicative weights after it was asked unions of blocks, and halves."""
+    mechanism = make_mechanism(
+        "multiplicative-weights",
+        universe=Universe(graph.vertices),
+        grid=Grid.of(graph),
+        epsilon=_EPSILON,
+        delta=_DELTA,
+        queries=_PROMISED,
+    )
+    source = SeededEntropy(seed)
+    state = mechanism.start(graph, source)
+    for cut in (*_unions_of_blocks(graph.n), *_random_halves(graph.n, seed)):
+        if not state.stopped:
+            state, _ = mechanism.step(state, cut, mechanism.grid.count(cut, graph), source)
+    hypothesis: Matrix = state.current.dense()
+    return hypothesis
+
+
+def _zero(graph: Graph, seed: int) -> Matrix:  # noqa: ARG001 (nothing is drawn)
+    return np.zeros((graph.n, graph.n))
+
+
+Method = Callable[[Graph, int], Matrix]
+METHODS: dict[str, Method] = {
+    "binary": partial(_raw, noise="binary"),
+    "laplace": partial(_raw, noise="laplace"),
+    "discrete-laplace": partial(_raw, noise="discrete-laplace"),
+    "clipped": lambda graph, seed: elementwise_clip(graph, epsilon=_EPSILON, seed=seed).matrix,
+    "maximum-entropy": _fitted,
+    "first-order": partial(_fitted, fit="first-order"),
+    "online weights": _online,
+    "density only": lambda graph, seed: density_only(graph, epsilon=_EPSILON, seed=seed).matrix,
+    "zero": _zero,
+}
+GROWING = {
+    name: METHODS[name]
+    for name in ("binary", "laplace", "clipped", "maximum-entropy", "first-order")
+}
+CUTTING_PLANES: dict[str, Method] = {
+    "cutting-plane": partial(_fitted, fit="cutting-plane"),
+    "cutting-plane, spectral": partial(_fitted, fit="cutting-plane", oracle="spectral"),
+}
+
+
+# One graph
+
+
+def _measured(
+    n: int, density: float, methods: dict[str, Method], draw: np.random.SeedSequence
+) -> list[tuple[Any, ...]]:
+    """Name, edges, and the four errors of each method on one graph."""
+    seed = int(draw.generate_state(1)[0])
+    graph = _graph(n, density, seed)
+    truth = graph.dense()
+    blocks, halves = _between_blocks(n), _random_halves(n, seed + 1)
+    found: list[tuple[Any, ...]] = []
+    for name, method in methods.items():
+        difference = method(graph, seed + 2) - truth
+        worst = cut_norm(difference, tolerance=_CERTIFIED)
+        kinds = (np.abs(answer_all(cuts, difference)).mean() for cuts in (blocks, halves))
+        found.append((name, len(graph.rows), worst.lower, worst.upper, *map(float, kinds)))
+    return found
+
+
+def _graph(n: int, density: float, seed: int) -> Graph:
+    """Of this expected density."""
+    inside = (n / _BLOCKS - 1) / (n - 1)
+
+    def excess(shift: float) -> float:
+        within, across = expit(shift + _LOG_ODDS), expit(shift)
+        return float(inside * within + (1 - inside) * across) - density
+
+    shift = float(brentq(excess, -30, 30))
+    within, across = float(expit(shift + _LOG_ODDS)), float(expit(shift))
+    return planted_partition(n, _BLOCKS, within, across, seed=seed)
+
+
+def _between_blocks(n: int) -> list[CutQuery]:
+    block = np.arange(n) * _BLOCKS // n
+    pairs = ((i, j) for i in range(_BLOCKS) for j in range(i + 1, _BLOCKS))
+    return [CutQuery(block == i, block == j) for i, j in pairs]
+
+
+def _unions_of_blocks(n: int) -> list[CutQuery]:
+    """Each against the others, and two against two."""
+    block = np.arange(n) * _BLOCKS // n
+    unions = [[i] for i in range(_BLOCKS)] + [[0, i] for i in range(1, _BLOCKS)]
+    return [CutQuery(np.isin(block, union)) for union in unions]
+
+
+def _random_halves(n: int, seed: int) -> list[CutQuery]:
+    random = np.random.default_rng(seed)
+    return [CutQuery(random.random(n) < 0.5) for _ in range(_HALVES)]
+
+
+def _bounds(n: int, density: float) -> list[tuple[Any, ...]]:
+    pairs = n * (n - 1) // 2
+    edges = round(density * pairs)
+    rates = table_1_all_cuts(n, edges, epsilon=_EPSILON)
+    formulas = {
+        "Lemma 6.1": gru12_lemma_6_1(
+            pairs, log_queries=2 * n * math.log(2), epsilon=_EPSILON, beta=_BETA
+        ),
+        "Table 1, weights": rates.multiplicative_weights,
+        "Table 1, Frieze-Kannan": rates.frieze_kannan,
+    }
+    return [
+        ("bound", n, density, name, 0, edges, error, error, None, None)
+        for name, error in formulas.items()
+    ]
+
+
+# Findings
+
+
+def medians(table: Table, part: str, method: str, column: str, by: str) -> dict[float, float]:
+    """Median over repetitions of a column, for each density or n.
+
+    Args:
+        table: of this experiment.
+        part: of the rows.
+        method: of the rows.
+        column: "lower", "upper", "between blocks" or "random halves".
+        by: "density" or "n".
+    """
+    rows = table.where(part=part, method=method)
+    places = sorted({row[by] for row in rows})
+    return {
+        place: float(np.median([row[column] for row in rows if row[by] == place]))
+        for place in places
+    }
+
+
+def _findings(table: Table) -> tuple[Finding, ...]:
+    return (
+        *(_flat(table, method) for method in ("binary", "laplace")),
+        *(_size(table, method, 1.5, 0.05) for method in ("binary", "laplace")),
+        *(_at_most(table, method) for method in ("first-order", "maximum-entropy")),
+        _size(table, "clipped", 2.0, 0.1),
+        _binary_to_laplace(table),
+        _lemma(table),
+        *(_wins(table, method) for method in ("binary", "maximum-entropy", "online weights")),
+    )
+
+
+def _flat(table: Table, method: str) -> Finding:
+    worst = medians(table, "density", method, "upper", "density")
+    return exponent_finding(
+        f"GRU12 section 6, {method}: worst error does not depend on density: exponent",
+        list(worst),
+        list(worst.values()),
+        claimed=0.0,
+        tolerance=0.02,
+    )
+
+
+def _size(table: Table, method: str, claimed: float, tolerance: float) -> Finding:
+    worst = medians(table, "size", method, "upper", "n")
+    return exponent_finding(
+        f"{method}: worst error ~ n^{claimed:g}: exponent",
+        list(worst),
+        list(worst.values()),
+        claimed=claimed,
+        tolerance=tolerance,
+    )
+
+
+def _at_most(table: Table, method: str) -> Finding:
+    worst = medians(table, "size", method, "upper", "n")
+    measured = fitted_exponent(list(worst), list(worst.values()))
+    return Finding(
+        statement=f"GRU12 Lemma 6.2, {method}: worst error O(n^1.5): exponent, at most",
+        claimed=1.5,
+        measured=measured,
+        tolerance=0.1,
+        agrees=measured <= 1.6,
+    )
+
+
+def _binary_to_laplace(table: Table) -> Finding:
+    ratios = _ratios(table, "binary", "laplace")
+    laws = [noise_law(name, epsilon=_EPSILON, weight_cap=1.0) for name in ("binary", "laplace")]
+    claimed = laws[0].standard_deviation / laws[1].standard_deviation
+    measured = float(np.median(ratios))
+    return Finding(
+        statement="binary over Laplace noise, worst error: ratio of deviations",
+        claimed=claimed,
+        measured=measured,
+        tolerance=0.05,
+        agrees=abs(measured - claimed) <= 0.05,
+    )
+
+
+def _ratios(table: Table, method: str, other: str) -> list[float]:
+    ours, theirs = (medians(table, "density", name, "upper", "density") for name in (method, other))
+    return [ours[density] / theirs[density] for density in ours]
+
+
+def _lemma(table: Table) -> Finding:
+    """||x - A|| <= (1 + c) ||z - A|| for a fit within c of the least; 2 for an exact one."""
+    ratios = [
+        row["upper"] / other["lower"]
+        for name in ("first-order", *CUTTING_PLANES)
+        for row in table.where(method=name)
+        for other in table.where(
+            part=row["part"],
+            n=row["n"],
+            density=row["density"],
+            repetition=row["repetition"],
+            method="binary",
+        )
+    ]
+    return Finding(
+        statement="GRU12 Lemma 6.2: least-cut-norm fits over the raw matrix, at most 2: largest",
+        claimed=None,
+        measured=max(ratios),
+        tolerance=None,
+        agrees=max(ratios) <= 2,
+    )
+
+
+def _wins(table: Table, method: str) -> Finding:
+    """Against the better of the two answers that read no entries."""
+    ours, zero, even = (
+        medians(table, "density", name, "upper", "density")
+        for name in (method, "zero", "density only")
+    )
+    best = max(min(zero[density], even[density]) / ours[density] for density in ours)
+    return Finding(
+        statement=f"{method}: gain in worst error over zero and density only, at best",
+        claimed=None,
+        measured=best,
+        tolerance=None,
+        agrees=best > 1,
+    )
