@@ -13,6 +13,7 @@ from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.distances.plan import DistancePlan, plan_distances
 from graphcuts_dp.distances.queries import DistanceQuery
+from graphcuts_dp.distinguishers.cut_list import CutList
 from graphcuts_dp.evaluation.cut_distance import cut_distance
 from graphcuts_dp.evaluation.cut_error import cut_errors
 from graphcuts_dp.evaluation.planner import Plan, PlanRow, plan
@@ -34,6 +35,7 @@ from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, RankOneQuery, answ
 from graphcuts_dp.graph.vertices import VertexSet
 from graphcuts_dp.interactive.session import Session, open_session
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.release.iterative_release import IterativeRelease
 from graphcuts_dp.release.noisy_matrix import CutAnswer
 from graphcuts_dp.release.release import Release
 from graphcuts_dp.release.synthesis import release_graph
@@ -41,6 +43,7 @@ from graphcuts_dp.release.synthesis import release_graph
 __all__ = [
     "BipartiteGraph",
     "CutAnswer",
+    "CutList",
     "CutNormCertificate",
     "CutQuery",
     "DistanceAnswer",
@@ -48,6 +51,7 @@ __all__ = [
     "DistancePlan",
     "DistanceQuery",
     "Graph",
+    "IterativeRelease",
     "Locations",
     "MatrixQuery",
     "Metric",

@@ -69,14 +69,46 @@ class CutList(Sequence[CutQuery]):
         Raises:
             ParameterError: other shapes.
         """
-        made = cls.__new__(cls)
-        made.universe = universe
         if S.shape != (len(S), universe.shape[0]) or T.shape != (len(S), universe.shape[1]):
             raise ParameterError(f"truth vectors of cuts have lengths {universe.shape}")
         if not len(S):
             raise ParameterError("give at least one query")
-        made._S, made._T = (BitSets(masks.shape[1], _pack_rows(masks)) for masks in (S, T))
+        return cls.of_words(universe, _pack_rows(S), _pack_rows(T))
+
+    @classmethod
+    def of_words(cls, universe: Universe, S: Words, T: Words) -> "CutList":
+        """From what `words` gives.
+
+        Raises:
+            ParameterError: arrays of another form.
+        """
+        for words, n in zip((S, T), universe.shape, strict=True):
+            if words.dtype != np.uint64 or words.shape != (len(S), -(-n // 64)) or not len(S):
+                raise ParameterError("these words are no cuts of the universe")
+        made = cls.__new__(cls)
+        made.universe = universe
+        made._S, made._T = BitSets(universe.shape[0], S), BitSets(universe.shape[1], T)
         return made
+
+    @property
+    def words(self) -> tuple[Words, Words]:
+        """S and T of each cut as 64-bit words, shapes (k, ceil(n / 64)). Do not write to them."""
+        return self._S.rows, self._T.rows
+
+    @property
+    def disjoint(self) -> bool:
+        """Whether no cut has a vertex on both sides, or the universe is bipartite."""
+        return self.universe.bipartite or not (self._S.rows & self._T.rows).any()
+
+    def __contains__(self, query: object) -> bool:
+        """Whether a cut is in the list; (S, T) and (T, S) are the same one if not bipartite."""
+        if not isinstance(query, CutQuery):
+            return False
+        S, T = (pack_bits(mask) for mask in self.universe.masks(query))
+        found = (self._S.rows == S).all(axis=1) & (self._T.rows == T).all(axis=1)
+        if not self.universe.bipartite:
+            found |= (self._S.rows == T).all(axis=1) & (self._T.rows == S).all(axis=1)
+        return bool(found.any())
 
     def __len__(self) -> int:
         return len(self._S)
@@ -109,17 +141,18 @@ class CutList(Sequence[CutQuery]):
         # floats hold exactly in whatever order they are added.
         for shift in range(0, int(steps.max(initial=1)).bit_length(), _LIMB_BITS):
             limb = (steps >> shift) & ((1 << _LIMB_BITS) - 1)
-            answers = self._on_matrix(_matrix_of(graph, limb.astype(np.float64)))
+            answers = self.on_matrix(_matrix_of(graph, limb.astype(np.float64)))
             total += np.rint(answers).astype(np.int64) << shift
         return total
 
     def answers(self, hypothesis: Hypothesis) -> FloatVector:
         """A hypothesis's answers, shape (len(self),)."""
         if max(self.universe.shape) <= _MOST_DENSE and isinstance(hypothesis, MatrixHypothesis):
-            return self._on_matrix(hypothesis.dense())
+            return self.on_matrix(hypothesis.dense())
         return hypothesis.estimate_all(self)
 
-    def _on_matrix(self, matrix: Any) -> FloatVector:
+    def on_matrix(self, matrix: Any) -> FloatVector:
+        """Answers on a dense or sparse matrix over the universe, which is not checked."""
         answers = np.empty(len(self))
         for part, S, T in self._batches():
             answers[part] = np.einsum("ij,ij->i", S @ matrix, T)

@@ -139,7 +139,7 @@ class _ZcdpOffline(ABC):
     ) -> OfflineTuning:
         """See `OfflineCalibration.tune`."""
         best: tuple[float, OfflineTuning] | None = None
-        for rounds in _round_numbers() if self.rounds is None else (self.rounds,):
+        for rounds in self._candidates() if self.rounds is None else (self.rounds,):
             alpha = _least_tolerance(update_bound, rounds)
             if alpha is None or (best is not None and self._least_score(alpha) >= best[0]):
                 continue
@@ -162,6 +162,9 @@ class _ZcdpOffline(ABC):
         tuned = distinguisher.with_rho(float(rho * share) * (1 - 1e-15), rounds=calls)
         noise = ValueNoise("gaussian", steps**2 * calls / (2 * rho * (1 - share)))
         return tuned, noise, Cost.of_rho(float(rho), delta=self.delta)
+
+    def _candidates(self) -> Iterator[int]:
+        return _round_numbers(1)
 
     @abstractmethod
     def _shares(self) -> tuple[Fraction, ...]:
@@ -215,6 +218,9 @@ class PracticalOffline(_ZcdpOffline):
     Source: Hardt, Ligett, McSherry, *A Simple and Practical Algorithm for Differentially Private
     Data Release* (MWEM), 2012, for using all rounds and old answers.
     """
+
+    def _candidates(self) -> Iterator[int]:
+        return _round_numbers(2)  # the last round corrects nothing
 
     def _shares(self) -> tuple[Fraction, ...]:
         return (Fraction(1, 2),)
@@ -523,8 +529,7 @@ def _no_rounds(tolerance: float, distinguisher: Distinguisher, cost: Cost) -> Of
     )
 
 
-def _round_numbers() -> Iterator[int]:
-    rounds = 1
+def _round_numbers(rounds: int) -> Iterator[int]:
     while rounds <= MOST_ROUNDS:
         yield rounds
         rounds = max(rounds + 1, math.floor(rounds * 1.15))

@@ -4,7 +4,7 @@ import math
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate
 from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
+from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, entropy_source
 from graphcuts_dp.release.blocks import LocalBlocks
 from graphcuts_dp.release.certify import certify, weights_of
@@ -29,6 +30,8 @@ from graphcuts_dp.release.fits.first_order import FirstOrder
 from graphcuts_dp.release.fits.game import QueryGame
 from graphcuts_dp.release.fits.maximum_entropy import MaximumEntropy
 from graphcuts_dp.release.fits.spectral import Spectral
+from graphcuts_dp.release.iterative_methods import IterativeOptions, release_iteratively
+from graphcuts_dp.release.iterative_release import IterativeRelease
 from graphcuts_dp.release.mechanism import NoisyData, check_mechanism, respond
 from graphcuts_dp.release.noisy_matrix import NoisyMatrix
 from graphcuts_dp.release.randomized_response import MakeBlocks, accuracy_warning, law_for
@@ -40,6 +43,51 @@ FITS = ("auto", "maximum-entropy", "first-order", "cutting-plane", "game", "spec
 PLACES = ("local", "dask")
 ORACLES = ("cut-norm", "spectral")
 _ROW_ENTRIES = 1 << 20  # entries of the synthetic matrix turned into edges at a time
+
+
+class IterativeArguments(TypedDict, total=False):
+    """Options of mechanism="iterative-construction"; see `release_graph`."""
+
+    delta: float
+    construction: str
+    distinguisher: str
+    queries: Iterable[CutQuery] | None
+    calibration: str
+    rounds: int | None
+    queries_per_round: int
+    passes: int
+    beta: float
+    total_weight: float | None
+
+
+@overload
+def release_graph(  # type: ignore[overload-overlap]  # a literal is narrower than str
+    graph: AnyGraph,
+    *,
+    epsilon: float,
+    mechanism: Literal["iterative-construction"],
+    seed: int | None = None,
+    progress: Progress = silent,
+    **iterative: Unpack[IterativeArguments],
+) -> IterativeRelease: ...
+
+
+@overload
+def release_graph(
+    graph: AnyGraph,
+    *,
+    epsilon: float,
+    noise: str = "binary",
+    mechanism: str = "auto",
+    degree_share: float | None = None,
+    fit: str = "auto",
+    oracle: str = "cut-norm",
+    unweighted: bool = False,
+    seed: int | None = None,
+    time_limit: float | None = None,
+    blocks: str = "local",
+    progress: Progress = silent,
+) -> Release: ...
 
 
 def release_graph(
@@ -56,7 +104,8 @@ def release_graph(
     time_limit: float | None = None,
     blocks: str = "local",
     progress: Progress = silent,
-) -> Release:
+    **iterative: Unpack[IterativeArguments],
+) -> Release | IterativeRelease:
     """Release a synthetic graph whose cuts are near those of a private one.
 
     Args:
@@ -67,7 +116,9 @@ def release_graph(
         mechanism: "response" (all of epsilon for the entries), "degrees+response" (a part for
             noisy degrees, which are cheap and hold most of a sparse graph's cuts), or "auto": a
             fiftieth of epsilon tells the total weight, which tells the better of the two. For the
-            fit "maximum-entropy"; "auto" is "response" with any other.
+            fit "maximum-entropy"; "auto" is "response" with any other. "iterative-construction"
+            learns the graph from noisy answers to cuts that a private distinguisher finds: see
+            below; it takes a seed and `progress` of the options here.
         degree_share: part of epsilon for the degrees, in (0, 1); None for 2/(2 + n^(1/4)).
         fit: "maximum-entropy" (right for all kinds of cuts), "first-order" (least worst cut error
             against the noisy matrix; worse between communities), "cutting-plane" (the same as a
@@ -83,12 +134,28 @@ def release_graph(
             of the Dask cluster whose client was made last, which see the private edges and must
             be as trusted as this machine (see `dask_blocks`).
         progress: called with the fraction done and a message.
+        **iterative: of mechanism="iterative-construction" only, which needs a `delta`:
+            delta: in (0, 1); may be 0 for calibration="dr14".
+            construction: "multiplicative-weights", "frieze-kannan", or "mirror-descent" (its
+                hypothesis stays within the weights allowed).
+            distinguisher: "exponential" (over `queries`), "exact-cuts" (all cuts, up to 22
+                vertices), "response-rank-one" or "power-rank-one" (no accuracy is proven), or
+                "auto": the first of these that fits.
+            queries: a public list of cuts, a `CutList` for very long ones.
+            calibration: "practical" (all rounds are used, the error is measured), "tight" (stops
+                when the result is proven to be good), or a paper's: "gru12", "dr14", "nik17".
+            rounds: at most so many; None for the calibration's choice.
+            queries_per_round: found by the same hypothesis.
+            passes: over all answers after a round.
+            beta: probability that the stated accuracy fails.
+            total_weight: of the graph, if that is public; else a noisy value is bought.
 
     Returns:
-        A `Release`. Its synthetic graph has weights in [0, cap], rounded to four decimals.
+        A `Release`. Its synthetic graph has weights in [0, cap], rounded to four decimals. An
+        `IterativeRelease` for mechanism="iterative-construction".
 
     Raises:
-        ParameterError: an option out of range, or binary noise for weights.
+        ParameterError: an option out of range, or options that do not fit together.
         GraphError: fewer than two vertices.
 
     Warns:
@@ -96,13 +163,26 @@ def release_graph(
             the expected error.
 
     Guarantee: epsilon-DP at edge level: see `respond`, which draws all noise; the rest is computed
-    from what it returns. Neighbours: graphs on the same public vertices that differ in one pair.
+    from what it returns. (epsilon, delta)-DP for "iterative-construction": see
+    `IterativeConstruction`. Neighbours: graphs on the same public vertices that differ in one pair.
     Accuracy: with probability 95 %, ||x - A||_C (matrix form) is at most `worst_cut_error_bound` of
     the release, and never more than twice `noise_cut_bound` with the maximum-entropy fit: where
     ||x - z||_C is not proven to be within that bound, x is mixed with the first-order fit until it
     is, as far as that itself is. See each fit for its own statement.
     Source: GRU12 section 6, Lemma 6.2.
     """
+    if mechanism == "iterative-construction":
+        changed = (noise, degree_share, fit, oracle, unweighted, time_limit, blocks)
+        if changed != ("binary", None, "auto", "cut-norm", False, None, "local"):
+            raise ParameterError(
+                "mechanism='iterative-construction' takes no options of noise, fits or blocks"
+            )
+        options = IterativeOptions(**iterative)
+        return release_iteratively(
+            graph, epsilon=epsilon, options=options, seed=seed, progress=progress
+        )
+    if iterative:
+        raise ParameterError(f"{min(iterative)} is for mechanism='iterative-construction'")
     left, right = _sides(graph)
     law = law_for(graph, noise, epsilon)
     method = fit_method(graph, fit, oracle, time_limit)
