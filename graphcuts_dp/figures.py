@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 
 from graphcuts_dp.errors import AccuracyWarning, FileFormatError, ParameterError
 from graphcuts_dp.evaluation.experiments import (
+    density,
     distances,
     imbalanced,
     laplace_tail,
@@ -26,8 +27,8 @@ from graphcuts_dp.evaluation.experiments import (
 from graphcuts_dp.evaluation.experiments.base import Experiment, Table
 from graphcuts_dp.evaluation.tables import NOT_PRIVATE
 from graphcuts_dp.plotting.bipartite_cuts import bipartite_cuts_figure
-from graphcuts_dp.plotting.distances import distances_figure
 from graphcuts_dp.plotting.density import density_figure
+from graphcuts_dp.plotting.distances import distances_figure
 from graphcuts_dp.plotting.laplace_tail import laplace_tail_figure
 from graphcuts_dp.plotting.nikiforov import nikiforov_figure
 from graphcuts_dp.plotting.queries import queries_figure

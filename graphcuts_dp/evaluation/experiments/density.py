@@ -95,8 +95,9 @@ def _raw(graph: Graph, seed: int, *, noise: str) -> Matrix:
 
 
 def _fitted(graph: Graph, seed: int, **options: Any) -> Matrix:
-    synthetic = release_graph(graph, epsilon=_EPSILON, seed=seed, **options).graph
-    return synthetic.dense()
+    synthetic: Any = release_graph(graph, epsilon=_EPSILON, seed=seed, **options).graph
+    matrix: Matrix = synthetic.dense()
+    return matrix
 
 
 def _online(graph: Graph, seed: int) -> Matrix:
