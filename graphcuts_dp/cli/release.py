@@ -1,6 +1,6 @@
 """`graphcuts-dp release`: a private graph in, a synthetic graph out."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,9 +12,21 @@ from graphcuts_dp.cli.reading import (
     Reading,
     VerticesOption,
     WeightCapOption,
+    read_lines,
+    read_query,
 )
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.laws import NOISES
+from graphcuts_dp.release.iterative_methods import (
+    CONSTRUCTIONS,
+    DISTINGUISHERS,
+    IterativeOptions,
+    release_iteratively,
+)
+from graphcuts_dp.release.iterative_release import IterativeRelease, check_iterative_path
+from graphcuts_dp.release.iterative_tuning import CALIBRATIONS
 from graphcuts_dp.release.mechanism import MECHANISMS, least_law
 from graphcuts_dp.release.randomized_response import expected_error_note
 from graphcuts_dp.release.release import Release
@@ -24,7 +36,14 @@ from graphcuts_dp.release.synthesis import FITS, ORACLES, fit_method, mechanism_
 EXAMPLE = """Example: graphcuts-dp release mail.edges.gz synthetic.graphml --epsilon 1
 
 Writes the synthetic graph, a receipt beside it (.json) and the noisy matrix (.noisy.npz), from
-which any cut query can be answered later."""
+which any cut query can be answered later.
+
+With --mechanism iterative-construction the graph is learnt from noisy answers to cuts that a
+private distinguisher finds; the file beside it is then the hypothesis (.hypothesis.npz):
+
+graphcuts-dp release mail.edges.gz out.graphml --epsilon 1 --delta 1e-6
+--mechanism iterative-construction --queries cuts.jsonl"""
+_ITERATIVE = "iterative-construction"
 
 
 def release(
@@ -33,7 +52,8 @@ def release(
     epsilon: Annotated[float, typer.Option(help="Privacy of one edge; smaller hides more.")],
     noise: Annotated[str, typer.Option(help=f"One of: {', '.join(NOISES)}.")] = "binary",
     mechanism: Annotated[
-        str, typer.Option(help=f"How epsilon is spent, one of: {', '.join(MECHANISMS)}.")
+        str,
+        typer.Option(help=f"How epsilon is spent, one of: {', '.join((*MECHANISMS, _ITERATIVE))}."),
     ] = "auto",
     degree_share: Annotated[
         float | None, typer.Option(help="Part of epsilon for noisy degrees, if they are used.")
@@ -56,15 +76,56 @@ def release(
     time_limit: Annotated[
         float | None, typer.Option(help="Seconds after which the fit stops at its best point.")
     ] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="Of the iterative construction, for example 1e-6.")
+    ] = None,
+    construction: Annotated[
+        str | None, typer.Option(help=f"How it learns: {', '.join(CONSTRUCTIONS)}.")
+    ] = None,
+    distinguisher: Annotated[
+        str | None, typer.Option(help=f"How it finds cuts: {', '.join(DISTINGUISHERS)}.")
+    ] = None,
+    queries: Annotated[
+        str | None,
+        typer.Option(help="Public cuts to be right on: lines of JSON, as `session run`."),
+    ] = None,
+    calibration: Annotated[
+        str | None, typer.Option(help=f"How its budget is cut up: {', '.join(CALIBRATIONS)}.")
+    ] = None,
+    rounds: Annotated[int | None, typer.Option(help="At most so many rounds.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Release a synthetic graph with edge-level differential privacy."""
     exact_epsilon(epsilon)
-    check_release_path(target, force=force)
+    given = {
+        "delta": delta,
+        "construction": construction,
+        "distinguisher": distinguisher,
+        "calibration": calibration,
+        "rounds": rounds,
+        "queries": None if queries is None else _queries(queries),
+    }
+    iterative: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if iterative and mechanism != _ITERATIVE:
+        raise ParameterError(f"--{min(iterative)} is for --mechanism {_ITERATIVE}")
+    (check_iterative_path if mechanism == _ITERATIVE else check_release_path)(target, force=force)
     reading = Reading(vertices, bipartite, ignore_weights, weight_cap, one_based)
     graph = reading.read(source)
     check_labels(target, graph)
+    if mechanism == _ITERATIVE:
+        changed = (noise, degree_share, fit, oracle, unweighted, time_limit)
+        if changed != ("binary", None, "auto", "cut-norm", False, None):
+            raise ParameterError(f"--mechanism {_ITERATIVE} takes no options of noise or fits")
+        for note in reading.notes(graph):
+            say(f"note: {note}")
+        options = IterativeOptions(**iterative)
+        with progress_bar("learning") as progress:
+            learnt = release_iteratively(
+                graph, epsilon=epsilon, options=options, seed=seed, progress=progress
+            )
+        _show(_facts_learnt(learnt), learnt.save(target, force=force), as_json)
+        return
     if noise == "discrete-laplace" and graph.weighted:
         say("note: Weights are rounded down to whole numbers.")
     mechanism = mechanism_for(fit_method(graph, fit, oracle, time_limit), mechanism, degree_share)
@@ -85,12 +146,39 @@ def release(
             time_limit=time_limit,
             progress=progress,
         )
-    written = made.save(target, force=force)
+    _show(_facts(made), made.save(target, force=force), as_json)
+
+
+def _queries(path: str) -> list[CutQuery]:
+    return [read_query(line, number) for number, line in read_lines(path)]
+
+
+def _show(facts: dict[str, object], written: tuple[str, ...], as_json: bool) -> None:
     if as_json:
-        show_json({**_facts(made), "files": list(written)})
+        show_json({**facts, "files": list(written)})
     else:
-        facts = {name.replace("_", " "): _shown(value) for name, value in _facts(made).items()}
-        show_facts(facts | {"files": "  ".join(written)})
+        named = {name.replace("_", " "): _shown(value) for name, value in facts.items()}
+        show_facts(named | {"files": "  ".join(written)})
+
+
+def _facts_learnt(made: IterativeRelease) -> dict[str, object]:
+    settings, accuracy = made.settings, made.accuracy
+    facts: dict[str, object] = {
+        "guarantee": str(made.guarantee),
+        "epsilon_spent_on": dict(made.guarantee.parts),
+        "vertices": " x ".join(str(n) for n in made.universe.shape),
+        "construction": settings.construction,
+        "distinguisher": settings.distinguisher,
+        "rounds": f"{settings.used} of at most {settings.rounds} ({settings.calibration})",
+    }
+    if accuracy.error is None:
+        return facts | {"error": "nothing is proven for this distinguisher"}
+    what = "the queries given" if accuracy.queries == "listed" else "cuts between disjoint sets"
+    return facts | {
+        "error_at_most": accuracy.error,
+        "error_of_the_graph_at_most": accuracy.graph_error,
+        "which_holds": f"for {what} at once, with probability {accuracy.confidence:.0%}",
+    }
 
 
 def _facts(made: Release) -> dict[str, object]:
