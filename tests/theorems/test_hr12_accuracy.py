@@ -1,0 +1,232 @@
+"""HR12, Theorems 1, 2, 7, 10, 11: measured errors within the computed bounds; three errata.
+
+A bound that fails with probability at most beta fails f times in R independent runs with
+probability at most P(Binomial(R, beta) >= f): the tests demand that this is above 1e-6.
+"""
+
+import math
+from dataclasses import replace
+
+import networkx as nx
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from graphcuts_dp.distances.bounds import (
+    embedded_range,
+    hr12_interactive_error,
+    hr12_offline_error,
+    mistake_bound_error,
+)
+from graphcuts_dp.distances.bourgain import bourgain_embedding
+from graphcuts_dp.distances.coordinate import Profile
+from graphcuts_dp.distances.embeddings import L1Embedding, exact_embedding
+from graphcuts_dp.distances.interactive import InteractiveDistances
+from graphcuts_dp.distances.l1_plan import L1Plan
+from graphcuts_dp.distances.locations import Locations
+from graphcuts_dp.distances.metric import Metric
+from graphcuts_dp.distances.offline import release_distances
+from graphcuts_dp.distances.projection import projection_embedding
+from graphcuts_dp.distances.queries import all_distances
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.privacy.entropy import SeededEntropy
+
+RUNS, BETA = 24, 0.2
+MAPS = {
+    "path": Metric.path(60),
+    "grid": Metric.grid(7, 9),
+    "tree": Metric.from_networkx(nx.balanced_tree(2, 3)),
+}
+
+
+def placed(metric, count, seed):
+    rng = np.random.default_rng(seed)
+    return Locations(metric, rng.multinomial(count, rng.dirichlet(np.full(len(metric), 0.2))))
+
+
+def possible(failures):
+    return binom.sf(failures - 1, RUNS, BETA) > 1e-6
+
+
+def plan(embedding, **numbers):
+    fixed = {"people": 10**6, "queries": None, "epsilon": 1.0, "delta": 0.0, "beta": BETA}
+    return L1Plan(embedding=embedding, **(fixed | numbers))
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("kind", MAPS)
+def test_theorem_2_offline_errors(kind, delta):
+    metric = MAPS[kind]
+    made = plan(exact_embedding(metric), delta=delta)
+    assert made.error < 0.6 * metric.diameter  # the bound says something
+    failures, off = 0, []
+    for run in range(RUNS):
+        here = placed(metric, 10**6, run)
+        truth = all_distances(here)
+        release = release_distances(made, here, SeededEntropy(run))
+        off.append(np.abs(release.values() - truth).max())
+        failures += not release.guaranteed or off[-1] > made.error
+    assert possible(failures)
+    assert min(off) > 0
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("kind", MAPS)
+def test_theorem_1_interactive_errors_and_intervals(kind, delta):
+    """Half of the queries follow the answers: those with the least one so far, asked again."""
+    metric = MAPS[kind]
+    mechanism = InteractiveDistances(plan(exact_embedding(metric), delta=delta, queries=12))
+    failures, off = 0, []
+    for run in range(RUNS):
+        rng = np.random.default_rng(run)
+        here = placed(metric, 10**6, run)
+        truth, source = all_distances(here), SeededEntropy(run)
+        state, found, wrong = mechanism.start(here, source), {}, False
+        for step in range(12):
+            fresh = not found or step % 2
+            row = int(rng.integers(len(metric))) if fresh else min(found, key=found.get)
+            state, answer = mechanism.step(state, row, source)
+            found[row] = answer.value
+            low, high = answer.interval
+            off.append(abs(answer.value - truth[row]))
+            wrong |= not (answer.guaranteed and low <= truth[row] <= high)
+            wrong |= off[-1] > mechanism.plan.error
+        failures += wrong
+    assert possible(failures)
+    assert max(off) > 0
+
+
+def test_a_twin_that_promises_a_tenth_of_the_error_is_caught():
+    metric = MAPS["path"]
+    made = plan(exact_embedding(metric))
+    failures = 0
+    for run in range(RUNS):
+        here = placed(metric, 10**6, run)
+        off = np.abs(release_distances(made, here, SeededEntropy(run)).values()
+                     - all_distances(here))  # fmt: skip
+        failures += off.max() > made.error / 10
+    assert not possible(failures)
+
+
+def embedded_runs(embedding, truth_of, metric):
+    """Theorem 7's range for every vertex, and the intervals, over runs."""
+    made = plan(embedding, people=10**7, delta=1e-6)
+    failures, says = 0, 0
+    for run in range(RUNS):
+        here = placed(metric, 10**7, run)
+        truth = truth_of(here)
+        release = release_distances(made, here, SeededEntropy(run))
+        wrong = not release.guaranteed
+        for row in range(len(metric)):
+            low, high = embedded_range(
+                truth[row],
+                expansion=embedding.expansion,
+                contraction=embedding.contraction,
+                error=made.error,
+            )
+            answer = release.answer(row)
+            wrong |= not low <= answer.value <= high
+            wrong |= not answer.interval[0] <= truth[row] <= answer.interval[1]
+            says += answer.interval[0] > 0
+        failures += wrong
+    assert possible(failures)
+    return says / RUNS / len(metric)
+
+
+def test_theorem_10_straight_line_distances():
+    places = np.random.default_rng(3).uniform(size=(12, 2))
+    metric = Metric.path(12)  # labels only
+    embedding = projection_embedding(places, dimensions=8, public_seed=1)
+    true = np.sqrt(((places[:, None] - places) ** 2).sum(axis=2))
+    assert embedded_runs(embedding, lambda here: true @ here.counts / here.people, metric) > 0.5
+
+
+def test_theorems_7_and_11_any_metric():
+    graph = nx.cycle_graph(14)
+    nx.set_edge_attributes(graph, {edge: 1 + edge[0] % 3 for edge in graph.edges}, "weight")
+    metric = Metric.from_networkx(graph)
+    embedding = bourgain_embedding(metric, public_seed=2, repetitions=4)
+    assert 1 < embedding.contraction < 10
+    assert embedded_runs(embedding, all_distances, metric) > 0.5
+
+
+def test_erratum_the_derivative_has_sensitivity_two_over_n():
+    """Moving one person changes the derivative of the average by up to 2/n; 1/n is printed."""
+    n, width = 10, 30
+    rng = np.random.default_rng(2)
+    slopes, values = [], []
+    for _ in range(300):
+        places = rng.integers(0, width + 1, n)
+        moved = places.copy()
+        moved[0] = rng.integers(0, width + 1)
+        both = [Profile(np.arange(width + 1), np.bincount(p, minlength=width + 1))
+                for p in (places, moved)]  # fmt: skip
+        for at in range(width + 1):
+            slopes.append(abs(2 * both[0].count(at) - 2 * both[1].count(at)) / n)
+            values.append(abs(both[0].value(at) - both[1].value(at)) / n)
+    assert max(slopes) == 2 / n > 1 / n
+    assert 0.9 * width / n < max(values) <= width / n
+
+
+def test_erratum_the_average_is_1_lipschitz_not_one_over_n():
+    n = 10
+    profile = Profile(np.arange(31), np.bincount(np.full(n, 4), minlength=31))
+    averages = np.array([profile.value(at) / n for at in range(31)])
+    steps = np.abs(np.diff(averages))
+    assert steps.max() == pytest.approx(1)
+    assert steps.max() > 1 / n
+
+
+def test_theorems_1_and_2_exponents():
+    """n^-4/5 and l^9/5, or n^-2/3 and l^7/3; the sensitivity 2 costs 2^(4/5) or 2^(2/3)."""
+    fixed = {"queries": 1000, "epsilon": 1.0, "beta": 0.05}
+    for delta, of_n, of_l in ((1e-6, 4 / 5, 9 / 5), (0.0, 2 / 3, 7 / 3)):
+        one = hr12_interactive_error(people=10**6, dimensions=4, delta=delta, **fixed)
+        more = hr12_interactive_error(people=10**7, dimensions=4, delta=delta, **fixed)
+        wide = hr12_interactive_error(people=10**6, dimensions=8, delta=delta, **fixed)
+        assert math.log10(one / more) == pytest.approx(of_n)
+        assert math.log2(wide / one) == pytest.approx(of_l)
+        printed = mistake_bound_error(
+            tolerance=1 / 16, functions=8, mistakes=3 * 2**0.5 * 8, sensitivity=1,
+            people=10**6, delta=delta, **fixed,
+        )  # fmt: skip
+        assert one / printed == pytest.approx(2**of_n)
+        offline = hr12_offline_error(
+            people=10**9, dimensions=4, epsilon=1.0, delta=delta, beta=0.05
+        )
+        online = hr12_interactive_error(
+            people=10**9, dimensions=4, delta=delta, **(fixed | {"queries": 2 * 16 / offline})
+        )
+        assert offline == pytest.approx(2 * online)
+
+
+@pytest.mark.parametrize(("delta", "of_n", "of_l"), [(1e-6, 4 / 5, 7 / 5), (0.0, 2 / 3, 5 / 3)])
+def test_our_guarantees_have_the_papers_power_of_n_and_a_smaller_one_of_l(delta, of_n, of_l):
+    def error(people, dimensions):
+        points = np.repeat(np.arange(2**20)[:: 2**8, None], dimensions, axis=1)
+        embedding = L1Embedding(points=points, unit=2.0**-20, reach=float(dimensions))
+        return plan(embedding, people=people, delta=delta, queries=1000).error
+
+    slope = math.log10(error(10**8, 1) / error(10**9, 1))
+    assert slope == pytest.approx(of_n, abs=0.04)
+    assert math.log2(error(10**9, 8) / error(10**9, 4)) == pytest.approx(of_l, abs=0.12)
+    paper = hr12_interactive_error(
+        people=10**9, dimensions=4, queries=1000, epsilon=1.0, delta=delta, beta=BETA
+    )
+    assert error(10**9, 4) < paper / 20
+
+
+def test_numbers_out_of_range_are_refused():
+    good = {"people": 10, "dimensions": 1, "queries": 5, "epsilon": 1, "delta": 0, "beta": 0.1}
+    assert hr12_interactive_error(**good) > 0
+    for bad in ({"people": 0}, {"dimensions": 0}, {"queries": 0}, {"epsilon": 0},
+                {"delta": 1}, {"beta": 0}):  # fmt: skip
+        with pytest.raises(ParameterError):
+            hr12_interactive_error(**(good | bad))
+
+
+def test_the_error_never_passes_the_largest_distance():
+    metric = MAPS["tree"]
+    made = plan(exact_embedding(metric), people=3)
+    assert made.error == metric.diameter
+    assert replace(made, people=10**8).error < metric.diameter / 5
