@@ -1,10 +1,11 @@
 """Errors on JT12's bipartite families with three potentials: promised, and of sessions that ran.
 
 A query is a set of left vertices against at most |S| right ones. Promises come from degrees alone,
-so they reach sizes that no hypothesis fits in; there are V^|S| queries, as in the paper. Sessions
-are the real mechanism with mirror descent as its learner, against an analyst who always asks a
-query that the hypothesis answers worst; there |S| = V/2 and 1,000 queries are promised, because
-with few right vertices no promise beats answering 0 at a size that fits.
+so they reach sizes that no hypothesis fits in; they are for V^|S| queries, as many as there are
+with all left vertices, which are the paper's. Sessions are the real mechanism with mirror descent
+as its learner, against an analyst who always asks a query that the hypothesis answers worst; there
+|S| = V/2 and 1,000 queries are promised, because with few right vertices no promise beats answering
+0 at a size that fits.
 
 All methods are told the truth's own divergence from the start, and its total: a private mechanism
 would have to buy them. Nothing here is private.
@@ -226,7 +227,7 @@ def _sessions(family: Family, side: int, repeats: int, seed: int) -> list[Row]:
             universe, psi, psi.dual_norm(widest), bregman(psi, truth, start.matrix), start
         )
         for repeat in range(repeats):
-            promise, error = _session(learner, graph, truth, size, seed + repeat)
+            promise, error = _session(learner, graph, truth, size, seed * repeats + repeat)
             rows.append(("session", method, *head, "measured", repeat, error))
         rows.append(("session", method, *head, "promised", 0, promise))
     # All left vertices against the right ones of largest, or of smallest, degrees.
