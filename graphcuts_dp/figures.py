@@ -18,6 +18,7 @@ from graphcuts_dp.evaluation.experiments import (
     distances,
     imbalanced,
     laplace_tail,
+    low_rank,
     nikiforov,
     power_law,
     queries,
@@ -30,6 +31,7 @@ from graphcuts_dp.plotting.bipartite_cuts import bipartite_cuts_figure
 from graphcuts_dp.plotting.density import density_figure
 from graphcuts_dp.plotting.distances import distances_figure
 from graphcuts_dp.plotting.laplace_tail import laplace_tail_figure
+from graphcuts_dp.plotting.low_rank import low_rank_figure
 from graphcuts_dp.plotting.nikiforov import nikiforov_figure
 from graphcuts_dp.plotting.queries import queries_figure
 from graphcuts_dp.plotting.saving import save_figure
@@ -126,6 +128,15 @@ FIGURES: tuple[FigureSpec, ...] = (
         tests="GRU12 Theorems 5.1, A.2 and A.4, JT12 Algorithm 2",
         measure=updates.measure,
         draw=updates_figure,
+    ),
+    FigureSpec(
+        name="low-rank",
+        shows="updates that learn a low-rank matrix against n and the rank, with Schatten norms "
+        "and with Frobenius, for Gaussian and for rank-one queries",
+        tests="JT12 section 4.2, equation (7), with the error's factor n^(1/4) where sqrt(n) is "
+        "printed",
+        measure=low_rank.measure,
+        draw=low_rank_figure,
     ),
     FigureSpec(
         name="distances",
