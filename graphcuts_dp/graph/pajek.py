@@ -11,7 +11,8 @@ from graphcuts_dp.graph.edge_list_writer import edge_chunks
 from graphcuts_dp.graph.exchange import Contents, exchange_facts, pick_names, to_raw, written_names
 from graphcuts_dp.graph.schema import MARK, parse_number
 
-_VERTEX = re.compile(r'\s*([0-9]+)(?:\s+(?:"([^"]*)"|(\S+)))?')
+_VERTEX = re.compile(r'\s*([0-9]{1,18})(?![0-9])(?:\s+(?:"([^"]*)"|(\S+)))?')
+_COUNT = re.compile(r"[0-9]{1,18}")
 # Vertices without a line of their own cost memory too: not more of them than bytes allow for.
 _VERTICES_ALWAYS = 10**6
 _VERTICES_PER_BYTE = 10
@@ -69,7 +70,7 @@ class _Reader:
                 self.contents.facts = words.removeprefix(MARK).strip()
         elif section == "vertices":
             counts = rest[0].split() if rest else []
-            if self._n or not counts or not all(word.isdecimal() for word in counts[:2]):
+            if self._n or not counts or not all(map(_COUNT.fullmatch, counts[:2])):
                 raise FileFormatError(f"line {number}: expected '*Vertices n' once")
             if int(counts[0]) > self._most_vertices:
                 raise FileFormatError(
