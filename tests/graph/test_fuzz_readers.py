@@ -159,5 +159,5 @@ def test_any_bytes_are_a_vertex_set_or_an_error(data, tmp_path_factory):
 def test_numbers_of_thousands_of_digits_are_refused(tmp_path, line):
     path = tmp_path / "x.net"
     path.write_text(line.format("9" * 5000))
-    with pytest.raises(GraphCutsError, match="line [12]: "):
+    with pytest.raises(GraphCutsError, match=r"line [12]: "):
         read_graph(path)
