@@ -233,7 +233,7 @@ def _findings(table: Table) -> list[Finding]:
             claimed=None,
             measured=float(min(worse)),
             tolerance=None,
-            agrees=min(worse) > 1,
+            agrees=bool(min(worse) > 1),
         ),
         Finding(
             statement="JT12 Alg. 2, corrected step: largest share of B(alpha) that is used",
