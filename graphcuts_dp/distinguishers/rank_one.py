@@ -20,7 +20,6 @@ from typing import Literal, Protocol, final
 
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg
 from scipy.sparse.linalg import ArpackError, eigsh, svds
 
 from graphcuts_dp.distinguishers.base import Found
@@ -35,7 +34,7 @@ from graphcuts_dp.privacy.entropy import EntropySource
 
 # What `find` returns: a cut, or the unit pair itself as a matrix query times scale.
 Answer = Literal["cut", "pair"]
-_DENSE = 256  # up to here all eigenvectors are computed
+_DENSE = 128  # up to here all eigenvectors are computed
 _ROUNDS = 20  # of improvement of a cut on a noisy matrix, at most
 
 
@@ -191,15 +190,22 @@ def top_pair(matrix: FloatMatrix, *, symmetric: bool) -> UnitPair:
             return _iterated(matrix, start, symmetric)
         except ArpackError:  # two values nearly alike; slower, but it always ends
             pass
-    left, values, right = scipy.linalg.svd(matrix, full_matrices=False, lapack_driver="gesvd")
+    if symmetric:
+        values, vectors = np.linalg.eigh(matrix)
+        largest = int(np.abs(values).argmax())
+        return _eigenpair(float(values[largest]), vectors[:, largest])
+    left, values, right = np.linalg.svd(matrix, full_matrices=False)
     return UnitPair(left[:, 0], right[0], float(values[0]))
+
+
+def _eigenpair(value: float, vector: FloatVector) -> UnitPair:
+    return UnitPair(vector if value >= 0 else -vector, vector, abs(value))
 
 
 def _iterated(matrix: FloatMatrix, start: FloatVector, symmetric: bool) -> UnitPair:
     if symmetric:
         values, vectors = eigsh(matrix, k=1, which="LM", v0=start)
-        right = vectors[:, 0]
-        return UnitPair(right if values[0] >= 0 else -right, right, abs(float(values[0])))
+        return _eigenpair(float(values[0]), vectors[:, 0])
     left, values, right = svds(matrix, k=1, v0=start, tol=0)
     return UnitPair(left[:, 0], right[0], float(values[0]))
 
