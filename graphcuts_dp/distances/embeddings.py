@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.distances.metric import FloatMatrix, FloatVector, IntVector, Metric, RootedTree
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.errors import ParameterError, QueryError
 
 IntMatrix = npt.NDArray[np.int64]
 STEPS = 2**24  # of the grid, in a diameter, where distances are not whole numbers
@@ -36,6 +36,7 @@ class L1Embedding:
         expansion: how much longer D can be than d, as a factor.
         contraction: how much shorter.
         rounding: what rounding to the grid adds, as a length.
+        queries: rows of the query vertices; None for all.
 
     Source: HR12, Definition 5.
     """
@@ -46,11 +47,23 @@ class L1Embedding:
     expansion: float = 1.0
     contraction: float = 1.0
     rounding: float = 0.0
+    queries: frozenset[int] | None = None
 
     @cached_property
     def widths(self) -> tuple[int, ...]:
         """Largest coordinate of each column, at least 1: what moving a person can change in it."""
         return tuple(max(1, int(width)) for width in self.points.max(axis=0))
+
+    def check(self, row: int) -> None:
+        """Refuse a vertex that may not be asked about.
+
+        Raises:
+            QueryError: no row of the map, or no query vertex of the embedding.
+        """
+        if not 0 <= row < len(self.points):
+            raise QueryError(f"the map has rows 0 to {len(self.points) - 1}")
+        if self.queries is not None and row not in self.queries:
+            raise QueryError("not one of the query vertices that the embedding was made for")
 
     def distances_from(self, row: int) -> FloatVector:
         """D between one vertex and all, shape (V,)."""
@@ -169,6 +182,7 @@ def measured(
         reach=reach * slack,
         expansion=expansion * slack,
         contraction=contraction * slack,
+        queries=None if len(queries) == len(points) else frozenset(queries.tolist()),
     )
 
 

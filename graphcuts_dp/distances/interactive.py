@@ -89,7 +89,9 @@ class InteractiveDistances:
 
         Raises:
             ExhaustedError: all promised answers were given.
+            QueryError: a row that may not be asked about.
         """
+        self.plan.embedding.check(row)
         if state.queries >= (self.plan.queries or 0):
             raise ExhaustedError("all promised distances were answered; plan for more queries")
         point = self.plan.embedding.points[row].tolist()

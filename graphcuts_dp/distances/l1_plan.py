@@ -162,7 +162,11 @@ class L1Plan:
 
         Each coordinate's sum is brought back to what is possible, 0 to n max(t, W - t), and their
         sum to the largest distance in the embedding.
+
+        Raises:
+            QueryError: a row that may not be asked about.
         """
+        self.embedding.check(row)
         value = low = high = 0
         point = self.embedding.points[row].tolist()
         for part, tuning, at in zip(hypothesis.parts, self.tunings, point, strict=True):

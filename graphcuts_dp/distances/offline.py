@@ -40,11 +40,15 @@ class DistanceRelease:
         return self.plan.guarantee(self.seed)
 
     def answer(self, row: int) -> L1Answer:
-        """About the vertex of one row of the map."""
+        """About the vertex of one row of the map.
+
+        Raises:
+            QueryError: a row that may not be asked about.
+        """
         return self.plan.answer(self.hypothesis, row, guaranteed=self.guaranteed, seed=self.seed)
 
     def values(self) -> FloatVector:
-        """Estimates for all vertices, shape (V,): `answer(row).value` for each row."""
+        """Estimates for all vertices, shape (V,), promised for query vertices only."""
         points, people = self.plan.embedding.points, self.plan.people
         widths = np.array(self.plan.embedding.widths)
         total = np.zeros(len(points))

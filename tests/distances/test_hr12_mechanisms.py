@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphcuts_dp.distances.above_threshold import AboveThreshold
+from graphcuts_dp.distances.bourgain import bourgain_embedding
 from graphcuts_dp.distances.coordinate import Profile, start_coordinate, step_coordinate
 from graphcuts_dp.distances.coordinate_tuning import CoordinateTask, tune_coordinate
 from graphcuts_dp.distances.embeddings import exact_embedding
@@ -19,7 +20,7 @@ from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.distances.offline import release_distances
 from graphcuts_dp.distances.queries import all_distances
-from graphcuts_dp.errors import ExhaustedError, ParameterError
+from graphcuts_dp.errors import ExhaustedError, ParameterError, QueryError
 from graphcuts_dp.privacy.entropy import SeededEntropy
 
 GRID = Metric.grid(5, 6)
@@ -233,6 +234,24 @@ def test_plans_and_mechanisms_must_fit():
         release_distances(plan(people=999), here, SeededEntropy(1))
     with pytest.raises(ParameterError, match="another"):
         release_distances(plan(Metric.path(4)), here, SeededEntropy(1))
+
+
+def test_only_query_vertices_are_answered():
+    metric = Metric.from_networkx(nx.cycle_graph(6))
+    embedding = bourgain_embedding(metric, [0, 3], public_seed=1, repetitions=8)
+    online = InteractiveDistances(L1Plan(embedding=embedding, people=50, queries=4, epsilon=1.0))
+    state = online.start(people(metric, 50), SeededEntropy(1))
+    for row in (1, -1, 6):
+        with pytest.raises(QueryError):
+            online.step(state, row, SeededEntropy(1))
+    release = release_distances(
+        L1Plan(embedding=embedding, people=50, queries=None, epsilon=1.0),
+        people(metric, 50),
+        SeededEntropy(1),
+    )
+    assert release.answer(3).guaranteed
+    with pytest.raises(QueryError, match="not one of"):
+        release.answer(1)
 
 
 def test_sums_that_would_not_fit_into_64_bits_are_refused():
