@@ -11,7 +11,7 @@ from scipy.stats import binom
 from selection_reference import choice_probabilities
 
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.selection import noisy_maximum, shortfall
+from graphcuts_dp.privacy.selection import exponential_choice, noisy_maximum, shortfall
 
 SCORES = np.array([0, -2, 0, 1, -5])
 
@@ -77,3 +77,22 @@ def test_the_shortfall_is_the_least_whole_number_that_the_union_bound_gives():
     assert 99 * math.exp(-float(rate) * (k + 1)) <= 0.05 < 99 * math.exp(-float(rate) * k)
     assert shortfall(1, rate, failure=0.05) == 0
     assert shortfall(2, rate, failure=0.999) == 0
+
+
+def test_the_exponential_mechanism_has_its_probabilities():
+    """Each count is within its binomial quantiles at 1e-7, with the fixed seed."""
+    rate, source, runs = Fraction(3, 4), SeededEntropy(2), 20_000
+    counts = np.bincount(
+        [exponential_choice(SCORES, rate, source) for _ in range(runs)], minlength=5
+    )
+    expected = np.exp(float(rate) * SCORES)
+    for count, p in zip(counts, expected / expected.sum(), strict=True):
+        assert binom.ppf(5e-8, runs, p) <= count <= binom.isf(5e-8, runs, p)
+
+
+def test_far_scores_and_fine_rates_do_not_matter_to_the_exponential_mechanism():
+    """Differences count, not sizes: 2^60 apart is never chosen, equal ones are."""
+    source = SeededEntropy(3)
+    scores = np.array([2**60, -(2**60), 2**60], dtype=np.int64)
+    drawn = {exponential_choice(scores, Fraction(1, 2**40), source) for _ in range(200)}
+    assert drawn == {0, 2}
