@@ -26,7 +26,8 @@ FloatVector = npt.NDArray[np.float64]
 FloatMatrix = npt.NDArray[np.float64]
 IntVector = npt.NDArray[np.int64]
 
-_BLOCK_ENTRIES = 1 << 24  # distances held at once: 128 MiB
+_BLOCK_ENTRIES = 1 << 20  # distances worked on at once: 8 MiB, within a cache
+_KEPT_ENTRIES = 1 << 26  # up to so many, all distances are kept for the next time: 512 MiB
 _COORDINATES = (("x", "y"), ("lon", "lat"), ("longitude", "latitude"))
 
 
@@ -50,8 +51,8 @@ class RootedTree:
 class Metric:
     """The shortest-path metric of a connected public graph. Immutable.
 
-    Distances are computed when they are asked for; all V x V of them are never held at once unless
-    `matrix` is read.
+    Distances are computed when they are asked for. On maps of up to 8,192 vertices they are kept
+    once all were needed; on larger ones all V x V of them are never held at once.
 
     Args:
         rows: one end of each edge, row numbers in 0..V-1, shape (edges,).
@@ -223,7 +224,7 @@ class Metric:
         """
         if self.tree is not None and np.diff(self.lengths.indptr).max(initial=0) <= 2:
             end = int(np.argmin(np.diff(self.lengths.indptr)))
-            return self.distances_from([end]).T
+            return self._search(np.array([end])).T
         return None if self.coordinates is None else _grid_positions(self)
 
     def distances_from(self, rows: npt.ArrayLike) -> FloatMatrix:
@@ -236,6 +237,15 @@ class Metric:
             Shape (k, V). Asked for all vertices it is the V x V matrix.
         """
         index = np.asarray(rows, dtype=np.int64).reshape(-1)
+        points = self.l1_coordinates
+        if points is None:
+            return self._search(index)
+        result = np.zeros((len(index), len(self)))
+        for axis in points.T:
+            result += np.abs(axis[index, None] - axis)
+        return result
+
+    def _search(self, index: IntVector) -> FloatMatrix:
         found = csgraph.dijkstra(self.lengths, directed=False, indices=index)
         return np.asarray(found, dtype=np.float64).reshape(len(index), len(self))
 
@@ -279,17 +289,17 @@ class Metric:
 
     def blocks(self) -> Iterator[tuple[IntVector, FloatMatrix]]:
         """All distances, some rows at a time: row numbers and their distances to all vertices."""
-        if len(self) ** 2 <= _BLOCK_ENTRIES:
-            yield np.arange(len(self)), self.matrix
-            return
         step = max(1, _BLOCK_ENTRIES // len(self))
         for start in range(0, len(self), step):
             rows = np.arange(start, min(start + step, len(self)))
-            yield rows, self.distances_from(rows)
+            if len(self) ** 2 <= _KEPT_ENTRIES:
+                yield rows, self.matrix[rows[0] : rows[-1] + 1]
+            else:
+                yield rows, self.distances_from(rows)
 
     @cached_property
     def matrix(self) -> FloatMatrix:
-        """All distances, shape (V, V), read-only: 8 V^2 bytes, kept once read."""
+        """All distances, shape (V, V), read-only: 8 V^2 bytes, kept once read, whatever V is."""
         found = self.distances_from(np.arange(len(self)))
         found.flags.writeable = False
         return found

@@ -22,6 +22,7 @@ _BUILDERS: dict[str, Callable[..., DistanceMechanism]] = {
     "per-query": PerQuery.build,
 }
 MECHANISMS = ("auto", *_BUILDERS)
+_MOST_FOR_BASELINES = 8192  # vertices: beyond it noise on each answer is only tried when asked for
 
 
 @final
@@ -172,7 +173,8 @@ def plan_distances(
         epsilon: privacy parameter of one person's location, in [1e-6, 50].
         delta: in [0, 1); at 0 there is no Gaussian noise.
         confidence: of the guaranteed errors, in (0, 1).
-        mechanism: one of `MECHANISMS`; "auto" for all of them.
+        mechanism: one of `MECHANISMS`; "auto" for all of them, noise on each answer excepted on
+            large maps that are no trees, where it would never win.
         noise: one of `NOISES`; "auto" for both laws.
 
     Raises:
@@ -190,7 +192,7 @@ def plan_distances(
     if len(metric) < 2:
         raise ParameterError("a map with one vertex has no distances; give at least two")
     rows = []
-    for name, law in _wanted(mechanism, noise, delta):
+    for name, law in _wanted(metric, mechanism, noise, delta):
         built = _BUILDERS[name](metric, people, law=law, epsilon=exact, delta=delta)
         rows.append(
             DistancePlanRow(
@@ -220,7 +222,7 @@ def error_radii(mechanism: DistanceMechanism, *, confidence: float) -> FloatVect
     return radii + mechanism.rounding
 
 
-def _wanted(mechanism: str, noise: str, delta: float) -> Iterator[tuple[str, Law]]:
+def _wanted(metric: Metric, mechanism: str, noise: str, delta: float) -> Iterator[tuple[str, Law]]:
     if mechanism not in MECHANISMS:
         raise ParameterError(
             f"unknown mechanism {mechanism!r}; choose one of {', '.join(MECHANISMS)}"
@@ -230,7 +232,8 @@ def _wanted(mechanism: str, noise: str, delta: float) -> Iterator[tuple[str, Law
     if noise == "gaussian" and delta == 0:
         raise ParameterError("Gaussian noise needs a delta above 0, for example 1e-6")
     for name in _BUILDERS:
-        if mechanism in ("auto", name):
+        slow = name == "per-query" and metric.tree is None and len(metric) > _MOST_FOR_BASELINES
+        if mechanism == name or (mechanism == "auto" and not slow):
             if noise != "gaussian":
                 yield name, "laplace"
             if noise != "laplace" and delta > 0:

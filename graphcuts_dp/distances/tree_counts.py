@@ -16,6 +16,7 @@ the levels follow from the distances.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import final
 
 import numpy as np
@@ -75,12 +76,9 @@ class TreeCounts:
         Raises:
             ParameterError: epsilon or delta out of range.
         """
-        order = halving_order(metric)
-        fanouts = [fanout for fanout in _FANOUTS if fanout < len(metric)] or [2]
-        trees = [nested_parts(order, fanout) for fanout in fanouts]
         found = [
             cls._built("tree-counts", metric, people, parts, spread, law, epsilon, delta)
-            for parts, spread in zip(trees, part_spreads(metric, trees), strict=True)
+            for parts, spread in _candidates(metric)[:-1]
         ]
         return min(found, key=lambda made: made.noise.deviations(made.spread).max())
 
@@ -99,9 +97,7 @@ class TreeCounts:
         Raises:
             ParameterError: epsilon or delta out of range.
         """
-        size = len(metric)
-        parts = nested_parts(np.arange(size), 1 << size.bit_length())
-        (spread,) = part_spreads(metric, [parts])
+        parts, spread = _candidates(metric)[-1]
         return cls._built("histogram", metric, people, parts, spread, law, epsilon, delta)
 
     @classmethod
@@ -146,6 +142,15 @@ class TreeCounts:
         return self.metric.weighted_sums(counts) / self.people
 
 
+@lru_cache(maxsize=1)  # a plan and its run, and both laws of noise, need the same ones
+def _candidates(metric: Metric) -> tuple[tuple[Parts, Spread], ...]:
+    """Trees of all fan-outs with their spreads, and last the histogram. Public things only."""
+    order = halving_order(metric)
+    fanouts = [fanout for fanout in _FANOUTS if fanout < len(metric)] or [2]
+    trees = [nested_parts(order, f) for f in (*fanouts, 1 << len(metric).bit_length())]
+    return tuple(zip(trees, part_spreads(metric, trees), strict=True))
+
+
 def _changes(parts: Parts) -> list[tuple[int, int]]:
     return [(2, 2)] * len(parts.levels)
 
@@ -182,7 +187,7 @@ def consistent_counts(
 
 
 def part_spreads(metric: Metric, trees: Sequence[Parts]) -> list[Spread]:
-    """For several trees of parts, the coefficients of the counts in n times the answers.
+    """The coefficients of the counts in n times the answers, for trees of parts of one order.
 
     A unit of noise on a part's count adds 1 to the part, spread evenly over its parts further down,
     and takes 1 from all its siblings together, itself included. So its coefficient in the answer of
@@ -193,23 +198,59 @@ def part_spreads(metric: Metric, trees: Sequence[Parts]) -> list[Spread]:
         return [_bounded_spread(metric, parts) for parts in trees]
     tables = [(np.zeros((size, len(p.levels))), np.zeros((size, len(p.levels)))) for p in trees]
     for rows, distances in metric.blocks():
+        ordered = distances.T[trees[0].order]
         for parts, (squares, largest) in zip(trees, tables, strict=True):
-            squares[rows], largest[rows] = _block_spread(distances[:, parts.order], parts)
+            squares[rows], largest[rows] = _block_spread(ordered, parts)
     return [Spread(squares, largest, size) for squares, largest in tables]
 
 
 def _block_spread(means: FloatMatrix, parts: Parts) -> tuple[FloatMatrix, FloatMatrix]:
-    """Sums of squares and largest coefficients of some answers, from their distances in order."""
-    shape = len(means), len(parts.levels)
+    """Sums of squares and largest coefficients of k answers.
+
+    Args:
+        means: distances from the places of the order to the k vertices, shape (V, k).
+        parts: of the map.
+
+    Returns:
+        Two tables, shape (k, levels).
+    """
+    shape = means.shape[1], len(parts.levels)
     squares, largest = np.zeros(shape), np.zeros(shape)
     for j in reversed(range(len(parts.levels))):
-        level = parts.levels[j]
-        first = np.cumsum(level.siblings) - level.siblings
-        above = np.add.reduceat(means, first, axis=1) / level.siblings
-        means = means - above[:, level.parent]
-        squares[:, j], largest[:, j] = (means**2).sum(axis=1), np.abs(means).max(axis=1)
+        siblings = parts.levels[j].siblings
+        sums, highest, lowest = _over_siblings(means, siblings)
+        above = sums / siblings[:, None]
+        # Squares about the means, rounded up; the extreme siblings are the farthest from them.
+        total = np.einsum("ij,ij->j", means, means)
+        around = total - np.einsum("ij,ij->j", above, sums)
+        squares[:, j] = np.maximum(around, 0) + 1e-13 * total
+        largest[:, j] = np.maximum(highest - above, above - lowest).max(axis=0)
         means = above
     return squares, largest
+
+
+def _over_siblings(
+    values: FloatMatrix, siblings: IntVector
+) -> tuple[FloatMatrix, FloatMatrix, FloatMatrix]:
+    """Sums, maxima and minima over the rows of each run of so many; `reduceat` is much slower."""
+    first = np.cumsum(siblings) - siblings
+    if len(siblings) < siblings.max():
+        runs = np.split(values, first[1:])
+        tables = [np.array([f(run, axis=0) for run in runs]) for f in (np.sum, np.max, np.min)]
+        return tables[0], tables[1], tables[2]
+    sums = values[first]
+    highest, lowest = sums.copy(), sums.copy()
+    for i in range(1, int(siblings.max())):
+        more = siblings > i
+        if more.all():
+            row = values[first + i]
+            sums += row
+        else:
+            row = values[first + np.minimum(i, siblings - 1)]
+            sums[more] += row[more]
+        np.maximum(highest, row, out=highest)
+        np.minimum(lowest, row, out=lowest)
+    return sums, highest, lowest
 
 
 def _bounded_spread(metric: Metric, parts: Parts) -> Spread:
