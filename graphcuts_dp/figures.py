@@ -22,6 +22,7 @@ from graphcuts_dp.evaluation.experiments import (
     nikiforov,
     power_law,
     queries,
+    real_graphs,
     table_one,
     updates,
 )
@@ -34,6 +35,7 @@ from graphcuts_dp.plotting.laplace_tail import laplace_tail_figure
 from graphcuts_dp.plotting.low_rank import low_rank_figure
 from graphcuts_dp.plotting.nikiforov import nikiforov_figure
 from graphcuts_dp.plotting.queries import queries_figure
+from graphcuts_dp.plotting.real_graphs import real_graphs_figure
 from graphcuts_dp.plotting.saving import save_figure
 from graphcuts_dp.plotting.table_one import table_one_figure
 from graphcuts_dp.plotting.updates import updates_figure
@@ -144,6 +146,14 @@ FIGURES: tuple[FigureSpec, ...] = (
         tests="HR12 Theorem 2",
         measure=distances.measure,
         draw=distances_figure,
+    ),
+    FigureSpec(
+        name="real-graphs",
+        shows="worst cut of every way to release each bundled graph against epsilon, and the "
+        "epsilon from which on it beats the trivial answers",
+        tests="GRU12 Lemma 6.2, section 6",
+        measure=real_graphs.measure,
+        draw=real_graphs_figure,
     ),
 )
 

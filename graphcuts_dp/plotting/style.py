@@ -12,7 +12,9 @@ import matplotlib as mpl
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from scipy.optimize import isotonic_regression
 
 COLUMN, PAGE = 3.4, 7.0  # widths in inches of a figure in one column of a page, and in both
@@ -126,6 +128,13 @@ def log_log(axes: Axes) -> None:
     axes.set_xscale("log")
     axes.set_yscale("log")
     light_grid(axes)
+
+
+def plain_log_ticks(axis: Axis) -> None:
+    """Ticks at 1, 2 and 5 times powers of ten, written out: for ranges of a decade or two."""
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def light_grid(axes: Axes) -> None:
