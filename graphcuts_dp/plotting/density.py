@@ -1,11 +1,9 @@
 """Cut errors against density and against size."""
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -28,7 +26,7 @@ _NAMES = {
     "first-order": "binary, least cut norm",
     "laplace": "Laplace, raw",
     "online weights": "online weights",
-    "density only": "density only",
+    "offline weights": "offline weights",
     "clipped": "binary, clipped",
 }
 _BOUNDS = {
@@ -58,12 +56,9 @@ def density_figure(table: Table) -> Figure:
         worst = top.subplots()
         between, sizes = bottom.subplots(1, 2)
         n = table.parameters["n"]
-        lines = _draw(worst, table, "upper", _NAMES)
-        lines += _draw_zero(worst, table, "upper")
-        lines += _draw_bounds(worst, table)
+        lines = _draw(worst, table, "upper") + _draw_bounds(worst, table)
         worst.set_title(f"Worst cut, proven, n = {n}")
-        _draw(between, table, "between blocks", _NAMES)
-        _draw_zero(between, table, "between blocks")
+        _draw(between, table, "between blocks")
         between.set_title("Cuts between planted blocks, mean")
         for axes in (worst, between):
             axes.set_xlabel("density")
@@ -74,21 +69,24 @@ def density_figure(table: Table) -> Figure:
     return figure
 
 
-def _draw(axes: Axes, table: Table, column: str, names: dict[str, str]) -> list[Line2D]:
-    lines = []
-    for index, (method, name) in enumerate(names.items()):
-        rows = table.where(part="density", method=method)
-        densities = sorted({row["density"] for row in rows})
-        values = [[r[column] for r in rows if r["density"] == d] for d in densities]
-        lines.append(draw_series(axes, densities, values, index=index, label=name))
+def _draw(axes: Axes, table: Table, column: str) -> list[Line2D]:
+    lines = [
+        draw_series(axes, *_values(table, method, column), index=index, label=name)
+        for index, (method, name) in enumerate(_NAMES.items())
+    ]
+    for method, marker in (("density only", "|"), ("zero", "")):
+        densities, values = _values(table, method, column)
+        middle = np.median(values, axis=1)
+        lines += axes.plot(densities, middle, label=method, marker=marker, **trivial_look())
     log_log(axes)
     return lines
 
 
-def _draw_zero(axes: Axes, table: Table, column: str) -> list[Line2D]:
-    rows = table.where(part="density", method="zero", repetition=0)
-    densities = [row["density"] for row in rows]
-    return axes.plot(densities, [row[column] for row in rows], label="zero", **trivial_look())
+def _values(table: Table, method: str, column: str) -> tuple[list[float], list[list[float]]]:
+    """Densities, and for each the values of a column by repetition."""
+    rows = table.where(part="density", method=method)
+    densities = sorted({row["density"] for row in rows})
+    return densities, _padded([[r[column] for r in rows if r["density"] == d] for d in densities])
 
 
 def _draw_bounds(axes: Axes, table: Table) -> list[Line2D]:
@@ -131,7 +129,7 @@ def _draw_sizes(axes: Axes, table: Table) -> None:
     axes.set_title("Worst cut against size")
 
 
-def _padded(values: Sequence[Sequence[float]]) -> npt.NDArray[np.float64]:
+def _padded(values: list[list[float]]) -> list[list[float]]:
     """Rows of one length: the first value again where a row is short."""
     longest = max(map(len, values))
-    return np.array([[*row, *([row[0]] * (longest - len(row)))] for row in values])
+    return [row + row[:1] * (longest - len(row)) for row in values]
