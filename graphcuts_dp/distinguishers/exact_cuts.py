@@ -37,7 +37,6 @@ from graphcuts_dp.idc.base import Hypothesis, Sign
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.exact_choice import Choice, happens
-from graphcuts_dp.privacy.guarantee import exact_epsilon
 
 IntMatrix = npt.NDArray[np.int64]
 IntVector = npt.NDArray[np.int64]
@@ -76,7 +75,6 @@ class ExactCuts:
     score: Score = "two-signed"
 
     def __post_init__(self) -> None:
-        exact_epsilon(self.epsilon)
         if min(self.universe.shape) > MOST_VERTICES or not self.universe.size:
             raise ParameterError(
                 f"exact-cuts goes through all sets of vertices: up to {MOST_VERTICES} of them; use"

@@ -27,7 +27,6 @@ from graphcuts_dp.idc.base import Hypothesis
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.exact_choice import Choice
-from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.noise import sample_geometric
 
 Sampling = Literal["exponential", "noisy-max"]
@@ -75,7 +74,6 @@ class Exponential:
     sampling: Sampling = "exponential"
 
     def __post_init__(self) -> None:
-        exact_epsilon(self.epsilon)
         if self.sampling not in SAMPLINGS:
             raise ParameterError(
                 f"unknown sampling {self.sampling!r}; choose one of {', '.join(SAMPLINGS)}"

@@ -1,5 +1,6 @@
 """The iterative construction mechanism: find a query that is off, answer it with noise, learn."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -189,12 +190,15 @@ class IterativeConstruction:
         return mass, max(radius / steps, 1.0 if noisy < 1 else 0.0) + rounding, rest
 
     def _update_bound(self, mass: float, mass_error: float) -> Callable[[float], float]:
+        coarse = self.learner.construction(
+            alpha=mass + mass_error + 1, mass=mass, mass_error=mass_error
+        )
+
         def bound(alpha: float) -> float:
             try:
-                made = self.learner.construction(alpha=alpha, mass=mass, mass_error=mass_error)
+                return coarse.update_bound(alpha)
             except ParameterError:
-                return float("inf")  # finer than the error of the mass allows
-            return made.update_bound(alpha)
+                return math.inf  # finer than the error of the mass allows
 
         return bound
 

@@ -139,15 +139,20 @@ class _ZcdpOffline(ABC):
     ) -> OfflineTuning:
         """See `OfflineCalibration.tune`."""
         best: tuple[float, OfflineTuning] | None = None
+        cost = Cost.of_rho(self._rho, delta=self.delta)
         for rounds in self._candidates() if self.rounds is None else (self.rounds,):
             alpha = _least_tolerance(update_bound, rounds)
-            if alpha is None or (best is not None and self._least_score(alpha) >= best[0]):
+            if alpha is None:
                 continue
+            found = []
             for share in self._shares():
                 split = self._split(rounds, share, distinguisher, steps)
-                score, made = self._made(rounds, alpha, *split, one, steps)
-                if best is None or score < best[0]:
-                    best = score, made
+                found.append(self._made(rounds, alpha, *split, cost, one, steps))
+            least = min(found, key=lambda pair: pair[0])
+            if best is None or least[0] < best[0]:
+                best = least
+            elif least[0] > 2 * best[0]:
+                break  # the noise has the upper hand, and grows with the rounds
         if best is None:
             raise ParameterError(
                 "no number of rounds is proven to be enough here; use fewer rounds or more epsilon"
@@ -156,12 +161,12 @@ class _ZcdpOffline(ABC):
 
     def _split(
         self, rounds: int, share: Fraction, distinguisher: Distinguisher, steps: int
-    ) -> tuple[Distinguisher, ValueNoise, Cost]:
+    ) -> tuple[Distinguisher, ValueNoise]:
         calls = rounds * self.calls
         rho = Fraction(self._rho)
         tuned = distinguisher.with_rho(float(rho * share) * (1 - 1e-15), rounds=calls)
         noise = ValueNoise("gaussian", steps**2 * calls / (2 * rho * (1 - share)))
-        return tuned, noise, Cost.of_rho(float(rho), delta=self.delta)
+        return tuned, noise
 
     def _candidates(self) -> Iterator[int]:
         return _round_numbers(1)
@@ -169,10 +174,6 @@ class _ZcdpOffline(ABC):
     @abstractmethod
     def _shares(self) -> tuple[Fraction, ...]:
         """Parts of rho for the distinguisher that are tried."""
-
-    @abstractmethod
-    def _least_score(self, alpha: float) -> float:
-        """The part of the score that the tolerance alone makes up."""
 
     @abstractmethod
     def _made(
@@ -224,9 +225,6 @@ class PracticalOffline(_ZcdpOffline):
 
     def _shares(self) -> tuple[Fraction, ...]:
         return (Fraction(1, 2),)
-
-    def _least_score(self, alpha: float) -> float:
-        return alpha / 4
 
     def _made(
         self,
@@ -285,10 +283,7 @@ class TightOffline(_ZcdpOffline):
     """
 
     def _shares(self) -> tuple[Fraction, ...]:
-        return tuple(Fraction(k, 20) for k in range(2, 20))
-
-    def _least_score(self, alpha: float) -> float:
-        return alpha
+        return tuple(Fraction(k, 10) for k in range(1, 10))
 
     def _made(
         self,
@@ -409,7 +404,7 @@ class PaperOffline:
     def cost(self) -> Cost:
         """As promised."""
         if self.delta == 0:
-            return Cost.of_pure(exact_epsilon(self.epsilon))
+            return Cost.of_pure(Fraction(self.epsilon))
         return Cost(epsilon=self.epsilon, delta=self.delta)
 
     @property
@@ -532,7 +527,7 @@ def _no_rounds(tolerance: float, distinguisher: Distinguisher, cost: Cost) -> Of
 def _round_numbers(rounds: int) -> Iterator[int]:
     while rounds <= MOST_ROUNDS:
         yield rounds
-        rounds = max(rounds + 1, math.floor(rounds * 1.15))
+        rounds = max(rounds + 1, math.floor(rounds * 1.2))
 
 
 def _least_tolerance(update_bound: UpdateBound, rounds: int) -> float | None:
@@ -549,7 +544,7 @@ def _least_that_fits(fits: Callable[[float], bool]) -> float | None:
     low = high / 2
     while low > _FINEST and fits(low):
         low, high = low / 2, low
-    for _ in range(40):
+    for _ in range(25):
         middle = math.sqrt(low * high)
         low, high = (low, middle) if fits(middle) else (middle, high)
     return high

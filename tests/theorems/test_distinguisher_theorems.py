@@ -1,0 +1,251 @@
+"""Accuracy theorems of the iterative construction mechanism, and the errors in their papers.
+
+At the privacy that users may ask for (epsilon up to 50 for everything), the papers' bounds are
+above the total weight of any graph that fits a test. The theorems hold for every epsilon, so they
+are tested where they say something: with epsilon_0 of about 20 for each step.
+"""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from graphcuts_dp.distinguishers.cut_list import CutList
+from graphcuts_dp.distinguishers.exact_cuts import ExactCuts
+from graphcuts_dp.distinguishers.exponential import Exponential
+from graphcuts_dp.graph.adjacency import Graph
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.queries import CutQuery
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.idc.base import UpdateSequence
+from graphcuts_dp.idc.frieze_kannan import frieze_kannan
+from graphcuts_dp.idc.learners import FriezeKannanLearner, MultiplicativeWeightsLearner
+from graphcuts_dp.idc.update_bounds import frieze_kannan_updates, multiplicative_weights_updates
+from graphcuts_dp.privacy.composition import Cost, compose
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.release.iterative_construction import IterativeConstruction
+from graphcuts_dp.release.iterative_tuning import MARGINS, PaperOffline, TightOffline
+
+N = 12
+UNIVERSE = Universe(N)
+BETA = 0.1
+
+
+def graph_of_two_blocks(seed):
+    rng = np.random.default_rng(seed)
+    rows, columns = np.triu_indices(N, 1)
+    kept = rng.random(len(rows)) < np.where((rows < 6) == (columns < 6), 0.95, 0.05)
+    return Graph(rows[kept], columns[kept], vertices=N)
+
+
+def cuts(count, seed=0):
+    rng = np.random.default_rng(seed)
+    S = rng.random((count, N)) < 0.5
+    S[0] = np.arange(N) < 6
+    return CutList.of_masks(UNIVERSE, S, ~S)
+
+
+def beyond_the_range(paper, epsilon):
+    """A calibration with more epsilon than users may ask for, purely private."""
+    calibration = PaperOffline(paper=paper, epsilon=1.0, delta=1e-6, beta=BETA)
+    object.__setattr__(calibration, "epsilon", epsilon)
+    object.__setattr__(calibration, "delta", 0.0)
+    return calibration
+
+
+def failures(mechanism, graph, error, runs, seed):
+    truth = mechanism.distinguisher.queries.counts(graph, Grid())
+    source = SeededEntropy(seed)
+    wrong = rounds = 0
+    for _ in range(runs):
+        outcome = mechanism.run(graph, source)
+        gaps = np.abs(mechanism.distinguisher.queries.answers(outcome.hypothesis) - truth)
+        wrong += gaps.max() > error(outcome)
+        rounds += len(outcome.transcript)
+    return wrong, rounds
+
+
+def check_theorem(paper, learner, runs, seed):
+    graph = graph_of_two_blocks(seed)
+    epsilon = 3000.0
+    mechanism = IterativeConstruction(
+        learner=learner,
+        distinguisher=Exponential(queries=cuts(20), epsilon=Fraction(1)),
+        calibration=beyond_the_range(paper, epsilon),
+        grid=Grid(),
+        mass=float(len(graph.rows)),
+    )
+    outcome = mechanism.run(graph, SeededEntropy(seed))
+    assert outcome.tuning.rounds >= 1
+    wrong, _ = failures(mechanism, graph, lambda outcome: outcome.error, runs, seed)
+    # More failures have probability 1e-6 if each run fails with probability BETA.
+    assert wrong <= scipy.stats.binom.isf(1e-6, runs, BETA)
+    return outcome
+
+
+LEARNERS = [
+    FriezeKannanLearner(UNIVERSE, disjoint=True),
+    FriezeKannanLearner(UNIVERSE, rule="as printed"),
+    MultiplicativeWeightsLearner(UNIVERSE, "as printed"),
+    MultiplicativeWeightsLearner(UNIVERSE),
+]
+
+
+@pytest.mark.parametrize("paper", MARGINS)
+@pytest.mark.parametrize("learner", LEARNERS, ids=lambda x: f"{x.name}, {x.rule}")
+def test_accuracy_theorems(paper, learner):
+    """DR14 Theorems 5.4 and 5.6, GRU12 Theorem 7.3, Nik17 section 1.2, with their corrections."""
+    outcome = check_theorem(paper, learner, 12, 1)
+    # It says something: the error is less than the graph's weight.
+    assert outcome.error < 60
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("paper", MARGINS)
+@pytest.mark.parametrize("learner", LEARNERS, ids=lambda x: f"{x.name}, {x.rule}")
+def test_accuracy_theorems_in_300_runs(paper, learner):
+    check_theorem(paper, learner, 300, 2)
+
+
+def test_tight_error_holds():
+    """The error that the tight calibration states, for all cuts of a list, in 20 runs."""
+    graph = graph_of_two_blocks(3)
+    mechanism = IterativeConstruction(
+        learner=FriezeKannanLearner(UNIVERSE, disjoint=True),
+        distinguisher=Exponential(queries=cuts(20), epsilon=Fraction(1)),
+        calibration=TightOffline(epsilon=50.0, delta=0.01, beta=BETA),
+        grid=Grid(),
+    )
+    wrong, _ = failures(mechanism, graph, lambda outcome: outcome.error, 20, 3)
+    assert wrong <= scipy.stats.binom.isf(1e-6, 20, BETA)
+
+
+def test_all_cuts_at_once():
+    """With ExactCuts the statement is about every cut between disjoint sets: 3^7 of them."""
+    n = 7
+    rng = np.random.default_rng(4)
+    rows, columns = np.triu_indices(n, 1)
+    kept = rng.random(len(rows)) < 0.5
+    graph, universe = Graph(rows[kept], columns[kept], vertices=n), Universe(n)
+    places = np.array(np.meshgrid(*[range(3)] * n)).reshape(n, -1).T
+    everything = CutList.of_masks(universe, places == 1, places == 2)
+    truth = everything.counts(graph, Grid())
+    mechanism = IterativeConstruction(
+        learner=MultiplicativeWeightsLearner(universe),
+        distinguisher=ExactCuts(universe=universe, epsilon=Fraction(1)),
+        calibration=TightOffline(epsilon=50.0, delta=0.01, beta=BETA),
+        grid=Grid(),
+    )
+    source, wrong, runs = SeededEntropy(4), 0, 20
+    for _ in range(runs):
+        outcome = mechanism.run(graph, source)
+        gaps = np.abs(everything.answers(outcome.hypothesis) - truth)
+        wrong += gaps.max() > outcome.error
+    assert wrong <= scipy.stats.binom.isf(1e-6, runs, BETA)
+
+
+# Errors in the papers.
+
+
+def test_gru12_alg_3_runs_too_few_rounds():
+    """Updates at alpha/2 may come B(alpha/2) times, more often than the printed B(alpha)."""
+    universe = Universe(8)
+    everything = CutQuery(range(8), range(8))
+    alpha = 25.0
+    complete = np.ones((8, 8)) - np.eye(8)
+    rule = frieze_kannan(universe, alpha=alpha / 2, mass=28.0, rule="as printed")
+    sequence = UpdateSequence(rule, complete)
+    while abs(sequence.discrepancy(everything)) >= alpha / 2:
+        sequence.update(everything)
+    printed = frieze_kannan_updates(8, 28, rule="as printed")
+    assert sequence.count > printed(alpha)
+    assert sequence.count <= printed(alpha / 2)
+
+
+def test_gru12_alg_3_reaches_three_halves_of_alpha():
+    """A round that stops at 3/4, with noise of 1/4 and a shortfall of 1/2, leaves 3/2 alpha."""
+    margins = MARGINS["gru12"]
+    assert margins.error == Fraction(3, 2)
+    assert margins.threshold - margins.noise >= margins.tolerance
+    gap, largest = Fraction(99, 100), Fraction(148, 100)  # in parts of alpha
+    assert gap - margins.noise < margins.threshold  # it stops,
+    assert largest - gap <= margins.shortfall  # the distinguisher keeps its word,
+    assert 1 < largest <= margins.error  # and the error is above alpha.
+
+
+def test_margins_of_dr14_and_nik17_reach_what_they_claim():
+    assert MARGINS["dr14"].error == 1
+    assert MARGINS["nik17"].error == 4
+    for margins in MARGINS.values():
+        assert margins.threshold - margins.noise >= margins.tolerance
+
+
+def test_gru12_corollary_7_4_has_a_quarter_of_the_updates():
+    """It takes B = 2 m^2 ln V; Theorem A.4's 4 m^2 ln X is 8 m^2 ln V, nearly."""
+    n, m = 10**6, 10**7
+    proven = multiplicative_weights_updates(n, m, rule="as printed")(1.0)
+    ratio = proven / (2 * m**2 * math.log(n))
+    assert ratio == pytest.approx(4, rel=0.05)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-3])
+def test_dr14_theorem_5_7_has_constants_32_and_64(delta):
+    """8 F at the prescribed epsilon_0 is 32 T ln(Q/gamma)/epsilon, or 64 sqrt(T ln(1/delta))."""
+    rounds, gamma, epsilon = 9, 0.01, 1.0
+    calibration = PaperOffline(paper="dr14", epsilon=epsilon, delta=delta)
+    tuned = Exponential(queries=cuts(50), epsilon=calibration.each(rounds), score="absolute")
+    log_failures = math.log(50 / gamma)
+    if delta:
+        corrected = 64 * math.sqrt(rounds * math.log(1 / delta)) * log_failures / epsilon
+        printed = corrected / 4
+    else:
+        corrected = 32 * rounds * log_failures / epsilon
+        printed = corrected / 4
+    assert 8 * tuned.shortfall(gamma) == pytest.approx(corrected, rel=1e-3)
+    assert tuned.shortfall(gamma) > printed / 8  # the margin that the printed alpha leaves
+
+
+def test_dr14_alphas_count_edges_here():
+    """Theorem 5.4's 1/||x||_1 is gone: noise and shortfall do not depend on the weight."""
+    learner = FriezeKannanLearner(UNIVERSE, disjoint=True)
+    found = []
+    for mass in (20.0, 60.0):
+        made = IterativeConstruction(
+            learner=learner,
+            distinguisher=Exponential(queries=cuts(20), epsilon=Fraction(1)),
+            calibration=beyond_the_range("dr14", 1000.0),
+            grid=Grid(),
+            mass=mass,
+        )
+        tuning = made.run(graph_of_two_blocks(1), SeededEntropy(1)).tuning
+        found.append((tuning.rounds, tuning.alpha))
+        log_terms = math.log(2 * tuning.rounds / BETA)
+        each = float(made.calibration.each(tuning.rounds))
+        assert 2 * tuning.alpha >= 8 * (log_terms / each - 1)
+    assert found[0] != found[1]
+
+
+def test_nik17_exponent_as_printed_is_not_private():
+    """exp(|gap|/(2 epsilon_0/n)) tells more the smaller epsilon_0 is, where it should tell less."""
+    epsilon = 0.1
+    here, there = np.array([3.0, 0.0]), np.array([2.0, 0.0])  # counts of one query and of another
+
+    def loss(rate):
+        laws = [np.exp(rate * gaps) / np.exp(rate * gaps).sum() for gaps in (here, there)]
+        return np.abs(np.log(laws[0] / laws[1])).max()
+
+    assert loss(1 / (2 * epsilon)) > 10 * epsilon
+    assert loss(epsilon / 2) <= epsilon
+    tuned = Exponential(queries=cuts(2), epsilon=Fraction(1, 10), score="absolute")
+    rate = tuned.scoring.rate(tuned.epsilon) * tuned.scoring.sensitivity
+    assert rate == Fraction(1, 20)
+
+
+def test_nik17_composition_has_a_logarithm_of_delta():
+    """2 L steps cost about epsilon_0 sqrt(4 L ln(1/delta)), far less than with sqrt(L/delta)."""
+    steps, each, delta = 100, Fraction(1, 1000), 1e-6
+    spent = compose([Cost.of_pure(each)] * (2 * steps), delta=delta).epsilon
+    assert spent <= float(each) * math.sqrt(4 * steps * math.log(1 / delta)) * 1.01
+    assert spent < float(each) * math.sqrt(steps / delta) / 100
