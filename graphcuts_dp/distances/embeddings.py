@@ -13,7 +13,8 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.distances.metric import FloatMatrix, FloatVector, IntVector, Metric, RootedTree
+from graphcuts_dp.distances.metric import FloatMatrix, FloatVector, IntVector, Metric
+from graphcuts_dp.distances.shapes import RootedTree
 from graphcuts_dp.errors import ParameterError, QueryError
 
 IntMatrix = npt.NDArray[np.int64]

@@ -5,7 +5,6 @@ known here.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, final
 
@@ -14,6 +13,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.sparse import csgraph
 
+from graphcuts_dp.distances.shapes import RootedTree, grid_positions
 from graphcuts_dp.errors import GraphError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import Graph, Vertices
 from graphcuts_dp.graph.vertices import Label, VertexSet
@@ -29,22 +29,6 @@ IntVector = npt.NDArray[np.int64]
 _BLOCK_ENTRIES = 1 << 20  # distances worked on at once: 8 MiB, within a cache
 _KEPT_ENTRIES = 1 << 26  # up to so many, all distances are kept for the next time: 512 MiB
 _COORDINATES = (("x", "y"), ("lon", "lat"), ("longitude", "latitude"))
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class RootedTree:
-    """A tree, with vertex 0 as its root.
-
-    Attributes:
-        order: all rows, each after its parent, shape (V,).
-        parent: row of each vertex's parent, -1 for the root, shape (V,).
-        length: of the edge to the parent, 0 for the root, shape (V,).
-    """
-
-    order: IntVector
-    parent: IntVector
-    length: FloatVector
 
 
 @final
@@ -225,7 +209,7 @@ class Metric:
         if self.tree is not None and np.diff(self.lengths.indptr).max(initial=0) <= 2:
             end = int(np.argmin(np.diff(self.lengths.indptr)))
             return self._search(np.array([end])).T
-        return None if self.coordinates is None else _grid_positions(self)
+        return None if self.coordinates is None else grid_positions(self.coordinates, self.lengths)
 
     def distances_from(self, rows: npt.ArrayLike) -> FloatMatrix:
         """Distances from some vertices to all.
@@ -248,44 +232,6 @@ class Metric:
     def _search(self, index: IntVector) -> FloatMatrix:
         found = csgraph.dijkstra(self.lengths, directed=False, indices=index)
         return np.asarray(found, dtype=np.float64).reshape(len(index), len(self))
-
-    def distances_between(self, first: IntVector, second: IntVector) -> FloatVector:
-        """Distances of pairs of vertices on a tree, in O(log V) each.
-
-        Args:
-            first: row numbers, shape (k,).
-            second: row numbers, shape (k,).
-
-        Raises:
-            ParameterError: the map has a cycle; `distances_from` is for such maps.
-        """
-        if self.tree is None:
-            raise ParameterError("pairs of distances are for trees; use distances_from")
-        levels, ancestors, depth = self._lifting
-        u, v = np.array(first), np.array(second)
-        swap = levels[u] < levels[v]
-        u[swap], v[swap] = v[swap], u[swap]
-        for power, above in reversed(list(enumerate(ancestors))):
-            u = np.where(levels[u] - levels[v] >= 1 << power, above[u], u)
-        for above in reversed(ancestors):
-            apart = above[u] != above[v]
-            u, v = np.where(apart, above[u], u), np.where(apart, above[v], v)
-        meeting = np.where(u == v, u, ancestors[0][u])
-        return np.asarray(depth[first] + depth[second] - 2 * depth[meeting])
-
-    @cached_property
-    def _lifting(self) -> tuple[IntVector, list[IntVector], FloatVector]:
-        """Of a tree: edges to the root, ancestors 1, 2, 4, ... above, distances to the root."""
-        tree = self.tree
-        assert tree is not None  # noqa: S101  # for the type checker
-        levels, depth = np.zeros(len(self), dtype=np.int64), np.zeros(len(self))
-        for v in tree.order[1:].tolist():
-            levels[v] = levels[tree.parent[v]] + 1
-            depth[v] = depth[tree.parent[v]] + tree.length[v]
-        ancestors = [np.maximum(tree.parent, 0)]
-        while 1 << len(ancestors) <= levels.max():
-            ancestors.append(ancestors[-1][ancestors[-1]])
-        return levels, ancestors, depth
 
     def blocks(self) -> Iterator[tuple[IntVector, FloatMatrix]]:
         """All distances, some rows at a time: row numbers and their distances to all vertices."""
@@ -315,7 +261,7 @@ class Metric:
         """
         mass = np.asarray(weights, dtype=np.float64)
         if self.tree is not None:
-            return _tree_sums(self.tree, mass)
+            return self.tree.sums(mass)
         result = np.empty(len(self))
         for rows, distances in self.blocks():
             result[rows] = distances @ mass
@@ -406,50 +352,6 @@ def _length_matrix(
     low, high, length = low[keep], high[keep], length[keep]
     data = (np.concatenate([length, length]), (np.concatenate([low, high]), np.r_[high, low]))
     return sp.coo_array(data, shape=(size, size)).tocsr()
-
-
-def _tree_sums(tree: RootedTree, mass: FloatVector) -> FloatVector:
-    # Numbers below each edge, then from the root outwards: crossing an edge of length l with
-    # mass b below it changes the sum by l (total - 2 b).
-    below = mass.copy()
-    depth = np.zeros(len(mass))
-    order, parent = tree.order.tolist(), tree.parent
-    for v in order[1:]:
-        depth[v] = depth[parent[v]] + tree.length[v]
-    for v in reversed(order[1:]):
-        below[parent[v]] += below[v]
-    total = below[order[0]]
-    result = np.empty(len(mass))
-    result[order[0]] = depth @ mass
-    for v in order[1:]:
-        result[v] = result[parent[v]] + tree.length[v] * (total - 2 * below[v])
-    return result
-
-
-def _grid_positions(metric: Metric) -> FloatMatrix | None:
-    points = metric.coordinates
-    assert points is not None  # noqa: S101  # for the type checker: the caller looked
-    axes = [np.unique(points[:, axis], return_inverse=True) for axis in (0, 1)]
-    places = np.column_stack([axis[1] for axis in axes])
-    sizes = [len(axis[0]) for axis in axes]
-    full = sizes[0] * sizes[1] == len(metric) == len(np.unique(places @ [sizes[1], 1]))
-    edges = sizes[0] * (sizes[1] - 1) + sizes[1] * (sizes[0] - 1)
-    if not full or metric.lengths.nnz != 2 * edges:
-        return None
-    entries = metric.lengths.tocoo()
-    steps = places[entries.col] - places[entries.row]
-    if not (np.abs(steps).sum(axis=1) == 1).all():
-        return None
-    positions = np.zeros((len(metric), 2))
-    for axis in (0, 1):
-        forward = steps[:, axis] == 1
-        start = places[entries.row[forward], axis]
-        gap = np.full(sizes[axis] - 1, -1.0)
-        gap[start] = entries.data[forward]
-        if (gap[start] != entries.data[forward]).any():
-            return None
-        positions[:, axis] = np.concatenate([[0.0], np.cumsum(gap)])[places[:, axis]]
-    return positions
 
 
 def _checked_coordinates(coordinates: npt.ArrayLike | None, size: int) -> FloatMatrix | None:

@@ -25,6 +25,7 @@ from graphcuts_dp.distances.level_noise import Law, LevelNoise, Spread, split_bu
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import FloatMatrix, FloatVector, IntVector, Metric
 from graphcuts_dp.distances.parts import Parts, halving_order, nested_parts
+from graphcuts_dp.distances.shapes import RootedTree
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
 
@@ -195,7 +196,7 @@ def part_spreads(metric: Metric, trees: Sequence[Parts]) -> list[Spread]:
     """
     size = len(metric)
     if metric.tree is not None and size > _EXACT_VERTICES:
-        return [_bounded_spread(metric, parts) for parts in trees]
+        return [_bounded_spread(metric.tree, parts) for parts in trees]
     tables = [(np.zeros((size, len(p.levels))), np.zeros((size, len(p.levels)))) for p in trees]
     for rows, distances in metric.blocks():
         ordered = distances.T[trees[0].order]
@@ -253,13 +254,13 @@ def _over_siblings(
     return sums, highest, lowest
 
 
-def _bounded_spread(metric: Metric, parts: Parts) -> Spread:
+def _bounded_spread(tree: RootedTree, parts: Parts) -> Spread:
     """Bounds for all vertices of a tree at once, in O(V log^2 V).
 
     By the triangle inequality a coefficient is at most the mean distance of its part to any vertex
     u, plus that of the part above: u is the vertex in the middle of the part above.
     """
-    size = len(metric)
+    size = len(tree.order)
     weights = [np.ones(size)]  # of the vertices in their part of each level, from the last one up
     for level in parts.levels[:0:-1]:
         share = 1 / level.siblings[level.parent]
@@ -269,7 +270,7 @@ def _bounded_spread(metric: Metric, parts: Parts) -> Spread:
         first = np.cumsum(level.siblings) - level.siblings
         ends = np.append(level.start[first], size)
         centre = np.repeat(parts.order[(ends[:-1] + ends[1:]) // 2], np.diff(ends))
-        far = weight * metric.distances_between(parts.order, centre)
+        far = weight * tree.distances_between(parts.order, centre)
         mean = np.add.reduceat(far, level.start)
         above_mean = np.add.reduceat(mean, first) / level.siblings
         bounds = (mean + above_mean[level.parent]) * (1 + 1e-9)
