@@ -82,6 +82,17 @@ def test_the_same_seed_gives_the_same_bytes_and_another_one_others(tmp_path):
     assert made[0]["a_toy.csv"] != made[2]["a_toy.csv"]
 
 
+@pytest.mark.parametrize("name", ["nikiforov", "laplace-tail"])
+def test_measured_figures_repeat_to_the_byte(name, tmp_path):
+    made = []
+    for i in range(2):
+        folder = tmp_path / str(i)
+        folder.mkdir()
+        make_figure(name, folder, quick=True, seed=5)
+        made.append(files(folder))
+    assert made[0] == made[1]
+
+
 @pytest.mark.usefixtures("_toy")
 def test_the_index_is_what_lies_there(tmp_path):
     readme = tmp_path / "README.md"
