@@ -64,6 +64,7 @@ class PowerRankOne:
         Entries of X are cut at 1/(2 sqrt(n)), which keeps the sensitivity near the least one for
         vectors of that length: post-processing, as is all else. It more than doubles what is
         found, unless the singular vectors sit on few vertices.
+        Side channel: products take time proportional to the number of edges.
 
     No bound on the shortfall is proven: the start is random, and few steps lose a factor of the
     largest singular value rather than a summand. `shortfall` is infinite; what is measured stands
@@ -158,9 +159,10 @@ class PowerSearch:
         self._of = distinguisher
         self._matrix = double(graph, distinguisher.grid)
         rows, columns = distinguisher.universe.shape
-        plain = not distinguisher.universe.bipartite
-        self._left = slice(0, rows)
-        self._right = self._left if plain else slice(rows, rows + columns)
+        self._sides = [slice(0, rows)]
+        if distinguisher.universe.bipartite:
+            self._sides.append(slice(rows, rows + columns))
+        self._left, self._right = self._sides[0], self._sides[-1]
 
     def __repr__(self) -> str:
         return "PowerSearch()"
@@ -193,7 +195,7 @@ class PowerSearch:
         for step in range(self._of.steps):
             reached = self._product(vectors, bits, dense, source)
             if step + 1 < self._of.steps:
-                for side in {self._left.start: self._left, self._right.start: self._right}.values():
+                for side in self._sides:
                     vectors[side] = on_grid(reached[side], bits)
         # In the span of X = Q C the noisy R Q is Y C^-1; its top singular pair is what is found.
         basis, mixing = np.linalg.qr(np.ldexp(vectors[self._right], -bits))
@@ -207,7 +209,7 @@ class PowerSearch:
         shape = self._matrix.shape[0], self._of.vectors
         coins = np.unpackbits(source.bytes(-(-shape[0] * shape[1] // 8)))[: shape[0] * shape[1]]
         signs = coins.reshape(shape) * 2.0 - 1
-        for side in (self._left, self._right):
+        for side in self._sides:
             signs[side] /= np.linalg.norm(signs[side], axis=0)
         return np.rint(np.ldexp(signs, self._of.vector_bits)).astype(np.int64)
 

@@ -9,7 +9,7 @@ one: its largest value is the cut norm, which is hard to find.
 
 The cut that a pair is rounded to has no such promise, since rounding may lose a factor:
 `shortfall` is infinite for cuts. It is made of the set where u has one sign, the best partner of
-that on noisy data, and so on.
+that on noisy data, and so on: a cut between disjoint sets, or all pairs inside one set.
 
 Everything here reads noisy data only. Source: GRU12 section 7, which leaves the distinguisher open.
 """
@@ -178,7 +178,7 @@ class MatrixSearch:
 
 
 def top_pair(matrix: FloatMatrix, *, symmetric: bool) -> UnitPair:
-    """The top singular pair of a noisy matrix, to machine precision.
+    """The top singular pair of a noisy matrix, as exact as LAPACK or ARPACK make it.
 
     Args:
         matrix: shape (n1, n2).
