@@ -43,8 +43,8 @@ def test_the_bounds_of_gaussian_queries_are_as_equation_7_says():
 def test_erratum_jt12_the_error_is_smaller_by_the_fourth_root_of_n_not_by_the_root():
     """The ratio of zetas is ~ n^(-1/2); of the c's, n^-1 ln mn; of the errors, its fourth root.
 
-    ||F||_{S_p*} lies between sigma_1 and e sigma_1, and nears the latter as n grows: it has not yet
-    done so here, which takes a tenth off the exponents.
+    ||F||_{S_p*} lies between sigma_1 and n^(1/ln mn) sigma_1, which grows to sqrt(e) sigma_1: that
+    takes about a tenth off the exponents at these sizes.
     """
     ratios = []
     for n in SIZES:
