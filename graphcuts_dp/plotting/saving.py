@@ -28,10 +28,11 @@ def save_figure(
         rows: the table that the figure shows.
         parameters: what it was made with.
     """
+    about = json.dumps(parameters, indent=2, allow_nan=False) + "\n"  # fails before files are there
     figure.savefig(base.with_suffix(".png"), metadata={"Software": None})
     figure.savefig(base.with_suffix(".pdf"), metadata={"CreationDate": None})
     with base.with_suffix(".csv").open("w", newline="", encoding="utf-8") as file:
         table = csv.writer(file)
         table.writerow(columns)
         table.writerows(rows)
-    base.with_suffix(".json").write_text(json.dumps(parameters, indent=2) + "\n", encoding="utf-8")
+    base.with_suffix(".json").write_text(about, encoding="utf-8")
