@@ -25,8 +25,8 @@ _NAMES = {
     "maximum-entropy": "binary, maximum entropy",
     "first-order": "binary, least cut norm",
     "laplace": "Laplace, raw",
-    "online weights": "online weights",
-    "offline weights": "offline weights",
+    "online weights": "online, cuts given",
+    "offline weights": "offline, cuts given",
     "clipped": "binary, clipped",
 }
 _BOUNDS = {
@@ -50,8 +50,8 @@ def density_figure(table: Table) -> Figure:
         repetitions, bands for their range. Names and looks are those of the first panel.
     """
     with house_style():
-        figure = Figure(figsize=(PAGE, 6.4))
-        parts: Any = figure.subfigures(2, 1, height_ratios=(1.25, 1))
+        figure = Figure(figsize=(PAGE, 6.8))
+        parts: Any = figure.subfigures(2, 1, height_ratios=(1.4, 1))
         top, bottom = parts  # of their own, so that the names in one take no room in the other
         worst = top.subplots()
         between, sizes = bottom.subplots(1, 2)

@@ -57,7 +57,7 @@ def test_density():
     drawn = lines_of(worst)
     assert {"zero", "binary, raw", "binary, clipped", "Lemma 6.1"} <= set(drawn)
     rows = table.where(part="density", method="online weights")
-    assert list(drawn["online weights"].get_ydata()) == [row["upper"] for row in rows]
+    assert list(drawn["online, cuts given"].get_ydata()) == [row["upper"] for row in rows]
     assert [tick.get_text() for tick in sizes.get_xticklabels()] == ["30", "60", "120"]
     assert between.get_title(loc="left").startswith("Cuts between")
     assert texts_fit(figure)
