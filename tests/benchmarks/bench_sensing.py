@@ -58,9 +58,12 @@ def random_signs(count: int, shape: tuple[int, int], seed: int) -> list[LinearQu
 
 
 def random_cuts(count: int, shape: tuple[int, int], seed: int) -> list[LinearQuery]:
-    """Sums over half of the users and half of the items: rank one."""
+    """The sum of everything, then sums over half of the users and half of the items: rank one."""
     rng = np.random.default_rng(seed)
-    return [CutQuery(rng.random(shape[0]) < 0.5, rng.random(shape[1]) < 0.5) for _ in range(count)]
+    everything: list[LinearQuery] = [CutQuery(*(np.ones(side, dtype=bool) for side in shape))]
+    return everything + [
+        CutQuery(rng.random(shape[0]) < 0.5, rng.random(shape[1]) < 0.5) for _ in range(count - 1)
+    ]
 
 
 def rows_of(
@@ -109,7 +112,7 @@ def main(quick: bool) -> None:
     shape = ratings.shape
     print(f"MovieLens small, {shape}, 2000 random sums, cap 5\n{head}")
     asked, new = (random_cuts(2000, shape, seed) for seed in (1, 2))
-    for line in rows_of(ratings, asked, new, [(1.0, 5)] if quick else [(1.0, 5), (1.0, 20)]):
+    for line in rows_of(ratings, asked, new, [(1.0, 3)] if quick else [(1.0, 3), (1.0, 8)]):
         print(line, flush=True)
 
 
