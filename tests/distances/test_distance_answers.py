@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
+from graphcuts_dp.distances import metric as metric_module
+from graphcuts_dp.distances import plan as plan_module
+from graphcuts_dp.distances import tree_counts
 from graphcuts_dp.distances.queries import all_distances
 from graphcuts_dp.errors import (
     AccuracyWarning,
@@ -158,3 +161,35 @@ def test_bad_maps_and_locations():
 def test_worthless_answers_warn():
     with pytest.warns(AccuracyWarning, match="nothing beats"):
         gc.answer_distances(PATH, [3], epsilon=0.01, seed=1)
+
+
+def test_large_trees_have_one_bound_for_all_vertices(monkeypatch):
+    """Half widths there are proven too; all runs hold but for a chance of 5e-8."""
+    monkeypatch.setattr(tree_counts, "_EXACT_VERTICES", 10)
+    metric = gc.Metric([0, 0, *range(1, 30)], range(1, 32), np.ones(31), vertices=32)
+    people = gc.Locations(metric, np.arange(32) * 10)
+    truth = all_distances(people)
+    for seed in range(5):
+        answers = gc.answer_distances(metric, people, epsilon=2.0, confidence=1 - 1e-8, seed=seed)
+        assert len(set(answers.radii)) == 1
+        assert (np.abs(answers.values - truth) <= answers.radii).all()
+    exact = gc.plan_distances(gc.Metric.path(9), people=10, epsilon=1.0).best.built
+    assert exact.spread.squares.shape[0] == 9
+
+
+def test_large_maps_are_worked_on_a_few_rows_at_a_time(monkeypatch):
+    ring = nx.cycle_graph(30)
+    ring.add_edge(0, 7)
+    whole = gc.answer_distances(ring, {3: 500, 9: 10}, epsilon=3.0, seed=1)
+    monkeypatch.setattr(metric_module, "_KEPT_ENTRIES", 0)
+    monkeypatch.setattr(metric_module, "_BLOCK_ENTRIES", 100)
+    parts = gc.answer_distances(ring, {3: 500, 9: 10}, epsilon=3.0, seed=1)
+    assert np.allclose(parts.values, whole.values)
+    assert np.allclose(parts.radii, whole.radii)
+    assert parts.metric.diameter == whole.metric.diameter
+    assert {row.mechanism for row in parts.plan.rows} == {"tree-counts", "histogram", "per-query"}
+    monkeypatch.setattr(plan_module, "_MOST_FOR_BASELINES", 10)
+    few = gc.plan_distances(ring, people=510, epsilon=3.0)
+    assert {row.mechanism for row in few.rows} == {"tree-counts", "histogram"}
+    asked = gc.plan_distances(ring, people=510, epsilon=3.0, mechanism="per-query")
+    assert asked.best.mechanism == "per-query"
