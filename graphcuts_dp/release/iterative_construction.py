@@ -195,6 +195,8 @@ class IterativeConstruction:
         )
 
         def bound(alpha: float) -> float:
+            if alpha > mass + mass_error:
+                return 0.0  # answers of the start and of the truth lie between 0 and that
             try:
                 return coarse.update_bound(alpha)
             except ParameterError:
