@@ -78,15 +78,15 @@ class LevelNoise:
         """Half widths t with P(|error of any answer| > its t) <= failure, proven, shape (answers,).
 
         Chernoff's bound for each answer and the union bound over all. Of the Gaussian law the
-        logarithm of the moment generating function is at most variance s^2/2. Of the Laplace law it
-        is f(s) = ln((cosh r - 1)/(cosh r - cosh s)), which is convex in s^2 and 0 at 0, so that
-        sum_m f(s w_m) <= f(s w)/w^2 sum_m w_m^2, w being the largest |w_m| of the level.
+        logarithm of the moment generating function is at most variance s^2/2: the sum over integers
+        of e^(-(k - a)^2/(2 variance)) is largest for a = 0, its Fourier transform being positive.
+        Of the Laplace law it is f(s) = ln((cosh r - 1)/(cosh r - cosh s)), which is convex in s^2
+        and 0 at 0, so that sum_m f(s w_m) <= f(s w)/w^2 sum_m w_m^2, w being the largest |w_m| of
+        the level.
 
         Args:
             spread: of the answers, in their units.
             failure: in (0, 1).
-
-        Source: Canonne, Kamath, Steinke 2020, Proposition 19, for the Gaussian law.
         """
         log_failures = math.log(2 * spread.answers / failure)
         if self.law == "gaussian":
