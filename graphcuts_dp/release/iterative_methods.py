@@ -220,13 +220,14 @@ def _learner(name: str, universe: Universe, disjoint: bool, rule: Rule) -> Learn
 def _calibration(epsilon: float, options: IterativeOptions) -> OfflineCalibration:
     exact_epsilon(epsilon)
     if options.calibration not in ("practical", "tight"):
+        made = PaperOffline(
+            paper=options.calibration, epsilon=epsilon, delta=options.delta, beta=options.beta
+        )
         if options.rounds is not None or options.queries_per_round != 1:
             raise ParameterError(
                 "rounds and queries_per_round are for the calibrations 'practical' and 'tight'"
             )
-        return PaperOffline(
-            paper=options.calibration, epsilon=epsilon, delta=options.delta, beta=options.beta
-        )
+        return made
     kind = PracticalOffline if options.calibration == "practical" else TightOffline
     return kind(
         epsilon=epsilon,

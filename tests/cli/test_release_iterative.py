@@ -1,0 +1,69 @@
+"""`release --mechanism iterative-construction` on the command line."""
+
+import json
+
+import pytest
+
+import graphcuts_dp as gc
+from graphcuts_dp.cli import main
+
+COMMON = ["--epsilon", "2", "--seed", "1", "--vertices", "6"]
+ITERATIVE = ["--mechanism", "iterative-construction", "--delta", "1e-6"]
+
+
+@pytest.fixture
+def files(tmp_path):
+    graph = gc.Graph([0, 1, 2], [1, 2, 3], vertices=6)
+    gc.write_graph(graph, tmp_path / "in.csv")
+    (tmp_path / "cuts.jsonl").write_text('{"S": [0, 1]}\n{"S": [0], "T": [4, 5]}\n')
+    return tmp_path
+
+
+@pytest.fixture
+def release(files, monkeypatch, capsys):
+    """Run the command; returns exit status, standard output and standard error."""
+
+    def run(*options):
+        paths = [str(files / "in.csv"), str(files / "out.graphml")]
+        monkeypatch.setattr("sys.argv", ["graphcuts-dp", "release", *paths, *COMMON, *options])
+        status = main._status()
+        output = capsys.readouterr()
+        return status, output.out, output.err
+
+    return run
+
+
+def test_learns_from_listed_cuts(files, release):
+    status, out, err = release(*ITERATIVE, "--queries", str(files / "cuts.jsonl"), "--json")
+    assert status == 0, err
+    facts = json.loads(out)
+    assert facts["distinguisher"] == "exponential"
+    assert len(facts["files"]) == 3
+    loaded = gc.IterativeRelease.load(files / "out.graphml")
+    assert facts["error_at_most"] == loaded.accuracy.error
+    assert len(loaded.listed) == 2
+
+
+def test_says_what_is_proven(release):
+    status, out, err = release(*ITERATIVE, "--construction", "frieze-kannan", "--rounds", "3")
+    assert status == 0, err
+    assert "3 of at most 3 (practical)" in out
+    assert "for cuts between disjoint sets at once, with probability 95%" in out
+    _, out, _ = release(*ITERATIVE, "--distinguisher", "power-rank-one", "--force")
+    assert "nothing is proven" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--delta", "1e-6"], "--delta is for --mechanism iterative-construction"),
+        ([*ITERATIVE, "--fit", "spectral"], "takes no options of noise or fits"),
+        ([*ITERATIVE, "--queries", "nowhere.jsonl"], "cannot read"),
+        (["--mechanism", "iterative-construction"], "needs delta"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(files, release, options, message):
+    status, _, err = release(*options)
+    assert status == 2
+    assert message in " ".join(err.split())
+    assert not (files / "out.graphml").exists()
