@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from graphcuts_dp.evaluation.experiments import low_rank
 from graphcuts_dp.evaluation.experiments.low_rank import (
     BEST,
     FROBENIUS,
@@ -95,5 +96,12 @@ def test_the_counted_updates_are_those_of_mirror_descent(psi):
     assert made == count > 20
 
 
-def test_the_same_seed_gives_the_same_table(table):
-    assert measure(quick=True, seed=0, progress=silent) == table
+def test_the_same_seed_gives_the_same_numbers_and_another_one_others(table):
+    row = table.where(part="rank", queries="gaussian", method=SCHATTEN, rank=2, repetition=1)[0]
+    n = row["n"]
+    seeds = [[0, n, 2, 1, True], [0, n, 2, 1, True], [1, n, 2, 1, True]]
+    found = [
+        low_rank._updates("gaussian", SCHATTEN, n, 2, np.random.default_rng(seed)) for seed in seeds
+    ]
+    assert found[0] == found[1] == (row["p"], row["updates"], row["bound"])
+    assert found[0] != found[2]
