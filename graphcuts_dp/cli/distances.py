@@ -21,7 +21,8 @@ from graphcuts_dp.privacy.guarantee import exact_epsilon
 
 EXAMPLE = """Example: graphcuts-dp distances roads.csv people.csv --epsilon 1 --plot map.png
 
-MAP is public: a graph whose weights are lengths (without weights, each edge has length 1).
+MAP is public: a graph whose weights are lengths (without weights, each edge has length 1; of
+parallel edges the longest counts; without coordinates the plot is a layout).
 LOCATIONS is private: a CSV file with a vertex of the map in each row, one for each person, or with
 columns vertex and people. What is hidden is where any one person is; how many there are is not."""
 
