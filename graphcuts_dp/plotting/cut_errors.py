@@ -45,7 +45,8 @@ def _draw_kinds(axes: Axes, table: CutErrorTable) -> None:
             label=name,
             zorder=3,
         )
-    axes.set_xscale("log")
+    if any(error > 0 for row in table.rows for error in row.errors):
+        axes.set_xscale("log")
     axes.set_yticks(list(places), [row.kind for row in table.rows])
     axes.invert_yaxis()
     axes.grid(axis="x", which="major", color="#dddddd")

@@ -83,6 +83,13 @@ def test_a_graph_against_itself_has_no_error():
             assert row.errors[0] == 0 < row.errors[2]
 
 
+def test_empty_graphs_are_drawn_too():
+    empty = gc.Graph([], [], vertices=5)
+    table = graph_cut_errors(empty, empty)
+    assert all(error == 0 for row in table.rows for error in row.errors)
+    cut_error_figure(table).draw_without_rendering()
+
+
 def test_graphs_that_cannot_be_compared():
     with pytest.raises(GraphError, match="different vertices"):
         graph_cut_errors(two_cliques(12), two_cliques(11))
