@@ -12,7 +12,7 @@ from graphcuts_dp.release.fits.game import QueryGame, default_rounds
 from graphcuts_dp.release.release import Release
 from graphcuts_dp.release.synthesis import release_graph
 
-GRAPH, _ = planted([9, 9], 0.6, 0.1)
+GRAPH, _ = planted([12, 12], 0.6, 0.1)
 PROBLEM = problem(GRAPH)
 
 
