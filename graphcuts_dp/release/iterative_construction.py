@@ -80,8 +80,8 @@ class IterativeConstruction:
        d. else the construction is corrected by each cut whose gap is not.
        Tunings without a threshold correct by every gap above the noise, and use the last round to
        tell how far off the result is.
-    3. With `passes` > 1, answers that were bought are used again: they still call for corrections
-       by the rule of 2d, which cost nothing.
+    3. After a round, answers that were bought before are used again, `refits` times: the one that
+       is farthest off corrects by the rule of 2d, which costs nothing.
 
     Args:
         learner: which construction.
@@ -89,7 +89,7 @@ class IterativeConstruction:
         calibration: the budget, and how it is spent.
         grid: `Grid.of` the graph.
         mass: public total weight; None: it is private, and a noisy value is bought.
-        passes: over all answers after a round, >= 1; 1 uses each answer once.
+        refits: corrections by old answers after a round, in 0..1000.
 
     Guarantee: what `cost` says. Steps 1, 2a and 2b are the only ones that read the graph: one count
         of sensitivity s steps with noise of s^2/(2 v)-zCDP or (s r)-DP, at most T calls (times cuts
@@ -108,7 +108,7 @@ class IterativeConstruction:
     calibration: OfflineCalibration
     grid: Grid
     mass: float | None = None
-    passes: int = 1
+    refits: int = 0
 
     def __post_init__(self) -> None:
         if self.grid.cap is None:
@@ -120,8 +120,8 @@ class IterativeConstruction:
         most = self.grid.cap * self.universe.size
         if self.mass is not None and not 0 < self.mass <= most:
             raise ParameterError(f"the total weight lies between 0 and {most:g}")
-        if isinstance(self.passes, bool) or not 1 <= self.passes <= 100:
-            raise ParameterError("passes must be a whole number from 1 to 100")
+        if isinstance(self.refits, bool) or not 0 <= self.refits <= 1000:
+            raise ParameterError("refits must be a whole number from 0 to 1000")
 
     @property
     def universe(self) -> Universe:
@@ -247,9 +247,18 @@ class _Run:
                     round=self.round, query=query, value=value * self._of.unit, updated=updated
                 )
             )
-        for _ in range(0 if self.done else self._of.passes - 1):
-            for old in self.transcript:
-                self._correct(old.query, old.value / self._of.unit)
+        if not self.done:
+            self._refit()
+
+    def _refit(self) -> None:
+        """Step 3."""
+        queries = [measured.query for measured in self.transcript]
+        values = np.array([measured.value for measured in self.transcript]) / self._of.unit
+        for _ in range(self._of.refits):
+            off = np.abs(values - self.hypothesis.estimate_all(queries))
+            worst = int(np.argmax(off))
+            if not self._correct(queries[worst], float(values[worst])):
+                break
 
     def outcome(self) -> Outcome:
         """What came of it."""

@@ -96,7 +96,7 @@ class IterativeOptions:
     calibration: str = "practical"
     rounds: int | None = None
     queries_per_round: int = 1
-    passes: int = 4
+    refits: int = 4
     beta: float = 0.05
     total_weight: float | None = None
 
@@ -140,7 +140,7 @@ def iterative_mechanism(
         calibration=calibration,
         grid=grid,
         mass=options.total_weight,
-        passes=1 if isinstance(calibration, PaperOffline) else options.passes,
+        refits=0 if isinstance(calibration, PaperOffline) else options.refits,
     )
 
 

@@ -195,7 +195,7 @@ class PracticalOffline(_ZcdpOffline):
     """All rounds are used, and all answers as far as their noise allows; the error is measured.
 
     Each answer corrects the hypothesis by its gap less one deviation of its noise, and old answers
-    do so again (see `IterativeConstruction.passes`). The last round tests the result: with
+    do so again (see `IterativeConstruction.refits`). The last round tests the result: with
     probability 1 - beta no query of the class is farther off than the last noisy gap plus the
     noise's radius plus the distinguisher's shortfall, each at beta/2 for that round alone.
 

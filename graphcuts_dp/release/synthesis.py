@@ -55,7 +55,7 @@ class IterativeArguments(TypedDict, total=False):
     calibration: str
     rounds: int | None
     queries_per_round: int
-    passes: int
+    refits: int
     beta: float
     total_weight: float | None
 
@@ -146,7 +146,7 @@ def release_graph(
                 when the result is proven to be good), or a paper's: "gru12", "dr14", "nik17".
             rounds: at most so many; None for the calibration's choice.
             queries_per_round: found by the same hypothesis.
-            passes: over all answers after a round.
+            refits: corrections by old answers after each round.
             beta: probability that the stated accuracy fails.
             total_weight: of the graph, if that is public; else a noisy value is bought.
 

@@ -80,7 +80,7 @@ def test_learns_what_the_graph_looks_like(learner, calibration):
     """
     kind = PracticalOffline if calibration == "practical" else TightOffline
     graph = blocks_graph()
-    made = mechanism(kind(epsilon=10.0, delta=1e-6), learner, passes=2)
+    made = mechanism(kind(epsilon=10.0, delta=1e-6), learner, refits=4)
     truth = LISTED.queries.counts(graph, Grid())
     outcome = made.run(graph, SeededEntropy(1))
     errors = np.abs(LISTED.queries.answers(outcome.hypothesis) - truth)
@@ -168,7 +168,7 @@ def test_a_wrong_bound_costs_accuracy_and_not_privacy():
 
 def test_an_answer_corrects_the_hypothesis_up_to_its_noise():
     calibration = PracticalOffline(epsilon=50.0, delta=1e-6, rounds=2)
-    outcome = mechanism(calibration, LEARNERS[1], Liar(), passes=1).run(
+    outcome = mechanism(calibration, LEARNERS[1], Liar()).run(
         blocks_graph(), SeededEntropy(4)
     )
     first = outcome.transcript[0]
@@ -181,16 +181,16 @@ def test_an_answer_corrects_the_hypothesis_up_to_its_noise():
 
 def test_old_answers_are_fitted_again():
     gaps = {}
-    for passes in (1, 20):
+    for refits in (0, 50):
         calibration = PracticalOffline(epsilon=50.0, delta=1e-6, rounds=8)
-        outcome = mechanism(calibration, LEARNERS[1], passes=passes).run(
+        outcome = mechanism(calibration, LEARNERS[1], refits=refits).run(
             blocks_graph(), SeededEntropy(5)
         )
         old = outcome.transcript[:-1]
         estimates = outcome.hypothesis.estimate_all([measured.query for measured in old])
-        gaps[passes] = np.abs(estimates - [measured.value for measured in old]).max()
-    assert gaps[20] <= gaps[1]
-    assert gaps[20] <= 2 * outcome.tuning.value_error
+        gaps[refits] = np.abs(estimates - [measured.value for measured in old]).max()
+    assert gaps[50] <= gaps[0]
+    assert gaps[50] <= 2 * outcome.tuning.value_error
 
 
 def test_a_cut_without_pairs_corrects_nothing():
@@ -296,8 +296,8 @@ def test_what_does_not_fit_is_refused():
         mechanism(distinguisher=ExactCuts(universe=Universe(5), epsilon=Fraction(1)))
     with pytest.raises(ParameterError, match="total weight"):
         mechanism(mass=-1.0)
-    with pytest.raises(ParameterError, match="passes"):
-        mechanism(passes=0)
+    with pytest.raises(ParameterError, match="refits"):
+        mechanism(refits=-1)
     with pytest.raises(ParameterError, match="other vertices"):
         mechanism().run(Graph([0], [1], vertices=3), SeededEntropy(1))
     with pytest.raises(QueryError, match="find cuts"):

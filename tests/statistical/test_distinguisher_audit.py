@@ -120,7 +120,6 @@ def released(calibration, seed):
         distinguisher=Exponential(queries=QUERIES, epsilon=EPSILON, score="signed"),
         calibration=calibration,
         grid=Grid(),
-        passes=1,
     )
     source = SeededEntropy(seed)
 
