@@ -5,7 +5,14 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from graphcuts_dp.cli.console import accuracy_notes, say, show_facts, show_json, show_table
+from graphcuts_dp.cli.console import (
+    accuracy_notes,
+    progress_bar,
+    say,
+    show_facts,
+    show_json,
+    show_table,
+)
 from graphcuts_dp.distances.answers import (
     DistanceAnswers,
     answer_distances,
@@ -22,7 +29,7 @@ from graphcuts_dp.privacy.guarantee import exact_epsilon
 EXAMPLE = """Example: graphcuts-dp distances roads.csv people.csv --epsilon 1 --plot map.png
 
 MAP is public: a graph whose weights are lengths (without weights, each edge has length 1; of
-parallel edges the longest counts; without coordinates the plot is a layout).
+parallel edges the shortest counts; without coordinates the plot is a layout).
 LOCATIONS is private: a CSV file with a vertex of the map in each row, one for each person, or with
 columns vertex and people. What is hidden is where any one person is; how many there are is not."""
 
@@ -66,7 +73,7 @@ def distances(
         _check_plot(plot, force=force)
     metric = read_map(map_file, coordinates=coordinates, ignore_lengths=ignore_lengths)
     placed = Locations.read(metric, locations)
-    with accuracy_notes():
+    with accuracy_notes(), progress_bar("answering") as progress, metric.reporting(progress):
         made = answer_distances(
             metric,
             placed,

@@ -25,7 +25,7 @@ def read_map(
     """Read a public map; weights are lengths, 1 without weights.
 
     Args:
-        path: a graph file of any format that `read_graph` knows. Of parallel edges the longest
+        path: a graph file of any format that `read_graph` knows. Of parallel edges the shortest
             counts.
         coordinates: a CSV file, see `read_coordinates`.
         ignore_lengths: give every edge the length 1.
@@ -34,7 +34,7 @@ def read_map(
         FileFormatError: a file cannot be read, or is malformed.
         GraphError: the map is not connected.
     """
-    graph = read_graph(path, weighted=False if ignore_lengths else None)
+    graph = read_graph(path, weighted=False if ignore_lengths else None, merge="min")
     assert isinstance(graph, Graph)  # noqa: S101  # for the type checker: not asked for two sides
     points = None if coordinates is None else read_coordinates(coordinates, graph.vertices)
     return Metric.from_graph(graph, coordinates=points)

@@ -5,6 +5,7 @@ known here.
 """
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, final
 
@@ -17,6 +18,7 @@ from graphcuts_dp.distances.shapes import RootedTree, grid_positions
 from graphcuts_dp.errors import GraphError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import Graph, Vertices
 from graphcuts_dp.graph.vertices import Label, VertexSet
+from graphcuts_dp.release.fits.base import Progress
 
 if TYPE_CHECKING:
     import igraph
@@ -67,6 +69,7 @@ class Metric:
                 f"the map is not connected: it has {parts} parts; keep one of them, or join them"
             )
         self.coordinates = _checked_coordinates(coordinates, len(self))
+        self._progress: Progress | None = None
 
     @classmethod
     def from_graph(cls, graph: Graph, *, coordinates: npt.ArrayLike | None = None) -> Self:
@@ -233,10 +236,25 @@ class Metric:
         found = csgraph.dijkstra(self.lengths, directed=False, indices=index)
         return np.asarray(found, dtype=np.float64).reshape(len(index), len(self))
 
+    @contextmanager
+    def reporting(self, progress: Progress) -> Iterator[None]:
+        """Within this context, each pass over all distances reports how far it is.
+
+        Args:
+            progress: called with the fraction of the vertices done and a message.
+        """
+        self._progress = progress
+        try:
+            yield
+        finally:
+            self._progress = None
+
     def blocks(self) -> Iterator[tuple[IntVector, FloatMatrix]]:
         """All distances, some rows at a time: row numbers and their distances to all vertices."""
         step = max(1, _BLOCK_ENTRIES // len(self))
         for start in range(0, len(self), step):
+            if self._progress is not None:
+                self._progress(start / len(self), "of the map's vertices")
             rows = np.arange(start, min(start + step, len(self)))
             if len(self) ** 2 <= _KEPT_ENTRIES:
                 yield rows, self.matrix[rows[0] : rows[-1] + 1]

@@ -21,7 +21,7 @@ from graphcuts_dp.graph.vertices import Label, VertexSet
 
 Ints = npt.NDArray[np.int64]
 Ends = Ints | Sequence[Label]
-Merge = Literal["max", "sum"]
+Merge = Literal["max", "min", "sum"]
 GivenVertices = VertexSet | tuple[VertexSet, VertexSet] | None
 
 
@@ -40,8 +40,8 @@ class Options:
         cap = self.weight_cap
         if cap is not None and not (np.isfinite(cap) and cap > 0):
             raise ParameterError("weight_cap must be a positive, finite number")
-        if self.merge not in ("max", "sum"):
-            raise ParameterError("merge must be 'max' or 'sum'")
+        if self.merge not in ("max", "min", "sum"):
+            raise ParameterError("merge must be 'max', 'min' or 'sum'")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,8 +89,9 @@ def build(raw: RawEdges, options: Options) -> AnyGraph:
     if weights is not None:
         if cap is None:
             cap = raw.schema.weight_cap
-        if options.merge == "sum":
-            rows, columns, weights = _sum_parallel(rows, columns, weights, options.bipartite)
+        if options.merge != "max":  # which the graph does by itself
+            add = options.merge == "sum"
+            rows, columns, weights = _merged(rows, columns, weights, options.bipartite, add)
         if cap is not None:
             weights = np.minimum(weights, cap)
     elif cap not in (None, 1.0):
@@ -259,10 +260,10 @@ def _ranked_integers(ends: Ints) -> tuple[Ints, Ints]:
     return labels, (np.cumsum(present) - 1)[shifted]
 
 
-def _sum_parallel(
-    rows: Ints, columns: Ints, weights: FloatArray, bipartite: bool
+def _merged(
+    rows: Ints, columns: Ints, weights: FloatArray, bipartite: bool, add: bool
 ) -> tuple[Ints, Ints, FloatArray]:
-    """Add up the weights of edges between the same two vertices."""
+    """One edge between the same two vertices: the sum of their weights, or the smallest."""
     if not len(rows):
         return rows, columns, weights
     if not bipartite:
@@ -272,7 +273,7 @@ def _sum_parallel(
     keys = keys[order]
     first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
     with np.errstate(over="ignore"):
-        total = np.add.reduceat(weights[order], first)
+        total = (np.add if add else np.minimum).reduceat(weights[order], first)
     return rows[order][first], columns[order][first], np.minimum(total, np.finfo(float).max)
 
 

@@ -40,7 +40,7 @@ class Rules(TypedDict, total=False):
         weighted: None: use weights where there are any; False: ignore them; True: require them.
         weight_cap: public bound on any weight; larger ones are clipped to it.
         bipartite: make a `BipartiteGraph`.
-        merge: weight of parallel edges: the largest ("max") or their "sum".
+        merge: weight of parallel edges: the largest ("max"), the smallest ("min") or their "sum".
     """
 
     vertices: Vertices | tuple[Vertices, Vertices] | None

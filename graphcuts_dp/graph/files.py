@@ -90,8 +90,9 @@ def read_graph(
         columns: text edge lists: source, target and perhaps weight, by header name or position
             from 0. Without it the known names or else the first two columns are the ends; the
             weight is a column called weight, w or count, or else the third of three.
-        merge: weight of parallel and reciprocal edges: the largest ("max") or their "sum", which
-            is then clipped to the cap. A symmetric matrix holds each edge once.
+        merge: weight of parallel and reciprocal edges: the largest ("max"), the smallest ("min",
+            for lengths) or their "sum", which is then clipped to the cap. A symmetric matrix holds
+            each edge once.
 
     Comments are lines that start with # or %; in `.csv` and `.tsv` files only above the header.
 
@@ -186,7 +187,11 @@ def describe_reading(
         notes.append("The vertices in the file are taken as public; pass them yourself if not.")
     if not bipartite:
         notes.append("Self-loops are dropped: they cross no cut.")
-    kept = "the largest weight is kept" if merge == "max" else "their weights are added up"
+    kept = {
+        "max": "the largest weight is kept",
+        "min": "the smallest weight is kept",
+        "sum": "their weights are added up",
+    }[merge]
     notes.append("Duplicate and reciprocal edges are merged" + (f"; {kept}." if weighted else "."))
     if weighted and capped:
         notes.append("Weights above the cap are clipped to it.")

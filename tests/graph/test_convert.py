@@ -83,6 +83,7 @@ def test_rules_of_merging():
     arcs = [("a", "b", 1.0), ("b", "a", 2.5)]
     assert from_edges(arcs).weights.tolist() == [2.5]
     assert from_edges(arcs, merge="sum").weights.tolist() == [3.5]
+    assert from_edges(arcs, merge="min").weights.tolist() == [min(arc[2] for arc in arcs)]
     assert from_edges(arcs, merge="sum", weight_cap=3).weights.tolist() == [3]
     assert from_edges([("a", "b", 1e308), ("b", "a", 1e308)], merge="sum").weights[0] < np.inf
     assert from_edges(arcs, weighted=False) == Graph([0], [1], vertices=["a", "b"])
