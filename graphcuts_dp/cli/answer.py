@@ -6,6 +6,10 @@ import typer
 
 from graphcuts_dp.cli.console import out, show_json
 from graphcuts_dp.cli.reading import read_set
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.queries import Space
+from graphcuts_dp.graph.vertices import Label
+from graphcuts_dp.release.iterative_release import IterativeRelease, hypothesis_path
 from graphcuts_dp.release.release import Release
 
 EXAMPLE = """Example: graphcuts-dp answer synthetic.graphml --from "SFO,LAX,SAN" --to "JFK,LGA,EWR"
@@ -29,13 +33,22 @@ def answer(
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
 ) -> None:
     """Answer a cut query from a release: how much passes between S and T."""
-    release = Release.load(path)
-    found = release.answer(
-        read_set(first, release.noisy.left),
-        None if second is None else read_set(second, release.noisy.right),
-        confidence=confidence,
-        simultaneous=simultaneous,
-    )
+    release: Release | IterativeRelease
+    if hypothesis_path(path).is_file():
+        if confidence != 0.95 or simultaneous:
+            raise ParameterError(
+                "this release was learnt from a few cuts: its intervals are what they are, for all"
+                " cuts at once; leave out --confidence and --simultaneous"
+            )
+        release = IterativeRelease.load(path)
+        found = release.answer(*_sets(first, second, release.universe.space))
+    else:
+        release = Release.load(path)
+        found = release.answer(
+            *_sets(first, second, (release.noisy.left, release.noisy.right)),
+            confidence=confidence,
+            simultaneous=simultaneous,
+        )
     if as_json:
         show_json(
             {
@@ -48,3 +61,8 @@ def answer(
         )
     else:
         out.print(str(found), markup=False)
+
+
+def _sets(first: str, second: str | None, space: Space) -> tuple[list[Label], list[Label] | None]:
+    left, right = space if isinstance(space, tuple) else (space, space)
+    return read_set(first, left), None if second is None else read_set(second, right)

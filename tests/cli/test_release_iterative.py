@@ -67,3 +67,21 @@ def test_options_that_do_not_fit_are_refused(files, release, options, message):
     assert status == 2
     assert message in " ".join(err.split())
     assert not (files / "out.graphml").exists()
+
+
+def test_answers_from_a_release(files, release, monkeypatch, capsys):
+    assert release(*ITERATIVE, "--queries", str(files / "cuts.jsonl"))[0] == 0
+
+    def answer(*options):
+        words = ["graphcuts-dp", "answer", str(files / "out.graphml"), *options]
+        monkeypatch.setattr("sys.argv", words)
+        return main._status(), *capsys.readouterr()
+
+    status, out, err = answer("--from", "0,1", "--json")
+    assert status == 0, err
+    loaded = gc.IterativeRelease.load(files / "out.graphml")
+    assert json.loads(out)["value"] == loaded.answer([0, 1]).value
+    assert answer("--from", "0", "--to", "4,5")[0] == 0
+    status, _, err = answer("--from", "0,1", "--confidence", "0.9")
+    assert status == 2
+    assert "leave out --confidence" in " ".join(err.split())
