@@ -7,7 +7,6 @@ import scipy.stats
 
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.graph.universe import Universe
 
 FALSE_ALARM = 1e-7  # of each chi-square test, if its seed were drawn at random
 
@@ -53,7 +52,3 @@ def check_frequencies(counts, probabilities):
         counts, expected = counts[:-1], expected[:-1]
     statistic = ((counts - expected) ** 2 / expected).sum()
     assert statistic < scipy.stats.chi2.isf(FALSE_ALARM, len(counts)), statistic
-
-
-def plain(n):
-    return Universe(n)
