@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -21,6 +22,7 @@ from graphcuts_dp.plotting.style import (
 _TRIVIAL_LINES = {"answer 0": (0, (1, 1.5)), "true density": (0, (4, 2))}
 
 
+_LEAST = 0.01  # lower errors, 0 among them, leave the panel
 _SHORT = {"davis_women": "davis", "us_flights_2008": "flights", "air_routes": "routes"}
 
 
@@ -52,7 +54,7 @@ def _draw_graph(axes: Axes, table: Table, graph: str) -> None:
     for i, method in enumerate(table.parameters["methods"]):
         x, y = by_repetition(table, panel="error", graph=graph, series=method)
         if x:
-            draw_series(axes, x, y, index=i, label=method)
+            draw_series(axes, x, np.maximum(y, _LEAST / 3), index=i, label=method)
         else:
             axes.plot([], [], label=method, **look(i))  # for the legend
     for name, line in _TRIVIAL_LINES.items():
@@ -60,7 +62,7 @@ def _draw_graph(axes: Axes, table: Table, graph: str) -> None:
         axes.plot(x, values, label=name, **(trivial_look() | {"linestyle": line}))
     log_log(axes)
     plain_log_ticks(axes.xaxis)
-    plain_log_ticks(axes.yaxis)
+    axes.set_ylim(_LEAST, 13)  # the same in all panels
     axes.set_xlabel(r"$\varepsilon$")
     axes.set_title(graph.replace("_", " "))
 

@@ -105,7 +105,8 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
 
     "error": y is the error at epsilon x. "useful": y is the epsilon from which on the median error
     is below that of the best trivial answer, between the measured ones by interpolation of
-    logarithms; a method that never gets there has no row.
+    logarithms, or the least one tried if it is so there already; a method that never gets there has
+    no row.
 
     Source: GRU12, section 6 and Lemma 6.2.
     """
