@@ -12,7 +12,7 @@ import pytest
 from distinguisher_cases import check_frequencies, random_cuts, random_graph
 
 from graphcuts_dp.distinguishers.cut_list import CutList
-from graphcuts_dp.distinguishers.exponential import SAMPLINGS, Exponential, ExponentialSearch
+from graphcuts_dp.distinguishers.exponential import SAMPLINGS, Exponential
 from graphcuts_dp.distinguishers.scoring import SCORES
 from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
@@ -51,22 +51,14 @@ def noisy_max_law(scores, rate):
     return np.array(chances)
 
 
-def search_with(scores, epsilon, score, sampling):
-    """A search whose scores are given ones: as many queries, a hypothesis that answers 0."""
-    of = tuned([CutQuery([0])] * len(scores), epsilon, score=score, sampling=sampling)
-    search = ExponentialSearch(of, np.array(scores, dtype=np.int64))
-    search._counts = np.array(scores, dtype=np.int64)
-    return search
-
-
 @pytest.mark.parametrize("sampling", SAMPLINGS)
 def test_drawn_entries_have_the_stated_probabilities(sampling):
     scores = [4, 2, 2, 0, -3]
-    epsilon = Fraction(1 << 20)  # a sub-step is 2^-20 of an edge: the rate is 1 a sub-step
-    search = search_with(scores, Fraction(1), "signed", sampling)
     rate = Fraction(1, 2)
-    object.__setattr__(search._of, "epsilon", epsilon * rate)
-    assert search._of.scoring.rate(search._of.epsilon) == rate
+    epsilon = rate * (1 << 20)  # a sub-step is 2^-20 of an edge
+    found_by = tuned([CutQuery([0])] * 5, epsilon, score="signed", sampling=sampling)
+    assert found_by.scoring.rate(epsilon) == rate
+    search = found_by.begin(GRAPH, SeededEntropy(1))
     source = SeededEntropy(1)
     drawn = [search._draw(np.array(scores), source) for _ in range(5000)]
     if sampling == "noisy-max":
