@@ -26,7 +26,12 @@ from graphcuts_dp.idc.update_bounds import frieze_kannan_updates, multiplicative
 from graphcuts_dp.privacy.composition import Cost, compose
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release.iterative_construction import IterativeConstruction
-from graphcuts_dp.release.iterative_tuning import MARGINS, PaperOffline, TightOffline
+from graphcuts_dp.release.iterative_tuning import (
+    MARGINS,
+    PaperOffline,
+    PracticalOffline,
+    TightOffline,
+)
 
 N = 12
 UNIVERSE = Universe(N)
@@ -109,17 +114,38 @@ def test_accuracy_theorems_in_300_runs(paper, learner):
     check_theorem(paper, learner, 300, 2)
 
 
-def test_tight_error_holds():
-    """The error that the tight calibration states, for all cuts of a list, in 20 runs."""
+@pytest.mark.parametrize("kind", [TightOffline, PracticalOffline])
+def test_stated_errors_hold(kind):
+    """The error that a calibration states, for all cuts of a list, in 20 runs."""
     graph = graph_of_two_blocks(3)
     mechanism = IterativeConstruction(
         learner=FriezeKannanLearner(UNIVERSE, disjoint=True),
         distinguisher=Exponential(queries=cuts(20), epsilon=Fraction(1)),
-        calibration=TightOffline(epsilon=50.0, delta=0.01, beta=BETA),
+        calibration=kind(epsilon=50.0, delta=0.01, beta=BETA),
         grid=Grid(),
+        refits=4,
     )
-    wrong, _ = failures(mechanism, graph, lambda outcome: outcome.error, 20, 3)
+    wrong, rounds = failures(mechanism, graph, lambda outcome: outcome.error, 20, 3)
     assert wrong <= scipy.stats.binom.isf(1e-6, 20, BETA)
+    assert rounds >= 20
+
+
+def test_dr14_theorem_5_4():
+    """The alpha that is chosen is at most the theorem's, but for a bisection's last step."""
+    mechanism = IterativeConstruction(
+        learner=FriezeKannanLearner(UNIVERSE, disjoint=True),
+        distinguisher=Exponential(queries=cuts(20), epsilon=Fraction(1)),
+        calibration=beyond_the_range("dr14", 3000.0),
+        grid=Grid(),
+        mass=30.0,
+    )
+    tuning = mechanism.run(graph_of_two_blocks(1), SeededEntropy(1)).tuning
+    each = float(mechanism.calibration.each(tuning.rounds + 1))  # T jumps where alpha is least
+    gamma = BETA / (2 * (tuning.rounds + 1))
+    short = tuning.distinguisher.with_epsilon(Fraction(each), rounds=1).shortfall(gamma)
+    theorem = max(8 * math.log(1 / gamma) / each, 8 * short)
+    assert tuning.error <= theorem * (1 + 1e-6)
+    assert tuning.error == pytest.approx(2 * tuning.alpha)
 
 
 def test_all_cuts_at_once():
