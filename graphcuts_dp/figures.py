@@ -28,6 +28,7 @@ from graphcuts_dp.evaluation.experiments import (
 )
 from graphcuts_dp.evaluation.experiments.base import Experiment, Table
 from graphcuts_dp.evaluation.tables import NOT_PRIVATE
+from graphcuts_dp.parallel import one_blas_thread
 from graphcuts_dp.plotting.bipartite_cuts import bipartite_cuts_figure
 from graphcuts_dp.plotting.density import density_figure
 from graphcuts_dp.plotting.distances import distances_figure
@@ -208,7 +209,7 @@ def make_figure(
     folder = Path(folder)
     if not folder.is_dir():
         raise FileFormatError(f"the folder {folder} does not exist; create it first")
-    with warnings.catch_warnings():
+    with one_blas_thread(), warnings.catch_warnings():  # threads change the last digits
         warnings.simplefilter("ignore", AccuracyWarning)  # where accuracy ends is what is measured
         table = spec.measure(quick=quick, seed=seed, progress=progress)
     save_figure(
