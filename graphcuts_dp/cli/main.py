@@ -10,6 +10,7 @@ from typer.exceptions import Abort, Exit, TyperException
 from graphcuts_dp._version import __version__
 from graphcuts_dp.cli import (
     answer,
+    audit,
     cut_norm,
     datasets,
     distances,
@@ -49,6 +50,7 @@ app.command(epilog=release.EXAMPLE)(release.release)
 app.command(epilog=answer.EXAMPLE)(answer.answer)
 app.command(epilog=plan.EXAMPLE)(plan.plan)
 app.command(epilog=distances.EXAMPLE)(distances.distances)
+app.command(epilog=audit.EXAMPLE)(audit.audit)
 app.command(epilog=datasets.EXAMPLE)(datasets.datasets)
 app.command(epilog=figures.EXAMPLE)(figures.figures)
 evaluations.command("graphs", epilog=evaluate.GRAPHS_EXAMPLE)(evaluate.evaluate_graphs)

@@ -8,9 +8,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from audit_tools import audit
 
 from graphcuts_dp.evaluation import baselines
+from graphcuts_dp.evaluation.audit import audit
 from graphcuts_dp.evaluation.baselines import (
     BASELINES,
     elementwise_clip,

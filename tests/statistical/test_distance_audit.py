@@ -9,13 +9,13 @@ tests/distances/test_tree_counts.py. Here the code runs as it is.
 from dataclasses import replace
 
 import numpy as np
-from audit_tools import audit
 
 from graphcuts_dp.distances.level_noise import LevelNoise
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.distances.per_query import PerQuery
 from graphcuts_dp.distances.tree_counts import TreeCounts, part_counts
+from graphcuts_dp.evaluation.audit import audit
 from graphcuts_dp.privacy.entropy import SeededEntropy
 
 MAP = Metric.path(4)

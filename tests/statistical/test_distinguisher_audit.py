@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import pytest
-from audit_tools import audit
 
 from graphcuts_dp.distinguishers.cut_list import CutList
 from graphcuts_dp.distinguishers.exact_cuts import ExactCuts, ExactCutsSearch
 from graphcuts_dp.distinguishers.exponential import Exponential, ExponentialSearch
+from graphcuts_dp.evaluation.audit import audit
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery

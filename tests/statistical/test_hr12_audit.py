@@ -9,7 +9,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from audit_tools import audit
 
 from graphcuts_dp.distances.above_threshold import AboveThreshold
 from graphcuts_dp.distances.coordinate import Profile, start_coordinate, step_coordinate
@@ -21,6 +20,7 @@ from graphcuts_dp.distances.learner import PiecewiseLinear
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.distances.offline import release_distances
+from graphcuts_dp.evaluation.audit import audit
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.value_noise import ValueNoise
 

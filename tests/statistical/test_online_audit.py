@@ -7,9 +7,9 @@ in tests/theorems/test_sparse_vector_privacy.py; here the code runs as it is.
 from dataclasses import replace
 from fractions import Fraction
 
-from audit_tools import audit
 from online_cases import EDGE, UNIVERSE, toy, toy_graph
 
+from graphcuts_dp.evaluation.audit import audit
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.interactive.per_query import PerQueryNoise

@@ -13,12 +13,12 @@ import math
 
 import numpy as np
 import pytest
-from audit_tools import ALPHA, audit, clopper_pearson
 
 from graphcuts_dp.distinguishers import power_method
 from graphcuts_dp.distinguishers.gaussian_rank_one import GaussianRankOne
 from graphcuts_dp.distinguishers.power_method import PowerRankOne
 from graphcuts_dp.distinguishers.response_rank_one import ResponseRankOne
+from graphcuts_dp.evaluation.audit import ALPHA, audit, clopper_pearson
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.dense import DenseHypothesis

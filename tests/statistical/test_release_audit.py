@@ -1,15 +1,15 @@
 """Audits of randomised response on neighbouring graphs, and of broken twins that must be caught.
 
 Every audit may exceed the claimed epsilon with probability 1e-6 if its seed were drawn at random
-(see audit_tools); the seeds are fixed.
+(see evaluation.audit); the seeds are fixed.
 """
 
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from audit_tools import audit
 
+from graphcuts_dp.evaluation.audit import audit
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.laws import LaplaceNoise, noise_law

@@ -13,8 +13,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from audit_tools import audit
 
+from graphcuts_dp.evaluation.audit import audit
 from graphcuts_dp.graph.adjacency import BipartiteGraph
 from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, RankOneQuery
 from graphcuts_dp.graph.universe import Universe

@@ -1,0 +1,351 @@
+"""Audits of differential privacy: how large the loss of a mechanism is at least.
+
+From runs. A mechanism is run on two neighbours, each run giving a vector of numbers. Events are
+thresholds on its entries, on their absolute values and on the differences of two of them. Training
+runs pick the event with the best bound; fresh runs count how often it happens. With Clopper-Pearson
+bounds low <= P(E | one) and P(E | other) <= high, each wrong with probability at most alpha/2, the
+loss is at least what `Claim.bound` says. So a mechanism that keeps its claim is found to exceed it
+with probability at most alpha, whatever its distribution and however pair and event were picked.
+
+From probabilities. Where all outputs can be listed with their probabilities, `exact_loss` is the
+loss itself.
+
+Audits run on made data only: what they print tells about a mechanism, never about anybody's data.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeVar, final
+
+import numpy as np
+import numpy.typing as npt
+import scipy.stats
+
+FloatMatrix = npt.NDArray[np.float64]
+FloatVector = npt.NDArray[np.float64]
+BoolMatrix = npt.NDArray[np.bool_]
+T = TypeVar("T")
+# (data, number of the first run, how many runs) -> one row of numbers for each run
+Draw = Callable[[Any, int, int], FloatMatrix]
+
+ALPHA = 1e-6
+_LEVELS = np.linspace(0, 1, 15)  # thresholds are these quantiles of the pooled training runs
+_TINY = 1e-300
+
+
+@final
+@dataclass(frozen=True)
+class Claim:
+    """What a mechanism promises, in the currency in which it is audited.
+
+    Attributes:
+        value: epsilon or rho, > 0.
+        delta: in [0, 1), of an (epsilon, delta) promise.
+        kind: "epsilon", or "rho" for zero-concentrated differential privacy.
+    """
+
+    value: float
+    delta: float = 0.0
+    kind: Literal["epsilon", "rho"] = "epsilon"
+
+    def __str__(self) -> str:
+        delta = f", delta = {self.delta:g}" if self.delta else ""
+        return f"{self.kind} = {self.value:.4g}{delta}"
+
+    def bound(self, low: npt.ArrayLike, high: npt.ArrayLike) -> FloatVector:
+        """The least loss with which an event can have these probabilities.
+
+        P(E) <= e^epsilon P'(E) + delta gives epsilon >= ln((P(E) - delta)/P'(E)). rho-zCDP gives
+        P(E)^a P'(E)^(1-a) <= e^(a (a-1) rho) for every a > 1, hence
+        rho >= -ln(1/P)/(a-1) + ln(1/P')/a, at best (sqrt(ln 1/P') - sqrt(ln 1/P))^2 for P > P'.
+
+        Args:
+            low: P(E) on one of the neighbours, at least.
+            high: P(E) on the other, at most.
+        """
+        p, q = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+        if self.kind == "epsilon":
+            found = np.log(np.maximum(p - self.delta, _TINY)) - np.log(np.maximum(q, _TINY))
+            return np.asarray(found)
+        gap = np.sqrt(-np.log(np.clip(q, _TINY, 1))) - np.sqrt(-np.log(np.clip(p, _TINY, 1)))
+        return np.where(p > q, gap**2, -(gap**2))
+
+    def visible(self, runs: int, *, alpha: float = ALPHA) -> float:
+        """About what is found of a mechanism that is exactly at the claim, by so many runs.
+
+        Of an epsilon: randomised response of one bit (with an output of probability delta that
+        tells it). Of a rho: the Gaussian mechanism, at its most telling threshold.
+
+        Args:
+            runs: on each neighbour, to count an event that is known.
+            alpha: as for `audit`.
+        """
+        if self.kind == "epsilon":
+            p = np.array([(math.exp(self.value) + self.delta) / (1 + math.exp(self.value))])
+            q = 1 - p
+        else:
+            at = np.linspace(-4, 6, 200)
+            p = scipy.stats.norm.sf(at - math.sqrt(2 * self.value))
+            q = scipy.stats.norm.sf(at)
+        low, _ = clopper_pearson(np.floor(p * runs), runs, alpha / 2)
+        _, high = clopper_pearson(np.ceil(q * runs), runs, alpha / 2)
+        return float(self.bound(low, high).max())
+
+
+PURE = Claim(1.0)  # where only the kind of the loss and delta count
+
+
+@final
+@dataclass(frozen=True)
+class AuditResult:
+    """What an audit found.
+
+    Attributes:
+        epsilon_lower: the true epsilon (or rho, if that was claimed) is at least this, with
+            probability 1 - alpha.
+        event: the event that shows it.
+        pair: name of the neighbours that show it.
+    """
+
+    epsilon_lower: float
+    event: str
+    pair: str = ""
+
+
+@final
+@dataclass(frozen=True)
+class Neighbours:
+    """Two made data sets that differ by one change.
+
+    Attributes:
+        name: where they differ.
+        first: one of them.
+        second: the other.
+    """
+
+    name: str
+    first: Any
+    second: Any
+
+
+@final
+@dataclass(frozen=True)
+class _Event:
+    """A threshold on one feature, and on which of the neighbours it is the likelier."""
+
+    column: int
+    level: float
+    above: bool
+    swapped: bool
+    score: float
+
+    def counts(self, outputs: tuple[FloatMatrix, FloatMatrix]) -> tuple[int, int]:
+        """How often it happens on the neighbour where it is likely, and on the other."""
+        hits = []
+        for output in outputs:
+            column = _features(output)[:, self.column]
+            hit = column >= self.level if self.above else column <= self.level
+            hits.append(int(hit.sum()))
+        return (hits[1], hits[0]) if self.swapped else (hits[0], hits[1])
+
+    def name(self, entries: int) -> str:
+        sense = ">=" if self.above else "<="
+        return f"{_names(entries)[self.column]} {sense} {self.level:g}"
+
+
+def clopper_pearson(
+    successes: npt.ArrayLike, trials: int, alpha: float
+) -> tuple[FloatVector, FloatVector]:
+    """One-sided bounds on a probability, each wrong with probability at most alpha.
+
+    Args:
+        successes: how often an event was seen, any shape.
+        trials: in how many independent runs.
+        alpha: in (0, 1).
+
+    Returns:
+        Lower and upper bounds, of the same shape.
+    """
+    k = np.asarray(successes, dtype=float)
+    low = scipy.stats.beta.ppf(alpha, np.maximum(k, 0.5), trials - k + 1)
+    high = scipy.stats.beta.ppf(1 - alpha, k + 1, np.maximum(trials - k, 0.5))
+    return np.where(k == 0, 0.0, low), np.where(k == trials, 1.0, high)
+
+
+def audit(
+    mechanism: Callable[[T, int], npt.ArrayLike],
+    first: T,
+    second: T,
+    *,
+    runs: int = 4000,
+    alpha: float = ALPHA,
+    claim: Claim = PURE,
+) -> AuditResult:
+    """Lower bound on the loss of a mechanism on two neighbours.
+
+    Args:
+        mechanism: called with data and the number of the run; returns a vector. It takes its
+            entropy from a stream that goes on from run to run.
+        first: made data.
+        second: a neighbour of it.
+        runs: on each; half choose the event, half test it.
+        alpha: probability of a bound that is too large, at most.
+        claim: tells the kind of the loss, and delta.
+    """
+    half = runs // 2
+    draw = one_by_one(mechanism)
+    drawn = [draw(data, 0, runs) for data in (first, second)]
+    event = _best_event((drawn[0][:half], drawn[1][:half]), claim, alpha)
+    return _tested(event, (drawn[0][half:], drawn[1][half:]), claim, alpha)
+
+
+def audit_worst(
+    draw: Draw,
+    pairs: Sequence[Neighbours],
+    *,
+    training: int,
+    runs: int,
+    claim: Claim,
+    alpha: float = ALPHA,
+) -> AuditResult:
+    """Lower bound on the loss of a mechanism on the worst of several pairs of neighbours.
+
+    Args:
+        draw: runs the mechanism.
+        pairs: neighbours, at least one pair.
+        training: runs on each neighbour of each pair, which choose a pair and an event.
+        runs: fresh ones on each neighbour of that pair.
+        claim: tells the kind of the loss, and delta.
+        alpha: probability of a bound that is too large, at most. Pairs need no share of it: only
+            fresh runs of one of them are counted.
+    """
+    found = [
+        _best_event((draw(p.first, 0, training), draw(p.second, 0, training)), claim, alpha)
+        for p in pairs
+    ]
+    worst = max(range(len(pairs)), key=lambda i: found[i].score)
+    pair = pairs[worst]
+    outputs = draw(pair.first, training, runs), draw(pair.second, training, runs)
+    return replace(_tested(found[worst], outputs, claim, alpha), pair=pair.name)
+
+
+def one_by_one(mechanism: Callable[[T, int], npt.ArrayLike]) -> Draw:
+    """Runs of a mechanism that gives one vector at a time."""
+
+    def draw(data: Any, start: int, count: int) -> FloatMatrix:
+        return np.array([mechanism(data, start + run) for run in range(count)], dtype=float)
+
+    return draw
+
+
+def exact_loss(first: npt.ArrayLike, second: npt.ArrayLike, claim: Claim) -> float:
+    """The loss between two distributions on the same outputs, in the currency of a claim.
+
+    Args:
+        first: probabilities, shape (outputs,), or any other shape.
+        second: likewise, in the same order.
+        claim: tells the kind of the loss, and delta.
+
+    Returns:
+        The least epsilon for which both directions keep (epsilon, delta), up to rounding; or the
+        least rho for Rényi divergences of orders up to 64. Infinite where one can be told for
+        certain.
+    """
+    p, q = (np.ravel(np.asarray(law, dtype=np.float64)) for law in (first, second))
+    used = (p > 0) | (q > 0)
+    p, q = p[used], q[used]
+    if claim.kind == "rho":
+        return max(_renyi(p, q), _renyi(q, p))
+    return max(_hockey_stick(p, q, claim.delta), _hockey_stick(q, p, claim.delta))
+
+
+def _hockey_stick(p: FloatVector, q: FloatVector, delta: float) -> float:
+    """The least epsilon >= 0 with sum of max(p - e^epsilon q, 0) <= delta."""
+    with np.errstate(divide="ignore"):
+        losses = np.log(p) - np.log(q)
+    order = np.argsort(-losses)
+    mass, other = np.cumsum(p[order]), np.cumsum(q[order])
+    if delta == 0:
+        return max(0.0, float(losses.max()))
+    # Between two losses the excess is mass - e^epsilon other, for the outputs above.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        needed = np.where(mass > delta, np.log((mass - delta) / other), -np.inf)
+    return max(0.0, float(needed.max()))
+
+
+def _renyi(p: FloatVector, q: FloatVector) -> float:
+    if ((q == 0) & (p > 0)).any():
+        return math.inf
+    p, q = p[p > 0], q[p > 0]
+    losses = np.log(p / q)
+    found = 0.0
+    for order in np.concatenate([1 + np.geomspace(0.01, 1, 8), np.geomspace(2.5, 64, 12)]):
+        peak = float(((order - 1) * losses).max())
+        moment = float((p * np.exp((order - 1) * losses - peak)).sum())
+        found = max(found, (math.log(moment) + peak) / ((order - 1) * order))
+    return found
+
+
+def worst_exact(
+    laws: Iterable[tuple[str, npt.ArrayLike, npt.ArrayLike]], claim: Claim
+) -> AuditResult:
+    """The largest exact loss over pairs of neighbours.
+
+    Args:
+        laws: name of each pair, and both distributions.
+        claim: tells the kind of the loss, and delta.
+    """
+    found = [(exact_loss(first, second, claim), name) for name, first, second in laws]
+    loss, pair = max(found)
+    return AuditResult(loss, "all outputs", pair)
+
+
+def _best_event(outputs: tuple[FloatMatrix, FloatMatrix], claim: Claim, alpha: float) -> _Event:
+    features = [_features(output) for output in outputs]
+    trials = len(features[0])
+    best = _Event(0, 0.0, True, False, -math.inf)
+    pooled = np.concatenate(features)
+    for column in range(pooled.shape[1]):
+        levels = np.unique(np.quantile(pooled[:, column], _LEVELS, method="nearest"))
+        for above in (True, False):
+            counts = [_hits(part[:, column], levels, above) for part in features]
+            for swapped in (False, True):
+                one, other = counts[::-1] if swapped else counts
+                scores = _bound(one, other, trials, claim, alpha)
+                k = int(np.argmax(scores))
+                if scores[k] > best.score:
+                    best = _Event(column, float(levels[k]), above, swapped, float(scores[k]))
+    return best
+
+
+def _tested(
+    event: _Event, outputs: tuple[FloatMatrix, FloatMatrix], claim: Claim, alpha: float
+) -> AuditResult:
+    found = _bound(*event.counts(outputs), len(outputs[0]), claim, alpha)
+    return AuditResult(float(found), event.name(outputs[0].shape[1]))
+
+
+def _bound(
+    one: npt.ArrayLike, other: npt.ArrayLike, trials: int, claim: Claim, alpha: float
+) -> FloatVector:
+    low, _ = clopper_pearson(one, trials, alpha / 2)
+    _, high = clopper_pearson(other, trials, alpha / 2)
+    return claim.bound(low, high)
+
+
+def _hits(values: FloatVector, levels: FloatVector, above: bool) -> npt.NDArray[np.intp]:
+    hit = values[:, None] >= levels if above else values[:, None] <= levels
+    return np.asarray(hit.sum(axis=0))
+
+
+def _features(output: FloatMatrix) -> FloatMatrix:
+    pairs = itertools.combinations(range(output.shape[1]), 2)
+    differences = [output[:, i] - output[:, j] for i, j in pairs]
+    return np.column_stack([output, np.abs(output), *differences])
+
+
+def _names(entries: int) -> list[str]:
+    names = [f"y{i}" for i in range(entries)] + [f"|y{i}|" for i in range(entries)]
+    return names + [f"y{i} - y{j}" for i, j in itertools.combinations(range(entries), 2)]

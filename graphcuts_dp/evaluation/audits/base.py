@@ -1,0 +1,269 @@
+"""What an audit of one mechanism consists of, and how it is run."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar, final
+
+import numpy.typing as npt
+
+from graphcuts_dp.evaluation.audit import (
+    ALPHA,
+    AuditResult,
+    Claim,
+    Draw,
+    Neighbours,
+    audit_worst,
+    one_by_one,
+    worst_exact,
+)
+from graphcuts_dp.privacy.entropy import EntropySource
+
+T = TypeVar("T")
+# One run on made data: a vector of numbers, computed from what the mechanism releases.
+Run = Callable[[T], npt.ArrayLike]
+# Name of a pair of neighbours, and the probabilities of all outputs on each.
+Laws = Iterable[tuple[str, npt.ArrayLike, npt.ArrayLike]]
+_FIRST_LOOK = 8  # most twins show in this part of the runs
+
+
+@final
+@dataclass(frozen=True)
+class TwinResult:
+    """What became of a broken twin.
+
+    Attributes:
+        name: what is broken.
+        found: its loss is at least this.
+        caught: whether that refutes the claim.
+    """
+
+    name: str
+    found: float
+    caught: bool
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What the audit of one mechanism found.
+
+    Attributes:
+        name: of the mechanism.
+        method: "exact" or "runs".
+        claim: that was audited.
+        found: the mechanism's own loss is at least this.
+        visible: what would be found of a mechanism exactly at the claim; the claim if exact.
+        pair: neighbours that show the loss.
+        event: likewise.
+        twins: broken variants.
+    """
+
+    name: str
+    method: str
+    claim: Claim
+    found: float
+    visible: float
+    pair: str
+    event: str
+    twins: tuple[TwinResult, ...]
+
+    @property
+    def kept(self) -> bool:
+        """Whether the claim stands: what was found does not exceed it."""
+        return self.found <= self.claim.value * (1 + 1e-9)
+
+    @property
+    def passed(self) -> bool:
+        """Whether the claim stands and all twins were caught."""
+        return self.kept and all(twin.caught for twin in self.twins)
+
+    @property
+    def seen(self) -> float:
+        """Share of the claim that was found."""
+        return max(0.0, self.found) / self.claim.value
+
+    @property
+    def could_see(self) -> float:
+        """Share of the claim that would be found of a mechanism exactly at it."""
+        return max(0.0, self.visible) / self.claim.value
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Effort:
+    """How hard to look.
+
+    Attributes:
+        quick: whether a part of the runs will do.
+        alpha: probability that one audit finds too much, at most.
+    """
+
+    quick: bool = False
+    alpha: float = ALPHA
+
+    def runs(self, full: int) -> int:
+        """How many of the runs to make."""
+        return max(600, full // 16) if self.quick else full
+
+
+class Audit(Protocol):
+    """The audit of one mechanism with parameters that were chosen."""
+
+    @property
+    def claim(self) -> Claim:
+        """What the mechanism promises."""
+        ...
+
+    def check(
+        self, name: str, effort: Effort, source: EntropySource, report: Callable[[str], None]
+    ) -> Outcome:
+        """Audit the mechanism and its twins.
+
+        Args:
+            name: of the mechanism.
+            effort: how hard.
+            source: of all noise.
+            report: called with what is looked at next.
+        """
+        ...
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Sampled:
+    """An audit by runs.
+
+    Attributes:
+        claim: of the mechanism.
+        pairs: neighbours to try: the worst ones that are known.
+        start: makes the mechanism with its source of noise, ready to be run many times.
+        twins: likewise, by what is broken.
+        twin_pairs: for the twins; empty for `pairs`.
+        runs: on each neighbour of the worst pair, in full.
+        batch: whether what `start` makes takes (data, first run, how many) and gives all rows.
+    """
+
+    claim: Claim
+    pairs: Sequence[Neighbours]
+    start: Callable[[EntropySource], Any]
+    twins: dict[str, Callable[[EntropySource], Any]] = field(default_factory=dict)
+    twin_pairs: Sequence[Neighbours] = ()
+    runs: int = 16_000
+    batch: bool = False
+
+    def check(
+        self, name: str, effort: Effort, source: EntropySource, report: Callable[[str], None]
+    ) -> Outcome:
+        """See `Audit.check`. A twin is looked at twice, with half of alpha each."""
+        runs = effort.runs(self.runs)
+        report("the mechanism")
+        own = self._audit(self.start, self.pairs, source, runs, effort.alpha)
+        twins = []
+        for broken, start in self.twins.items():
+            report(f"twin: {broken}")
+            for part in (max(200, runs // _FIRST_LOOK), runs):
+                pairs = self.twin_pairs or self.pairs
+                found = self._audit(start, pairs, source, part, effort.alpha / 2).epsilon_lower
+                if found > self.claim.value:
+                    break
+            twins.append(TwinResult(broken, found, found > self.claim.value))
+        return Outcome(
+            name=name,
+            method="runs",
+            claim=self.claim,
+            found=own.epsilon_lower,
+            visible=self.claim.visible(runs, alpha=effort.alpha),
+            pair=own.pair,
+            event=own.event,
+            twins=tuple(twins),
+        )
+
+    def _audit(
+        self,
+        start: Callable[[EntropySource], Any],
+        pairs: Sequence[Neighbours],
+        source: EntropySource,
+        runs: int,
+        alpha: float,
+    ) -> AuditResult:
+        made = start(source.split(1)[0])
+        draw: Draw = made if self.batch else one_by_one(lambda data, _: made(data))
+        return audit_worst(
+            draw, pairs, training=runs // 2, runs=runs, claim=self.claim, alpha=alpha
+        )
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Enumerated:
+    """An audit by the probabilities of all outputs.
+
+    Attributes:
+        claim: of the mechanism.
+        laws: for every pair of neighbours that is tried.
+        twins: likewise, by what is broken.
+    """
+
+    claim: Claim
+    laws: Callable[[], Laws]
+    twins: dict[str, Callable[[], Laws]] = field(default_factory=dict)
+
+    def check(
+        self,
+        name: str,
+        effort: Effort,  # noqa: ARG002
+        source: EntropySource,  # noqa: ARG002
+        report: Callable[[str], None],
+    ) -> Outcome:
+        """See `Audit.check`. Draws nothing."""
+        report("the mechanism")
+        own = worst_exact(self.laws(), self.claim)
+        return Outcome(
+            name=name,
+            method="exact",
+            claim=self.claim,
+            found=own.epsilon_lower,
+            visible=self.claim.value,
+            pair=own.pair,
+            event=own.event,
+            twins=tuple(self._twins(report)),
+        )
+
+    def _twins(self, report: Callable[[str], None]) -> Iterator[TwinResult]:
+        for broken, laws in self.twins.items():
+            report(f"twin: {broken}")
+            found = worst_exact(laws(), self.claim).epsilon_lower
+            yield TwinResult(broken, found, found > self.claim.value * (1 + 1e-9))
+
+
+@final
+@dataclass(frozen=True)
+class Entry:
+    """A mechanism of the package and how it is audited.
+
+    Attributes:
+        name: as users type it.
+        make: the audit at an epsilon that is claimed; rho-zCDP is audited at rho = epsilon^2/2.
+        covers: names of `exported_mechanisms` that it stands for.
+    """
+
+    name: str
+    make: Callable[[float], Audit]
+    covers: tuple[str, ...] = ()
+
+    def run(
+        self,
+        epsilon: float,
+        effort: Effort,
+        source: EntropySource,
+        report: Callable[[str], None] = lambda _: None,
+    ) -> Outcome:
+        """Audit it.
+
+        Args:
+            epsilon: that the mechanism shall claim.
+            effort: how hard to look.
+            source: of all noise.
+            report: called with what is looked at next.
+        """
+        return self.make(epsilon).check(self.name, effort, source, report)

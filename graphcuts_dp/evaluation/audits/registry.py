@@ -1,0 +1,103 @@
+"""Every mechanism that the package exports, and the audit that stands for it."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from graphcuts_dp.distances import plan as distance_plan
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.evaluation.audit import ALPHA
+from graphcuts_dp.evaluation.audits import responses
+from graphcuts_dp.evaluation.audits.base import Effort, Entry, Outcome
+from graphcuts_dp.evaluation.baselines import BASELINES
+from graphcuts_dp.interactive.methods import CALIBRATIONS, CONSTRUCTIONS
+from graphcuts_dp.privacy.entropy import entropy_source
+from graphcuts_dp.privacy.guarantee import exact_epsilon
+from graphcuts_dp.privacy.laws import NOISES
+from graphcuts_dp.release import iterative_methods
+from graphcuts_dp.release.mechanism import MECHANISMS
+from graphcuts_dp.release.synthesis import FITS
+
+ENTRIES: tuple[Entry, ...] = (*responses.ENTRIES,)
+
+# Called with the part that is done and a message.
+Progress = Callable[[float, str], None]
+
+
+def exported_mechanisms() -> tuple[str, ...]:
+    """Names of all that draws noise on private data, from the lists that users choose from."""
+    return tuple(_exported())
+
+
+def _exported() -> Iterator[str]:
+    for mechanism in MECHANISMS:
+        yield from (f"release: {mechanism}, {noise}" for noise in NOISES)
+    yield from (f"fit: {fit}" for fit in FITS)
+    yield from (f"baseline: {name}" for name in BASELINES)
+    yield from (f"session: {method}" for method in ("gaussian", "laplace", "binary"))
+    for construction in CONSTRUCTIONS:
+        yield from (f"session: {construction}, {name}" for name in CALIBRATIONS)
+    yield from (f"distinguisher: {name}" for name in iterative_methods.MAKERS)
+    yield from ("distinguisher: gaussian-rank-one",)
+    for construction in iterative_methods.CONSTRUCTIONS:
+        yield f"release: iterative-construction, {construction}"
+    for name in ("practical", "tight", "dr14", "gru12"):
+        yield f"release: iterative-construction, {name} calibration"
+    yield from ("release: net", "release: sensing")
+    for name in distance_plan.MECHANISMS:
+        if name != "auto":
+            yield from (f"distances: {name}, {law}" for law in ("laplace", "gaussian"))
+    yield from ("distances: HR12 interactive", "distances: HR12 offline")
+
+
+def find_audits(names: Sequence[str]) -> tuple[Entry, ...]:
+    """The entries of these names, or of all that begin with one; ("all",) for every one.
+
+    Raises:
+        ParameterError: a name that no entry begins with.
+    """
+    if list(names) == ["all"]:
+        return ENTRIES
+    found: dict[str, Entry] = {}
+    for name in names:
+        same = [entry for entry in ENTRIES if entry.name == name]
+        same = same or [entry for entry in ENTRIES if entry.name.startswith(name)]
+        if not same:
+            raise ParameterError(
+                f"no audit is called {name!r}; `graphcuts-dp audit` without a name lists them"
+            )
+        found |= {entry.name: entry for entry in same}
+    return tuple(found.values())
+
+
+def run_audits(
+    entries: Sequence[Entry],
+    *,
+    epsilon: float = 1.0,
+    quick: bool = False,
+    seed: int | None = None,
+    progress: Progress = lambda _done, _message: None,
+) -> list[Outcome]:
+    """Audit mechanisms on made data, and see whether their broken twins are caught.
+
+    A claim that holds is refuted with probability 1e-6 at most, for all entries together.
+
+    Args:
+        entries: which.
+        epsilon: that the mechanisms shall claim, in [1e-6, 50].
+        quick: a sixteenth of the runs.
+        seed: of all noise, for a run that can be repeated; None for the system's entropy.
+        progress: called with the part that is done and a message.
+
+    Raises:
+        ParameterError: epsilon or seed out of range.
+    """
+    exact_epsilon(epsilon)
+    source = entropy_source(seed)
+    effort = Effort(quick=quick, alpha=ALPHA / max(1, len(entries)))
+    outcomes = []
+    for number, entry in enumerate(entries):
+
+        def report(message: str, entry: Entry = entry, number: int = number) -> None:
+            progress(number / len(entries), f"{entry.name}: {message}")
+
+        outcomes.append(entry.run(epsilon, effort, source.split(1)[0], report))
+    return outcomes

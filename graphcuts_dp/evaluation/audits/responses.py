@@ -1,0 +1,209 @@
+"""Audits of randomised response: every law of noise, weights, two sides, and whole releases."""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcuts_dp.evaluation.audit import Claim, Neighbours
+from graphcuts_dp.evaluation.audits.base import Audit, Entry, Sampled
+from graphcuts_dp.evaluation.audits.graphs import BIPARTITE, HUB, LAST_PAIR, PLAIN, UNCAPPED, capped
+from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
+from graphcuts_dp.privacy.laws import NOISES, NoiseLaw, noise_law
+from graphcuts_dp.release.noisy_matrix import NoisyMatrix
+from graphcuts_dp.release.randomized_response import law_for, randomized_response
+
+FloatVector = npt.NDArray[np.float64]
+Runner = Callable[[AnyGraph], FloatVector]
+Twin = Callable[[NoiseLaw, EntropySource], Runner]
+_PAIRS = np.triu_indices(4, 1)
+
+
+def released(noisy: NoisyMatrix) -> FloatVector:
+    """The released integers of a tiny graph, one for each pair."""
+    steps = noisy.steps.astype(np.float64)
+    return steps[np.triu_indices(len(steps), 1)] if noisy.symmetric else steps.ravel()
+
+
+def honest(law: NoiseLaw, source: EntropySource) -> Runner:
+    """The mechanism as it is."""
+    return lambda graph: released(randomized_response(graph, law, source))
+
+
+# Broken twins. Each is a mistake that somebody could make.
+
+
+def half_the_noise(law: NoiseLaw, source: EntropySource) -> Runner:
+    """Calibrated to twice epsilon."""
+    return honest(noise_law(law.name, epsilon=2 * law.epsilon, weight_cap=law.weight_cap), source)
+
+
+def last_pair_missing(law: NoiseLaw, source: EntropySource) -> Runner:
+    """A loop that ends one pair too early."""
+
+    def twin(graph: AnyGraph) -> FloatVector:
+        noise = _noise(law, source)
+        noise[-1] = 0
+        return _hidden(graph, law, noise)
+
+    return twin
+
+
+def noise_reused(law: NoiseLaw, source: EntropySource) -> Runner:
+    """Two pairs share their noise."""
+
+    def twin(graph: AnyGraph) -> FloatVector:
+        noise = _noise(law, source)
+        noise[-1] = noise[2]
+        noise[0] = noise[1]
+        return _hidden(graph, law, noise)
+
+    return twin
+
+
+def seed_reused_after_fork(law: NoiseLaw, source: EntropySource) -> Runner:
+    """Two processes that inherit one stream: two releases with the same noise."""
+
+    def twin(graph: AnyGraph) -> FloatVector:
+        seed = int.from_bytes(source.bytes(6).tobytes(), "little")
+        first, second = (
+            released(randomized_response(data, law, SeededEntropy(seed)))
+            for data in (Graph([], [], vertices=4), graph)
+        )
+        return np.array([*(second - first)])
+
+    return twin
+
+
+def edges_alone_noised(law: NoiseLaw, source: EntropySource) -> Runner:
+    """Pairs without an edge are left at zero."""
+
+    def twin(graph: AnyGraph) -> FloatVector:
+        return np.where(
+            graph.dense()[_PAIRS] > 0, _hidden(graph, law, _noise(law, source)), 0
+        ).astype(np.float64)
+
+    return twin
+
+
+def noise_from_the_density(law: NoiseLaw, source: EntropySource) -> Runner:
+    """Epsilon depends on the private number of edges."""
+
+    def twin(graph: AnyGraph) -> FloatVector:
+        epsilon = law.epsilon * (1 + 2 * len(graph.rows))
+        return honest(noise_law(law.name, epsilon=epsilon, weight_cap=1.0), source)(graph)
+
+    return twin
+
+
+def sensitivity_one(law: NoiseLaw, source: EntropySource) -> Runner:
+    """Noise for weights that change by 1, on weights that change by the cap."""
+    sound = noise_law(law.name, epsilon=law.epsilon)
+
+    def twin(graph: AnyGraph) -> FloatVector:
+        weights = graph.weights * law.unit / sound.unit if law.name == "laplace" else graph.weights
+        uncapped = Graph(graph.rows, graph.columns, weights, vertices=4)
+        return released(randomized_response(uncapped, sound, source))
+
+    return twin
+
+
+def clipped_before_noise(law: NoiseLaw, source: EntropySource) -> Runner:
+    """Clipped at the largest weight of the data, which also sets the noise."""
+
+    def twin(graph: AnyGraph) -> FloatVector:
+        cap = float(graph.weights.max())
+        own = noise_law("laplace", epsilon=law.epsilon, weight_cap=cap)
+        ends = graph.rows, graph.columns, graph.weights
+        private = Graph(*ends, vertices=4, weight_cap=cap)
+        return released(randomized_response(private, own, source)) * own.unit
+
+    return twin
+
+
+_OF_ENTRIES: dict[str, Twin] = {
+    "half the noise": half_the_noise,
+    "last pair missing": last_pair_missing,
+    "noise reused": noise_reused,
+    "seed reused after fork": seed_reused_after_fork,
+    "edges alone noised": edges_alone_noised,
+    "noise from the density": noise_from_the_density,
+}
+_OF_WEIGHTS: dict[str, Twin] = {
+    "half the noise": half_the_noise,
+    "sensitivity 1 for the cap": sensitivity_one,
+    "clipped before noise": clipped_before_noise,
+}
+
+
+def _noise(law: NoiseLaw, source: EntropySource) -> FloatVector:
+    none = np.empty(0), np.empty(0, dtype=np.int64)
+    return law.respond(6, *none, source).astype(np.float64)
+
+
+def _hidden(graph: AnyGraph, law: NoiseLaw, noise: FloatVector) -> FloatVector:
+    """What the law releases when its noise for the empty graph is `noise`."""
+    dense = graph.dense()[_PAIRS]
+    if law.bits:
+        return np.abs(noise - dense)
+    return noise + np.floor(dense / law.unit)
+
+
+def _audit(
+    noise: str,
+    pairs: tuple[Neighbours, ...],
+    twins: dict[str, Twin],
+    twin_pairs: tuple[Neighbours, ...],
+    epsilon: float,
+) -> Audit:
+    law = law_for(pairs[0].first, noise, epsilon)
+    return Sampled(
+        claim=Claim(epsilon),
+        pairs=pairs,
+        start=partial(honest, law),
+        twins={name: partial(twin, law) for name, twin in twins.items()},
+        twin_pairs=twin_pairs,
+    )
+
+
+def _entry(
+    name: str,
+    noise: str,
+    pairs: tuple[Neighbours, ...],
+    twins: dict[str, Twin],
+    covers: tuple[str, ...] = (),
+    twin_pairs: tuple[Neighbours, ...] = (),
+) -> Entry:
+    return Entry(name, partial(_audit, noise, pairs, twins, twin_pairs), covers)
+
+
+ENTRIES = (
+    *(
+        _entry(
+            f"response, {noise}",
+            noise,
+            (*PLAIN, *BIPARTITE),
+            _OF_ENTRIES,
+            (f"release: response, {noise}",),
+            (LAST_PAIR, HUB),
+        )
+        for noise in NOISES
+    ),
+    _entry(
+        "response, laplace, weights up to 0.3",
+        "laplace",
+        capped(0.3),
+        {"half the noise": half_the_noise},
+    ),
+    _entry(
+        "response, discrete-laplace, weights up to 8", "discrete-laplace", capped(8.0), _OF_WEIGHTS
+    ),
+    _entry(
+        "response, laplace, weights without a cap",
+        "laplace",
+        UNCAPPED,
+        {"half the noise": half_the_noise},
+    ),
+)

@@ -1,0 +1,126 @@
+"""The audit itself is audited: its bounds hold as often as it says, and are not vacuous."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from graphcuts_dp.evaluation.audit import (
+    Claim,
+    Neighbours,
+    audit,
+    audit_worst,
+    clopper_pearson,
+    exact_loss,
+)
+
+
+@pytest.mark.parametrize("trials", [1, 7, 40])
+@pytest.mark.parametrize("alpha", [0.2, 0.01])
+def test_clopper_pearson_covers_for_every_probability(trials, alpha):
+    """Exact coverage, summed over all outcomes, not simulated."""
+    counts = np.arange(trials + 1)
+    low, high = clopper_pearson(counts, trials, alpha)
+    for p in np.linspace(0.001, 0.999, 61):
+        mass = scipy.stats.binom.pmf(counts, trials, p)
+        assert mass[low > p].sum() <= alpha * (1 + 1e-9)
+        assert mass[high < p].sum() <= alpha * (1 + 1e-9)
+
+
+def test_clopper_pearson_ends():
+    low, high = clopper_pearson([0, 10], 10, 0.05)
+    assert (low[0], high[1]) == (0, 1)
+    assert math.isclose(high[0], 1 - 0.05 ** (1 / 10))  # rule of three
+    assert math.isclose(low[1], 0.05 ** (1 / 10))
+
+
+def flips(epsilon, rng):
+    q = 1 / (1 + math.exp(epsilon))
+    return lambda graph, _: np.array(graph) ^ (rng.random(len(graph)) < q)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
+def test_the_bound_is_below_a_known_epsilon_and_near_it(epsilon):
+    rng = np.random.default_rng(3)
+    found = audit(flips(epsilon, rng), [0, 0, 1], [0, 1, 1])
+    # False alarm 1e-6. Power: with 2000 runs a frequency is off by at most 5.3 sd = 0.06.
+    assert 0.55 * epsilon - 0.05 < found.epsilon_lower <= epsilon
+    assert "y1" in found.event
+
+
+def test_equal_inputs_show_nothing():
+    rng = np.random.default_rng(4)
+    assert audit(flips(1.0, rng), [0, 1], [0, 1]).epsilon_lower <= 0
+
+
+def test_no_noise_is_caught_by_far():
+    found = audit(lambda graph, _: np.array(graph), [0, 0], [0, 1], runs=1000)
+    assert found.epsilon_lower > 3
+
+
+def test_bounds_exceed_the_truth_no_more_often_than_claimed():
+    """At alpha = 0.1 on 300 audits of a 1-DP mechanism: at most Binomial(300, 0.1), and 70 hits
+    or more have probability below 1e-10."""
+    rng = np.random.default_rng(5)
+    wrong = sum(
+        audit(flips(1.0, rng), [0], [1], runs=60, alpha=0.1).epsilon_lower > 1.0 for _ in range(300)
+    )
+    assert scipy.stats.binom.sf(69, 300, 0.1) < 1e-10
+    assert wrong < 70
+
+
+@pytest.mark.parametrize("rho", [0.1, 0.5, 2.0])
+def test_exact_losses_of_known_laws(rho):
+    """Discrete Gaussian and randomised response, with the closed forms for both."""
+    reach = int(math.sqrt(600 / rho))
+    k = np.arange(-reach, reach + 1)
+    first, second = (np.exp(-rho * (k - shift) ** 2) for shift in (0, 1))
+    first, second = first / first.sum(), second / second.sum()
+    assert exact_loss(first, second, Claim(rho, kind="rho")) == pytest.approx(rho, rel=1e-6)
+    flip = 1 / (1 + math.exp(rho))
+    bits = [1 - flip, flip], [flip, 1 - flip]
+    assert exact_loss(*bits, Claim(1.0)) == pytest.approx(rho)
+    delta = 0.01
+    epsilon = math.log((1 - flip - delta) / flip)
+    assert exact_loss(*bits, Claim(1.0, delta)) == pytest.approx(epsilon)
+    assert exact_loss([0.5, 0.5, 0], [0.5, 0.4, 0.1], Claim(1.0)) == math.inf
+    assert exact_loss([0.5, 0.5], [0.5, 0.5], Claim(1.0)) == 0
+
+
+def test_the_bound_of_an_event_is_its_best_order():
+    """Against all orders a of the definition of zCDP, one by one."""
+    orders = 1 + np.geomspace(1e-3, 1e3, 20_000)
+    for p, q in [(0.5, 0.1), (0.9, 0.2), (0.01, 0.001)]:
+        each = math.log(p) / (orders - 1) - math.log(q) / orders
+        assert Claim(1.0, kind="rho").bound(p, q) == pytest.approx(each.max(), rel=1e-6)
+    assert Claim(1.0, 0.05).bound(0.5, 0.1) == pytest.approx(math.log(4.5))
+
+
+def test_the_pair_that_shows_most_is_found():
+    """The mechanism leaks on the second pair only."""
+    rng = np.random.default_rng(6)
+
+    def draw(data, _, count):
+        bits = (rng.random((count, 1)) < 1 / (1 + math.e)) ^ (data > 0)
+        return bits if data < 2 else np.ones((count, 1))
+
+    pairs = [Neighbours("sound", 0, 1), Neighbours("leaks", 0, 2)]
+    found = audit_worst(draw, pairs, training=500, runs=1000, claim=Claim(1.0))
+    assert found.pair == "leaks"
+    assert found.epsilon_lower > 1.0
+
+
+def test_what_could_be_seen_is_what_is_seen_of_a_mechanism_at_its_claim():
+    """Within the spread of a count of 2000: 5.3 deviations are 0.06 of a probability."""
+    rng = np.random.default_rng(7)
+    found = audit(flips(1.0, rng), [0], [1]).epsilon_lower
+    assert found == pytest.approx(Claim(1.0).visible(2000), abs=0.2)
+    shift = math.sqrt(2 * 0.5)
+
+    def normal(mean, _):
+        return [rng.normal(mean)]
+
+    rho = Claim(0.5, kind="rho")
+    found = audit(normal, 0.0, shift, claim=rho).epsilon_lower
+    assert 0.4 * rho.visible(2000) < found <= rho.value
