@@ -168,9 +168,7 @@ def test_a_wrong_bound_costs_accuracy_and_not_privacy():
 
 def test_an_answer_corrects_the_hypothesis_up_to_its_noise():
     calibration = PracticalOffline(epsilon=50.0, delta=1e-6, rounds=2)
-    outcome = mechanism(calibration, LEARNERS[1], Liar()).run(
-        blocks_graph(), SeededEntropy(4)
-    )
+    outcome = mechanism(calibration, LEARNERS[1], Liar()).run(blocks_graph(), SeededEntropy(4))
     first = outcome.transcript[0]
     deviation = outcome.tuning.value_error
     assert abs(first.value - outcome.hypothesis.estimate(HALF)) == pytest.approx(deviation)
