@@ -232,7 +232,9 @@ def make_figure(
 
 
 def write_index(folder: str | Path) -> None:
-    """Rewrite the table of figures in the folder's README.md from the figures that lie there.
+    """Rewrite what the folder's README.md says of the figures that lie there.
+
+    A table with a line for each, and a section for each with all that was found.
 
     Args:
         folder: with a README.md that has the two marks between which the table stands.
@@ -246,18 +248,37 @@ def write_index(folder: str | Path) -> None:
     _, ended, after = rest.partition(_END)
     if not (found and ended):
         raise FileFormatError(f"{readme} has no lines {_BEGIN} and {_END} for the table")
+    there = [
+        (stem.name, json.loads(stem.with_suffix(".json").read_text(encoding="utf-8")))
+        for stem in (spec.base(Path(folder)) for spec in FIGURES)
+        if stem.with_suffix(".json").is_file()
+    ]
     lines = ["| figure | shows | tests | found |", "|---|---|---|---|"]
-    for spec in FIGURES:
-        file = spec.base(Path(folder)).with_suffix(".json")
-        if file.is_file():
-            lines.append(_index_line(file.stem, json.loads(file.read_text(encoding="utf-8"))))
+    lines += [_index_line(stem, about) for stem, about in there]
+    for stem, about in there:
+        lines += ["", *_section(stem, about)]
     table = "\n".join(lines)
     readme.write_text(f"{before}{_BEGIN}\n{table}\n{_END}{after}", encoding="utf-8")
 
 
 def _index_line(stem: str, about: dict[str, Any]) -> str:
-    found = "<br>".join(finding["text"] for finding in about["findings"])
+    findings = about["findings"]
+    agree = sum(finding["agrees"] for finding in findings)
+    found = f"{findings[0]['text']}; {agree} of {len(findings)} statements agree"
     if about["quick"]:
         found = f"(quick run) {found}"
-    cells = (about["shows"], about["tests"], found)
-    return f"| `{stem}` | " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    return _row(f"[`{stem}`](#{stem})", about["shows"], about["tests"], found)
+
+
+def _section(stem: str, about: dict[str, Any]) -> list[str]:
+    lines = [f"### {stem}", "", f"![{about['shows']}]({stem}.png)", ""]
+    lines += ["| statement | claimed | measured | agrees |", "|---|---|---|---|"]
+    for finding in about["findings"]:
+        claimed = "" if finding["claimed"] is None else f"{finding['claimed']:.3g}"
+        verdict = "yes" if finding["agrees"] else "**no**"
+        lines.append(_row(finding["statement"], claimed, f"{finding['measured']:.3g}", verdict))
+    return lines
+
+
+def _row(*cells: str) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

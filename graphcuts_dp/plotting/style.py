@@ -179,6 +179,7 @@ def label_ends(axes: Axes, lines: Sequence[Line2D]) -> None:
             annotation_clip=False,
             arrowprops={
                 "arrowstyle": "-",
+                "relpos": (0, 0.5),
                 "color": line.get_color(),
                 "linewidth": 0.4,
                 "shrinkA": 0,
