@@ -25,8 +25,8 @@ from graphcuts_dp.release.iterative_methods import (
     IterativeOptions,
     release_iteratively,
 )
+from graphcuts_dp.release.iterative_paper_tuning import CALIBRATIONS
 from graphcuts_dp.release.iterative_release import IterativeRelease, check_iterative_path
-from graphcuts_dp.release.iterative_tuning import CALIBRATIONS
 from graphcuts_dp.release.mechanism import MECHANISMS, least_law
 from graphcuts_dp.release.randomized_response import expected_error_note
 from graphcuts_dp.release.release import Release

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from fractions import Fraction
 from typing import Literal, final
 
@@ -26,22 +25,18 @@ from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Hypothesis
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.exact_choice import Choice
-from graphcuts_dp.privacy.noise import sample_geometric
+from graphcuts_dp.privacy.selection import exponential_choice, noisy_maximum
 
 Sampling = Literal["exponential", "noisy-max"]
 SAMPLINGS = ("exponential", "noisy-max")
-_ERROR = 2.0**-40  # of float logarithms that are within 100 of the largest
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Exponential:
-    """Finds a cut of a list by its gap; see `Scoring` for the scores.
+    """Finds a cut of a list by its gap; see `Scoring` for the scores, and for their rate c.
 
-    "exponential" draws an entry with probability proportional to e^(c score), exactly (see
-    `exact_choice`). "noisy-max" adds geometric noise N >= 0 of rate c, P(N >= t) = e^(-c t), to
-    each integer score and takes the largest sum, the first one of equals: it finds gaps that are at
+    "exponential" is `exponential_choice`, "noisy-max" is `noisy_maximum`: it finds gaps that are at
     least as large for the same epsilon, but has four times the proven zCDP.
 
     Args:
@@ -52,12 +47,8 @@ class Exponential:
         sampling: "exponential" or "noisy-max".
 
     Guarantee, for one call: epsilon-DP. "exponential": see `Scoring.rate`; epsilon^2/8-zCDP.
-        "noisy-max": fix the noise of all entries but one, i, which then wins if and only if its
-        noise is at least some integer t. From a neighbour to the other, scores move by d_j; t
-        grows by at most u = max d_j - d_i, which is at most twice the sensitivity, and once if all
-        scores move in one direction ("signed"). P(N >= t + u) >= e^(-c u) P(N >= t) for whole
-        u >= 0, also where t < 0, and c u <= epsilon: P(i wins) falls by a factor of e^-epsilon at
-        most. Hence epsilon^2/2-zCDP.
+        "noisy-max": scores differ between neighbours by the sensitivity at most, and in one
+        direction if the score is "signed", so `noisy_maximum` is epsilon-DP; epsilon^2/2-zCDP.
         Counting is exact; its time depends on the number of edges.
 
     Raises:
@@ -173,11 +164,5 @@ class ExponentialSearch:
 
     def _draw(self, scores: npt.NDArray[np.int64], source: EntropySource) -> int:
         rate = self._of.scoring.rate(self._of.epsilon)
-        if self._of.sampling == "noisy-max":
-            return int(np.argmax(scores + sample_geometric(rate, len(scores), source)))
-        behind = scores - scores.max()  # exact
-
-        def exact(index: int) -> Decimal:
-            return int(behind[index]) * Decimal(rate.numerator) / Decimal(rate.denominator)
-
-        return Choice(behind * float(rate), _ERROR, exact).draw(source)
+        choose = noisy_maximum if self._of.sampling == "noisy-max" else exponential_choice
+        return choose(scores, rate, source)

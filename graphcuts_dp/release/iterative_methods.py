@@ -32,11 +32,11 @@ from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidd
 from graphcuts_dp.privacy.laws import noise_law
 from graphcuts_dp.release.certify import weights_of
 from graphcuts_dp.release.iterative_construction import IterativeConstruction, Outcome, Progress
+from graphcuts_dp.release.iterative_paper_tuning import PaperOffline
 from graphcuts_dp.release.iterative_release import Accuracy, IterativeRelease, Settings
 from graphcuts_dp.release.iterative_tuning import (
     TOTAL_SHARE,
     OfflineCalibration,
-    PaperOffline,
     PracticalOffline,
     TightOffline,
 )

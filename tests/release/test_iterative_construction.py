@@ -26,12 +26,8 @@ from graphcuts_dp.privacy.composition import compose, zcdp_rho
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.laws import noise_law
 from graphcuts_dp.release.iterative_construction import IterativeConstruction
-from graphcuts_dp.release.iterative_tuning import (
-    CALIBRATIONS,
-    PaperOffline,
-    PracticalOffline,
-    TightOffline,
-)
+from graphcuts_dp.release.iterative_paper_tuning import CALIBRATIONS, PaperOffline
+from graphcuts_dp.release.iterative_tuning import PracticalOffline, TightOffline
 
 N = 40
 UNIVERSE = Universe(N)

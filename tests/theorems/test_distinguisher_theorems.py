@@ -26,12 +26,8 @@ from graphcuts_dp.idc.update_bounds import frieze_kannan_updates, multiplicative
 from graphcuts_dp.privacy.composition import Cost, compose
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release.iterative_construction import IterativeConstruction
-from graphcuts_dp.release.iterative_tuning import (
-    MARGINS,
-    PaperOffline,
-    PracticalOffline,
-    TightOffline,
-)
+from graphcuts_dp.release.iterative_paper_tuning import MARGINS, PaperOffline
+from graphcuts_dp.release.iterative_tuning import PracticalOffline, TightOffline
 
 N = 12
 UNIVERSE = Universe(N)
