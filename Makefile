@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test check test-slow bench figures clean
+.PHONY: demo test check test-slow mutate bench figures clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11 ...")'
@@ -26,6 +26,9 @@ test: check  ## lint, types, import rules, and every test that takes seconds
 
 test-slow: $(STAMP)  ## the tests that take minutes
 	$(BIN)/pytest -m slow
+
+mutate: $(STAMP)  ## break the privacy of the code on purpose, see which tests notice (an hour)
+	$(BIN)/python scripts/mutate.py
 
 bench: $(STAMP)  ## speed and accuracy beside peers, as ratios
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,bench]'

@@ -1,0 +1,300 @@
+"""The places where a mutant of the code is worth trying: small edits aimed at privacy.
+
+Noise left out or drawn once for all, statements of the accounting dropped, guards removed, the last
+element forgotten, nothing clipped, sums and products swapped, constants halved or doubled,
+comparisons shifted by one, the largest in place of the smallest. Left out: docstrings, messages,
+annotations, subscripts, margins for rounding.
+"""
+
+import ast
+import re
+from collections import Counter
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+TARGETS = (
+    "privacy/*",
+    "release/degree_response",
+    "release/iterative_construction",
+    "release/iterative_tuning",
+    "release/mechanism",
+    "release/net",
+    "release/noisy_degrees",
+    "release/randomized_response",
+    "release/sensing",
+    "interactive/calibrations",
+    "interactive/choice",
+    "interactive/counts",
+    "interactive/ledger",
+    "interactive/mechanism",
+    "interactive/opening",
+    "interactive/paper_calibrations",
+    "interactive/per_query",
+    "interactive/response",
+    "interactive/running",
+    "interactive/sparse_vector",
+    "interactive/spending",
+    "distinguishers/*",
+    "distances/above_threshold",
+    "distances/coordinate",
+    "distances/coordinate_tuning",
+    "distances/learner",
+    "distances/level_noise",
+    "distances/per_query",
+    "distances/tree_counts",
+)
+# Files that draw noise or account for it.
+CORE = re.compile(
+    "privacy/(calibration|composition|exact_choice|laws|noise|selection|value_noise)|"
+    "interactive/(calibrations|mechanism|paper_cal|per_query|running|sparse_vector|spending)|"
+    "release/(degree_response|iterative|mechanism|net|randomized_response|sensing)|"
+    "distinguishers/(exponential|exact_cuts|gaussian|power_method|scoring)|"
+    "distances/(above_threshold|coordinate|level_noise|per_query)[.]"
+)
+GUARDED = re.compile(r"1e-\d+|_SLACK")  # margins for rounding: a flip changes the last digits
+SYMMETRIC = re.compile(r"draw\(|sample_discrete|degree_noise")  # its sign does not matter
+PRIVATE = re.compile(
+    r"sensitiv|scale|rate|rho|epsilon|delta|budget|cost|spen[dt]|share|sigma|\beta\b|left|remain|"
+    r"deviation|variance|pure|beta|failure|margin|slack|cap|limit|change|step|largest|updates"
+)
+DRAW = re.compile(r"sample_\w+|draw|respond|discrete_\w+_noise")
+NOISE = re.compile(r"noise|sample_|draw\(|\bup\b|\bdown\b|fresh|secret|flips?\b")
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One edit: bytes start..stop of a file become `text`."""
+
+    path: str
+    function: str  # qualified name; "" at module or class level
+    line: int
+    kind: str
+    start: int
+    stop: int
+    old: str
+    text: str
+    weight: bool  # whether the statement speaks of privacy
+
+    @property
+    def key(self) -> str:
+        """Stable name as long as the file does not change."""
+        return f"{self.path}:{self.line}:{self.start} {self.kind}: {self.old} => {self.text}"
+
+    @property
+    def entry(self) -> str:
+        """How the list of survivors begins its line, wherever in the file the place is."""
+        path = self.path.removeprefix("graphcuts_dp/")
+        return f"- `{path}` `{self.function or 'module'}`: `{self.old} => {self.text}`"
+
+
+COMPARE = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "=="}
+SWAP = {ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*"}
+EXTREME = {
+    "max": "min",
+    "min": "max",
+    "maximum": "minimum",
+    "minimum": "maximum",
+    "ceil": "floor",
+    "floor": "ceil",
+}
+CONSTANT: dict[Any, str] = {1: "2", 2: "1", 4: "2", 8: "4", 0.5: "1.0"}
+
+
+class Finder:
+    """All mutants of one file."""
+
+    def __init__(self, path: str, source: bytes) -> None:
+        self.path, self.source = path, source
+        self.starts = [0]
+        for line in source.splitlines(keepends=True):
+            self.starts.append(self.starts[-1] + len(line))
+        self.found: list[Mutant] = []
+        self.silenced: set[ast.AST] = set()  # done already, or of no account
+        self.scope: list[str] = []
+        self.statement = ""
+        self.visit(ast.parse(source))
+
+    def span(self, node: Any) -> tuple[int, int]:
+        """Where a node lies, in bytes."""
+        return (
+            self.starts[node.lineno - 1] + node.col_offset,
+            self.starts[node.end_lineno - 1] + node.end_col_offset,
+        )
+
+    def text(self, node: ast.AST) -> str:
+        """Its source."""
+        start, stop = self.span(node)
+        return self.source[start:stop].decode()
+
+    def add(self, node: Any, kind: str, text: str) -> None:
+        """One more mutant: the node becomes the text."""
+        start, stop = self.span(node)
+        old = re.sub(r"\s+", " ", self.source[start:stop].decode())
+        weight = bool(PRIVATE.search(self.statement) or PRIVATE.search(".".join(self.scope)))
+        function = ".".join(self.scope)
+        self.found.append(
+            Mutant(self.path, function, node.lineno, kind, start, stop, old, text, weight)
+        )
+
+    def visit(self, node: ast.AST) -> None:
+        """Walks down, past docstrings, annotations, messages and decorators."""
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            if node.name in ("__repr__", "__str__"):
+                return
+            self.scope.append(node.name)
+            for child in node.body:
+                self.visit(child)
+            self.scope.pop()
+            return
+        if isinstance(node, ast.JoinedStr | ast.Raise | ast.Import | ast.ImportFrom):
+            return
+        if isinstance(node, ast.stmt) and not isinstance(node, ast.If | ast.For | ast.While):
+            self.statement = self.text(node)
+        elif isinstance(node, ast.If | ast.While):
+            self.statement = self.text(node.test)
+        getattr(self, f"_{type(node).__name__}", lambda _: None)(node)
+        for name, value in ast.iter_fields(node):
+            if name == "annotation" or (name == "slice" and isinstance(node, ast.Subscript)):
+                continue
+            for child in value if isinstance(value, list) else [value]:
+                if isinstance(child, ast.AST) and not _neutral(child):
+                    self.visit(child)
+
+    def _BinOp(self, node: ast.BinOp) -> None:
+        left, right = self.text(node.left), self.text(node.right)
+        if isinstance(node.op, ast.Add | ast.Sub):
+            if NOISE.search(right) and not NOISE.search(left):
+                self.add(node, "noise", f"({left})")
+                self.silenced |= set(ast.walk(node.right))
+            elif NOISE.search(left) and not NOISE.search(right):
+                self.add(node, "noise", f"({right})")
+                self.silenced |= set(ast.walk(node.left))
+        text = isinstance(node.left, ast.JoinedStr | ast.List | ast.Tuple) or '"' in left + right
+        symmetric = isinstance(node.op, ast.Add | ast.Sub) and SYMMETRIC.search(left + right)
+        if type(node.op) in SWAP and not (text or symmetric or GUARDED.search(right)):
+            self.add(node, "arithmetic", f"(({left}) {SWAP[type(node.op)]} ({right}))")
+
+    def _Compare(self, node: ast.Compare) -> None:
+        for i, op in enumerate(node.ops):
+            if type(op) not in COMPARE:
+                continue
+            parts = [f"({self.text(node.left)})"]
+            for j, (other, right) in enumerate(zip(node.ops, node.comparators, strict=True)):
+                sign = COMPARE[type(op)] if i == j else _operator(other)
+                parts += [sign, f"({self.text(right)})"]
+            self.add(node, "comparison", "(" + " ".join(parts) + ")")
+
+    def _BoolOp(self, node: ast.BoolOp) -> None:
+        word = " or " if isinstance(node.op, ast.And) else " and "
+        self.add(node, "logic", "(" + word.join(f"({self.text(v)})" for v in node.values) + ")")
+
+    def _UnaryOp(self, node: ast.UnaryOp) -> None:
+        if isinstance(node.op, ast.USub | ast.Not) and not isinstance(node.operand, ast.Constant):
+            kind = "logic" if isinstance(node.op, ast.Not) else "arithmetic"
+            self.add(node, kind, f"({self.text(node.operand)})")
+
+    def _Constant(self, node: ast.Constant) -> None:
+        value = node.value if type(node.value) in (int, float) else None
+        if value in CONSTANT and node not in self.silenced:
+            self.add(node, "constant", CONSTANT[value])
+
+    def _Call(self, node: ast.Call) -> None:
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else self.text(node.func)
+        if name in EXTREME:
+            start, stop = self.span(node.func)
+            head = self.source[start:stop].decode()
+            rest = self.source[stop : self.span(node)[1]].decode()
+            self.add(node, "extreme", head[: -len(name)] + EXTREME[name] + rest)
+        if DRAW.fullmatch(name) and node.args:
+            if node not in self.silenced:
+                self.add(node, "noise", f"(({self.text(node)}) * 0)")
+            size = node.args[1] if name.startswith("sample_") and len(node.args) == 3 else None
+            if isinstance(size, ast.Constant):
+                self.silenced.add(size)  # more draws than are used
+            if size is not None and self.text(size) != "1":
+                one = f"{name}({self.text(node.args[0])}, 1, {self.text(node.args[2])})"
+                self.add(node, "reuse", f"__import__('numpy').resize({one}, {self.text(size)})")
+        if name == "restart" and node.args:
+            self.add(node, "reuse", f"({self.text(node.args[0])})")
+        if name == "clip":
+            self.add(node, "clip", f"({self.text(node.args[0])})")
+
+    def _Expr(self, node: ast.Expr) -> None:
+        text = self.text(node)
+        if not isinstance(node.value, ast.Constant | ast.Yield) and not text.startswith(
+            "progress("
+        ):
+            self.add(node, "drop", "pass")
+
+    def _AugAssign(self, node: ast.AugAssign) -> None:
+        if isinstance(node.value, ast.Constant | ast.JoinedStr) and '"' in self.text(node.value):
+            return
+        self.add(node, "drop", "pass")
+        self.silenced |= set(ast.walk(node.value))
+        if type(node.op) in SWAP and not SYMMETRIC.search(self.text(node.value)):
+            new = f"{self.text(node.target)} {SWAP[type(node.op)]}= {self.text(node.value)}"
+            self.add(node, "arithmetic", new)
+
+    def _If(self, node: ast.If) -> None:
+        if isinstance(node.body[-1], ast.Raise):
+            self.add(node.test, "guard", "False")
+
+    def _For(self, node: ast.For | ast.comprehension) -> None:
+        if not isinstance(node.iter, ast.Call) or self.text(node.iter.func) not in (
+            "count",
+            "range",
+        ):
+            self.add(node.iter, "last", f"list({self.text(node.iter)})[:-1]")
+
+    _comprehension = _For
+
+
+def _operator(op: ast.cmpop) -> str:
+    tree = ast.Compare(ast.Name("a"), [op], [ast.Name("b")])
+    return ast.unparse(tree)[2:-2]
+
+
+def _neutral(node: ast.AST) -> bool:
+    """Whether a part says nothing about privacy: shapes and the like."""
+    return isinstance(node, ast.keyword) and node.arg in ("axis", "dtype", "shape", "ndmin")
+
+
+def candidates() -> list[Mutant]:
+    """Every mutant of every target."""
+    found = []
+    for pattern in TARGETS:
+        for path in sorted((ROOT / "graphcuts_dp").glob(pattern + ".py")):
+            found += Finder(path.relative_to(ROOT).as_posix(), path.read_bytes()).found
+    return found
+
+
+def select(found: list[Mutant], *, sample: int, seed: int) -> list[Mutant]:
+    """All that leave noise out, reuse it, or drop accounting in the core; a sample of the others.
+
+    Two thirds of the sample speak of privacy in the core; each file has the same share of it.
+    """
+    tiers: list[list[Mutant]] = [[], [], []]
+    for mutant in found:
+        core = bool(CORE.search(mutant.path))
+        spent = core and mutant.weight
+        always = mutant.kind in ("noise", "reuse", "clip") or (spent and mutant.kind == "drop")
+        tiers[0 if always else 1 if spent else 2].append(mutant)
+
+    def lot(mutant: Mutant) -> str:  # the same whatever happens to other code
+        name = f"{seed} {mutant.path} {mutant.function} {mutant.kind} {mutant.old} {mutant.text}"
+        return sha256(name.encode()).hexdigest()
+
+    def drawn(tier: list[Mutant], size: int) -> list[Mutant]:
+        turns: Counter[str] = Counter()
+        ranks = []
+        for mutant in sorted(tier, key=lot):
+            ranks.append((turns[mutant.path], lot(mutant), mutant))
+            turns[mutant.path] += 1
+        return [mutant for *_, mutant in sorted(ranks, key=lambda rank: rank[:2])[:size]]
+
+    first = drawn(tiers[1], 2 * sample // 3)
+    chosen = {*tiers[0], *first, *drawn(tiers[2], sample - len(first))}
+    return [mutant for mutant in found if mutant in chosen]

@@ -1,0 +1,348 @@
+"""Breaks the privacy of the code on purpose, one place at a time, and tells which tests notice.
+
+Each mutant is one small edit (noise left out, a scale doubled, a cap unchecked, ...) in a copy of
+the tree. The tests that enter the changed function run first, cheapest first, audits last; then all
+tests of the files that enter the changed module. What no test notices is a survivor; each is
+explained in tests/mutation_survivors.md. Results are kept in a folder, so a stopped run goes on.
+
+    python scripts/mutate.py --list           # the mutants, none of them run
+    python scripts/mutate.py --only privacy/  # those of some files
+    python scripts/mutate.py --retry          # run the survivors again, after new tests
+"""
+
+import argparse
+import ast
+import compileall
+import contextlib
+import json
+import os
+import py_compile
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from mutants import ROOT, Mutant, candidates, select
+
+# Written beside the instrumented copy; subprocesses of tests report through the same file.
+REACH = """
+import os
+seen = set()
+def hit(key):
+    if key not in seen and "MUTATION_REACH" in os.environ:
+        seen.add(key)
+        with open(os.environ["MUTATION_REACH"], "a") as file:
+            file.write(key + "\\n")
+"""
+
+
+class Instrument(ast.NodeTransformer):
+    """Makes each function of a file report that it was entered."""
+
+    def __init__(self, path: str) -> None:
+        self.path, self.scope = path, ""
+
+    def _enter(self, node: Any) -> ast.AST:
+        outer, self.scope = self.scope, f"{self.scope}.{node.name}".lstrip(".")
+        key = f"{self.path}:{self.scope}"
+        self.generic_visit(node)
+        self.scope = outer
+        if isinstance(node, ast.FunctionDef):
+            at = 1 if ast.get_docstring(node) is not None else 0
+            call = ast.parse(f"__import__('mutation_reach').hit({key!r})").body
+            node.body[at:at] = call
+        return node
+
+    visit_FunctionDef = visit_ClassDef = _enter  # noqa: N815
+
+
+class Reach:
+    """Pytest plugin: what each test that passed entered, and how long it took."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.found: dict[str, dict[str, Any]] = {}
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:  # noqa: D102
+        import mutation_reach  # type: ignore[import-not-found]
+
+        mutation_reach.seen.clear()
+        self.file.write_text("")
+        self.found[nodeid] = {"seconds": 0.0, "entered": [], "ok": True}
+
+    def pytest_runtest_logreport(self, report: Any) -> None:  # noqa: D102
+        entry = self.found[report.nodeid]
+        entry["seconds"] += report.duration
+        entry["ok"] = entry["ok"] and report.outcome == "passed"
+        entry["entered"] = sorted(set(self.file.read_text().split("\n")) - {""})
+
+
+class Ordered:
+    """Pytest plugin: runs the wanted tests in the wanted order; keeps the first failure."""
+
+    def __init__(self, wanted: list[str]) -> None:
+        self.rank = {nodeid: i for i, nodeid in enumerate(wanted)}
+        self.failure = ""
+
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:  # noqa: D102
+        items[:] = sorted(
+            (item for item in items if item.nodeid in self.rank),
+            key=lambda item: self.rank[item.nodeid],
+        )
+
+    def pytest_collectreport(self, report: Any) -> None:  # noqa: D102
+        self._note(report)
+
+    def pytest_runtest_logreport(self, report: Any) -> None:  # noqa: D102
+        self._note(report)
+
+    def _note(self, report: Any) -> None:
+        if report.failed and not self.failure:
+            lines = str(report.longrepr).splitlines()
+            errors = [line for line in lines if line.startswith("E ")] or lines[-1:]
+            self.failure = f"{report.nodeid}: {errors[0][1:].strip() if errors else ''}"[:300]
+
+
+def preload() -> None:
+    """The libraries that tests import, once for all runs: they are forked from this process."""
+    for name in ("numpy", "scipy.stats", "scipy.optimize", "scipy.sparse.linalg", "networkx"):
+        __import__(name)
+    for name in ("igraph", "pandas", "cvxpy", "highspy", "typer.testing", "rich.progress"):
+        __import__(name)
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot
+    import pytest  # noqa: F401
+
+
+def in_child(tree: Path, wanted: list[str], log: Path, limit: float) -> tuple[str, str]:
+    """Runs tests in a tree, in a process of their own: (passed, failed or timeout; failure)."""
+    verdict = log.with_suffix(".verdict")
+    verdict.unlink(missing_ok=True)
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        _enter(tree, log)
+        import pytest
+
+        plugin = Ordered(wanted)
+        files = list(dict.fromkeys(nodeid.split("::")[0] for nodeid in wanted))
+        status = pytest.main([*files, "-x", "-q", "--tb=short", "-rN"], plugins=[plugin])
+        verdict.write_text(json.dumps([int(status), plugin.failure]))
+        os._exit(0)
+    end = time.monotonic() + limit
+    while os.waitpid(child, os.WNOHANG) == (0, 0):
+        if time.monotonic() > end:
+            os.killpg(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            return "timeout", ""
+        time.sleep(0.02)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)  # what the tests left behind
+    if not verdict.exists():
+        return "failed", "the interpreter stopped"
+    status, failure = json.loads(verdict.read_text())
+    return ("passed" if status == 0 else "failed"), failure or f"pytest ended with {status}"
+
+
+def _enter(tree: Path, log: Path) -> None:
+    """In a forked process: the tree's code is the one that is imported, output goes to a file."""
+    os.chdir(tree)
+    sys.path.insert(0, str(tree))
+    os.environ["PYTHONPATH"] = str(tree)
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+    sys.dont_write_bytecode = True
+    out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    for stream in (1, 2):
+        os.dup2(out, stream)
+
+
+def copy_tree(tree: Path) -> None:
+    """A fresh copy whose compiled code is checked by its source, not by its time."""
+    shutil.rmtree(tree, ignore_errors=True)
+    skip = shutil.ignore_patterns(".*", "*.egg-info", "demo-output", "build", "dist")
+    shutil.copytree(ROOT, tree, ignore=skip)
+    for cache in (tree / "graphcuts_dp").rglob("__pycache__"):
+        shutil.rmtree(cache)
+    checked = py_compile.PycInvalidationMode.CHECKED_HASH
+    compileall.compile_dir(tree / "graphcuts_dp", quiet=1, invalidation_mode=checked)
+
+
+def reach(work: Path, tree: Path) -> dict[str, dict[str, Any]]:
+    """Which functions each test enters: one run of the suite on an instrumented copy, kept."""
+    kept = work / "reach.json"
+    if not kept.exists():
+        copy_tree(tree)
+        (tree / "mutation_reach.py").write_text(REACH)
+        for path in {mutant.path for mutant in candidates()}:
+            changed = Instrument(path).visit(ast.parse((tree / path).read_bytes()))
+            (tree / path).write_text(ast.unparse(ast.fix_missing_locations(changed)))
+        child = os.fork()
+        if child == 0:
+            os.environ["MUTATION_REACH"] = str(work / "entered")
+            _enter(tree, work / "reach.log")
+            import pytest
+
+            plugin = Reach(work / "entered")
+            pytest.main(["-q"], plugins=[plugin])
+            kept.write_text(json.dumps(plugin.found))
+            os._exit(0)
+        os.waitpid(child, 0)
+    found: dict[str, dict[str, Any]] = json.loads(kept.read_text())
+    return {nodeid: entry for nodeid, entry in found.items() if entry["ok"]}
+
+
+class Plan:
+    """Which tests to run for a mutant."""
+
+    def __init__(self, tests: dict[str, dict[str, Any]]) -> None:
+        self.tests = tests
+        self.by_function: dict[str, list[str]] = defaultdict(list)
+        self.by_module: dict[str, set[str]] = defaultdict(set)
+        self.by_file: dict[str, list[str]] = defaultdict(list)
+        for nodeid, entry in tests.items():
+            self.by_file[nodeid.split("::")[0]].append(nodeid)
+            for key in entry["entered"]:
+                self.by_function[key].append(nodeid)
+                self.by_module[key.split(":")[0]].add(nodeid.split("::")[0])
+
+    def seconds(self, nodeids: list[str]) -> float:
+        """How long they took when they passed."""
+        return sum(self.tests[nodeid]["seconds"] for nodeid in nodeids)
+
+    def stages(self, mutant: Mutant) -> Iterator[list[str]]:
+        """The nearest cheap tests; all that enter the function; whole files of the module."""
+        folder = mutant.path.split("/")[1]
+        done: set[str] = set()
+        near = self._sorted(self.by_function[f"{mutant.path}:{mutant.function}"])
+        whole = {n for file in self.by_module[mutant.path] for n in self.by_file[file]}
+        cheap = [n for n in near if n.startswith(f"tests/{folder}/")]
+        for stage in (cheap[:40], near, self._sorted(list(whole))):
+            new = [nodeid for nodeid in stage if nodeid not in done]
+            done |= set(new)
+            if new:
+                yield new
+
+    def _sorted(self, nodeids: list[str]) -> list[str]:
+        """Cheapest first, audits last."""
+        return sorted(
+            nodeids, key=lambda n: (n.startswith("tests/statistical"), self.tests[n]["seconds"], n)
+        )
+
+
+def judge(mutant: Mutant, plan: Plan, tree: Path, log: Path) -> dict[str, Any]:
+    """Runs the tests against one mutant."""
+    target = tree / mutant.path
+    whole = (ROOT / mutant.path).read_bytes()
+    changed = whole[: mutant.start] + mutant.text.encode() + whole[mutant.stop :]
+    begin = time.monotonic()
+    outcome, failure, ran = "survived", "", 0
+    try:
+        ast.parse(changed)
+        target.write_bytes(changed)
+        for stage in plan.stages(mutant):
+            ran += len(stage)
+            state, failure = in_child(tree, stage, log, 30 + 6 * plan.seconds(stage))
+            if state != "passed":
+                outcome = "timeout" if state == "timeout" else "caught"
+                break
+    finally:
+        target.write_bytes(whole)
+    seconds = round(time.monotonic() - begin, 1)
+    by = failure if outcome == "caught" else ""
+    return {"outcome": outcome, "by": by, "tests": ran, "seconds": seconds}
+
+
+def work_through(todo: list[Mutant], plan: Plan, work: Path, jobs: int, keep: Path) -> None:
+    """Judges the mutants in `jobs` processes, each with a copy of its own."""
+    workers = []
+    for job in range(jobs):
+        child = os.fork()
+        if child == 0:
+            tree, log = work / f"tree{job}", work / f"job{job}.log"
+            copy_tree(tree)
+            for mutant in todo[job::jobs]:
+                result = {"key": mutant.key, "source": _digest(mutant.path)}
+                result |= judge(mutant, plan, tree, log)
+                with keep.open("a") as file:
+                    file.write(json.dumps(result) + "\n")
+                print(f"{result['outcome']:8} {result['seconds']:6.1f} s  {mutant.key}", flush=True)
+            os._exit(0)
+        workers.append(child)
+    for child in workers:
+        os.waitpid(child, 0)
+
+
+def _digest(path: str) -> str:
+    return sha256((ROOT / path).read_bytes()).hexdigest()[:12]
+
+
+def kept_results(keep: Path) -> dict[str, dict[str, Any]]:
+    """The last result of each mutant whose source has not changed since."""
+    found = {}
+    for line in keep.read_text().splitlines() if keep.exists() else ():
+        result = json.loads(line)
+        if result["source"] == _digest(result["key"].split(":")[0]):
+            found[result["key"]] = result
+    return found
+
+
+def report(chosen: list[Mutant], results: dict[str, dict[str, Any]]) -> None:
+    """Counts by folder, and the survivors that have no explanation."""
+    explained = (ROOT / "tests" / "mutation_survivors.md").read_text().splitlines()
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for mutant in chosen:
+        outcome = results[mutant.key]["outcome"] if mutant.key in results else "not run"
+        for name in (mutant.path.split("/")[1], "total"):
+            counts[name][outcome] += 1
+    for name, count in sorted(counts.items(), key=lambda pair: pair[0] == "total"):
+        shown = ", ".join(f"{number} {outcome}" for outcome, number in sorted(count.items()))
+        print(f"{name:16}{sum(count.values()):5}: {shown}")
+    for mutant in chosen:
+        survived = results.get(mutant.key, {}).get("outcome") == "survived"
+        if survived and not any(line.startswith(mutant.entry) for line in explained):
+            print(f"unexplained: line {mutant.line}: {mutant.entry}")
+
+
+def main() -> None:
+    """Reads the options, runs what has no result yet, prints the report."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("--list", action="store_true", help="print the mutants and stop")
+    parser.add_argument("--only", default="", metavar="TEXT", help="files whose path contains it")
+    parser.add_argument("--sample", type=int, default=150, help="mutants of the sampled kinds")
+    parser.add_argument("--seed", type=int, default=1, help="of the sample")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--retry", action="store_true", help="run survivors again")
+    folder = Path(tempfile.gettempdir()) / "graphcuts-mutants"
+    parser.add_argument("--work", type=Path, default=folder, help="where copies and results lie")
+    options = parser.parse_args()
+    chosen = select(candidates(), sample=options.sample, seed=options.seed)
+    chosen = [mutant for mutant in chosen if options.only in mutant.path]
+    if options.list:
+        for mutant in chosen:
+            print(mutant.key)
+        print(f"{len(chosen)} mutants")
+        return
+    options.work.mkdir(parents=True, exist_ok=True)
+    keep = options.work / "results.jsonl"
+    done = kept_results(keep)
+    if options.retry:
+        done = {key: result for key, result in done.items() if result["outcome"] == "caught"}
+        (options.work / "reach.json").unlink(missing_ok=True)
+    preload()
+    plan = Plan(reach(options.work, options.work / "tree0"))
+    todo = [mutant for mutant in chosen if mutant.key not in done]
+    work_through(todo, plan, options.work, options.jobs, keep)
+    report(chosen, kept_results(keep))
+
+
+if __name__ == "__main__":
+    main()
