@@ -28,8 +28,9 @@ from graphcuts_dp.release.randomized_response import (
 
 MECHANISMS = ("auto", "response", "degrees+response")
 _TOTAL_SHARE = Fraction(1, 50)  # of epsilon, for choosing between the two
-_SEEN_BY_ALL = 1.5  # average degree over the noise's edge, above which entries show blocks
-_SEEN_BY_REST = 3.0  # likewise with the entries' part of a split budget
+_SEEN_BY_ALL = 1.5  # signal over the noise's edge, above which entries show blocks
+_SEEN_BY_REST = 3.05  # likewise with the entries' part of a split budget
+_DENSE = 3.0  # missing neighbours count for so much less than neighbours
 _FINE = 1.5  # entries give degrees well by themselves when their error is below this many times
 
 
@@ -176,24 +177,27 @@ def _better(
 ) -> str:
     """The mechanism whose synthetic graph will be better, from a noisy total.
 
-    In a graph of average degree d, blocks of alike vertices show as eigenvalues of up to about d;
-    noise of deviation s hides those below s sqrt(n). Where only the whole budget makes entries good
+    In a graph of average degree d, blocks of alike vertices show as eigenvalues of up to about d,
+    and of up to (n - d)/(k - 1) when k blocks are nearly full; noise of deviation s hides those
+    below s sqrt(n). Where only the whole budget makes entries good
     enough to show blocks, degrees cost too much. They also do where epsilon is so large that sums
     of entries tell degrees nearly as well. Elsewhere they are cheap and help. The thresholds are
     measured ones (see the benchmark of fits).
     """
     rows, columns = _shape(graph)
     edge = (math.sqrt(rows) + math.sqrt(columns)) / 2
-    degree = total.value / math.sqrt(rows * columns)
+    full = math.sqrt(rows * columns)
+    cap = graph.weight_cap or 1.0
+    degree = total.value / full
+    signal = min(degree, (cap * full - degree) / _DENSE)
     spent = epsilon * _share(graph, share)
     alone, beside = (
         noise_law(noise, epsilon=part, weight_cap=graph.weight_cap).standard_deviation * edge
         for part in (epsilon, epsilon - spent)
     )
-    cap = graph.weight_cap or 1.0
     if alone < _FINE * math.sqrt(2) * 2 * cap / float(spent):
         return "response"
-    shown_by_all_alone = degree >= _SEEN_BY_ALL * alone and degree < _SEEN_BY_REST * beside
+    shown_by_all_alone = _SEEN_BY_ALL * alone <= signal < _SEEN_BY_REST * beside
     return "response" if shown_by_all_alone else "degrees+response"
 
 

@@ -102,8 +102,10 @@ def test_the_index_is_what_lies_there(tmp_path):
     make_figure("a-toy", tmp_path)
     write_index(tmp_path)
     text = readme.read_text()
-    line = r"| `a_toy` | x \| y | nothing | A \|S\|\|T\|: measured 0.49, claimed 0.5: agrees |"
-    assert line in text.splitlines()
+    found = r"A \|S\|\|T\|: measured 0.49, claimed 0.5: agrees; 1 of 1 statements agree"
+    assert rf"| [`a_toy`](#a_toy) | x \| y | nothing | {found} |" in text.splitlines()
+    assert r"| A \|S\|\|T\| | 0.5 | 0.49 | yes |" in text.splitlines()
+    assert "](a_toy.png)" in text
     assert text.startswith("Before\n")
     assert text.endswith("-->\nafter\n")
     assert "old" not in text
