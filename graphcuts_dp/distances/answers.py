@@ -19,7 +19,7 @@ from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import FloatVector, Metric, as_metric
 from graphcuts_dp.distances.plan import DistancePlan, error_radii, plan_distances
 from graphcuts_dp.errors import AccuracyWarning, ParameterError, QueryError
-from graphcuts_dp.graph.atomic import PathLike, atomic_write, check_writable
+from graphcuts_dp.graph.atomic import PathLike, atomic_set, atomic_write, check_writable_set
 from graphcuts_dp.graph.vertices import Label
 from graphcuts_dp.privacy.entropy import entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
@@ -155,8 +155,6 @@ class DistanceAnswers:
         table.writerow(("vertex", "value", "low", "high"))
         table.writerows((a.vertex, a.value, *a.interval) for a in self.all())
         data = text.getvalue().encode()
-        with atomic_write(path, force=force) as handle:
-            handle.write(data)
         receipt = self.to_dict() | {
             "files": {Path(path).name: hashlib.sha256(data).hexdigest()},
             "versions": {
@@ -165,8 +163,11 @@ class DistanceAnswers:
                 "numpy": np.__version__,
             },
         }
-        with atomic_write(receipt_path(path), force=force) as handle:
-            handle.write(json.dumps(receipt, indent=2).encode() + b"\n")
+        with atomic_set((path, receipt_path(path)), force=force) as (table_file, receipt_file):
+            with atomic_write(table_file) as handle:
+                handle.write(data)
+            with atomic_write(receipt_file) as handle:
+                handle.write(json.dumps(receipt, indent=2).encode() + b"\n")
         return str(path), str(receipt_path(path))
 
     def __str__(self) -> str:
@@ -187,8 +188,7 @@ def check_answers_path(path: PathLike, *, force: bool = False) -> None:
     Raises:
         FileFormatError: a file cannot be written, or is there.
     """
-    check_writable(path, force=force)
-    check_writable(receipt_path(path), force=force)
+    check_writable_set((path, receipt_path(path)), force=force)
 
 
 def answer_distances(

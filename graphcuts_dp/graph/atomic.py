@@ -2,11 +2,14 @@
 
 import contextlib
 import errno
+import fcntl
 import os
 import secrets
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, final
 
 from graphcuts_dp.errors import FileFormatError
 
@@ -47,6 +50,25 @@ def check_writable(path: PathLike, *, force: bool = False) -> Path:
     return target
 
 
+def check_writable_set(paths: Sequence[PathLike], *, force: bool = False) -> list[Path]:
+    """`check_writable` for files that will be written together; they must be different files.
+
+    Returns:
+        The paths with symbolic links followed, in the same order.
+
+    Raises:
+        FileFormatError: as `check_writable` for any of them, or two of them are the same file.
+    """
+    targets = [check_writable(path, force=force) for path in paths]
+    for index, target in enumerate(targets):
+        if target in targets[:index]:
+            other = paths[targets.index(target)]
+            raise FileFormatError(
+                f"{paths[index]!s} and {other!s} are the same file; choose another name"
+            )
+    return targets
+
+
 @contextlib.contextmanager
 def atomic_write(path: PathLike, *, force: bool = False) -> Iterator[BinaryIO]:
     """Write a file so that it appears whole or not at all.
@@ -67,23 +89,145 @@ def atomic_write(path: PathLike, *, force: bool = False) -> Iterator[BinaryIO]:
         FileFormatError: as `check_writable`; or the disk is full or fails while writing.
     """
     target = check_writable(path, force=force)
-    temporary = target.with_name(f".{secrets.token_hex(8)}.part")
+    temporary = target.with_name(_hidden_name())
     try:
         with temporary.open("xb") as handle:
             if target.exists():
-                os.fchmod(handle.fileno(), target.stat().st_mode & 0o7777)
+                os.fchmod(handle.fileno(), _mode(target))
             yield handle
             handle.flush()
             os.fsync(handle.fileno())
-        _publish(temporary, target, path, force)
+        _publish(temporary, target, path, force=force)
     except OSError as problem:
         raise FileFormatError(f"cannot write {path!s}: {_reason(problem)}") from None
     finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
+        _discard(temporary)
 
 
-def _publish(temporary: Path, target: Path, path: PathLike, force: bool) -> None:
+@final
+@dataclass(frozen=True)
+class _Member:
+    """One file of a set: the name that the user gave, where it goes, and its hidden places."""
+
+    path: PathLike
+    target: Path
+    folder: Path
+
+    @property
+    def new(self) -> Path:
+        return self.folder / "new" / Path(self.path).name
+
+    @property
+    def old(self) -> Path:
+        return self.folder / "old" / Path(self.path).name
+
+
+@contextlib.contextmanager
+def atomic_set(paths: Sequence[PathLike], *, force: bool = False) -> Iterator[tuple[Path, ...]]:
+    """Write files that belong together so that all of them appear, or none.
+
+    1. The body writes, by `atomic_write`, under the same names in a hidden folder beside the
+       targets.
+    2. Files that are to be replaced are moved into that folder, the last one first.
+    3. The new files are moved to their places, the last one last.
+
+    When any of this fails or is interrupted, the older files are moved back: all is as before.
+    Put the file that vouches for the others last: it is in its place only while the others are in
+    theirs, also if the process is killed between two moves. Then nothing is lost: what is not in
+    its place is in the hidden folder. Processes that write sets into one folder take turns at
+    moving, so that sets do not mix.
+
+    Args:
+        paths: where the files will be. One that the body leaves out will not be there: with
+            `force`, an older file is removed.
+        force: True replaces files that are there; False refuses, also when one appears meanwhile.
+
+    Yields:
+        The paths to write to, in the same order.
+
+    Raises:
+        FileFormatError: as `check_writable_set`; or the disk is full or fails.
+    """
+    token = _hidden_name()
+    members = [
+        _Member(path, target, target.parent / token)
+        for path, target in zip(paths, check_writable_set(paths, force=force), strict=True)
+    ]
+    folders = sorted({member.folder for member in members})
+    try:
+        for folder in folders:
+            folder.mkdir(mode=0o700)
+            (folder / "new").mkdir()
+            (folder / "old").mkdir()
+        yield tuple(member.new for member in members)
+        with contextlib.ExitStack() as turns:
+            for folder in folders:
+                turns.enter_context(_turn(folder.parent))
+            made = [member.new.stat() if member.new.exists() else None for member in members]
+            try:
+                _move(members, force=force)
+            except BaseException:
+                hidden, folders = folders, []  # they stay if undoing fails
+                _move_back(members, made)
+                folders = hidden
+                raise
+    except FileFormatError as problem:
+        text = str(problem)
+        for member in members:
+            text = text.replace(str(member.new), str(member.path))
+        raise FileFormatError(text) from None
+    except OSError as problem:
+        raise FileFormatError(f"cannot write {paths[0]!s}: {_reason(problem)}") from None
+    finally:
+        for folder in folders:
+            _discard(folder)
+
+
+def _move(members: Sequence[_Member], *, force: bool) -> None:
+    for member in members:
+        if not force and member.target.exists():
+            raise _exists(member.path)
+    for member in reversed(members):
+        if force and member.target.exists():
+            if member.new.exists():
+                member.new.chmod(_mode(member.target))
+            member.target.rename(member.old)
+    for member in members:
+        if member.new.exists():
+            _publish(member.new, member.target, member.path, force=force)
+
+
+def _move_back(members: Sequence[_Member], made: Sequence[os.stat_result | None]) -> None:
+    """Undo `_move` from wherever it stopped; takes away only what this process has made."""
+    try:
+        for member, new in reversed(list(zip(members, made, strict=True))):
+            if new and member.target.exists() and os.path.samestat(new, member.target.stat()):
+                member.target.unlink()
+        for member in members:
+            if member.old.exists():
+                member.old.rename(member.target)
+    except OSError as problem:
+        raise FileFormatError(
+            f"cannot write {members[0].path!s}: {_reason(problem)}; "
+            f"the older files and the new ones are in {members[0].folder}"
+        ) from None
+
+
+@contextlib.contextmanager
+def _turn(folder: Path) -> Iterator[None]:
+    """Keep others who publish sets out of a folder."""
+    handle = None
+    try:
+        with contextlib.suppress(OSError):  # not every folder may be opened, or can be locked
+            handle = os.open(folder, os.O_RDONLY)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def _publish(temporary: Path, target: Path, path: PathLike, *, force: bool) -> None:
     if force:
         temporary.replace(target)
     else:
@@ -103,13 +247,37 @@ def _publish(temporary: Path, target: Path, path: PathLike, force: bool) -> None
             os.close(folder)
 
 
+def _discard(temporary: Path) -> None:
+    """Remove a temporary file or folder, also when Ctrl-C is pressed meanwhile."""
+    try:
+        _remove(temporary)
+    finally:
+        _remove(temporary)
+
+
+def _remove(temporary: Path) -> None:
+    if temporary.is_dir():
+        shutil.rmtree(temporary, ignore_errors=True)
+    else:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def _hidden_name() -> str:
+    return f".{secrets.token_hex(8)}.part"
+
+
+def _mode(file: Path) -> int:
+    return file.stat().st_mode & 0o7777
+
+
 def _exists(path: PathLike) -> FileFormatError:
     return FileFormatError(f"{path!s} exists; choose another name, or allow replacing (force)")
 
 
 def _reason(problem: Exception) -> str:
-    if isinstance(problem, OSError) and problem.errno is not None:
-        if problem.errno in (errno.ENOSPC, errno.EDQUOT):
-            return "the disk is full; free some space or choose another folder"
-        return os.strerror(problem.errno)
-    return "not a valid file name"
+    if not isinstance(problem, OSError):
+        return "not a valid file name"
+    if problem.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "the disk is full; free some space or choose another folder"
+    return problem.strerror or str(problem) or "it failed"

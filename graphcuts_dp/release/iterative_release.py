@@ -11,7 +11,7 @@ import numpy as np
 from graphcuts_dp.distinguishers.cut_list import CutList
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
-from graphcuts_dp.graph.atomic import atomic_write, check_writable
+from graphcuts_dp.graph.atomic import atomic_set, atomic_write, check_writable_set
 from graphcuts_dp.graph.files import check_writable_graph, read_graph, write_graph
 from graphcuts_dp.graph.queries import CutQuery, Subset, pairs_between
 from graphcuts_dp.graph.universe import Universe
@@ -23,6 +23,7 @@ from graphcuts_dp.release.iterative_construction import Measured
 from graphcuts_dp.release.noisy_matrix import CutAnswer
 from graphcuts_dp.release.storage import (
     PathLike,
+    check_files,
     read_receipt,
     receipt_path,
     sha256_of,
@@ -163,20 +164,15 @@ class IterativeRelease:
 
         Raises:
             FileFormatError: unknown ending, missing folder, files that are there, a full disk.
-                What this call wrote is taken away again.
+                Nothing is left behind then, and older files stay as they are.
         """
         check_iterative_path(path, force=force)
         names = Path(path), hypothesis_path(path), receipt_path(path)
-        fresh = [file for file in names if not file.exists()]
-        try:
-            write_graph(self.graph, path, force=force)
-            with atomic_write(names[1], force=force) as handle:
+        with atomic_set(names, force=force) as (graph_file, hypothesis_file, receipt_file):
+            write_graph(self.graph, graph_file)
+            with atomic_write(hypothesis_file) as handle:
                 np.savez_compressed(handle, **self._arrays())
-            write_receipt(path, self._receipt(names[:2]), force=force)
-        except BaseException:
-            for file in fresh:
-                file.unlink(missing_ok=True)
-            raise
+            write_receipt(receipt_file, self._receipt((graph_file, hypothesis_file)))
         return tuple(str(file) for file in names)
 
     def _arrays(self) -> dict[str, Any]:
@@ -234,6 +230,7 @@ class IterativeRelease:
                 weight_cap=receipt["cap"],
                 bipartite=universe.bipartite,
             )
+            _check_files(path, receipt["files"])  # as read: others may replace it meanwhile
             return cls(
                 graph=graph,
                 hypothesis=DenseHypothesis(universe, arrays["matrix"]),
@@ -246,6 +243,8 @@ class IterativeRelease:
             )
         except FileFormatError:
             raise
+        except OSError as problem:
+            raise FileFormatError(f"cannot read {path!s}: {problem.strerror}") from None
         except (LookupError, TypeError, AttributeError, ValueError, GraphCutsError) as problem:
             raise FileFormatError(
                 f"{receipt_path(path)} is damaged or of another version"
@@ -272,8 +271,7 @@ def check_iterative_path(path: PathLike, *, force: bool = False) -> None:
         FileFormatError: unknown ending, missing folder, no permission, or a file that is there.
     """
     check_writable_graph(path, force=force)
-    check_writable(receipt_path(path), force=force)
-    check_writable(hypothesis_path(path), force=force)
+    check_writable_set((path, hypothesis_path(path), receipt_path(path)), force=force)
 
 
 def _sides(graph: AnyGraph) -> tuple[Any, ...]:
@@ -283,12 +281,7 @@ def _sides(graph: AnyGraph) -> tuple[Any, ...]:
 def _check_files(path: PathLike, files: dict[str, str]) -> None:
     if set(files) != {Path(path).name, hypothesis_path(path).name}:
         raise FileFormatError(f"{receipt_path(path)} is the receipt of another release")
-    for name, digest in files.items():
-        file = Path(path).parent / name
-        if not file.is_file():
-            raise FileFormatError(f"{file} is missing; it belongs to the release at {path!s}")
-        if sha256_of(file) != digest:
-            raise FileFormatError(f"{file} is not the file that the receipt names; it changed")
+    check_files(path, files)
 
 
 def _transcript(arrays: dict[str, Any]) -> tuple[Measured, ...]:

@@ -175,7 +175,7 @@ class Release:
 
         Raises:
             FileFormatError: unknown ending, missing folder, files that are there, a full disk.
-                What this call wrote is taken away again.
+                Nothing is left behind then, and older files stay as they are.
         """
         return storage.write_release(
             path,

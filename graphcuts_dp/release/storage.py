@@ -20,7 +20,7 @@ from graphcuts_dp._version import __version__
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate, frozen_mask
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
-from graphcuts_dp.graph.atomic import atomic_write, check_writable
+from graphcuts_dp.graph.atomic import atomic_set, atomic_write, check_writable_set
 from graphcuts_dp.graph.files import check_writable_graph, read_graph, write_graph
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.release.fits.base import FitSummary
@@ -63,8 +63,7 @@ def check_release_path(path: PathLike, *, force: bool = False) -> None:
         FileFormatError: unknown ending, missing folder, no permission, or a file that is there.
     """
     check_writable_graph(path, force=force)
-    check_writable(receipt_path(path), force=force)
-    check_writable(noisy_path(path), force=force)
+    check_writable_set((path, noisy_path(path), receipt_path(path)), force=force)
 
 
 def check_labels(path: PathLike, graph: AnyGraph) -> None:
@@ -99,17 +98,12 @@ def write_release(
     """Write the files of a release; see `Release.save`."""
     check_release_path(path, force=force)
     names = Path(path), noisy_path(path), receipt_path(path)
-    fresh = [file for file in names if not file.exists()]
-    written: list[Path] = []
-    try:
-        if graph is None:
-            Path(path).unlink(missing_ok=True)  # an older graph (force) would not belong to this
+    with atomic_set(names, force=force) as (graph_file, noisy_file, receipt_file):
+        written = [noisy_file] if graph is None else [graph_file, noisy_file]
         if graph is not None:
-            write_graph(graph, path, force=force)
-            written.append(Path(path))
-        with atomic_write(noisy_path(path), force=force) as handle:
+            write_graph(graph, graph_file)
+        with atomic_write(noisy_file) as handle:
             noisy.write(handle, entropy=guarantee.to_dict()["entropy"])
-        written.append(noisy_path(path))
         receipt = {
             "format": _FORMAT,
             "guarantee": guarantee.to_dict(),
@@ -121,18 +115,12 @@ def write_release(
             "noise_bound": noise_cut_bound(noisy.law, noisy.shape, symmetric=noisy.symmetric),
             "files": {file.name: sha256_of(file) for file in written},
         }
-        write_receipt(path, receipt, force=force)
-        written.append(receipt_path(path))
-    except BaseException:
-        # Not `written`: an interruption may strike between writing a file and noting it.
-        for file in fresh:
-            file.unlink(missing_ok=True)
-        raise
-    return tuple(str(file) for file in written)
+        write_receipt(receipt_file, receipt)
+    return tuple(str(name) for name in (names if graph is not None else names[1:]))
 
 
-def write_receipt(path: PathLike, fields: dict[str, Any], *, force: bool) -> None:
-    """Write the receipt of a release at `path`, with versions and a digest of its fields."""
+def write_receipt(file: Path, fields: dict[str, Any]) -> None:
+    """Write a receipt, with versions and a digest of its fields."""
     versions = {
         "graphcuts_dp": __version__,
         "python": platform.python_version(),
@@ -141,7 +129,7 @@ def write_receipt(path: PathLike, fields: dict[str, Any], *, force: bool) -> Non
     }
     receipt = {**fields, "versions": versions}
     receipt["digest"] = _digest(receipt)
-    with atomic_write(receipt_path(path), force=force) as handle:
+    with atomic_write(file) as handle:
         handle.write(json.dumps(receipt, indent=2).encode() + b"\n")
 
 
@@ -152,12 +140,7 @@ def read_release(path: PathLike) -> Parts:
         expected = {noisy_path(path).name} | ({Path(path).name} if receipt["fit"] else set())
         if not expected <= set(receipt["files"]):
             raise FileFormatError(f"{receipt_path(path)} is the receipt of another release")
-        for name, digest in receipt["files"].items():
-            file = Path(path).parent / Path(name).name
-            if not file.is_file():
-                raise FileFormatError(f"{file} is missing; it belongs to the release at {path!s}")
-            if sha256_of(file) != digest:
-                raise FileFormatError(f"{file} is not the file that the receipt names; it changed")
+        check_files(path, receipt["files"])
         with noisy_path(path).open("rb") as handle:
             noisy = NoisyMatrix.read(handle)
         guarantee = PrivacyGuarantee.from_dict(receipt["guarantee"])
@@ -171,6 +154,8 @@ def read_release(path: PathLike) -> Parts:
             if receipt["certificate"] is None
             else _certificate(receipt["certificate"], noisy.shape)
         )
+    except OSError as problem:
+        raise FileFormatError(f"cannot read {noisy_path(path)}: {problem.strerror}") from None
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as problem:
         raise FileFormatError(f"{receipt_path(path)} is damaged or of another version") from problem
     graph = None
@@ -182,6 +167,7 @@ def read_release(path: PathLike) -> Parts:
             weight_cap=None if fit.unweighted else noisy.law.weight_cap,
             bipartite=not noisy.symmetric,
         )
+    check_files(path, receipt["files"])  # as it was read: others may replace a release meanwhile
     return Parts(
         graph=graph,
         noisy=noisy,
@@ -191,6 +177,20 @@ def read_release(path: PathLike) -> Parts:
         degrees=degrees,
         total=total,
     )
+
+
+def check_files(path: PathLike, files: dict[str, str]) -> None:
+    """Check that the files of the release at `path` are those that its receipt names.
+
+    Raises:
+        FileFormatError: one is missing, or another one.
+    """
+    for name, digest in files.items():
+        file = Path(path).parent / Path(name).name
+        if not file.is_file():
+            raise FileFormatError(f"{file} is missing; it belongs to the release at {path!s}")
+        if sha256_of(file) != digest:
+            raise FileFormatError(f"{file} is not the file that the receipt names; it changed")
 
 
 def read_receipt(path: PathLike, form: int | str = _FORMAT) -> dict[str, Any]:
@@ -257,6 +257,13 @@ def _certificate(stored: dict[str, Any], shape: tuple[int, ...]) -> CutNormCerti
 
 
 def sha256_of(file: Path) -> str:
-    """Of a file, in hexadecimal."""
-    with file.open("rb") as handle:
-        return hashlib.file_digest(handle, "sha256").hexdigest()
+    """Of a file, in hexadecimal.
+
+    Raises:
+        FileFormatError: the file cannot be read.
+    """
+    try:
+        with file.open("rb") as handle:
+            return hashlib.file_digest(handle, "sha256").hexdigest()
+    except OSError as problem:
+        raise FileFormatError(f"cannot read {file}: {problem.strerror}") from None

@@ -1,0 +1,196 @@
+"""Files that belong together: all of them, or none, whoever else writes at the same time."""
+
+import errno
+import os
+import stat
+import threading
+
+import pytest
+
+from graphcuts_dp.errors import FileFormatError
+from graphcuts_dp.graph import atomic
+from graphcuts_dp.graph.atomic import atomic_set, atomic_write, check_writable_set
+
+NAMES = ("a.txt", "a.txt.json")
+
+
+def contents(folder):
+    return {path.name: path.read_text() for path in folder.iterdir()}
+
+
+def write_set(folder, text, *, force=False, names=NAMES, last=lambda: None):
+    with atomic_set([folder / name for name in names], force=force) as places:
+        for place in places:
+            with atomic_write(place) as handle:
+                handle.write(f"{text} {place.name}".encode())
+        last()
+
+
+def test_files_appear_together_and_nothing_else_stays(tmp_path):
+    write_set(tmp_path, "new")
+    assert contents(tmp_path) == {"a.txt": "new a.txt", "a.txt.json": "new a.txt.json"}
+    write_set(tmp_path, "newer", force=True)
+    assert contents(tmp_path) == {"a.txt": "newer a.txt", "a.txt.json": "newer a.txt.json"}
+
+
+@pytest.mark.parametrize("taken", NAMES)
+def test_one_file_that_is_there_keeps_all_away(tmp_path, taken):
+    (tmp_path / taken).write_text("old")
+    with pytest.raises(FileFormatError, match="exists"):
+        write_set(tmp_path, "new")
+    assert contents(tmp_path) == {taken: "old"}
+
+
+@pytest.mark.parametrize("taken", NAMES)
+def test_a_file_that_appears_meanwhile_is_kept(tmp_path, taken):
+    with pytest.raises(FileFormatError, match=f"{taken} exists"):
+        write_set(tmp_path, "ours", last=lambda: (tmp_path / taken).write_text("theirs"))
+    assert contents(tmp_path) == {taken: "theirs"}
+
+
+def test_a_file_that_is_left_out_goes_with_the_older_set(tmp_path):
+    write_set(tmp_path, "old")
+    with atomic_set([tmp_path / name for name in NAMES], force=True) as (_, receipt):
+        receipt.write_text("alone")
+    assert contents(tmp_path) == {"a.txt.json": "alone"}
+
+
+def test_modes_of_replaced_files_are_kept(tmp_path):
+    write_set(tmp_path, "old")
+    (tmp_path / "a.txt").chmod(0o600)
+    (tmp_path / "a.txt.json").chmod(0o444)
+    write_set(tmp_path, "new", force=True)
+    modes = [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in NAMES]
+    assert modes == [0o600, 0o444]
+
+
+def test_new_files_get_the_usual_mode(tmp_path):
+    before = os.umask(0o027)
+    try:
+        write_set(tmp_path, "new")
+    finally:
+        os.umask(before)
+    assert {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in NAMES} == {0o640}
+
+
+def test_links_are_followed_into_other_folders(tmp_path):
+    (tmp_path / "here").mkdir()
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "real").write_text("old")
+    (tmp_path / "here" / "a.txt").symlink_to(tmp_path / "there" / "real")
+    write_set(tmp_path / "here", "new", force=True)
+    assert (tmp_path / "here" / "a.txt").is_symlink()
+    assert contents(tmp_path / "there") == {"real": "new a.txt"}
+    assert contents(tmp_path / "here") == {"a.txt": "new a.txt", "a.txt.json": "new a.txt.json"}
+
+
+def test_one_file_under_two_names_is_refused(tmp_path):
+    (tmp_path / "b.txt").symlink_to(tmp_path / "a.txt")
+    for names in (("a.txt", "a.txt"), ("a.txt", "b.txt")):
+        with pytest.raises(FileFormatError, match="the same file"):
+            check_writable_set([tmp_path / name for name in names])
+        with pytest.raises(FileFormatError, match="the same file"):
+            write_set(tmp_path, "new", names=names)
+    assert [path.name for path in tmp_path.iterdir()] == ["b.txt"]
+
+
+def test_a_problem_names_the_file_that_the_user_named(tmp_path):
+    with (
+        pytest.raises(FileFormatError, match="disk is full") as caught,
+        atomic_set([tmp_path / name for name in NAMES]) as (_, receipt),
+        atomic_write(receipt),
+    ):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert f"cannot write {tmp_path / 'a.txt.json'}:" in str(caught.value)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture
+def _no_hard_links(monkeypatch):
+    def refuse(*_, **__):
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+
+
+@pytest.mark.usefixtures("_no_hard_links")
+def test_without_hard_links_all_is_the_same(tmp_path, monkeypatch):
+    write_set(tmp_path, "old")
+    with pytest.raises(FileFormatError, match="exists"):
+        write_set(tmp_path, "new")
+    real = atomic._publish
+
+    def fails_at_the_receipt(temporary, target, path, *, force):
+        if target.suffix == ".json" and temporary.parent.name == "new":
+            raise OSError(errno.EIO, "Input/output error")
+        real(temporary, target, path, force=force)
+
+    before = contents(tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr(atomic, "_publish", fails_at_the_receipt)
+        with pytest.raises(FileFormatError, match="Input/output"):
+            write_set(tmp_path, "new", force=True)
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.usefixtures("_no_hard_links")
+def test_what_cannot_be_put_back_is_kept_and_named(tmp_path, monkeypatch):
+    write_set(tmp_path, "old")
+    real = os.rename
+
+    def never_back(source, target):
+        if "/old/" in str(source):
+            raise OSError(errno.EIO, "Input/output error")
+        real(source, target)
+
+    def dead_disk():
+        monkeypatch.setattr(os, "rename", never_back)
+        monkeypatch.setattr(atomic, "_publish", lambda *_, **__: never_back("/old/", ""))
+
+    with pytest.raises(FileFormatError, match="the older files and the new") as caught:
+        write_set(tmp_path, "new", force=True, last=dead_disk)
+    hidden = next(tmp_path.iterdir())
+    assert str(hidden) in str(caught.value)
+    assert contents(hidden / "old") == {"a.txt": "old a.txt", "a.txt.json": "old a.txt.json"}
+    assert contents(hidden / "new") == {"a.txt": "new a.txt", "a.txt.json": "new a.txt.json"}
+
+
+def in_threads(count, work):
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_threads_that_replace_one_set_never_mix(tmp_path):
+    done = []
+
+    def work(number):
+        for _ in range(5):
+            write_set(tmp_path, f"by {number}", force=True)
+        done.append(number)
+
+    in_threads(4, work)
+    assert sorted(done) == [0, 1, 2, 3]
+    found = contents(tmp_path)
+    assert set(found) == set(NAMES)
+    assert found["a.txt"].split()[1] == found["a.txt.json"].split()[1]
+
+
+def test_of_threads_that_make_one_set_one_wins(tmp_path):
+    won, refused = [], []
+
+    def work(number):
+        try:
+            write_set(tmp_path, f"by {number}")
+        except FileFormatError as problem:
+            refused.append(str(problem))
+        else:
+            won.append(number)
+
+    in_threads(6, work)
+    assert len(won) == 1
+    assert len(refused) == 5
+    assert all("exists" in text for text in refused)
+    assert contents(tmp_path) == {name: f"by {won[0]} {name}" for name in NAMES}
