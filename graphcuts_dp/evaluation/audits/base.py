@@ -1,6 +1,6 @@
 """What an audit of one mechanism consists of, and how it is run."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar, final
 
@@ -101,9 +101,9 @@ class Effort:
     quick: bool = False
     alpha: float = ALPHA
 
-    def runs(self, full: int) -> int:
-        """How many of the runs to make."""
-        return max(600, full // 16) if self.quick else full
+    def runs(self, full: int, least: int) -> int:
+        """How many of the runs to make, at least so many."""
+        return max(least, full // 16) if self.quick else full
 
 
 class Audit(Protocol):
@@ -140,22 +140,24 @@ class Sampled:
         twins: likewise, by what is broken.
         twin_pairs: for the twins; empty for `pairs`.
         runs: on each neighbour of the worst pair, in full.
+        least: what a quick look needs, so that all twins are caught.
         batch: whether what `start` makes takes (data, first run, how many) and gives all rows.
     """
 
     claim: Claim
     pairs: Sequence[Neighbours]
     start: Callable[[EntropySource], Any]
-    twins: dict[str, Callable[[EntropySource], Any]] = field(default_factory=dict)
+    twins: Mapping[str, Callable[[EntropySource], Any]] = field(default_factory=dict)
     twin_pairs: Sequence[Neighbours] = ()
     runs: int = 16_000
+    least: int = 600
     batch: bool = False
 
     def check(
         self, name: str, effort: Effort, source: EntropySource, report: Callable[[str], None]
     ) -> Outcome:
         """See `Audit.check`. A twin is looked at twice, with half of alpha each."""
-        runs = effort.runs(self.runs)
+        runs = effort.runs(self.runs, self.least)
         report("the mechanism")
         own = self._audit(self.start, self.pairs, source, runs, effort.alpha)
         twins = []
@@ -189,7 +191,7 @@ class Sampled:
         made = start(source.split(1)[0])
         draw: Draw = made if self.batch else one_by_one(lambda data, _: made(data))
         return audit_worst(
-            draw, pairs, training=runs // 2, runs=runs, claim=self.claim, alpha=alpha
+            draw, pairs, training=max(200, runs // 4), runs=runs, claim=self.claim, alpha=alpha
         )
 
 
@@ -206,7 +208,7 @@ class Enumerated:
 
     claim: Claim
     laws: Callable[[], Laws]
-    twins: dict[str, Callable[[], Laws]] = field(default_factory=dict)
+    twins: Mapping[str, Callable[[], Laws]] = field(default_factory=dict)
 
     def check(
         self,
@@ -245,11 +247,13 @@ class Entry:
         name: as users type it.
         make: the audit at an epsilon that is claimed; rho-zCDP is audited at rho = epsilon^2/2.
         covers: names of `exported_mechanisms` that it stands for.
+        slow: whether even a quick look takes many seconds.
     """
 
     name: str
     make: Callable[[float], Audit]
     covers: tuple[str, ...] = ()
+    slow: bool = False
 
     def run(
         self,

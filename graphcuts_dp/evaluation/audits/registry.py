@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from graphcuts_dp.distances import plan as distance_plan
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.evaluation.audit import ALPHA
-from graphcuts_dp.evaluation.audits import responses
+from graphcuts_dp.evaluation.audits import budgets, releases, responses
 from graphcuts_dp.evaluation.audits.base import Effort, Entry, Outcome
 from graphcuts_dp.evaluation.baselines import BASELINES
 from graphcuts_dp.interactive.methods import CALIBRATIONS, CONSTRUCTIONS
@@ -16,7 +16,11 @@ from graphcuts_dp.release import iterative_methods
 from graphcuts_dp.release.mechanism import MECHANISMS
 from graphcuts_dp.release.synthesis import FITS
 
-ENTRIES: tuple[Entry, ...] = (*responses.ENTRIES,)
+ENTRIES: tuple[Entry, ...] = (
+    *responses.ENTRIES,
+    *budgets.ENTRIES,
+    *releases.ENTRIES,
+)
 
 # Called with the part that is done and a message.
 Progress = Callable[[float, str], None]

@@ -1,0 +1,258 @@
+"""Audits of releases that split their budget: noisy total, noisy degrees, and all parts together.
+
+A run gives, among other numbers, the log likelihood ratio of the neighbours for what was released:
+the most telling number there is.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcuts_dp.evaluation.audit import Claim, Neighbours
+from graphcuts_dp.evaluation.audits.base import Audit, Entry, Sampled
+from graphcuts_dp.evaluation.audits.graphs import BIPARTITE, HUB, LAST_PAIR, capped
+from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.laws import NOISES
+from graphcuts_dp.privacy.noise import sample_discrete_laplace
+from graphcuts_dp.release.degree_response import respond_degrees, respond_total
+from graphcuts_dp.release.mechanism import NoisyData, respond
+from graphcuts_dp.release.noisy_degrees import NoisyDegrees
+from graphcuts_dp.release.noisy_matrix import NoisyMatrix
+from graphcuts_dp.release.randomized_response import law_for, randomized_response
+
+Sums = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """One of two neighbours, and where they differ.
+
+    Attributes:
+        graph: this one.
+        ends: row and column of the pair in which they differ.
+        before: row and column sums of the first neighbour.
+        after: likewise of the second.
+    """
+
+    graph: AnyGraph = field(repr=False)
+    ends: tuple[int, int]
+    before: Sums
+    after: Sums
+
+
+def placed(pair: Neighbours) -> Neighbours:
+    """Neighbours that know where they differ."""
+    row, column = (int(end[0]) for end in np.nonzero(pair.second.dense() - pair.first.dense()))
+    if isinstance(pair.first, Graph):
+        row, column = min(row, column), max(row, column)
+    sums = _sums(pair.first), _sums(pair.second)
+    first, second = (Placed(graph, (row, column), *sums) for graph in (pair.first, pair.second))
+    return Neighbours(pair.name, first, second)
+
+
+def _sums(graph: AnyGraph) -> Sums:
+    dense = graph.dense()
+    return dense.sum(axis=1), dense.sum(axis=0)
+
+
+PAIRS = tuple(placed(pair) for pair in (LAST_PAIR, HUB, BIPARTITE[0]))
+_TWINS = (PAIRS[0],)
+_WEIGHTS = {
+    "binary": (),
+    "discrete-laplace": (placed(capped(2.0)[0]),),
+    "laplace": (placed(capped(0.3)[0]),),
+}
+Run = Callable[[Placed], list[float]]
+
+
+def seen_of_degrees(noisy: NoisyDegrees, where: Placed) -> list[float]:
+    """Growth of the two sums that the pair changes, and their log likelihood ratio."""
+    row, column = where.ends
+    ends = np.array([noisy.rows[row], noisy.columns[column]]) * noisy.unit
+    before, after = (np.array([s[0][row], s[1][column]]) for s in (where.before, where.after))
+    growth = ends - before
+    rate = float(noisy.rate) / noisy.unit
+    loss = rate * (np.abs(ends - before) - np.abs(ends - after)).sum()
+    return [*growth, growth.min(), growth.max(), float(loss), *(ends % 1)]
+
+
+def seen_of_entry(noisy: NoisyMatrix, where: Placed) -> float:
+    """Log likelihood ratio of the largest weight and none at the pair."""
+    return float(noisy.law.evidence(noisy.steps[where.ends].reshape(1))[0])
+
+
+def seen_of_all(data: NoisyData, where: Placed) -> list[float]:
+    """What all parts tell of the pair, and the sum of it."""
+    entry = seen_of_entry(data.noisy, where)
+    of_degrees = of_total = 0.0
+    if data.degrees is not None:
+        of_degrees = seen_of_degrees(data.degrees, where)[4]
+    if data.total is not None:
+        value = data.total.value
+        before, after = (sums[0].sum() for sums in (where.before, where.after))
+        rate = math.sqrt(2) / data.total.deviation
+        of_total = float(rate * (abs(value - before) - abs(value - after)))
+    parts = [entry, of_degrees, of_total, float(data.degrees is None)]
+    return [*parts, entry + of_degrees + of_total]
+
+
+def _degrees(epsilon: Fraction, noise: str, source: EntropySource) -> Run:
+    def run(where: Placed) -> list[float]:
+        law = law_for(where.graph, noise, 1.0)
+        noisy = respond_degrees(where.graph, law, epsilon=epsilon, source=source)
+        return seen_of_degrees(noisy, where)
+
+    return run
+
+
+def _total(epsilon: Fraction, noise: str, source: EntropySource) -> Run:
+    def run(where: Placed) -> list[float]:
+        law = law_for(where.graph, noise, 1.0)
+        return [respond_total(where.graph, law, epsilon=epsilon, source=source).value]
+
+    return run
+
+
+def _all(epsilon: float, noise: str, mechanism: str, source: EntropySource) -> Run:
+    def run(where: Placed) -> list[float]:
+        data = respond(
+            where.graph,
+            epsilon=epsilon,
+            noise=noise,
+            mechanism=mechanism,
+            share=None,
+            source=source,
+        )
+        return seen_of_all(data, where)
+
+    return run
+
+
+# Broken twins.
+
+
+def _parts_that_get_all(epsilon: float, noise: str, source: EntropySource) -> Run:
+    def run(where: Placed) -> list[float]:
+        law = law_for(where.graph, noise, epsilon)
+        exact = Fraction(epsilon)
+        noisy = respond_degrees(where.graph, law, epsilon=2 * exact, source=source)
+        of_degrees = seen_of_degrees(noisy, where)[4]
+        of_entry = seen_of_entry(randomized_response(where.graph, law, source), where)
+        return [of_degrees, of_entry, of_degrees + of_entry]
+
+    return run
+
+
+def _noise_reused(epsilon: Fraction, source: EntropySource) -> Run:
+    """The total's noise again for the first degree: their difference has none."""
+
+    def run(where: Placed) -> list[float]:
+        noise = sample_discrete_laplace(epsilon / 4, where.graph.dense().shape[0], source)
+        degrees = where.graph.dense().sum(axis=1) + noise
+        return [float(where.graph.dense().sum() + noise[0]), *degrees]
+
+    return run
+
+
+def _not_rounded(epsilon: Fraction, source: EntropySource) -> Run:
+    """Whole noise on weights that are not whole."""
+
+    def run(where: Placed) -> list[float]:
+        sums = where.graph.dense().sum(axis=1)
+        noisy = sums + sample_discrete_laplace(epsilon / 4, len(sums), source)
+        return [*noisy, *(noisy % 1)]
+
+    return run
+
+
+def _raw_total(source: EntropySource) -> Run:
+    del source
+    return lambda where: [float(where.graph.dense().sum())]
+
+
+def _chosen_by_the_true_total(epsilon: float, noise: str, source: EntropySource) -> Run:
+    def run(where: Placed) -> list[float]:
+        chosen = "degrees+response" if len(where.graph.rows) else "response"
+        return _all(epsilon, noise, chosen, source)(where)
+
+    return run
+
+
+_HALVES = placed(
+    Neighbours(
+        "a weight of a half",
+        Graph([0], [1], [2.0], vertices=4, weight_cap=2.0),
+        Graph([0, 2], [1, 3], [2.0, 0.5], vertices=4, weight_cap=2.0),
+    )
+)
+_CORNER = placed(
+    Neighbours(
+        "weights, two sides",
+        BipartiteGraph([0], [1], [0.25], left=3, right=2, weight_cap=0.3),
+        BipartiteGraph([0, 2], [1, 1], [0.25, 0.3], left=3, right=2, weight_cap=0.3),
+    )
+)
+
+
+def _degrees_audit(epsilon: float) -> Audit:
+    exact = Fraction(epsilon)
+    return Sampled(
+        claim=Claim(epsilon),
+        pairs=(*PAIRS, _CORNER, _HALVES),
+        start=partial(_degrees, exact, "laplace"),
+        twins={
+            "sensitivity 1 for 2": partial(_degrees, 2 * exact, "laplace"),
+            "noise reused": partial(_noise_reused, exact),
+            "weights not rounded": partial(_not_rounded, exact),
+        },
+        twin_pairs=(PAIRS[0], _HALVES),
+        runs=20_000,
+        least=2500,
+    )
+
+
+def _total_audit(epsilon: float) -> Audit:
+    exact = Fraction(epsilon)
+    return Sampled(
+        claim=Claim(epsilon),
+        pairs=(*PAIRS, _CORNER),
+        start=partial(_total, exact, "laplace"),
+        twins={"half the noise": partial(_total, 2 * exact, "laplace"), "m used raw": _raw_total},
+        twin_pairs=_TWINS,
+    )
+
+
+def _split_audit(noise: str, mechanism: str, epsilon: float) -> Audit:
+    twins = {"each part gets all of epsilon": partial(_parts_that_get_all, epsilon, noise)}
+    if mechanism == "auto":
+        chosen = partial(_chosen_by_the_true_total, epsilon, noise)
+        twins["chosen by the true total"] = chosen
+    return Sampled(
+        claim=Claim(epsilon),
+        pairs=(*PAIRS, *_WEIGHTS[noise]),
+        start=partial(_all, epsilon, noise, mechanism),
+        twins=twins,
+        twin_pairs=_TWINS,
+        runs=8000,
+    )
+
+
+ENTRIES = (
+    Entry("noisy total", _total_audit),
+    Entry("noisy degrees", _degrees_audit),
+    *(
+        Entry(
+            f"{mechanism}, {noise}",
+            partial(_split_audit, noise, mechanism),
+            (f"release: {mechanism}, {noise}",),
+        )
+        for mechanism in ("degrees+response", "auto")
+        for noise in NOISES
+    ),
+)
