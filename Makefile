@@ -12,8 +12,9 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@
 
-demo: $(STAMP)  ## release a synthetic graph from a bundled one, ask cut queries, draw a figure
+demo: $(STAMP)  ## release a synthetic graph from a bundled one, ask cut queries, find where to meet, draw both
 	$(BIN)/python scripts/demo.py
+	$(BIN)/python scripts/demo_distances.py
 
 check: $(STAMP)
 	$(BIN)/ruff check .

@@ -10,7 +10,9 @@ from graphcuts_dp.evaluation.audits.base import Outcome
 from graphcuts_dp.evaluation.audits.registry import ENTRIES, find_audits, run_audits
 
 EXAMPLE = """Example: graphcuts-dp audit
+
 Example: graphcuts-dp audit all --quick
+
 Example: graphcuts-dp audit "response, binary" --epsilon 0.5
 
 Runs each mechanism many times on two made graphs that differ in one pair, and proves from what

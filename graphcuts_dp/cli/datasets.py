@@ -10,6 +10,7 @@ from graphcuts_dp.graph.datasets import list_datasets, load_dataset
 from graphcuts_dp.graph.files import write_graph
 
 EXAMPLE = """Example: graphcuts-dp datasets
+
 Example: graphcuts-dp datasets us-flights flights.graphml"""
 
 

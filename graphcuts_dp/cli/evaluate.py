@@ -31,6 +31,7 @@ Measures the cut errors of a release against its private graph. NOT PRIVATE."""
 
 
 GRAPHS_EXAMPLE = """Example: graphcuts-dp evaluate mail.edges.gz synthetic.graphml --plot errors.png
+
 Example: graphcuts-dp evaluate graphs mail.edges.gz other.csv --cuts queries.jsonl --json
 
 Measures the cut errors of any synthetic graph against the true one, on the same vertices. The word

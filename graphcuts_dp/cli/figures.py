@@ -12,6 +12,7 @@ from graphcuts_dp.figures import ENDINGS, FIGURES, FigureSpec, find_figure, make
 from graphcuts_dp.graph.atomic import check_writable
 
 EXAMPLE = """Example: graphcuts-dp figures
+
 Example: graphcuts-dp figures laplace-tail nikiforov --quick -o .
 
 Each figure becomes four files: .png, .pdf, .csv (its table) and .json (parameters and findings).

@@ -48,6 +48,7 @@ The whole session costs epsilon and delta once, however many of its queries are 
 remembers what was spent and answered; keep it beside the graph, and as private."""
 
 ASK_EXAMPLE = """Example: graphcuts-dp session ask mail.db --from "ann,bob" --to "kim,lee"
+
 Example: graphcuts-dp session ask mail.db --from @department.txt --complement
 
 A set is a list of labels with commas between, or @FILE with one label on each line. A query that
