@@ -23,6 +23,15 @@ EPSILON, PEOPLE, SEED = 1.0, 20_000, 2008
 EARTH = 6371.0  # km
 
 
+def made_people() -> tuple[gc.Metric, gc.Locations]:
+    """The public map, and people who live near its airports, more of them in the West."""
+    metric, departures = read_flights()
+    west = metric.coordinates[:, 0] < np.median(metric.coordinates[:, 0])
+    shares = departures * np.where(west, 2.0, 1.0)
+    counts = np.random.default_rng(SEED).multinomial(PEOPLE, shares / shares.sum())
+    return metric, gc.Locations(metric, counts)
+
+
 def read_flights() -> tuple[gc.Metric, np.ndarray]:
     """The 48 states and their neighbours: airports east of 130 W, and departures from each."""
     with (ROOT / "datasets" / "us_airports_2008.csv").open(encoding="utf-8") as file:
@@ -57,12 +66,7 @@ def great_circles(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 def main() -> None:
     warnings.simplefilter("error")
     OUTPUT.mkdir(exist_ok=True)
-    metric, departures = read_flights()
-    west = metric.coordinates[:, 0] < np.median(metric.coordinates[:, 0])
-    shares = departures * np.where(west, 2.0, 1.0)
-    random = np.random.default_rng(SEED)
-    people = gc.Locations(metric, random.multinomial(PEOPLE, shares / shares.sum()))
-
+    metric, people = made_people()
     out.print(f"1. Public map, private people: {people}")
     answers = gc.answer_distances(metric, people, epsilon=EPSILON)
     out.print(f"2. {answers.guarantee}", markup=False)

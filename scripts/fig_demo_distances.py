@@ -1,0 +1,38 @@
+"""The README's map: where to meet, on the network of US flights.
+
+Seeded, so that it can be drawn again; a real answer never is.
+"""
+
+from demo_distances import EPSILON, PEOPLE, ROOT, SEED, made_people
+
+import graphcuts_dp as gc
+from graphcuts_dp.cli.distances import drawing
+from graphcuts_dp.distances.queries import all_distances
+from graphcuts_dp.plotting.distance_map import distance_map_figure
+from graphcuts_dp.plotting.saving import save_figure
+
+
+def main() -> None:
+    metric, people = made_people()
+    answers = gc.answer_distances(metric, people, epsilon=EPSILON, seed=SEED)
+    save_figure(
+        distance_map_figure(drawing(answers, "km")),
+        ROOT / "figures" / "demo_distances",
+        columns=["vertex", "answer", "low", "high", "truth"],
+        rows=[
+            [answer.vertex, answer.value, *answer.interval, float(truth)]
+            for answer, truth in zip(answers.all(), all_distances(people), strict=True)
+        ],
+        parameters={
+            "dataset": "us_flights_2008",
+            "people": PEOPLE,
+            "epsilon": EPSILON,
+            "mechanism": answers.mechanism,
+            "noise": answers.noise,
+            "seed": SEED,
+        },
+    )
+
+
+if __name__ == "__main__":
+    main()
