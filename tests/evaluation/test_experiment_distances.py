@@ -1,6 +1,7 @@
 """Errors of distance answers against the number of people: what the figure shows."""
 
 import numpy as np
+import pytest
 
 from graphcuts_dp.evaluation.experiments.distances import (
     BOUNDS,
@@ -26,3 +27,13 @@ def test_the_default_meets_its_target_and_beats_the_baselines():
         assert (np.diff(promised) <= 0).all()
     assert {row["method"] for row in table.where(part="measured")} == {*METHODS, *LEARNERS}
     assert measure(quick=True, seed=0, progress=silent) == table
+
+
+@pytest.mark.slow
+def test_at_full_size():
+    """The default's error falls as 1/n, HR12's promises as n^(-2/3) and n^(-4/5)."""
+    found = measure(quick=False, seed=0, progress=silent).findings
+    exponents = [finding for finding in found if "~" in finding.statement]
+    assert len(exponents) == 3
+    assert all(finding.tolerance <= 0.2 for finding in exponents)
+    assert all(finding.agrees for finding in found)

@@ -105,3 +105,12 @@ def test_the_same_seed_gives_the_same_numbers_and_another_one_others(table):
     ]
     assert found[0] == found[1] == (row["p"], row["updates"], row["bound"])
     assert found[0] != found[2]
+
+
+@pytest.mark.slow
+def test_at_full_size():
+    """Frobenius' updates grow as n^2, Schatten's as n, the corrected error as n^(-1/4)."""
+    found = measure(quick=False, seed=0, progress=silent).findings
+    tolerances = {finding.claimed: finding.tolerance for finding in found[:3]}
+    assert tolerances == {2: 0.25, 1: 0.25, -0.25: 0.1}
+    assert all(finding.agrees for finding in found)
