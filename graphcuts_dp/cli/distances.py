@@ -16,13 +16,13 @@ from graphcuts_dp.cli.console import (
 from graphcuts_dp.distances.answers import (
     DistanceAnswers,
     answer_distances,
-    check_answers_path,
+    receipt_path,
 )
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.map_files import read_map
 from graphcuts_dp.distances.plan import MECHANISMS, NOISES
 from graphcuts_dp.errors import FileFormatError, ParameterError
-from graphcuts_dp.graph.atomic import atomic_write, check_writable
+from graphcuts_dp.graph.atomic import atomic_write, check_writable_set
 from graphcuts_dp.plotting.distance_map import DistanceMap, distance_map_figure, layout
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 
@@ -67,10 +67,7 @@ def distances(
     exact_epsilon(epsilon)
     if top < 0:
         raise ParameterError("--top must be 0 or more")
-    if output is not None:
-        check_answers_path(output, force=force)
-    if plot is not None:
-        _check_plot(plot, force=force)
+    _check_paths(output, plot, force=force)
     metric = read_map(map_file, coordinates=coordinates, ignore_lengths=ignore_lengths)
     placed = Locations.read(metric, locations)
     with accuracy_notes(), progress_bar("answering") as progress, metric.reporting(progress):
@@ -116,10 +113,11 @@ def _show(made: DistanceAnswers, top: int, unit: str) -> None:
     )
 
 
-def _check_plot(path: str, *, force: bool) -> None:
-    if not path.lower().endswith((".png", ".pdf")):
-        raise FileFormatError(f"{path}: a plot ends in .png or .pdf")
-    check_writable(path, force=force)
+def _check_paths(output: str | None, plot: str | None, *, force: bool) -> None:
+    if plot is not None and not plot.lower().endswith((".png", ".pdf")):
+        raise FileFormatError(f"{plot}: a plot ends in .png or .pdf")
+    answers = () if output is None else (output, receipt_path(output))
+    check_writable_set([*answers, *(() if plot is None else (plot,))], force=force)
 
 
 def _draw(made: DistanceAnswers, path: str, unit: str, *, force: bool) -> None:

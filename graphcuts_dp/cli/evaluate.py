@@ -112,13 +112,13 @@ def evaluate_release(
 
 
 def _show(table: CutErrorTable, figure: str | None, *, force: bool, as_json: bool) -> None:
+    if figure is not None:  # before the table: whoever reads that may stop reading early
+        save_cut_errors(table, figure, force=force)
+        say(f"figure: {figure} ({NOT_PRIVATE})")
     if as_json:
         show_json(table.to_dict())
     else:
         show_cut_errors(table)
-    if figure is not None:
-        save_cut_errors(table, figure, force=force)
-        say(f"figure: {figure} ({NOT_PRIVATE})")
 
 
 def show_cut_errors(table: CutErrorTable) -> None:

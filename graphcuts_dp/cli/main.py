@@ -1,6 +1,7 @@
 """The command `graphcuts-dp`: subcommands, and what happens when something is wrong."""
 
 import os
+import signal
 import sys
 from typing import Annotated
 
@@ -25,7 +26,7 @@ from graphcuts_dp.cli import (
 from graphcuts_dp.cli.console import out, say
 from graphcuts_dp.errors import GraphCutsError
 
-_INTERRUPTED = 130  # what typer makes of Ctrl-C
+_INTERRUPTED = 130  # what a shell makes of Ctrl-C, and typer
 
 app = typer.Typer(
     name="graphcuts-dp",
@@ -81,7 +82,8 @@ def _options(
 
 
 def run() -> None:
-    """Run the command line: status 0 if all went well, 1 if interrupted, 2 for an error."""
+    """Run the command line: status 0 if all went well, 2 for an error, 130 if interrupted."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # clear up, as after Ctrl-C
     sys.exit(_status())
 
 
@@ -114,8 +116,8 @@ def _status() -> int:
 
 
 def _interrupted() -> int:
-    say("interrupted: no files were left behind")
-    return 1
+    say("interrupted: no file is half-written")
+    return _INTERRUPTED
 
 
 def _drop_output() -> None:

@@ -19,7 +19,7 @@ from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import FloatVector, Metric, as_metric
 from graphcuts_dp.distances.plan import DistancePlan, error_radii, plan_distances
 from graphcuts_dp.errors import AccuracyWarning, ParameterError, QueryError
-from graphcuts_dp.graph.atomic import PathLike, atomic_set, atomic_write, check_writable_set
+from graphcuts_dp.graph.atomic import PathLike, atomic_set, atomic_write
 from graphcuts_dp.graph.vertices import Label
 from graphcuts_dp.privacy.entropy import entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
@@ -149,7 +149,6 @@ class DistanceAnswers:
         Raises:
             FileFormatError: a file cannot be written, or is there.
         """
-        check_answers_path(path, force=force)
         text = io.StringIO()
         table = csv.writer(text, lineterminator="\n")
         table.writerow(("vertex", "value", "low", "high"))
@@ -180,15 +179,6 @@ class DistanceAnswers:
 def receipt_path(path: PathLike) -> Path:
     """Where the receipt of answers at `path` is."""
     return Path(f"{os.fspath(path)}.json")
-
-
-def check_answers_path(path: PathLike, *, force: bool = False) -> None:
-    """Check that answers can be written here; call it before anything is spent.
-
-    Raises:
-        FileFormatError: a file cannot be written, or is there.
-    """
-    check_writable_set((path, receipt_path(path)), force=force)
 
 
 def answer_distances(

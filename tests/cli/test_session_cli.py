@@ -297,7 +297,7 @@ def test_run_can_be_interrupted_and_goes_on(call, store, tmp_path, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(session_cli, "progress_bar", impatient)
         status, out, err = call("run", store, queries, "-o", answers)
-    assert (status, out) == (1, "")
+    assert (status, out) == (130, "")
     assert "answers so far are on the record" in err
     assert not answers.exists()
     assert signal.getsignal(signal.SIGINT) is before
