@@ -78,6 +78,11 @@ class Distinguisher(Protocol):
         """
         ...
 
+    @property
+    def usual_shortfall(self) -> float:
+        """About what F usually is: measured, not proven. Only numbers of rounds rest on it."""
+        ...
+
     def with_rho(self, rho: float, *, rounds: int) -> Self:
         """The same distinguisher with `begin` and `rounds` calls rho-zCDP together."""
         ...

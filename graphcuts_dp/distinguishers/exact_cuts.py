@@ -119,6 +119,11 @@ class ExactCuts:
         steps = (outcomes - math.log(gamma)) / float(self.scoring.rate(self.epsilon))
         return (steps * (1 + 1e-12) + self.universe.disjoint_norm_squared) * self.scoring.unit
 
+    @property
+    def usual_shortfall(self) -> float:
+        """1/c, in weight."""
+        return self.scoring.unit / float(self.scoring.rate(self.epsilon))
+
     def with_rho(self, rho: float, *, rounds: int) -> "ExactCuts":
         """A call has epsilon sqrt(8 rho/rounds)."""
         check_rounds(rounds)

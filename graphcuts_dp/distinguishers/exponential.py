@@ -110,6 +110,11 @@ class Exponential:
         steps = math.log(entries / gamma) / float(self.scoring.rate(self.epsilon))
         return (steps * (1 + 1e-12) + 1) * self.scoring.unit
 
+    @property
+    def usual_shortfall(self) -> float:
+        """1/c, in weight."""
+        return self.scoring.unit / float(self.scoring.rate(self.epsilon))
+
     def with_rho(self, rho: float, *, rounds: int) -> "Exponential":
         """A call has epsilon sqrt(8 rho/rounds), or sqrt(2 rho/rounds) for "noisy-max"."""
         check_rounds(rounds)

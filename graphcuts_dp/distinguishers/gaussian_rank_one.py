@@ -17,6 +17,7 @@ from graphcuts_dp.distinguishers.rank_one import (
     matrix_of_pairs,
     pair_places,
     pair_scale,
+    usual_cut_norm,
 )
 from graphcuts_dp.distinguishers.scoring import check_rounds
 from graphcuts_dp.errors import ParameterError
@@ -103,6 +104,11 @@ class GaussianRankOne:
         if self.answer == "cut":
             return math.inf
         return pair_scale(self.universe) * self.unit_shortfall(gamma)
+
+    @property
+    def usual_shortfall(self) -> float:
+        """About the cut norm of the noise."""
+        return usual_cut_norm(self.universe) * math.sqrt(self.variance) * self.grid.unit
 
     def with_rho(self, rho: float, *, rounds: int) -> Self:
         """See `Distinguisher.with_rho`: all of rho goes into `begin`."""

@@ -20,6 +20,7 @@ from graphcuts_dp.distinguishers.rank_one import (
     found_cut,
     found_pair,
     heavier_sign,
+    pair_scale,
     written_out,
 )
 from graphcuts_dp.distinguishers.scoring import check_rounds
@@ -122,6 +123,12 @@ class PowerRankOne:
     def shortfall(self, gamma: float) -> float:  # noqa: ARG002
         """Infinite: nothing is proven, see the class."""
         return math.inf
+
+    @property
+    def usual_shortfall(self) -> float:
+        """`pair_scale` times the length of a product's noise, for vectors at their cut."""
+        one = self.grid.unit * self.grid.sensitivity
+        return pair_scale(self.universe) * math.sqrt(self.products / self.rho) * one
 
     def with_rho(self, rho: float, *, rounds: int) -> Self:
         """See `Distinguisher.with_rho`."""

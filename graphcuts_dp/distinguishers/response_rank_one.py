@@ -14,6 +14,7 @@ from graphcuts_dp.distinguishers.rank_one import (
     matrix_of_pairs,
     pair_places,
     pair_scale,
+    usual_cut_norm,
 )
 from graphcuts_dp.distinguishers.scoring import check_rounds, root_at_most
 from graphcuts_dp.errors import ParameterError
@@ -92,6 +93,11 @@ class ResponseRankOne:
         if self.answer == "cut":
             return math.inf
         return pair_scale(self.universe) * self.unit_shortfall(gamma)
+
+    @property
+    def usual_shortfall(self) -> float:
+        """About the cut norm of the noise."""
+        return usual_cut_norm(self.universe) * self.law.standard_deviation
 
     def with_rho(self, rho: float, *, rounds: int) -> Self:
         """See `Distinguisher.with_rho`: epsilon-DP is epsilon^2/2-zCDP."""

@@ -78,10 +78,11 @@ class IterativeConstruction:
        b. each is counted, and discrete noise is added to its integer count;
        c. if all noisy gaps are below the threshold, stop: the hypothesis is accurate;
        d. else the construction is corrected by each cut whose gap is not.
-       Tunings without a threshold correct by every gap above the noise, and use the last round to
-       tell how far off the result is.
+       Tunings without a threshold correct by every gap above the noise; if they state an error,
+       the last round only tells how far off the result is.
     3. After a round, answers that were bought before are used again, `refits` times: the one that
-       is farthest off corrects by the rule of 2d, which costs nothing.
+       is farthest off corrects by the rule of 2d, which costs nothing. Without a threshold the
+       total weight is one of them, if the construction takes the cut of all pairs.
 
     Args:
         learner: which construction.
@@ -221,6 +222,7 @@ class _Run:
         self.round = 0
         self.done = False
         self._gap = 0.0
+        self._total = self._all_pairs() if tuning.threshold is None else None
 
     def step(self, search: Search, graph: AnyGraph, source: EntropySource) -> None:
         """One round."""
@@ -237,7 +239,8 @@ class _Run:
         self._gap = max(abs(gap) for gap in gaps)
         threshold = self._tuning.threshold
         if threshold is None:
-            self.done = self.round == self._tuning.rounds
+            tested = self._tuning.error is not None
+            self.done = tested and self.round == self._tuning.rounds
         else:
             self.done = self._gap < threshold
         for query, value in zip(found, values, strict=True):
@@ -254,6 +257,8 @@ class _Run:
         """Step 3."""
         queries = [measured.query for measured in self.transcript]
         values = np.array([measured.value for measured in self.transcript]) / self._of.unit
+        if self._total is not None:
+            queries, values = [*queries, self._total], np.append(values, self._mass)
         for _ in range(self._of.refits):
             off = np.abs(values - self.hypothesis.estimate_all(queries))
             worst = int(np.argmax(off))
@@ -274,6 +279,15 @@ class _Run:
             stopped="accurate" if self.done and threshold is not None else "rounds",
             error=error,
         )
+
+    def _all_pairs(self) -> CutQuery | None:
+        """The cut whose answer is the total weight, if updates by it are possible."""
+        everything = CutQuery(*(np.ones(side, dtype=np.bool_) for side in self._of.universe.shape))
+        try:
+            self._of.learner.check(everything)
+        except QueryError:
+            return None
+        return everything
 
     def _checked(self, found: Found) -> CutQuery:
         if not isinstance(found.query, CutQuery):

@@ -1,7 +1,7 @@
 """Iterative releases by names: constructions, distinguishers, calibrations, and the release."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, final
 
@@ -33,6 +33,7 @@ from graphcuts_dp.privacy.laws import noise_law
 from graphcuts_dp.release.certify import weights_of
 from graphcuts_dp.release.iterative_construction import IterativeConstruction, Outcome, Progress
 from graphcuts_dp.release.iterative_paper_tuning import PaperOffline
+from graphcuts_dp.release.iterative_pure_tuning import PureOffline
 from graphcuts_dp.release.iterative_release import Accuracy, IterativeRelease, Settings
 from graphcuts_dp.release.iterative_tuning import (
     TOTAL_SHARE,
@@ -130,8 +131,9 @@ def iterative_mechanism(
         )
     if queries is not None and name != "exponential":
         raise ParameterError("queries are for the distinguisher 'exponential'")
-    calibration = _calibration(epsilon, options)
+    exact_epsilon(epsilon)
     distinguisher = MAKERS[name](universe, grid, queries, options.delta)
+    calibration = _calibration(epsilon, options, distinguisher)
     disjoint = queries.disjoint if queries is not None else name == "exact-cuts"
     rule: Rule = "as printed" if isinstance(calibration, PaperOffline) else "tight"
     return IterativeConstruction(
@@ -217,8 +219,9 @@ def _learner(name: str, universe: Universe, disjoint: bool, rule: Rule) -> Learn
     raise ParameterError(f"unknown construction {name!r}; choose one of {', '.join(CONSTRUCTIONS)}")
 
 
-def _calibration(epsilon: float, options: IterativeOptions) -> OfflineCalibration:
-    exact_epsilon(epsilon)
+def _calibration(
+    epsilon: float, options: IterativeOptions, distinguisher: Distinguisher
+) -> OfflineCalibration:
     if options.calibration not in ("practical", "tight"):
         made = PaperOffline(
             paper=options.calibration, epsilon=epsilon, delta=options.delta, beta=options.beta
@@ -228,6 +231,14 @@ def _calibration(epsilon: float, options: IterativeOptions) -> OfflineCalibratio
                 "rounds and queries_per_round are for the calibrations 'practical' and 'tight'"
             )
         return made
+    if options.calibration == "practical" and distinguisher.call is None:
+        pure = PureOffline(
+            universe=distinguisher.universe,
+            epsilon=epsilon,
+            beta=options.beta,
+            calls=options.queries_per_round,
+        )
+        return pure if options.rounds is None else replace(pure, rounds=options.rounds)
     kind = PracticalOffline if options.calibration == "practical" else TightOffline
     return kind(
         epsilon=epsilon,
@@ -245,15 +256,19 @@ def _guarantee(mechanism: IterativeConstruction, seed: int | None) -> PrivacyGua
         public += ", the weight cap"
     if mechanism.mass is not None:
         public += ", the total weight"
-    total = cost.epsilon * float(TOTAL_SHARE)
-    parts = (("total weight", total), ("rounds", cost.epsilon - total))
+    bought = mechanism.mass is None
+    if isinstance(mechanism.calibration, PureOffline):
+        parts = mechanism.calibration.parts(total=bought)
+    else:
+        total = cost.epsilon * float(TOTAL_SHARE)
+        parts = (("total weight", total), ("rounds", cost.epsilon - total)) if bought else ()
     return PrivacyGuarantee(
         epsilon=cost.epsilon,
         delta=cost.delta,
         neighbours=hidden_change(weighted=grid.weighted, weight_cap=grid.cap),
         public=public,
         seed=seed,
-        parts=parts if mechanism.mass is None else (),
+        parts=parts,
     )
 
 

@@ -35,8 +35,8 @@ class OfflineTuning:
         rounds: hard cap on the number of rounds.
         alpha: tolerance that the construction is tuned to, in units.
         threshold: a round whose noisy gaps are all below this stops, in units; None: all rounds are
-            used, each answer corrects by its gap less `value_error`, and the last round only tells
-            how far off the result is.
+            used, and each answer corrects by its gap less `value_error`; if an `error` is stated,
+            the last round only tells how far off the result is.
         distinguisher: tuned to its part of the budget.
         noise: on each answer, in steps; None where there are no rounds.
         value_error: an answer is farther off with probability beta/(2 rounds) at most, in units;
@@ -110,10 +110,7 @@ class _ZcdpOffline(ABC):
     def __post_init__(self) -> None:
         exact_epsilon(self.epsilon)
         check_probabilities(self.delta, self.beta)
-        if self.rounds is not None and not _whole(self.rounds, MOST_ROUNDS):
-            raise ParameterError(f"rounds must be a whole number from 1 to {MOST_ROUNDS}")
-        if not _whole(self.calls, 1000):
-            raise ParameterError("queries_per_round must be a whole number from 1 to 1000")
+        check_counts(self.rounds, self.calls)
 
     @property
     def _rho(self) -> float:
@@ -140,8 +137,8 @@ class _ZcdpOffline(ABC):
         """See `OfflineCalibration.tune`."""
         best: tuple[float, OfflineTuning] | None = None
         cost = Cost.of_rho(self._rho, delta=self.delta)
-        for rounds in self._candidates() if self.rounds is None else (self.rounds,):
-            alpha = _least_tolerance(update_bound, rounds)
+        for rounds in _round_numbers() if self.rounds is None else (self.rounds,):
+            alpha = least_tolerance(update_bound, rounds)
             if alpha is None:
                 continue
             found = []
@@ -167,9 +164,6 @@ class _ZcdpOffline(ABC):
         tuned = distinguisher.with_rho(float(rho * share) * (1 - 1e-15), rounds=calls)
         noise = ValueNoise("gaussian", steps**2 * calls / (2 * rho * (1 - share)))
         return tuned, noise
-
-    def _candidates(self) -> Iterator[int]:
-        return _round_numbers(1)
 
     @abstractmethod
     def _shares(self) -> tuple[Fraction, ...]:
@@ -199,9 +193,12 @@ class PracticalOffline(_ZcdpOffline):
     probability 1 - beta no query of the class is farther off than the last noisy gap plus the
     noise's radius plus the distinguisher's shortfall, each at beta/2 for that round alone.
 
-    T minimises t/4 + deviation + 1/c, where t is the tolerance with B(t) = T + 1, and 1/c the
-    scale of the distinguisher's shortfall; half of rho goes to the distinguisher. Nothing of this
-    is proven to be good, only measured: errors are a fifth or less of what `TightOffline` reaches.
+    Where the distinguisher proves nothing there is nothing to state, and the last round corrects
+    as all others do.
+
+    T and the distinguisher's part of rho minimise t/4 + deviation + F, where t is the tolerance
+    with B(t) = T, and F what the distinguisher is usually short. Nothing of this is proven to be
+    good, only measured: errors are a fifth or less of what `TightOffline` reaches.
 
     Guarantee: rho-zCDP, hence (epsilon, delta)-DP.
 
@@ -209,7 +206,7 @@ class PracticalOffline(_ZcdpOffline):
         epsilon: in [1e-6, 50].
         delta: in (0, 1).
         beta: probability of a larger error than stated, in (0, 1).
-        rounds: T, the last one included; None for the above.
+        rounds: T; None for the above.
         calls: of the distinguisher in a round, >= 1, each with an answer.
         rho: what of the budget is here; None for all of it.
 
@@ -220,11 +217,8 @@ class PracticalOffline(_ZcdpOffline):
     Data Release* (MWEM), 2012, for using all rounds and old answers.
     """
 
-    def _candidates(self) -> Iterator[int]:
-        return _round_numbers(2)  # the last round corrects nothing
-
     def _shares(self) -> tuple[Fraction, ...]:
-        return (Fraction(1, 2),)
+        return (Fraction(1, 2), Fraction(3, 4), Fraction(9, 10))
 
     def _made(
         self,
@@ -237,12 +231,10 @@ class PracticalOffline(_ZcdpOffline):
         steps: int,
     ) -> tuple[float, OfflineTuning]:
         short = tuned.shortfall(self.beta / (2 * (1 if tuned.call is None else self.calls))) / one
-        scale = 0.0
-        if math.isfinite(short) and tuned.call is not None:
-            scale = tuned.shortfall(0.01 / math.e) / one - tuned.shortfall(0.01) / one
         deviation = math.sqrt(noise.parameter) / steps
         radius = noise.radius(self.beta / (2 * self.calls)) / steps
-        return alpha / 4 + deviation + scale, OfflineTuning(
+        usual = tuned.usual_shortfall / one
+        return alpha / 4 + deviation + usual, OfflineTuning(
             rounds=rounds,
             alpha=alpha,
             threshold=None,
@@ -327,13 +319,27 @@ def check_probabilities(delta: float, beta: float, *, pure: bool = False) -> Non
         raise ParameterError(f"beta must be between 0 and 1, not {beta}")
 
 
-def _round_numbers(rounds: int) -> Iterator[int]:
+def check_counts(rounds: int | None, calls: int) -> None:
+    """Check numbers of rounds and of calls in each.
+
+    Raises:
+        ParameterError: a number out of range.
+    """
+    if rounds is not None and not _whole(rounds, MOST_ROUNDS):
+        raise ParameterError(f"rounds must be a whole number from 1 to {MOST_ROUNDS}")
+    if not _whole(calls, 1000):
+        raise ParameterError("queries_per_round must be a whole number from 1 to 1000")
+
+
+def _round_numbers() -> Iterator[int]:
+    rounds = 1
     while rounds <= MOST_ROUNDS:
         yield rounds
         rounds = max(rounds + 1, math.floor(rounds * 1.2))
 
 
-def _least_tolerance(update_bound: UpdateBound, rounds: int) -> float | None:
+def least_tolerance(update_bound: UpdateBound, rounds: int) -> float | None:
+    """Nearly the least tolerance t with B(t) < rounds + 1; None where there is none."""
     return least_that_fits(lambda alpha: update_bound(alpha) < rounds + 1)
 
 

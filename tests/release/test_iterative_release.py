@@ -42,7 +42,7 @@ def test_every_construction_with_every_distinguisher(construction, distinguisher
     hypothesis = np.clip(made.hypothesis.matrix, 0, 1)
     np.testing.assert_allclose(weights, hypothesis, atol=1e-4)
     assert made.guarantee.epsilon == 3.0
-    assert made.guarantee.delta == 1e-6
+    assert made.guarantee.delta == (0 if distinguisher == "response-rank-one" else 1e-6)
     assert not made.guarantee.is_private
     assert "seeded" in repr(made)
     assert "seeded" in made.graph.note
@@ -191,6 +191,16 @@ def test_options_are_for_this_mechanism_only():
         gc.release_graph(small_graph(), epsilon=1.0, delta=1e-6)
     with pytest.raises(TypeError):
         released(nonsense=1)
+
+
+def test_paid_once_takes_no_delta():
+    made = released(distinguisher="response-rank-one", delta=0.0, rounds=None)
+    assert made.guarantee.delta == 0
+    assert sum(part for _, part in made.guarantee.parts) == pytest.approx(3.0)
+    assert "noisy matrix" in dict(made.guarantee.parts)
+    assert made.settings.rounds == 8
+    with pytest.raises(ParameterError, match="delta"):
+        released(distinguisher="response-rank-one", delta=0.0, calibration="tight")
 
 
 def test_without_rounds_the_total_alone_is_released():
