@@ -39,7 +39,7 @@ class Cost:
     @classmethod
     def of_pure(cls, epsilon: Fraction) -> "Cost":
         """epsilon-DP, which is epsilon^2/2-zCDP (Bun, Steinke 2016, Prop. 1.4)."""
-        return cls(epsilon=float(epsilon), rho=float(epsilon) ** 2 / 2, pure=epsilon)
+        return cls(epsilon=_rounded_up(epsilon), rho=float(epsilon) ** 2 / 2, pure=epsilon)
 
     @classmethod
     def of_rho(cls, rho: float, *, delta: float) -> "Cost":
@@ -67,7 +67,7 @@ def compose(costs: Iterable[Cost], *, delta: float) -> Cost:
     pure = _sum_known([part.pure for part in parts])
     found = []
     if pure is not None:
-        found.append((float(pure), 0.0))
+        found.append((_rounded_up(pure), 0.0))
     stated = sum(part.delta for part in parts)
     if stated <= delta:
         found.append((_rounded_up(sum(Fraction(part.epsilon) for part in parts)), stated))
@@ -75,13 +75,11 @@ def compose(costs: Iterable[Cost], *, delta: float) -> Cost:
         mixed = [p for p in parts if p.rho is not None and (keep_pure or p.pure is None)]
         added = [p for p in parts if p not in mixed]
         spent = sum(part.delta for part in added if part.pure is None)
-        epsilon = sum(part.epsilon for part in added)
         shared = sum(part.rho or 0.0 for part in mixed)
         if shared and spent < delta:
             # All of delta is used: the part that is left goes to the conversion.
-            found.append((epsilon + zcdp_epsilon(shared, delta=delta - spent), delta))
-        elif not shared and spent <= delta:
-            found.append((epsilon, spent))
+            terms = [*(part.epsilon for part in added), zcdp_epsilon(shared, delta=delta - spent)]
+            found.append((_rounded_up(sum(Fraction(term) for term in terms)), delta))
     if not found:
         raise ParameterError(f"delta={delta:g} is less than what the mechanisms need; raise it")
     best, its_delta = min(found)

@@ -31,6 +31,16 @@ def test_epsilon_refuses(rho, delta):
 def test_pure_costs_add_up_exactly():
     total = compose([Cost.of_pure(Fraction(1, 3))] * 3, delta=0.0)
     assert (total.pure, total.epsilon, total.delta) == (1, 1.0, 0.0)
+    assert compose([Cost.of_pure(Fraction(1, 10))] * 10, delta=0.0).epsilon == 1.0
+
+
+def test_a_stated_epsilon_is_never_below_the_exact_one():
+    for cost in (Cost.of_pure(Fraction(1, 3)), compose([Cost.of_pure(Fraction(0.1))] * 7, delta=0)):
+        assert cost.pure <= Fraction(cost.epsilon) <= cost.pure * (1 + Fraction(1, 2**52))
+    stated = [Cost(epsilon=epsilon, delta=1e-9) for epsilon in (0.1, 0.7, 0.4)]
+    exact = sum(Fraction(cost.epsilon) for cost in stated)
+    assert exact <= Fraction(compose(stated, delta=1e-6).epsilon)
+    assert sum(cost.epsilon for cost in stated) < exact  # as floats add
 
 
 def test_many_small_costs_add_up_in_zcdp():
