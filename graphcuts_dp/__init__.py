@@ -36,8 +36,10 @@ from graphcuts_dp.graph.vertices import VertexSet
 from graphcuts_dp.interactive.session import Session, open_session
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.release.iterative_release import IterativeRelease
+from graphcuts_dp.release.net import NetRelease, release_net
 from graphcuts_dp.release.noisy_matrix import CutAnswer
 from graphcuts_dp.release.release import Release
+from graphcuts_dp.release.sensing import SensingRelease, release_sensing
 from graphcuts_dp.release.synthesis import release_graph
 
 __all__ = [
@@ -55,11 +57,13 @@ __all__ = [
     "Locations",
     "MatrixQuery",
     "Metric",
+    "NetRelease",
     "Plan",
     "PlanRow",
     "PrivacyGuarantee",
     "RankOneQuery",
     "Release",
+    "SensingRelease",
     "Session",
     "VertexSet",
     "__version__",
@@ -83,6 +87,8 @@ __all__ = [
     "plan_distances",
     "read_graph",
     "release_graph",
+    "release_net",
+    "release_sensing",
     "to_igraph",
     "to_networkx",
     "to_pandas",

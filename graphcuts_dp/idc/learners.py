@@ -1,6 +1,7 @@
 """Constructions that wait for their tolerance and for the total weight of the graph."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, final
 
@@ -187,3 +188,31 @@ class MirrorDescentLearner:
     def check(self, query: CutQuery) -> None:
         """See `Learner.check`."""
         FriezeKannanLearner(self.universe, self.disjoint).check(query)
+
+
+@final
+@dataclass(frozen=True)
+class RuleLearner:
+    """Any update rule: the median, mirror descent with another potential, one of your own.
+
+    For offline runs. Privacy does not rest on the rule's B; accuracy does.
+
+    Args:
+        universe: the public vertex pairs.
+        name: of the method.
+        rule: called with the keywords of `Learner.construction`; returns the construction.
+    """
+
+    universe: Universe
+    name: str
+    rule: Callable[..., Learned]
+
+    def construction(
+        self, *, alpha: float, mass: float, mass_error: float, value_error: float | None = None
+    ) -> Learned:
+        """See `Learner.construction`."""
+        return self.rule(alpha=alpha, mass=mass, mass_error=mass_error, value_error=value_error)
+
+    def check(self, query: CutQuery) -> None:
+        """See `Learner.check`."""
+        self.universe.masks(query)

@@ -137,7 +137,8 @@ class _ZcdpOffline(ABC):
         """See `OfflineCalibration.tune`."""
         best: tuple[float, OfflineTuning] | None = None
         cost = Cost.of_rho(self._rho, delta=self.delta)
-        for rounds in _round_numbers() if self.rounds is None else (self.rounds,):
+        least = self._least_rounds(distinguisher)
+        for rounds in _round_numbers(least) if self.rounds is None else (self.rounds,):
             alpha = least_tolerance(update_bound, rounds)
             if alpha is None:
                 continue
@@ -145,10 +146,10 @@ class _ZcdpOffline(ABC):
             for share in self._shares():
                 split = self._split(rounds, share, distinguisher, steps)
                 found.append(self._made(rounds, alpha, *split, cost, one, steps))
-            least = min(found, key=lambda pair: pair[0])
-            if best is None or least[0] < best[0]:
-                best = least
-            elif least[0] > 2 * best[0]:
+            here = min(found, key=lambda pair: pair[0])
+            if best is None or here[0] < best[0]:
+                best = here
+            elif here[0] > 2 * best[0]:
                 break  # the noise has the upper hand, and grows with the rounds
         if best is None:
             raise ParameterError(
@@ -164,6 +165,9 @@ class _ZcdpOffline(ABC):
         tuned = distinguisher.with_rho(float(rho * share) * (1 - 1e-15), rounds=calls)
         noise = ValueNoise("gaussian", steps**2 * calls / (2 * rho * (1 - share)))
         return tuned, noise
+
+    def _least_rounds(self, distinguisher: Distinguisher) -> int:  # noqa: ARG002
+        return 1
 
     @abstractmethod
     def _shares(self) -> tuple[Fraction, ...]:
@@ -216,6 +220,9 @@ class PracticalOffline(_ZcdpOffline):
     Source: Hardt, Ligett, McSherry, *A Simple and Practical Algorithm for Differentially Private
     Data Release* (MWEM), 2012, for using all rounds and old answers.
     """
+
+    def _least_rounds(self, distinguisher: Distinguisher) -> int:
+        return 2 if math.isfinite(distinguisher.shortfall(self.beta)) else 1
 
     def _shares(self) -> tuple[Fraction, ...]:
         return (Fraction(1, 2), Fraction(3, 4), Fraction(9, 10))
@@ -331,8 +338,7 @@ def check_counts(rounds: int | None, calls: int) -> None:
         raise ParameterError("queries_per_round must be a whole number from 1 to 1000")
 
 
-def _round_numbers() -> Iterator[int]:
-    rounds = 1
+def _round_numbers(rounds: int) -> Iterator[int]:
     while rounds <= MOST_ROUNDS:
         yield rounds
         rounds = max(rounds + 1, math.floor(rounds * 1.2))
