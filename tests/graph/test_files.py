@@ -81,7 +81,7 @@ def test_weights(put):
     with pytest.raises(ParameterError, match="weight_cap"):
         read_graph(path, weight_cap=-1)
     with pytest.raises(ParameterError, match="merge"):
-        read_graph(path, merge="min")
+        read_graph(path, merge="mean")
 
 
 def test_fast_and_careful_ways_agree(put):
