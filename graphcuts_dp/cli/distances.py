@@ -22,8 +22,9 @@ from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.map_files import read_map
 from graphcuts_dp.distances.plan import MECHANISMS, NOISES
 from graphcuts_dp.errors import FileFormatError, ParameterError
-from graphcuts_dp.graph.atomic import atomic_write, check_writable_set
+from graphcuts_dp.graph.atomic import check_writable_set
 from graphcuts_dp.plotting.distance_map import DistanceMap, distance_map_figure, layout
+from graphcuts_dp.plotting.saving import write_figure
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 
 EXAMPLE = """Example: graphcuts-dp distances roads.csv people.csv --epsilon 1 --plot map.png
@@ -83,7 +84,7 @@ def distances(
         )
     written = [] if output is None else list(made.save(output, force=force))
     if plot is not None:
-        _draw(made, plot, unit, force=force)
+        write_figure(distance_map_figure(drawing(made, unit)), plot, force=force)
         written.append(plot)
     if as_json:
         show_json(made.to_dict() | {"files": written})
@@ -118,12 +119,6 @@ def _check_paths(output: str | None, plot: str | None, *, force: bool) -> None:
         raise FileFormatError(f"{plot}: a plot ends in .png or .pdf")
     answers = () if output is None else (output, receipt_path(output))
     check_writable_set([*answers, *(() if plot is None else (plot,))], force=force)
-
-
-def _draw(made: DistanceAnswers, path: str, unit: str, *, force: bool) -> None:
-    form = "pdf" if path.lower().endswith(".pdf") else "png"
-    with atomic_write(path, force=force) as handle:
-        distance_map_figure(drawing(made, unit)).savefig(handle, format=form)
 
 
 def drawing(made: DistanceAnswers, unit: str = "") -> DistanceMap:

@@ -20,9 +20,10 @@ from graphcuts_dp.cli.reading import (
 from graphcuts_dp.evaluation.cut_error import cut_errors, graph_cut_errors
 from graphcuts_dp.evaluation.tables import NOT_PRIVATE, CutErrorTable
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.graph.atomic import atomic_write, check_writable
+from graphcuts_dp.graph.atomic import check_writable
 from graphcuts_dp.graph.files import read_graph
 from graphcuts_dp.plotting.cut_errors import cut_error_figure
+from graphcuts_dp.plotting.saving import write_figure
 from graphcuts_dp.release.release import Release
 
 RELEASE_EXAMPLE = """Example: graphcuts-dp evaluate release mail.edges.gz synthetic.graphml
@@ -139,6 +140,4 @@ def show_cut_errors(table: CutErrorTable) -> None:
 
 def save_cut_errors(table: CutErrorTable, path: str, *, force: bool) -> None:
     """Draw a table of cut errors to a file."""
-    form = "pdf" if path.lower().endswith(".pdf") else "png"
-    with atomic_write(path, force=force) as handle:
-        cut_error_figure(table).savefig(handle, format=form)
+    write_figure(cut_error_figure(table), path, force=force)

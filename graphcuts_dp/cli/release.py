@@ -16,6 +16,7 @@ from graphcuts_dp.cli.reading import (
     read_query,
 )
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.files import check_labels
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.laws import NOISES
@@ -30,7 +31,7 @@ from graphcuts_dp.release.iterative_release import IterativeRelease, check_itera
 from graphcuts_dp.release.mechanism import MECHANISMS, least_law
 from graphcuts_dp.release.randomized_response import expected_error_note
 from graphcuts_dp.release.release import Release
-from graphcuts_dp.release.storage import check_labels, check_release_path
+from graphcuts_dp.release.storage import check_release_path
 from graphcuts_dp.release.synthesis import FITS, ORACLES, fit_method, mechanism_for, release_graph
 
 EXAMPLE = """Example: graphcuts-dp release mail.edges.gz synthetic.graphml --epsilon 1

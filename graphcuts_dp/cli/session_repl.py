@@ -17,10 +17,10 @@ from graphcuts_dp.cli.session_options import (
 )
 from graphcuts_dp.cli.session_record import session_facts
 from graphcuts_dp.errors import GraphCutsError, LedgerError, QueryError
-from graphcuts_dp.graph.atomic import atomic_write
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.vertices import Label
 from graphcuts_dp.interactive.session import Session
+from graphcuts_dp.plotting.saving import write_figure
 from graphcuts_dp.plotting.session_answers import AnswerPoint, session_answers_figure
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 
@@ -143,7 +143,7 @@ class Prompt:
         show_facts(session_facts(self._session.status))
 
     def _history(self, rest: str) -> None:
-        count = int(rest) if rest.isascii() and rest.isdigit() else 10
+        count = int(rest[:18]) if rest.isascii() and rest.isdigit() else 10
         history = self._session.history
         first = max(0, len(history) - count)
         for number, entry in enumerate(history[first:], start=first + 1):
@@ -165,8 +165,7 @@ class Prompt:
         title += f", delta = {promise.delta:g})" if promise.delta else ")"
         if not promise.is_private:
             title += f"  {SEEDED_WARNING}"
-        with atomic_write(path) as handle:
-            session_answers_figure(points, title=title).savefig(handle, format=path.lower()[-3:])
+        write_figure(session_answers_figure(points, title=title), path)
         out.print(f"{len(points):,} answers drawn to {path}", markup=False)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from graphcuts_dp.errors import FileFormatError, GraphError
-from graphcuts_dp.graph.adjacency import AnyGraph, Vertices
+from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph, Vertices
 from graphcuts_dp.graph.assemble import GivenVertices, Merge, Options, RawEdges, build
 from graphcuts_dp.graph.atomic import PathLike, atomic_write, check_writable
 from graphcuts_dp.graph.edge_list_writer import write_edge_list
@@ -141,17 +141,28 @@ def write_graph(graph: AnyGraph, path: PathLike, *, force: bool = False) -> None
             format cannot hold, or a full disk.
     """
     ending = check_writable_graph(path, force=force)
-    try:
-        with atomic_write(path, force=force) as handle:
-            if str(path).endswith(".gz"):
-                with gzip.GzipFile("", "wb", 6, handle, mtime=0) as packed:
-                    _write(graph, cast(BinaryIO, packed), ending)
-            else:
-                _write(graph, handle, ending)
-    except UnicodeEncodeError:
-        raise FileFormatError("a label is not valid Unicode; rename it") from None
-    except GraphError as problem:
-        raise FileFormatError(str(problem)) from None
+    with atomic_write(path, force=force) as handle:
+        if str(path).endswith(".gz"):
+            with gzip.GzipFile("", "wb", 6, handle, mtime=0) as packed:
+                _write(graph, cast(BinaryIO, packed), ending)
+        else:
+            _write(graph, handle, ending)
+
+
+def check_labels(path: PathLike, graph: AnyGraph) -> None:
+    """Check that the format of `path` can hold the vertex labels, by writing them without edges.
+
+    Reads the public vertex sets only, and writes to no disk. Call it before anything is spent.
+
+    Raises:
+        FileFormatError: a label that the format cannot hold.
+    """
+    empty: AnyGraph
+    if isinstance(graph, Graph):
+        empty = Graph([], [], vertices=graph.vertices)
+    else:
+        empty = BipartiteGraph([], [], left=graph.left, right=graph.right)
+    _write(empty, io.BytesIO(), _ending(path))
 
 
 def check_writable_graph(path: PathLike, *, force: bool = False) -> str:
@@ -199,10 +210,15 @@ def describe_reading(
 
 
 def _write(graph: AnyGraph, handle: BinaryIO, ending: str) -> None:
-    if ending in _TEXTS:
-        write_edge_list(graph, handle, _TEXTS[ending])
-    else:
-        _WRITERS[ending](graph, handle)
+    try:
+        if ending in _TEXTS:
+            write_edge_list(graph, handle, _TEXTS[ending])
+        else:
+            _WRITERS[ending](graph, handle)
+    except UnicodeEncodeError:
+        raise FileFormatError("a label is not valid Unicode; rename it") from None
+    except GraphError as problem:
+        raise FileFormatError(str(problem)) from None
 
 
 def _ending(path: PathLike) -> str:
@@ -302,6 +318,7 @@ def read_vertices(path: PathLike) -> VertexSet:
 
 __all__ = [
     "KNOWN_ENDINGS",
+    "check_labels",
     "check_writable_graph",
     "describe_reading",
     "read_graph",

@@ -310,7 +310,8 @@ class StoreFile:
         if self._mark is not None:
             unused = os.fstat(self._mark).st_size == 0
             if unused or not (refused or self._log_path.exists()):
-                self._mark_path.unlink(missing_ok=True)
+                with contextlib.suppress(OSError):  # a mark that stays is harmless
+                    self._mark_path.unlink(missing_ok=True)
 
     def _drop_mark(self) -> None:
         if self._mark is not None:

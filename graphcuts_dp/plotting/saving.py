@@ -9,7 +9,24 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from graphcuts_dp.graph.atomic import atomic_set, atomic_write
+from graphcuts_dp.graph.atomic import PathLike, atomic_set, atomic_write
+
+
+def write_figure(figure: Figure, path: PathLike, *, force: bool = False) -> None:
+    """Write a figure to one file, whole or not at all; the same figure gives the same bytes.
+
+    Args:
+        figure: what to draw.
+        path: where; a PDF if it ends in .pdf, else a PNG.
+        force: replace a file that is there.
+
+    Raises:
+        FileFormatError: the file cannot be written, or is there.
+    """
+    pdf = Path(path).suffix.lower() == ".pdf"
+    about = {"CreationDate": None} if pdf else {"Software": None}
+    with atomic_write(path, force=force) as handle:
+        figure.savefig(handle, format="pdf" if pdf else "png", metadata=about)
 
 
 def save_figure(
@@ -37,10 +54,8 @@ def save_figure(
     about = json.dumps(parameters, indent=2, allow_nan=False) + "\n"  # fails before files are there
     names = [base.with_suffix(ending) for ending in (".png", ".pdf", ".csv", ".json")]
     with atomic_set(names, force=True) as (png, pdf, csv_file, json_file):
-        with atomic_write(png) as handle:
-            figure.savefig(handle, format="png", metadata={"Software": None})
-        with atomic_write(pdf) as handle:
-            figure.savefig(handle, format="pdf", metadata={"CreationDate": None})
+        write_figure(figure, png)
+        write_figure(figure, pdf)
         with atomic_write(csv_file) as handle:
             text = io.StringIO(newline="")
             table = csv.writer(text)

@@ -8,7 +8,6 @@ import hashlib
 import json
 import os
 import platform
-import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, final
@@ -19,7 +18,7 @@ import scipy
 from graphcuts_dp._version import __version__
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate, frozen_mask
 from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
+from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.atomic import atomic_set, atomic_write, check_writable_set
 from graphcuts_dp.graph.files import check_writable_graph, read_graph, write_graph
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
@@ -64,23 +63,6 @@ def check_release_path(path: PathLike, *, force: bool = False) -> None:
     """
     check_writable_graph(path, force=force)
     check_writable_set((path, noisy_path(path), receipt_path(path)), force=force)
-
-
-def check_labels(path: PathLike, graph: AnyGraph) -> None:
-    """Check that the format of `path` can hold the vertex labels, by writing them without edges.
-
-    Reads the public vertex sets only. Call it before anything is spent.
-
-    Raises:
-        FileFormatError: a label that the format cannot hold.
-    """
-    empty: AnyGraph
-    if isinstance(graph, Graph):
-        empty = Graph([], [], vertices=graph.vertices)
-    else:
-        empty = BipartiteGraph([], [], left=graph.left, right=graph.right)
-    with tempfile.TemporaryDirectory() as folder:
-        write_graph(empty, Path(folder) / Path(path).name)
 
 
 def write_release(
@@ -206,7 +188,7 @@ def read_receipt(path: PathLike, form: int | str = _FORMAT) -> dict[str, Any]:
         raise FileFormatError(f"{file} does not exist; a release has a receipt beside it") from None
     except OSError as problem:
         raise FileFormatError(f"cannot read {file}: {problem.strerror}") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise FileFormatError(f"{file} is not a receipt: it is damaged") from None
     if not isinstance(receipt, dict) or receipt.get("format") != form:
         raise FileFormatError(f"{file} is not a receipt of this version of the package")

@@ -1,0 +1,180 @@
+"""Every command that writes: what it reads, what it is called with, what it should leave."""
+
+import contextlib
+import io
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from unittest import mock
+
+from matplotlib.figure import Figure
+from saving_cases import CASES, NEWER, OLDER, answered, learnt, released, sample
+
+import graphcuts_dp as gc
+from graphcuts_dp.cli import main
+from graphcuts_dp.evaluation.experiments.base import Finding, Table
+from graphcuts_dp.figures import FigureSpec
+from graphcuts_dp.interactive.session import open_session
+
+QUERIES = [{"S": [0]}, {"S": [1, 2], "T": [4]}]
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command line.
+
+    Attributes:
+        name: of the case.
+        arguments: of the command, in a folder with the files of `prepare`.
+        outputs: groups of files that appear together, the one that vouches last.
+        force: the option that allows to replace them; None if the command never does.
+        typed: what comes from the keyboard.
+    """
+
+    name: str
+    arguments: tuple[str, ...]
+    outputs: tuple[tuple[str, ...], ...]
+    force: str | None = "--force"
+    typed: str = ""
+
+
+_EPSILON = ("--epsilon", "5")
+COMMANDS = {
+    command.name: command
+    for command in (
+        Command(
+            "release",
+            ("release", "in.csv", "r.csv", *_EPSILON),
+            (("r.csv", "r.csv.noisy.npz", "r.csv.json"),),
+        ),
+        Command(
+            "release, iterative",
+            ("release", "in.csv", "r.csv", "--mechanism", "iterative-construction", *_EPSILON),
+            (("r.csv", "r.csv.hypothesis.npz", "r.csv.json"),),
+        ),
+        Command(
+            "distances",
+            (
+                "distances",
+                "map.csv",
+                "people.csv",
+                "--output",
+                "d.csv",
+                "--plot",
+                "m.png",
+                *_EPSILON,
+            ),
+            (("d.csv", "d.csv.json"), ("m.png",)),
+        ),
+        Command("datasets", ("datasets", "lesmis", "l.csv"), (("l.csv",),)),
+        Command("evaluate", ("evaluate", "in.csv", "in.csv", "--plot", "e.pdf"), (("e.pdf",),)),
+        Command(
+            "evaluate release",
+            ("evaluate", "release", "in.csv", "g.edges.gz", "--figure", "e.png"),
+            (("e.png",),),
+        ),
+        Command(
+            "figures",
+            ("figures", "a-toy"),
+            (tuple(f"a_toy{ending}" for ending in (".png", ".pdf", ".csv", ".json")),),
+        ),
+        Command(
+            "session run",
+            ("session", "run", "mail.db", "q.jsonl", "-o", "a.jsonl"),
+            (("a.jsonl",),),
+        ),
+        Command("session export", ("session", "export", "mail.db", "-o", "t.json"), (("t.json",),)),
+        Command(
+            "session repl",
+            ("session", "repl", "mail.db"),
+            (("p.png",),),
+            force=None,
+            typed=":plot p.png\n",
+        ),
+    )
+}
+
+
+@cache
+def inputs(folder: Path) -> dict[str, bytes]:
+    """The files that commands read, made once in a folder."""
+    gc.write_graph(sample(OLDER), folder / "in.csv")
+    (folder / "map.csv").write_text("source,target\n0,1\n1,2\n")
+    (folder / "people.csv").write_text("vertex,people\n1,20\n2,20\n")
+    (folder / "q.jsonl").write_text("".join(json.dumps(query) + "\n" for query in QUERIES))
+    CASES["release"].save(folder, OLDER, force=False)
+    source = {"path": str(folder / "in.csv")}
+    with open_session(
+        sample(OLDER), store=folder / "mail.db", epsilon=5.0, queries=50, source=source
+    ) as session:
+        session.ask_all([gc.CutQuery(query["S"], query.get("T")) for query in QUERIES])
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def prepare(folder: Path, files: dict[str, bytes]) -> None:
+    """Put files into a folder; those that hold secrets are for their owner only."""
+    folder.mkdir()
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+        if name.endswith(".db"):
+            (folder / name).chmod(0o600)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended: its status, and what it said."""
+
+    status: int
+    out: str
+    err: str
+
+
+def call(folder: Path, arguments: tuple[str, ...], typed: str = "") -> Ended:
+    """Run a command in this process, in a folder."""
+    said, complained = io.StringIO(), io.StringIO()
+    with (
+        contextlib.chdir(folder),
+        contextlib.redirect_stdout(said),
+        contextlib.redirect_stderr(complained),
+        mock.patch.object(sys, "argv", ["graphcuts-dp", *arguments]),
+        mock.patch.object(sys, "stdin", io.StringIO(typed)),
+    ):
+        status = main._status()
+    return Ended(status, said.getvalue(), complained.getvalue())
+
+
+def _small(*_: object, **__: object) -> Figure:
+    return Figure(figsize=(0.1, 0.1))
+
+
+def _measured(**_: object) -> Table:
+    finding = Finding(statement="A", claimed=0.5, measured=0.5, tolerance=0.1, agrees=True)
+    return Table(columns=("x",), rows=((1,),), parameters={}, findings=(finding,))
+
+
+_TOY = FigureSpec(name="a-toy", shows="x", tests="y", measure=_measured, draw=_small)
+
+
+@contextlib.contextmanager
+def quick_work() -> Iterator[None]:
+    """What commands do between reading and writing takes no time: faults are about files."""
+
+    def ready(found: Callable[..., object]) -> Callable[..., object]:
+        return lambda *_, **__: found(NEWER)
+
+    with contextlib.ExitStack() as patches:
+        for place, stand_in in {
+            "cli.release.release_graph": ready(lambda which: released(which, "spectral")),
+            "cli.release.release_iteratively": ready(learnt),
+            "cli.distances.answer_distances": ready(answered),
+            "cli.distances.distance_map_figure": _small,
+            "cli.distances.drawing": _small,
+            "cli.evaluate.cut_error_figure": _small,
+            "cli.session_repl.session_answers_figure": _small,
+            "figures.FIGURES": (_TOY,),
+        }.items():
+            patches.enter_context(mock.patch(f"graphcuts_dp.{place}", stand_in))
+        yield

@@ -1,0 +1,103 @@
+"""Everything that the package saves: an older one, a newer one, and how to save them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import networkx as nx
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+import graphcuts_dp as gc
+from graphcuts_dp.plotting.saving import save_figure
+
+OLDER, NEWER = 0, 1
+
+
+@dataclass(frozen=True)
+class Case:
+    """One thing that can be saved.
+
+    Attributes:
+        name: of the case.
+        save: saves the older (0) or the newer (1) one into a folder; `force` replaces.
+        vouching: the file that vouches for the others, which is in its place only if all are.
+    """
+
+    name: str
+    save: Callable[..., object]
+    vouching: str
+
+
+def sample(which: int) -> gc.Graph:
+    return gc.Graph([0, 1, 2, which], [1, 2, 3, 5], vertices=6)
+
+
+@cache
+def released(which: int, fit: str) -> gc.Release:
+    return gc.release_graph(sample(which), epsilon=5.0, fit=fit, seed=which)
+
+
+@cache
+def learnt(which: int) -> gc.IterativeRelease:
+    return gc.release_graph(
+        sample(which),
+        epsilon=5.0,
+        delta=1e-6,
+        mechanism="iterative-construction",
+        rounds=2,
+        seed=which,
+    )
+
+
+@cache
+def answered(which: int):
+    return gc.answer_distances(nx.path_graph(6), [0, 1, which + 2] * 20, epsilon=1.0, seed=which)
+
+
+@cache
+def _drawing(which: int) -> Figure:
+    figure = Figure(figsize=(1, 1))
+    figure.add_artist(Line2D([0, 1], [0, which]))
+    return figure
+
+
+def _save_release(folder: Path, which: int, *, force: bool) -> None:
+    released(which, "spectral").save(folder / "g.edges.gz", force=force)
+
+
+def _save_without_graph(folder: Path, which: int, *, force: bool) -> None:
+    released(which, ("spectral", "none")[which]).save(folder / "g.edges.gz", force=force)
+
+
+def _save_learnt(folder: Path, which: int, *, force: bool) -> None:
+    learnt(which).save(folder / "g.graphml", force=force)
+
+
+def _save_distances(folder: Path, which: int, *, force: bool) -> None:
+    answered(which).save(folder / "d.csv", force=force)
+
+
+def _save_graph(folder: Path, which: int, *, force: bool) -> None:
+    gc.write_graph(sample(which), folder / "g.npz", force=force)
+
+
+def _save_figure(folder: Path, which: int, *, force: bool) -> None:  # noqa: ARG001  # replaces
+    columns, rows = ("x", "y"), [(which, 1)]
+    save_figure(
+        _drawing(which), folder / "f", columns=columns, rows=rows, parameters={"seed": which}
+    )
+
+
+CASES = {
+    case.name: case
+    for case in (
+        Case("release", _save_release, "g.edges.gz.json"),
+        Case("release without graph", _save_without_graph, "g.edges.gz.json"),
+        Case("iterative release", _save_learnt, "g.graphml.json"),
+        Case("distances", _save_distances, "d.csv.json"),
+        Case("graph", _save_graph, "g.npz"),
+        Case("figure", _save_figure, "f.json"),
+    )
+}

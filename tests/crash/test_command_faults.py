@@ -1,0 +1,101 @@
+"""Whatever goes wrong while a command writes: one line, a status, and whole files or none."""
+
+import itertools
+
+import command_cases as cases
+import faults
+import pytest
+from command_cases import COMMANDS
+
+ALL = (*faults.ERRORS, *faults.INTERRUPTIONS, faults.READ_ONLY, *faults.DEATHS)
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    return cases.inputs(tmp_path_factory.mktemp("inputs"))
+
+
+@pytest.fixture(autouse=True)
+def _quick_work():
+    with cases.quick_work():
+        yield
+
+
+def judge_words(trouble, command, ended):
+    """What a user reads, and what a script sees; returns whether it is about a problem."""
+    assert "Traceback" not in ended.err
+    problems = [line for line in ended.err.splitlines() if line.startswith(("error", "interr"))]
+    assert len(problems) <= 1, ended.err
+    if not command.typed:  # a prompt says what is wrong and goes on
+        assert len(problems) == (ended.status != 0), ended.err
+    if ended.status:
+        assert ended.status == (130 if trouble in faults.INTERRUPTIONS else 2)
+        assert ended.err.splitlines()[-1] == problems[0]
+        assert ".part" not in problems[0] or "the older files and the new ones" in problems[0]
+    return bool(problems)
+
+
+def judge_files(trouble, well, folder, group, older, newer):
+    """A group of files is the older one, the newer one, or was never there."""
+    found = {name: text for name, text in faults.visible(folder).items() if name in group}
+    if well:
+        assert found == newer
+    elif trouble in faults.DEATHS or trouble is faults.READ_ONLY:
+        assert found in (older, newer) or group[-1] not in found
+    else:
+        assert found in (older, newer)
+
+
+def sweep(command, inputs, tmp_path, *, replacing, pick):
+    """Strike a command at each call; returns how often."""
+    names = [name for group in command.outputs for name in group]
+    older = dict.fromkeys(names, b"older") if replacing else {}
+    arguments = (*command.arguments, command.force) if replacing else command.arguments
+    numbers = itertools.count()
+
+    def run():
+        folder = tmp_path / str(next(numbers))
+        cases.prepare(folder, inputs | older)
+        return folder, lambda: cases.call(folder, arguments, command.typed)
+
+    folder, act = run()
+    ended = []
+    last = faults.count_calls(lambda: ended.append(act()))
+    assert ended[0].status == 0, ended[0].err
+    written = faults.visible(folder)
+    assert set(written) == {*inputs, *names}
+    struck = 0
+    for target in range(1, last + 1):
+        for trouble in pick(target):
+            folder, act = run()
+            result = faults.strike(trouble, target, act)
+            well = False
+            if trouble not in faults.DEATHS:
+                assert isinstance(result, cases.Ended), repr(result)
+                well = not judge_words(trouble, command, result)
+                assert trouble is faults.READ_ONLY or not list(folder.glob(".*"))
+            for group in command.outputs:
+                new = {name: written[name] for name in group}
+                old = {name: older[name] for name in group if name in older}
+                judge_files(trouble, well, folder, group, old, new)
+            struck += 1
+    return struck
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_one_trouble_at_every_other_call(inputs, tmp_path, name):
+    def pick(target):
+        return [ALL[target // 2 % len(ALL)]] if target % 2 else []
+
+    command = COMMANDS[name]
+    assert sweep(command, inputs, tmp_path, replacing=bool(command.force), pick=pick) >= 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("replacing", [False, True])
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_trouble_at_each_call(inputs, tmp_path, name, replacing):
+    command = COMMANDS[name]
+    replacing = replacing and bool(command.force)
+    struck = sweep(command, inputs, tmp_path, replacing=replacing, pick=lambda _: ALL)
+    assert struck >= 5 * len(ALL)
