@@ -23,8 +23,12 @@ err = Console(stderr=True, soft_wrap=True, highlight=False)
 
 
 def say(message: str) -> None:
-    """A note for the user, on standard error so that standard output stays clean."""
-    err.print(message, markup=False)
+    """A note for the user, on standard error so that standard output stays clean.
+
+    One line whatever the names in it: what cannot be printed is shown as Python would write it.
+    """
+    shown = (c if c.isprintable() else repr(c)[1:-1] for c in message)
+    err.print("".join(shown), markup=False)
 
 
 def show_json(value: Any) -> None:

@@ -1,5 +1,6 @@
 """The command `graphcuts-dp`: subcommands, and what happens when something is wrong."""
 
+import io
 import os
 import signal
 import sys
@@ -88,6 +89,9 @@ def run() -> None:
 
 
 def _status() -> int:
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # File names need not be text, and not every terminal can show every label.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         status = app(standalone_mode=False)
         sys.stdout.flush()
@@ -99,7 +103,11 @@ def _status() -> int:
             return _interrupted()
         return ended.exit_code
     except TyperException as problem:
-        say(f"error: {problem.format_message()} (see graphcuts-dp --help)")
+        text = problem.format_message()
+        if text.startswith("Usage:"):  # no subcommand: the help is what was asked for
+            out.print(text, markup=False)
+            return 0
+        say(f"error: {' '.join(text.split())} (see graphcuts-dp --help)")
         return 2
     except (KeyboardInterrupt, Abort):
         return _interrupted()

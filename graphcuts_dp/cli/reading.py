@@ -79,7 +79,8 @@ class Reading:
 
 
 def _count_or_file(text: str) -> int | str:
-    return int(text) if text.isascii() and text.isdigit() else text
+    # Python refuses to read numbers of thousands of digits, and so does every graph.
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 100 else text
 
 
 def read_set(text: str, vertices: VertexSet) -> list[Label]:
@@ -132,7 +133,7 @@ def read_query(line: str, number: int) -> CutQuery:
         S, T = value["S"], value.get("T")
         if set(value) <= {"S", "T"} and isinstance(S, list) and isinstance(T, list | None):
             return CutQuery(S, T)
-    except (ValueError, LookupError, TypeError, AttributeError):
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         pass
     raise QueryError(
         f'line {number} of the queries is not an object like {{"S": ["ann"], "T": ["kim"]}}'

@@ -117,7 +117,7 @@ def find_row(vertices: VertexSet, cell: str) -> int | None:
     """Row of a vertex that a cell of a file names, or None; numbers are integers if labels are."""
     text = cell.strip()
     found = vertices.find(text)
-    if found is None and text.removeprefix("-").isdecimal() and text.isascii():
+    if found is None and text.removeprefix("-").isdecimal() and text.isascii() and len(text) < 100:
         found = vertices.find(int(text))
     return found
 

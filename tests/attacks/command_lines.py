@@ -1,0 +1,328 @@
+"""Hostile command lines: a strategy for hypothesis, the files they name, and a way to run them."""
+
+import io
+import json
+import signal
+import sys
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+
+import hypothesis.strategies as st
+
+import graphcuts_dp as gc
+from graphcuts_dp.cli import main
+
+LONGEST = 60  # seconds; what takes longer hangs
+
+NUMBERS = (
+    *("nan", "inf", "-inf", "-0", "0", "-1", "1e309", "1e-400", "0x10", "1_0", "٣", "½", "1e"),
+    *("", " ", "1" * 5000, "9" * 18, "1e18", "4.5", "0.5", "1", "2", "20", "1e-6", "3", "true"),
+)
+TEXTS = (
+    *("", " ", ",", "a,,b", "0", "0,1", "2,3,4", "0,0", "-1", "ann", "ü,\u2028", "\udcff", "@"),
+    *("@missing", "@.", "@binary.edges", "@labels.txt", "@bad\udcff.edges", "a\nb", "\x1b[31m"),
+    *("[red]", "[/]", "%s", "{0}", "'\"", "-", "--", "x" * 10_000, "٣", "9" * 5000),
+)
+# Files that are made by `prepare`, and some that are not there or no files.
+GRAPHS = ("plain.edges", "weights.csv", "two.edges", "plain.edges.gz", "bad\udcff.edges")
+JUNK = (
+    *("missing.edges", ".", "binary.edges", "binary.npz", "empty.csv", "deep.jsonl", "", "/", "~"),
+    *("new\nline.edges", "x" * 300 + ".edges", "no.ending", "binary.db", "deep.edges.json", "..."),
+    *("plain.edges/x.edges", "/dev/null", "latin.csv", "bad\udcff", "-", "out.", "binary.graphml"),
+)
+OUTPUTS = ("new.edges", "new.csv", "new.graphml.gz", "new.npz", "new\udcff.edges", "new\n.csv")
+NAMES = {
+    "noise": ("binary", "laplace", "discrete-laplace", "gaussian", "auto"),
+    "mechanism": ("auto", "response", "degrees+response", "iterative-construction", "tree-counts"),
+    "fit": ("auto", "none", "spectral", "game", "first-order", "cutting-plane"),
+    "method": ("auto", "gaussian", "laplace", "binary", "frieze-kannan", "exact", "low-rank"),
+    "calibration": ("tight", "gru12", "jt12", "dr14", "nik17", "practical"),
+    "construction": ("frieze-kannan", "mirror-descent"),
+    "distinguisher": ("auto", "exponential", "exact-cuts", "response-rank-one", "power-rank-one"),
+    "oracle": ("cut-norm", "spectral"),
+}
+
+READING = {
+    "--vertices": ("number", "file"),
+    "--bipartite": (),
+    "--ignore-weights": (),
+    "--one-based": (),
+}
+# What comes after each command: kinds of arguments, then options with kinds of their values.
+COMMANDS = {
+    ("release",): (
+        ("graph", "output"),
+        {
+            "--epsilon": ("number",),
+            "--noise": ("noise",),
+            "--mechanism": ("mechanism",),
+            "--degree-share": ("number",),
+            "--fit": ("fit",),
+            "--oracle": ("oracle",),
+            "--weight-cap": ("number",),
+            "--unweighted": (),
+            "--seed": ("number",),
+            "--time-limit": ("number",),
+            "--delta": ("number",),
+            "--construction": ("construction",),
+            "--distinguisher": ("distinguisher",),
+            "--queries": ("queries",),
+            "--calibration": ("calibration",),
+            "--rounds": ("number",),
+            "--force": (),
+            "--json": (),
+            **READING,
+        },
+    ),
+    ("answer",): (
+        ("release",),
+        {
+            "--from": ("text",),
+            "--to": ("text",),
+            "--confidence": ("number",),
+            "--simultaneous": (),
+            "--json": (),
+        },
+    ),
+    ("plan",): (
+        (),
+        {
+            "--vertices": ("number", "text"),
+            "--edges": ("number",),
+            "--queries": ("number",),
+            "--epsilon": ("number",),
+            "--delta": ("number",),
+            "--beta": ("number",),
+            "--bipartite": (),
+            "--target-error": ("number",),
+            "--json": (),
+        },
+    ),
+    ("distances",): (
+        ("map", "people"),
+        {
+            "--epsilon": ("number",),
+            "--delta": ("number",),
+            "--mechanism": ("mechanism",),
+            "--noise": ("noise",),
+            "--confidence": ("number",),
+            "--coordinates": ("file",),
+            "--ignore-lengths": (),
+            "--top": ("number",),
+            "--output": ("output",),
+            "--plot": ("plot",),
+            "--unit": ("text",),
+            "--seed": ("number",),
+            "--force": (),
+            "--json": (),
+        },
+    ),
+    ("audit",): (("wrong",), {"--epsilon": ("number",), "--seed": ("number",), "--json": ()}),
+    ("datasets",): (("dataset", "output"), {"--force": (), "--json": ()}),
+    ("figures",): (("wrong",), {"-o": ("file",), "--seed": ("number",), "--json": ()}),
+    ("evaluate",): (
+        ("graph", "graph"),
+        {"--cuts": ("queries",), "--plot": ("plot",), "--seed": ("number",), **READING},
+    ),
+    ("evaluate", "release"): (("graph", "release"), {"--figure": ("plot",), **READING}),
+    ("evaluate", "cut-norm"): (
+        ("graph", "graph"),
+        {
+            "--method": ("method",),
+            "--tolerance": ("number",),
+            "--time-limit": ("number",),
+            "--json": (),
+            **READING,
+        },
+    ),
+    ("session", "start"): (
+        ("graph",),
+        {
+            "--store": ("store",),
+            "--epsilon": ("number",),
+            "--queries": ("number",),
+            "--delta": ("number",),
+            "--name": ("text",),
+            "--method": ("method",),
+            "--calibration": ("calibration",),
+            "--beta": ("number",),
+            "--disjoint": (),
+            "--total-weight": ("number",),
+            "--expected-edges": ("number",),
+            "--budget-epsilon": ("number",),
+            "--budget-delta": ("number",),
+            "--weight-cap": ("number",),
+            "--seed": ("number",),
+            "--json": (),
+            **READING,
+        },
+    ),
+    ("session", "ask"): (
+        ("store",),
+        {
+            "--from": ("text",),
+            "--to": ("text",),
+            "--complement": (),
+            "--name": ("text",),
+            "--graph": ("graph",),
+            "--unguaranteed": (),
+            "--json": (),
+        },
+    ),
+    ("session", "repl"): (("store",), {"--name": ("text",), "--unguaranteed": ()}),
+    ("session", "run"): (
+        ("store", "queries"),
+        {"-o": ("output",), "--name": ("text",), "--unguaranteed": (), "--force": ()},
+    ),
+    ("session", "status"): (("store",), {"--name": ("text",), "--json": ()}),
+    ("session", "list"): (("store",), {"--json": ()}),
+    ("session", "export"): (("store",), {"-o": ("output",), "--name": ("text",), "--force": ()}),
+    (): (("text",), {"--version": (), "--help": (), "--wrong": ("number",)}),
+}
+KINDS = {  # what often works, what hardly ever does
+    "number": (("1", "2", "0.5", "20", "3"), NUMBERS),
+    # No name of an audit or a figure: those take minutes. (The empty name begins all of them.)
+    "wrong": (("release", "all of them"), tuple(text for text in TEXTS if text not in ("", "-"))),
+    "text": (("0", "0,1", "2,3,4", "default", "@labels.txt"), TEXTS),
+    "dataset": (("us-flights", "karate"), TEXTS),
+    "graph": (GRAPHS, JUNK),
+    "file": ((*GRAPHS, "labels.txt", "people.csv", "6"), JUNK),
+    "release": (("release.edges", "learnt.edges"), (*GRAPHS, *JUNK)),
+    "output": (OUTPUTS, JUNK),
+    "plot": (("new.png", "new\udcff.pdf"), ("new.gif", "no/folder.png", *JUNK)),
+    "map": (("weights.csv", "plain.edges"), JUNK),
+    "people": (("people.csv",), (*GRAPHS, *JUNK)),
+    "store": (("store.db",), ("new.db", "bad\udcff.db", *JUNK)),
+    "queries": (("queries.jsonl",), (*GRAPHS, *JUNK)),
+    **{name: (names, ("", "Auto", "x\udcff")) for name, names in NAMES.items()},
+}
+# Without these hardly any command line would get far.
+NEEDED = {"--epsilon": "1", "--delta": "1e-6", "--from": "0,1", "--edges": "5"}
+NEEDED |= {"--vertices": "6", "--store": "new.db", "--force": None}
+
+
+def value_of(draw, kind):
+    """Three times in four one that may work."""
+    return draw(st.sampled_from(KINDS[kind][draw(st.integers(0, 3)) == 0]))
+
+
+def prepare(folder):
+    """Make the files."""
+    text = "0 1\n1 2\n2 3\n3 4\n4 5\n0 5\n"
+    for name in ("plain.edges", "bad\udcff.edges", "new\nline.edges"):
+        (folder / name).write_text(text)
+    gc.write_graph(gc.from_edges([(0, 1), (1, 2)]), folder / "plain.edges.gz")
+    (folder / "weights.csv").write_text(
+        "source,target,weight\n0,1,0.5\n1,2,2\n2,3,1e9\n0,3,1\n3,4,2\n4,5,7\n"
+    )
+    (folder / "two.edges").write_text("a x\nb y\na y\n")
+    (folder / "labels.txt").write_text("0\n1\n2\n3\n4\n5\n")
+    (folder / "people.csv").write_text("vertex,people\n0,3\n1,4\n5,1\n")
+    (folder / "queries.jsonl").write_text('{"S": [0, 1]}\n{"S": [0], "T": [2, 3]}\n')
+    (folder / "empty.csv").write_bytes(b"")
+    (folder / "latin.csv").write_bytes("source,target\nann,b\xf6b\n".encode("latin-1"))
+    for name in ("binary.edges", "binary.npz", "binary.db", "binary.graphml", "no.ending"):
+        (folder / name).write_bytes(bytes(range(256)) * 4)
+    deep = "[" * 100_000
+    (folder / "deep.jsonl").write_text(deep + "\n")
+    (folder / "deep.edges").write_text("0 1\n")
+    (folder / "deep.edges.json").write_text(deep)
+    graph = gc.read_graph(folder / "plain.edges")
+    gc.release_graph(graph, epsilon=5.0, seed=0).save(folder / "release.edges")
+    learnt = {"delta": 1e-6, "rounds": 1, "mechanism": "iterative-construction"}
+    gc.release_graph(graph, epsilon=5.0, seed=0, **learnt).save(folder / "learnt.edges")
+    status, _, err = run_line(
+        *("session", "start", "plain.edges", "--store", "store.db", "--epsilon", "40"),
+        *("--queries", "100000", "--method", "laplace", "--vertices", "6"),
+    )
+    assert status == 0, err
+
+
+@st.composite
+def command_lines(draw):
+    """Arguments of one command, many of them wrong."""
+    command = draw(st.sampled_from(sorted(COMMANDS)))
+    arguments, options = COMMANDS[command]
+    line = list(command)
+    line += [value_of(draw, kind) for kind in arguments]
+    if draw(st.integers(0, 19)) == 0:
+        line = line[: draw(st.integers(0, len(line)))]
+    for option, value in NEEDED.items():
+        unasked = option == "--delta" and command == ("release",)  # of one mechanism only
+        if option in options and draw(st.integers(0, 19)) and not unasked:
+            line += [option] if value is None else [option, value]
+    if options.get("--queries") == ("number",):
+        line += ["--queries", "9"]
+    for option in draw(st.lists(st.sampled_from(sorted(options)), max_size=3)) if options else []:
+        line.append(option)
+        kinds = options[option]
+        if kinds:
+            line.append(value_of(draw, draw(st.sampled_from(kinds))))
+    return line
+
+
+# What a person at the prompt of `session repl` may type.
+TYPED = "\n".join(
+    [
+        *("0,1", "0 | 1", "0 | 1 | 2", "|", ",", ":cost 0,1", ":cost", ":status", ":history 1e9"),
+        *(":history " + "9" * 5000, ":plot new.png", ":plot", ":plot /no/x.png", ":wrong", "[/]"),
+        *("@missing | 0", "x" * 10_000, ":help", "\x00", "\u2028"),
+    ]
+)
+
+
+@contextmanager
+def no_hang(seconds=LONGEST):
+    """Fails what does not come back."""
+
+    def stop(*_):
+        raise AssertionError("no answer for a minute")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def run_line(*arguments, typed=TYPED):
+    """Run a command in this process as the program would: (status, standard output, error)."""
+    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="backslashreplace")
+    before = sys.argv, sys.stdin
+    sys.argv, sys.stdin = ["graphcuts-dp", *arguments], io.StringIO(typed)
+    try:
+        with no_hang(), redirect_stdout(out), redirect_stderr(err):
+            status = main._status()
+    finally:
+        sys.argv, sys.stdin = before
+    texts = []
+    for stream in (out, err):
+        stream.flush()
+        texts.append(stream.buffer.getvalue().decode())
+    return status, *texts
+
+
+def wrong_with(status, out, err):
+    """What is wrong with how a command ended, or nothing."""
+    lines = err.splitlines()
+    if status not in (0, 1, 2):
+        return f"status {status}"
+    if "Traceback" in err or "Traceback" in out:
+        return "a traceback"
+    if status == 2 and not (lines and lines[-1].startswith("error: ")):
+        return "an error without its line"
+    if status == 2 and sum(line.startswith("error: ") for line in lines) != 1:
+        return "more than one error"
+    starts = ("error: ", "note: ", "warning: ", "wrote ", "figure: ", "interrupted: ", "(")
+    strange = [line for line in lines if not line.startswith(starts) and " answers in " not in line]
+    if strange:
+        return f"a line that nobody expects: {strange[0]!r}"
+    if any(not line.isprintable() for line in lines):
+        return "an error that is not printable"
+    if status == 2 and lines[-1].endswith("None"):
+        return "an error without a reason"
+    if out.lstrip().startswith("{") and "--json" in out:
+        json.loads(out)
+    return ""

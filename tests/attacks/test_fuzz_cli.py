@@ -1,0 +1,146 @@
+"""Any command line gives an answer or a one-line error: no traceback, no hang, status 0 or 2.
+
+Arguments of every command are put together from good and hostile values: nan, 1e309, numbers of
+thousands of digits, empty and unprintable text, names that are no text, folders, binary files and
+deeply nested JSON. Most are run within this process, where one costs milliseconds; a few as a
+program of its own.
+"""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from command_lines import COMMANDS, LONGEST, command_lines, prepare, run_line, wrong_with
+from hypothesis import HealthCheck, Phase, given, settings
+from typer.main import get_command
+
+from graphcuts_dp.cli import main
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    prepare(tmp_path)
+    return tmp_path
+
+
+def fuzz(examples):
+    ended = {0: 0, 2: 0}
+
+    @settings(
+        max_examples=examples,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        phases=[Phase.explicit, Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(command_lines())
+    def one(line):
+        status, out, err = run_line(*line)
+        assert not wrong_with(status, out, err), (line, err)
+        ended[status] += 1
+
+    one()
+    assert sum(ended.values()) >= 0.9 * examples
+    assert min(ended.values()) >= 0.1 * examples  # neither all wrong nor all right
+
+
+@pytest.mark.usefixtures("folder")
+def test_command_lines():
+    fuzz(300)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("folder")
+def test_many_command_lines():
+    fuzz(5_000)
+
+
+def test_every_command_is_fuzzed():
+    names = set()
+    for name, command in get_command(main.app).commands.items():
+        below = getattr(command, "commands", None)
+        names |= {(name, sub) for sub in below} if below else {(name,)}
+    names = {("evaluate",) if each == ("evaluate", "graphs") else each for each in names}
+    assert names == set(COMMANDS) - {()}
+
+
+# Each was a traceback, an error of several lines, or one that told nothing.
+KNOWN = [
+    (),
+    ("session",),
+    ("evaluate", "bad\udcff.edges", "bad\udcff.edges", "--vertices", "6"),
+    ("evaluate", "new\nline.edges", "missing\n.edges"),
+    ("session", "list", "bad\udcff.db"),
+    ("session", "run", "store.db", "deep.jsonl"),
+    ("session", "run", "store.db", "queries.jsonl", "-o", "new\n.jsonl"),
+    ("session", "repl", "store.db"),
+    ("answer", "deep.edges", "--from", "0"),
+    ("answer", "x" * 300 + ".edges", "--from", "0"),
+    ("release", "plain.edges", "new.csv", "--epsilon", "1", "--vertices", "9" * 5000),
+    ("distances", "plain.edges", "long.csv", "--epsilon", "1"),
+]
+
+
+@pytest.mark.parametrize("line", KNOWN, ids=range(len(KNOWN)))
+def test_what_was_once_wrong(folder, line):
+    (folder / "long.csv").write_text("vertex\n" + "9" * 5000 + "\n")
+    status, out, err = run_line(*line)
+    assert not wrong_with(status, out, err), err
+    if not line or line == ("session",):
+        assert (status, err) == (0, "")
+        assert out.startswith("Usage: graphcuts-dp")
+
+
+PROGRAMS = [
+    (("release", "bad\udcff.edges", "new\udcff.csv", "--epsilon", "9", "--seed", "1"), 0),
+    (("session", "ask", "store.db", "--from", "\udcff"), 2),
+    (("evaluate", "bad\udcff.edges", "plain.edges", "--vertices", "6"), 0),
+    (("session", "list", "store.db"), 0),
+    (("answer", "binary.npz", "--from", "1"), 2),
+    (("release", "binary.edges", "new.edges", "--epsilon", "nan"), 2),
+    (("plan", "--vertices", "nan"), 2),
+]
+
+
+def run_programs(encoding, programs):
+    """With the real encodings of arguments and streams."""
+    environment = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONWARNINGS": "ignore"}
+    for line, expected in programs:
+        ended = subprocess.run(
+            [sys.executable, "-m", "graphcuts_dp", *map(os.fsencode, line)],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=2 * LONGEST,
+            check=False,
+        )
+        out, err = ended.stdout.decode(), ended.stderr.decode()
+        assert ended.returncode == expected, (line, err)
+        assert not wrong_with(ended.returncode, out, err), (line, err)
+
+
+@pytest.mark.usefixtures("folder")
+def test_programs_of_their_own():
+    run_programs("ascii", PROGRAMS[:1])
+    run_programs("utf-8", PROGRAMS[1:2])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii", "latin-1"])
+@pytest.mark.usefixtures("folder")
+def test_many_programs_of_their_own(encoding):
+    run_programs(encoding, PROGRAMS)
+
+
+def test_what_is_wrong_is_seen():
+    fine = (2, "", "error: no\n")
+    assert not wrong_with(*fine)
+    assert wrong_with(3, "", "")
+    assert wrong_with(2, "", "")
+    assert wrong_with(2, "", "Traceback (most recent call last):\nerror: no\n")
+    assert wrong_with(2, "", "error: no\nerror: yes\n")
+    assert wrong_with(2, "", "error: no\nreally\n")
+    assert wrong_with(2, "", "error: a file, reason: None\n")
