@@ -40,7 +40,8 @@ Writes the synthetic graph, a receipt beside it (.json) and the noisy matrix (.n
 which any cut query can be answered later.
 
 With --mechanism iterative-construction the graph is learnt from noisy answers to cuts that a
-private distinguisher finds; the file beside it is then the hypothesis (.hypothesis.npz):
+private distinguisher finds; the file beside it is then the hypothesis (.hypothesis.npz). It is for
+lists of cuts, and for proven errors on small graphs; as a synthetic graph the default is better:
 
 graphcuts-dp release mail.edges.gz out.graphml --epsilon 1 --delta 1e-6
 --mechanism iterative-construction --queries cuts.jsonl"""
@@ -78,7 +79,10 @@ def release(
         float | None, typer.Option(help="Seconds after which the fit stops at its best point.")
     ] = None,
     delta: Annotated[
-        float | None, typer.Option(help="Of the iterative construction, for example 1e-6.")
+        float | None,
+        typer.Option(
+            help="Of the iterative construction, for example 1e-6; response-rank-one needs none."
+        ),
     ] = None,
     construction: Annotated[
         str | None, typer.Option(help=f"How it learns: {', '.join(CONSTRUCTIONS)}.")

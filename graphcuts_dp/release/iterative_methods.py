@@ -40,6 +40,7 @@ from graphcuts_dp.release.iterative_tuning import (
     OfflineCalibration,
     PracticalOffline,
     TightOffline,
+    check_probabilities,
 )
 
 CONSTRUCTIONS = ("multiplicative-weights", "frieze-kannan", "mirror-descent")
@@ -53,7 +54,9 @@ Maker = Callable[[Universe, Grid, CutList | None, float], Distinguisher]
 def _listed(universe: Universe, grid: Grid, queries: CutList | None, delta: float) -> Distinguisher:
     del universe, delta
     if queries is None:
-        raise ParameterError("the distinguisher 'exponential' needs queries=[...] to choose from")
+        raise ParameterError(
+            "the distinguisher 'exponential' needs queries, the public list to choose from"
+        )
     return Exponential(queries=queries, epsilon=_ANY, grid=grid)
 
 
@@ -232,6 +235,7 @@ def _calibration(
             )
         return made
     if options.calibration == "practical" and distinguisher.call is None:
+        check_probabilities(options.delta, options.beta, pure=True)
         pure = PureOffline(
             universe=distinguisher.universe,
             epsilon=epsilon,

@@ -146,8 +146,8 @@ class PaperOffline:
         """See `OfflineCalibration.tune`."""
         if distinguisher.setup is not None or distinguisher.call is None:
             raise ParameterError(
-                "the papers' calibrations are for distinguishers that pay by the call; use"
-                " calibration='tight'"
+                "the papers' calibrations are for distinguishers that pay by the call: exponential"
+                " or exact-cuts"
             )
 
         def at(alpha: float) -> OfflineTuning | None:

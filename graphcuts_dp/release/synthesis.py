@@ -118,7 +118,9 @@ def release_graph(
             fiftieth of epsilon tells the total weight, which tells the better of the two. For the
             fit "maximum-entropy"; "auto" is "response" with any other. "iterative-construction"
             learns the graph from noisy answers to cuts that a private distinguisher finds: see
-            below; it takes a seed and `progress` of the options here.
+            below; it takes a seed and `progress` of the options here. As a synthetic graph it is
+            worse than "auto" on all that was measured; it is for lists of `queries`, for proven
+            errors on small graphs, and for comparison.
         degree_share: part of epsilon for the degrees, in (0, 1); None for 2/(2 + n^(1/4)).
         fit: "maximum-entropy" (right for all kinds of cuts), "first-order" (least worst cut error
             against the noisy matrix; worse between communities), "cutting-plane" (the same as a
@@ -134,13 +136,14 @@ def release_graph(
             of the Dask cluster whose client was made last, which see the private edges and must
             be as trusted as this machine (see `dask_blocks`).
         progress: called with the fraction done and a message.
-        **iterative: of mechanism="iterative-construction" only, which needs a `delta`:
-            delta: in (0, 1); may be 0 for calibration="dr14".
+        **iterative: of mechanism="iterative-construction" only:
+            delta: in (0, 1), needed but for calibration="dr14", and for "practical" with
+                "response-rank-one", which spends epsilon alone.
             construction: "multiplicative-weights", "frieze-kannan", or "mirror-descent" (its
                 hypothesis stays within the weights allowed).
             distinguisher: "exponential" (over `queries`), "exact-cuts" (all cuts, up to 22
-                vertices), "response-rank-one" or "power-rank-one" (no accuracy is proven), or
-                "auto": the first of these that fits.
+                vertices), "response-rank-one" or "power-rank-one" (no accuracy is proven; the
+                latter for thousands of vertices), or "auto": the first of these that fits.
             queries: a public list of cuts, a `CutList` for very long ones.
             calibration: "practical" (all rounds are used, the error is measured), "tight" (stops
                 when the result is proven to be good), or a paper's: "gru12", "dr14", "nik17".

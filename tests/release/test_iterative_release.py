@@ -162,6 +162,7 @@ def test_a_failed_save_leaves_nothing(tmp_path, monkeypatch):
         ({"noise": "laplace"}, "takes no options"),
         ({"fit": "spectral"}, "takes no options"),
         ({"delta": 0.0}, "needs delta"),
+        ({"delta": 2.0, "distinguisher": "response-rank-one"}, "needs delta"),
         ({"epsilon": -1.0}, "epsilon"),
         ({"queries": []}, "at least one"),
         ({"total_weight": -1.0}, "total weight"),

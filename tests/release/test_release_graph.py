@@ -23,7 +23,7 @@ from graphcuts_dp.release.randomized_response import randomized_response
 from graphcuts_dp.release.synthesis import release_graph
 
 NOISES = ["binary", "laplace", "discrete-laplace"]
-NORM_FITS = ["cutting-plane", "first-order", "spectral"]  # they minimise a norm, to a gap
+NORM_FITS = ["cutting-plane", "first-order", "spectral", "game"]  # they minimise a norm, to a gap
 FITS = ["maximum-entropy", *NORM_FITS]
 SEEDED = "seeded: not private"
 
