@@ -100,7 +100,7 @@ class IterativeOptions:
     calibration: str = "practical"
     rounds: int | None = None
     queries_per_round: int = 1
-    refits: int = 4
+    refits: int = 12
     beta: float = 0.05
     total_weight: float | None = None
 
