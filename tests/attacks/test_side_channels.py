@@ -1,0 +1,505 @@
+"""Nothing that a user sees depends on the private data but through numbers with noise.
+
+The few functions that read private data are blindfolded: noise is drawn as ever, from the same
+seed, but on data that are empty. Then everything that comes out must be the same to the byte for
+graphs that are as different as can be: reprs, texts, exports, files (so their sizes, packed or
+not), standard output and error, exit statuses, warnings, log records, progress. What differs would
+have come past the noise. Tables name every public name and every command, so that a new one has to
+be put to the test. What whoever holds the private graph reads back from it (conversions, written
+graphs, measured errors) is named too; it is theirs, and says "NOT PRIVATE" where it might be taken
+for a release. The store of sessions is as private as the graph and is not looked at; what it
+exports is. Timing is measured in the benchmarks.
+"""
+
+import inspect
+import json
+import logging
+import shutil
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from command_lines import run_line
+from typer.main import get_command
+
+import graphcuts_dp as gc
+from graphcuts_dp.cli import main
+from graphcuts_dp.distances import answers as distance_answers
+from graphcuts_dp.distances.locations import Locations
+from graphcuts_dp.distinguishers import exact_cuts, power_method
+from graphcuts_dp.distinguishers.cut_list import CutList
+from graphcuts_dp.evaluation import baselines
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.interactive.counts import EdgeCounter
+from graphcuts_dp.privacy.laws import BinaryResponse, LaplaceNoise
+from graphcuts_dp.release import degree_response, net, sensing
+from graphcuts_dp.release.net import release_net
+from graphcuts_dp.release.sensing import release_sensing
+from graphcuts_dp.release.storage import noisy_path, receipt_path
+
+N = 8
+PAIRS = [(i, j) for i in range(N) for j in range(i + 1, N)]
+ENDS = [(i, j) for i in range(N) for j in range(N)]
+
+
+def graphs(kind):
+    """Nothing, one edge and everything, of one schema."""
+    places = ENDS if "bipartite" in kind else PAIRS
+    found = []
+    for count, weight in ((0, 0.0), (1, 0.3), (len(places), 1.0)):
+        rows, columns = np.array(places[:count], dtype=int).reshape(-1, 2).T
+        weights = None if "weighted" not in kind else np.full(count, weight)
+        cap = None if weights is None or "no cap" in kind else 1.0
+        sides = {"left": N, "right": N} if "bipartite" in kind else {"vertices": N}
+        make = gc.BipartiteGraph if "bipartite" in kind else gc.Graph
+        found.append(make(rows, columns, weights, weight_cap=cap, **sides))
+    return found
+
+
+@pytest.fixture
+def blindfold(monkeypatch):
+    """Every place that reads private data sees none."""
+    nothing = np.empty(0), np.empty(0, dtype=np.int64)
+    for law in (BinaryResponse, LaplaceNoise):
+        respond = law.respond
+        monkeypatch.setattr(
+            law,
+            "respond",
+            lambda self, pairs, _entries, _places, source, respond=respond: respond(
+                self, pairs, *nothing, source
+            ),
+        )
+    monkeypatch.setattr(degree_response, "_steps", lambda graph, _: np.zeros(len(graph.rows), int))
+    monkeypatch.setattr(Grid, "count", lambda *_: 0)
+    monkeypatch.setattr(Grid, "total", lambda *_: 0)
+    monkeypatch.setattr(Grid, "steps", lambda _, weights: np.zeros(len(weights), dtype=np.int64))
+    monkeypatch.setattr(EdgeCounter, "counts", lambda _, queries: [0] * len(queries))
+    monkeypatch.setattr(CutList, "counts", lambda self, *_: np.zeros(len(self), dtype=np.int64))
+    monkeypatch.setattr(
+        sensing.Steps, "count", lambda self, _: np.zeros(len(self.queries), dtype=np.int64)
+    )
+    monkeypatch.setattr(
+        net._Net, "scores", lambda self, _: np.zeros(len(self.databases), dtype=np.int64)
+    )
+    search = exact_cuts.ExactCutsSearch.__init__
+    monkeypatch.setattr(
+        exact_cuts.ExactCutsSearch,
+        "__init__",
+        lambda self, of, matrix: search(self, of, np.zeros_like(matrix)),
+    )
+    monkeypatch.setattr(
+        power_method,
+        "double",
+        lambda graph, _: sp.csr_array(
+            (N, N) if isinstance(graph, gc.Graph) else (2 * N, 2 * N), dtype=np.int64
+        ),
+    )
+    placed = distance_answers._placed
+
+    def all_at_one_place(metric, given):
+        people = placed(metric, given).people
+        return Locations(metric, np.eye(1, len(metric), dtype=np.int64)[0] * people)
+
+    monkeypatch.setattr(distance_answers, "_placed", all_at_one_place)
+
+
+class Watch:
+    """Runs something in a folder of its own and notes all that can be seen of it."""
+
+    def __init__(self, folder, caplog):
+        self.folder = folder / "here"
+        self._caplog = caplog
+        self.steps = []
+
+    def progress(self, done, message):
+        self.steps.append((done, message))
+
+    def __call__(self, run):
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir()
+        self._caplog.clear()
+        self.steps = []
+        with warnings.catch_warnings(record=True) as raised, self._caplog.at_level(logging.DEBUG):
+            warnings.simplefilter("always")
+            try:
+                result = run(self)
+            except gc.errors.GraphCutsError as problem:
+                result = type(problem).__name__, str(problem)
+        return {
+            "result": result if isinstance(result, tuple | dict | list) else texts_of(result),
+            "warnings": [(w.category.__name__, str(w.message)) for w in raised],
+            "logs": [(r.name, r.getMessage()) for r in self._caplog.records],
+            "progress": self.steps,
+            "files": {
+                file.name: file.read_bytes()
+                for file in sorted(self.folder.iterdir())
+                if ".private" not in file.name
+            },
+        }
+
+
+@pytest.fixture
+def watch(tmp_path, caplog):
+    return Watch(tmp_path, caplog)
+
+
+def texts_of(value):
+    """What a person who prints a value, or its public attributes, sees."""
+    names = [name for name in dir(value) if not name.startswith("_")]
+    shown = {"repr": repr(value), "str": str(value)}
+    for name in names:
+        try:
+            found = getattr(value, name)
+        except gc.errors.GraphCutsError as problem:
+            found = type(problem).__name__, str(problem)
+        if not inspect.ismethod(found) and not inspect.isbuiltin(found):
+            text = json.dumps(found.tolist()) if isinstance(found, np.ndarray) else repr(found)
+            shown[name] = text if " at 0x" not in text else type(found).__name__
+    return shown
+
+
+def all_of(made):
+    """A saved release: all attributes, and answers."""
+    return texts_of(made) | {"answers": [str(made.answer([0], T)) for T in (None, [1, 2], [0])]}
+
+
+def released(**options):
+    def run(watch, graph):
+        made = gc.release_graph(graph, epsilon=2.0, seed=3, progress=watch.progress, **options)
+        made.save(watch.folder / "x.graphml.gz")
+        return all_of(made)
+
+    return run
+
+
+def asked(method, **options):
+    def run(watch, graph):
+        with gc.open_session(
+            graph,
+            store=watch.folder / "store.private",
+            method=method,
+            **({"epsilon": 2.0, "delta": 1e-6, "queries": 9, "seed": 3} | options),
+        ) as session:
+            answers = session.ask_all(
+                [gc.CutQuery([0]), gc.CutQuery([1], [2, 3]), gc.CutQuery([4])],
+                progress=watch.progress,
+            )
+            answers.append(session.ask([0]))
+            return {
+                "answers": [repr(answer) for answer in answers],
+                "export": json.dumps(session.export()),
+                "status": [repr(session), repr(session.status), repr(session.history)],
+                "cost": repr(session.cost([gc.CutQuery([0]), gc.CutQuery([7])])),
+            }
+
+    return run
+
+
+def learnt(**options):
+    return released(
+        mechanism="iterative-construction",
+        **{"delta": 1e-6, "rounds": 3, "queries_per_round": 1, **options},
+    )
+
+
+def sensed(watch, graph):
+    queries = [gc.CutQuery([i], [j]) for i in range(3) for j in range(3)]
+    return texts_of(
+        release_sensing(
+            graph, queries, epsilon=2.0, delta=1e-6, rounds=3, seed=3, progress=watch.progress
+        )
+    )
+
+
+def netted(_, graph):
+    graph = gc.Graph(
+        [i for i in graph.rows if i < 3], [3] * int((graph.rows < 3).sum()), vertices=4
+    )
+    return texts_of(release_net(graph, [gc.CutQuery([0])], epsilon=1.0, seed=3))
+
+
+def compared(_, graph):
+    return {
+        name: texts_of(make(graph, epsilon=1.0, seed=3))
+        for name, make in baselines.BASELINES.items()
+    }
+
+
+CUTS = [gc.CutQuery([0]), gc.CutQuery([1, 2], [3, 4])]
+MECHANISMS = {
+    "response": ("plain", released(mechanism="response")),
+    "auto": ("plain", released()),
+    "degrees": ("plain", released(mechanism="degrees+response", unweighted=True)),
+    "no fit": ("bipartite", released(fit="none")),
+    "bipartite": ("bipartite", released()),
+    "laplace": ("weighted", released(noise="laplace")),
+    "whole weights": ("weighted bipartite", released(noise="discrete-laplace", fit="first-order")),
+    "no cap": ("weighted no cap", released(noise="laplace")),
+    "cutting plane": ("plain", released(fit="cutting-plane", mechanism="response")),
+    "game": ("plain", released(fit="game", mechanism="response")),
+    "learnt from all cuts": ("plain", learnt()),
+    "learnt from a list": ("weighted", learnt(queries=CUTS, construction="frieze-kannan")),
+    "learnt from a matrix": ("plain", learnt(distinguisher="response-rank-one")),
+    "learnt by powers": ("weighted bipartite", learnt(distinguisher="power-rank-one")),
+    "learnt until accurate": ("plain", learnt(calibration="tight")),
+    "session, gaussian": ("plain", asked("gaussian")),
+    "session, weights": ("weighted no cap", asked("laplace")),
+    "session, binary": ("plain", asked("binary")),
+    "session, weights learnt": ("weighted", asked("multiplicative-weights")),
+    "session, learnt": ("bipartite", asked("frieze-kannan", value_share=0.2)),
+    "session, as printed": ("plain", asked("frieze-kannan", calibration="dr14", delta=0.0)),
+    "session, auto": ("plain", asked("auto")),
+    "sensing": ("weighted bipartite", sensed),
+    "net": ("plain", netted),
+    "baselines": ("plain", compared),
+}
+
+
+@pytest.mark.usefixtures("blindfold")
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_all_that_is_seen_is_the_same_for_all_graphs(name, watch):
+    kind, run = MECHANISMS[name]
+    first, *others = [watch(lambda w, g=graph: run(w, g)) for graph in graphs(kind)]
+    assert isinstance(first["result"], dict), first["result"]
+    for other in others:
+        for key, value in first.items():
+            assert other[key] == value, key
+
+
+@pytest.mark.usefixtures("blindfold")
+def test_distance_answers_are_the_same_wherever_people_are(watch):
+    metric = gc.Metric.path(N)
+
+    def run(watch, counts):
+        made = gc.answer_distances(metric, Locations(metric, counts), epsilon=1.0, seed=3)
+        made.save(watch.folder / "x.csv")
+        return {"json": json.dumps(made.to_dict()), "str": str(made)}
+
+    placed = (
+        np.eye(1, N, 0, int)[0] * 9,
+        np.eye(1, N, 7, int)[0] * 9,
+        np.array([2, 1] * 3 + [0, 0]),
+    )
+    first, *others = [watch(lambda w, c=counts: run(w, c)) for counts in placed]
+    assert isinstance(first["result"], dict)
+    assert first["files"]
+    assert all(other == first for other in others)
+
+
+def edges_of(graph):
+    rows = zip(graph.rows.tolist(), graph.columns.tolist(), graph.weights.tolist(), strict=True)
+    return "".join(f"{i} {j} {w}\n" if graph.weighted else f"{i} {j}\n" for i, j, w in rows)
+
+
+# Commands that read private data, right and wrong ones; GRAPH stands for the graph's file.
+PRIVATE = {
+    "release": [
+        "release GRAPH x.csv --epsilon 2 --seed 1 --vertices 8",
+        "release GRAPH x.csv --epsilon 2 --seed 1 --vertices 8 --json",
+        "release GRAPH x.npz --epsilon .01 --seed 1 --vertices 8 --fit none",
+        (
+            "release GRAPH x.net --epsilon 2 --seed 1 --vertices 8 --delta 1e-6 --rounds 2"
+            " --mechanism iterative-construction"
+        ),
+        "release GRAPH x.csv --epsilon 0 --vertices 8",
+        "release GRAPH x.csv --epsilon 2 --vertices 8 --noise none",
+        "release GRAPH x.csv --epsilon 2 --vertices 8 --mechanism best",
+        "release GRAPH no/x.csv --epsilon 2 --vertices 8",
+    ],
+    "distances": [
+        "distances map.csv PEOPLE --epsilon 1 --seed 1 --output x.csv",
+        "distances map.csv PEOPLE --epsilon 1 --seed 1 --json",
+        "distances map.csv PEOPLE --epsilon .001 --seed 1",
+        "distances map.csv PEOPLE --epsilon 1 --delta 2",
+    ],
+    "session": [
+        (
+            "session start GRAPH --store s.private --epsilon 2 --delta 1e-6 --queries 9 --seed 1"
+            " --vertices 8"
+        ),
+        "session ask s.private --from 0,1",
+        "session ask s.private --from 0,1 --to 5 --json",
+        "session ask s.private --from 99",
+        "session run s.private queries.jsonl -o answers.jsonl",
+        "session run s.private missing.jsonl",
+        "session repl s.private",
+        "session status s.private",
+        "session status s.private --json",
+        "session list s.private",
+        "session export s.private -o export.json",
+        "session start GRAPH --store s.private --epsilon 2 --queries 9 --vertices 8",
+        (
+            "session start GRAPH --store t.private --epsilon 2 --queries 9 --budget-epsilon 1"
+            " --vertices 8"
+        ),
+    ],
+}
+# Commands that read public data only, or measure against the truth and say so.
+OTHERS = {
+    "answer": "reads a release",
+    "plan": "reads nothing",
+    "audit": "made graphs",
+    "datasets": "public graphs",
+    "figures": "made graphs and public ones",
+    "evaluate": "NOT PRIVATE",
+}
+
+
+@pytest.mark.usefixtures("blindfold")
+@pytest.mark.parametrize("command", PRIVATE)
+def test_commands_say_and_write_the_same_for_all_graphs(command, watch, monkeypatch):
+    def run(watch, number, graph):
+        folder = watch.folder
+        monkeypatch.chdir(folder)
+        (folder / "graph.private.edges").write_text(edges_of(graph))
+        (folder / "map.csv").write_text("".join(f"{i},{i + 1}\n" for i in range(N - 1)))
+        people = [("0", 9), ("7", 9), ("3", 9)][number]
+        (folder / "people.private.csv").write_text("vertex,people\n{},{}\n".format(*people))
+        (folder / "queries.jsonl").write_text('{"S": [1]}\n{"S": [2], "T": [3]}\n')
+        seen = []
+        for line in PRIVATE[command]:
+            shutil.rmtree(folder / "x.csv", ignore_errors=True)
+            words = line.replace("GRAPH", "graph.private.edges").split()
+            words = [word.replace("PEOPLE", "people.private.csv") for word in words]
+            for old in folder.glob("x.*"):
+                if words[0] != "session":
+                    old.rename(folder / f"kept {len(seen)} {old.name}")
+            seen.append(run_line(*words, typed="0,1\n:status\n:history\n0 | 99\n"))
+        return seen
+
+    found = [watch(lambda w, n=n, g=graph: run(w, n, g)) for n, graph in enumerate(graphs("plain"))]
+    first, *others = found
+    assert {status for status, *_ in first["result"]} == {0, 2}
+    assert len(first["files"]) > 3
+    for other in others:
+        for line, one, two in zip(PRIVATE[command], first["result"], other["result"], strict=True):
+            assert one == two, line
+        assert other == first
+
+
+def test_every_command_is_watched_or_excused():
+    assert set(get_command(main.app).commands) == set(PRIVATE) | set(OTHERS)
+
+
+# How each public name is dealt with.
+NAMES = {
+    "watched here": """release_graph open_session answer_distances Release IterativeRelease Session
+        CutAnswer DistanceAnswer DistanceAnswers PrivacyGuarantee CutNormCertificate release_net
+        release_sensing NetRelease SensingRelease Measurement DistancePlan Locations Graph
+        BipartiteGraph""",
+    "reads nothing private": """CutList CutQuery MatrixQuery RankOneQuery DistanceQuery Metric Plan
+        PlanRow VertexSet __version__ plan plan_distances datasets list_datasets load_dataset""",
+    "of whoever holds the graph": """answer_all cut_distance cut_errors cut_norm
+        infinity_to_one_norm normalised_cut_norm from_edges from_igraph from_networkx from_pandas
+        from_scipy read_graph to_igraph to_networkx to_pandas to_scipy write_graph""",
+}
+
+
+def test_every_public_name_is_dealt_with():
+    dealt_with = " ".join(NAMES.values()).split()
+    assert len(dealt_with) == len(set(dealt_with))
+    assert set(gc.__all__) <= set(dealt_with)
+
+
+@pytest.mark.parametrize("kind", ["plain", "bipartite", "weighted", "weighted no cap"])
+def test_reprs_of_private_things_tell_the_schema_only(kind):
+    metric = gc.Metric.path(N)
+    shown = []
+    for graph in graphs(kind):
+        people = Locations(metric, np.roll(np.array([9] + [0] * (N - 1)), len(graph.rows)))
+        things = [graph, people, EdgeCounter(graph, Grid.of(graph))]
+        things.append(inspect.signature(type(graph)))
+        shown.append([(repr(thing), str(thing), f"{thing!s:>9}") for thing in things])
+    assert shown[0] == shown[1] == shown[2]
+
+
+WRONG = [
+    lambda g: gc.release_graph(g, epsilon=-1),
+    lambda g: gc.release_graph(g, epsilon=1, noise="gauss"),
+    lambda g: gc.release_graph(g, epsilon=1, noise="binary", fit="best"),
+    lambda g: gc.release_graph(g, epsilon=1e-7),
+    lambda g: gc.release_graph(g, epsilon=1, degree_share=2),
+    lambda g: gc.release_graph(g, epsilon=1, mechanism="iterative-construction", delta=0.0),
+    lambda g: gc.release_graph(g, epsilon=1, fit="spectral", mechanism="degrees+response"),
+    lambda g: gc.open_session(g, store="/nowhere/x.db", epsilon=1, queries=1),
+    lambda g: gc.open_session(g, store="x.db", epsilon=1, queries=0),
+    lambda g: gc.open_session(g, store="x.db", epsilon=1, delta=1e-6, queries=9, total_weight=-1.0),
+    lambda g: gc.CutQuery([99]).masks(g),
+    lambda g: gc.CutQuery([True] * 3).masks(g),
+    lambda g: gc.MatrixQuery(np.ones((2, 3))).value(g),
+    lambda g: gc.write_graph(g, "x.nothing"),
+    lambda g: gc.write_graph(g, "/nowhere/x.csv"),
+]
+
+
+@pytest.mark.parametrize("number", range(len(WRONG)))
+@pytest.mark.parametrize("kind", ["plain", "weighted", "weighted bipartite"])
+def test_errors_are_the_same_for_all_graphs(kind, number, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    told = []
+    for graph in graphs(kind):
+        with pytest.raises(gc.errors.GraphCutsError) as caught:
+            WRONG[number](graph)
+        told.append((type(caught.value), str(caught.value)))
+    assert told[0] == told[1] == told[2]
+
+
+@pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
+@pytest.mark.parametrize("noise", ["binary", "laplace"])
+def test_with_open_eyes_only_noisy_numbers_differ(noise, tmp_path):
+    """Without the blindfold: files, fields, shapes and types, and the fields that are public."""
+    kept = []
+    for number, graph in enumerate(graphs("plain")):
+        options = {"epsilon": 1.0, "noise": noise, "mechanism": "degrees+response", "seed": 1}
+        made = gc.release_graph(graph, **options)
+        path = tmp_path / f"{number}" / "x.edges"
+        path.parent.mkdir()
+        made.save(path)
+        receipt = json.loads(receipt_path(path).read_text())
+        with np.load(noisy_path(path)) as archive:
+            arrays = {name: (archive[name].shape, archive[name].dtype) for name in archive.files}
+            header = archive["header"].tobytes()
+        fields = {key: sorted(value) for key, value in receipt.items() if isinstance(value, dict)}
+        public = [receipt[key] for key in ("format", "versions", "guarantee", "noise_bound")]
+        files = sorted(file.name for file in path.parent.iterdir())
+        kept.append((sorted(receipt), fields, public, arrays, header, files))
+    assert kept[0] == kept[1] == kept[2]
+
+
+# Broken on purpose: each lets something past the blindfold.
+
+
+def speak(_, graph):
+    logging.getLogger("graphcuts_dp").info("%d edges", len(graph.rows))
+
+
+def warn(_, graph):
+    if len(graph.rows) > 1:
+        warnings.warn("a dense graph", UserWarning, stacklevel=2)
+
+
+def write(watch, graph):
+    (watch.folder / "x.npz").write_bytes(bytes(len(graph.rows)))
+
+
+def count(watch, graph):
+    watch.progress(1.0, f"{len(graph.rows)} edges")
+
+
+def refuse(_, graph):
+    if not len(graph.rows):
+        raise gc.errors.GraphError("a graph without edges")
+
+
+@pytest.mark.usefixtures("blindfold")
+@pytest.mark.parametrize("leak", [speak, warn, write, count, refuse])
+def test_twins_that_tell_of_the_graph_are_caught(leak, watch):
+    found = [watch(lambda w, g=graph: leak(w, g)) for graph in graphs("plain")]
+    assert not found[0] == found[1] == found[2]
+
+
+def test_without_the_blindfold_answers_differ(watch):
+    _, run = MECHANISMS["session, gaussian"]
+    found = [watch(lambda w, g=graph: run(w, g)) for graph in graphs("plain")]
+    assert found[0] != found[2]
