@@ -82,9 +82,9 @@ def create_store(path: Path, header: bytes, digest: bytes) -> bool:
         handle = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600)
         os.fchmod(handle, 0o600)
         os.close(handle)
-        # 2. Everything in one transaction; closing moves the log into the file.
+        # 2. Everything in one transaction. Without a log: what closing could not move from there
+        #    into the file, it would not tell.
         with explained(path), contextlib.closing(_connect(part, timeout=5.0)) as connection:
-            connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("BEGIN IMMEDIATE")
             for statement in _schema().values():
@@ -94,6 +94,7 @@ def create_store(path: Path, header: bytes, digest: bytes) -> bool:
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
             connection.execute(f"PRAGMA user_version = {VERSION}")
             connection.execute("COMMIT")
+            connection.execute("PRAGMA journal_mode = WAL")
         # 3. Its name, which only one of several creators gets.
         _flush(part)
         os.link(part, path)
@@ -103,8 +104,9 @@ def create_store(path: Path, header: bytes, digest: bytes) -> bool:
     except OSError as problem:
         raise LedgerError(f"cannot create the store {path}: {_reason(problem)}") from None
     finally:
-        for suffix in ("", "-wal", "-shm"):
-            Path(f"{part}{suffix}").unlink(missing_ok=True)
+        for suffix in ("", "-journal", "-wal", "-shm"):
+            with contextlib.suppress(OSError):  # a disk that fails
+                Path(f"{part}{suffix}").unlink(missing_ok=True)
     return True
 
 
@@ -162,11 +164,16 @@ class StoreFile:
     def _open(self, connection: sqlite3.Connection, *, whole: bool) -> bytes:
         for pragma, expected, name in (
             ("application_id", APPLICATION, "is not a store of this program"),
-            ("user_version", VERSION, "was written by another version of this program"),
+            (
+                "user_version",
+                VERSION,
+                "is of version {}, written by another version of this program; use that one",
+            ),
             ("journal_mode = WAL", "wal", "is on a disk that cannot hold a write-ahead log"),
         ):
-            if connection.execute(f"PRAGMA {pragma}").fetchone()[0] != expected:
-                raise LedgerError(f"the store {self.path} {name}")
+            (found,) = connection.execute(f"PRAGMA {pragma}").fetchone()
+            if found != expected:
+                raise LedgerError(f"the store {self.path} {name.format(found)}")
         # A log that is at work may hold the end of the file; without one it must be all there.
         (page_size,) = connection.execute("PRAGMA page_size").fetchone()
         if whole and self.path.stat().st_size % page_size:

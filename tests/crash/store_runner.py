@@ -1,0 +1,102 @@
+"""Strikes a session at every system call that changes files; run with failing_calls.c preloaded.
+
+Arguments: a folder, the stride between the calls that are struck. Prints how often each trouble
+struck, as JSON. `test_store_faults.py` runs it.
+"""
+
+import ctypes
+import errno
+import json
+import os
+import sys
+import traceback
+from collections import Counter
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "interactive"))
+
+import session_workers as workers
+from test_session_faults import check
+
+from graphcuts_dp.errors import LedgerError
+
+TROUBLES = {
+    "killed before a system call": (1, 0),
+    "killed after a system call": (2, 0),
+    "disk full for one system call": (3, errno.ENOSPC),
+    "disk fails for one system call": (3, errno.EIO),
+    "disk fails from a system call on": (4, errno.EIO),
+}
+METHODS = ("gaussian", "multiplicative-weights")
+
+
+def use(path: Path, method: str, say: int) -> None:
+    """Begin or resume a session, ask singly and several at once; show each answer at once."""
+
+    def show(numbers: range) -> None:
+        answers = session.ask_all([workers.query(number) for number in numbers])
+        for number, answer in zip(numbers, answers, strict=True):
+            os.write(say, json.dumps([number, answer.value]).encode() + b"\n")
+
+    with workers.begin(path, method=method) as session:
+        show(range(1))
+        show(range(1, 2))
+        show(range(2, 6))
+
+
+def in_child(path: Path, log: Path, method: str, arms: tuple[int, int, int]) -> tuple[bool, int]:
+    """Use a store in a child process; returns whether it was killed, and how many calls it made."""
+    hear, say = os.pipe()
+    child = os.fork()
+    if child == 0:
+        library = ctypes.CDLL(None)
+        try:
+            library.arm(*arms)
+            use(path, method, say)
+        except LedgerError as problem:
+            if "\n" in str(problem):
+                os._exit(1)
+        except BaseException:
+            library.arm(0, 0, 0)
+            traceback.print_exc()
+            os._exit(1)
+        os.write(say, json.dumps({"calls": library.calls_made()}).encode() + b"\n")
+        os._exit(0)
+    os.close(say)
+    with os.fdopen(hear) as stream:
+        told = [json.loads(line) for line in stream]
+    _, status = os.waitpid(child, 0)
+    killed = os.WIFSIGNALED(status)
+    assert killed or status == 0, f"something else than a LedgerError at call {arms}"
+    calls = 0 if killed else told.pop()["calls"]
+    log.write_text("".join(json.dumps(answer) + "\n" for answer in told))
+    return killed, calls
+
+
+def sweep(folder: Path, method: str, stride: int) -> Counter:
+    """Strike at every stride-th call, by one trouble after the other."""
+    struck: Counter = Counter()
+    _, last = in_child(folder / f"{method}.db", folder / f"{method}.log", method, (10**9, 0, 0))
+    check(folder / f"{method}.db", folder / f"{method}.log", method)
+    assert last > 50
+    for index, target in enumerate(range(1, last + 1, stride)):
+        chosen = list(TROUBLES) if stride == 1 else [list(TROUBLES)[index % len(TROUBLES)]]
+        for trouble in chosen:
+            what, number = TROUBLES[trouble]
+            place = folder / f"{method} {target} {trouble}"
+            place.mkdir()
+            path, log = place / "a.db", place / "a.log"
+            killed, calls = in_child(path, log, method, (target, what, number))
+            struck[trouble] += killed or calls >= target
+            hidden = [file.name for file in place.iterdir() if file.name.startswith(".")]
+            assert killed or not hidden or "on" in trouble.split(), (trouble, target, hidden)
+            check(path, log, method)
+            check(path, log, method)  # what was interrupted is written off once only
+    return struck
+
+
+if __name__ == "__main__":
+    found: Counter = Counter()
+    for name in METHODS:
+        found += sweep(Path(sys.argv[1]), name, int(sys.argv[2]))
+    print(json.dumps(found))  # noqa: T201

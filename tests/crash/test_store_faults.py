@@ -1,0 +1,182 @@
+"""The session store on a disk that fails, in a read-only folder, of another version."""
+
+import json
+import os
+import resource
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+
+import faults
+import pytest
+import session_workers as workers
+from command_cases import call
+from test_session_faults import check
+
+from graphcuts_dp.errors import LedgerError
+
+HERE = Path(__file__).parent
+NOBODY = 65534
+
+
+@pytest.fixture(scope="module")
+def failing_calls(tmp_path_factory):
+    """A library that takes the place of the system calls by which files are changed."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None or sys.platform != "linux":
+        pytest.skip("needs Linux and a C compiler")
+    library = tmp_path_factory.mktemp("library") / "failing_calls.so"
+    source = HERE / "failing_calls.c"
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
+    return library
+
+
+def strike_system_calls(library, folder, stride):
+    places = os.pathsep.join(str(path) for path in (HERE.parents[1], HERE.parent / "interactive"))
+    ended = subprocess.run(
+        [sys.executable, HERE / "store_runner.py", folder, str(stride)],
+        env={**os.environ, "LD_PRELOAD": str(library), "PYTHONPATH": places},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    struck = json.loads(ended.stdout)
+    for kind, count in struck.items():
+        faults.injected[kind] = faults.injected.get(kind, 0) + count
+    return sum(struck.values())
+
+
+def test_some_system_calls_of_a_session_fail_or_kill_it(failing_calls, tmp_path):
+    assert strike_system_calls(failing_calls, tmp_path, 23) >= 8
+
+
+@pytest.mark.slow
+def test_every_system_call_of_a_session_fails_or_kills_it(failing_calls, tmp_path):
+    assert strike_system_calls(failing_calls, tmp_path, 1) >= 1000
+
+
+def in_child(action):
+    """Run an action in a process of its own; what it returns must be text, and comes back."""
+    hear, say = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # a fork beside threads
+        child = os.fork()
+    if child == 0:
+        try:
+            os.write(say, action().encode())
+        except BaseException as problem:  # the parent looks at it
+            os.write(say, repr(problem).encode())
+        finally:
+            os._exit(0)
+    os.close(say)
+    with os.fdopen(hear) as stream:
+        told = stream.read()
+    os.waitpid(child, 0)
+    return told
+
+
+@pytest.mark.parametrize("made", [False, True])
+def test_a_disk_that_takes_no_more_than_so_many_bytes(tmp_path, made):
+    """The system lets no file grow beyond a limit, wherever in a write that is."""
+
+    def use(path, log, limit):
+        def ask():
+            if made:
+                workers.ask_and_log(path, log, 0, 1, "gaussian", 1)
+            handle = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+            with workers.begin(path) as session:
+                for number in range(1, 4):
+                    asked = workers.query(number)
+                    value = session.ask(asked.S, asked.T).value
+                    os.write(handle, json.dumps([number, value]).encode() + b"\n")
+            return "done"
+
+        return ask
+
+    refused = 0
+    for limit in range(0, 90_000, 9_001):
+        path, log = tmp_path / f"{limit}.db", tmp_path / f"{limit}.log"
+        told = in_child(use(path, log, limit))
+        if told != "done":
+            assert told.startswith("LedgerError("), told
+            assert "disk" in told
+            refused += 1
+        faults.injected["file may not grow"] = faults.injected.get("file may not grow", 0) + 1
+        if log.exists():  # the limit is on the log of the test too
+            log.write_bytes(log.read_bytes()[: log.read_bytes().rfind(b"\n") + 1])
+        check(path, log, "gaussian")
+    assert refused >= 3
+    assert not list(tmp_path.glob(".*"))
+
+
+def as_nobody(action):
+    """Run an action by a user who may not write everywhere."""
+
+    def act():
+        if os.geteuid() == 0:
+            os.setgroups([])
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+        return action()
+
+    return in_child(act)
+
+
+@pytest.fixture
+def shut():
+    """A folder with a store of nobody's, whose entries nobody may change."""
+    folder = Path(tempfile.mkdtemp())
+    with workers.begin(folder / "a.db") as session:
+        session.ask([1])
+    if os.geteuid() == 0:
+        os.chown(folder / "a.db", NOBODY, NOBODY)
+    folder.chmod(0o555)
+    yield folder
+    folder.chmod(0o755)
+    shutil.rmtree(folder)
+
+
+def test_a_store_in_a_read_only_folder_is_refused_and_unharmed(shut):
+    before = (shut / "a.db").read_bytes()
+
+    def make():
+        with workers.begin(shut / "new.db"):
+            return "made"
+
+    def use():
+        with workers.begin(shut / "a.db") as session:
+            return str(session.ask([2]).value)
+
+    for action, words in ((make, "cannot create the store"), (use, "cannot lock")):
+        told = as_nobody(action)
+        assert told.startswith("LedgerError("), told
+        assert words in told
+        assert "Permission denied" in told
+    assert [path.name for path in shut.iterdir()] == ["a.db"]
+    assert (shut / "a.db").read_bytes() == before
+
+
+@pytest.mark.parametrize("version", [0, 2, 1000])
+def test_a_store_of_another_version_is_refused_and_unharmed(tmp_path, version):
+    path = tmp_path / "a.db"
+    workers.begin(path).close()
+    connection = sqlite3.connect(path)
+    connection.execute(f"PRAGMA user_version = {version}")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(LedgerError, match="another version"):
+        workers.begin(path)
+    for command in (("status",), ("export",), ("list",), ("ask", "--from", "1")):
+        ended = call(tmp_path, ("session", command[0], str(path), *command[1:]))
+        assert ended.status == 2
+        assert ended.out == ""
+        assert ended.err.count("\n") == 1
+        assert f"version {version}" in ended.err
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["a.db"]
