@@ -131,6 +131,31 @@ class Neighbours:
 
 
 @final
+@dataclass(frozen=True, eq=False)
+class Law:
+    """The probabilities of all outputs on two neighbours.
+
+    Attributes:
+        name: where they differ.
+        first: on one of them, any shape.
+        second: on the other, in the same order.
+        copies: how many independent outputs of this kind come out. Their losses add up, in pure
+            epsilon and in rho: for a delta above 0 there may be one.
+    """
+
+    name: str
+    first: npt.NDArray[np.float64]
+    second: npt.NDArray[np.float64]
+    copies: int = 1
+
+    def loss(self, claim: Claim) -> float:
+        """Of all copies together, in the currency of a claim."""
+        if self.copies > 1 and claim.delta:
+            raise ValueError("losses of copies add up for delta = 0 only")
+        return self.copies * exact_loss(self.first, self.second, claim)
+
+
+@final
 @dataclass(frozen=True)
 class _Event:
     """A threshold on one feature, and on which of the neighbours it is the likelier."""
@@ -270,7 +295,7 @@ def _hockey_stick(p: FloatVector, q: FloatVector, delta: float) -> float:
     if delta == 0:
         return max(0.0, float(losses.max()))
     # Between two losses the excess is mass - e^epsilon other, for the outputs above.
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         needed = np.where(mass > delta, np.log((mass - delta) / other), -np.inf)
     return max(0.0, float(needed.max()))
 
@@ -288,17 +313,14 @@ def _renyi(p: FloatVector, q: FloatVector) -> float:
     return found
 
 
-def worst_exact(
-    laws: Iterable[tuple[str, npt.ArrayLike, npt.ArrayLike]], claim: Claim
-) -> AuditResult:
+def worst_exact(laws: Iterable[Law], claim: Claim) -> AuditResult:
     """The largest exact loss over pairs of neighbours.
 
     Args:
-        laws: name of each pair, and both distributions.
+        laws: at least one.
         claim: tells the kind of the loss, and delta.
     """
-    found = [(exact_loss(first, second, claim), name) for name, first, second in laws]
-    loss, pair = max(found)
+    loss, pair = max((law.loss(claim), law.name) for law in laws)
     return AuditResult(loss, "all outputs", pair)
 
 

@@ -11,6 +11,7 @@ from graphcuts_dp.evaluation.audit import (
     AuditResult,
     Claim,
     Draw,
+    Law,
     Neighbours,
     audit_worst,
     one_by_one,
@@ -21,8 +22,7 @@ from graphcuts_dp.privacy.entropy import EntropySource
 T = TypeVar("T")
 # One run on made data: a vector of numbers, computed from what the mechanism releases.
 Run = Callable[[T], npt.ArrayLike]
-# Name of a pair of neighbours, and the probabilities of all outputs on each.
-Laws = Iterable[tuple[str, npt.ArrayLike, npt.ArrayLike]]
+Laws = Iterable[Law]
 _FIRST_LOOK = 8  # most twins show in this part of the runs
 
 

@@ -1,0 +1,445 @@
+"""Audits of sessions: transcripts of online mechanisms, with tests that fire often.
+
+The calibrations that users choose from have thresholds far above what a graph of four vertices can
+reach; what they promise is audited by calculation in `calibrations`. Here the same mechanisms,
+update rules and tests run with rates chosen by hand, so that every branch of a step is taken.
+"""
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, final
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcuts_dp.evaluation.audit import Claim, Neighbours
+from graphcuts_dp.evaluation.audits.base import Audit, Entry, Sampled
+from graphcuts_dp.graph.adjacency import Graph
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.queries import CutQuery
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.idc.learners import FriezeKannanLearner, Learner, MultiplicativeWeightsLearner
+from graphcuts_dp.idc.update_bounds import UpdateBound
+from graphcuts_dp.interactive.base import Mechanism
+from graphcuts_dp.interactive.calibrations import Calibration
+from graphcuts_dp.interactive.mechanism import OnlineMechanism
+from graphcuts_dp.interactive.per_query import PerQueryNoise
+from graphcuts_dp.interactive.response import BinaryAnswers
+from graphcuts_dp.interactive.session import open_session
+from graphcuts_dp.interactive.sparse_vector import (
+    Finding,
+    GapTest,
+    NoisyComparison,
+    OneSidedPair,
+    Secret,
+    SharedThreshold,
+)
+from graphcuts_dp.interactive.tunings import Tuning
+from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
+from graphcuts_dp.privacy.value_noise import ValueNoise
+
+Kind = Literal["one-sided", "shared", "comparison"]
+FloatVector = npt.NDArray[np.float64]
+Run = Callable[[Graph], npt.ArrayLike]
+EDGE, REST = CutQuery([2], [3]), CutQuery([0], [1, 2, 3])
+UNIVERSE = Universe(4)
+_FIRST = Graph([0, 0, 1], [1, 2, 2], vertices=4)
+PAIRS = (Neighbours("last pair", _FIRST, Graph([0, 0, 1, 2], [1, 2, 2, 3], vertices=4)),)
+_CAPPED = (
+    Neighbours(
+        "none and the cap",
+        Graph([0], [1], [2.0], vertices=4, weight_cap=2.0),
+        Graph([0, 2], [1, 3], [2.0, 2.0], vertices=4, weight_cap=2.0),
+    ),
+)
+_NO_NOISE = 50  # a rate: noise but for a chance of e^-50
+_TOTAL = Fraction(1, 4)  # of epsilon, for the noisy total weight
+LEARNERS: dict[str, Learner] = {
+    "multiplicative-weights": MultiplicativeWeightsLearner(UNIVERSE),
+    "frieze-kannan": FriezeKannanLearner(UNIVERSE),
+}
+KINDS: dict[str, Kind] = {
+    "tight": "one-sided",
+    "gru12": "comparison",
+    "jt12": "comparison",
+    "dr14": "shared",
+}
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ByHand:
+    """A calibration with few updates and little noise, for a pure epsilon.
+
+    A quarter of epsilon buys the total weight. "one-sided": one update, hence three instances of
+    (r1 + r2)-DP. "shared": one update, of two rates r of the threshold's noise and one of the
+    value's. "comparison": two answers, each with noise of its own.
+
+    Attributes:
+        kind: of the tests.
+        epsilon: of everything.
+        factor: of all rates; 1 keeps the promise.
+        raw: whether the total weight has no noise.
+        broken: what else is wrong with the tuning.
+    """
+
+    kind: Kind
+    epsilon: Fraction
+    factor: int = 1
+    raw: bool = False
+    broken: Callable[[Tuning], Tuning] = field(default=lambda tuning: tuning)
+    queries: int = 4
+    beta: float = 0.05
+
+    @property
+    def name(self) -> str:
+        """Of the method."""
+        return "by hand"
+
+    @property
+    def cost(self) -> Cost:
+        """Pure."""
+        return Cost.of_pure(self.epsilon)
+
+    def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Calibration]:
+        """See `Calibration.with_total`."""
+        spent = self.epsilon * _TOTAL
+        rate = _NO_NOISE if self.raw else self.factor * spent
+        return ValueNoise("laplace", Fraction(rate) / sensitivity), 1, Cost.of_pure(spent), self
+
+    def tune(self, update_bound: UpdateBound, sensitivity: int) -> Tuning:  # noqa: ARG002
+        """See `Calibration.tune`."""
+        left = self.factor * self.epsilon * (1 - _TOTAL) / sensitivity
+        test: GapTest
+        value = None
+        if self.kind == "one-sided":
+            test = OneSidedPair(left / 9, 2 * left / 9, Fraction(-sensitivity, 2))
+        elif self.kind == "shared":
+            test = SharedThreshold(left / 4, left / 8, Fraction(0))
+            value = ValueNoise("laplace", left / 2)
+        else:
+            test = NoisyComparison(left / 2, Fraction(0))
+        comparison = self.kind == "comparison"
+        return self.broken(
+            Tuning(
+                alpha=4.0,
+                updates=2 if comparison else 1,
+                queries=2 if comparison else self.queries,
+                test=test,
+                value_noise=value,
+                error=3,
+                value_error=3,
+                halts=self.kind != "one-sided",
+            )
+        )
+
+
+def transcript(mechanism: Mechanism[Any], source: EntropySource, query: CutQuery = EDGE) -> Run:
+    """All that an analyst sees who asks the same again and again: values, updates, the total."""
+
+    def run(graph: Graph) -> FloatVector:
+        state, truth = mechanism.start(graph, source), mechanism.grid.count(query, graph)
+        values: list[float] = []
+        signs = 0
+        while not state.stopped and len(values) < _MOST:
+            state, answer = mechanism.step(state, query, truth, source)
+            values.append(answer.value)
+            signs += sum(update.sign for update in answer.updates) + 10 * (not answer.guaranteed)
+        total = float(getattr(state, "mass", 0.0))
+        ends = values[0], values[-1], min(values), max(values)
+        return np.array([total, *ends, sum(values), signs, total + sum(values)])
+
+    return run
+
+
+_MOST = 12  # answers that even a broken twin is asked for
+
+
+def _online(learner: str, calibration: ByHand, source: EntropySource) -> Run:
+    made = OnlineMechanism(learner=LEARNERS[learner], calibration=calibration, grid=Grid())
+    return transcript(made, source)
+
+
+# Broken twins. Each is a mistake that somebody could make.
+
+
+def _past_the_cap(tuning: Tuning) -> Tuning:
+    """The mechanism goes on when the updates that were paid for are used up."""
+    return replace(tuning, updates=_MOST, queries=_MOST, halts=False)
+
+
+@dataclass(frozen=True)
+class NotReset:
+    """Instances go on after they have fired, with the noise of their threshold, uncharged.
+
+    That noise alone could be kept: with one R for c firings the proof in `OneSidedPair` shifts R
+    once, and the loss is at most r1 + c r2. What is lost is the count of what was told.
+    """
+
+    test: GapTest
+
+    @property
+    def sides(self) -> int:
+        """As the test."""
+        return self.test.sides
+
+    @property
+    def secrets(self) -> int:
+        """As the test."""
+        return self.test.secrets
+
+    def start(self, source: EntropySource) -> Secret:
+        """As the test."""
+        return self.test.start(source)
+
+    def run(self, secret: Secret, truth: int, estimate: Fraction, source: EntropySource) -> Finding:
+        """As the test."""
+        return self.test.run(secret, truth, estimate, source)
+
+    def restart(self, secret: Secret, sign: int, source: EntropySource) -> Secret:
+        """The old noise."""
+        del sign, source
+        return secret
+
+
+@dataclass(frozen=True)
+class Reused(NotReset):
+    """The noise of an instance's queries is drawn once, and taken for all of its tests."""
+
+    def start(self, source: EntropySource) -> Secret:
+        """The test's, and what noise is drawn from."""
+        return (*self.test.start(source), int.from_bytes(source.bytes(6).tobytes(), "little"))
+
+    def run(self, secret: Secret, truth: int, estimate: Fraction, source: EntropySource) -> Finding:
+        """As the test, with the noise of the first time."""
+        del source
+        return self.test.run(secret[:-1], truth, estimate, SeededEntropy(secret[-1]))
+
+
+def _not_reset(tuning: Tuning) -> Tuning:
+    return replace(_past_the_cap(tuning), test=NotReset(tuning.test))
+
+
+def _seed_after_fork(learner: str, calibration: ByHand, source: EntropySource) -> Run:
+    """Two processes have inherited one stream, and each answers from its own graph."""
+
+    def run(graph: Graph) -> FloatVector:
+        seed = int.from_bytes(source.bytes(6).tobytes(), "little")
+        made = [
+            np.asarray(_online(learner, calibration, SeededEntropy(seed))(data))
+            for data in (_FIRST, graph)
+        ]
+        return np.asarray(made[1] - made[0])
+
+    return run
+
+
+def _reused_twice(learner: str, calibration: ByHand, source: EntropySource) -> Run:
+    """A cut without the last pair, then one with it, and the same noise for both."""
+    made = OnlineMechanism(
+        learner=LEARNERS[learner],
+        calibration=replace(calibration, broken=_reuses),
+        grid=Grid(),
+        mass=3.0,
+    )
+
+    def run(graph: Graph) -> FloatVector:
+        state = made.start(graph, source)
+        signs = []
+        for query in (CutQuery([0], [3]), EDGE):
+            if not state.stopped:
+                state, answer = made.step(state, query, made.grid.count(query, graph), source)
+                signs += [answer.value, sum(update.sign for update in answer.updates)]
+        return np.array([*signs, 0.0, 0.0][:4])
+
+    return run
+
+
+def _reuses(tuning: Tuning) -> Tuning:
+    return replace(tuning, test=Reused(tuning.test))
+
+
+def _online_audit(learner: str, kind: Kind, epsilon: float) -> Audit:
+    sound = ByHand(kind=kind, epsilon=Fraction(epsilon))
+    changed: dict[str, ByHand] = {
+        "half the noise": replace(sound, factor=2),
+        "m used raw": replace(sound, raw=True),
+        "continue after the cap": replace(sound, broken=_past_the_cap),
+    }
+    if kind != "comparison":
+        changed["un-reset threshold"] = replace(sound, broken=_not_reset)
+    return Sampled(
+        claim=Claim(epsilon),
+        pairs=PAIRS,
+        start=partial(_online, learner, sound),
+        twins={
+            **{name: partial(_online, learner, twin) for name, twin in changed.items()},
+            "seed reused after fork": partial(_seed_after_fork, learner, sound),
+            "noise reused": partial(_reused_twice, learner, sound),
+        },
+        runs=6000,
+        least=800,
+    )
+
+
+def _plain(make: Callable[[], Mechanism[Any]], source: EntropySource) -> Run:
+    return transcript(make(), source)
+
+
+def _per_query(
+    epsilon: float, queries: int = 2, *, delta: float = 0.0, grid: Grid | None = None
+) -> PerQueryNoise:
+    return PerQueryNoise(
+        law="gaussian" if delta else "laplace",
+        universe=UNIVERSE,
+        grid=grid or Grid(),
+        epsilon=epsilon,
+        queries=queries,
+        delta=delta,
+    )
+
+
+def _binary(epsilon: float) -> BinaryAnswers:
+    return BinaryAnswers(universe=UNIVERSE, grid=Grid(), epsilon=epsilon, queries=2)
+
+
+def _same_noise(make: Callable[[], Mechanism[Any]], source: EntropySource) -> Run:
+    """The noise of the first answer again for the second, which is about another cut."""
+    mechanism = make()
+
+    def run(graph: Graph) -> FloatVector:
+        seed = int.from_bytes(source.bytes(6).tobytes(), "little")
+        state, values = mechanism.start(graph, source), []
+        for query in (CutQuery([0], [3]), EDGE):
+            truth = mechanism.grid.count(query, graph)
+            state, answer = mechanism.step(state, query, truth, SeededEntropy(seed))
+            values.append(answer.value)
+        return np.array(values)
+
+    return run
+
+
+def _without_the_last_pair(epsilon: float, source: EntropySource) -> Run:
+    """The noisy matrix has no noise on its last pair: its answer is read there."""
+    honest = _plain(lambda: _binary(epsilon), source)
+
+    def run(graph: Graph) -> FloatVector:
+        seen = np.asarray(honest(graph))
+        seen[1] = graph.dense()[2, 3]
+        return seen
+
+    return run
+
+
+def _laplace_audit(epsilon: float) -> Audit:
+    def honest() -> PerQueryNoise:
+        return _per_query(epsilon)
+
+    return Sampled(
+        claim=Claim(epsilon),
+        pairs=PAIRS,
+        start=partial(_plain, honest),
+        twins={
+            "half the noise": partial(_plain, lambda: _per_query(2 * epsilon)),
+            "continue after the cap": partial(_plain, lambda: _per_query(6 * epsilon, 12)),
+            "noise reused": partial(_same_noise, honest),
+        },
+    )
+
+
+def _weights_audit(epsilon: float) -> Audit:
+    """Weights up to 2: a cut moves by 2, and the noise is for that."""
+    grid = Grid.of(_CAPPED[0].first)
+    return Sampled(
+        claim=Claim(epsilon),
+        pairs=_CAPPED,
+        start=partial(_plain, lambda: _per_query(epsilon, grid=grid)),
+        # Twice epsilon with the right grid is the noise of half its sensitivity.
+        twins={"sensitivity 1 for 2": partial(_plain, lambda: _per_query(2 * epsilon, grid=grid))},
+    )
+
+
+def _gaussian_audit(epsilon: float) -> Audit:
+    return Sampled(
+        claim=Claim(epsilon, _DELTA),
+        pairs=PAIRS,
+        start=partial(_plain, lambda: _per_query(epsilon, delta=_DELTA)),
+        twins={
+            "half the noise": partial(_plain, lambda: _per_query(2.5 * epsilon, delta=_DELTA)),
+            "noise reused": partial(_same_noise, lambda: _per_query(epsilon, delta=_DELTA)),
+        },
+        least=3000,
+    )
+
+
+_DELTA = 0.02  # so large that runs see what it is for; the usual ones are audited by calculation
+
+
+def _binary_audit(epsilon: float) -> Audit:
+    return Sampled(
+        claim=Claim(epsilon),
+        pairs=PAIRS,
+        start=partial(_plain, lambda: _binary(epsilon)),
+        twins={
+            "half the noise": partial(_plain, lambda: _binary(2 * epsilon)),
+            "last pair missing": partial(_without_the_last_pair, epsilon),
+        },
+        runs=8000,
+    )
+
+
+def _on_disk(names: tuple[str, str], epsilon: float, source: EntropySource) -> Run:
+    """Sessions on one ledger, closed and opened again between all answers.
+
+    The first cut is asked again at the end, which is free in the same session. In another session
+    it is answered afresh, and has to be paid for.
+    """
+
+    def run(graph: Graph) -> FloatVector:
+        seed, values = int.from_bytes(source.bytes(6).tobytes(), "little"), []
+        with tempfile.TemporaryDirectory() as folder:
+            for name, query in ((names[0], EDGE), (names[0], REST), (names[1], EDGE)):
+                with open_session(
+                    graph,
+                    store=Path(folder) / "store.db",
+                    name=name,
+                    epsilon=epsilon,
+                    queries=2,
+                    method="laplace",
+                    seed=seed,
+                ) as session:
+                    values.append(session.ask_all([query])[0].value)
+        return np.array([*values, values[0] + values[2]])
+
+    return run
+
+
+def _on_disk_audit(epsilon: float) -> Audit:
+    return Sampled(
+        claim=Claim(epsilon),
+        pairs=PAIRS,
+        start=partial(_on_disk, ("one", "one"), epsilon),
+        # Each spends epsilon/2 on the first cut, so four of them are twice epsilon.
+        twins={"continue after the cap": partial(_on_disk, ("one", "two"), 4 * epsilon)},
+        runs=1500,
+        least=600,
+    )
+
+
+ENTRIES = (
+    Entry("session: laplace", _laplace_audit, ("session: laplace",)),
+    Entry("session: laplace, weights up to 2", _weights_audit),
+    Entry("session: laplace, on its ledger", _on_disk_audit, slow=True),
+    Entry("session: gaussian", _gaussian_audit, ("session: gaussian",)),
+    Entry("session: binary", _binary_audit, ("session: binary",)),
+    *(
+        Entry(f"session: {learner}, {kind} tests", partial(_online_audit, learner, kind), slow=True)
+        for learner in LEARNERS
+        for kind in dict.fromkeys(KINDS.values())
+    ),
+)
