@@ -96,12 +96,14 @@ def test_tight_tuning_is_the_formula():
     assert bound.error - 3 <= tuning.error <= bound.error * (1 + 1e-6) + 1
 
 
-def test_intervals_are_what_the_tails_give():
+@pytest.mark.parametrize("sensitivity", [1, 7])
+def test_intervals_are_what_the_tails_give(sensitivity):
     """Probabilities of the failures that the error counts on, from the geometric laws."""
-    tuning = Tight(**PROMISE).tune(UPDATES, 1)
+    tuning = Tight(**PROMISE).tune(UPDATES, sensitivity)
     test, c, k = tuning.test, tuning.updates, PROMISE["queries"]
-    margin = test.threshold - Fraction(tuning.alpha)
-    rise = tuning.error - math.ceil(tuning.alpha) - margin
+    alpha = Fraction(tuning.alpha) * sensitivity
+    margin = test.threshold - alpha
+    rise = tuning.error - math.ceil(alpha) - margin
     failures = 2 * (k + c) * math.exp(-float(test.query_rate) * float(margin + 1))
     failures += (c + 2) * math.exp(-float(test.threshold_rate) * float(rise + 1))
     assert 0.049 < failures <= 0.05
@@ -206,7 +208,10 @@ def test_papers_are_held_to_the_range_of_their_theorems(calibration):
     assert DR14(epsilon=1.5, delta=0.0, queries=5).cost.pure == Fraction(3, 2)
 
 
-def test_noise_beyond_64_bits_is_refused():
-    calibration = GRU12(epsilon=1e-3, delta=1e-6, queries=10)
+@pytest.mark.parametrize("made", [Tight, GRU12, JT12, DR14])
+def test_noise_beyond_64_bits_is_refused(made):
+    calibration = made(epsilon=1e-3, delta=1e-6, queries=10)
+    bound = UPDATES if made is Tight else PAPERS
+    calibration.tune(bound, 1)
     with pytest.raises(ParameterError, match="64 bits"):
-        calibration.tune(PAPERS, 2**30)
+        calibration.tune(bound, 2**53)
