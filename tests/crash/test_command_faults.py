@@ -99,3 +99,41 @@ def test_every_trouble_at_each_call(inputs, tmp_path, name, replacing):
     replacing = replacing and bool(command.force)
     struck = sweep(command, inputs, tmp_path, replacing=replacing, pick=lambda _: ALL)
     assert struck >= 5 * len(ALL)
+
+
+SESSIONS = {
+    "start": (
+        "session",
+        "start",
+        "in.csv",
+        "--store",
+        "new.db",
+        "--epsilon",
+        "5",
+        "--queries",
+        "9",
+    ),
+    "ask": ("session", "ask", "mail.db", "--from", "3"),
+}
+
+
+@pytest.mark.parametrize("name", SESSIONS)
+def test_a_session_goes_on_after_trouble_at_each_call(inputs, tmp_path, name):
+    numbers = itertools.count()
+
+    def run():
+        folder = tmp_path / str(next(numbers))
+        cases.prepare(folder, inputs)
+        return folder, lambda: cases.call(folder, SESSIONS[name])
+
+    last = faults.count_calls(run()[1])
+    for target in range(1, last + 1):
+        trouble = ALL[target % len(ALL)]
+        folder, act = run()
+        first = faults.strike(trouble, target, act)
+        again = cases.call(folder, SESSIONS[name])
+        assert again.status == 0, again.err
+        if trouble not in faults.DEATHS:
+            judge_words(trouble, COMMANDS["session run"], first)
+            assert trouble is faults.READ_ONLY or not list(folder.glob(".*"))
+            assert first.out in ("", again.out)  # what was shown once is shown again

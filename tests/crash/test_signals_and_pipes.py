@@ -1,0 +1,119 @@
+"""Ctrl-C, a pipe that closes, and files that are replaced while they are read."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from saving_cases import NEWER, OLDER, released
+
+import graphcuts_dp as gc
+from graphcuts_dp.errors import FileFormatError
+
+COMMAND = (sys.executable, "-m", "graphcuts_dp")
+
+
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
+def test_an_interrupted_release_leaves_one_line_and_no_file(tmp_path, number):
+    rng = np.random.default_rng(1)
+    pairs = rng.integers(0, 2500, (2, 60_000))
+    gc.write_graph(gc.Graph(*pairs, vertices=2500), tmp_path / "in.npz")
+    with subprocess.Popen(
+        [*COMMAND, "release", tmp_path / "in.npz", tmp_path / "out.csv", "--epsilon", "1"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        # The last note comes when the graph is read: what follows takes seconds.
+        while "worst cut" not in process.stderr.readline():
+            assert process.poll() is None
+        process.send_signal(number)
+        out, err = process.communicate()
+    assert process.returncode == 130
+    assert out == ""
+    assert err.splitlines()[-1] == "interrupted: no file is half-written"
+    assert "Traceback" not in err
+    assert [path.name for path in tmp_path.iterdir()] == ["in.npz"]
+
+
+def with_closed_pipe(*arguments, folder):
+    """Run a command whose output nobody reads; returns its status and standard error."""
+    hear, say = os.pipe()
+    os.close(hear)
+    try:
+        ended = subprocess.run(
+            [*COMMAND, *arguments],
+            stdout=say,
+            stderr=subprocess.PIPE,
+            cwd=folder,
+            text=True,
+            check=False,
+        )
+    finally:
+        os.close(say)
+    return ended.returncode, ended.stderr
+
+
+def test_a_pipe_that_closes_is_no_error_and_costs_no_file(tmp_path):
+    gc.write_graph(gc.Graph([0, 1, 2], [1, 2, 3], vertices=4), tmp_path / "in.csv")
+    plot = ("evaluate", "in.csv", "in.csv", "--plot", "e.png")
+    status, err = with_closed_pipe(*plot, folder=tmp_path)
+    assert status == 1
+    assert err.startswith("figure: e.png")
+    assert err.count("\n") == 1
+    assert {path.name for path in tmp_path.iterdir()} == {"in.csv", "e.png"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("datasets",),
+        ("datasets", "--json"),
+        ("--help",),
+        ("--version",),
+        ("figures",),
+        ("plan", "--vertices", "9", "--edges", "9", "--queries", "9", "--epsilon", "1"),
+        ("evaluate", "in.csv", "in.csv", "--json"),
+        ("release", "in.csv", "out.csv", "--epsilon", "1"),
+    ],
+)
+def test_no_command_minds_a_pipe_that_closes(tmp_path, command):
+    gc.write_graph(gc.Graph([0, 1, 2], [1, 2, 3], vertices=4), tmp_path / "in.csv")
+    status, err = with_closed_pipe(*command, folder=tmp_path)
+    assert status in (1, 2)
+    assert "Traceback" not in err
+    assert "Exception" not in err
+
+
+def test_a_release_that_is_replaced_while_it_is_read_is_one_of_the_two(tmp_path):
+    path = tmp_path / "g.edges.gz"
+    wanted = [released(which, "spectral") for which in (OLDER, NEWER)]
+    wanted[OLDER].save(path)
+    done = threading.Event()
+
+    def replace():
+        for turn in range(10):
+            wanted[turn % 2].save(path, force=True)
+        done.set()
+
+    writer = threading.Thread(target=replace)
+    writer.start()
+    read = 0
+    while not done.is_set() or not read:
+        try:
+            found = gc.Release.load(path)
+        except FileFormatError:  # it was in between: refused, and never mixed
+            continue
+        which = [each for each in wanted if np.array_equal(found.noisy.steps, each.noisy.steps)]
+        assert len(which) == 1
+        assert found.graph == which[0].graph
+        assert found.certificate.upper == which[0].certificate.upper
+        read += 1
+    writer.join()
+    assert read
