@@ -34,7 +34,7 @@ class PureOffline:
     epsilon_3/(T calls) each. With F_i/epsilon_i the error that each part brings about, their sum is
     least where epsilon_i is proportional to sqrt(F_i): F_1 is `usual_cut_norm`, F_2 twice the
     deviation of Laplace noise (the cut of all pairs counts each twice), F_3 T calls times it.
-    Nearly all of epsilon goes to the matrix: 0.93 at n = 200. Half of what (1, 1e-6) allows by zCDP
+    Nearly all of epsilon goes to the matrix: 0.88 at n = 200. Half of what (1, 1e-6) allows by zCDP
     would be worth 0.16.
 
     Eight rounds by default: two planted blocks need one, four need four. With 12 and more, cuts of

@@ -146,7 +146,8 @@ def release_graph(
                 latter for thousands of vertices), or "auto": the first of these that fits.
             queries: a public list of cuts, a `CutList` for very long ones.
             calibration: "practical" (all rounds are used, the error is measured), "tight" (stops
-                when the result is proven to be good), or a paper's: "gru12", "dr14", "nik17".
+                when the result is proven to be good), or a paper's: "gru12", "dr14", "nik17"
+                (which is Nik17 Alg. 1 with `queries` and multiplicative weights).
             rounds: at most so many; None for the calibration's choice.
             queries_per_round: found by the same hypothesis.
             refits: corrections by old answers after each round.

@@ -352,6 +352,16 @@ def test_a_public_total_is_not_paid_for():
     assert made.cost.epsilon == 4.0
 
 
+def test_a_noisy_total_is_the_true_one_and_the_noise_that_is_paid_for():
+    made = mechanism(PracticalOffline(epsilon=1.0, delta=1e-6, rounds=1))
+    noise, *_ = made.calibration.with_total(1)
+    drawn = [noise.draw(SeededEntropy(seed)) for seed in range(10)]
+    assert len(set(drawn)) > 5
+    for seed, number in enumerate(drawn):
+        outcome = made.run(blocks_graph(), SeededEntropy(seed))
+        assert outcome.mass == len(blocks_graph().rows) + number
+
+
 def test_a_noisy_total_below_one_is_allowed_for():
     empty = Graph([], [], vertices=N)
     for seed in range(5):
@@ -427,6 +437,10 @@ def test_what_does_not_fit_is_refused():
         PureOffline(universe=UNIVERSE, epsilon=0.0)
     with pytest.raises(ParameterError, match="rounds"):
         PureOffline(universe=UNIVERSE, epsilon=1.0, rounds=0)
+    with pytest.raises(ParameterError, match="cannot be tuned"):
+        PureOffline(universe=UNIVERSE, epsilon=1.0).tune(
+            lambda _: math.inf, paid_once(), one=1.0, steps=1
+        )
     with pytest.raises(ParameterError, match="no number of rounds"):
         TightOffline(epsilon=1.0, delta=1e-6, rounds=1).tune(
             lambda _: math.inf, LISTED, one=1.0, steps=1
