@@ -141,18 +141,30 @@ class Law:
         second: on the other, in the same order.
         copies: how many independent outputs of this kind come out. Their losses add up, in pure
             epsilon and in rho: for a delta above 0 there may be one.
+        beside: other outputs that come out along with them, independently; likewise.
     """
 
     name: str
     first: npt.NDArray[np.float64]
     second: npt.NDArray[np.float64]
     copies: int = 1
+    beside: tuple["Law", ...] = ()
 
     def loss(self, claim: Claim) -> float:
-        """Of all copies together, in the currency of a claim."""
-        if self.copies > 1 and claim.delta:
-            raise ValueError("losses of copies add up for delta = 0 only")
-        return self.copies * exact_loss(self.first, self.second, claim)
+        """Of all outputs together, in the currency of a claim."""
+        parts = (self, *self.beside)
+        if claim.delta:
+            if self.copies > 1 or self.beside:
+                raise ValueError("losses of several outputs add up for delta = 0 only")
+            return exact_loss(self.first, self.second, claim)
+        both = []
+        for swapped in (False, True):
+            sums = np.zeros(len(_ORDERS))
+            for part in parts:
+                laws = (part.second, part.first) if swapped else (part.first, part.second)
+                sums += part.copies * _one_way(*laws, claim)
+            both.append(float(sums.max()))
+        return max(both)
 
 
 @final
@@ -278,39 +290,49 @@ def exact_loss(first: npt.ArrayLike, second: npt.ArrayLike, claim: Claim) -> flo
         least rho for Rényi divergences of orders up to 64. Infinite where one can be told for
         certain.
     """
-    p, q = (np.ravel(np.asarray(law, dtype=np.float64)) for law in (first, second))
-    used = (p > 0) | (q > 0)
-    p, q = p[used], q[used]
-    if claim.kind == "rho":
-        return max(_renyi(p, q), _renyi(q, p))
+    if claim.delta == 0:
+        return max(
+            float(_one_way(*laws, claim).max()) for laws in ((first, second), (second, first))
+        )
+    p, q = _flat(first), _flat(second)
     return max(_hockey_stick(p, q, claim.delta), _hockey_stick(q, p, claim.delta))
 
 
+_ORDERS = np.concatenate([1 + np.geomspace(0.01, 1, 8), np.geomspace(2.5, 64, 12)])
+
+
+def _flat(law: npt.ArrayLike) -> FloatVector:
+    return np.ravel(np.asarray(law, dtype=np.float64))
+
+
+def _one_way(first: npt.ArrayLike, second: npt.ArrayLike, claim: Claim) -> FloatVector:
+    """The loss from one to the other: the same for all orders, or by the order; shape (orders,)."""
+    p, q = _flat(first), _flat(second)
+    if ((q == 0) & (p > 0)).any():
+        return np.full(len(_ORDERS), math.inf)
+    p, q = p[p > 0], q[p > 0]
+    losses = np.log(p) - np.log(q)
+    if claim.kind == "epsilon":
+        return np.full(len(_ORDERS), max(0.0, float(losses.max())))
+    above = (_ORDERS - 1)[:, None] * losses
+    peaks = above.max(axis=1)
+    moments = (p * np.exp(above - peaks[:, None])).sum(axis=1)
+    found = (np.log(moments) + peaks) / ((_ORDERS - 1) * _ORDERS)
+    return np.asarray(np.maximum(found, 0.0))
+
+
 def _hockey_stick(p: FloatVector, q: FloatVector, delta: float) -> float:
-    """The least epsilon >= 0 with sum of max(p - e^epsilon q, 0) <= delta."""
+    """The least epsilon >= 0 with sum of max(p - e^epsilon q, 0) <= delta, for delta > 0."""
+    used = (p > 0) | (q > 0)
+    p, q = p[used], q[used]
     with np.errstate(divide="ignore"):
         losses = np.log(p) - np.log(q)
     order = np.argsort(-losses)
     mass, other = np.cumsum(p[order]), np.cumsum(q[order])
-    if delta == 0:
-        return max(0.0, float(losses.max()))
     # Between two losses the excess is mass - e^epsilon other, for the outputs above.
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         needed = np.where(mass > delta, np.log((mass - delta) / other), -np.inf)
     return max(0.0, float(needed.max()))
-
-
-def _renyi(p: FloatVector, q: FloatVector) -> float:
-    if ((q == 0) & (p > 0)).any():
-        return math.inf
-    p, q = p[p > 0], q[p > 0]
-    losses = np.log(p / q)
-    found = 0.0
-    for order in np.concatenate([1 + np.geomspace(0.01, 1, 8), np.geomspace(2.5, 64, 12)]):
-        peak = float(((order - 1) * losses).max())
-        moment = float((p * np.exp((order - 1) * losses - peak)).sum())
-        found = max(found, (math.log(moment) + peak) / ((order - 1) * order))
-    return found
 
 
 def worst_exact(laws: Iterable[Law], claim: Claim) -> AuditResult:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from graphcuts_dp.distances import plan as distance_plan
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.evaluation.audit import ALPHA
-from graphcuts_dp.evaluation.audits import budgets, calibrations, releases, responses, sessions
+from graphcuts_dp.evaluation.audits import budgets, calibrations, distances, releases, responses, sessions
 from graphcuts_dp.evaluation.audits.base import Effort, Entry, Outcome
 from graphcuts_dp.evaluation.baselines import BASELINES
 from graphcuts_dp.interactive.methods import CALIBRATIONS, CONSTRUCTIONS
@@ -22,6 +22,7 @@ ENTRIES: tuple[Entry, ...] = (
     *releases.ENTRIES,
     *calibrations.ENTRIES,
     *sessions.ENTRIES,
+    *distances.ENTRIES,
 )
 
 # Called with the part that is done and a message.
