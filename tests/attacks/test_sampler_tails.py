@@ -1,0 +1,344 @@
+"""Samplers where nobody looks: tails of probability 1e-9 and less, and independence.
+
+Stratified: the first bits of the uniform number that decides a sample are forced, so that it falls
+in the tail, and the law given that is compared with the exact one. Everything after those bits is
+drawn and decided as ever. Tolerances: exact binomial tests and chi-square tests (cells of at least
+1000 expected samples) at a level of 1e-9 (`LEVEL`) with fixed seeds, fewer than 100 of them; the
+twins must be rejected at that level.
+"""
+
+import itertools
+import math
+import multiprocessing
+import os
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from graphcuts_dp.graph.adjacency import Graph
+from graphcuts_dp.privacy import noise
+from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy
+from graphcuts_dp.privacy.exact_choice import Choice, happens
+from graphcuts_dp.privacy.laws import noise_law
+from graphcuts_dp.privacy.selection import exponential_choice, noisy_maximum
+from graphcuts_dp.privacy.value_noise import ValueNoise
+from graphcuts_dp.release.blocks import Layout
+from graphcuts_dp.release.randomized_response import randomized_response
+
+SIZE = 40_001  # odd, so that words of two bytes and of eight never have the same total
+LEVEL = 1e-9
+LEAST = 1000
+FEW = 12_000  # of what is drawn one by one
+RATES = [Fraction(3), Fraction(1), Fraction(1, 2), Fraction(1, 10), Fraction(1, 700)]
+
+
+def tail_of_count(count, trials, probability):
+    """How likely a count at least as far out is, either way, under the exact law."""
+    below = scipy.stats.binom.cdf(count, trials, probability)
+    above = scipy.stats.binom.sf(count - 1, trials, probability)
+    return 2 * min(below, above)
+
+
+def chi_square(samples, masses):
+    """p-value of samples 0, 1, ... under masses; the last ones are put together."""
+    masses = np.asarray(masses, dtype=float)
+    kept = int((masses * len(samples) >= LEAST).argmin()) or len(masses)
+    observed = np.bincount(np.minimum(samples, kept), minlength=kept + 1).astype(float)
+    expected = np.append(masses[:kept], 1 - masses[:kept].sum()) * len(samples)
+    if expected[-1] < LEAST:
+        observed = np.append(observed[:-2], observed[-2:].sum())
+        expected = np.append(expected[:-2], expected[-2:].sum())
+    statistic = ((observed - expected) ** 2 / expected).sum()
+    return scipy.stats.chi2.sf(statistic, len(expected) - 1)
+
+
+class Tail:
+    """Bytes that put the uniform number of one inversion into its last 2^-bits.
+
+    An inversion asks for 2 bytes a sample, then for 8 more of each that is still open: all are.
+
+    Args:
+        part: which inversion, counted from 0; the others are drawn as ever.
+        bits: at least 17.
+    """
+
+    seed = None
+
+    def __init__(self, part, bits, seed=1):
+        self._source = SeededEntropy(seed)
+        self._part, self._bits = part, bits
+        self._forced = False
+
+    def bytes(self, count):
+        if self._forced:
+            self._forced = False
+            words = self._source.bytes(count).view(np.uint64)
+            ones = ((1 << (self._bits - 16)) - 1) << (64 - (self._bits - 16))
+            return (words | np.uint64(ones)).view(np.uint8)
+        if count == 2 * SIZE:
+            self._part -= 1
+            if self._part == -1:
+                self._forced = True
+                return np.full(count, 255, dtype=np.uint8)
+        return self._source.bytes(count)
+
+
+class Head:
+    """Eight bytes at a time, of which the first bits of the number that they are read as are 0."""
+
+    seed = None
+
+    def __init__(self, bits, seed=1):
+        self._source = SeededEntropy(seed)
+        self._bits, self._whole = bits, True
+
+    def bytes(self, count):
+        assert count == 8
+        word = int.from_bytes(self._source.bytes(8).tobytes(), "little")
+        if self._whole:
+            word >>= self._bits
+        return np.frombuffer(word.to_bytes(8, "little"), dtype=np.uint8)
+
+
+def last_part(rate):
+    return len(noise._geometric_parts(rate)) - 1
+
+
+@pytest.mark.parametrize("bits", [30, 45])
+@pytest.mark.parametrize("rate", RATES)
+def test_geometric_tails(rate, bits):
+    """Given U >= 1 - 2^-b, top digits exceed t with probability min(1, 2^b e^(-r (t+1)))."""
+    shift, _ = noise._geometric_parts(rate)[-1]
+    samples = noise.sample_geometric(rate, SIZE, Tail(last_part(rate), bits)) >> shift
+    r = float(rate) * 2**shift
+    least = math.floor(bits * math.log(2) / r)  # the smallest that can come out
+    assert samples.min() >= least
+    beyond = np.minimum(np.exp(bits * math.log(2) - r * np.arange(least, least + 60)), 1.0)
+    assert chi_square(samples - least, -np.diff(beyond)) > LEVEL
+
+
+@pytest.mark.parametrize("bits", [17, 30, 45])
+@pytest.mark.parametrize("rate", RATES)
+def test_laplace_tails(rate, bits):
+    """P(X >= t) = 2^-b P(X >= t given the stratum) wherever the stratum holds all of G >= t."""
+    samples = noise.sample_discrete_laplace(rate, SIZE, Tail(last_part(rate), bits))
+    r = float(rate)
+    checked = 0
+    for more in (1.0, 2.0, 4.0):
+        far = math.ceil((bits * math.log(2) + more) / r) + (1 << 9 if r < 0.1 else 0)
+        true = math.exp(-r * far) / (1 + math.exp(-r))
+        assert true < 2.0**-bits
+        given = true * 2.0**bits
+        assert tail_of_count(int((samples >= far).sum()), SIZE, given) > LEVEL
+        checked += given * SIZE > 100
+    assert checked
+
+
+@pytest.mark.parametrize("epsilon", [13, 20, 30])
+def test_rare_flips(epsilon):
+    bits = math.floor(epsilon / math.log(2))
+    flips = noise.sample_flips(Fraction(epsilon), SIZE, Tail(0, bits))
+    q = 2.0**bits / (1 + math.exp(epsilon))
+    assert 0.3 < q <= 1
+    assert tail_of_count(int(flips.sum()), SIZE, q) > LEVEL
+
+
+@pytest.mark.parametrize("power", [8, 15, 20.7, 30])
+def test_rare_events(power):
+    """What accepts a proposal of the discrete Gaussian, and a draw of a choice."""
+    bits = math.floor(power / math.log(2))
+    exact = Fraction(power)
+    chance = math.exp(-power) * 2.0**bits
+
+    def decimal():
+        return (-Decimal(exact.numerator) / Decimal(exact.denominator)).exp()
+
+    for event in (noise._happens, lambda _, source: happens(decimal, source)):
+        source = Head(bits)
+        count = sum(event(exact, source) for _ in range(4000))
+        assert tail_of_count(count, 4000, chance) > LEVEL
+
+
+@pytest.mark.parametrize(("variance", "bits"), [(Fraction(1), 29), (Fraction(3), 21)])
+def test_gaussian_tails(variance, bits, monkeypatch):
+    """Proposals are kept as if U were below 2^-b: then the far ones are as many as the near ones.
+
+    The law is then proportional to e^(-|k|/t) min(1, 2^b a(k)), a(k) being what it is kept with.
+    """
+    happen, head = noise._happens, Head(bits)
+    monkeypatch.setattr(noise, "_happens", lambda power, _: happen(power, head))
+    samples = noise.sample_discrete_gaussian(variance, SIZE, SeededEntropy(3))
+    t, v = 2, float(variance)
+    k = np.arange(-40, 41)
+    kept = np.exp(-((np.abs(k) - v / t) ** 2) / (2 * v)) * 2.0**bits
+    masses = np.exp(-np.abs(k) / t) * np.minimum(1.0, kept)
+    masses /= masses.sum()
+    far = np.flatnonzero(kept < 1)
+    true = np.exp(-(k**2) / (2 * v))
+    true /= true.sum()
+    tested = [i for i in far if masses[i] * SIZE > 20]
+    assert any(true[np.abs(k) >= abs(k[i])].sum() < 1e-8 for i in tested)
+    for i in tested:
+        assert tail_of_count(int((samples == k[i]).sum()), SIZE, masses[i]) > LEVEL
+
+
+class ByTurns:
+    """Eight bytes from one source, then eight from another: the choice is forced, its check not."""
+
+    seed = None
+
+    def __init__(self, first, second):
+        self._sources = [second, first]
+
+    def bytes(self, count):
+        self._sources.reverse()
+        return self._sources[0].bytes(count)
+
+
+@pytest.mark.parametrize(("behind", "bits"), [(-20.7, 28), (-27.6, 38)])
+def test_rare_choices(behind, bits):
+    """A candidate of probability 1e-9 and one of 1e-12, given that the first bits are 0."""
+    logs = [behind, 0.0]
+    choice = Choice(np.array(logs), 2.0**-40, lambda i: Decimal(logs[i]))
+    stratum = 2.0 ** (int(choice._ends[-1]).bit_length() - bits)
+    given = math.exp(behind) * 2.0**choice._bits / stratum
+    assert 0.01 < given < 1
+    source = ByTurns(Head(bits), SeededEntropy(5))
+    count = sum(choice.draw(source) == 0 for _ in range(FEW))
+    assert tail_of_count(count, FEW, given) > LEVEL
+
+
+SCORES = np.array([0, 3, 7, 7, 1, -20])
+
+
+@pytest.mark.parametrize("rate", [Fraction(1, 100), Fraction(1, 3), Fraction(2)])
+def test_choices_have_their_law(rate):
+    source = SeededEntropy(2)
+    drawn = np.array([exponential_choice(SCORES, rate, source) for _ in range(FEW)])
+    masses = np.exp(float(rate) * (SCORES - SCORES.max()))
+    order = np.argsort(-masses, kind="stable")
+    ranks = np.argsort(order)
+    assert chi_square(ranks[drawn], masses[order] / masses.sum()) > LEVEL
+    # Of 3 and 7 the first wins if its noise is at least 4 more: sum of (1 - r) r^g r^(g + 4).
+    won = np.array([noisy_maximum(SCORES[1:3], rate, source) for _ in range(FEW)]) == 0
+    r = math.exp(-float(rate))
+    assert tail_of_count(int(won.sum()), FEW, r**4 / (1 + r)) > LEVEL
+
+
+@pytest.mark.parametrize("law", ["laplace", "gaussian"])
+def test_noise_on_values_has_its_law(law):
+    source, scale = SeededEntropy(6), 9
+    parameter = Fraction(1, 3) if law == "laplace" else Fraction(scale)
+    drawn = np.array([ValueNoise(law, parameter).draw(source) for _ in range(FEW)])
+    k = np.arange(0, 60)
+    masses = np.exp(-k / 3 if law == "laplace" else -(k**2) / (2 * scale))
+    masses[1:] *= 2
+    assert chi_square(np.abs(drawn), masses / masses.sum()) > LEVEL
+
+
+def dependence(first, second, cells=4):
+    """p-value of a chi-square test of independence, in cells by rank."""
+    codes = []
+    for values in (first, second):
+        edges = np.unique(np.quantile(values, np.linspace(0, 1, cells + 1)[1:-1]))
+        codes.append(np.searchsorted(edges, values, side="left"))
+    table = np.zeros((codes[0].max() + 1, codes[1].max() + 1))
+    np.add.at(table, tuple(codes), 1)
+    assert (table.sum(0).min() * table.sum(1).min()) / len(first) > LEAST
+    return scipy.stats.chi2_contingency(table, correction=False).pvalue
+
+
+def test_streams_that_are_split_off_are_independent():
+    streams = [part for part in SeededEntropy(4).split(3) for part in (part, *part.split(1))]
+    drawn = [noise.sample_discrete_laplace(Fraction(1, 9), 60_000, part) for part in streams]
+    for first, second in itertools.combinations(drawn, 2):
+        assert dependence(first, second) > LEVEL
+
+
+def test_blocks_of_a_noisy_matrix_are_independent():
+    graph = Graph([], [], [], vertices=1000, weight_cap=1.0)
+    law = noise_law("discrete-laplace", epsilon=0.3, weight_cap=1.0)
+    steps = randomized_response(graph, law, SeededEntropy(4)).steps
+    rows = [start for start, _ in Layout((1000, 1000), symmetric=True).bounds()][:4]
+    assert rows[-1] < 500
+    blocks = [steps[row : row + 80, 600:].ravel() for row in rows]
+    for first, second in itertools.combinations(blocks, 2):
+        assert dependence(first, second) > LEVEL
+
+
+DRAWN = 40_000
+
+
+class Buffered:
+    """A twin with a buffer of its own, which children inherit."""
+
+    seed = None
+
+    def __init__(self):
+        self._buffer = np.empty(0, dtype=np.uint8)
+
+    def bytes(self, count):
+        if len(self._buffer) < count:
+            self._buffer = np.frombuffer(os.urandom(count + (1 << 20)), dtype=np.uint8)
+        taken, self._buffer = self._buffer[:count], self._buffer[count:]
+        return taken
+
+
+SOURCES = {"ours": SystemEntropy(), "twin": Buffered()}
+
+
+def _sample(name):
+    return noise.sample_discrete_laplace(Fraction(1, 9), DRAWN, SOURCES[name])
+
+
+def _send(pipe, name):
+    pipe.send(_sample(name))
+    pipe.close()
+
+
+def drawn_by_relatives(method, name, children=2):
+    """Samples of children and then of their parent, which drew before they were made."""
+    SOURCES[name].bytes(64)
+    context = multiprocessing.get_context(method)
+    found = []
+    for _ in range(children):
+        here, there = context.Pipe(duplex=False)
+        child = context.Process(target=_send, args=(there, name))
+        child.start()
+        found.append(here.recv())
+        child.join(60)
+        assert child.exitcode == 0
+    return [*found, _sample(name)]
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+@pytest.mark.parametrize(("method", "children"), [("fork", 2), ("spawn", 1)])
+def test_parents_and_children_are_independent(method, children):
+    drawn = drawn_by_relatives(method, "ours", children)
+    for first, second in itertools.combinations(drawn, 2):
+        assert dependence(first, second) > LEVEL
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_a_twin_whose_children_inherit_its_buffer_is_rejected():
+    first, second, parent = drawn_by_relatives("fork", "twin")
+    assert dependence(first, second) < LEVEL
+    assert dependence(first, parent) < LEVEL
+
+
+def test_twins_with_lighter_tails_are_rejected():
+    """All that floats can hold of a tail: 53 bits of the uniform number, or 24."""
+    rate = Fraction(1)
+    for held, bits in ((53, 53 - 3), (24, 24 - 3)):
+        rng = np.random.default_rng(0)
+        low = rng.integers(0, 1 << (held - bits), SIZE)  # what is left of the stratum
+        uniform = 1 - (low + 1.0) * 2.0**-held
+        samples = np.floor(-np.log1p(-uniform)).astype(int)
+        least = math.floor(bits * math.log(2))
+        beyond = np.minimum(np.exp(bits * math.log(2) - np.arange(least, least + 60)), 1.0)
+        assert chi_square(np.maximum(samples - least, 0), -np.diff(beyond)) < LEVEL
+    samples = noise.sample_geometric(rate, SIZE, Tail(0, 30))
+    assert tail_of_count(int((samples >= 22).sum()), SIZE, 2.0**30 * math.exp(-22 * 1.01)) < LEVEL
