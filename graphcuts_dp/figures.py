@@ -28,6 +28,7 @@ from graphcuts_dp.evaluation.experiments import (
 )
 from graphcuts_dp.evaluation.experiments.base import Experiment, Table
 from graphcuts_dp.evaluation.tables import NOT_PRIVATE
+from graphcuts_dp.graph.atomic import atomic_write
 from graphcuts_dp.parallel import one_blas_thread
 from graphcuts_dp.plotting.bipartite_cuts import bipartite_cuts_figure
 from graphcuts_dp.plotting.density import density_figure
@@ -258,7 +259,8 @@ def write_index(folder: str | Path) -> None:
     for stem, about in there:
         lines += ["", *_section(stem, about)]
     table = "\n".join(lines)
-    readme.write_text(f"{before}{_BEGIN}\n{table}\n{_END}{after}", encoding="utf-8")
+    with atomic_write(readme, force=True) as handle:
+        handle.write(f"{before}{_BEGIN}\n{table}\n{_END}{after}".encode())
 
 
 def _index_line(stem: str, about: dict[str, Any]) -> str:
