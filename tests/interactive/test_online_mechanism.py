@@ -230,6 +230,27 @@ def test_a_private_total_is_paid_for_and_shown():
     assert state.mass_error > 0
 
 
+@pytest.mark.parametrize("cap", [None, 3.0])
+def test_a_private_total_is_the_true_one_and_the_noise_that_is_paid_for(cap):
+    graph = two_communities(30, 1)
+    if cap:
+        weights = np.full(len(graph.rows), 1.25)
+        graph = Graph(graph.rows, graph.columns, weights, vertices=30, weight_cap=cap)
+    mechanism = OnlineMechanism(
+        learner=FriezeKannanLearner(Universe(30), disjoint=True),
+        calibration=Tight(epsilon=4.0, delta=1e-6, queries=5),
+        grid=Grid.of(graph),
+    )
+    steps = mechanism.grid.sensitivity
+    noise, *_ = mechanism.calibration.with_total(steps)
+    drawn = [noise.draw(SeededEntropy(seed)) for seed in range(20)]
+    assert len(set(drawn)) > 10
+    for seed, number in enumerate(drawn):
+        state = mechanism.start(graph, SeededEntropy(seed))
+        noisy = (mechanism.grid.total(graph) + number) / steps
+        assert state.mass == min(max(noisy, 1.0), 30 * 29 / 2)
+
+
 def test_bought_answers_come_with_their_own_interval():
     graph = two_communities(60, 1)
     mechanism = OnlineMechanism(
