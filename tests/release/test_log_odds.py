@@ -86,7 +86,7 @@ def test_sums_come_out_but_for_the_stated_slack(symmetric, noise):
     theta = sums.left.T @ solution.factors.left[:, :-2] / strength
     had = sums.left.T @ x @ sums.right
     assert np.abs(had - sums.groups + log_odds._SLACK * theta).max() < 0.05
-    assert np.abs(had - sums.groups).max() < 0.1 * np.abs(sums.groups).max()
+    assert np.abs(had - sums.groups).max() < 0.15 * np.abs(sums.groups).max()
 
 
 @pytest.mark.parametrize("symmetric", [True, False])

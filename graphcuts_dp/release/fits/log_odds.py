@@ -19,8 +19,10 @@ from graphcuts_dp.release.blocks import Blocks, RowBlock
 from graphcuts_dp.release.fits.base import FloatMatrix, FloatVector, Progress, Stopped, silent
 
 _PIECE = 1 << 17  # entries worked on at once, so that they stay in the cache
-_RIDGE = 0.003  # on a and b: keeps them finite where a noisy sum is out of reach
-_SLACK = 0.1  # on Theta: by how much group sums may be missed, per unit of log-odds
+_RIDGE = 0.001  # on a and b: keeps them finite where a noisy sum is out of reach
+# On Theta: by how much group sums may be missed, per unit of log-odds. Where noise makes them
+# negative they contradict the degrees, on which more cuts depend.
+_SLACK = 1.0
 _ROUNDS = 160
 _MEMORY = 12
 _TOLERANCE = 0.01  # of the scaled gradient
