@@ -181,17 +181,27 @@ def strike(trouble: Trouble, target: int, action: Callable[[], object]) -> objec
 
 
 def _dies(calls: Calls, action: Callable[[], object]) -> bool:
+    def act() -> None:
+        with calls.watching():
+            action()
+
+    _, status = os.waitpid(fork(act), 0)
+    return os.WIFSIGNALED(status)
+
+
+def fork(action: Callable[[], object]) -> int:
+    """Start an action in a process of its own; returns its number. Its exceptions are status 1."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # a fork beside threads: no BLAS in it
         child = os.fork()
     if child == 0:
+        status = 1
         try:
-            with calls.watching():
-                action()
+            action()
+            status = 0
         finally:
-            os._exit(0)
-    _, status = os.waitpid(child, 0)
-    return os.WIFSIGNALED(status)
+            os._exit(status)
+    return child
 
 
 def visible(folder: Path) -> dict[str, bytes]:

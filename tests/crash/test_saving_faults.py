@@ -1,6 +1,7 @@
 """Whatever goes wrong while something is saved: the older files, the newer ones, or none."""
 
 import itertools
+import os
 
 import faults
 import pytest
@@ -89,3 +90,36 @@ def test_one_trouble_at_each_call(tmp_path, name, replacing):
 @pytest.mark.parametrize("name", CASES)
 def test_every_trouble_at_each_call(tmp_path, name, replacing):
     assert sweep(CASES[name], tmp_path, replacing=replacing, pick=lambda _: ALL) >= 6 * len(ALL)
+
+
+@pytest.mark.parametrize("name", ["release", "iterative release", "distances"])
+def test_processes_that_replace_one_set_never_mix(tmp_path, name):
+    case = CASES[name]
+    sets = [bytes_of(case, which, tmp_path / str(which)) for which in (OLDER, NEWER)]
+    shared = tmp_path / "shared"
+    shared.mkdir()
+
+    def work(number):
+        for turn in range(4):
+            case.save(shared, (number + turn) % 2, force=True)
+
+    children = [faults.fork(lambda number=number: work(number)) for number in range(3)]
+    assert [os.waitpid(child, 0)[1] for child in children] == [0, 0, 0]
+    assert faults.visible(shared) in sets
+    assert not list(shared.glob(".*"))
+
+
+def test_of_processes_that_make_one_set_one_wins(tmp_path):
+    case = CASES["release"]
+    sets = [bytes_of(case, which, tmp_path / str(which)) for which in (OLDER, NEWER)]
+    shared = tmp_path / "shared"
+    shared.mkdir()
+
+    def work(number):
+        case.save(shared, number % 2, force=False)
+
+    children = [faults.fork(lambda number=number: work(number)) for number in range(4)]
+    ended = [os.waitpid(child, 0)[1] for child in children]
+    assert sorted(status == 0 for status in ended) == [False, False, False, True]
+    assert faults.visible(shared) == sets[ended.index(0) % 2]
+    assert not list(shared.glob(".*"))

@@ -8,7 +8,6 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-import warnings
 from pathlib import Path
 
 import faults
@@ -63,16 +62,14 @@ def test_every_system_call_of_a_session_fails_or_kills_it(failing_calls, tmp_pat
 def in_child(action):
     """Run an action in a process of its own; what it returns must be text, and comes back."""
     hear, say = os.pipe()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # a fork beside threads
-        child = os.fork()
-    if child == 0:
+
+    def act():
         try:
             os.write(say, action().encode())
         except BaseException as problem:  # the parent looks at it
             os.write(say, repr(problem).encode())
-        finally:
-            os._exit(0)
+
+    child = faults.fork(act)
     os.close(say)
     with os.fdopen(hear) as stream:
         told = stream.read()
