@@ -1,6 +1,7 @@
 """The step: hard caps, interruptions, states that come back."""
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from graphcuts_dp.idc.learners import FriezeKannanLearner, MultiplicativeWeights
 from graphcuts_dp.interactive.calibrations import Tight
 from graphcuts_dp.interactive.mechanism import OnlineMechanism
 from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy
+from graphcuts_dp.privacy.value_noise import ValueNoise
 
 
 class NoNoise:
@@ -268,6 +270,30 @@ def test_bought_answers_come_with_their_own_interval():
     assert low <= truth <= high
     assert (high - low) / 2 == pytest.approx(state.tuning.value_error, rel=1e-6)
     assert answer.seeded
+
+
+class Buying(Fixed):
+    """Every test fires, and an answer is bought with two-sided geometric noise of rate 1/10."""
+
+    def tune(self, update_bound, sensitivity):
+        noise = ValueNoise("laplace", Fraction(1, 10) / sensitivity)
+        return replace(super().tune(update_bound, sensitivity), value_noise=noise, value_error=50)
+
+
+def test_bought_answers_are_the_true_ones_and_fresh_noise_of_the_stated_size():
+    """|N| <= 1 has probability 0.140, |N| > 10 has 0.349: of 400, as many as 100 and as few as 90
+    have chances below 1e-7 each, for a random seed."""
+    mechanism = OnlineMechanism(
+        learner=StubbornLearner(), calibration=Buying(threshold=-60), grid=Grid(), mass=1.0
+    )
+    source = SeededEntropy(5)
+    errors = []
+    for _ in range(400):
+        state, answer = mechanism.step(mechanism.start(toy_graph(), source), EDGE, 7, source)
+        errors.append(abs(answer.value - 7))
+        assert state.updates == 1
+    assert sum(error <= 1 for error in errors) < 100
+    assert sum(error > 10 for error in errors) > 90
 
 
 def test_weighted_graphs_are_counted_in_steps():
