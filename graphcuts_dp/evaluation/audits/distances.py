@@ -116,7 +116,7 @@ def _laplace_audit(name: str, epsilon: float) -> Audit:
     )
 
 
-def _normal(variance: float, shift: float) -> Law:
+def normal_law(variance: float, shift: float) -> Law:
     """A discrete Gaussian and its shift; on a coarser grid where there are too many numbers."""
     coarse = max(1.0, variance**0.5 / 1000)
     variance, shift = variance / coarse**2, shift / coarse
@@ -135,7 +135,7 @@ def _all_moves(mechanism: Any, factor: float) -> Iterator[Law]:
                 _counts(mechanism, Locations(MAP, places[end] + [1, 1, 0, 0])) for end in (x, y)
             )
             parts = [
-                _normal(float(variance) / factor**2, int(change))
+                normal_law(float(variance) / factor**2, int(change))
                 for variance, a, b in zip(mechanism.noise.parameters, after, before, strict=True)
                 for change in a - b
                 if change

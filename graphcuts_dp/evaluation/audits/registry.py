@@ -5,7 +5,16 @@ from collections.abc import Callable, Iterator, Sequence
 from graphcuts_dp.distances import plan as distance_plan
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.evaluation.audit import ALPHA
-from graphcuts_dp.evaluation.audits import budgets, calibrations, distances, releases, responses, sessions
+from graphcuts_dp.evaluation.audits import (
+    budgets,
+    calibrations,
+    distances,
+    iterative,
+    releases,
+    responses,
+    selection,
+    sessions,
+)
 from graphcuts_dp.evaluation.audits.base import Effort, Entry, Outcome
 from graphcuts_dp.evaluation.baselines import BASELINES
 from graphcuts_dp.interactive.methods import CALIBRATIONS, CONSTRUCTIONS
@@ -13,6 +22,7 @@ from graphcuts_dp.privacy.entropy import entropy_source
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.laws import NOISES
 from graphcuts_dp.release import iterative_methods
+from graphcuts_dp.release.iterative_paper_tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
 from graphcuts_dp.release.mechanism import MECHANISMS
 from graphcuts_dp.release.synthesis import FITS
 
@@ -23,6 +33,8 @@ ENTRIES: tuple[Entry, ...] = (
     *calibrations.ENTRIES,
     *sessions.ENTRIES,
     *distances.ENTRIES,
+    *selection.ENTRIES,
+    *iterative.ENTRIES,
 )
 
 # Called with the part that is done and a message.
@@ -46,7 +58,7 @@ def _exported() -> Iterator[str]:
     yield from ("distinguisher: gaussian-rank-one",)
     for construction in iterative_methods.CONSTRUCTIONS:
         yield f"release: iterative-construction, {construction}"
-    for name in ("practical", "tight", "dr14", "gru12"):
+    for name in OFFLINE_CALIBRATIONS:
         yield f"release: iterative-construction, {name} calibration"
     yield from ("release: net", "release: sensing")
     for name in distance_plan.MECHANISMS:

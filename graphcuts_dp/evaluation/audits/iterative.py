@@ -1,0 +1,228 @@
+"""Audits of the iterative construction: its calibrations term by term, and whole runs."""
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import Any, final
+
+import numpy as np
+import scipy.stats
+
+from graphcuts_dp.distinguishers.base import Distinguisher
+from graphcuts_dp.distinguishers.cut_list import CutList
+from graphcuts_dp.distinguishers.exponential import Exponential
+from graphcuts_dp.evaluation.audit import Claim, Law, Neighbours
+from graphcuts_dp.evaluation.audits.base import Audit, Entry, Enumerated, Sampled
+from graphcuts_dp.evaluation.audits.distances import normal_law
+from graphcuts_dp.evaluation.audits.selection import softmax
+from graphcuts_dp.graph.adjacency import Graph
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.queries import CutQuery
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.idc.learners import (
+    FriezeKannanLearner,
+    Learner,
+    MirrorDescentLearner,
+    MultiplicativeWeightsLearner,
+)
+from graphcuts_dp.idc.update_bounds import UpdateBound
+from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.value_noise import ValueNoise
+from graphcuts_dp.release.iterative_construction import IterativeConstruction
+from graphcuts_dp.release.iterative_methods import (
+    CONSTRUCTIONS,
+    IterativeOptions,
+    iterative_mechanism,
+)
+from graphcuts_dp.release.iterative_paper_tuning import CALIBRATIONS
+from graphcuts_dp.release.iterative_tuning import OfflineTuning
+
+Run = Callable[[Graph], list[float]]
+UNIVERSE = Universe(4)
+EDGE = CutQuery([0], [1])
+QUERIES = CutList(UNIVERSE, [EDGE, CutQuery([2], [3])])  # one has the edge, the other has not
+PAIRS = (
+    Neighbours("an edge", Graph([], [], vertices=4), Graph([0], [1], vertices=4)),
+    Neighbours(
+        "among others",
+        Graph([1, 2], [2, 3], vertices=4),
+        Graph([0, 1, 2], [1, 2, 3], vertices=4),
+    ),
+)
+LEARNERS: dict[str, Learner] = {
+    "multiplicative-weights": MultiplicativeWeightsLearner(UNIVERSE),
+    "frieze-kannan": FriezeKannanLearner(UNIVERSE),
+    "mirror-descent": MirrorDescentLearner(UNIVERSE),
+}
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class TwoRounds:
+    """A tuning of two rounds, and its price: a third of epsilon for the total, the rest for them.
+
+    Attributes:
+        epsilon: of everything.
+        total: factor of the rate of the total's noise; 1 keeps the promise.
+        factor: likewise of all others.
+        rounds: that are made; two are paid for.
+    """
+
+    epsilon: Fraction
+    total: int = 1
+    factor: int = 1
+    rounds: int = 2
+
+    @property
+    def cost(self) -> Cost:
+        """Pure."""
+        return Cost.of_pure(self.epsilon)
+
+    def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, "TwoRounds"]:
+        """See `OfflineCalibration.with_total`."""
+        noise = ValueNoise("laplace", self.total * self.epsilon / 3 / sensitivity)
+        return noise, 1, Cost.of_pure(self.epsilon / 3), self
+
+    def tune(
+        self,
+        update_bound: UpdateBound,  # noqa: ARG002
+        distinguisher: Distinguisher,
+        *,
+        one: float,  # noqa: ARG002
+        steps: int,
+    ) -> OfflineTuning:
+        """See `OfflineCalibration.tune`."""
+        each = self.factor * self.epsilon / 6
+        return OfflineTuning(
+            rounds=self.rounds,
+            alpha=4.0,
+            threshold=None,
+            distinguisher=distinguisher.with_epsilon(each * self.rounds, rounds=self.rounds),
+            noise=ValueNoise("laplace", each / steps),
+            value_error=0.1,
+            error=None,
+            cost=self.cost,
+        )
+
+
+def _run(construction: str, calibration: TwoRounds, source: EntropySource) -> Run:
+    """The total, and what was found and measured."""
+    made = IterativeConstruction(
+        learner=LEARNERS[construction],
+        distinguisher=Exponential(queries=QUERIES, epsilon=Fraction(1), score="signed"),
+        calibration=calibration,
+        grid=Grid(),
+    )
+
+    def run(graph: Graph) -> list[float]:
+        outcome = made.run(graph, source)
+        edge = [m.value for m in outcome.transcript if UNIVERSE.masks(m.query)[0][0]]
+        return [outcome.mass, sum(edge) + outcome.mass, float(len(edge)), max(edge, default=-50)]
+
+    return run
+
+
+def _run_audit(construction: str, epsilon: float) -> Audit:
+    exact = Fraction(epsilon)
+    twins = {
+        "an eighth of the noise": TwoRounds(epsilon=exact, factor=8, total=8),
+        "m used raw": TwoRounds(epsilon=exact, total=150),
+        "continue after the cap": TwoRounds(epsilon=exact, rounds=20),
+    }
+    return Sampled(
+        claim=Claim(epsilon),
+        pairs=PAIRS,
+        start=partial(_run, construction, TwoRounds(epsilon=exact)),
+        twins={name: partial(_run, construction, twin) for name, twin in twins.items()},
+        runs=3000,
+        least=600,
+    )
+
+
+# The calibrations that users choose from.
+
+_VERTICES = 1024  # enough weight that even the papers' tolerances leave rounds
+
+
+def _tuned(construction: str, calibration: str, epsilon: float) -> tuple[OfflineTuning, Claim]:
+    pure = calibration == "dr14"
+    graph = Graph([], [], vertices=_VERTICES)
+    mass = _VERTICES * (_VERTICES - 1) / 4
+    options = IterativeOptions(
+        delta=0.0 if pure else 1e-6,
+        construction=construction,
+        queries=[CutQuery([k]) for k in range(8)],
+        calibration=calibration,
+        total_weight=mass,
+    )
+    made = iterative_mechanism(graph, epsilon=epsilon, options=options)
+    bound = made._update_bound(mass, 0.0)
+    tuning = made.calibration.tune(bound, made.distinguisher, one=1.0, steps=1)
+    if calibration in ("practical", "tight"):
+        return tuning, Claim(made.cost.rho or 0.0, kind="rho")
+    return tuning, Claim(epsilon, 0.0 if pure else 1e-6)
+
+
+def _rounds(tuning: OfflineTuning, claim: Claim, factor: float, more: int) -> Iterator[Law]:
+    """All choices and all answers of queries that the edge is in."""
+    of, noise, copies = tuning.distinguisher, tuning.noise, tuning.rounds * tuning.calls * more
+    if not isinstance(of, Exponential) or noise is None:
+        raise TypeError("the law of another distinguisher is not known here")
+    rate = float(of.scoring.rate(of.epsilon)) * of.scoring.sensitivity * factor
+    # A cut far below in one direction, or two directions half way: the extremes of a choice.
+    for lead, weight in itertools.product((0.0, 3.0), (0.5, 0.0)):
+        change = np.array([1, -1]) if weight else np.array([1, 0])
+        start = np.array([0.0, lead / rate]) - weight * change
+        choice = softmax(start, rate), softmax(start + change, rate)
+        if noise.law == "gaussian":
+            value = normal_law(float(noise.parameter) / factor**2, 1)
+            parts = Law("", value.first, value.second, copies)
+            yield Law(f"lead {lead}", choice[0], choice[1], copies, (parts,))
+            continue
+        r = float(noise.parameter) * factor
+        low = math.exp(-r) / (1 + math.exp(-r))  # P(noise >= 1)
+        bits = np.array([low, 1 - low]), np.array([1 - low, low])
+        if claim.delta == 0:
+            parts = Law("", bits[0], bits[1], copies)
+            yield Law(f"lead {lead}", choice[0], choice[1], copies, (parts,))
+        else:
+            counts = np.arange(copies + 1)
+            laws = [scipy.stats.binom.pmf(counts, copies, p) for p in (low, 1 - low)]
+            yield Law(f"{copies} answers", laws[0], laws[1])
+
+
+def _calibration_audit(calibration: str, epsilon: float) -> Audit:
+    tuning, claim = _tuned("multiplicative-weights", calibration, epsilon)
+    far = 2 if claim.delta == 0 else 12  # half the noise shows only where composition is sharp
+    twins: dict[str, Any] = {
+        "half the noise" if far == 2 else "a twelfth of the noise": partial(
+            _rounds, tuning, claim, far, 1
+        ),
+        "continue after the cap": partial(_rounds, tuning, claim, 1, far**2),
+    }
+    return Enumerated(claim=claim, laws=partial(_rounds, tuning, claim, 1, 1), twins=twins)
+
+
+ENTRIES = (
+    *(
+        Entry(
+            f"iterative: {calibration} calibration",
+            partial(_calibration_audit, calibration),
+            (f"release: iterative-construction, {calibration} calibration",),
+        )
+        for calibration in CALIBRATIONS
+    ),
+    *(
+        Entry(
+            f"iterative: {construction}",
+            partial(_run_audit, construction),
+            (f"release: iterative-construction, {construction}",),
+            slow=True,
+        )
+        for construction in CONSTRUCTIONS
+    ),
+)
