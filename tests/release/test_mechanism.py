@@ -273,10 +273,15 @@ def test_the_share_of_degrees():
         ("degrees+response", "0.2", "between 0 and 1"),
     ],
 )
-def test_options_out_of_range(how, share, match):
+def test_options_out_of_range(how, share, match, spent):
     with pytest.raises(ParameterError, match=match) as caught:
         mechanism.check_mechanism(how, share)
     assert "\n" not in str(caught.value)
+    with pytest.raises(ParameterError, match=match):
+        drawn(graph_of(None), how, share=share)
+    with pytest.raises(ParameterError, match=match):
+        mechanism.least_law(graph_of(None), "binary", 1.0, how, share)
+    assert not spent
 
 
 @pytest.mark.parametrize(("epsilon", "share"), [(1.0, 1e-9), (1.0, 1 - 1e-9), (1e-6, None)])
