@@ -76,7 +76,7 @@ def test_flips(epsilon):
 
 
 def test_twins_of_another_scale_are_rejected():
-    """Ten per cent is seen with overwhelming probability: the statistic is over 3 times its limit."""
+    """Ten per cent is seen with overwhelming probability: the statistic is 3 times its limit."""
     assert difference(
         sample_discrete_laplace(Fraction(11, 100), SIZE, SystemEntropy()), peer("laplace", 10.0)
     ) < LEVEL  # fmt: skip
