@@ -296,6 +296,17 @@ def test_budgets_too_small_to_split(epsilon, share, spent):
     assert data.guarantee.parts == ()
 
 
+@pytest.mark.parametrize("how", ["auto", "degrees+response", "response"])
+def test_the_least_law_is_the_one_that_is_used_when_everything_is_bought(how, spent):
+    share = None if how == "response" else 0.25
+    told = mechanism.least_law(graph_of(None), "binary", 1.0, how, share).epsilon
+    whole = 1 - (mechanism._TOTAL_SHARE if how == "auto" else 0)
+    assert told == whole * (1 if share is None else Fraction(3, 4))
+    drawn(graph_of(None), how, share=share)
+    assert told <= spent["randomized_response"]
+    assert (told == spent["randomized_response"]) or how == "auto"
+
+
 def test_no_part_is_below_the_least_epsilon(spent):
     data = drawn(graph_of(None), "auto", epsilon=50 * SMALLEST_EPSILON * 1.001)
     assert data.total is not None
