@@ -148,6 +148,16 @@ def test_bad_parameters_are_refused(method, numbers, message):
         made(method, **numbers)
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_a_graph_of_other_vertices_or_weights_is_refused_before_noise_is_drawn(method):
+    more = Graph(GRAPH.rows, GRAPH.columns, vertices=25)
+    ones = np.ones(len(GRAPH.rows))
+    heavy = Graph(GRAPH.rows, GRAPH.columns, 9 * ones, vertices=24, weight_cap=9.0)
+    for other in (more, heavy, BipartiteGraph([0], [1], left=24, right=24)):
+        with pytest.raises(ParameterError, match="other vertices or weights"):
+            made(method).start(other, None)
+
+
 def test_binary_noise_and_unknown_laws_are_refused_where_they_do_not_fit():
     weights = Graph([0, 1], [1, 2], [0.5, 3.0], vertices=3, weight_cap=3.0)
     with pytest.raises(ParameterError, match="laplace"):
