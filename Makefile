@@ -31,6 +31,9 @@ test-slow: $(STAMP)  ## the tests that take minutes
 mutate: $(STAMP)  ## break the privacy of the code on purpose, see which tests notice (an hour)
 	$(BIN)/python scripts/mutate.py
 
+audit: $(STAMP)  ## audit every mechanism and its broken twins, on made graphs; one table
+	$(BIN)/graphcuts-dp audit all --processes 2
+
 bench: $(STAMP)  ## speed and accuracy beside peers, as ratios
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,bench]'
 	$(BIN)/python tests/benchmarks/run.py

@@ -35,6 +35,7 @@ def audit(
     seed: Annotated[
         int | None, typer.Option(min=0, help="Of all noise, for a run that can be repeated.")
     ] = None,
+    processes: Annotated[int, typer.Option(min=1, max=256, help="To run audits side by side.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print the outcomes as JSON.")] = False,
 ) -> None:
     """Audit the mechanisms and their broken twins, on made graphs. Status 1 if one fails."""
@@ -43,7 +44,14 @@ def audit(
         return
     entries = find_audits(names)
     with progress_bar("audit") as progress:
-        outcomes = run_audits(entries, epsilon=epsilon, quick=quick, seed=seed, progress=progress)
+        outcomes = run_audits(
+            entries,
+            epsilon=epsilon,
+            quick=quick,
+            seed=seed,
+            processes=processes,
+            progress=progress,
+        )
     if as_json:
         show_json([_plain(outcome) for outcome in outcomes])
     else:

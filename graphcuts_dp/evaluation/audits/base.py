@@ -114,6 +114,11 @@ class Audit(Protocol):
         """What the mechanism promises."""
         ...
 
+    @property
+    def twins(self) -> Mapping[str, Any]:
+        """Broken variants, by what is broken."""
+        ...
+
     def check(
         self, name: str, effort: Effort, source: EntropySource, report: Callable[[str], None]
     ) -> Outcome:

@@ -1,6 +1,8 @@
 """Every mechanism that the package exports, and the audit that stands for it."""
 
+import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 
 from graphcuts_dp.distances import plan as distance_plan
 from graphcuts_dp.errors import ParameterError
@@ -18,7 +20,7 @@ from graphcuts_dp.evaluation.audits import (
 from graphcuts_dp.evaluation.audits.base import Effort, Entry, Outcome
 from graphcuts_dp.evaluation.baselines import BASELINES
 from graphcuts_dp.interactive.methods import CALIBRATIONS, CONSTRUCTIONS
-from graphcuts_dp.privacy.entropy import entropy_source
+from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.laws import NOISES
 from graphcuts_dp.release import iterative_methods
@@ -93,6 +95,7 @@ def run_audits(
     epsilon: float = 1.0,
     quick: bool = False,
     seed: int | None = None,
+    processes: int = 1,
     progress: Progress = lambda _done, _message: None,
 ) -> list[Outcome]:
     """Audit mechanisms on made data, and see whether their broken twins are caught.
@@ -104,19 +107,50 @@ def run_audits(
         epsilon: that the mechanisms shall claim, in [1e-6, 50].
         quick: a sixteenth of the runs.
         seed: of all noise, for a run that can be repeated; None for the system's entropy.
+        processes: how many to use; outcomes of a seed do not depend on it.
         progress: called with the part that is done and a message.
 
     Raises:
         ParameterError: epsilon or seed out of range.
     """
     exact_epsilon(epsilon)
-    source = entropy_source(seed)
     effort = Effort(quick=quick, alpha=ALPHA / max(1, len(entries)))
+    sources = entropy_source(seed).split(len(entries))
+    if processes > 1:
+        return _on_processes(entries, epsilon, effort, sources, processes, progress)
     outcomes = []
-    for number, entry in enumerate(entries):
+    for number, (entry, source) in enumerate(zip(entries, sources, strict=True)):
 
         def report(message: str, entry: Entry = entry, number: int = number) -> None:
             progress(number / len(entries), f"{entry.name}: {message}")
 
-        outcomes.append(entry.run(epsilon, effort, source.split(1)[0], report))
+        outcomes.append(entry.run(epsilon, effort, source, report))
     return outcomes
+
+
+def _on_processes(
+    entries: Sequence[Entry],
+    epsilon: float,
+    effort: Effort,
+    sources: Sequence[EntropySource],
+    processes: int,
+    progress: Progress,
+) -> list[Outcome]:
+    # Fresh interpreters: a fork would copy locks that threads of numerical libraries hold.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(processes, mp_context=context) as pool:
+        running = {
+            pool.submit(_audited, entry.name, epsilon, effort, source): number
+            for number, (entry, source) in enumerate(zip(entries, sources, strict=True))
+        }
+        made: dict[int, Outcome] = {}
+        for future in as_completed(running):
+            number = running[future]
+            made[number] = future.result()
+            progress(len(made) / len(entries), entries[number].name)
+    return [made[number] for number in range(len(entries))]
+
+
+def _audited(name: str, epsilon: float, effort: Effort, source: EntropySource) -> Outcome:
+    (entry,) = (entry for entry in ENTRIES if entry.name == name)
+    return entry.run(epsilon, effort, source)

@@ -1,0 +1,90 @@
+"""`graphcuts-dp audit` as a user meets it."""
+
+import json
+import sys
+
+import pytest
+
+from graphcuts_dp.cli import main
+from graphcuts_dp.evaluation.audit import Claim, Law
+from graphcuts_dp.evaluation.audits import registry
+from graphcuts_dp.evaluation.audits.base import Entry, Enumerated
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    """Run the command in this process; returns (status, standard output, standard error)."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["graphcuts-dp", "audit", *map(str, arguments)])
+        status = main._status()
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run
+
+
+def test_without_a_name_all_are_listed(call):
+    status, out, _ = call()
+    assert status == 0
+    for entry in registry.ENTRIES:
+        assert f"  {entry.name}\n" in out
+    status, out, _ = call("--json")
+    assert json.loads(out) == [entry.name for entry in registry.ENTRIES]
+
+
+def test_table(call):
+    """Exact, so that nothing is left to chance."""
+    status, out, _ = call("net")
+    assert status == 0
+    (line,) = [line for line in out.splitlines() if line.strip().startswith("net")]
+    assert line.split() == "net epsilon = 1 0.837 exactly 84% of 100% 2 of 2 ok".split()
+    assert "found: the loss is at least that" in out
+
+
+def test_json_and_epsilon(call):
+    status, out, _ = call("net", "sensing", "--epsilon", "0.5", "--json")
+    assert status == 0
+    net, sensing = json.loads(out)
+    assert net["claim"] == {"value": 0.5, "delta": 0.0, "kind": "epsilon"}
+    assert 0 < net["found"] <= 0.5
+    assert [twin["caught"] for twin in net["twins"]] == [True, True]
+    assert net["passed"]
+    assert net["data"] == "made graphs"
+    assert sensing["claim"]["kind"] == "rho"
+
+
+def test_a_seed_makes_it_repeatable(call):
+    quick = ("baseline: density only", "--quick", "--seed", "3", "--json")
+    assert call(*quick)[:2] == call(*quick)[:2]
+
+
+def test_status_1_and_a_line_for_each_failure(call, monkeypatch):
+    bare, same = Law("bare", [1.0, 0.0], [0.0, 1.0]), Law("same", [1.0], [1.0])
+    leaks = Enumerated(claim=Claim(1.0), laws=lambda: [bare], twins={"tame": lambda: [same]})
+    blind = Enumerated(claim=Claim(1.0), laws=lambda: [same], twins={"tame": lambda: [same]})
+    entries = Entry("leaks", lambda _: leaks), Entry("blind", lambda _: blind)
+    monkeypatch.setattr(registry, "ENTRIES", entries)
+    status, out, _ = call("all")
+    assert status == 1
+    flat = " ".join(out.split())
+    assert "REFUTED: leaks: at least inf on 'bare' by all outputs" in flat
+    assert "MISSED: blind: twin 'tame', found 0" in flat
+    assert "twin missed" in flat
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("nothing",), "no audit is called 'nothing'"),
+        (("net", "--epsilon", "0"), "epsilon"),
+        (("net", "--processes", "0"), "--processes"),
+        (("net", "--seed", "-1"), "--seed"),
+    ],
+)
+def test_mistakes_are_told_in_a_line(call, arguments, said):
+    status, out, err = call(*arguments)
+    assert status == 2
+    assert out == ""
+    assert said in err
+    assert "Traceback" not in err
