@@ -13,6 +13,7 @@ from graphcuts_dp.cli.console import (
     show_json,
     show_table,
 )
+from graphcuts_dp.cli.reading import check_apart
 from graphcuts_dp.distances.answers import (
     DistanceAnswers,
     answer_distances,
@@ -68,6 +69,7 @@ def distances(
     exact_epsilon(epsilon)
     if top < 0:
         raise ParameterError("--top must be 0 or more")
+    check_apart([output, plot], map_file, locations, coordinates)
     _check_paths(output, plot, force=force)
     metric = read_map(map_file, coordinates=coordinates, ignore_lengths=ignore_lengths)
     placed = Locations.read(metric, locations)

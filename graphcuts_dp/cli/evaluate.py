@@ -14,6 +14,7 @@ from graphcuts_dp.cli.reading import (
     Reading,
     VerticesOption,
     WeightCapOption,
+    check_apart,
     read_lines,
     read_query,
 )
@@ -70,6 +71,7 @@ def evaluate_graphs(
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
 ) -> None:
     """Measure the cut errors of any graph against a true one. NOT PRIVATE."""
+    check_apart([plot], source, other, cuts, vertices)
     if plot is not None:
         check_writable(plot, force=force)
     queries = [read_query(line, number) for number, line in read_lines(cuts)] if cuts else []
@@ -104,6 +106,7 @@ def evaluate_release(
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
 ) -> None:
     """Measure the cut errors of a release against the truth. NOT PRIVATE."""
+    check_apart([figure], source, path, vertices)
     if figure is not None:
         check_writable(figure, force=force)
     release = Release.load(path)

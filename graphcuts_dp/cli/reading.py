@@ -1,6 +1,8 @@
 """Options for reading a private graph, sets and queries, the same in every subcommand."""
 
 import json
+import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, final
@@ -105,6 +107,18 @@ def _number(word: str) -> Label:
         return int(word)
     except ValueError:
         return word
+
+
+def check_apart(outputs: Iterable[str | None], *inputs: str | None) -> None:
+    """Check that nothing which is read would be written over, even where replacing is allowed.
+
+    Raises:
+        FileFormatError: an output is an input.
+    """
+    kept = {os.path.realpath(path) for path in inputs if path is not None}
+    for path in outputs:
+        if path is not None and os.path.realpath(path) in kept:
+            raise FileFormatError(f"{path} is read by this command; write to another file")
 
 
 def read_lines(path: str) -> list[tuple[int, str]]:

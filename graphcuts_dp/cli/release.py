@@ -12,6 +12,7 @@ from graphcuts_dp.cli.reading import (
     Reading,
     VerticesOption,
     WeightCapOption,
+    check_apart,
     read_lines,
     read_query,
 )
@@ -114,6 +115,7 @@ def release(
     iterative: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if iterative and mechanism != _ITERATIVE:
         raise ParameterError(f"--{min(iterative)} is for --mechanism {_ITERATIVE}")
+    check_apart([target], source, vertices, queries)
     (check_iterative_path if mechanism == _ITERATIVE else check_release_path)(target, force=force)
     reading = Reading(vertices, bipartite, ignore_weights, weight_cap, one_based)
     graph = reading.read(source)

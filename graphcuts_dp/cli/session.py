@@ -18,6 +18,7 @@ from graphcuts_dp.cli.reading import (
     Reading,
     VerticesOption,
     WeightCapOption,
+    check_apart,
     read_lines,
     read_query,
     read_set,
@@ -183,6 +184,7 @@ def run(
     force: Annotated[bool, typer.Option("--force", help="Replace the output file.")] = False,
 ) -> None:
     """Answer a file of queries; resumable."""
+    check_apart([output], store, queries, graph)
     if output is not None:
         check_writable(output, force=force)
     lines = read_lines(queries)

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from graphcuts_dp.cli.console import out, show_facts, show_json, show_table
+from graphcuts_dp.cli.reading import check_apart
 from graphcuts_dp.cli.session_options import AnyNameOption, JsonOption, StoreArgument
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.atomic import atomic_write
@@ -76,6 +77,7 @@ def export(
     force: Annotated[bool, typer.Option("--force", help="Replace the output file.")] = False,
 ) -> None:
     """Write the transcript and what is promised for it, as JSON."""
+    check_apart([output], store)
     with _ledger(store) as ledger:
         _chosen(ledger_status(ledger), name)
         if output is None:

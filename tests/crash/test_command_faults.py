@@ -137,3 +137,23 @@ def test_a_session_goes_on_after_trouble_at_each_call(inputs, tmp_path, name):
             judge_words(trouble, COMMANDS["session run"], first)
             assert trouble is faults.READ_ONLY or not list(folder.glob(".*"))
             assert first.out in ("", again.out)  # what was shown once is shown again
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("release", "in.csv", "in.csv", "--epsilon", "1"),
+        ("distances", "map.csv", "people.csv", "--output", "people.csv", "--epsilon", "1"),
+        ("evaluate", "in.csv", "in.csv", "--plot", "in.csv"),
+        ("evaluate", "release", "in.csv", "g.edges.gz", "--figure", "./g.edges.gz"),
+        ("session", "run", "mail.db", "q.jsonl", "-o", "mail.db"),
+        ("session", "run", "mail.db", "q.jsonl", "-o", "q.jsonl"),
+        ("session", "export", "mail.db", "-o", "mail.db"),
+    ],
+)
+def test_what_is_read_is_never_written_over(inputs, tmp_path, arguments):
+    cases.prepare(tmp_path / "work", inputs)
+    ended = cases.call(tmp_path / "work", (*arguments, "--force"))
+    assert ended.status == 2
+    assert "is read by this command; write to another file" in ended.err
+    assert faults.visible(tmp_path / "work") == inputs
