@@ -180,7 +180,7 @@ class Graph(_EdgeList):
             matrix: shape (n, n), finite, entries >= 0, symmetric exactly.
             vertices: labels of the rows; 0..n-1 when omitted.
             weighted: False keeps only which entries are non-zero; None means weighted unless
-                every entry is 0 or 1.
+                every entry is 0 or 1, which is then public: say it for a private matrix.
             weight_cap: as for `Graph`.
 
         Raises:

@@ -19,6 +19,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.io
 import scipy.sparse as sp
 from command_lines import run_line
 from typer.main import get_command
@@ -412,6 +413,31 @@ def test_reprs_of_private_things_tell_the_schema_only(kind):
         things.append(inspect.signature(type(graph)))
         shown.append([(repr(thing), str(thing), f"{thing!s:>9}") for thing in things])
     assert shown[0] == shown[1] == shown[2]
+
+
+def test_whether_there_are_weights_is_told_by_the_form_and_not_by_the_weights(tmp_path):
+    """Of every format; only `Graph.from_matrix` looks at entries, and says so."""
+    shown = []
+    for weight in (1.0, 0.5):
+        places = [0, 1], [1, 2]
+        matrix = sp.coo_array(([1.0, weight] * 2, np.hstack([places, places[::-1]])), shape=(3, 3))
+        graph = gc.Graph(*places, [1.0, weight], vertices=3)
+        made = [gc.from_scipy(matrix), gc.from_edges([(0, 1, 1.0), (1, 2, weight)])]
+        made += [gc.from_networkx(gc.to_networkx(graph)), gc.from_pandas(gc.to_pandas(graph))]
+        for ending in (".csv", ".mtx", ".npz", ".graphml", ".gml", ".net"):
+            gc.write_graph(graph, tmp_path / f"x{ending}", force=True)
+            made.append(gc.read_graph(tmp_path / f"x{ending}"))
+        (tmp_path / "plain.edges").write_text(f"0 1 1\n1 2 {weight}\n")
+        scipy.io.mmwrite(tmp_path / "plain.mtx", matrix)
+        sp.save_npz(tmp_path / "plain.npz", matrix.tocsr())
+        made += [gc.read_graph(tmp_path / f"plain{end}") for end in (".edges", ".mtx", ".npz")]
+        shown.append([repr(each) for each in made])
+    assert shown[0] == shown[1]
+    assert set(shown[0]) == {"Graph(n=3, weighted)"}
+    told = [repr(gc.Graph.from_matrix([[0, w], [w, 0]])) for w in (1.0, 0.5)]
+    assert told == ["Graph(n=2)", "Graph(n=2, weighted)"]
+    asked = [repr(gc.Graph.from_matrix([[0, w], [w, 0]], weighted=True)) for w in (1.0, 0.5)]
+    assert asked[0] == asked[1]
 
 
 WRONG = [
