@@ -9,7 +9,7 @@ from graphcuts_dp.errors import GraphError, HypothesisError, ParameterError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.graph.queries import CutQuery, RankOneQuery, answer_all
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.median import all_graphs, small_databases
+from graphcuts_dp.idc.median import DatabaseFamily, all_graphs, small_databases
 from graphcuts_dp.release.net import release_net
 
 PATH = Graph([0, 1, 2], [1, 2, 3], vertices=["a", "b", "c", "d"])
@@ -91,6 +91,7 @@ def test_what_is_promised_and_printed():
         ({"graph": Graph([], [], vertices=8)}, HypothesisError, r"2\^28 graphs .* release_graph"),
         ({"graph": Graph([0], [1], [0.5], vertices=4)}, GraphError, "without weights"),
         ({"family": all_graphs(Universe(3))}, HypothesisError, "other vertices"),
+        ({"family": DatabaseFamily(Universe("abcd"), [[-1.0] * 6])}, HypothesisError, "negative"),
     ],
 )
 def test_what_is_refused(change, error, message):

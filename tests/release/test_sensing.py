@@ -1,6 +1,7 @@
 """Private sensing: what it learns, promises, refuses and prints."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ from graphcuts_dp.errors import GraphError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, RankOneQuery, answer_all
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.release.sensing import Steps, release_sensing
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.release.sensing import Steps, _measure, release_sensing
 
 
 def ratings(shape, seed, cap=1.0):
@@ -80,6 +82,45 @@ def test_no_answer_is_farther_off_than_stated_in_a_share_1_minus_beta_of_runs(ep
     assert failures <= binom.isf(1e-6, runs, beta)
 
 
+def test_the_stated_error_is_the_last_gap_and_what_noise_choice_and_rounding_may_hide():
+    beta, rounds = 0.1, 3
+    made = release_sensing(
+        SMALL, QUERIES, epsilon=1.0, delta=1e-6, rounds=rounds, beta=beta, seed=1
+    )
+    steps = Steps(Universe(6, 4), QUERIES, 5.0)
+    rate, noise = steps.noise(Fraction(made.cost.rho), rounds)
+    short = math.log(2 * 2 * len(QUERIES) / beta) / float(rate) + 1  # both signs, half of beta
+    slack = steps.unit * (noise.radius(beta / 2) + short) + steps.rounding
+    last = made.measurements[-1]
+    assert made.error == pytest.approx(abs(last.value - last.estimate) + slack, rel=1e-6)
+    assert made.error > slack > 5 * made.deviation
+
+
+@pytest.mark.parametrize("shape", [(6, 4), (512, 512), (4096, 8192)])
+def test_no_sum_of_steps_can_pass_what_is_left_for_it(shape):
+    steps = Steps(Universe(*shape), [CutQuery([0], [1])], 1.99)
+    assert steps.sensitivity * math.prod(shape) <= 2**61
+    assert steps.sensitivity >= 2**30
+
+
+class Far:
+    """A hypothesis whose answers are numbers of no use."""
+
+    def estimate_all(self, queries):
+        return np.array([1e200, -1e200, *[0.0] * (len(queries) - 2)])
+
+
+def test_a_hypothesis_far_off_overflows_nothing():
+    """Both huge gaps are cut to the same size, and one of them is chosen."""
+    steps = Steps(Universe(6, 4), QUERIES, 5.0)
+    rate, noise = steps.noise(Fraction(1), 1)
+    truth = steps.count(SMALL)
+    found = {
+        _measure(steps, Far(), truth, rate, noise, SeededEntropy(seed)).index for seed in range(9)
+    }
+    assert found <= {0, 1}
+
+
 def test_answers_in_steps_are_within_the_rounding_of_true_ones():
     for cap, scale in ((5.0, 1.0), (0.3, 100.0), (1e6, 1e-9)):
         truth = ratings((6, 4), 3, cap=cap)
@@ -132,6 +173,7 @@ def test_what_is_promised_and_printed():
     ("change", "error", "message"),
     [
         ({"epsilon": 0.0}, ParameterError, "positive"),
+        ({"epsilon": 51.0}, ParameterError, "out of range"),
         ({"delta": 0.0}, ParameterError, "delta"),
         ({"rounds": 0}, ParameterError, "rounds"),
         ({"rounds": True}, ParameterError, "rounds"),
