@@ -3,8 +3,10 @@
 Chi-square tests fail with probability 1e-7 if their seed were drawn at random.
 """
 
+import decimal
 import math
 from collections import Counter
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -17,6 +19,7 @@ from distinguisher_cases import (
     random_graph,
 )
 
+from graphcuts_dp.distinguishers import exact_cuts
 from graphcuts_dp.distinguishers.exact_cuts import CutSampler, ExactCuts
 from graphcuts_dp.distinguishers.scoring import SCORES
 from graphcuts_dp.errors import ParameterError
@@ -258,3 +261,28 @@ def test_twenty_two_vertices():
     cuts = random_cuts(universe, 2000, 11, disjoint=True)
     best = max(abs(cut.value(graph) - hypothesis.estimate(cut)) for cut in cuts)
     assert gap >= best - tuned.shortfall(1e-6)
+
+
+@pytest.mark.parametrize("largest", [0, 3, 10**6])
+@pytest.mark.parametrize("score", SCORES)
+def test_logarithms_are_within_the_error_that_the_draw_allows_for(monkeypatch, score, largest):
+    """The draw is exact only if floats are off by no more than the error it is told."""
+    told = []
+    monkeypatch.setattr(exact_cuts, "Choice", lambda *given: told.append(given))
+    for shape in ((5, 5), (3, 6)):
+        gaps = random_gaps(shape, 1, largest=largest)
+        CutSampler(gaps, Fraction(1, 7), score=score, bipartite=shape == (3, 6))
+        logs, error, exact = told.pop()
+        with decimal.localcontext(prec=60):
+            off = max(abs(Decimal(float(log)) - exact(i)) for i, log in enumerate(logs))
+        assert off <= error < 1e-2
+
+
+@pytest.mark.parametrize("score", ["signed", "two-signed"])
+def test_gaps_that_no_exponential_of_a_float_holds(score):
+    """Probabilities are 1 but for e^-2000."""
+    gaps = np.array([[0, 2000, 0], [2000, 0, -2000], [0, -2000, 0]])
+    sampler = CutSampler(gaps, Fraction(1), score=score, bipartite=False)
+    for seed in range(10):
+        S, T, sign = sampler.draw(SeededEntropy(seed))
+        assert sign * gaps[S][:, T].sum() == 2000
