@@ -287,13 +287,17 @@ def test_bought_answers_are_the_true_ones_and_fresh_noise_of_the_stated_size():
         learner=StubbornLearner(), calibration=Buying(threshold=-60), grid=Grid(), mass=1.0
     )
     source = SeededEntropy(5)
-    errors = []
+    errors, kept = [], 0
     for _ in range(400):
-        state, answer = mechanism.step(mechanism.start(toy_graph(), source), EDGE, 7, source)
+        before = mechanism.start(toy_graph(), source)
+        state, answer = mechanism.step(before, EDGE, 7, source)
         errors.append(abs(answer.value - 7))
         assert state.updates == 1
+        assert state.noise[1] == before.noise[1]
+        kept += state.noise[0] == before.noise[0]
     assert sum(error <= 1 for error in errors) < 100
     assert sum(error > 10 for error in errors) > 90
+    assert 0 < kept < 100  # the side that fired has new noise; the same by chance 0.0997
 
 
 def test_weighted_graphs_are_counted_in_steps():

@@ -252,8 +252,11 @@ def test_a_session_that_has_run_out_refuses_or_marks(path, graph, method):
         assert answers[:5] == first
         assert len(session.history) == 8
         assert [answer.guaranteed for answer in answers] == [True] * 5 + [method == "binary"] * 3
+        late = workers.query(8)  # not known to the store when the session stopped
+        session.ask_all([late], unguaranteed=True)
     with open_session(graph, store=path) as session:
         assert session.ask_all(queries) == answers
+        assert session.history[-1].query.value(graph) == late.value(graph)
 
 
 def test_seeded_sessions_repeat_and_say_so(tmp_path, graph):

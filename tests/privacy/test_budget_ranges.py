@@ -94,6 +94,13 @@ def test_a_rho_out_of_range_is_refused(made, rho):
         made(universe=UNIVERSE, grid=Grid(), rho=rho, delta=1e-6)
 
 
+@pytest.mark.parametrize("made", [GaussianRankOne, PowerRankOne])
+@pytest.mark.parametrize("rounds", [0, -1, True, 2.0])
+def test_a_number_of_rounds_out_of_range_is_refused(made, rounds):
+    with pytest.raises(ParameterError, match="rounds"):
+        made(universe=UNIVERSE, grid=Grid(), rho=0.1, delta=1e-6).with_rho(0.1, rounds=rounds)
+
+
 DISTINGUISHERS = [
     Exponential(queries=LIST, epsilon=Fraction(1)),
     ExactCuts(universe=UNIVERSE, epsilon=Fraction(1)),

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from graphcuts_dp.interactive import sparse_vector
-from graphcuts_dp.interactive.sparse_vector import OneSidedPair
+from graphcuts_dp.interactive.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
 
 SLACK = 1e-9
 
@@ -166,6 +166,46 @@ def test_the_code_decides_as_the_formula(monkeypatch):
     script[:] = [98]
     assert test.restart((1, 2), -1, None) == (1, 98)
     assert drawn[-2:] == [(Fraction(1, 7), 1)] * 2
+
+
+def test_the_papers_tests_decide_as_their_formulas(monkeypatch):
+    """Scripted noise: one threshold for both sides in DR14, one noisy answer in GRU12 and JT12."""
+    rng = np.random.default_rng(4)
+    script, drawn = [], []
+
+    def scripted(rate, size, _):
+        drawn.append((rate, size))
+        return np.array([script.pop(0) for _ in range(size)])
+
+    monkeypatch.setattr(sparse_vector, "sample_discrete_laplace", scripted)
+    shared = SharedThreshold(Fraction(1, 7), Fraction(1, 9), Fraction(25, 4))
+    compared = NoisyComparison(Fraction(1, 5), Fraction(25, 4))
+    signs = set()
+    for _ in range(300):
+        R, up, down, Z = numbers = [int(x) for x in rng.integers(-6, 7, 4)]
+        script[:] = numbers
+        gap = Fraction(int(rng.integers(-160, 160)), 8)
+        estimate = Fraction(int(rng.integers(-40, 100)), 8)
+        truth = math.floor(gap + estimate)
+        gap = truth - estimate
+        sign = (
+            1
+            if gap + up >= shared.threshold + R
+            else -1
+            if down - gap >= R + Fraction(25, 4)
+            else 0
+        )
+        assert (shared.run(shared.start(None), truth, estimate, None).sign or 0) == sign
+        found = compared.run(compared.start(None), truth, estimate, None)
+        far = abs(gap + Z) > compared.threshold
+        assert found.value == (truth + Z if far else None)
+        assert (found.sign or 0) == ((1 if gap + Z > 0 else -1) if far else 0)
+        signs.add((sign, found.sign or 0))
+    assert len(signs) >= 5
+    assert drawn == [(Fraction(1, 7), 1), (Fraction(1, 9), 2), (Fraction(1, 5), 1)] * 300
+    script[:] = [99]
+    assert shared.restart((1,), 1, None) == (99,)
+    assert compared.restart((), -1, None) == ()
 
 
 def instance(silent, fired, r1, r2):
