@@ -22,9 +22,9 @@ import pytest
 from attack_cases import (
     CAPPED,
     EPSILONS,
-    EXTREMES,
     NEIGHBOURS,
     PLAIN,
+    SOON,
     neighbouring_locations,
     path,
     plain,
@@ -76,7 +76,7 @@ def off_quotients(values, step, parts):
 
 @pytest.fixture(
     params=[
-        pytest.param(EXTREMES, id="extremes"),
+        pytest.param(SOON, id="one epsilon"),
         pytest.param(EPSILONS, id="twelve epsilons", marks=pytest.mark.slow),
     ]
 )

@@ -70,7 +70,7 @@ FRAMES = {
 
 
 FORMATS = [ending for ending in TEXTS if ending not in (".edgelist", ".txt")]  # read as .edges
-SOON = ("a label", "digits", "many words", "zero bytes")
+SOON = ("a label", "digits")
 
 
 @pytest.mark.parametrize(
