@@ -13,7 +13,7 @@ from distinguisher_cases import check_frequencies, random_cuts, random_graph
 
 from graphcuts_dp.distinguishers.cut_list import CutList
 from graphcuts_dp.distinguishers.exponential import SAMPLINGS, Exponential
-from graphcuts_dp.distinguishers.scoring import SCORES
+from graphcuts_dp.distinguishers.scoring import SCORES, Scoring
 from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.graph.grid import Grid
@@ -189,3 +189,9 @@ def test_what_does_not_fit_is_refused():
     with pytest.raises(ParameterError, match="budget"):
         tuned([cut]).with_rho(-1.0, rounds=1)
     assert "counts" not in repr(tuned([cut]).begin(GRAPH, SeededEntropy(1)))
+
+
+def test_answers_of_a_hypothesis_far_off_overflow_nothing():
+    scoring = Scoring(Universe(5), Grid(), "two-signed")
+    found = scoring.rounded(np.array([1e200, -1e200, 3.0]))
+    assert found.tolist() == [2**60, -(2**60), 3 * scoring.substeps]

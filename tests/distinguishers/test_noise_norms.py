@@ -120,3 +120,19 @@ def test_one_vertex_has_no_noise():
 def test_a_probability_of_failure(failure):
     with pytest.raises(ParameterError):
         subgaussian_norm(1.0, (3, 3), symmetric=True, failure=failure)
+
+
+@pytest.mark.parametrize("n", [3, 12])
+def test_the_sphere_bound_is_the_best_of_the_formula(n):
+    """With the divergence by quadrature, and the mean of r under the tilted law."""
+    failure, b = 0.05, (n - 1) / 2
+    uniform = scipy.stats.beta(0.5, b)
+    bounds = []
+    for a in np.geomspace(0.6, 20 * n, 150):
+        tilted = scipy.stats.beta(a, b)
+        divergence = tilted.expect(lambda r, tilted=tilted: tilted.logpdf(r) - uniform.logpdf(r))
+        if n * tilted.mean() > 1:
+            root = 2 * math.sqrt(divergence + math.log(2 / failure))
+            bounds.append(root * (n - 1) / (n * tilted.mean() - 1))
+    found = subgaussian_norm(1.0, (n, n), symmetric=True, failure=failure)
+    assert found == pytest.approx(min(bounds), rel=2e-3)

@@ -388,3 +388,12 @@ def test_parameters_out_of_range(wrong):
 def test_reprs_tell_no_edge():
     searches = [made(graph)[2].begin(graph, SeededEntropy(1)) for graph in GRAPHS.values()]
     assert {repr(search) for search in searches} == {"PowerSearch()"}
+
+
+def test_vectors_of_the_power_method_are_cut_and_whole():
+    """A spike is cut at 1/(2 sqrt(n)), so no vertex's pairs get much more noise than others'."""
+    spike = np.zeros((16, 1))
+    spike[3] = 7.0
+    found = np.abs(power_method.on_grid(spike, 10))
+    assert found.max() == found[3] == 2**10 / 8
+    assert found.sum() == found[3]
