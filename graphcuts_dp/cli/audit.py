@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from graphcuts_dp.cli.console import out, progress_bar, show_json, show_table
+from graphcuts_dp.evaluation.audit import Claim
 from graphcuts_dp.evaluation.audits.base import Outcome
 from graphcuts_dp.evaluation.audits.registry import ENTRIES, find_audits, run_audits
 
@@ -19,9 +20,10 @@ Runs each mechanism many times on two made graphs that differ in one pair, and p
 comes out a least epsilon. No graph of yours is read. A sound mechanism fails once in a million."""
 
 _LEGEND = (
-    "found: the loss is at least that, but for a chance of 1e-6 for all lines together; seen: as a "
-    "share of the claim, in brackets what would be seen of a mechanism that is exactly at its claim"
-    "; twins: variants broken on purpose, of which all must be caught."
+    "claim: epsilon, delta, or rho of zCDP; found: exactly, or the loss is at least that, but for a"
+    " chance of 1e-6 for all lines together; seen: as a share of the claim, and what would be seen"
+    " of a mechanism that is exactly at its claim; twins: variants broken on purpose that were"
+    " caught, of so many."
 )
 
 
@@ -57,7 +59,7 @@ def audit(
     else:
         show_table(
             "Audits on made graphs",
-            ("mechanism", "claim", "found", "seen", "twins caught", "verdict"),
+            ("mechanism", "claim", "found", "seen", "twins", "verdict"),
             [_cells(outcome) for outcome in outcomes],
         )
         out.print(_LEGEND, markup=False)
@@ -82,12 +84,17 @@ def _cells(outcome: Outcome) -> tuple[str, ...]:
     verdict = "ok" if outcome.passed else "twin missed" if outcome.kept else "REFUTED"
     return (
         outcome.name,
-        str(outcome.claim),
-        f"{max(0.0, outcome.found):.3g}" + ("" if outcome.method == "runs" else " exactly"),
+        _claim(outcome.claim),
+        f"{'=' if outcome.method == 'exact' else '>='} {max(0.0, outcome.found):.3g}",
         seen,
-        f"{caught} of {len(outcome.twins)}",
+        f"{caught}/{len(outcome.twins)}",
         verdict,
     )
+
+
+def _claim(claim: Claim) -> str:
+    delta = f", {claim.delta:g}" if claim.delta else ""
+    return f"{'rho ' if claim.kind == 'rho' else ''}{claim.value:.4g}{delta}"
 
 
 def _failures(outcomes: list[Outcome]) -> list[str]:

@@ -33,6 +33,7 @@ Draw = Callable[[Any, int, int], FloatMatrix]
 ALPHA = 1e-6
 _LEVELS = np.linspace(0, 1, 15)  # thresholds are these quantiles of the pooled training runs
 _TINY = 1e-300
+_LUCK = 0.1  # of the training runs, in each share
 
 
 @final
@@ -355,10 +356,10 @@ def _best_event(
     levels = np.quantile(np.concatenate(features), _LEVELS, axis=0, method="nearest")
     # Shape (two neighbours, above or below, levels, columns).
     counts = np.array([[_hits(f, levels, above) for above in (True, False)] for f in features])
-    # Pulled to the middle a little: what was never seen may still happen.
-    likely = (counts + 0.5) / (trials + 1) * runs
+    # Shares that the training does not rule out: what was picked for its luck would not last.
+    low, high = clopper_pearson(counts, trials, _LUCK)
     scores = np.array(
-        [_bound(one, other, runs, claim, alpha) for one, other in (likely, likely[::-1])]
+        [_bound(low[k] * runs, high[1 - k] * runs, runs, claim, alpha) for k in (0, 1)]
     )
     swapped, below, level, column = np.unravel_index(int(np.argmax(scores)), scores.shape)
     return _Event(

@@ -240,6 +240,7 @@ def _split_audit(noise: str, mechanism: str, epsilon: float) -> Audit:
         twins=twins,
         twin_pairs=_TWINS,
         runs=8000,
+        least=1800 if noise == "laplace" else 800,
     )
 
 

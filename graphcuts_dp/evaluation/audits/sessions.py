@@ -78,7 +78,7 @@ class ByHand:
 
     A quarter of epsilon buys the total weight. "one-sided": one update, hence three instances of
     (r1 + r2)-DP. "shared": one update, of two rates r of the threshold's noise and one of the
-    value's. "comparison": two answers, each with noise of its own.
+    value's. "comparison": one answer.
 
     Attributes:
         kind: of the tests.
@@ -123,13 +123,13 @@ class ByHand:
             test = SharedThreshold(left / 4, left / 8, Fraction(0))
             value = ValueNoise("laplace", left / 2)
         else:
-            test = NoisyComparison(left / 2, Fraction(0))
+            test = NoisyComparison(left, Fraction(0))
         comparison = self.kind == "comparison"
         return self.broken(
             Tuning(
                 alpha=4.0,
-                updates=2 if comparison else 1,
-                queries=2 if comparison else self.queries,
+                updates=1,
+                queries=1 if comparison else self.queries,
                 test=test,
                 value_noise=value,
                 error=3,
@@ -261,13 +261,15 @@ def _reused_twice(learner: str, calibration: ByHand, source: EntropySource) -> R
 
 
 def _reuses(tuning: Tuning) -> Tuning:
-    return replace(tuning, test=Reused(tuning.test))
+    two = replace(tuning, test=Reused(tuning.test), queries=max(2, tuning.queries))
+    # A comparison buys every answer: each needs an update.
+    return replace(two, updates=2) if tuning.queries == 1 else two
 
 
 def _online_audit(learner: str, kind: Kind, epsilon: float) -> Audit:
     sound = ByHand(kind=kind, epsilon=Fraction(epsilon))
     changed: dict[str, ByHand] = {
-        "half the noise": replace(sound, factor=2),
+        "a quarter of the noise": replace(sound, factor=4),
         "m used raw": replace(sound, raw=True),
         "continue after the cap": replace(sound, broken=_past_the_cap),
     }
@@ -370,10 +372,10 @@ def _gaussian_audit(epsilon: float) -> Audit:
         pairs=PAIRS,
         start=partial(_plain, lambda: _per_query(epsilon, delta=_DELTA)),
         twins={
-            "half the noise": partial(_plain, lambda: _per_query(2.5 * epsilon, delta=_DELTA)),
+            "a third of the noise": partial(_plain, lambda: _per_query(4 * epsilon, delta=_DELTA)),
             "noise reused": partial(_same_noise, lambda: _per_query(epsilon, delta=_DELTA)),
         },
-        least=3000,
+        least=1200,
     )
 
 
@@ -426,8 +428,8 @@ def _on_disk_audit(epsilon: float) -> Audit:
         start=partial(_on_disk, ("one", "one"), epsilon),
         # Each spends epsilon/2 on the first cut, so four of them are twice epsilon.
         twins={"continue after the cap": partial(_on_disk, ("one", "two"), 4 * epsilon)},
-        runs=1500,
-        least=600,
+        runs=500,
+        least=250,
     )
 
 
@@ -438,8 +440,11 @@ ENTRIES = (
     Entry("session: gaussian", _gaussian_audit, ("session: gaussian",)),
     Entry("session: binary", _binary_audit, ("session: binary",)),
     *(
-        Entry(f"session: {learner}, {kind} tests", partial(_online_audit, learner, kind), slow=True)
+        Entry(
+            f"session: {learner}, comparison",
+            partial(_online_audit, learner, "comparison"),
+            slow=True,
+        )
         for learner in LEARNERS
-        for kind in dict.fromkeys(KINDS.values())
     ),
 )
