@@ -69,7 +69,7 @@ class TwoRounds:
         epsilon: of everything.
         total: factor of the rate of the total's noise; 1 keeps the promise.
         factor: likewise of all others.
-        rounds: that are made; two are paid for.
+        rounds: that are made and paid for.
     """
 
     epsilon: Fraction
@@ -131,7 +131,6 @@ def _run_audit(construction: str, epsilon: float) -> Audit:
     twins = {
         "an eighth of the noise": TwoRounds(epsilon=exact, factor=8, total=8),
         "m used raw": TwoRounds(epsilon=exact, total=150),
-        "continue after the cap": TwoRounds(epsilon=exact, rounds=20),
     }
     return Sampled(
         claim=Claim(epsilon),
