@@ -445,3 +445,22 @@ def test_what_does_not_fit_is_refused():
         TightOffline(epsilon=1.0, delta=1e-6, rounds=1).tune(
             lambda _: math.inf, LISTED, one=1.0, steps=1
         )
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
+def test_the_practical_number_of_rounds_balances_noise_and_what_is_left_to_learn(epsilon):
+    """No other number has a smaller sum of alpha/4, the noise and what a call may miss."""
+    bound = MultiplicativeWeightsLearner(Universe(12)).construction(
+        alpha=20.0, mass=30.0, mass_error=0.0
+    )
+
+    def score(rounds):
+        calibration = PracticalOffline(epsilon=epsilon, delta=1e-6, rounds=rounds)
+        cuts = ExactCuts(universe=Universe(12), epsilon=Fraction(1))
+        tuning = calibration.tune(bound.update_bound, cuts, one=1.0, steps=1)
+        missed = tuning.distinguisher.usual_shortfall
+        return tuning.alpha / 4 + tuning.value_error + missed, tuning.rounds
+
+    best, rounds = score(None)
+    assert 1 <= rounds <= 16
+    assert best <= min(score(other)[0] for other in (2, 3, 4, 8, 16, 64, 1000)) * (1 + 1e-9)
