@@ -38,6 +38,7 @@ TAKERS = [
     (PaperOffline, {"paper": "dr14"}, True),
 ]
 PURE = [
+    (DR14, {"queries": 3, "delta": 0.0}),
     (PerQueryNoise, {"law": "laplace", **PLAIN}),
     (BinaryAnswers, PLAIN),
     (PureOffline, {"universe": UNIVERSE}),
@@ -78,6 +79,16 @@ def test_a_delta_out_of_range_is_refused(made, given, pure, delta):
 def test_a_beta_out_of_range_is_refused(made, given, beta):
     with pytest.raises(ParameterError, match="beta"):
         made(**given, epsilon=0.5, beta=beta)
+
+
+ASKED = [(made, given) for made, given in EVERY if "queries" in given]
+
+
+@pytest.mark.parametrize(("made", "given"), ASKED, ids=names(ASKED))
+def test_a_number_of_queries_out_of_range_is_refused(made, given):
+    for queries in (0, -1):
+        with pytest.raises(ParameterError, match="queries"):
+            made(**{**given, "queries": queries}, epsilon=0.5)
 
 
 @pytest.mark.parametrize("delta", [1.0, -1e-9, math.nan, True, "1e-6"])

@@ -130,6 +130,10 @@ def test_answers_in_steps_are_within_the_rounding_of_true_ones():
         steps = Steps(Universe(6, 4), queries, cap)
         off = steps.unit * steps.count(truth) - answer_all(queries, truth)
         assert 0 < np.abs(off).max() <= steps.rounding < 1e-3 * cap * scale
+        # Of an entry: half a step of its coefficient, and a step of its rating.
+        coefficient = max(query.sensitivity(truth) for query in queries)
+        parts = cap * steps._of_coefficients / 2, coefficient * steps._of_ratings
+        assert steps.rounding == pytest.approx(24 * sum(parts))
         assert steps.sensitivity * steps.unit == pytest.approx(
             cap * max(query.sensitivity(truth) for query in queries), rel=1e-5
         )
