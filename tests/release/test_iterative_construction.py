@@ -464,3 +464,43 @@ def test_the_practical_number_of_rounds_balances_noise_and_what_is_left_to_learn
     best, rounds = score(None)
     assert 1 <= rounds <= 16
     assert best <= min(score(other)[0] for other in (2, 3, 4, 8, 16, 64, 1000)) * (1 + 1e-9)
+
+
+OFFLINE = [
+    PracticalOffline(epsilon=1.0, delta=1e-6),
+    TightOffline(epsilon=1.0, delta=1e-6),
+    *(PaperOffline(paper=paper, epsilon=1.0, delta=1e-6) for paper in ("gru12", "dr14", "nik17")),
+    PaperOffline(paper="dr14", epsilon=1.0, delta=0.0),
+]
+
+
+@pytest.mark.parametrize("calibration", OFFLINE)
+@pytest.mark.parametrize("steps", [1, 5])
+def test_a_total_weight_in_steps_has_noise_for_its_sensitivity(calibration, steps):
+    noise, _, cost, _ = calibration.with_total(steps)
+    if noise.law == "laplace":
+        assert noise.parameter * steps == cost.pure
+    else:
+        assert steps**2 / (2 * noise.parameter) <= Fraction(cost.rho) * (1 + Fraction(1, 2**50))
+
+
+@pytest.mark.parametrize("calibration", OFFLINE)
+def test_answers_in_steps_have_noise_for_their_sensitivity(calibration):
+    """In units of four steps the same rounds need noise of four times the size, in steps."""
+    made = [
+        calibration.tune(lambda alpha: 1e8 / alpha**2, LISTED, one=1.0, steps=steps)
+        for steps in (1, 4)
+    ]
+    assert made[0].rounds == made[1].rounds > 1
+    fine, coarse = (tuning.noise.parameter for tuning in made)
+    assert coarse == (fine * 16 if made[0].noise.law == "gaussian" else fine / 4)
+
+
+@pytest.mark.parametrize("calibration", OFFLINE[2:])
+def test_what_a_distinguisher_misses_counts_in_units(calibration):
+    """A unit of four edges makes the same shortfall a quarter as large."""
+    alphas = [
+        calibration.tune(lambda alpha: 1e8 / alpha**2, LISTED, one=one, steps=1).alpha
+        for one in (1.0, 4.0, 16.0)
+    ]
+    assert alphas[0] > alphas[1] >= alphas[2]
