@@ -19,7 +19,7 @@ TARGETS = (
     "privacy/*",
     "release/degree_response",
     "release/iterative_construction",
-    "release/iterative_tuning",
+    "release/iterative_*tuning",
     "release/mechanism",
     "release/net",
     "release/noisy_degrees",

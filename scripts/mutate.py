@@ -1,9 +1,9 @@
 """Breaks the privacy of the code on purpose, one place at a time, and tells which tests notice.
 
 Each mutant is one small edit (noise left out, a scale doubled, a cap unchecked, ...) in a copy of
-the tree. The tests that enter the changed function run first, cheapest first, audits last; then all
-tests of the files that enter the changed module. What no test notices is a survivor; each is
-explained in tests/mutation_survivors.md. Results are kept in a folder, so a stopped run goes on.
+the tree. The tests that enter the changed function run first, cheapest first, audits last; where
+these are few, their whole files too. What no test notices is a survivor; each is explained in
+tests/mutation_survivors.md. Results are kept in a folder, so a stopped run goes on.
 
     python scripts/mutate.py --list           # the mutants, none of them run
     python scripts/mutate.py --only privacy/  # those of some files
@@ -133,7 +133,7 @@ def in_child(tree: Path, wanted: list[str], log: Path, limit: float) -> tuple[st
         import pytest
 
         plugin = Ordered(wanted)
-        files = list(dict.fromkeys(nodeid.split("::")[0] for nodeid in wanted))
+        files = dict.fromkeys(nodeid.split("::")[0] for nodeid in wanted)
         status = pytest.main([*files, "-x", "-q", "--tb=short", "-rN"], plugins=[plugin])
         verdict.write_text(json.dumps([int(status), plugin.failure]))
         os._exit(0)
@@ -149,7 +149,7 @@ def in_child(tree: Path, wanted: list[str], log: Path, limit: float) -> tuple[st
     if not verdict.exists():
         return "failed", "the interpreter stopped"
     status, failure = json.loads(verdict.read_text())
-    return ("passed" if status == 0 else "failed"), failure or f"pytest ended with {status}"
+    return ("passed" if status in (0, 5) else "failed"), failure or f"pytest ended with {status}"
 
 
 def _enter(tree: Path, log: Path) -> None:
@@ -218,13 +218,17 @@ class Plan:
         return sum(self.tests[nodeid]["seconds"] for nodeid in nodeids)
 
     def stages(self, mutant: Mutant) -> Iterator[list[str]]:
-        """The nearest cheap tests; all that enter the function; whole files of the module."""
+        """The nearest cheap tests; all that enter the function; the files of few such, whole.
+
+        Where no test enters a function, all files that enter the module.
+        """
         folder = mutant.path.split("/")[1]
         done: set[str] = set()
         near = self._sorted(self.by_function[f"{mutant.path}:{mutant.function}"])
-        whole = {n for file in self.by_module[mutant.path] for n in self.by_file[file]}
+        files = {nodeid.split("::")[0] for nodeid in near} or self.by_module[mutant.path]
+        whole = {nodeid for file in files for nodeid in self.by_file[file]}
         cheap = [n for n in near if n.startswith(f"tests/{folder}/")]
-        for stage in (cheap[:40], near, self._sorted(list(whole))):
+        for stage in (cheap[:40], near, self._sorted(list(whole)) if len(near) < 20 else []):
             new = [nodeid for nodeid in stage if nodeid not in done]
             done |= set(new)
             if new:
@@ -317,7 +321,7 @@ def main() -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--list", action="store_true", help="print the mutants and stop")
     parser.add_argument("--only", default="", metavar="TEXT", help="files whose path contains it")
-    parser.add_argument("--sample", type=int, default=150, help="mutants of the sampled kinds")
+    parser.add_argument("--sample", type=int, default=75, help="mutants of the sampled kinds")
     parser.add_argument("--seed", type=int, default=1, help="of the sample")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--retry", action="store_true", help="run survivors again")
