@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test check test-slow audit mutate bench figures clean
+.PHONY: demo test check test-slow audit mutate bench fuzz figures clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11 ...")'
@@ -37,6 +37,10 @@ audit: $(STAMP)  ## audit every mechanism and its broken twins, on made graphs; 
 bench: $(STAMP)  ## speed and accuracy beside peers, as ratios
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,bench]'
 	$(BIN)/python tests/benchmarks/run.py
+
+fuzz: $(STAMP)  ## feed damaged files to every reader, for a minute each, where that leads to new code
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,fuzz]'
+	$(BIN)/python scripts/fuzz.py
 
 figures: $(STAMP)  ## redraw everything in figures/ and the table in its README
 	for script in scripts/fig_*.py; do $(BIN)/python $$script || exit 1; done
