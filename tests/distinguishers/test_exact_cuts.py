@@ -286,3 +286,11 @@ def test_gaps_that_no_exponential_of_a_float_holds(score):
     for seed in range(10):
         S, T, sign = sampler.draw(SeededEntropy(seed))
         assert sign * gaps[S][:, T].sum() == 2000
+
+
+@pytest.mark.parametrize(("score", "signs", "moves"), [("signed", 1, 1), ("two-signed", 2, 2)])
+def test_the_shortfall_counts_every_pair_of_sets_and_sign(score, signs, moves):
+    cuts = ExactCuts(universe=Universe(3, 4), epsilon=Fraction(1, 100), score=score)
+    outcomes = 2**7 * signs
+    found = cuts.shortfall(0.1)
+    assert found == pytest.approx(100 * moves * math.log(outcomes / 0.1), rel=1e-3)

@@ -13,7 +13,7 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.learners import FriezeKannanLearner, MultiplicativeWeightsLearner
-from graphcuts_dp.interactive.calibrations import Tight
+from graphcuts_dp.interactive.calibrations import TOTAL_SHARE, Tight
 from graphcuts_dp.interactive.mechanism import OnlineMechanism
 from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy
 from graphcuts_dp.privacy.value_noise import ValueNoise
@@ -228,6 +228,7 @@ def test_a_private_total_is_paid_for_and_shown():
     guarantee = mechanism.guarantee(seed=3)
     assert [name for name, _ in guarantee.parts] == ["total weight", "answers"]
     assert sum(share for _, share in guarantee.parts) == pytest.approx(guarantee.epsilon)
+    assert dict(guarantee.parts)["total weight"] == pytest.approx(30 * float(TOTAL_SHARE))
     assert (guarantee.epsilon, guarantee.delta, guarantee.is_private) == (30.0, 1e-6, False)
     assert state.mass_error > 0
 
