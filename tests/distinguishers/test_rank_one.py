@@ -12,6 +12,7 @@ from scipy.sparse.linalg import ArpackNoConvergence
 
 from graphcuts_dp.distinguishers import power_method, rank_one
 from graphcuts_dp.distinguishers.gaussian_rank_one import GaussianRankOne
+from graphcuts_dp.distinguishers.noise_norms import subgaussian_norm
 from graphcuts_dp.distinguishers.power_method import PowerRankOne, squared_sensitivity
 from graphcuts_dp.distinguishers.rank_one import (
     MatrixSearch,
@@ -397,3 +398,13 @@ def test_vectors_of_the_power_method_are_cut_and_whole():
     found = np.abs(power_method.on_grid(spike, 10))
     assert found.max() == found[3] == 2**10 / 8
     assert found.sum() == found[3]
+
+
+@pytest.mark.parametrize("universe", [Universe(3, 9), Universe(9, 3), Universe(9)])
+def test_a_rank_one_shortfall_allows_for_the_rounding_of_the_longer_side(universe):
+    made = GaussianRankOne(universe=universe, grid=Grid(1.0, 3, 3.0), rho=0.1, delta=1e-6)
+    norm = subgaussian_norm(
+        float(made.variance), universe.shape, symmetric=not universe.bipartite, failure=0.05
+    )
+    assert made.unit_shortfall(0.05) == pytest.approx(2 * (norm + made.grid.rounding(9)))
+    assert made.grid.rounding(9) > made.grid.rounding(3) > 0
