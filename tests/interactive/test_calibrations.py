@@ -201,6 +201,19 @@ def test_bad_parameters_are_refused(change, message):
         make_mechanism(given.pop("method"), **given)
 
 
+@pytest.mark.parametrize("calibration", [GRU12, JT12, DR14])
+def test_steps_of_papers_scale_with_the_sensitivity(calibration):
+    one, five = (calibration(**PROMISE).tune(PAPERS, sensitivity) for sensitivity in (1, 5))
+    assert five.test.threshold == 5 * one.test.threshold
+    for name in ("rate", "threshold_rate", "query_rate"):
+        if hasattr(one.test, name):
+            assert 5 * getattr(five.test, name) == getattr(one.test, name)
+    if one.value_noise is not None:
+        assert 5 * five.value_noise.parameter == one.value_noise.parameter
+    assert (five.updates, five.alpha) == (one.updates, one.alpha)
+    assert abs(five.error - 5 * one.error) <= 10  # rounded up, and one more
+
+
 @pytest.mark.parametrize("calibration", FORMULAS)
 def test_papers_are_held_to_the_range_of_their_theorems(calibration):
     with pytest.raises(ParameterError, match="up to 1"):
