@@ -408,3 +408,13 @@ def test_a_rank_one_shortfall_allows_for_the_rounding_of_the_longer_side(univers
     )
     assert made.unit_shortfall(0.05) == pytest.approx(2 * (norm + made.grid.rounding(9)))
     assert made.grid.rounding(9) > made.grid.rounding(3) > 0
+
+
+@pytest.mark.parametrize("made", [GaussianRankOne, PowerRankOne])
+def test_usual_shortfalls_are_weights(made):
+    """The same steps with half the weight each."""
+    whole, half = (
+        made(universe=Universe(9), grid=Grid(unit, 4, 4 * unit), rho=0.1, delta=1e-6)
+        for unit in (1.0, 0.5)
+    )
+    assert half.usual_shortfall == pytest.approx(whole.usual_shortfall / 2)

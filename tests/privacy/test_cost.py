@@ -83,3 +83,8 @@ def test_what_sessions_cost_together_is_stated_for_their_largest_delta_in_any_or
         assert total.delta == 1e-6
         assert total.epsilon == pytest.approx(compose(costs, delta=1e-6).epsilon)
     assert total_cost(costs[:1]) is costs[0]
+
+
+def test_costs_that_only_add_up_are_stated_for_the_sum_of_their_deltas():
+    total = total_cost([Cost(epsilon=0.5, delta=1e-7)] * 3)
+    assert (total.epsilon, total.delta) == (1.5, pytest.approx(3e-7))
