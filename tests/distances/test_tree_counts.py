@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from graphcuts_dp.distances import tree_counts
 from graphcuts_dp.distances.level_noise import LevelNoise, Spread
+from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.distances.parts import halving_order, nested_parts
 from graphcuts_dp.distances.per_query import PerQuery
@@ -236,3 +237,13 @@ def test_the_noise_of_a_level_is_of_its_own_size_and_independent_in_each_count(l
         assert np.var(draws.reshape(400, 20).sum(axis=1)) == pytest.approx(
             20 * deviation**2, rel=0.4
         )
+
+
+def test_distances_are_rounded_by_half_a_step_at_most(monkeypatch):
+    """Down to a step, and half a step is added: without noise that is all the error there is."""
+    metric = Metric.path(40, np.random.default_rng(0).uniform(0.1, 1.0, 39))
+    made = PerQuery.build(metric, 1, law="laplace", epsilon=1.0, delta=0)
+    monkeypatch.setattr(LevelNoise, "draw", lambda _, __, size, ___: np.zeros(size, np.int64))
+    answers = made.answers(Locations(metric, 1 * (np.arange(40) == 7)), None)
+    off = np.abs(answers - metric.matrix[7]).max()
+    assert off <= made.rounding * (1 + 1e-6) < 1.1 * off

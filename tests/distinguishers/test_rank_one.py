@@ -418,3 +418,9 @@ def test_usual_shortfalls_are_weights(made):
         for unit in (1.0, 0.5)
     )
     assert half.usual_shortfall == pytest.approx(whole.usual_shortfall / 2)
+
+
+@pytest.mark.parametrize("universe", [Universe(3, 64), Universe(64, 3), Universe(64)])
+def test_vectors_of_equal_entries_have_enough_steps_on_the_longer_side(universe):
+    made = PowerRankOne(universe=universe, grid=Grid(), rho=0.1, delta=1e-6)
+    assert 2**made.vector_bits / math.sqrt(64) == 2**8
