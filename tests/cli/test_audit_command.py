@@ -77,6 +77,7 @@ def test_status_1_and_a_line_for_each_failure(call, monkeypatch):
     ("arguments", "said"),
     [
         (("nothing",), "no audit is called 'nothing'"),
+        (("",), "no audit is called ''"),
         (("net", "--epsilon", "0"), "epsilon"),
         (("net", "--processes", "0"), "--processes"),
         (("net", "--seed", "-1"), "--seed"),

@@ -10,9 +10,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from selection_reference import choice_probabilities
 
 from graphcuts_dp.evaluation.audit import audit
+from graphcuts_dp.evaluation.audits.selection import choice_probabilities
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.queries import CutQuery, MatrixQuery
 from graphcuts_dp.graph.universe import Universe

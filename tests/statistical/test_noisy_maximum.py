@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
-from selection_reference import choice_probabilities
 
+from graphcuts_dp.evaluation.audits.selection import choice_probabilities
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.selection import exponential_choice, noisy_maximum, shortfall
 

@@ -154,8 +154,8 @@ class Sampled:
     start: Callable[[EntropySource], Any]
     twins: Mapping[str, Callable[[EntropySource], Any]] = field(default_factory=dict)
     twin_pairs: Sequence[Neighbours] = ()
-    runs: int = 16_000
-    least: int = 600
+    runs: int = 8000
+    least: int = 1000
     batch: bool = False
 
     def check(

@@ -212,8 +212,8 @@ def _degrees_audit(epsilon: float) -> Audit:
             "weights not rounded": partial(_not_rounded, exact),
         },
         twin_pairs=(PAIRS[0], _HALVES),
-        runs=20_000,
-        least=2500,
+        runs=10_000,
+        least=1800,
     )
 
 
@@ -240,7 +240,7 @@ def _split_audit(noise: str, mechanism: str, epsilon: float) -> Audit:
         twins=twins,
         twin_pairs=_TWINS,
         runs=8000,
-        least=1800 if noise == "laplace" else 800,
+        least=800 if noise == "laplace" else 500,
     )
 
 

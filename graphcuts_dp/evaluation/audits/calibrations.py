@@ -11,7 +11,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,7 @@ def _two_sided(x: npt.ArrayLike, rate: float) -> FloatVector:
     return np.where(at > 0, above, 1 - np.exp(-rate * np.maximum(1 - at, 0)) / half)
 
 
+@lru_cache(maxsize=4096)  # a twin that goes on has the same instances, more of them
 def instance(
     r1: float,
     r2: float,

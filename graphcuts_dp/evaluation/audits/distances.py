@@ -111,7 +111,7 @@ def _laplace_audit(name: str, epsilon: float) -> Audit:
         start=partial(_ratio, made, made, MOVES[0]),
         twins=twins,
         twin_pairs=MOVES,
-        runs=40_000,
+        runs=20_000,
         least=5000,
     )
 

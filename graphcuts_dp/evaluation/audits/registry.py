@@ -73,14 +73,14 @@ def find_audits(names: Sequence[str]) -> tuple[Entry, ...]:
     """The entries of these names, or of all that begin with one; ("all",) for every one.
 
     Raises:
-        ParameterError: a name that no entry begins with.
+        ParameterError: a name that no entry begins with, or an empty one.
     """
     if list(names) == ["all"]:
         return ENTRIES
     found: dict[str, Entry] = {}
     for name in names:
         same = [entry for entry in ENTRIES if entry.name == name]
-        same = same or [entry for entry in ENTRIES if entry.name.startswith(name)]
+        same = same or [entry for entry in ENTRIES if name and entry.name.startswith(name)]
         if not same:
             raise ParameterError(
                 f"no audit is called {name!r}; `graphcuts-dp audit` without a name lists them"

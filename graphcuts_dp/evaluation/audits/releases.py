@@ -38,7 +38,8 @@ def _fitted(fit: str, epsilon: float, source: EntropySource) -> Run:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", AccuracyWarning)
             made = release_graph(graph, epsilon=epsilon, fit=fit, seed=_seed(source))
-        return made.graph.dense()[_PAIRS]
+        dense = made.noisy.estimate() if fit == "none" else made.graph.dense()
+        return dense[_PAIRS]
 
     return run
 
@@ -131,6 +132,7 @@ def _baseline_audit(name: str, epsilon: float) -> Audit:
         start=partial(_baseline, name, epsilon),
         twins={broken: partial(twin, epsilon) for broken, twin in _TWINS[name].items()},
         runs=4000,
+        least=600,
     )
 
 
