@@ -321,7 +321,7 @@ def main() -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--list", action="store_true", help="print the mutants and stop")
     parser.add_argument("--only", default="", metavar="TEXT", help="files whose path contains it")
-    parser.add_argument("--sample", type=int, default=75, help="mutants of the sampled kinds")
+    parser.add_argument("--sample", type=int, default=150, help="mutants of the sampled kinds")
     parser.add_argument("--seed", type=int, default=1, help="of the sample")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--retry", action="store_true", help="run survivors again")

@@ -21,16 +21,16 @@ def mutants():
 
 @pytest.fixture(scope="module")
 def chosen(mutants):
-    return mutants.select(mutants.candidates(), sample=75, seed=1)
+    return mutants.select(mutants.candidates(), sample=150, seed=1)
 
 
 def test_the_chosen_mutants_are_many_and_from_every_folder(mutants, chosen):
-    assert len(chosen) >= 200
+    assert len(chosen) >= 250
     assert len({mutant.key for mutant in chosen}) == len(chosen)
     folders = {mutant.path.split("/")[1] for mutant in chosen}
     assert folders >= {"privacy", "release", "interactive", "distinguishers", "distances"}
     assert {"noise", "reuse", "drop", "comparison", "constant"} <= {m.kind for m in chosen}
-    assert mutants.select(mutants.candidates(), sample=75, seed=1) == chosen
+    assert mutants.select(mutants.candidates(), sample=150, seed=1) == chosen
 
 
 def test_each_mutant_changes_the_code_and_compiles(chosen):
