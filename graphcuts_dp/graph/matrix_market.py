@@ -21,6 +21,7 @@ from graphcuts_dp.graph.text_scan import scan
 
 _COMMENT_WIDTH = 900  # a line has at most 1024 bytes
 _MOST_DIGITS = 18  # of a size or an index: fits in 64 bits
+_NOT_SQUARE = "malformed MatrixMarket file: a symmetric matrix is square"
 _WRONG_COUNT = "malformed MatrixMarket file: not as many entries as its size line tells"
 _Triplets = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], FloatArray]
 
@@ -79,6 +80,8 @@ def _read_coordinates(
 ) -> Any:
     """A sparse matrix; of a symmetric one each entry off the diagonal stands for two."""
     height, width, count = size
+    if symmetric and height != width:
+        raise FileFormatError(_NOT_SQUARE)
     found = scan(body, b" \t")
     if found is not None and (found.weights is None) == (columns == 2):
         rows, places = found.sources, found.targets
@@ -119,7 +122,7 @@ def _read_array(body: bytes, line: int, size: list[int], symmetric: bool) -> Any
     """A dense matrix, stored column by column; of a symmetric one the lower triangle."""
     height, width = size
     if symmetric and height != width:
-        raise FileFormatError("malformed MatrixMarket file: a symmetric matrix is square")
+        raise FileFormatError(_NOT_SQUARE)
     values: list[float] = []
     for number, words in _lines(body, line):
         for value in map(_number, words):

@@ -59,6 +59,7 @@ def test_numbers_with_many_digits_and_rows_with_odd_blanks_are_read(tmp_path):
         ("coordinate real general\n% only comments\n", "ends before the size"),
         ("array real general\n2 2\n1\n2\n3\n", "not as many entries"),
         ("array real symmetric\n2 3\n1\n2\n3\n", "symmetric matrix is square"),
+        ("coordinate pattern symmetric\n4 2 2\n2 1\n3 2\n", "symmetric matrix is square"),
         ("array real general\n1 2\n1\nx\n", "line 4: malformed row"),
         ("array pattern general\n1 1\n1\n", "a graph needs"),
         ("coordinate real skew-symmetric\n2 2 1\n2 1 1\n", "a graph needs"),
