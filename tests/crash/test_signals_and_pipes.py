@@ -16,6 +16,11 @@ from graphcuts_dp.errors import FileFormatError
 COMMAND = (sys.executable, "-m", "graphcuts_dp")
 
 
+def allow_interrupts():
+    """Where a shell starts the tests in the background, Ctrl-C is ignored, by children too."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize(
     "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
 )
@@ -28,6 +33,7 @@ def test_an_interrupted_release_leaves_one_line_and_no_file(tmp_path, number):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=allow_interrupts,
     ) as process:
         # The last note comes when the graph is read: what follows takes seconds.
         while "worst cut" not in process.stderr.readline():
