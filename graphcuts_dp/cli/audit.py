@@ -59,7 +59,7 @@ def audit(
     else:
         show_table(
             "Audits on made graphs",
-            ("mechanism", "claim", "found", "seen", "twins", "verdict"),
+            ("mechanism", "claim", "found", "seen, %", "twins", "verdict"),
             [_cells(outcome) for outcome in outcomes],
         )
         out.print(_LEGEND, markup=False)
@@ -80,8 +80,8 @@ def _show_list(as_json: bool) -> None:
 
 def _cells(outcome: Outcome) -> tuple[str, ...]:
     caught = sum(twin.caught for twin in outcome.twins)
-    seen = f"{outcome.seen:.0%} of {outcome.could_see:.0%}"
-    verdict = "ok" if outcome.passed else "twin missed" if outcome.kept else "REFUTED"
+    seen = f"{100 * outcome.seen:.0f} of {100 * outcome.could_see:.0f}"
+    verdict = "ok" if outcome.passed else "missed" if outcome.kept else "REFUTED"
     return (
         outcome.name,
         _claim(outcome.claim),
@@ -94,7 +94,7 @@ def _cells(outcome: Outcome) -> tuple[str, ...]:
 
 def _claim(claim: Claim) -> str:
     delta = f", {claim.delta:g}" if claim.delta else ""
-    return f"{'rho ' if claim.kind == 'rho' else ''}{claim.value:.4g}{delta}"
+    return f"{'rho ' if claim.kind == 'rho' else ''}{claim.value:.3g}{delta}"
 
 
 def _failures(outcomes: list[Outcome]) -> list[str]:

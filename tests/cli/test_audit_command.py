@@ -38,7 +38,7 @@ def test_table(call):
     status, out, _ = call("net")
     assert status == 0
     (line,) = [line for line in out.splitlines() if line.strip().startswith("net")]
-    assert line.split() == ["net", "1", "=", "0.837", "84%", "of", "100%", "2/2", "ok"]
+    assert line.split() == ["net", "1", "=", "0.837", "84", "of", "100", "2/2", "ok"]
     assert "found: exactly, or the loss is at least that" in out
 
 
@@ -70,7 +70,7 @@ def test_status_1_and_a_line_for_each_failure(call, monkeypatch):
     flat = " ".join(out.split())
     assert "REFUTED: leaks: at least inf on 'bare' by all outputs" in flat
     assert "MISSED: blind: twin 'tame', found 0" in flat
-    assert "twin missed" in flat
+    assert flat.count(" missed ") == 1
 
 
 @pytest.mark.parametrize(

@@ -42,10 +42,14 @@ def test_names_are_unique():
     assert len({entry.name for entry in ENTRIES}) == len(ENTRIES)
 
 
-def test_every_mistake_is_looked_for_and_every_audit_has_a_twin():
-    twins = [set(entry.make(1.0).twins) for entry in ENTRIES]
-    assert all(twins)
-    assert set(MISTAKES) <= set().union(*twins)
+def test_every_audit_has_a_twin():
+    assert all(entry.make(1.0).twins for entry in ENTRIES)
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_every_mistake_is_looked_for_by_a_quick_audit(mistake):
+    """Which also has to catch it: see `test_a_quick_audit_passes`."""
+    assert any(mistake in entry.make(1.0).twins for entry in QUICK)
 
 
 @pytest.mark.parametrize("entry", QUICK, ids=lambda entry: entry.name)

@@ -192,16 +192,14 @@ ENTRIES = (
         for noise in NOISES
     ),
     _entry(
-        "response, laplace, weights up to 0.3",
+        "response, laplace, cap 0.3",
         "laplace",
         capped(0.3),
         {"half the noise": half_the_noise},
     ),
+    _entry("response, discrete-laplace, cap 8", "discrete-laplace", capped(8.0), _OF_WEIGHTS),
     _entry(
-        "response, discrete-laplace, weights up to 8", "discrete-laplace", capped(8.0), _OF_WEIGHTS
-    ),
-    _entry(
-        "response, laplace, weights without a cap",
+        "response, laplace, no cap",
         "laplace",
         UNCAPPED,
         {"half the noise": half_the_noise},
