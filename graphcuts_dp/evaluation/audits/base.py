@@ -196,7 +196,7 @@ class Sampled:
         made = start(source.split(1)[0])
         draw: Draw = made if self.batch else one_by_one(lambda data, _: made(data))
         return audit_worst(
-            draw, pairs, training=max(200, runs // 4), runs=runs, claim=self.claim, alpha=alpha
+            draw, pairs, training=max(100, runs // 4), runs=runs, claim=self.claim, alpha=alpha
         )
 
 

@@ -16,6 +16,7 @@ from graphcuts_dp.evaluation.audits import (
     responses,
     selection,
     sessions,
+    transcripts,
 )
 from graphcuts_dp.evaluation.audits.base import Effort, Entry, Outcome
 from graphcuts_dp.evaluation.baselines import BASELINES
@@ -34,6 +35,7 @@ ENTRIES: tuple[Entry, ...] = (
     *releases.ENTRIES,
     *calibrations.ENTRIES,
     *sessions.ENTRIES,
+    *transcripts.ENTRIES,
     *distances.ENTRIES,
     *selection.ENTRIES,
     *iterative.ENTRIES,

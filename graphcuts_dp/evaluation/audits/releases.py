@@ -23,7 +23,7 @@ from graphcuts_dp.release.synthesis import FITS, release_graph
 FloatVector = npt.NDArray[np.float64]
 Run = Callable[[Graph], FloatVector]
 _PAIRS = np.triu_indices(4, 1)
-_RUNS = {"game": 400, "maximum-entropy": 1200, "auto": 1200}  # the others are faster
+_RUNS = {"game": 200, "maximum-entropy": 1200, "auto": 1200}  # the others are faster
 _LEAST = 150
 _ROUNDS = 10  # noisy degrees of four vertices seldom fit a graph: do not wait for them
 
