@@ -74,35 +74,33 @@ def softmax(scores: npt.NDArray[Any], rate: float) -> FloatVector:
     return np.asarray(weights / weights.sum())
 
 
+# Two cuts with the pair: one has a small score that grows, the other a large one that shrinks.
+_BOTH = CutList(UNIVERSE, [CutQuery([2], [3]), CutQuery([2], [0, 1, 3])])
+_HEAVY = DenseHypothesis(
+    UNIVERSE, 4.0 * np.array([[0, 0, 1, 0], [0, 0, 1, 0], [1, 1, 0, 0], [0, 0, 0, 0]])
+)
+
+
 def _exponential_laws(score: str, epsilon: Fraction, factor: float) -> Iterator[Law]:
     of = Exponential(queries=QUERIES, epsilon=epsilon, score=score)  # type: ignore[arg-type]
     rate = float(of.scoring.rate(epsilon)) * of.scoring.substeps * factor
-    for pair in PAIRS:
+    for pair, (queries, start) in itertools.product(PAIRS, ((QUERIES, START), (_BOTH, _HEAVY))):
         laws = []
         for graph in (pair.first, pair.second):
-            gaps = np.asarray(QUERIES.counts(graph, of.grid)) - QUERIES.answers(START)
+            gaps = np.asarray(queries.counts(graph, of.grid)) - queries.answers(start)
             scores = {"signed": gaps, "two-signed": np.concatenate([gaps, -gaps])}
             laws.append(softmax(scores.get(score, np.abs(gaps)), rate))
         yield Law(pair.name, laws[0], laws[1])
 
 
 def _exponential_audit(score: str, epsilon: float) -> Audit:
+    """Twice the rate: a sensitivity of 1 for 2, or scores taken for moving in one direction."""
     exact = Fraction(epsilon)
     return Enumerated(
         claim=Claim(epsilon),
         laws=partial(_exponential_laws, score, exact, 1),
-        twins={
-            "sensitivity 1 for 2": partial(_exponential_laws, "signed", exact, 2)
-            if score == "signed"
-            else partial(_taken_for_monotone, exact)
-        },
+        twins={"sensitivity 1 for 2": partial(_exponential_laws, score, exact, 2)},
     )
-
-
-def _taken_for_monotone(epsilon: Fraction) -> Iterator[Law]:
-    """The rate of scores that move in one direction, for scores that do not."""
-    first = softmax(np.array([0.0, 0.0]), 1)
-    yield Law("both signs", first, softmax(np.array([1.0, -1.0]), 2 * float(epsilon)))
 
 
 def _found(make: Callable[[Fraction], Any], epsilon: Fraction, source: EntropySource) -> Any:
