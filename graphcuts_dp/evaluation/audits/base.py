@@ -195,9 +195,8 @@ class Sampled:
     ) -> AuditResult:
         made = start(source.split(1)[0])
         draw: Draw = made if self.batch else one_by_one(lambda data, _: made(data))
-        return audit_worst(
-            draw, pairs, training=max(100, runs // 4), runs=runs, claim=self.claim, alpha=alpha
-        )
+        training = max(100, runs // (3 + len(pairs)))
+        return audit_worst(draw, pairs, training=training, runs=runs, claim=self.claim, alpha=alpha)
 
 
 @final

@@ -213,7 +213,7 @@ def _degrees_audit(epsilon: float) -> Audit:
         },
         twin_pairs=(PAIRS[0], _HALVES),
         runs=10_000,
-        least=1800,
+        least=2500,
     )
 
 
@@ -240,7 +240,7 @@ def _split_audit(noise: str, mechanism: str, epsilon: float) -> Audit:
         twins=twins,
         twin_pairs=_TWINS,
         runs=8000,
-        least=800 if noise == "laplace" else 500,
+        least=1000 if noise == "laplace" else 600,
     )
 
 
