@@ -43,6 +43,7 @@ FITS = ("auto", "maximum-entropy", "first-order", "cutting-plane", "game", "spec
 PLACES = ("local", "dask")
 ORACLES = ("cut-norm", "spectral")
 _ROW_ENTRIES = 1 << 20  # entries of the synthetic matrix turned into edges at a time
+_MARGINS = (0.001, 0.01, 0.1, 0.4)  # each try costs a certificate, a share too large costs accuracy
 
 
 class IterativeArguments(TypedDict, total=False):
@@ -232,11 +233,10 @@ def _post_process(
         bound = noise_cut_bound(noisy.law, noisy.shape, symmetric=noisy.symmetric)
         if certificate.upper > bound:
             other = FirstOrder(time_limit=method.time_limit)(problem, progress=progress)
-            # Coin flips for `unweighted` may lead out of the bound again: then all of it.
-            for mixed in (_share_of(other.matrix, home, cap, certificate.upper, bound), 1.0):
+            for mixed in _shares(certificate.upper, certify(other.matrix, home, cap).upper, bound):
                 x = (1 - mixed) * found.matrix + mixed * other.matrix
                 matrix, certificate = _finished(x, home, cap, unweighted, source, progress)
-                if certificate.upper <= bound or mixed == 1.0:
+                if certificate.upper <= bound:
                     break
     return Release.of(
         replace(data, noisy=home),
@@ -268,12 +268,23 @@ def _finished(
     return matrix, certify(matrix, noisy, cap)
 
 
-def _share_of(
-    other: FloatMatrix, noisy: NoisyMatrix, cap: float, upper: float, bound: float
-) -> float:
-    """How much of another fit brings a mixture within a bound; the cut norm is convex."""
-    least = certify(other, noisy, cap).upper
-    return 1.0 if least >= bound else (upper - bound) / (upper - least)
+def _shares(upper: float, least: float, bound: float) -> Iterator[float]:
+    """How much of another fit may bring a mixture within a bound: to be tried in this order.
+
+    The cut norm is convex, so a mixture is at most the line between the two fits. Its proven bound
+    is so only nearly: weights are rounded, flipped for `unweighted`, and no two certificates have
+    the same gap. So the aim is below the bound by a growing part of the way to `least`, and at last
+    the other fit alone.
+
+    Args:
+        upper: proven bound of the fit, above `bound`.
+        least: proven bound of the other fit.
+        bound: what a mixture must not pass.
+    """
+    if least < bound:
+        for margin in _MARGINS:
+            yield (upper - bound + margin * (bound - least)) / (upper - least)
+    yield 1.0
 
 
 def mechanism_for(method: FitMethod | None, mechanism: str, share: float | None) -> str:

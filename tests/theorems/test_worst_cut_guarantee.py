@@ -5,6 +5,7 @@ synthetic graph is within the certificate plus that, for every fit. With the max
 certificate is within the bound, too, or the first-order fit stands in for it.
 """
 
+import dataclasses
 import itertools
 import math
 
@@ -214,6 +215,44 @@ def test_a_fit_out_of_bounds_is_mixed_until_it_is_within(shape, share, monkeypat
         assert made.certificate.verify(x - made.noisy.estimate()) == pytest.approx(
             made.certificate.lower
         )
+
+
+@pytest.mark.parametrize("missed", [1, 3])
+def test_a_mixture_that_misses_the_bound_does_not_cost_the_whole_fit(missed, monkeypatch):
+    """Certificates of mixtures are as high as the fit's itself, some times: then more is mixed in,
+    and the fit is not thrown away."""
+    graph = random_graph(14, 0)
+    options = {"epsilon": 2.0, "mechanism": "response", "seed": 0}
+    far = release_graph(graph, **options).certificate.upper
+    near = release_graph(graph, fit="first-order", **options).certificate.upper
+    bound = (far + near) / 2
+    tried = []
+
+    def certify_badly(*arguments):
+        tried.append(real(*arguments))
+        # The first two are of the fits, as they are; then come the mixtures.
+        if 2 < len(tried) <= 2 + missed:
+            return dataclasses.replace(tried[-1], upper=far)
+        return tried[-1]
+
+    real = synthesis.certify
+    with monkeypatch.context() as patch:
+        patch.setattr(synthesis, "noise_cut_bound", lambda *_, **__: bound)
+        patch.setattr(synthesis, "certify", certify_badly)
+        made = release_graph(graph, **options)
+    assert len(tried) == 3 + missed
+    assert made.certificate.upper == tried[-1].upper <= bound
+    assert 0.5 < made.fit.mixed < (0.6 if missed == 1 else 0.8)
+
+
+def test_shares_begin_at_the_line_between_two_fits_and_end_at_the_other():
+    shares = list(synthesis._shares(10.0, 2.0, 9.999999))
+    assert shares == sorted(shares)
+    assert 0 < shares[0] < 0.002
+    assert shares[-1] == 1
+    assert len(shares) < 8
+    assert list(synthesis._shares(10.0, 2.0, 2.0)) == [1.0]
+    assert list(synthesis._shares(10.0, 12.0, 9.0)) == [1.0]
 
 
 def test_rounding_does_not_lead_out_of_the_bound(monkeypatch):
