@@ -6,6 +6,7 @@ import fcntl
 import os
 import secrets
 import shutil
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,8 +39,9 @@ def check_writable(path: PathLike, *, force: bool = False) -> Path:
             raise FileFormatError(f"{path} is a folder; name a file inside it")
         if not target.parent.is_dir():
             raise FileFormatError(f"the folder {target.parent} does not exist; create it first")
-        if target.exists():
-            if not target.is_file():
+        kind = _mode(target)  # looked at once: another process may replace it at any moment
+        if kind is not None:
+            if not stat.S_ISREG(kind):
                 raise FileFormatError(f"{path} is not a regular file; name another one")
             if not force:
                 raise _exists(path)
@@ -92,8 +94,9 @@ def atomic_write(path: PathLike, *, force: bool = False) -> Iterator[BinaryIO]:
     temporary = target.with_name(_hidden_name())
     try:
         with temporary.open("xb") as handle:
-            if target.exists():
-                os.fchmod(handle.fileno(), _mode(target))
+            mode = _mode(target)
+            if mode is not None:
+                os.fchmod(handle.fileno(), stat.S_IMODE(mode))
             yield handle
             handle.flush()
             os.fsync(handle.fileno())
@@ -188,10 +191,12 @@ def _move(members: Sequence[_Member], *, force: bool) -> None:
         if not force and member.target.exists():
             raise _exists(member.path)
     for member in reversed(members):
-        if force and member.target.exists():
+        mode = _mode(member.target) if force else None
+        if mode is not None:
             if member.new.exists():
-                member.new.chmod(_mode(member.target))
-            member.target.rename(member.old)
+                member.new.chmod(stat.S_IMODE(mode))
+            with contextlib.suppress(FileNotFoundError):  # gone meanwhile
+                member.target.rename(member.old)
     for member in members:
         if member.new.exists():
             _publish(member.new, member.target, member.path, force=force)
@@ -267,8 +272,12 @@ def _hidden_name() -> str:
     return f".{secrets.token_hex(8)}.part"
 
 
-def _mode(file: Path) -> int:
-    return file.stat().st_mode & 0o7777
+def _mode(file: Path) -> int | None:
+    """Kind and permissions of a file, or None where there is none."""
+    try:
+        return file.stat().st_mode
+    except FileNotFoundError:
+        return None
 
 
 def _exists(path: PathLike) -> FileFormatError:

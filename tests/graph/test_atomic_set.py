@@ -1,6 +1,7 @@
 """Files that belong together: all of them, or none, whoever else writes at the same time."""
 
 import errno
+import itertools
 import os
 import stat
 import threading
@@ -176,6 +177,23 @@ def test_threads_that_replace_one_set_never_mix(tmp_path):
     found = contents(tmp_path)
     assert set(found) == set(NAMES)
     assert found["a.txt"].split()[1] == found["a.txt.json"].split()[1]
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_file_that_vanishes_while_it_is_looked_at_is_no_problem(tmp_path, monkeypatch, there):
+    """Another process that replaces the set has moved the older file away for a moment."""
+    write_set(tmp_path, "old")
+    real = os.stat
+    turns = itertools.cycle([there, not there])
+
+    def now_and_then(path, *arguments, **options):
+        if str(path).endswith("a.txt") and not next(turns):
+            raise FileNotFoundError(errno.ENOENT, "No such file or directory")
+        return real(path, *arguments, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "stat", now_and_then)
+        check_writable_set([tmp_path / name for name in NAMES], force=True)
 
 
 def test_of_threads_that_make_one_set_one_wins(tmp_path):
