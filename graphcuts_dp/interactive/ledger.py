@@ -167,9 +167,9 @@ class Entries:
         """Keep large contents once; returns the digest that names them."""
         digest = hashlib.sha256(data).digest()
         self._connection.execute(
-            "INSERT INTO contents (digest, data) SELECT ?1, ?2 "
-            "WHERE NOT EXISTS (SELECT 1 FROM contents WHERE digest = ?1)",
-            (digest, data),
+            "INSERT INTO contents (digest, data) SELECT :digest, :data "
+            "WHERE NOT EXISTS (SELECT 1 FROM contents WHERE digest = :digest)",
+            {"digest": digest, "data": data},
         )
         return digest
 
@@ -186,8 +186,9 @@ class Entries:
         sealed = {**body, "state": _seal(nonce, state)}
         seq = self.add(kind, session, encode(sealed), query)
         self._connection.execute(
-            "INSERT INTO states VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (session) DO UPDATE "
-            "SET record = ?2, nonce = ?3, public = ?4, secret = ?5",
+            "INSERT INTO states VALUES (?, ?, ?, ?, ?) ON CONFLICT (session) DO UPDATE SET "
+            "record = excluded.record, nonce = excluded.nonce, public = excluded.public, "
+            "secret = excluded.secret",
             (session, seq, nonce, state.public, state.secret),
         )
         return seq
