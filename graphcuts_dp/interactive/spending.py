@@ -6,10 +6,9 @@ from fractions import Fraction
 from typing import Any, final
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.privacy.composition import Cost, compose
+from graphcuts_dp.privacy.composition import Cost, rounded_up
+from graphcuts_dp.privacy.filters import admits, exact, least_epsilon
 from graphcuts_dp.privacy.guarantee import exact_epsilon
-
-_SLACK = Fraction(1, 10**12)  # 0.1 + 0.2 is more than 0.3 as floats; budgets are read to 12 digits
 
 
 @final
@@ -51,32 +50,42 @@ class Budget:
         return cls(*given)
 
     def allows(self, costs: Sequence[Cost]) -> bool:
-        """Whether some valid bound on the sum stays within the budget."""
-        most = Fraction(self.epsilon) * (1 + _SLACK)
-        delta = self.delta * float(1 + _SLACK)
-        plain = sum((_exact(cost) for cost in costs), Fraction(0))
-        if plain <= most and sum(cost.delta for cost in costs if cost.pure is None) <= delta:
-            return True
-        try:
-            return compose(costs, delta=self.delta).epsilon <= most
-        except ParameterError:  # no bound for so small a delta
-            return False
+        """Whether sessions of these costs, each chosen after seeing the others' answers, fit in.
+
+        Args:
+            costs: in the order in which the sessions were begun.
+
+        Guarantee: all sessions that this rule admits are (epsilon, delta)-DP together, also when
+        their parameters are chosen adaptively and their queries interleave: see `admits`.
+        """
+        return admits(costs, epsilon=self.epsilon, delta=self.delta)
 
     def __str__(self) -> str:
         return f"epsilon = {self.epsilon:g}" + (f", delta = {self.delta:g}" if self.delta else "")
 
 
-def total_cost(costs: Sequence[Cost]) -> Cost:
-    """The smallest valid bound on the sum of at least one cost.
+def total_cost(costs: Sequence[Cost], budget: Budget | None = None) -> Cost:
+    """What at least one session cost together, as a valid odometer.
 
-    For the largest delta that any of them has, if there is a bound for that, else for the sum.
+    Whoever stops before it passes numbers fixed beforehand is within these, though each session was
+    chosen after seeing the others' answers. With a budget that has a delta: the least epsilon for
+    that delta (`least_epsilon`). Else the sums of the stated numbers; one session is its own cost.
+
+    Args:
+        costs: in the order in which the sessions were begun.
+        budget: of the store, fixed when it was made.
     """
     if len(costs) == 1:
         return costs[0]
-    try:
-        return compose(costs, delta=max(cost.delta for cost in costs))
-    except ParameterError:
-        return compose(costs, delta=sum(cost.delta for cost in costs))
+    pure = [cost.pure for cost in costs if cost.pure is not None]
+    if len(pure) == len(costs):
+        return Cost.of_pure(sum(pure, Fraction(0)))
+    if budget is not None and budget.delta:
+        return Cost(epsilon=least_epsilon(costs, delta=budget.delta), delta=budget.delta)
+    return Cost(
+        epsilon=rounded_up(sum((exact(cost) for cost in costs), Fraction(0))),
+        delta=rounded_up(sum((Fraction(cost.delta) for cost in costs), Fraction(0))),
+    )
 
 
 def cost_to_dict(cost: Cost) -> dict[str, Any]:
@@ -94,7 +103,3 @@ def cost_from_dict(values: dict[str, Any]) -> Cost:
         rho=values["rho"],
         pure=None if pure is None else Fraction(*pure),
     )
-
-
-def _exact(cost: Cost) -> Fraction:
-    return Fraction(cost.epsilon) if cost.pure is None else cost.pure

@@ -157,8 +157,8 @@ def ledger_status(ledger: Ledger) -> LedgerStatus:
     with ledger.locked():
         terms = session_terms(ledger)
         sessions = tuple(_session_status(ledger, each) for each in terms)
-        total = total_cost([each.cost for each in terms]) if terms else None
         budget = ledger_budget(ledger)
+        total = total_cost([each.cost for each in terms], budget) if terms else None
     return LedgerStatus(
         sessions,
         total.epsilon if total else 0.0,

@@ -39,7 +39,7 @@ class Cost:
     @classmethod
     def of_pure(cls, epsilon: Fraction) -> "Cost":
         """epsilon-DP, which is epsilon^2/2-zCDP (Bun, Steinke 2016, Prop. 1.4)."""
-        return cls(epsilon=_rounded_up(epsilon), rho=float(epsilon) ** 2 / 2, pure=epsilon)
+        return cls(epsilon=rounded_up(epsilon), rho=float(epsilon) ** 2 / 2, pure=epsilon)
 
     @classmethod
     def of_rho(cls, rho: float, *, delta: float) -> "Cost":
@@ -48,13 +48,15 @@ class Cost:
 
 
 def compose(costs: Iterable[Cost], *, delta: float) -> Cost:
-    """The cost of several mechanisms on one graph, chosen one after the other, or interleaved.
+    """The cost of several mechanisms on one graph, run one after the other, or interleaved.
 
     epsilon is the smallest of the valid bounds: the sum of pure ones; the sum of the stated ones;
-    zCDP of everything that has it, the rest added; the same with pure ones added too.
+    zCDP of everything that has it, the rest added; the same with pure ones added too. Which one is
+    the smallest depends on the costs, so these must be fixed before any of the mechanisms runs:
+    for costs that are chosen on the way see `privacy.filters`.
 
     Args:
-        costs: of the mechanisms.
+        costs: of the mechanisms, fixed beforehand.
         delta: which the sum may have, in [0, 1). 0 is for pure ones.
 
     Raises:
@@ -67,10 +69,10 @@ def compose(costs: Iterable[Cost], *, delta: float) -> Cost:
     pure = _sum_known([part.pure for part in parts])
     found = []
     if pure is not None:
-        found.append((_rounded_up(pure), 0.0))
+        found.append((rounded_up(pure), 0.0))
     stated = sum(part.delta for part in parts)
     if stated <= delta:
-        found.append((_rounded_up(sum(Fraction(part.epsilon) for part in parts)), stated))
+        found.append((rounded_up(sum(Fraction(part.epsilon) for part in parts)), stated))
     for keep_pure in (True, False):
         mixed = [p for p in parts if p.rho is not None and (keep_pure or p.pure is None)]
         added = [p for p in parts if p not in mixed]
@@ -79,14 +81,15 @@ def compose(costs: Iterable[Cost], *, delta: float) -> Cost:
         if shared and spent < delta:
             # All of delta is used: the part that is left goes to the conversion.
             terms = [*(part.epsilon for part in added), zcdp_epsilon(shared, delta=delta - spent)]
-            found.append((_rounded_up(sum(Fraction(term) for term in terms)), delta))
+            found.append((rounded_up(sum(Fraction(term) for term in terms)), delta))
     if not found:
         raise ParameterError(f"delta={delta:g} is less than what the mechanisms need; raise it")
     best, its_delta = min(found)
     return Cost(epsilon=best, delta=its_delta, rho=rho, pure=pure)
 
 
-def _rounded_up(number: Fraction | int) -> float:
+def rounded_up(number: Fraction | int) -> float:
+    """The least float that is not below a number."""
     nearest = float(number)
     return nearest if nearest >= number else math.nextafter(nearest, math.inf)
 

@@ -328,16 +328,21 @@ def test_a_budget_caps_the_sum_of_all_sessions(path, graph):
         open_session(graph, store=path, name="a", budget=0.4)
 
 
-def test_the_smallest_valid_bound_counts():
+def test_a_budget_is_a_filter_and_its_total_an_odometer():
     zcdp = [Cost.of_rho(0.02, delta=1e-6) for _ in range(4)]
-    each = zcdp[0].epsilon
-    assert total_cost(zcdp).epsilon < 2.5 * each
-    assert Budget(2.5 * each, 1e-6).allows(zcdp)
+    each, budget = zcdp[0].epsilon, Budget(2.5 * zcdp[0].epsilon, 1e-6)
+    assert budget.allows(zcdp)
     assert not Budget(2.5 * each, 1e-9).allows(zcdp)
+    total = total_cost(zcdp, budget)
+    assert total.delta == 1e-6
+    assert each < total.epsilon < 2.5 * each
+    assert total_cost(zcdp).epsilon == pytest.approx(4 * each)  # no delta was fixed beforehand
     few = [Cost(epsilon=1.0, delta=1e-6, rho=0.03), Cost.of_pure(Fraction(1, 2))]
     assert total_cost(few).epsilon == pytest.approx(1.5)
-    assert Budget(1.5, 1e-6).allows(few)
-    assert not Budget(1.49, 1e-6).allows(few)
+    assert Budget(1.5, 2e-6).allows(few)  # what is stated may use half of the delta
+    assert not Budget(1.49, 2e-6).allows(few)
+    assert not Budget(1.5, 1e-6).allows(few)
+    assert Budget(1.0, 1e-6).allows(few[:1])  # a first session may use all of it
     assert Budget(0.3).allows([Cost.of_pure(Fraction(1, 10))] * 3)
     assert not Budget(0.3).allows([replace(Cost.of_pure(Fraction(1, 10)), delta=1e-9)] * 4)
 

@@ -15,6 +15,7 @@ from graphcuts_dp.evaluation.audits import (
     releases,
     responses,
     selection,
+    session_trees,
     sessions,
     transcripts,
 )
@@ -35,6 +36,7 @@ ENTRIES: tuple[Entry, ...] = (
     *releases.ENTRIES,
     *calibrations.ENTRIES,
     *sessions.ENTRIES,
+    *session_trees.ENTRIES,
     *transcripts.ENTRIES,
     *distances.ENTRIES,
     *selection.ENTRIES,
@@ -64,7 +66,7 @@ def _exported() -> Iterator[str]:
         yield f"release: iterative-construction, {construction}"
     for name in OFFLINE_CALIBRATIONS:
         yield f"release: iterative-construction, {name} calibration"
-    yield from ("release: net", "release: sensing")
+    yield from ("release: net", "release: sensing", "budget of a store")
     for name in distance_plan.MECHANISMS:
         if name != "auto":
             yield from (f"distances: {name}, {law}" for law in ("laplace", "gaussian"))
