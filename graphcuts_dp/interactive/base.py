@@ -158,6 +158,15 @@ class Mechanism(Protocol[S]):
         """
         ...
 
+    def check(self, state: S, query: CutQuery) -> None:
+        """Refuse a query that `step` cannot answer. Draws no noise and reads public data alone.
+
+        Raises:
+            ExhaustedError: the mechanism has stopped; see `unguaranteed`.
+            QueryError: a query that does not fit.
+        """
+        ...
+
     def step(
         self, state: S, query: CutQuery, truth: int | None, source: EntropySource
     ) -> tuple[S, Answer]:
@@ -177,9 +186,8 @@ class Mechanism(Protocol[S]):
             is stopped and the answer not guaranteed.
 
         Raises:
-            ExhaustedError: the mechanism has stopped; see `unguaranteed`.
-            QueryError: a query that does not fit. Both errors come before any noise is drawn, so
-                the state is as good as before.
+            ExhaustedError, QueryError: as `check`, which it calls first. Any other error, and any
+                later one, may tell what the noise was: the step counts as interrupted.
         """
         ...
 

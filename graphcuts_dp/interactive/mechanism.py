@@ -207,13 +207,18 @@ class OnlineMechanism:
             noise=tuning.test.start(source),
         )
 
+    def check(self, state: OnlineState, query: CutQuery) -> None:
+        """See `Mechanism.check`."""
+        if state.stopped:
+            raise ExhaustedError(_why_stopped(state))
+        self.learner.check(query)
+        pairs_of(query, self.universe)
+
     def step(
         self, state: OnlineState, query: CutQuery, truth: int | None, source: EntropySource
     ) -> tuple[OnlineState, Answer]:
         """See `Mechanism.step`. A cut without pairs is 0, free and certain."""
-        if state.stopped:
-            raise ExhaustedError(_why_stopped(state))
-        self.learner.check(query)
+        self.check(state, query)
         pairs = pairs_of(query, self.universe)
         if not pairs:
             return state, self._finished(Answer(value=0.0, interval=(0, 0), confidence=1), state)

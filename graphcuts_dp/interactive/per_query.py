@@ -154,14 +154,19 @@ class PerQueryNoise:
         check_graph(graph, self.universe, self.grid)
         return CountState(self._owner, self.queries)
 
-    def step(
-        self, state: CountState, query: CutQuery, truth: int | None, source: EntropySource
-    ) -> tuple[CountState, Answer]:
-        """See `Mechanism.step`. A cut without pairs is 0, free and certain."""
+    def check(self, state: CountState, query: CutQuery) -> None:
+        """See `Mechanism.check`."""
         if state.stopped:
             raise ExhaustedError(
                 "the session has given all the answers that it promised; start another one"
             )
+        pairs_of(query, self.universe)
+
+    def step(
+        self, state: CountState, query: CutQuery, truth: int | None, source: EntropySource
+    ) -> tuple[CountState, Answer]:
+        """See `Mechanism.step`. A cut without pairs is 0, free and certain."""
+        self.check(state, query)
         pairs = pairs_of(query, self.universe)
         if not pairs:
             left = state.limit - state.queries

@@ -156,6 +156,15 @@ class BinaryAnswers:
         matrix = randomized_response(graph, self.law, source)
         return ResponseState(self._owner, matrix, self.queries, source.seed is not None)
 
+    def check(self, state: ResponseState, query: CutQuery) -> None:
+        """See `Mechanism.check`."""
+        if state.stopped:
+            raise ExhaustedError(
+                "the session has given all the answers that it promised; ask for answers without"
+                " guarantee"
+            )
+        self.universe.masks(query)
+
     def step(
         self,
         state: ResponseState,
@@ -164,11 +173,7 @@ class BinaryAnswers:
         source: EntropySource,  # noqa: ARG002
     ) -> tuple[ResponseState, Answer]:
         """See `Mechanism.step`: draws no noise."""
-        if state.stopped:
-            raise ExhaustedError(
-                "the session has given all the answers that it promised; ask for answers without"
-                " guarantee"
-            )
+        self.check(state, query)
         state = replace(state, queries=state.queries + 1)
         return state, self._answer(state, query)
 
@@ -186,8 +191,7 @@ class BinaryAnswers:
 
     def _answer(self, state: ResponseState, query: CutQuery) -> Answer:
         S, T = self.universe.masks(query)
-        # The confidence asked for is of no account: the radius is computed here.
-        value, _ = state.matrix.cut(S, T, confidence=0.5, simultaneous=False)
+        value = state.matrix.cut_value(S, T)
         radius = self._radius(
             pairs_of(query, self.universe),
             disjoint=self.universe.bipartite or not (S & T).any(),

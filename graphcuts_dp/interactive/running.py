@@ -176,7 +176,13 @@ class Runner:
     def _steps(
         self, fresh: list[EncodedQuery], truths: list[int] | None, state: State
     ) -> tuple[list[tuple[EncodedQuery, Answer]], State, GraphCutsError | None]:
-        """Answer until the mechanism stops or refuses; it refuses before it draws noise."""
+        """Answer until the mechanism stops or refuses.
+
+        Only what is refused by `check`, before the noise, leaves the state as good as it was. Any
+        error from within a step may depend on the noise or on the graph (that a test fired, say):
+        it is let through with the reservation standing, so that the steps of this call count as
+        interrupted and are paid for before the session goes on.
+        """
         source = self._source()
         made: list[tuple[EncodedQuery, Answer]] = []
         for index, key in enumerate(fresh):
@@ -184,9 +190,10 @@ class Runner:
                 break
             truth = None if truths is None else truths[index]
             try:
-                state, answer = self.mechanism.step(state, key.query, truth, source)
+                self.mechanism.check(state, key.query)
             except GraphCutsError as problem:
                 return made, state, problem
+            state, answer = self.mechanism.step(state, key.query, truth, source)
             made.append((key, answer))
         return made, state, None
 

@@ -103,19 +103,28 @@ class NoisyMatrix:
                 probability is then divided by the number of pairs (S, T), 2^(rows + columns).
 
         Returns:
-            (value, radius). The sum of the released integers is exact.
+            (value, radius).
         """
+        log_failures = -math.log1p(-confidence)
+        if simultaneous:
+            log_failures += sum(self.shape) * math.log(2)
         pairs = pairs_between(S, T, bipartite=not self.symmetric)
+        return self.cut_value(S, T), self.law.radius(pairs, log_failures=log_failures)
+
+    def cut_value(self, S: BoolVector, T: BoolVector) -> float:
+        """Estimate of a cut. The sum of the released integers is exact.
+
+        Args:
+            S: mask of rows.
+            T: mask of columns.
+        """
         total = self._sum(S, T)
         if self.symmetric:
             both = S & T
             # Edges inside S and T lie twice in the block; the diagonal is zero.
             total -= self._sum(both, both) // 2
-        log_failures = -math.log1p(-confidence)
-        if simultaneous:
-            log_failures += sum(self.shape) * math.log(2)
-        value = (total - pairs * self.law.offset) * self.law.unit
-        return value, self.law.radius(pairs, log_failures=log_failures)
+        pairs = pairs_between(S, T, bipartite=not self.symmetric)
+        return (total - pairs * self.law.offset) * self.law.unit
 
     def _sum(self, S: BoolVector, T: BoolVector) -> int:
         return sum(self.blocks.map(_block_sum, S, T))
