@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test check test-slow audit mutate bench fuzz figures clean
+.PHONY: demo test check test-slow test-portable audit mutate bench fuzz figures clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11 ...")'
@@ -27,6 +27,9 @@ test: check  ## lint, types, import rules, and every test that takes seconds
 
 test-slow: $(STAMP)  ## the tests that take minutes
 	$(BIN)/pytest -m slow
+
+test-portable: $(STAMP)  ## the numerical tests under every BLAS kernel that this processor can run
+	$(BIN)/python scripts/portable.py $(OTHERS)
 
 mutate: $(STAMP)  ## break the privacy of the code on purpose, see which tests notice (an hour)
 	$(BIN)/python scripts/mutate.py

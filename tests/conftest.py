@@ -1,0 +1,50 @@
+"""How every test runs: on several processes, the same way each time."""
+
+import os
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+_MEMORY_EACH = 1 << 30  # bytes that the largest test of a process may need
+
+# A process for each processor, so one BLAS thread in each: more of them wait for each other in busy
+# loops. Read when numpy is imported, so nothing here may import it; commands of tests inherit it.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# A test that finds a counterexample on one day in ten is a chance failure for whoever runs it then.
+# `pytest --hypothesis-profile exploring` looks for new ones.
+settings.register_profile("repeatable", deadline=None, derandomize=True, database=None)
+settings.register_profile("exploring", deadline=None, print_blob=True)
+settings.load_profile("repeatable")
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """A process for each processor that this one may use, as far as the memory reaches."""
+    if hasattr(os, "sched_getaffinity"):
+        processors = len(os.sched_getaffinity(0))
+    else:
+        processors = os.cpu_count() or 1
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError):
+        memory = _MEMORY_EACH * 4
+    return max(1, min(processors, memory // _MEMORY_EACH))
+
+
+@pytest.fixture(scope="session")
+def quick_table(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Gives the quick table of a figure's name; all processes of a run share them."""
+    from quick_tables import measured_in
+
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "quick_tables"
+    folder.mkdir(exist_ok=True)
+    return measured_in(folder)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a person has set in the shell changes no output that a test reads."""
+    for name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "PYTHONWARNINGS"):
+        monkeypatch.delenv(name, raising=False)
