@@ -1,13 +1,16 @@
 """The command `graphcuts-dp`: subcommands, and what happens when something is wrong."""
 
+import functools
 import io
 import os
 import signal
 import sys
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
 from typer.exceptions import Abort, Exit, TyperException
+from typer.main import get_command
 
 from graphcuts_dp._version import __version__
 from graphcuts_dp.cli import (
@@ -82,6 +85,11 @@ def _options(
     """Options before the subcommand."""
 
 
+@functools.cache  # to build it takes longer than most commands
+def _command() -> Callable[..., Any]:
+    return get_command(app)
+
+
 def run() -> None:
     """Run the command line: status 0 if all went well, 2 for an error, 130 if interrupted."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # clear up, as after Ctrl-C
@@ -93,7 +101,7 @@ def _status() -> int:
         # File names need not be text, and not every terminal can show every label.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        status = app(standalone_mode=False)
+        status = _command()(prog_name=app.info.name, standalone_mode=False)
         sys.stdout.flush()
     except GraphCutsError as problem:
         say(f"error: {problem}")

@@ -30,6 +30,8 @@ from graphcuts_dp.cutnorm.rounding import (
 from graphcuts_dp.cutnorm.upper_bound import UpperBound, scaling_bound, sigma_estimate
 from graphcuts_dp.errors import ParameterError
 
+_TINY = {np.dtype(kind): np.finfo(kind).tiny for kind in (np.float32, np.float64)}
+
 
 def full_rank(shape: tuple[int, int]) -> int:
     """Columns with which the factored problem has no spurious local optimum: about sqrt(4(n+1)).
@@ -234,9 +236,9 @@ def _operand(matrix: Any) -> Operand:
 def _normalise_into(target: FloatArray, image: FloatArray) -> FloatArray:
     """Write the normalised rows of `image` into `target` and return their norms."""
     norms = row_norms(image)
-    positive = norms > np.finfo(image.dtype).tiny
-    if bool(positive.all()):
+    tiny = _TINY[image.dtype]
+    if norms.min() > tiny:
         np.divide(image, norms[:, None], out=target)
     else:
-        np.divide(image, norms[:, None], out=target, where=positive[:, None])
+        np.divide(image, norms[:, None], out=target, where=(norms > tiny)[:, None])
     return norms

@@ -127,13 +127,16 @@ def best_cuts(batch: CutBatch, count: int) -> CutBatch:
         count: how many to keep, at least 1.
     """
     order = np.argsort(-np.abs(batch.values), kind="stable")
+    packed = [np.packbits(sides, axis=1) for sides in (batch.S, batch.T)]
+    keys = np.concatenate(packed, axis=1)
+    width, bits = keys.shape[1], keys.tobytes()
     chosen: list[int] = []
     seen: set[bytes] = set()
-    for index in order:
-        key = np.packbits(batch.S[index]).tobytes() + np.packbits(batch.T[index]).tobytes()
+    for index in order.tolist():
+        key = bits[index * width : (index + 1) * width]
         if key not in seen:
             seen.add(key)
-            chosen.append(int(index))
+            chosen.append(index)
         if len(chosen) >= count:
             break
     return CutBatch(

@@ -4,7 +4,6 @@ import random
 from dataclasses import dataclass
 from typing import Any, final
 
-import igraph
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
@@ -54,6 +53,8 @@ def layout(edges: IntMatrix, lengths: FloatVector, size: int) -> FloatMatrix:
         lengths: of the edges, shape (E,).
         size: number of vertices.
     """
+    import igraph  # slow to import, and only needed here
+
     graph = igraph.Graph(n=size, edges=edges.tolist())
     igraph.set_random_number_generator(random.Random(0))  # noqa: S311  # a drawing
     try:

@@ -1,6 +1,5 @@
 """Where random bits come from: the operating system, or a seed that makes a run repeatable."""
 
-import copy
 import os
 from typing import Protocol, final
 
@@ -92,7 +91,8 @@ class SeededEntropy:
         return [self._stream(index) for index in range(count)]
 
     def _stream(self, index: int) -> "SeededEntropy":
-        stream = copy.copy(self)
+        stream = object.__new__(SeededEntropy)
+        stream.seed = self.seed
         key = (*self._sequence.spawn_key, self._splits, index)
         stream._start(np.random.SeedSequence(self.seed, spawn_key=key))
         return stream

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, final
 
 import numpy as np
@@ -229,7 +229,7 @@ class LaplaceNoise(NoiseLaw):
         """The grid's step."""
         return 2.0**self.log2_step
 
-    @property
+    @cached_property
     def sensitivity_steps(self) -> int:
         """By how many steps one entry may differ between neighbours."""
         return math.ceil(Fraction(self.weight_cap or 1.0) / Fraction(2) ** self.log2_step)
@@ -324,6 +324,11 @@ def noise_law(name: str, *, epsilon: float | Fraction, weight_cap: float | None 
         raise ParameterError("weight_cap must be a positive, finite number")
     if (weight_cap or 1.0) / exact > _LARGEST_SCALE:
         raise ParameterError("the weight cap is too large for this epsilon; rescale the weights")
+    return _law(name, exact, weight_cap)
+
+
+@lru_cache(maxsize=64)  # laws keep what they have computed of themselves
+def _law(name: str, exact: Fraction, weight_cap: float | None) -> NoiseLaw:
     if name == "binary":
         if weight_cap not in (None, 1.0):
             raise ParameterError("binary noise is for graphs without weights: use laplace noise")

@@ -61,14 +61,24 @@ def sample_geometric(rate: Fraction, size: int, source: EntropySource) -> IntVec
         size: how many.
         source: where the bits come from.
     """
-    result = np.empty(size, dtype=np.int64)
     parts = _geometric_parts(rate)
+    if size <= _BLOCK:  # of a few samples, putting blocks together would take as long as drawing
+        return _geometric_block(parts, size, source)
+    result = np.empty(size, dtype=np.int64)
     for start in range(0, size, _BLOCK):
         block = result[start : start + _BLOCK]
-        block[:] = parts[0][1].draw(len(block), source)
-        for shift, sampler in parts[1:]:
-            block += sampler.draw(len(block), source).astype(np.int64) << shift
+        block[:] = _geometric_block(parts, len(block), source)
     return result
+
+
+def _geometric_block(
+    parts: "list[tuple[int, _Inversion]]", count: int, source: EntropySource
+) -> IntVector:
+    (_, lowest), *others = parts
+    block = lowest.draw(count, source).astype(np.int64)
+    for shift, sampler in others:
+        block += sampler.draw(count, source).astype(np.int64) << shift
+    return block
 
 
 def sample_discrete_laplace(rate: Fraction, size: int, source: EntropySource) -> IntVector:
@@ -110,13 +120,15 @@ def sample_discrete_gaussian(variance: Fraction, size: int, source: EntropySourc
     """
     result = np.empty(size, dtype=np.int64)
     t = math.isqrt(math.floor(variance)) + 1
+    scale = t * variance.denominator
+    whole = 2 * variance.numerator * scale * t
     filled = 0
     while filled < size:
         proposals = sample_discrete_laplace(Fraction(1, t), size - filled, source)
         kept = [
             y
             for y in proposals.tolist()
-            if _happens((abs(y) - variance / t) ** 2 / (2 * variance), source)
+            if _happens(Fraction((abs(y) * scale - variance.numerator) ** 2, whole), source)
         ]
         result[filled : filled + len(kept)] = kept
         filled += len(kept)
@@ -169,7 +181,7 @@ class _Inversion:
         """`count` independent samples."""
         words = source.bytes(2 * count).view(np.uint16)
         result = self._table[words]
-        open_cells = np.flatnonzero(result < 0)
+        (open_cells,) = (result < 0).nonzero()
         if len(open_cells):
             result[open_cells] = self._refine(words[open_cells], source)
         return result

@@ -1,5 +1,6 @@
 """Randomised response: the one place where a release reads the private graph."""
 
+import bisect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -204,10 +205,16 @@ def accuracy_warning(law: NoiseLaw, left: VertexSet, right: VertexSet) -> str | 
 
 def _least_epsilon(law: NoiseLaw, shape: tuple[int, int], holds: float) -> float | None:
     """Smallest epsilon on a grid of 1 % at which the expected error is what a cut can hold."""
-    candidates: npt.NDArray[np.float64] = np.geomspace(SMALLEST_EPSILON, LARGEST_EPSILON, 1800)
-    for epsilon in candidates[candidates > float(law.epsilon)]:
+    grid: npt.NDArray[np.float64] = np.geomspace(SMALLEST_EPSILON, LARGEST_EPSILON, 1800)
+    candidates = grid[grid > float(law.epsilon)]
+
+    def gain(epsilon: float) -> float:
         trial = noise_law(law.name, epsilon=float(epsilon), weight_cap=law.weight_cap)
-        if expected_worst_cut(trial, shape) <= holds:
-            rounded = float(f"{epsilon:.2g}")
-            return rounded if rounded >= epsilon else float(f"{epsilon * 1.05:.2g}")
-    return None
+        return -expected_worst_cut(trial, shape)
+
+    first = bisect.bisect_left(candidates, -holds, key=gain)  # errors fall as epsilon grows
+    if first == len(candidates):
+        return None
+    epsilon = candidates[first]
+    rounded = float(f"{epsilon:.2g}")
+    return rounded if rounded >= epsilon else float(f"{epsilon * 1.05:.2g}")

@@ -131,7 +131,8 @@ def release_graph(
             have a public cap, else first-order.
         oracle: separation oracle of the cutting-plane fit, "cut-norm" or "spectral".
         unweighted: round the synthetic graph to one without weights; adds error.
-        seed: makes the run repeatable and voids the promise; None for the system's entropy.
+        seed: makes the run repeatable and voids the promise; None for the system's entropy. All
+            noise is the same on every machine; the last digits of the fit depend on the processor.
         time_limit: seconds after which the fit returns its best point; None for no limit.
         blocks: where the noisy matrix lives while the fit runs: "local", or "dask" for the workers
             of the Dask cluster whose client was made last, which see the private edges and must

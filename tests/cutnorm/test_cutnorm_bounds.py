@@ -81,7 +81,7 @@ def test_exact_is_the_definition() -> None:
 
 
 def test_bounds_hold_on_small_matrices() -> None:
-    for matrix in small_matrices(500):
+    for matrix in small_matrices(200):  # every shape with the kinds that it comes with
         check_methods(matrix, ("low-rank", "spectral"))
 
 
@@ -92,7 +92,7 @@ def test_bounds_hold_on_ten_thousand_small_matrices() -> None:
 
 
 def test_sdp_bounds_hold() -> None:
-    for matrix in small_matrices(24, seed=4):
+    for matrix in small_matrices(16, seed=4):  # every kind twice
         check_methods(matrix, ("sdp",))
 
 
@@ -143,7 +143,7 @@ def test_damaged_vectors_still_bound() -> None:
 def test_a_broken_upper_bound_is_caught() -> None:
     """The suite's check must fail on sigma_1 from below, as Lanczos or a loose solver gives it."""
     caught = 0
-    for matrix in small_matrices(200, seed=11):
+    for matrix in small_matrices(80, seed=11):
         exact = cut_norm(matrix, method="exact")
         good = cut_norm(matrix, method="low-rank")
         broken = CutNormCertificate(
@@ -158,7 +158,7 @@ def test_a_broken_upper_bound_is_caught() -> None:
             upper_proof="none",
         )
         caught += "upper bound below the norm" in sandwich_violations(broken, exact)
-    assert caught > 100
+    assert caught > 40
 
 
 def test_sigma_is_bounded_from_above_and_closely() -> None:

@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-import time
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,13 @@ import pytest
 import scipy.sparse as sp
 from cutnorm_matrices import small_matrices
 
-from graphcuts_dp.cutnorm import LowRankSolver, cut_norm, infinity_to_one_norm, normalised_cut_norm
+from graphcuts_dp.cutnorm import (
+    LowRankSolver,
+    cut_norm,
+    infinity_to_one_norm,
+    normalised_cut_norm,
+    search,
+)
 from graphcuts_dp.cutnorm.spectral import prefix_cuts
 from graphcuts_dp.errors import MatrixError, ParameterError
 
@@ -180,11 +185,24 @@ def test_noise_is_certified_within_the_integrality_gap() -> None:
     assert cut_norm(matrix).ratio <= 1.15
 
 
-def test_time_limit_and_tolerance() -> None:
+def test_time_limit_and_tolerance(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once the time is up there is one round of steps, no search, and a proof."""
     matrix = np.random.default_rng(10).standard_normal((300, 300))
-    started = time.monotonic()
-    certificate = cut_norm(matrix, time_limit=0.0)
-    assert time.monotonic() - started < 5.0
+    done = []
+    with monkeypatch.context() as patch:
+        for place, name in ((LowRankSolver, "step"), (search, "tabu_search")):
+            real = getattr(place, name)
+
+            def counted(*arguments: Any, real: Any = real, name: str = name, **options: Any) -> Any:
+                done.append(name)
+                return real(*arguments, **options)
+
+            patch.setattr(place, name, counted)
+        certificate = cut_norm(matrix, time_limit=0.0)
+        assert done == ["step"]
+        cut_norm(matrix, tolerance=0.01)
+        assert done.count("step") > 5
+        assert "tabu_search" in done
     assert certificate.stopped == "time"
     assert certificate.lower <= certificate.upper < math.inf
     assert cut_norm(matrix, tolerance=0.5).stopped == "tolerance"

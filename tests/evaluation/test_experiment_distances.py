@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from graphcuts_dp.evaluation.experiments import distances
 from graphcuts_dp.evaluation.experiments.distances import (
     BOUNDS,
     LEARNERS,
@@ -13,9 +14,9 @@ from graphcuts_dp.evaluation.experiments.distances import (
 from graphcuts_dp.release.fits.base import silent
 
 
-def test_the_default_meets_its_target_and_beats_the_baselines():
+def test_the_default_meets_its_target_and_beats_the_baselines(quick_table):
     """Seeds are fixed; the default's errors at n = 10^4 are about 0.001 of a target of 0.004."""
-    table = measure(quick=True, seed=0, progress=silent)
+    table = quick_table("distances").table
     assert all(finding.agrees for finding in table.findings)
     target, others, *_ = table.findings
     assert target.measured <= 0.004
@@ -26,7 +27,13 @@ def test_the_default_meets_its_target_and_beats_the_baselines():
         promised = [row["promised"] for row in table.where(part="guaranteed", method=name)]
         assert (np.diff(promised) <= 0).all()
     assert {row["method"] for row in table.where(part="measured")} == {*METHODS, *LEARNERS}
-    assert measure(quick=True, seed=0, progress=silent) == table
+
+
+def test_the_seed_decides(quick_table, monkeypatch):
+    monkeypatch.setattr(distances, "_QUICK_REPETITIONS", 1)
+    again = measure(quick=True, seed=0, progress=silent)
+    whole = quick_table("distances").table
+    assert again.where() == [row for row in whole.where() if not row["repetition"]]
 
 
 @pytest.mark.slow

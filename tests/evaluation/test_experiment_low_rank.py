@@ -23,8 +23,8 @@ from graphcuts_dp.release.fits.base import silent
 
 
 @pytest.fixture(scope="module")
-def table():
-    return measure(quick=True, seed=0, progress=silent)
+def table(quick_table):
+    return quick_table("low-rank").table
 
 
 def test_no_run_uses_more_than_its_bound(table):

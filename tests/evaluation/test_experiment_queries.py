@@ -8,8 +8,8 @@ from graphcuts_dp.release.fits.base import silent
 
 
 @pytest.fixture(scope="module")
-def table():
-    return measure(quick=True, seed=0, progress=silent)
+def table(quick_table):
+    return quick_table("queries").table
 
 
 def test_promises_are_the_planners(table):

@@ -28,8 +28,8 @@ BOUNDS = [
 
 
 @pytest.fixture(scope="module")
-def table():
-    return measure(quick=True, seed=0, progress=silent)
+def table(quick_table):
+    return quick_table("table-1").table
 
 
 @pytest.mark.parametrize("bound", BOUNDS)

@@ -24,8 +24,8 @@ from graphcuts_dp.release.fits.base import silent
 
 
 @pytest.fixture(scope="module")
-def table():
-    return measure(quick=True, seed=0, progress=silent)
+def table(quick_table):
+    return quick_table("updates").table
 
 
 def test_no_construction_uses_more_than_its_bound(table):

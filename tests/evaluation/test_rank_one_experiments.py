@@ -30,9 +30,10 @@ def test_one_call_of_each(calls):
     assert calls.findings[0].agrees
 
 
-def test_the_same_seed_gives_the_same_table(calls):
+def test_the_same_seed_gives_the_same_table(calls, monkeypatch):
+    monkeypatch.setattr(rank_one, "_QUICK_SIZES", (40,))  # 80 comes last
     again = rank_one.measure(quick=True, seed=3, progress=silent)
-    assert again.rows == calls.rows
+    assert again.rows == calls.rows[: 3 * 4]
 
 
 def test_whole_releases():

@@ -3,11 +3,9 @@
 import pytest
 from matplotlib.text import Text
 
-from graphcuts_dp.evaluation.experiments import density, queries, table_one
 from graphcuts_dp.plotting.density import density_figure
 from graphcuts_dp.plotting.queries import queries_figure
 from graphcuts_dp.plotting.table_one import table_one_figure
-from graphcuts_dp.release.fits.base import silent
 
 
 def lines_of(axes):
@@ -25,8 +23,8 @@ def texts_fit(figure):
     return inside and apart
 
 
-def test_table_one():
-    table = table_one.measure(quick=True, seed=0, progress=silent)
+def test_table_one(quick_table):
+    table = quick_table("table-1").table
     figure = table_one_figure(table)
     assert len(figure.axes) == 4
     for axes in figure.axes[:3]:
@@ -37,8 +35,8 @@ def test_table_one():
     assert texts_fit(figure)
 
 
-def test_queries():
-    table = queries.measure(quick=True, seed=0, progress=silent)
+def test_queries(quick_table):
+    table = quick_table("queries").table
     figure = queries_figure(table)
     guaranteed, measured = figure.axes
     assert {"GRU12", "JT12", "DR14", "weights", "trivial"} <= set(lines_of(guaranteed))
@@ -49,9 +47,8 @@ def test_queries():
     assert texts_fit(figure)
 
 
-@pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
-def test_density():
-    table = density.measure(quick=True, seed=0, progress=silent)
+def test_density(quick_table):
+    table = quick_table("density").table
     figure = density_figure(table)
     worst, between, sizes = figure.axes
     drawn = lines_of(worst)

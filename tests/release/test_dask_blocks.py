@@ -3,6 +3,7 @@
 import builtins
 import os
 
+import dask
 import distributed
 import numpy as np
 import pytest
@@ -37,6 +38,7 @@ def noisy_matrix(make_blocks, *, noise="binary", symmetric=True, source=None):
 @pytest.fixture(scope="module")
 def cluster():
     with (
+        dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}),
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
         ) as local,

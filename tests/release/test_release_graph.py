@@ -15,6 +15,7 @@ from graphcuts_dp.privacy import entropy
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.laws import noise_law
 from graphcuts_dp.release import mechanism, synthesis
+from graphcuts_dp.release.fits import game
 from graphcuts_dp.release.fits.base import FitProblem
 from graphcuts_dp.release.fits.cutting_plane import CuttingPlane
 from graphcuts_dp.release.fits.first_order import FirstOrder
@@ -26,6 +27,12 @@ NOISES = ["binary", "laplace", "discrete-laplace"]
 NORM_FITS = ["cutting-plane", "first-order", "spectral", "game"]  # they minimise a norm, to a gap
 FITS = ["maximum-entropy", *NORM_FITS]
 SEEDED = "seeded: not private"
+
+
+@pytest.fixture(autouse=True)
+def short_games(monkeypatch):
+    """What holds here holds after any round; test_game.py plays to the end."""
+    monkeypatch.setattr(game, "default_rounds", lambda _: 60)
 
 
 def random_graph(n=14, density=0.3, seed=0, *, cap=None, weighted=False):

@@ -1,6 +1,8 @@
 """Audits of the baselines on neighbouring graphs, and of broken twins that must be caught.
 
 As in test_release_audit, each may fail with probability 1e-6 if its seed were drawn at random.
+Most baselines as a whole, and twins that read true counts or degrees, are in
+evaluation.audits.releases; tests/evaluation/test_audit_registry.py runs them.
 """
 
 import functools
@@ -12,7 +14,6 @@ import pytest
 from graphcuts_dp.evaluation import baselines
 from graphcuts_dp.evaluation.audit import audit
 from graphcuts_dp.evaluation.baselines import (
-    BASELINES,
     elementwise_clip,
     noisy_degrees,
     noisy_degrees_chung_lu,
@@ -21,9 +22,7 @@ from graphcuts_dp.evaluation.baselines import (
 )
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.laws import noise_law
 from graphcuts_dp.release.fits.chung_lu import chung_lu
-from graphcuts_dp.release.randomized_response import randomized_response
 
 EMPTY = Graph([], [], vertices=4)
 ONE_EDGE = Graph([2], [3], vertices=4)
@@ -71,13 +70,12 @@ def few_rounds(monkeypatch):
 
 
 @pytest.mark.usefixtures("few_rounds")
-@pytest.mark.parametrize("make", BASELINES.values())
-def test_a_whole_baseline_hides_one_edge(make):
+def test_a_baseline_from_degrees_hides_one_edge():
     """Through the public function; every run has a seed of its own, for each graph another."""
 
     def mechanism(graph, run):
         seed = 2 * run + int(graph == LARGER_STAR)
-        matrix = make(graph, epsilon=1.0, seed=seed).matrix[PAIRS]
+        matrix = noisy_degrees_chung_lu(graph, epsilon=1.0, seed=seed).matrix[PAIRS]
         return [*matrix, matrix.sum()]
 
     found = audit(mechanism, STAR, LARGER_STAR, runs=1600)
@@ -96,59 +94,6 @@ def test_degrees_with_sensitivity_one_are_caught():
     assert audit(degrees_of(2 * EPSILON), EMPTY, ONE_EDGE).epsilon_lower > 1.0
 
 
-def chung_lu_that_leaves_isolated_vertices_alone():
-    source = SeededEntropy(3)
-
-    def twin(graph, _):
-        noisy = noisy_degrees(graph, EPSILON, source)
-        return baselines.chung_lu(np.where(graph.dense().any(axis=1), noisy, 0))[PAIRS]
-
-    return twin
-
-
-def top_m_with_the_true_count():
-    source = SeededEntropy(4)
-
-    def twin(graph, _):
-        law = noise_law("laplace", epsilon=Fraction(9, 10), weight_cap=1.0)
-        noisy = randomized_response(graph, law, source).estimate()[PAIRS]
-        kept = noisy >= np.sort(noisy)[::-1][len(graph.rows) - 1]
-        return [*kept, kept.sum()]
-
-    return twin
-
-
-def clipped_at_the_true_maximum():
-    source = SeededEntropy(5)
-
-    def twin(graph, _):
-        law = noise_law("binary", epsilon=EPSILON, weight_cap=1.0)
-        noisy = randomized_response(graph, law, source).estimate()
-        bound = np.minimum.outer(*[graph.dense().sum(axis=1)] * 2)
-        return np.clip(noisy, 0, bound)[PAIRS]
-
-    return twin
-
-
-def count_not_noised():
-    return lambda graph, _: [len(graph.rows) / 6] * 6
-
-
-@pytest.mark.usefixtures("few_rounds")
-@pytest.mark.parametrize(
-    "twin",
-    [
-        chung_lu_that_leaves_isolated_vertices_alone,
-        top_m_with_the_true_count,
-        clipped_at_the_true_maximum,
-        count_not_noised,
-    ],
-)
-def test_broken_twins_are_caught(twin):
-    found = audit(twin(), STAR, LARGER_STAR, runs=3000)
-    assert found.epsilon_lower > 1.0, found.event
-
-
 @pytest.mark.usefixtures("few_rounds")
 @pytest.mark.parametrize("make", [noisy_degrees_chung_lu, raw_matrix, elementwise_clip])
 def test_a_baseline_with_too_little_noise_is_caught(make):
@@ -156,4 +101,4 @@ def test_a_baseline_with_too_little_noise_is_caught(make):
         seed = 2 * run + int(graph == ONE_EDGE)
         return make(graph, epsilon=3.0, seed=seed).matrix[PAIRS]
 
-    assert audit(twin, EMPTY, ONE_EDGE, runs=1600).epsilon_lower > 1.0
+    assert audit(twin, EMPTY, ONE_EDGE, runs=800).epsilon_lower > 1.0

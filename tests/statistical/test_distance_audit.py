@@ -66,7 +66,7 @@ def test_noisy_counts_keep_their_promise():
 
 def test_answers_of_noisy_counts_keep_the_promise():
     source = SeededEntropy(3)
-    found = audit(lambda place, _: TREE.answers(place, source), HERE, THERE, runs=4 * RUNS)
+    found = audit(lambda place, _: TREE.answers(place, source), HERE, THERE, runs=2 * RUNS)
     assert 0 < found.epsilon_lower <= 1.0, found.event
 
 

@@ -84,7 +84,7 @@ NEIGHBOURS = Graph([0], [1], vertices=3), Graph([0, 0], [1, 2], vertices=3)
 
 
 def test_the_release_keeps_its_promise():
-    found = audit(release_of(2.0), *NEIGHBOURS, runs=3000)
+    found = audit(release_of(2.0), *NEIGHBOURS, runs=1500)
     assert 0.5 < found.epsilon_lower <= 2.0, found.event
 
 

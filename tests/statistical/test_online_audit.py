@@ -79,7 +79,7 @@ def test_a_twin_that_reuses_noise_is_caught():
             first, second = mechanism(truths)
             return [first == 0 and second == 1]
 
-        runs[name] = audit(second_only, (0, 0), (0, 1), runs=6000).epsilon_lower
+        runs[name] = audit(second_only, (0, 0), (0, 1), runs=3000).epsilon_lower
     assert runs["fresh"] <= BOUND < runs["reused"]
 
 

@@ -47,11 +47,11 @@ def released(epsilon, seed):
 
 def test_the_release_keeps_its_promise():
     # Whether so few runs could tell otherwise is what the twin shows.
-    found = audit(released(EPSILON, 1), WITHOUT, WITH, runs=1000)
+    found = audit(released(EPSILON, 1), WITHOUT, WITH, runs=500)
     assert found.epsilon_lower <= EPSILON, found.event
 
 
 def test_a_twin_that_gives_every_part_too_much_is_caught():
     """Each of the three parts gets twelve times its share of epsilon."""
-    found = audit(released(12 * EPSILON, 2), WITHOUT, WITH, runs=1000)
+    found = audit(released(12 * EPSILON, 2), WITHOUT, WITH, runs=500)
     assert found.epsilon_lower > EPSILON, found.event

@@ -87,13 +87,16 @@ class NoHypothesis:
 
 
 def towards_the_edge(rho, columns, seed=1, turns=(1,)):
-    """Samples with the edge and without: the inner product of all that is seen with what the edge
-    adds to it, the most telling number there is."""
+    """Samples with the edge and without."""
+    made = [noisy_products(rho, edge, columns, seed=seed, turns=turns) for edge in (True, False)]
+    return [along(noisy, columns, turns) for noisy in made]
+
+
+def along(noisy, columns, turns):
+    """The inner product of all that is seen with what the edge adds to it, the most telling number
+    there is."""
     moves = [np.array(columns, dtype=float).T[::-1] * np.array([[turn], [1]]) for turn in turns]
-    return [
-        np.einsum("ctek,tek->c", noisy_products(rho, edge, columns, seed=seed, turns=turns), moves)
-        for edge in (True, False)
-    ]
+    return np.einsum("ctek,tek->c", noisy, moves)
 
 
 ALIKE = ((1, 1), (1, 1), (1, 1))
@@ -126,9 +129,10 @@ def difference(made):
 
 
 def test_noise_reused_between_products_is_caught(monkeypatch):
-    fresh = [noisy_products(1.0, edge, ((1, 1),), seed=3, turns=(1, -1)) for edge in (True, False)]
+    columns, turns = ((1, 1),), (1, -1)
+    fresh = [noisy_products(1.0, edge, columns, seed=3, turns=turns) for edge in (True, False)]
     assert rho_lower(*map(difference, fresh)) <= 2.0
-    assert 0.3 < rho_lower(*towards_the_edge(1.0, ((1, 1),), seed=5, turns=(1, -1))) <= 2.0
+    assert 0.3 < rho_lower(*(along(noisy, columns, turns) for noisy in fresh)) <= 2.0
 
     sample = power_method.sample_discrete_gaussian
     monkeypatch.setattr(
@@ -136,7 +140,7 @@ def test_noise_reused_between_products_is_caught(monkeypatch):
         "sample_discrete_gaussian",
         lambda variance, size, _: sample(variance, size, SeededEntropy(7)),
     )
-    twin = [noisy_products(1.0, edge, ((1, 1),), seed=3, turns=(1, -1)) for edge in (True, False)]
+    twin = [noisy_products(1.0, edge, columns, seed=3, turns=turns) for edge in (True, False)]
     assert rho_lower(*map(difference, twin)) > 2.0
 
 

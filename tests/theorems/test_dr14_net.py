@@ -1,5 +1,6 @@
 """DR14 Proposition 5.2: the Net mechanism's error, for all queries at once."""
 
+import functools
 import math
 
 import numpy as np
@@ -8,6 +9,7 @@ from scipy.stats import binom
 
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.queries import CutQuery, RankOneQuery, answer_all
+from graphcuts_dp.release import net
 from graphcuts_dp.release.net import release_net
 
 BETA, RUNS = 0.2, 300
@@ -19,6 +21,19 @@ def random_queries(kind, rng):
     return [RankOneQuery(rng.random(5), rng.random(5)) for _ in range(12)]
 
 
+@pytest.fixture
+def one_net(monkeypatch):
+    """The net is public: one for all runs of a test, which have the same queries and alpha."""
+    monkeypatch.setattr(net, "_Net", functools.partial(net_of, real=net._Net, made=[]))
+
+
+def net_of(*arguments, real, made):
+    if not made:
+        made.append(real(*arguments))
+    return made[0]
+
+
+@pytest.mark.usefixtures("one_net")
 @pytest.mark.parametrize(
     ("kind", "epsilon", "alpha"), [("cuts", 3.0, 0.0), ("cuts", 4.0, 1.5), ("rank-one", 8.0, 1.0)]
 )

@@ -28,7 +28,7 @@ from graphcuts_dp.release.fits.cutting_plane import CutNormOracle, CuttingPlane
 from graphcuts_dp.release.fits.first_order import FirstOrder
 from graphcuts_dp.release.fits.spectral import Spectral
 
-SEEDS = 52
+SEEDS = 24  # every combination of density, noise level and kind of graph that there is
 ROUNDING = 1 + 1e-7
 SINGLE = 1 + 1e-3  # float32
 

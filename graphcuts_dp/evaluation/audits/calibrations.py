@@ -34,7 +34,7 @@ Change = Callable[[Tuning], Tuning]
 _QUERIES, _DELTA = 4, 1e-6
 _VERTICES = {"tight": 128}  # enough for several updates; 24 for the others
 _RARE = 1e-12  # outcomes that are rarer count as one
-_MORE = 100  # instances of a twin that does not stop, for one that is paid for
+_MORE = 20  # instances of a twin that does not stop, for one that is paid for
 
 
 def _one_sided(x: npt.ArrayLike, rate: float) -> FloatVector:

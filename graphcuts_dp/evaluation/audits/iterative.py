@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, final
 
 import numpy as np
@@ -147,6 +147,7 @@ def _run_audit(construction: str, epsilon: float) -> Audit:
 _VERTICES = 1024  # enough weight that even the papers' tolerances leave rounds
 
 
+@lru_cache(maxsize=16)  # a search of some tenths of a second
 def _tuned(construction: str, calibration: str, epsilon: float) -> tuple[OfflineTuning, Claim]:
     pure = calibration == "dr14"
     graph = Graph([], [], vertices=_VERTICES)

@@ -22,9 +22,9 @@ _PAIRS = np.triu_indices(4, 1)
 
 
 def released(noisy: NoisyMatrix) -> FloatVector:
-    """The released integers of a tiny graph, one for each pair."""
+    """The released integers of a graph of four vertices, or of a bipartite one, by pair."""
     steps = noisy.steps.astype(np.float64)
-    return steps[np.triu_indices(len(steps), 1)] if noisy.symmetric else steps.ravel()
+    return steps[_PAIRS] if noisy.symmetric else steps.ravel()
 
 
 def honest(law: NoiseLaw, source: EntropySource) -> Runner:

@@ -65,9 +65,12 @@ def _ascent(matrix: FloatMatrix, size: int, rng: np.random.Generator) -> Cut:
 
 def _largest(sums: FloatMatrix, size: int) -> BoolMatrix:
     """In each column the positive ones among the `size` largest."""
+    if size >= len(sums):
+        positive: BoolMatrix = sums > 0
+        return positive
     chosen = np.zeros(sums.shape, dtype=np.bool_)
     order = np.argsort(-sums, axis=0, kind="stable")[:size]
-    np.put_along_axis(chosen, order, True, axis=0)
+    chosen[order, np.arange(sums.shape[1])] = True
     return chosen & (sums > 0)
 
 

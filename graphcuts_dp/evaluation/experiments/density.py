@@ -42,6 +42,7 @@ _PROMISED = 1000  # queries of the online construction; it is asked fewer
 _ROUNDS = 20  # of the offline one
 _DENSITY = 0.3  # of the graphs whose size changes
 _COLUMNS = ("edges", "lower", "upper", "between blocks", "random halves")
+_QUICK_SIZES = (30, 60, 120)
 _CERTIFIED = 0.05  # tolerance of certificates
 
 
@@ -55,7 +56,7 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
     """
     n, repetitions = (60, 1) if quick else (400, 3)
     densities = (0.02, 0.1, 0.5) if quick else (0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.6, 0.9)
-    sizes = (30, 60, 120) if quick else (50, 70, 100, 200, 400, 800)
+    sizes = _QUICK_SIZES if quick else (50, 70, 100, 200, 400, 800)
     slow = sizes[:1] if quick else sizes[:2]
     cases = [("density", n, density) for density in densities]
     cases += [("size", size, _DENSITY) for size in sizes]

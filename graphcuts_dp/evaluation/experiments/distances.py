@@ -37,6 +37,7 @@ _Run = Callable[[Locations, EntropySource], FloatVector]
 DEFAULT, TRIVIAL = "tree counts", "trivial"
 _VERTICES, _EPSILON, _DELTA, _BETA = 1024, 1.0, 1e-6, 0.05
 _TOWNS = ((0.2, 0.02), (0.45, 0.05), (0.8, 0.01))  # places and widths on a path of length 1
+_QUICK_REPETITIONS = 3
 _TARGET_PEOPLE, _TARGET = 10_000, 0.004
 _PEOPLE = (300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 _PROMISED = tuple(round(10 ** (quarter / 4)) for quarter in range(8, 37))
@@ -54,7 +55,7 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
         if quick
         else (300, 1000, 3000, 10_000, 30_000, 100_000, 1_000_000)
     )
-    repetitions, learner_repetitions = (3, 1) if quick else (10, 3)
+    repetitions, learner_repetitions = (_QUICK_REPETITIONS, 1) if quick else (10, 3)
     length = 1 / (_VERTICES - 1)
     metric = Metric.path(_VERTICES, np.full(_VERTICES - 1, length))
     rows: list[tuple[Any, ...]] = []

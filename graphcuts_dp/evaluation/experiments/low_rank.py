@@ -16,6 +16,7 @@ smaller, which is the root of the ratio of B's and not its fourth root. For a ra
 Source: JT12 section 4.2.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, final
@@ -115,9 +116,10 @@ def random_query(queries: Queries, n: int, rng: np.random.Generator) -> FloatMat
     if queries == "gaussian":
         F = rng.standard_normal(shape)
     else:
-        F = np.outer(rng.standard_normal(shape[0]), rng.standard_normal(shape[1]))
-    query: FloatMatrix = F * (np.sqrt(F.size) / np.linalg.norm(F))
-    return query
+        F = np.multiply.outer(rng.standard_normal(shape[0]), rng.standard_normal(shape[1]))
+    entries = F.ravel()
+    F *= math.sqrt(F.size) / math.sqrt(entries.dot(entries))
+    return F
 
 
 def count_updates(
@@ -135,11 +137,11 @@ def count_updates(
     Returns:
         Their number, and the largest dual norm of a query that updated.
     """
-    theta, hypothesis = np.zeros_like(X), np.zeros_like(X)
+    theta, residual = np.zeros_like(X), X
     updates, quiet, zeta = 0, 0, 0.0
     while quiet < silence:
         F = ask()
-        gap = float(np.vdot(F, X - hypothesis))
+        gap = float(np.vdot(F, residual))
         if abs(gap) < alpha:
             quiet += 1
             continue
@@ -147,7 +149,7 @@ def count_updates(
         size = psi.dual_norm(F)
         zeta = max(zeta, size)
         theta = theta + np.sign(gap) * step_size(alpha, size, psi.order) * F
-        hypothesis = psi.minimise(theta)  # theta is its gradient: `MirrorDescent`, domain None
+        residual = X - psi.minimise(theta)  # theta is its gradient: `MirrorDescent`, domain None
     return updates, zeta
 
 

@@ -46,6 +46,7 @@ COLUMNS = (
     "part of best",
 )
 _EXACT_GAUSSIAN = 300  # vertices up to which Gaussian noise on all pairs is drawn exactly
+_QUICK_SIZES = (40, 80)
 _FULL_SPHERE = 2000  # largest n for the exponential mechanism: all eigenvectors are needed
 
 # (u'Rv, the cut found); the first argument is what is known in the experiment.
@@ -150,7 +151,7 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
     `proven short`, F at probability 0.05, None where nothing is proven; `cut gap`, and what part it
     is of the largest gap of any cut that anybody found, blocks and a search without noise included.
     """
-    sizes, repetitions = ((40, 80), 1) if quick else ((500, 1000, 2000, 4000), 3)
+    sizes, repetitions = (_QUICK_SIZES, 1) if quick else ((500, 1000, 2000, 4000), 3)
     cases = [(case, n) for n in sizes for case in ("strong", "weak", "sparse")]
     rows: list[tuple[Any, ...]] = []
     worst = 0.0
