@@ -28,8 +28,8 @@ test: check  ## lint, types, import rules, and every test that takes seconds
 test-slow: $(STAMP)  ## the tests that take minutes
 	$(BIN)/pytest -m slow
 
-test-portable: $(STAMP)  ## the numerical tests under every BLAS kernel that this processor can run
-	$(BIN)/python scripts/portable.py $(OTHERS)
+test-portable: $(STAMP)  ## the numerical tests under every BLAS kernel that this processor can run, or KERNELS=a,b
+	$(BIN)/python scripts/portable.py $(if $(KERNELS),--kernels $(KERNELS))
 
 mutate: $(STAMP)  ## break the privacy of the code on purpose, see which tests notice (an hour)
 	$(BIN)/python scripts/mutate.py

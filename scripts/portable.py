@@ -5,10 +5,9 @@ processor has. A test that takes such a digit for a promise fails on other machi
 author's. Each setup below changes all three choices at once, for a whole run of pytest.
 
     python scripts/portable.py                     # every kernel that this processor can run
-    python scripts/portable.py --others            # those that a plain run has not used
     python scripts/portable.py --kernels Prescott tests/cutnorm -x   # what follows goes to pytest
 
-Exit status 0 if all runs passed, 1 if one failed, 2 if there is nothing to choose from.
+Exit status 0 if all runs passed, 1 if one failed, 2 if no kernel of these can be chosen.
 """
 
 import argparse
@@ -92,14 +91,13 @@ def runnable(kernels: list[str]) -> list[str]:
     return [kernel for kernel in kernels if kernel not in NEEDS or has.get(NEEDS[kernel])]
 
 
-def setups(kernels: list[str], *, others: bool) -> list[Setup]:
+def setups(kernels: list[str]) -> list[Setup]:
     """A setup for each kernel that differs from those before it.
 
     Args:
         kernels: names, in the order of their runs.
-        others: leave out the kernel that a plain run uses.
     """
-    seen = {loaded(None)} if others else set()
+    seen: set[tuple[str, ...]] = set()
     found = features()
     chosen = []
     for kernel in runnable(kernels):
@@ -129,11 +127,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--kernels", default=",".join(KERNELS), help="names, with commas between")
-    parser.add_argument("--others", action="store_true", help="not the one of a plain run")
     options, pytest_options = parser.parse_known_args()
-    chosen = setups(options.kernels.split(","), others=options.others)
+    chosen = setups(options.kernels.split(","))
     if not chosen:
-        print("no other kernel can run here: numpy has no OpenBLAS, or the processor too little")
+        print(
+            "none of these kernels can run here: numpy has no OpenBLAS, or the processor too little"
+        )
         return 2
     given = any(Path(option.split("::")[0]).exists() for option in pytest_options)
     command = [sys.executable, "-m", "pytest", *pytest_options, *([] if given else folders())]

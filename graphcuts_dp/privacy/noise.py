@@ -7,6 +7,9 @@ arithmetic to as many digits as are needed, so no float ever enters a sample and
 the stated one exactly (given uniform bits), not an approximation to some precision. Cost: one table
 look-up for nearly every sample. The time taken depends on the bits drawn, never on data.
 
+No sample wraps around: where 64 bits could overflow, samples are Python integers in an array of
+objects. To add such an array in place to one of 64-bit integers is an error, never a wrong number.
+
 Contrast: inverse transforms of floats leak through the holes in their output
 (Mironov, "On significance of the least significant bits for differential privacy", CCS 2012).
 """
@@ -16,7 +19,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
-from typing import final
+from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +32,9 @@ ScaledCdf = Callable[[int, int], int]
 
 _BLOCK = 1 << 19  # samples drawn together: the tables and the words stay in the cache
 _DIGIT_BITS = 9  # low binary digits of a geometric variable drawn together
+# Binary digits below the top part of a geometric variable, up to which samples are 64-bit integers.
+# The top part passes 2^10 with probability below e^-512, so a difference of two stays below 2^63.
+_NARROW_DIGITS = 52
 
 
 def sample_flips(epsilon: Fraction, size: int, source: EntropySource) -> npt.NDArray[np.bool_]:
@@ -57,14 +63,14 @@ def sample_geometric(rate: Fraction, size: int, source: EntropySource) -> IntVec
     is geometric with rate 2^b rate. Small rates are thus drawn by a few small tables.
 
     Args:
-        rate: > 0.
+        rate: > 0, as small as you like: below about 2^-53 the samples are Python integers.
         size: how many.
         source: where the bits come from.
     """
     parts = _geometric_parts(rate)
     if size <= _BLOCK:  # of a few samples, putting blocks together would take as long as drawing
         return _geometric_block(parts, size, source)
-    result = np.empty(size, dtype=np.int64)
+    result = np.empty(size, dtype=_integers(parts[-1][0]))
     for start in range(0, size, _BLOCK):
         block = result[start : start + _BLOCK]
         block[:] = _geometric_block(parts, len(block), source)
@@ -75,10 +81,16 @@ def _geometric_block(
     parts: "list[tuple[int, _Inversion]]", count: int, source: EntropySource
 ) -> IntVector:
     (_, lowest), *others = parts
-    block = lowest.draw(count, source).astype(np.int64)
+    kind = _integers(parts[-1][0])
+    block = lowest.draw(count, source).astype(kind)
     for shift, sampler in others:
-        block += sampler.draw(count, source).astype(np.int64) << shift
+        block += sampler.draw(count, source).astype(kind) << shift
     return block
+
+
+def _integers(digits: int) -> type[Any]:
+    """What holds samples whose top part begins above so many binary digits."""
+    return np.int64 if digits <= _NARROW_DIGITS else object
 
 
 def sample_discrete_laplace(rate: Fraction, size: int, source: EntropySource) -> IntVector:
@@ -118,8 +130,8 @@ def sample_discrete_gaussian(variance: Fraction, size: int, source: EntropySourc
     Source: Canonne, Kamath, Steinke, *The Discrete Gaussian for Differential Privacy*, 2020,
     Algorithm 3 and Theorem 4.
     """
-    result = np.empty(size, dtype=np.int64)
     t = math.isqrt(math.floor(variance)) + 1
+    result = np.empty(size, dtype=_integers(t.bit_length()))
     scale = t * variance.denominator
     whole = 2 * variance.numerator * scale * t
     filled = 0
@@ -236,9 +248,13 @@ def _geometric_parts(rate: Fraction) -> list[tuple[int, _Inversion]]:
 
 def _digit_sampler(rate: Fraction, size: int) -> _Inversion:
     """P(v) proportional to e^(-rate v) on 0..size-1."""
+    lost = len(str(int(1 / rate)))  # digits, by taking what is nearly 1 from 1
 
     def cdf(value: int, bits: int) -> int:
-        return _floor_bits(lambda: (1 - _exp(-rate * (value + 1))) / (1 - _exp(-rate * size)), bits)
+        def share() -> decimal.Decimal:
+            return (1 - _exp(-rate * (value + 1))) / (1 - _exp(-rate * size))
+
+        return _floor_bits(share, bits, lost)
 
     return _Inversion(cdf, last=size - 1)
 
@@ -257,18 +273,18 @@ def _exp(power: Fraction) -> decimal.Decimal:
     return (decimal.Decimal(power.numerator) / decimal.Decimal(power.denominator)).exp()
 
 
-def _floor_bits(value: Callable[[], decimal.Decimal], bits: int) -> int:
+def _floor_bits(value: Callable[[], decimal.Decimal], bits: int, lost: int = 0) -> int:
     """floor(2^bits * value()) for an irrational value in (0, 1), exactly.
 
-    Evaluated with 40 digits to spare, of which 15 are trusted: the formulas above lose at most 25
-    (powers up to 1e4 in size, differences as small as 1e-12). When the result is too near to an
-    integer to be sure of its floor, the precision is doubled.
+    Evaluated with 40 digits to spare, of which 15 are trusted, and as many more as differences are
+    known to lose: besides these, the formulas above lose at most 25 (powers up to 1e4 in size).
+    When the result is too near to an integer to be sure of its floor, the precision is doubled.
     """
-    digits = bits * 302 // 1000 + 41
+    digits = bits * 302 // 1000 + 41 + lost
     while True:
         with decimal.localcontext(decimal.Context(prec=digits, Emin=-(10**9), Emax=10**9)):
             scaled = value() * (1 << bits)
-            slack = decimal.Decimal(10) ** (bits * 302 // 1000 + 26 - digits)
+            slack = decimal.Decimal(10) ** (bits * 302 // 1000 + 26 + lost - digits)
             low, high = int(scaled - slack), int(scaled + slack)
             if low == high:
                 return low
