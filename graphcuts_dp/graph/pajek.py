@@ -11,7 +11,9 @@ from graphcuts_dp.graph.edge_list_writer import edge_chunks
 from graphcuts_dp.graph.exchange import Contents, exchange_facts, pick_names, to_raw, written_names
 from graphcuts_dp.graph.schema import MARK, parse_number
 
-_VERTEX = re.compile(r'\s*([0-9]{1,18})(?![0-9])(?:\s+(?:"([^"]*)"|(\S+)))?')
+# A name is quoted with escapes (networkx since 3.7), quoted without, or one word.
+_VERTEX = re.compile(r'\s*([0-9]{1,18})(?![0-9])(?:\s+(?:"((?:[^"\\]|\\.)*)"|"([^"]*)"|(\S+)))?')
+_ESCAPE = re.compile(r'\\(["\\])')
 _COUNT = re.compile(r"[0-9]{1,18}")
 # Vertices without a line of their own cost memory too: not more of them than bytes allow for.
 _VERTICES_ALWAYS = 10**6
@@ -101,7 +103,9 @@ class _Reader:
             found = _VERTEX.match(line)
             if found is None or not 1 <= int(found[1]) <= self._n:
                 raise FileFormatError(f"line {number}: malformed row: not a vertex")
-            name = found[2] if found[2] is not None else found[3]
+            name = next((part for part in found.groups()[1:] if part is not None), None)
+            if found[2] is not None and self.contents.facts is None:
+                name = _ESCAPE.sub(r"\1", found[2])
             self._names[int(found[1])] = found[1] if name is None else name
         elif section == "matrix":
             self._take_matrix_row(line.split(), number)

@@ -179,7 +179,10 @@ def test_others_read_what_we_write(tmp_path):
     assert igraph.Graph.Read_GML(str(tmp_path / "x.gml")).vs["label"] == list(graph.labels)
     write_graph(graph, tmp_path / "x.mtx")
     write_graph(graph, tmp_path / "x.npz")
-    for matrix in (scipy.io.mmread(tmp_path / "x.mtx"), sp.load_npz(tmp_path / "x.npz")):
+    for matrix in (
+        scipy.io.mmread(tmp_path / "x.mtx", spmatrix=False),
+        sp.load_npz(tmp_path / "x.npz"),
+    ):
         assert (abs(sp.csr_array(matrix) - graph.adjacency)).max() == 0
 
 
