@@ -154,9 +154,16 @@ def check_budget(budget: Budget | None, spent: list[Cost], cost: Cost) -> None:
         BudgetError: it would cost too much.
     """
     if budget is not None and not budget.allows([*spent, cost]):
+        deltas = sum(other.delta for other in [*spent, cost] if other.pure is None)
+        hint = (
+            f". Sessions that share a budget may state deltas of {budget.delta / 2:g} together, "
+            "half of the budget's: choose a smaller delta"
+            if spent and deltas > budget.delta / 2
+            else ""
+        )
         raise BudgetError(
             f"the graph's budget ({budget}) does not allow another session of epsilon = "
-            f"{cost.epsilon:g}, delta = {cost.delta:g}; nothing was spent"
+            f"{cost.epsilon:g}, delta = {cost.delta:g}; nothing was spent{hint}"
         )
 
 
