@@ -80,7 +80,8 @@ def total_cost(costs: Sequence[Cost], budget: Budget | None = None) -> Cost:
     pure = [cost.pure for cost in costs if cost.pure is not None]
     if len(pure) == len(costs):
         return Cost.of_pure(sum(pure, Fraction(0)))
-    if budget is not None and budget.delta:
+    # A store from before the filter may hold more than it would admit: then the plain sums.
+    if budget is not None and budget.delta and budget.allows(costs):
         return Cost(epsilon=least_epsilon(costs, delta=budget.delta), delta=budget.delta)
     return Cost(
         epsilon=rounded_up(sum((exact(cost) for cost in costs), Fraction(0))),

@@ -343,6 +343,9 @@ def test_a_budget_is_a_filter_and_its_total_an_odometer():
     assert not Budget(1.49, 2e-6).allows(few)
     assert not Budget(1.5, 1e-6).allows(few)
     assert Budget(1.0, 1e-6).allows(few[:1])  # a first session may use all of it
+    stated = [Cost(epsilon=1.0, delta=5e-7)] * 2  # an older store may hold what is not admitted
+    assert not Budget(2.0, 1e-6).allows(stated)
+    assert total_cost(stated, Budget(2.0, 1e-6)).epsilon == 2.0
     assert Budget(0.3).allows([Cost.of_pure(Fraction(1, 10))] * 3)
     assert not Budget(0.3).allows([replace(Cost.of_pure(Fraction(1, 10)), delta=1e-9)] * 4)
 

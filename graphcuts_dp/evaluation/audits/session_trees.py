@@ -28,6 +28,7 @@ from graphcuts_dp.privacy.filters import admits
 Vector = npt.NDArray[np.float64]
 # Whether a list of costs is within (epsilon, delta).
 Rule = Callable[[Sequence[Cost], float, float], bool]
+KINDS = ("pure", "gaussian", "stated")
 _CELLS = 240  # of the privacy loss of a Gaussian session
 _WIDE = 9.0  # standard deviations that they span
 _PRECISION = 1e-3  # relative, of the largest session that a rule admits
@@ -56,7 +57,7 @@ def any_bound(costs: Sequence[Cost], epsilon: float, delta: float) -> bool:
 @final
 @dataclass(frozen=True)
 class Losses:
-    """The privacy loss of a session on one neighbour, in cells, and what passes beside it.
+    """The distribution of a session's privacy loss on two neighbours, in cells.
 
     Attributes:
         first: probabilities of the cells on one neighbour.
@@ -221,7 +222,6 @@ def random_trees(
         yield first, [cost for cost in found if cost is not None]
 
 
-KINDS = ("pure", "gaussian", "stated")
 BUDGETS = ((8.0, 1e-2), (4.0, 1e-6), (2.0, 1e-6))  # where the broken rule shows most
 
 
