@@ -5,6 +5,7 @@ import os
 import sqlite3
 import stat
 import threading
+from contextlib import closing
 
 import pytest
 import session_workers as workers
@@ -50,10 +51,9 @@ def path(tmp_path, master):
 
 def edit(path, *statements):
     """Change a store behind its back."""
-    connection = sqlite3.connect(path, isolation_level=None)
-    for statement in statements:
-        connection.execute(statement)
-    connection.close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for statement in statements:
+            connection.execute(statement)
 
 
 def without_triggers(path, *statements):
