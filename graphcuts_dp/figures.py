@@ -41,7 +41,7 @@ from graphcuts_dp.plotting.real_graphs import real_graphs_figure
 from graphcuts_dp.plotting.saving import save_figure
 from graphcuts_dp.plotting.table_one import table_one_figure
 from graphcuts_dp.plotting.updates import updates_figure
-from graphcuts_dp.release.fits.base import Progress, silent
+from graphcuts_dp.fits.base import Progress, silent
 
 ENDINGS = (".png", ".pdf", ".csv", ".json")
 _BEGIN, _END = "<!-- figures: begin -->", "<!-- figures: end -->"

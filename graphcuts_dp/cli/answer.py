@@ -10,7 +10,7 @@ from graphcuts_dp.cli.reading import read_set
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.queries import Space
 from graphcuts_dp.graph.vertices import Label
-from graphcuts_dp.release.iterative_release import IterativeRelease, hypothesis_path
+from graphcuts_dp.iterative.release import IterativeRelease, hypothesis_path
 from graphcuts_dp.release.release import Release
 
 EXAMPLE = """Example: graphcuts-dp answer synthetic.graphml --from "SFO,LAX,SAN" --to "JFK,LGA,EWR"

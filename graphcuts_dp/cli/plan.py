@@ -6,7 +6,7 @@ import typer
 
 from graphcuts_dp.cli.console import out, show_json, show_table
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.evaluation import planner
+from graphcuts_dp.planning import planner
 
 EXAMPLE = """\
 Example: graphcuts-dp plan --vertices 5000 --edges 5e4 --queries 1e6 --epsilon 1 --delta 1e-6

@@ -18,7 +18,7 @@ from graphcuts_dp.distances.shapes import RootedTree, grid_positions
 from graphcuts_dp.errors import GraphError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import Graph, Vertices
 from graphcuts_dp.graph.vertices import Label, VertexSet
-from graphcuts_dp.release.fits.base import Progress
+from graphcuts_dp.fits.base import Progress
 
 if TYPE_CHECKING:
     import igraph

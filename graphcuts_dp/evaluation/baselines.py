@@ -17,9 +17,9 @@ from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
 from graphcuts_dp.privacy.laws import noise_law
-from graphcuts_dp.release.degree_response import respond_degrees, respond_total
-from graphcuts_dp.release.fits.chung_lu import chung_lu
-from graphcuts_dp.release.randomized_response import randomized_response
+from graphcuts_dp.measurements.degrees import respond_degrees, respond_total
+from graphcuts_dp.fits.chung_lu import chung_lu
+from graphcuts_dp.measurements.entries import randomized_response
 
 FloatMatrix = npt.NDArray[np.float64]
 IntVector = npt.NDArray[np.int64]

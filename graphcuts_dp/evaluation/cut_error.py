@@ -14,7 +14,7 @@ from graphcuts_dp.evaluation.tables import CutErrorRow, CutErrorTable, CutPoint
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.queries import CutQuery, answer_all
 from graphcuts_dp.graph.vertices import Label
-from graphcuts_dp.release.fits.base import Progress, silent
+from graphcuts_dp.fits.base import Progress, silent
 from graphcuts_dp.release.release import Release
 
 _RANDOM_CUTS = 200

@@ -28,8 +28,8 @@ from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
 from graphcuts_dp.privacy.laws import BinaryResponse
 from graphcuts_dp.privacy.tails import response_radius
-from graphcuts_dp.release.noisy_matrix import NoisyMatrix
-from graphcuts_dp.release.randomized_response import randomized_response
+from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
+from graphcuts_dp.measurements.entries import randomized_response
 
 
 @final

@@ -11,12 +11,12 @@ from graphcuts_dp.graph.queries import CutQuery, Subset
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.release import storage
-from graphcuts_dp.release.fits.base import FitSummary
-from graphcuts_dp.release.mechanism import NoisyData
-from graphcuts_dp.release.noisy_degrees import NoisyDegrees, NoisyTotal
-from graphcuts_dp.release.noisy_matrix import CutAnswer, NoisyMatrix
-from graphcuts_dp.release.randomized_response import expected_worst_cut
-from graphcuts_dp.release.worst_case import noise_cut_bound
+from graphcuts_dp.fits.base import FitSummary
+from graphcuts_dp.release.allocation import NoisyData
+from graphcuts_dp.measurements.noisy_degrees import NoisyDegrees, NoisyTotal
+from graphcuts_dp.measurements.noisy_matrix import CutAnswer, NoisyMatrix
+from graphcuts_dp.measurements.entries import expected_worst_cut
+from graphcuts_dp.measurements.worst_case import noise_cut_bound
 
 
 @final

@@ -22,10 +22,10 @@ from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.atomic import atomic_set, atomic_write, check_writable_set
 from graphcuts_dp.graph.files import check_writable_graph, read_graph, write_graph
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
-from graphcuts_dp.release.fits.base import FitSummary
-from graphcuts_dp.release.noisy_degrees import NoisyDegrees, NoisyTotal
-from graphcuts_dp.release.noisy_matrix import NoisyMatrix
-from graphcuts_dp.release.worst_case import noise_cut_bound
+from graphcuts_dp.fits.base import FitSummary
+from graphcuts_dp.measurements.noisy_degrees import NoisyDegrees, NoisyTotal
+from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
+from graphcuts_dp.measurements.worst_case import noise_cut_bound
 
 PathLike = str | os.PathLike[str]
 _FORMAT = 1

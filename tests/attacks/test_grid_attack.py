@@ -49,9 +49,9 @@ from graphcuts_dp.interactive.methods import CALIBRATIONS, make_mechanism
 from graphcuts_dp.interactive.promises import universe_of
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.laws import NOISES, noise_law
-from graphcuts_dp.release.degree_response import respond_total
-from graphcuts_dp.release.net import release_net
-from graphcuts_dp.release.sensing import Steps, release_sensing
+from graphcuts_dp.measurements.degrees import respond_total
+from graphcuts_dp.iterative.net import release_net
+from graphcuts_dp.iterative.sensing import Steps, release_sensing
 from graphcuts_dp.release.storage import noisy_path, receipt_path
 
 SEED = 5

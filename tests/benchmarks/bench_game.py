@@ -13,10 +13,10 @@ import numpy as np
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.release.fits.base import FitMethod, FitProblem
-from graphcuts_dp.release.fits.first_order import FirstOrder
-from graphcuts_dp.release.fits.game import QueryGame
-from graphcuts_dp.release.randomized_response import law_for, randomized_response
+from graphcuts_dp.fits.base import FitMethod, FitProblem
+from graphcuts_dp.fits.first_order import FirstOrder
+from graphcuts_dp.fits.game import QueryGame
+from graphcuts_dp.measurements.entries import law_for, randomized_response
 
 METHODS: tuple[FitMethod, ...] = (
     FirstOrder(),

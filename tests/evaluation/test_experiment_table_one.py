@@ -17,7 +17,7 @@ from graphcuts_dp.idc.update_bounds import (
     multiplicative_weights_updates,
     pairs_of,
 )
-from graphcuts_dp.release.fits.base import silent
+from graphcuts_dp.fits.base import silent
 
 PROMISE = {"epsilon": 1.0, "delta": 1e-6, "beta": 0.05}
 BOUNDS = [

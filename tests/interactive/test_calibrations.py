@@ -7,7 +7,7 @@ import pytest
 from online_cases import two_communities
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.evaluation import bounds
+from graphcuts_dp.planning import bounds
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.update_bounds import multiplicative_weights_updates

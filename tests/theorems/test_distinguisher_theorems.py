@@ -25,9 +25,9 @@ from graphcuts_dp.idc.learners import FriezeKannanLearner, MultiplicativeWeights
 from graphcuts_dp.idc.update_bounds import frieze_kannan_updates, multiplicative_weights_updates
 from graphcuts_dp.privacy.composition import Cost, compose
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.release.iterative_construction import IterativeConstruction
-from graphcuts_dp.release.iterative_paper_tuning import MARGINS, PaperOffline
-from graphcuts_dp.release.iterative_tuning import PracticalOffline, TightOffline
+from graphcuts_dp.iterative.construction import IterativeConstruction
+from graphcuts_dp.iterative.paper_tuning import MARGINS, PaperOffline
+from graphcuts_dp.iterative.tuning import PracticalOffline, TightOffline
 
 N = 12
 UNIVERSE = Universe(N)

@@ -32,14 +32,14 @@ from graphcuts_dp.idc.update_bounds import UpdateBound
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.value_noise import ValueNoise
-from graphcuts_dp.release.iterative_construction import IterativeConstruction
-from graphcuts_dp.release.iterative_methods import (
+from graphcuts_dp.iterative.construction import IterativeConstruction
+from graphcuts_dp.iterative.methods import (
     CONSTRUCTIONS,
     IterativeOptions,
     iterative_mechanism,
 )
-from graphcuts_dp.release.iterative_paper_tuning import CALIBRATIONS
-from graphcuts_dp.release.iterative_tuning import OfflineTuning
+from graphcuts_dp.iterative.paper_tuning import CALIBRATIONS
+from graphcuts_dp.iterative.tuning import OfflineTuning
 
 Run = Callable[[Graph], list[float]]
 UNIVERSE = Universe(4)

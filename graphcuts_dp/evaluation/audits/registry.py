@@ -25,9 +25,9 @@ from graphcuts_dp.interactive.methods import CALIBRATIONS, CONSTRUCTIONS
 from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.laws import NOISES
-from graphcuts_dp.release import iterative_methods
-from graphcuts_dp.release.iterative_paper_tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
-from graphcuts_dp.release.mechanism import MECHANISMS
+from graphcuts_dp.iterative import methods as iterative_methods
+from graphcuts_dp.iterative.paper_tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
+from graphcuts_dp.release.allocation import MECHANISMS
 from graphcuts_dp.release.synthesis import FITS
 
 ENTRIES: tuple[Entry, ...] = (

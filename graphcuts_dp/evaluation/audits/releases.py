@@ -16,8 +16,8 @@ from graphcuts_dp.evaluation.baselines import BASELINES, noisy_degrees
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.laws import noise_law
-from graphcuts_dp.release.fits.chung_lu import chung_lu
-from graphcuts_dp.release.randomized_response import randomized_response
+from graphcuts_dp.fits.chung_lu import chung_lu
+from graphcuts_dp.measurements.entries import randomized_response
 from graphcuts_dp.release.synthesis import FITS, release_graph
 
 FloatVector = npt.NDArray[np.float64]

@@ -12,8 +12,8 @@ from graphcuts_dp.evaluation.audits.graphs import BIPARTITE, HUB, LAST_PAIR, PLA
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
 from graphcuts_dp.privacy.laws import NOISES, NoiseLaw, noise_law
-from graphcuts_dp.release.noisy_matrix import NoisyMatrix
-from graphcuts_dp.release.randomized_response import law_for, randomized_response
+from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
+from graphcuts_dp.measurements.entries import law_for, randomized_response
 
 FloatVector = npt.NDArray[np.float64]
 Runner = Callable[[AnyGraph], FloatVector]

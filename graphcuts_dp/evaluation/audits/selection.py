@@ -31,8 +31,8 @@ from graphcuts_dp.idc.dense import DenseHypothesis
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
 from graphcuts_dp.privacy.laws import noise_law
-from graphcuts_dp.release import net
-from graphcuts_dp.release.sensing import Steps
+from graphcuts_dp.iterative import net
+from graphcuts_dp.iterative.sensing import Steps
 
 FloatVector = npt.NDArray[np.float64]
 UNIVERSE = Universe(4)

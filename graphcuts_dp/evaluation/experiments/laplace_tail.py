@@ -17,7 +17,7 @@ from graphcuts_dp.evaluation.experiments.base import Finding, Table
 from graphcuts_dp.evaluation.experiments.exponents import exponent_finding
 from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
 from graphcuts_dp.privacy.laws import noise_law
-from graphcuts_dp.release.fits.base import Progress
+from graphcuts_dp.fits.base import Progress
 
 COLUMNS = ("panel", "series", "repetition", "x", "y")
 TERMS = (1, 16, 256)  # of a sum

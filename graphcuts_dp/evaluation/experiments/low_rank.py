@@ -30,7 +30,7 @@ from graphcuts_dp.evaluation.experiments.exponents import exponent_finding, fitt
 from graphcuts_dp.idc.mirror_descent import step_size
 from graphcuts_dp.idc.potentials import LpNorm, Potential, SchattenNorm, near_one
 from graphcuts_dp.parallel import one_blas_thread
-from graphcuts_dp.release.fits.base import Progress
+from graphcuts_dp.fits.base import Progress
 
 Queries = Literal["gaussian", "rank-one"]
 FROBENIUS, SCHATTEN, BEST = "Frobenius", "Schatten, JT12's p", "Schatten, best p"

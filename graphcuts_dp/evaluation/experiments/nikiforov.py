@@ -21,8 +21,8 @@ from graphcuts_dp.evaluation.experiments.base import Finding, Table
 from graphcuts_dp.graph.random_graphs import planted_partition
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.laws import noise_law
-from graphcuts_dp.release.fits.base import Progress
-from graphcuts_dp.release.randomized_response import randomized_response
+from graphcuts_dp.fits.base import Progress
+from graphcuts_dp.measurements.entries import randomized_response
 
 COLUMNS = ("panel", "series", "repetition", "x", "y")
 WORST = "worst, two signs"

@@ -30,7 +30,7 @@ from graphcuts_dp.idc.dense import DenseHypothesis
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.laws import noise_law
-from graphcuts_dp.release.fits.base import Progress
+from graphcuts_dp.fits.base import Progress
 
 EPSILON, DELTA, GAMMA = 1.0, 1e-6, 0.05
 COLUMNS = (

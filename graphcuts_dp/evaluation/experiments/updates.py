@@ -43,7 +43,7 @@ from graphcuts_dp.idc.potentials import (
     SchattenNorm,
     near_one,
 )
-from graphcuts_dp.release.fits.base import Progress
+from graphcuts_dp.fits.base import Progress
 
 COLUMNS = ("construction", "rule", "analyst", "graph", "alpha / |E|", "alpha", "used", "B")
 RULES: tuple[Rule, ...] = ("tight", "as printed")

@@ -1,0 +1,1 @@
+"""From noisy measurements to a synthetic graph: post-processing."""

@@ -1,0 +1,299 @@
+"""What every fit solves and returns.
+
+Given a noisy matrix z, find x in the box [0, cap] that is near z in a cut norm:
+GRU12 Lemma 6.2 with the cut norm, GRU12 section 6.2 with the normalised one. Because the true
+matrix A lies in the box, a minimiser has ||x - z|| <= ||A - z||, hence ||x - A|| <= 2 ||A - z||;
+a point whose value is at most c times the minimum has ||x - A|| <= (1 + c) ||A - z||.
+Fits read z alone, so they are post-processing: they cost no privacy.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, Protocol, Self, final
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcuts_dp.measurements.blocks import Blocks, LocalBlocks, RowBlock
+from graphcuts_dp.measurements.noisy_degrees import NoisyDegrees, NoisyTotal
+
+FloatMatrix = npt.NDArray[np.floating]
+FloatVector = npt.NDArray[np.float64]
+_PIECE = 1 << 16  # entries worked on at a time: they stay in the cache
+# progress(done, message): done in [0, 1]
+Progress = Callable[[float, str], None]
+Objective = Literal[
+    "cut norm",
+    "cut norm (semidefinite)",
+    "normalised cut norm",
+    "spectral norm",
+    "relative entropy",
+]
+
+Stopped = Literal["gap", "settled", "rounds", "time"]
+
+
+def silent(done: float, message: str) -> None:
+    """Report progress to nobody."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class FitProblem:
+    """A noisy matrix and the box that the synthetic one must lie in.
+
+    Attributes:
+        blocks: z, in blocks of rows: shape (n, n), symmetric with zero diagonal, or
+            (n_left, n_right).
+        cap: upper side of the box; infinity when weights have no public bound.
+        degrees: noisy degrees besides, when the budget was split.
+        total: a noisy sum of all of z's true entries besides, likewise.
+    """
+
+    blocks: Blocks
+    cap: float = 1.0
+    degrees: NoisyDegrees | None = None
+    total: NoisyTotal | None = None
+
+    @classmethod
+    def of_matrix(cls, noisy: FloatMatrix, symmetric: bool, cap: float = 1.0) -> Self:
+        """The problem of a plain matrix of estimates, for small ones and for tests.
+
+        Args:
+            noisy: z. Shape (n, n), symmetric with zero diagonal, or (n_left, n_right).
+            symmetric: whether z is an adjacency matrix (else a biadjacency matrix).
+            cap: as for the class.
+        """
+        return cls(LocalBlocks.from_matrix(noisy, symmetric=symmetric), cap)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.blocks.shape
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether z is an adjacency matrix (else a biadjacency matrix)."""
+        return self.blocks.symmetric
+
+    @cached_property
+    def noisy(self) -> FloatMatrix:
+        """The noisy matrix in full, float64: for fits that are meant for small ones."""
+        return self.blocks.estimate()
+
+    def project(self, matrix: FloatMatrix) -> FloatMatrix:
+        """Nearest matrix in the box, in place. A symmetric matrix stays so to the last bit."""
+        np.clip(matrix, 0.0, self.cap, out=matrix)
+        if self.symmetric:
+            np.fill_diagonal(matrix, 0.0)
+        return matrix
+
+    def dual_value(self, direction: FloatMatrix) -> float:
+        """Least <direction, x - z> over the box: a lower bound for any norm of x - z whose dual
+        unit ball holds `direction`.
+
+        Args:
+            direction: same shape and symmetry as z.
+        """  # noqa: D205
+        negative = float(np.minimum(direction, 0).sum(dtype=np.float64))
+        box = self.cap * negative if negative else 0.0
+        return box - float(np.vdot(direction.astype(np.float64), self.noisy))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A point of the box and how good it is.
+
+    Attributes:
+        matrix: x, same shape and symmetry as z, every entry in [0, cap].
+        method: name of the fit.
+        objective: which norm of x - z was minimised, or "relative entropy".
+        value: that norm at x, as the method found it; None if it is no norm.
+        lower: no point of the box has a smaller value, up to rounding; never below 0. None
+            likewise.
+        rounds: steps taken.
+        stopped: why it ended: "gap" (within the tolerance), "settled" (stood still), "rounds" or
+            "time".
+    """
+
+    matrix: FloatMatrix
+    method: str
+    objective: Objective
+    value: float | None
+    lower: float | None
+    rounds: int
+    stopped: Stopped
+
+    @property
+    def gap(self) -> float | None:
+        """How far above the minimum the value may be, as a fraction of the value; in [0, 1]."""
+        if self.value is None or self.lower is None:
+            return None
+        return max(0.0, 1.0 - self.lower / self.value) if self.value > 0 else 0.0
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class FitSummary:
+    """How the synthetic graph was fitted; plain values, all from noisy data.
+
+    Attributes:
+        method: "maximum-entropy", "cutting-plane", "first-order" or "spectral".
+        objective: the norm of x - z that was minimised, or "relative entropy".
+        value: that norm, before the weights were rounded; None for relative entropy, as are
+            `lower`, `gap` and `tolerance`.
+        lower: no point of the box does better.
+        gap: 1 - lower/value.
+        rounds: steps taken.
+        stopped: "gap", "settled", "rounds" or "time".
+        tolerance: gap at which the method was to stop.
+        time_limit: seconds that it was given, or None.
+        unweighted: whether the weights were then rounded to 0 and 1 by coin flips.
+        mixed: share of the first-order fit that was mixed in to keep a bound; nearly always 0.
+    """
+
+    method: str
+    objective: str
+    value: float | None
+    lower: float | None
+    gap: float | None
+    rounds: int
+    stopped: str
+    tolerance: float | None
+    time_limit: float | None
+    unweighted: bool
+    mixed: float = 0.0
+
+    @classmethod
+    def of(cls, fit: Fit, method: "FitMethod", *, unweighted: bool, mixed: float = 0.0) -> Self:
+        """Summary of a fit by a method."""
+        return cls(
+            method=fit.method,
+            objective=fit.objective,
+            value=fit.value,
+            lower=fit.lower,
+            gap=fit.gap,
+            rounds=fit.rounds,
+            stopped=fit.stopped,
+            tolerance=method.tolerance,
+            time_limit=method.time_limit,
+            unweighted=unweighted,
+            mixed=mixed,
+        )
+
+
+class FitMethod(Protocol):
+    """An algorithm that solves a `FitProblem`, to a gap or within a time."""
+
+    @property
+    def tolerance(self) -> float | None:
+        """Stop when the gap is at most this; None if the method has no gap."""
+        ...
+
+    @property
+    def time_limit(self) -> float | None:
+        """Seconds after which the best point so far is returned; None for no limit."""
+        ...
+
+    def __call__(self, problem: FitProblem, *, progress: Progress = silent) -> Fit:
+        """Minimise the norm of x - z over the box."""
+        ...
+
+
+def degree_matched_start(problem: FitProblem) -> FloatMatrix:
+    """A start x = clip(z + a_i + b_j) whose row and column sums are near those of z; dense."""
+    rows, columns = degree_matched_shifts(problem)
+    blocks = problem.blocks
+    return blocks.gather(
+        shifted, rows, columns, problem.cap, np.float64, width=problem.shape[1], dtype=np.float64
+    )
+
+
+def degree_matched_shifts(problem: FitProblem, sweeps: int = 15) -> tuple[FloatVector, FloatVector]:
+    """Vectors a, b such that clip(z + a_i + b_j) has nearly the row and column sums of z.
+
+    Clipping z alone moves cuts by order n^2; shifting rows and columns takes most of that back.
+    """
+    target = _Margins.of(problem, None, None)
+    rows, columns = np.zeros(problem.shape[0]), np.zeros(problem.shape[1])
+    for _ in range(sweeps):
+        now = _Margins.of(problem, rows, columns)
+        rows = rows + 0.7 * _share(target.rows - now.rows, now.free_rows)
+        if problem.symmetric:
+            columns = rows  # the very same numbers: x stays symmetric to the last bit
+        else:
+            columns = columns + 0.7 * _share(target.columns - now.columns, now.free_columns)
+    return rows, columns
+
+
+def shifted(
+    block: RowBlock,
+    rows: FloatVector,
+    columns: FloatVector,
+    cap: float,
+    dtype: npt.DTypeLike = np.float32,
+) -> FloatMatrix:
+    """clip(z + a_i + b_j) for the rows of a block, zero on the diagonal.
+
+    Args:
+        block: rows of z.
+        rows: a, for all rows of the matrix.
+        columns: b.
+        cap: upper side of the box.
+        dtype: of the result.
+    """
+    x = block.estimate(dtype)
+    x += np.add(rows[block.start : block.stop, None], columns, dtype=dtype)
+    np.maximum(x, x.dtype.type(0), out=x)
+    np.minimum(x, x.dtype.type(cap), out=x)
+    return block.clear_diagonal(x)
+
+
+@dataclass(frozen=True)
+class _Margins:
+    """Row and column sums, and how many entries lie inside the box in each row and column."""
+
+    rows: FloatVector
+    columns: FloatVector
+    free_rows: FloatVector
+    free_columns: FloatVector
+
+    @classmethod
+    def of(cls, problem: FitProblem, rows: FloatVector | None, columns: FloatVector | None) -> Self:
+        parts = problem.blocks.map(_margins, rows, columns, problem.cap)
+        by_row, by_column, free_rows, free_columns = zip(*parts, strict=True)
+        return cls(
+            np.concatenate(by_row),
+            np.sum(by_column, axis=0),
+            np.concatenate(free_rows),
+            np.sum(free_columns, axis=0),
+        )
+
+
+def _margins(
+    block: RowBlock, rows: FloatVector | None, columns: FloatVector | None, cap: float
+) -> tuple[FloatVector, FloatVector, FloatVector, FloatVector]:
+    """Sums and free counts of a block of z, or of clip(z + a_i + b_j) if there are shifts."""
+    by_row, free_rows = np.zeros(block.shape[0]), np.zeros(block.shape[0])
+    by_column, free_columns = np.zeros(block.shape[1]), np.zeros(block.shape[1])
+    for part in block.parts(_PIECE):
+        where = slice(part.start - block.start, part.stop - block.start)
+        if rows is None or columns is None:
+            x = part.estimate()
+        else:
+            x = shifted(part, rows, columns, cap)
+            free = (x > 0) & (x < cap)
+            free_rows[where] = np.count_nonzero(free, axis=1)
+            if not block.symmetric:
+                free_columns += np.count_nonzero(free, axis=0)
+        by_row[where] = x.sum(axis=1)
+        if not block.symmetric:
+            by_column += x.sum(axis=0)
+    return by_row, by_column, free_rows, free_columns
+
+
+def _share(missing: FloatVector, free: FloatVector) -> FloatVector:
+    # Moving both ends of a pair would overshoot when nothing is clipped, hence a floor.
+    return missing / np.maximum(free, 0.05 * len(missing)) / 2

@@ -1,0 +1,197 @@
+"""Which sums of the private graph its noisy data show well: degrees, and sums between blocks."""
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcuts_dp.privacy.laws import NoiseLaw
+from graphcuts_dp.measurements.blocks import Blocks
+from graphcuts_dp.fits.base import FitProblem, FloatVector
+from graphcuts_dp.fits.chung_lu import chung_lu_bipartite_ends, chung_lu_ends
+from graphcuts_dp.fits.degrees import (
+    gaussian_log_likelihood,
+    grid_for,
+    laplace_log_likelihood,
+    posterior_means,
+)
+from graphcuts_dp.fits.log_odds import Sums
+from graphcuts_dp.fits.message_passing import sharpened_structure
+from graphcuts_dp.fits.structure import Structure, spectral_structure
+from graphcuts_dp.fits.view import View
+
+FloatMatrix = npt.NDArray[np.float64]
+
+_LEAST_DEGREE = 0.01  # of the mean: no vertex is left without any weight
+_LEAST_TOTAL = 0.3  # in units of the cap
+_DEPENDENT = 1e-2  # singular value of unit columns below which they count as dependent
+
+
+def credible_sums(problem: FitProblem, law: NoiseLaw) -> Sums:
+    """Degrees and block sums for a synthetic graph.
+
+    Without noisy degrees, structure is looked for in Z; degrees are those of the structure plus the
+    posterior mean of what Z's row sums show besides. With noisy degrees, these (and Z's row sums)
+    give posterior means of the degrees, and structure is looked for in Z less the graph that such
+    degrees alone expect (Chung, Lu).
+
+    Sums between groups are the mean of two estimates: what the structure says, which lacks all
+    that lies between its directions, and Z's own, which follow the noise that shaped the groups.
+
+    Both are corrected to have the degrees as their sums (`_raked`).
+
+    Args:
+        problem: Z, noisy degrees and a noisy total if there are any, and a finite cap.
+        law: of the noise of Z.
+    """
+    blocks, cap, noisy = problem.blocks, problem.cap, problem.degrees
+    plain = View(blocks)
+    n, m = blocks.shape
+    observed_rows = plain.times(np.ones((m, 1)))[:, 0]
+    observed_columns = (
+        observed_rows if blocks.symmetric else plain.transposed_times(np.ones((n, 1)))[:, 0]
+    )
+    sides = [
+        _Side(observed_rows, law.standard_deviation * math.sqrt(m)),
+        _Side(observed_columns, law.standard_deviation * math.sqrt(n)),
+    ][: 1 if blocks.symmetric else 2]
+    total = max(_total(float(observed_rows.sum()), law, problem), _LEAST_TOTAL * cap)
+
+    if noisy is None:
+        structure = _structure(plain)
+        sums = (structure.row_sums, structure.column_sums)
+        degrees = [_rescaled(s + side.rest(s), total) for side, s in zip(sides, sums, strict=False)]
+        expected, extra = None, []
+    else:
+        counts = [c * np.float64(noisy.unit) for c in (noisy.rows, noisy.columns)]
+        rate = float(noisy.rate) / noisy.unit
+        degrees = [
+            _rescaled(side.with_counts(c, rate), total)
+            for side, c in zip(sides, counts, strict=False)
+        ]
+        expected = _expected(blocks, degrees, cap)
+        structure = _structure(expected)
+        extra = degrees
+    rows, columns = degrees[0], degrees[-1]
+    left = _frame(n, structure.left_groups, extra[:1])
+    right = left if blocks.symmetric else _frame(m, structure.right_groups, extra[1:])
+    seen = _raked(
+        left.T @ plain.times(right),
+        left,
+        right,
+        rows - observed_rows,
+        columns - observed_columns,
+    )
+    said = _said(left, right, structure, expected, rows, columns)
+    groups = (seen + said) / 2
+    if blocks.symmetric:
+        groups = (groups + groups.T) / 2
+    return Sums(rows, columns, left, right, groups)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """Row or column sums of Z, and the standard deviation of their noise."""
+
+    observed: FloatVector
+    deviation: float
+
+    def rest(self, structure: FloatVector) -> FloatVector:
+        """Posterior mean of what a structure leaves open."""
+        left_open = self.observed - structure
+        grid = grid_for(left_open)
+        return posterior_means(gaussian_log_likelihood(left_open, grid, self.deviation), grid)
+
+    def with_counts(self, counts: FloatVector, rate: float) -> FloatVector:
+        """Posterior mean given noisy degrees with two-sided geometric noise, too."""
+        grid = np.unique(np.maximum(grid_for(counts), 0.0))
+        likelihood = laplace_log_likelihood(counts, grid, rate)
+        likelihood += gaussian_log_likelihood(self.observed, grid, self.deviation)
+        return posterior_means(likelihood, grid)
+
+
+def _structure(view: View) -> Structure:
+    return sharpened_structure(view) if view.symmetric else spectral_structure(view)
+
+
+def _total(seen: float, law: NoiseLaw, problem: FitProblem) -> float:
+    """Sum of all entries: all that is known of it, weighed by the inverse variances."""
+    n, m = problem.shape
+    doubled = 2.0 if problem.symmetric else 1.0  # every entry above the diagonal counts twice
+    known = [(seen, doubled * n * m * law.standard_deviation**2)]
+    if problem.total is not None:
+        known.append((problem.total.value, problem.total.deviation**2))
+    if (noisy := problem.degrees) is not None:
+        of_degree = noisy.unit**2 / (2 * math.sinh(float(noisy.rate) / 2) ** 2)
+        known.append((noisy.total, (n if problem.symmetric else (n + m) / 4) * of_degree))
+    weights = [1 / variance for _, variance in known]
+    values = [value for value, _ in known]
+    return float(np.average(values, weights=weights))
+
+
+def _rescaled(degrees: FloatVector, total: float) -> FloatVector:
+    positive = np.maximum(degrees, _LEAST_DEGREE * total / len(degrees))
+    scaled: FloatVector = positive * (total / positive.sum())
+    return scaled
+
+
+def _expected(blocks: Blocks, degrees: list[FloatVector], cap: float) -> View:
+    """Z less the graph that degrees alone expect."""
+    if blocks.symmetric:
+        ends = chung_lu_ends(degrees[0] / cap)
+        return View(blocks, ends, ends, cap)
+    row_ends, column_ends = chung_lu_bipartite_ends(degrees[0] / cap, degrees[1] / cap)
+    return View(blocks, row_ends, column_ends, cap)
+
+
+def _frame(count: int, groups: FloatMatrix, extra: list[FloatVector]) -> FloatMatrix:
+    """Orthonormal columns that span the vector of ones, the groups and the degrees."""
+    columns = np.column_stack([np.ones(count), groups, *extra])
+    lengths = np.linalg.norm(columns, axis=0)
+    columns = columns[:, lengths > 0] / lengths[lengths > 0]
+    frame, sizes, _ = np.linalg.svd(columns, full_matrices=False)
+    independent: FloatMatrix = frame[:, sizes > _DEPENDENT]
+    return independent
+
+
+def _said(
+    left: FloatMatrix,
+    right: FloatMatrix,
+    structure: Structure,
+    expected: View | None,
+    rows: FloatVector,
+    columns: FloatVector,
+) -> FloatMatrix:
+    """Q^T T R of the estimate T that the structure (and what degrees expect) makes, raked."""
+    said = (left.T @ structure.left * structure.sizes) @ (structure.right.T @ right)
+    u, v = rows - structure.row_sums, columns - structure.column_sums
+    if expected is not None:
+        known = expected.expected_times(np.column_stack([right, np.ones(len(right))]))
+        said = said + left.T @ known[:, :-1]
+        u = u - known[:, -1]
+        v = u if expected.symmetric else v - expected.expected_column_sums()
+    return _raked(said, left, right, u, v)
+
+
+def _raked(
+    groups: FloatMatrix, left: FloatMatrix, right: FloatMatrix, u: FloatVector, v: FloatVector
+) -> FloatMatrix:
+    """Q^T (T + u 1^T/m + 1 v^T/n - (sum u) 1 1^T/(n m)) R, of the smallest change that adds
+    u to the row sums of T and v to its column sums.
+
+    Args:
+        groups: Q^T T R.
+        left: Q.
+        right: R.
+        u: shape (n_left,).
+        v: shape (n_right,), of the same total.
+    """  # noqa: D205
+    n, m = len(left), len(right)
+    ones_left, ones_right = left.sum(axis=0), right.sum(axis=0)
+    raked: FloatMatrix = groups + np.outer(left.T @ u, ones_right) / m
+    raked += np.outer(ones_left, right.T @ v) / n
+    raked -= u.sum() / (n * m) * np.outer(ones_left, ones_right)
+    return raked

@@ -1,0 +1,256 @@
+"""The cutting-plane fit: a linear program whose separation oracle is the cut norm."""
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Literal, Protocol, final
+
+import numpy as np
+import numpy.typing as npt
+from threadpoolctl import threadpool_limits
+
+from graphcuts_dp.cutnorm.cut_norm import cut_norm
+from graphcuts_dp.cutnorm.low_rank import LowRankSolver
+from graphcuts_dp.cutnorm.spectral import prefix_cuts
+from graphcuts_dp.fits.base import (
+    Fit,
+    FitProblem,
+    FloatMatrix,
+    Objective,
+    Progress,
+    silent,
+)
+from graphcuts_dp.fits.first_order import FirstOrder
+from graphcuts_dp.fits.master import FloatVector, Master, Row
+
+BoolVector = npt.NDArray[np.bool_]
+Cut = tuple[BoolVector, BoolVector]
+
+
+class SeparationOracle(Protocol):
+    """Finds cuts of a matrix that are nearly the largest of a norm."""
+
+    objective: Objective
+
+    def weight(self, S: BoolVector, T: BoolVector) -> float:
+        """Factor of |M(S,T)| in the norm."""
+        ...
+
+    def separate(self, residual: FloatMatrix) -> list[Cut]:
+        """Distinct cuts, the best first."""
+        ...
+
+    def search(self, residual: FloatMatrix) -> list[Cut]:
+        """As `separate`, with more effort to find the largest; asked before a run ends."""
+        ...
+
+
+@final
+class CutNormOracle:
+    """Largest |M(S,T)|, by the low-rank method, warm-started from call to call.
+
+    Source: GRU12 Lemma 6.2; Alon, Naor 2006.
+
+    Args:
+        shape: of the matrices to come.
+        cuts: how many cuts a call returns at most.
+    """
+
+    objective: Objective = "cut norm"
+
+    def __init__(self, shape: tuple[int, int], cuts: int = 12) -> None:
+        self._solver = LowRankSolver(shape, rank=min(32, max(shape) + 1), seed=0)
+        self._cuts = cuts
+        self._alternations = 30
+
+    def weight(self, S: BoolVector, T: BoolVector) -> float:  # noqa: ARG002
+        """1: the cut norm itself."""
+        return 1.0
+
+    def separate(self, residual: FloatMatrix) -> list[Cut]:
+        """The best distinct cuts of 128 hyperplanes, each improved by alternation."""
+        self._solver.step(residual, self._alternations)
+        self._alternations = 8
+        batch = self._solver.round_batch(residual, 128, self._cuts)
+        return list(zip(batch.S, batch.T, strict=True))
+
+    def search(self, residual: FloatMatrix) -> list[Cut]:
+        """The cut of a whole cut-norm search, exact for small matrices."""
+        found = cut_norm(residual)
+        return [(found.S, found.T)]
+
+
+@final
+class SpectralOracle:
+    """Largest |M(S,T)|/sqrt(|S||T|), by prefixes of the leading singular vectors.
+
+    Source: GRU12 section 6.2; Nikiforov 2009.
+
+    Args:
+        cuts: how many cuts a call returns at most.
+    """
+
+    objective: Objective = "normalised cut norm"
+
+    def __init__(self, cuts: int = 12) -> None:
+        self._cuts = cuts
+
+    def weight(self, S: BoolVector, T: BoolVector) -> float:
+        """1/sqrt(|S||T|)."""
+        return 1.0 / math.sqrt(max(1, int(S.sum()) * int(T.sum())))
+
+    def separate(self, residual: FloatMatrix) -> list[Cut]:
+        """The best prefix cuts of several singular pairs."""
+        batch = prefix_cuts(residual, self._cuts)
+        return list(zip(batch.S, batch.T, strict=True))
+
+    def search(self, residual: FloatMatrix) -> list[Cut]:
+        """Prefix cuts of more singular pairs."""
+        batch = prefix_cuts(residual, self._cuts, pairs=min(12, *residual.shape))
+        return list(zip(batch.S, batch.T, strict=True))
+
+
+@final
+@dataclass(frozen=True)
+class CuttingPlane:
+    """Minimise the norm of x - z over the box by a stabilised cutting-plane method.
+
+    1. Start from the first-order fit; add the cuts that the oracle finds there.
+    2. Solve the linear program over the cuts so far (HiGHS, warm start): its value L is a lower
+       bound of the minimum over all cuts.
+    3. With U the best value found so far, project the best point onto the points of the box where
+       all cuts so far are at most L + (U - L)/2 (level method: plain Kelley oscillates).
+    4. Ask the oracle for several cuts there, add them, keep the point if it is better.
+    5. Until U <= L/(1 - tolerance), also after a longer search for the largest cut at the best
+       point; a larger one is added, and the run goes on.
+
+    `value` is the largest at x of all cuts that the oracle ever found; the release's certificate
+    bounds the norm from above as well. Guarantee, with gap g and an exact oracle:
+    ||x - A|| <= (1 + 1/(1-g)) ||A - z|| for every A in the box; the lower bound needs no oracle.
+
+    Source: GRU12 Lemma 6.2 and section 6.2; Lemarechal, Nemirovskii, Nesterov 1995 (level
+    method). Deviation: a linear program in place of the ellipsoid method.
+
+    Attributes:
+        oracle: "cut-norm" or "spectral".
+        tolerance: stop when the gap is at most this.
+        max_rounds: most rounds.
+        time_limit: seconds after which the best point so far is returned; None for no limit.
+    """
+
+    oracle: Literal["cut-norm", "spectral"] = "cut-norm"
+    tolerance: float = 0.05
+    max_rounds: int = 100
+    time_limit: float | None = None
+
+    def __call__(self, problem: FitProblem, *, progress: Progress = silent) -> Fit:
+        """Run the steps above; same input, same output, unless the time limit strikes."""
+        # Thousands of products of a few hundred numbers: threads would only wait for each other.
+        with threadpool_limits(1, "blas"):
+            return self._run(problem, progress)
+
+    def _run(self, problem: FitProblem, progress: Progress) -> Fit:
+        started = time.monotonic()
+        run = _Run(problem, self._make_oracle(problem))
+        stopped: Literal["gap", "rounds", "time"] = "rounds"
+        rounds = 0
+        for rounds in range(1, self.max_rounds + 1):
+            run.round()
+            progress(rounds / self.max_rounds, f"error {run.best:.4g}, gap {run.gap():.0%}")
+            if run.gap() <= self.tolerance and run.confirm() <= self.tolerance:
+                stopped = "gap"
+                break
+            if self.time_limit is not None and time.monotonic() - started > self.time_limit:
+                stopped = "time"
+                break
+        if stopped != "gap":
+            run.confirm()
+        return Fit(
+            matrix=run.best_matrix,
+            method="cutting-plane",
+            objective=run.oracle.objective,
+            value=run.best,
+            lower=run.lower,
+            rounds=rounds,
+            stopped=stopped,
+        )
+
+    def _make_oracle(self, problem: FitProblem) -> SeparationOracle:
+        if self.oracle == "spectral":
+            return SpectralOracle()
+        return CutNormOracle(problem.shape)
+
+
+class _Run:
+    """State of one run: the master program, the best point, both bounds."""
+
+    def __init__(self, problem: FitProblem, oracle: SeparationOracle) -> None:
+        self.problem = problem
+        self.oracle = oracle
+        shape = problem.noisy.shape
+        # Variables: the entries above the diagonal, or all of a biadjacency matrix.
+        self.places = np.triu_indices(shape[0], 1) if problem.symmetric else None
+        self.z = self._vector(problem.noisy)
+        self.master = Master(len(self.z), problem.cap)
+        self.lower = 0.0
+        self.best = math.inf
+        self.best_matrix: FloatMatrix = problem.noisy
+        self._consider(FirstOrder(max_steps=100)(problem).matrix.astype(np.float64))
+
+    def gap(self) -> float:
+        return 1.0 - self.lower / self.best if self.best > 0 else 0.0
+
+    def round(self) -> None:
+        self.lower = max(self.lower, self.master.lower_bound())
+        level = self.lower + 0.5 * (self.best - self.lower)
+        self._consider(self._matrix(self.master.project(self._vector(self.best_matrix), level)))
+
+    def confirm(self) -> float:
+        """Search the best point for larger cuts; the gap with what was found."""
+        residual = self.best_matrix - self.problem.noisy
+        rows, value = self._rows(residual, self.oracle.search(residual))
+        self.best = max(self.best, value)
+        self.master.add(rows)
+        return self.gap()
+
+    def _consider(self, matrix: FloatMatrix) -> None:
+        """Add the oracle's cuts at a point; keep the point when it is the best.
+
+        Its value counts the cuts found earlier too: the oracle may overlook them here.
+        """
+        residual = matrix - self.problem.noisy
+        rows, value = self._rows(residual, self.oracle.separate(residual))
+        value = max(value, self.master.largest(self._vector(residual)))
+        if value < self.best:
+            self.best, self.best_matrix = value, matrix
+        self.master.add(rows)
+
+    def _rows(self, residual: FloatMatrix, cuts: list[Cut]) -> tuple[list[Row], float]:
+        """Inequalities of cuts, each with the sign it has at a point, and the largest value."""
+        vector = self._vector(residual)
+        rows, value = [], 0.0
+        for S, T in cuts:
+            coefficients = self._coefficients(S, T)
+            reached = float(coefficients @ vector)
+            if reached < 0:
+                coefficients, reached = -coefficients, -reached
+            value = max(value, reached)
+            rows.append(Row(coefficients, float(coefficients @ self.z)))
+        return rows, value
+
+    def _coefficients(self, S: BoolVector, T: BoolVector) -> FloatVector:
+        form = np.outer(S, T).astype(np.float64)
+        if self.places is not None:
+            form += form.T
+        return self._vector(form) * self.oracle.weight(S, T)
+
+    def _vector(self, matrix: FloatMatrix) -> FloatVector:
+        entries = matrix.ravel() if self.places is None else matrix[self.places]
+        return np.asarray(entries, dtype=np.float64)
+
+    def _matrix(self, vector: FloatVector) -> FloatMatrix:
+        if self.places is None:
+            return vector.reshape(self.problem.noisy.shape)
+        matrix = np.zeros(self.problem.noisy.shape)
+        matrix[self.places] = vector
+        return matrix + matrix.T

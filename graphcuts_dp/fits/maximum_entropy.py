@@ -1,0 +1,89 @@
+"""Fit for cuts of every kind: maximum entropy around the noisy bits."""
+
+import math
+import time
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.parallel import one_blas_thread
+from graphcuts_dp.measurements.blocks import mirror_upper
+from graphcuts_dp.fits.base import Fit, FitProblem, Progress, silent
+from graphcuts_dp.fits.credible_sums import credible_sums
+from graphcuts_dp.fits.log_odds import OutOfTimeError, solve, synthetic_rows
+
+_STRUCTURE = 0.3  # of the progress
+
+
+@final
+@dataclass(frozen=True)
+class MaximumEntropy:
+    """The matrix of largest entropy, relative to the noisy bits' own odds, with credible sums.
+
+    The fits that only minimise a norm of x - z spend the freedom that is left on cuts between
+    communities, and make those 4 to 25 times worse than in z. Here x gives every noisy entry the
+    weight of the evidence that it is, and is held to the sums that the noisy data show well:
+
+    1. Structure: directions of z beyond its noise, denoised, with sizes such that inner products
+       along the true directions are unbiased, and soft blocks of vertices
+       (`sharpened_structure`; `spectral_structure` for bipartite graphs).
+    2. Degrees and sums over pairs of blocks (`credible_sums`).
+    3. x = cap sigmoid(evidence + a_i + b_j + s q_i^T Theta r_j) with those sums (`solve`).
+
+    Guarantee: x lies in the box. It minimises no norm of x - z, so the worst error is bounded
+    through the certificate of x - z: ||x - A||_C <= ||x - z||_C + ||z - A||_C. A release compares
+    that certificate with `noise_cut_bound` and mixes x with the first-order fit where it is
+    larger, so ||x - A||_C is at most twice that bound.
+
+    Blocks can be told apart when (p_in - p_out) |block| exceeds about 1.3 times the deviation of
+    the noise times sqrt(n); below once that no spectral method sees them, and cuts between them
+    come out as if the graph had its degrees only.
+
+    Source: GRU12 section 6 (post-processing of z); Jaynes 1957 (maximum entropy).
+
+    Attributes:
+        time_limit: seconds after which the point reached is returned; None for no limit.
+    """
+
+    time_limit: float | None = None
+
+    @property
+    def tolerance(self) -> None:
+        """None: there is no gap to close."""
+        return
+
+    def __call__(self, problem: FitProblem, *, progress: Progress = silent) -> Fit:
+        """Run the steps above; same input, same output, unless the time limit strikes."""
+        blocks, cap = problem.blocks, problem.cap
+        if blocks.law is None or math.isinf(cap):
+            raise ParameterError(
+                "fit 'maximum-entropy' needs the law of the noise and a public weight cap: "
+                "give weight_cap, or choose fit='first-order'"
+            )
+        started = time.monotonic()
+        progress(0.0, "looking for structure")
+        with one_blas_thread():
+            sums = credible_sums(problem, blocks.law)
+
+        def report(done: float, message: str) -> None:
+            progress(_STRUCTURE + (1 - _STRUCTURE) * done, message)
+            if self.time_limit is not None and time.monotonic() - started > self.time_limit:
+                raise OutOfTimeError
+
+        solution = solve(blocks, sums, cap, report=report)
+        x = blocks.gather(
+            synthetic_rows, solution.factors, cap, width=problem.shape[1], dtype=np.float32
+        )
+        if problem.symmetric:
+            mirror_upper(x, blocks.layout)
+        return Fit(
+            matrix=x,
+            method="maximum-entropy",
+            objective="relative entropy",
+            value=None,
+            lower=None,
+            rounds=solution.rounds,
+            stopped=solution.stopped,
+        )

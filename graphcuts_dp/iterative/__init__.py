@@ -1,0 +1,1 @@
+"""Offline releases that learn the graph from noisy answers to queries they look for."""

@@ -1,0 +1,360 @@
+"""The iterative construction mechanism: find a query that is off, answer it with noise, learn."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, final
+
+import numpy as np
+
+from graphcuts_dp.distinguishers.base import Distinguisher, Found, Search
+from graphcuts_dp.errors import HypothesisError, ParameterError, QueryError
+from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.queries import CutQuery, FloatMatrix, FloatVector, LinearQuery
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.idc.base import Hypothesis, Sign
+from graphcuts_dp.idc.learners import Learned, Learner
+from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.iterative.tuning import OfflineCalibration, OfflineTuning
+
+# Called with the fraction of the rounds that are done, and a message.
+Progress = Callable[[float, str], None]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """A query that a round has found, with its noisy answer. Public.
+
+    Attributes:
+        round: from 1.
+        query: the cut.
+        value: noisy answer, in weight.
+        updated: whether the hypothesis was corrected by it.
+    """
+
+    round: int
+    query: CutQuery
+    value: float
+    updated: bool
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What a run gives. Public.
+
+    Attributes:
+        hypothesis: the last one; answers in units.
+        tuning: that was used.
+        mass: total weight that the construction was given, in units.
+        mass_error: how far it may be from the true one.
+        transcript: what was bought, in order.
+        stopped: "accurate": a round found no gap above the threshold; "rounds": all were used.
+        error: in units; with probability 1 - beta no query of the distinguisher's class is farther
+            off. None where the distinguisher proves nothing.
+    """
+
+    hypothesis: Hypothesis
+    tuning: OfflineTuning
+    mass: float
+    mass_error: float
+    transcript: tuple[Measured, ...]
+    stopped: str
+    error: float | None
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class IterativeConstruction:
+    """DR14 Alg. 8 (GRU12 Alg. 3, Nik17 Alg. 1) with any distinguisher and any construction.
+
+    1. Buy a noisy total weight, if it is private; tune with it.
+    2. In each of at most T rounds:
+       a. the distinguisher finds a cut, or several by the same hypothesis;
+       b. each is counted, and discrete noise is added to its integer count;
+       c. if all noisy gaps are below the threshold, stop: the hypothesis is accurate;
+       d. else the construction is corrected by each cut whose gap is not.
+       Tunings without a threshold correct by every gap above the noise; if they state an error,
+       the last round only tells how far off the result is.
+    3. After a round, answers that were bought before are used again, `refits` times: the one that
+       is farthest off corrects by the rule of 2d, which costs nothing. Without a threshold the
+       total weight is one of them, if the construction takes the cut of all pairs.
+
+    Args:
+        learner: which construction.
+        distinguisher: of any budget; the calibration tunes it.
+        calibration: the budget, and how it is spent.
+        grid: `Grid.of` the graph.
+        mass: public total weight; None: it is private, and a noisy value is bought.
+        refits: corrections by old answers after a round, in 0..1000.
+
+    Guarantee: what `cost` says. Steps 1, 2a and 2b are the only ones that read the graph: one count
+        of sensitivity s steps with noise of s^2/(2 v)-zCDP or (s r)-DP, at most T calls (times cuts
+        a round) and as many such counts; everything else is computed from their results. They are
+        chosen one after the other, and T is fixed after step 1: composition for adaptive choices.
+        Whether a round stops is decided by noisy answers. B(alpha) being right plays no part.
+        Side channel: counting takes time proportional to the number of edges.
+
+    Raises:
+        ParameterError: weights without a public cap, a mass or a number out of range, or a learner
+            and a distinguisher over different vertices.
+    """
+
+    learner: Learner
+    distinguisher: Distinguisher
+    calibration: OfflineCalibration
+    grid: Grid
+    mass: float | None = None
+    refits: int = 0
+
+    def __post_init__(self) -> None:
+        if self.grid.cap is None:
+            raise ParameterError(
+                "an iterative construction needs a public weight_cap; read the graph with one"
+            )
+        if self.learner.universe != self.distinguisher.universe:
+            raise ParameterError("the construction and the distinguisher have other vertices")
+        most = self.grid.cap * self.universe.size
+        if self.mass is not None and not 0 < self.mass <= most:
+            raise ParameterError(f"the total weight lies between 0 and {most:g}")
+        if isinstance(self.refits, bool) or not 0 <= self.refits <= 1000:
+            raise ParameterError("refits must be a whole number from 0 to 1000")
+
+    @property
+    def universe(self) -> Universe:
+        """The public vertex pairs."""
+        return self.learner.universe
+
+    @property
+    def unit(self) -> float:
+        """Weight of a unit: 1, or about the cap."""
+        return self.grid.unit * self.grid.sensitivity
+
+    @property
+    def cost(self) -> Cost:
+        """Of a run, whatever happens."""
+        return self.calibration.cost
+
+    def run(
+        self, graph: AnyGraph, source: EntropySource, *, progress: Progress | None = None
+    ) -> Outcome:
+        """Run on a private graph.
+
+        Args:
+            graph: over the universe and the grid.
+            source: where the noise comes from.
+            progress: called after each round.
+
+        Raises:
+            ParameterError: another graph, or a budget that allows nothing; nothing is drawn before
+                the total weight.
+        """
+        self._check(graph)
+        mass, mass_error, rest = self._total(graph, source)
+        tuning = rest.tune(
+            self._update_bound(mass, mass_error),
+            self.distinguisher,
+            one=self.unit,
+            steps=self.grid.sensitivity,
+        )
+        run = _Run(self, tuning, mass, mass_error)
+        search = tuning.distinguisher.begin(graph, source) if tuning.rounds else None
+        while search is not None and run.round < tuning.rounds and not run.done:
+            run.step(search, graph, source)
+            if progress is not None:
+                progress(run.round / tuning.rounds, f"round {run.round} of {tuning.rounds}")
+        return run.outcome()
+
+    def _check(self, graph: AnyGraph) -> None:
+        space = graph.vertices if isinstance(graph, Graph) else (graph.left, graph.right)
+        if space != self.universe.space or Grid.of(graph) != self.grid:
+            raise ParameterError(
+                "the mechanism was made for a graph with other vertices or weights"
+            )
+
+    def _total(
+        self, graph: AnyGraph, source: EntropySource
+    ) -> tuple[float, float, OfflineCalibration]:
+        """Step 1: the total weight in units, how far it may be off, and what is left."""
+        steps = self.grid.sensitivity
+        rounding = self.grid.rounding(self.universe.size) / self.unit
+        if self.mass is not None:
+            return self.mass / self.unit, rounding, self.calibration
+        noise, radius, _, rest = self.calibration.with_total(steps)
+        noisy = (self.grid.total(graph) + noise.draw(source)) / steps
+        # The truth is in [0, X]; multiplicative weights need some weight to begin with.
+        mass = min(max(noisy, 1.0), float(self.universe.size))
+        return mass, max(radius / steps, 1.0 if noisy < 1 else 0.0) + rounding, rest
+
+    def _update_bound(self, mass: float, mass_error: float) -> Callable[[float], float]:
+        coarse = self.learner.construction(
+            alpha=mass + mass_error + 1, mass=mass, mass_error=mass_error
+        )
+
+        def bound(alpha: float) -> float:
+            if alpha > mass + mass_error:
+                return 0.0  # answers of the start and of the truth lie between 0 and that
+            try:
+                return coarse.update_bound(alpha)
+            except ParameterError:
+                return math.inf  # finer than the error of the mass allows
+
+        return bound
+
+
+@final
+class _Run:
+    """The state of a run: public, all of it."""
+
+    def __init__(
+        self, mechanism: IterativeConstruction, tuning: OfflineTuning, mass: float, error: float
+    ) -> None:
+        self._of = mechanism
+        self._tuning = tuning
+        self._mass, self._mass_error = mass, error
+        self._construction = self._tuned(tuning.alpha, tuning.value_error)
+        self.hypothesis: Any = self._construction.initial()
+        self.transcript: list[Measured] = []
+        self.round = 0
+        self.done = False
+        self._gap = 0.0
+        self._total = self._all_pairs() if tuning.threshold is None else None
+
+    def step(self, search: Search, graph: AnyGraph, source: EntropySource) -> None:
+        """One round."""
+        self.round += 1
+        shown = self.hypothesis
+        if self._of.unit != 1:
+            shown = InWeight(shown, self._of.unit)
+        found = [self._checked(search.find(shown, source)) for _ in range(self._tuning.calls)]
+        values = [self._measured(query, graph, source) for query in found]
+        gaps = [
+            value - self.hypothesis.estimate(query)
+            for query, value in zip(found, values, strict=True)
+        ]
+        self._gap = max(abs(gap) for gap in gaps)
+        threshold = self._tuning.threshold
+        if threshold is None:
+            tested = self._tuning.error is not None
+            self.done = tested and self.round == self._tuning.rounds
+        else:
+            self.done = self._gap < threshold
+        for query, value in zip(found, values, strict=True):
+            updated = not self.done and self._correct(query, value)
+            self.transcript.append(
+                Measured(
+                    round=self.round, query=query, value=value * self._of.unit, updated=updated
+                )
+            )
+        if not self.done:
+            self._refit()
+
+    def _refit(self) -> None:
+        """Step 3."""
+        queries = [measured.query for measured in self.transcript]
+        values = np.array([measured.value for measured in self.transcript]) / self._of.unit
+        if self._total is not None:
+            queries, values = [*queries, self._total], np.append(values, self._mass)
+        for _ in range(self._of.refits):
+            off = np.abs(values - self.hypothesis.estimate_all(queries))
+            worst = int(np.argmax(off))
+            if not self._correct(queries[worst], float(values[worst])):
+                break
+
+    def outcome(self) -> Outcome:
+        """What came of it."""
+        error, threshold = self._tuning.error, self._tuning.threshold
+        if error is not None and threshold is None:
+            error += self._gap
+        return Outcome(
+            hypothesis=self.hypothesis,
+            tuning=self._tuning,
+            mass=self._mass,
+            mass_error=self._mass_error,
+            transcript=tuple(self.transcript),
+            stopped="accurate" if self.done and threshold is not None else "rounds",
+            error=error,
+        )
+
+    def _all_pairs(self) -> CutQuery | None:
+        """The cut whose answer is the total weight, if updates by it are possible."""
+        everything = CutQuery(*(np.ones(side, dtype=np.bool_) for side in self._of.universe.shape))
+        try:
+            self._of.learner.check(everything)
+        except QueryError:
+            return None
+        return everything
+
+    def _checked(self, found: Found) -> CutQuery:
+        if not isinstance(found.query, CutQuery):
+            raise QueryError("the distinguisher found another query than a cut; let it find cuts")
+        return found.query
+
+    def _measured(self, query: CutQuery, graph: AnyGraph, source: EntropySource) -> float:
+        """Step 2b, in units."""
+        noise = self._tuning.noise
+        if noise is None:
+            raise ParameterError("a tuning with rounds has noise on its answers")
+        noisy = self._of.grid.count(query, graph) + noise.draw(source)
+        return float(Fraction(noisy, self._of.grid.sensitivity))
+
+    def _correct(self, query: CutQuery, value: float) -> bool:
+        """Step 2d: whether an answer calls for an update, which is then made."""
+        gap = value - self.hypothesis.estimate(query)
+        sign: Sign = 1 if gap > 0 else -1
+        try:
+            if self._tuning.threshold is None:
+                step = abs(gap) - self._tuning.value_error
+                if step <= self._tuning.value_error / 100:
+                    return False
+                # Nothing proven rests on the step, so the total weight is taken at its value.
+                tuned = self._of.learner.construction(alpha=step, mass=self._mass, mass_error=0.0)
+                self.hypothesis = tuned.update(self.hypothesis, query, sign)
+            elif abs(gap) < self._tuning.threshold:
+                return False
+            else:
+                self.hypothesis = self._construction.update(self.hypothesis, query, sign, value)
+        except HypothesisError:
+            return False  # a cut without pairs, whose answer was all noise
+        return True
+
+    def _tuned(self, alpha: float, value_error: float) -> Learned:
+        return self._of.learner.construction(
+            alpha=alpha, mass=self._mass, mass_error=self._mass_error, value_error=value_error
+        )
+
+
+@final
+@dataclass(frozen=True)
+class InWeight:
+    """A hypothesis whose answers are in units, shown in weight.
+
+    Attributes:
+        units: the hypothesis.
+        one: weight of a unit.
+    """
+
+    units: Any
+    one: float
+
+    @property
+    def universe(self) -> Universe:
+        """The public vertex pairs."""
+        universe: Universe = self.units.universe
+        return universe
+
+    def estimate(self, query: LinearQuery) -> float:
+        """The answer to one query, in weight."""
+        return float(self.units.estimate(query)) * self.one
+
+    def estimate_all(self, queries: Sequence[LinearQuery]) -> FloatVector:
+        """Answers to many queries, in weight."""
+        return np.asarray(self.units.estimate_all(queries)) * self.one
+
+    def dense(self) -> FloatMatrix:
+        """The matrix, in weight."""
+        return np.asarray(self.units.dense()) * self.one

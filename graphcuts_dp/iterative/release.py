@@ -1,0 +1,298 @@
+"""What a user gets from an iterative construction: answers, graph, promise, transcript, files."""
+
+import os
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self, final
+
+import numpy as np
+
+from graphcuts_dp.distinguishers.cut_list import CutList
+from graphcuts_dp.errors import FileFormatError, GraphCutsError, QueryError
+from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.atomic import atomic_set, atomic_write, check_writable_set
+from graphcuts_dp.graph.files import check_writable_graph, read_graph, write_graph
+from graphcuts_dp.graph.queries import CutQuery, Subset, pairs_between
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.graph.vertices import VertexSet
+from graphcuts_dp.idc.dense import DenseHypothesis
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.iterative.construction import Measured
+from graphcuts_dp.measurements.noisy_matrix import CutAnswer
+from graphcuts_dp.release.storage import (
+    PathLike,
+    check_files,
+    read_receipt,
+    receipt_path,
+    sha256_of,
+    write_receipt,
+)
+
+_FORMAT = "iterative construction 1"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Accuracy:
+    """How far off answers may be.
+
+    Attributes:
+        error: with probability `confidence` no query of the class is farther off, in weight; None
+            where nothing is proven.
+        confidence: in (0, 1).
+        queries: the class: "listed" (the queries that were given), "disjoint" (all cuts between
+            disjoint sets; all cuts if bipartite), or "none".
+        graph_error: the same for the synthetic graph, whose weights are cut to what is allowed.
+    """
+
+    error: float | None
+    confidence: float
+    queries: str
+    graph_error: float | None
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How an iterative release was made.
+
+    Attributes:
+        construction: name of the update rule.
+        distinguisher: its name.
+        calibration: its name.
+        rounds: hard cap on the number of rounds.
+        used: rounds that were run.
+        stopped: see `Outcome`.
+        total: total weight that it was made from, noisy unless it was public.
+    """
+
+    construction: str
+    distinguisher: str
+    calibration: str
+    rounds: int
+    used: int
+    stopped: str
+    total: float
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class IterativeRelease:
+    """A synthetic graph that was learnt from noisy answers to a few cuts.
+
+    Everything here may be published.
+
+    Attributes:
+        graph: the synthetic graph: the hypothesis with weights cut to [0, cap] and rounded.
+        hypothesis: what has been learnt, in weight; `answer` reads it.
+        guarantee: the promise of differential privacy.
+        accuracy: how far off answers may be.
+        settings: how it was made.
+        transcript: the cuts that were measured, with their noisy answers.
+        cap: public largest weight of a pair.
+        listed: the queries that were given, if any.
+    """
+
+    graph: AnyGraph
+    hypothesis: DenseHypothesis
+    guarantee: PrivacyGuarantee
+    accuracy: Accuracy
+    settings: Settings
+    transcript: tuple[Measured, ...]
+    cap: float = 1.0
+    listed: CutList | None = None
+
+    @property
+    def universe(self) -> Universe:
+        """The public vertex pairs."""
+        return self.hypothesis.universe
+
+    def answer(self, S: Subset | CutQuery, T: Subset | None = None) -> CutAnswer:
+        """Answer any cut query from the hypothesis; free, as often as you like.
+
+        The interval holds for all queries of `accuracy.queries` at once. For others it is what the
+        pairs of the cut can weigh, which is certain.
+
+        Args:
+            S: vertex labels or a truth vector, or a whole `CutQuery`.
+            T: likewise; None for all vertices outside S (all right ones).
+
+        Raises:
+            QueryError: an unknown vertex.
+        """
+        if isinstance(S, CutQuery) and T is not None:
+            raise QueryError("give either a CutQuery or two sets, not both")
+        query = S if isinstance(S, CutQuery) else CutQuery(S, T)
+        value = self.hypothesis.estimate(query)
+        error, confidence = self.accuracy.error, self.accuracy.confidence
+        if error is None or not self._covers(query):
+            masks = self.universe.masks(query)
+            most = self.cap * pairs_between(*masks, bipartite=self.universe.bipartite)
+            interval, confidence = (0.0, most), 1.0
+        else:
+            interval = (value - error, value + error)
+        return CutAnswer(
+            value=value,
+            interval=interval,
+            confidence=confidence,
+            simultaneous=True,
+            seeded=not self.guarantee.is_private,
+        )
+
+    def answer_all(self, queries: Iterable[CutQuery]) -> list[CutAnswer]:
+        """Answer several cut queries; see `answer`."""
+        return [self.answer(query) for query in queries]
+
+    def _covers(self, query: CutQuery) -> bool:
+        if self.accuracy.queries == "listed":
+            return self.listed is not None and query in self.listed
+        S, T = self.universe.masks(query)
+        return self.universe.bipartite or not (S & T).any()
+
+    def save(self, path: PathLike, *, force: bool = False) -> tuple[str, ...]:
+        """Write the graph at `path`, the hypothesis and a receipt beside it.
+
+        Args:
+            path: where; the ending tells the graph's format. The receipt is `path` + ".json", the
+                hypothesis `path` + ".hypothesis.npz".
+            force: replace files that are there.
+
+        Returns:
+            The paths written, the receipt last.
+
+        Raises:
+            FileFormatError: unknown ending, missing folder, files that are there, a full disk.
+                Nothing is left behind then, and older files stay as they are.
+        """
+        check_iterative_path(path, force=force)
+        names = Path(path), hypothesis_path(path), receipt_path(path)
+        with atomic_set(names, force=force) as (graph_file, hypothesis_file, receipt_file):
+            write_graph(self.graph, graph_file)
+            with atomic_write(hypothesis_file) as handle:
+                np.savez_compressed(handle, **self._arrays())
+            write_receipt(receipt_file, self._receipt((graph_file, hypothesis_file)))
+        return tuple(str(file) for file in names)
+
+    def _arrays(self) -> dict[str, Any]:
+        masks = [self.universe.masks(measured.query) for measured in self.transcript]
+        arrays: dict[str, Any] = {
+            "matrix": self.hypothesis.matrix,
+            "values": np.array([measured.value for measured in self.transcript]),
+            "rounds": np.array([measured.round for measured in self.transcript], dtype=np.int64),
+            "updated": np.array([measured.updated for measured in self.transcript], dtype=np.bool_),
+        }
+        for name, side, n in zip("ST", (0, 1), self.universe.shape, strict=True):
+            sets = [mask[side] for mask in masks]
+            arrays[f"found_{name}"] = np.array(sets, dtype=np.bool_).reshape(len(sets), n)
+            if self.listed is not None:
+                arrays[f"listed_{name}"] = self.listed.words[side]
+        return arrays
+
+    def _receipt(self, files: Iterable[Path]) -> dict[str, Any]:
+        return {
+            "format": _FORMAT,
+            "guarantee": self.guarantee.to_dict(),
+            "settings": asdict(self.settings),
+            "accuracy": asdict(self.accuracy),
+            "cap": self.cap,
+            "weighted": bool(self.graph.weighted),
+            "bipartite": self.universe.bipartite,
+            "vertices": [
+                len(side) if side.is_default else list(side.labels) for side in _sides(self.graph)
+            ],
+            "files": {file.name: sha256_of(file) for file in files},
+        }
+
+    @classmethod
+    def load(cls, path: PathLike) -> Self:
+        """Read back what `save` wrote.
+
+        Args:
+            path: the same path as for `save`.
+
+        Raises:
+            FileFormatError: a file is missing, damaged, or not the one that the receipt names.
+        """
+        receipt = read_receipt(path, _FORMAT)
+        try:
+            _check_files(path, receipt["files"])
+            left, *right = (VertexSet(labels) for labels in receipt["vertices"])
+            universe = Universe(left, *right)
+            with np.load(hypothesis_path(path), allow_pickle=False) as stored:
+                arrays = {name: stored[name] for name in stored.files}
+            accuracy, settings = Accuracy(**receipt["accuracy"]), Settings(**receipt["settings"])
+            graph = read_graph(
+                path,
+                vertices=(left, right[0]) if right else left,
+                weighted=receipt["weighted"],
+                weight_cap=receipt["cap"],
+                bipartite=universe.bipartite,
+            )
+            _check_files(path, receipt["files"])  # as read: others may replace it meanwhile
+            return cls(
+                graph=graph,
+                hypothesis=DenseHypothesis(universe, arrays["matrix"]),
+                guarantee=PrivacyGuarantee.from_dict(receipt["guarantee"]),
+                accuracy=accuracy,
+                settings=settings,
+                transcript=_transcript(arrays),
+                cap=receipt["cap"],
+                listed=_listed(universe, arrays),
+            )
+        except FileFormatError:
+            raise
+        except OSError as problem:
+            raise FileFormatError(f"cannot read {path!s}: {problem.strerror}") from None
+        except (LookupError, TypeError, AttributeError, ValueError, GraphCutsError) as problem:
+            raise FileFormatError(
+                f"{receipt_path(path)} is damaged or of another version"
+            ) from problem
+
+    def __repr__(self) -> str:
+        size = " x ".join(str(n) for n in self.universe.shape)
+        mark = "" if self.guarantee.is_private else f", {SEEDED_WARNING}"
+        return (
+            f"IterativeRelease({size}, epsilon={self.guarantee.epsilon:g}, "
+            f"construction={self.settings.construction!r}, rounds={self.settings.used}{mark})"
+        )
+
+
+def hypothesis_path(path: PathLike) -> Path:
+    """Where the hypothesis of a release at `path` is."""
+    return Path(f"{os.fspath(path)}.hypothesis.npz")
+
+
+def check_iterative_path(path: PathLike, *, force: bool = False) -> None:
+    """Check that an iterative release can be written here; call it before anything is spent.
+
+    Raises:
+        FileFormatError: unknown ending, missing folder, no permission, or a file that is there.
+    """
+    check_writable_graph(path, force=force)
+    check_writable_set((path, hypothesis_path(path), receipt_path(path)), force=force)
+
+
+def _sides(graph: AnyGraph) -> tuple[Any, ...]:
+    return (graph.vertices,) if isinstance(graph, Graph) else (graph.left, graph.right)
+
+
+def _check_files(path: PathLike, files: dict[str, str]) -> None:
+    if set(files) != {Path(path).name, hypothesis_path(path).name}:
+        raise FileFormatError(f"{receipt_path(path)} is the receipt of another release")
+    check_files(path, files)
+
+
+def _transcript(arrays: dict[str, Any]) -> tuple[Measured, ...]:
+    rows = (arrays[name] for name in ("rounds", "found_S", "found_T", "values", "updated"))
+    return tuple(
+        Measured(round=int(number), query=CutQuery(S, T), value=float(value), updated=bool(updated))
+        for number, S, T, value, updated in zip(*rows, strict=True)
+    )
+
+
+def _listed(universe: Universe, arrays: dict[str, Any]) -> CutList | None:
+    if "listed_S" not in arrays:
+        return None
+    return CutList.of_words(universe, arrays["listed_S"], arrays["listed_T"])

@@ -1,0 +1,171 @@
+"""Blocks of rows on the workers of a Dask cluster: for matrices too large for one machine.
+
+What travels: the private edges of a block go from the curator's process to the worker that draws
+its noise, and nowhere else. So the cluster, and the network between its machines, must be as
+trusted as the curator's machine. Noise is drawn where the block will live: released bits go from
+worker to worker once, for the lower half of a symmetric matrix, and come home in `fetch`. Later
+only results of maps travel, all of them computed from noisy data; those of one worker come home
+together, so both ends need memory for them.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar, final
+
+import numpy.typing as npt
+
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.privacy.laws import NoiseLaw
+from graphcuts_dp.measurements.blocks import (
+    Blocks,
+    Layout,
+    LocalBlocks,
+    Pairs,
+    RowBlock,
+    complete,
+    draw_part,
+    joined,
+)
+
+R = TypeVar("R")
+
+
+@final
+class DaskBlocks(Blocks):
+    """Blocks shared out over the workers of a Dask cluster, each keeping neighbouring ones.
+
+    The same cut into blocks and the same order of results as `LocalBlocks`: what is computed is
+    the same to the last bit, if the machines' linear algebra is.
+
+    Args:
+        law: the law of noise.
+        layout: of the matrix.
+        shelves: actors of `_Shelf`, in the order of their blocks.
+    """
+
+    def __init__(self, law: NoiseLaw | None, layout: Layout, shelves: Sequence[Any]) -> None:
+        super().__init__(law, layout)
+        self._shelves = list(shelves)
+        self._names = itertools.count(1)
+        self._name = 0
+
+    @staticmethod
+    def from_pairs(law: NoiseLaw, layout: Layout, pairs: Sequence[Pairs]) -> "DaskBlocks":
+        """Draw the pairs of each block on the worker where it will live.
+
+        Args:
+            law: that the integers come from.
+            layout: of the matrix.
+            pairs: as for `LocalBlocks.from_pairs`.
+
+        Raises:
+            ParameterError: Dask is not installed, or there is no client of a cluster with workers.
+        """
+        client = dask_client()
+        threads = dict(client.nthreads())
+        count = min(len(threads), len(pairs))
+        ends = [len(pairs) * i // count for i in range(count + 1)]
+        places = list(zip(sorted(threads)[:count], itertools.pairwise(ends), strict=True))
+        parts = [
+            client.submit(_draw, law, layout, first, list(pairs[first:end]), **_only_at(worker))
+            for worker, (first, end) in places
+        ]
+        shelves = [
+            client.submit(
+                _Shelf,
+                law,
+                layout,
+                bounds,
+                threads[worker],
+                *parts[: index + 1],
+                actor=True,
+                **_only_at(worker),
+            )
+            for index, (worker, bounds) in enumerate(places)
+        ]
+        return DaskBlocks(law, layout, [shelf.result() for shelf in shelves])
+
+    def results(self, function: Callable[..., R], *arguments: Any) -> Iterator[R]:
+        """See `Blocks.results`. The function and the arguments go to each worker once."""
+        pending = [shelf.map(self._name, function, arguments) for shelf in self._shelves]
+        for shelf in pending:
+            yield from shelf.result()
+
+    def copy(self) -> "DaskBlocks":
+        """See `Blocks.copy`."""
+        blocks = DaskBlocks(self.law, self.layout, self._shelves)
+        blocks._names = self._names
+        blocks._name = next(self._names)
+        return blocks
+
+    def fetch(self) -> LocalBlocks:
+        """See `Blocks.fetch`."""
+        return joined(self.law, self.layout, self.map(_data))
+
+
+@final
+class _Shelf:
+    """The blocks of one worker; an actor.
+
+    Args:
+        law: the law of noise.
+        layout: of the matrix.
+        bounds: index of the first block, and the one after the last.
+        threads: to work with.
+        parts: results of `_draw` for this worker's blocks and all before them.
+    """
+
+    def __init__(
+        self,
+        law: NoiseLaw,
+        layout: Layout,
+        bounds: tuple[int, int],
+        threads: int,
+        *parts: list[npt.NDArray[Any]],
+    ) -> None:
+        every = list(itertools.chain(*parts))
+        rows = [
+            RowBlock(*layout.bounds()[index], complete(law, layout, index, every), law, layout)
+            for index in range(*bounds)
+        ]
+        self._copies = {0: LocalBlocks(rows, threads)}
+
+    def map(self, name: int, function: Callable[..., R], arguments: tuple[Any, ...]) -> list[R]:
+        """Results of a function for each block of a copy; copy 0 is the first."""
+        if name not in self._copies:
+            self._copies[name] = self._copies[0].copy()
+        return self._copies[name].map(function, *arguments)
+
+
+def _draw(law: NoiseLaw, layout: Layout, first: int, pairs: list[Pairs]) -> list[npt.NDArray[Any]]:
+    return [draw_part(law, layout, first + i, block) for i, block in enumerate(pairs)]
+
+
+def _data(block: RowBlock) -> npt.NDArray[Any]:
+    return block.data
+
+
+def _only_at(worker: str) -> dict[str, Any]:
+    # Not pure: noise drawn twice must not be taken for the same.
+    return {"workers": [worker], "allow_other_workers": False, "pure": False}
+
+
+def dask_client() -> Any:
+    """The client of the Dask cluster that this process works with.
+
+    Raises:
+        ParameterError: Dask is not installed, or there is no client of a cluster with workers.
+    """
+    try:
+        import distributed
+    except ImportError:
+        raise ParameterError("blocks='dask' needs Dask: pip install 'graphcuts-dp[dask]'") from None
+    try:
+        client: Any = distributed.default_client()  # type: ignore[no-untyped-call]
+    except ValueError:
+        raise ParameterError(
+            "blocks='dask' needs a cluster: make a dask.distributed.Client first"
+        ) from None
+    if not client.nthreads():
+        raise ParameterError("the Dask cluster has no workers yet; wait for them or add some")
+    return client

@@ -1,0 +1,232 @@
+"""The noisy matrix: all that a release knows of the private graph."""
+
+import json
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import Any, BinaryIO, Self, final
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcuts_dp.errors import FileFormatError
+from graphcuts_dp.graph.queries import pairs_between
+from graphcuts_dp.graph.vertices import BoolVector, VertexSet
+from graphcuts_dp.privacy.laws import NoiseLaw, noise_law
+from graphcuts_dp.measurements.blocks import Blocks, Layout, LocalBlocks, RowBlock
+
+_FORMAT = 1
+
+
+@final
+@dataclass(frozen=True)
+class CutAnswer:
+    """An estimate of a cut value.
+
+    Attributes:
+        value: unbiased estimate; may be negative.
+        interval: (low, high) that holds the true value with probability `confidence`. Ends below
+            zero are kept: they are part of the statement.
+        confidence: in (0, 1).
+        simultaneous: whether the confidence is for all cuts of the graph at once, so that the cut
+            may have been chosen after looking at other answers; else it is for this cut alone,
+            chosen before.
+        seeded: whether the noise came from a seed, so that the answer is not private.
+    """
+
+    value: float
+    interval: tuple[float, float]
+    confidence: float
+    simultaneous: bool = False
+    seeded: bool = False
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        scope = "all cuts at once" if self.simultaneous else "this cut"
+        mark = " [seeded: not private]" if self.seeded else ""
+        return f"{self.value:.1f} in [{low:.1f}, {high:.1f}] ({self.confidence:.0%}, {scope}){mark}"
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class NoisyMatrix:
+    """Randomised responses for all vertex pairs, with the law that made them.
+
+    Attributes:
+        blocks: released integers (bits for binary noise, else grid steps) with their law, in
+            blocks of rows; symmetric with zero diagonal, or (n_left, n_right).
+        left: public vertex set of the rows.
+        right: of the columns; the same object as `left` for an adjacency matrix.
+    """
+
+    blocks: Blocks
+    left: VertexSet
+    right: VertexSet
+
+    @property
+    def law(self) -> NoiseLaw:
+        """Turns released integers into unbiased estimates."""
+        if self.blocks.law is None:
+            raise ValueError("a noisy matrix is made by a law of noise")
+        return self.blocks.law
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.blocks.shape
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether this is a noisy adjacency matrix (else a biadjacency matrix)."""
+        return self.left is self.right
+
+    @property
+    def steps(self) -> npt.NDArray[np.integer]:
+        """All released integers, dense: for small matrices and tests."""
+        return np.concatenate(self.blocks.map(RowBlock.steps))
+
+    def estimate(self, dtype: npt.DTypeLike = np.float64) -> npt.NDArray[Any]:
+        """Z with E[Z] = A off the diagonal, zero on it; dense, for small matrices."""
+        return self.blocks.estimate(dtype)
+
+    def cut(
+        self, S: BoolVector, T: BoolVector, *, confidence: float, simultaneous: bool
+    ) -> tuple[float, float]:
+        """Estimate of a cut and half the width of its interval.
+
+        Args:
+            S: mask of rows.
+            T: mask of columns.
+            confidence: in (0, 1).
+            simultaneous: whether the interval holds for all cuts at once: the failure
+                probability is then divided by the number of pairs (S, T), 2^(rows + columns).
+
+        Returns:
+            (value, radius).
+        """
+        log_failures = -math.log1p(-confidence)
+        if simultaneous:
+            log_failures += sum(self.shape) * math.log(2)
+        pairs = pairs_between(S, T, bipartite=not self.symmetric)
+        return self.cut_value(S, T), self.law.radius(pairs, log_failures=log_failures)
+
+    def cut_value(self, S: BoolVector, T: BoolVector) -> float:
+        """Estimate of a cut. The sum of the released integers is exact.
+
+        Args:
+            S: mask of rows.
+            T: mask of columns.
+        """
+        total = self._sum(S, T)
+        if self.symmetric:
+            both = S & T
+            # Edges inside S and T lie twice in the block; the diagonal is zero.
+            total -= self._sum(both, both) // 2
+        pairs = pairs_between(S, T, bipartite=not self.symmetric)
+        return (total - pairs * self.law.offset) * self.law.unit
+
+    def _sum(self, S: BoolVector, T: BoolVector) -> int:
+        return sum(self.blocks.map(_block_sum, S, T))
+
+    def write(self, handle: BinaryIO, *, entropy: str) -> None:
+        """Write all fields as a numpy archive without pickles; bits of a graph take n^2/16 bytes.
+
+        Args:
+            handle: where.
+            entropy: where the noise came from, for whoever finds the file alone.
+        """
+        header = {
+            "format": _FORMAT,
+            "entropy": entropy,
+            "noise": self.law.name,
+            "epsilon": [self.law.epsilon.numerator, self.law.epsilon.denominator],
+            "weight_cap": self.law.weight_cap,
+            "left": list(self.left.labels),
+            "right": None if self.symmetric else list(self.right.labels),
+        }
+        np.savez_compressed(
+            handle,
+            header=np.frombuffer(json.dumps(header).encode(), dtype=np.uint8),
+            values=self._packed() if self.law.bits else np.concatenate(self.blocks.map(_pairs)),
+        )
+
+    def _packed(self) -> npt.NDArray[np.uint8]:
+        """All bits, one for each pair in row order, eight a byte across the blocks."""
+        layout = self.blocks.layout
+        whole: list[npt.NDArray[np.uint8]] = []
+        rest = np.empty(0, dtype=np.uint8)
+        for bounds, packed in zip(layout.bounds(), self.blocks.map(_packed_pairs), strict=True):
+            count = layout.pairs_before(bounds[1]) - layout.pairs_before(bounds[0])
+            bits = np.concatenate([rest, np.unpackbits(packed, count=count)])
+            end = len(bits) // 8 * 8
+            whole.append(np.packbits(bits[:end]))
+            rest = bits[end:]
+        return np.concatenate([*whole, np.packbits(rest)])
+
+    @classmethod
+    def read(cls, handle: BinaryIO) -> Self:
+        """Read what `write` wrote.
+
+        Raises:
+            FileFormatError: anything else, or a damaged file.
+        """
+        try:
+            with np.load(handle, allow_pickle=False) as archive:
+                header = json.loads(archive["header"].tobytes())
+                values = archive["values"]
+            if header["format"] != _FORMAT:
+                raise FileFormatError("the noisy matrix was written by another version")
+            law = noise_law(
+                header["noise"],
+                epsilon=Fraction(*header["epsilon"]),
+                weight_cap=header["weight_cap"],
+            )
+            left = VertexSet(header["left"])
+            right = left if header["right"] is None else VertexSet(header["right"])
+            return cls(_unpack(values, law, left, right), left, right)
+        except FileFormatError:
+            raise
+        except Exception as problem:
+            # Many kinds of damage, one thing to tell.
+            raise FileFormatError("the file of the noisy matrix is damaged") from problem
+
+
+def _packed_pairs(block: RowBlock) -> npt.NDArray[np.uint8]:
+    return np.packbits(_pairs(block))
+
+
+def _pairs(block: RowBlock) -> npt.NDArray[Any]:
+    return block.layout.fold(block.steps(), block.start)
+
+
+def _block_sum(block: RowBlock, S: BoolVector, T: BoolVector) -> int:
+    """Sum of the released integers of a block, exactly."""
+    rows = block.data[S[block.start : block.stop]]
+    if block.law is not None and block.law.bits:
+        return int(np.bitwise_count(rows & np.packbits(T)).sum(dtype=np.int64))
+    if rows.dtype.itemsize < 8:
+        return int(rows.sum(axis=0, dtype=np.int64)[T].sum())
+    # Two halves: a sum of 64-bit integers could overflow.
+    high, low = rows >> 32, rows & 0xFFFFFFFF
+    return (int(high.sum(axis=0)[T].sum()) << 32) + int(low.sum(axis=0)[T].sum())
+
+
+def _unpack(values: npt.NDArray[Any], law: NoiseLaw, left: VertexSet, right: VertexSet) -> Blocks:
+    layout = Layout((len(left), len(right)), left is right)
+    pairs = layout.pairs_before(len(left))
+    length = -(-pairs // 8) if law.bits else pairs
+    if values.shape != (length,) or values.dtype.kind not in "iu":
+        raise FileFormatError("the file of the noisy matrix is cut short")
+    if law.bits and values.dtype != np.uint8:
+        raise FileFormatError("the file of the noisy matrix holds other numbers than bits")
+
+    def part(start: int, stop: int) -> npt.NDArray[Any]:
+        first, end = layout.pairs_before(start), layout.pairs_before(stop)
+        if not law.bits:
+            return values[first:end]
+        bits = np.unpackbits(values[first // 8 : -(-end // 8)])
+        return bits[first % 8 :][: end - first]
+
+    parts = [partial(part, *bounds) for bounds in layout.bounds()]
+    return LocalBlocks.from_pairs(law, layout, parts)

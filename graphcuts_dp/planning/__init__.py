@@ -1,0 +1,1 @@
+"""What to expect of each mechanism, from public numbers alone."""

@@ -1,0 +1,213 @@
+"""The formulas behind a plan: what each mechanism guarantees, and what is typical of it.
+
+Guaranteed errors are proven, given the number of edges. They are for cuts between disjoint sets.
+Typical errors are the expected absolute error of a cut between random halves (each vertex on
+either side by a fair coin; in a bipartite graph, a random half of each side) in the normal
+approximation; they are not promised. On such cuts the density tells nearly everything: a cut of a
+plain graph differs from what its density says by a variance of m (1 - d)/4, whatever the graph, one
+of a bipartite graph with even degrees by 3 m (1 - d)/16.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import final
+
+from graphcuts_dp.idc.online_bounds import dr14_online, gru12_online, jt12_online
+from graphcuts_dp.idc.update_bounds import frieze_kannan_updates, multiplicative_weights_updates
+from graphcuts_dp.interactive import choice
+from graphcuts_dp.interactive.choice import Setting
+from graphcuts_dp.privacy.laws import LaplaceNoise
+from graphcuts_dp.privacy.tails import discrete_laplace_radius
+from graphcuts_dp.measurements.worst_case import noise_cut_bound
+
+ADAPTIVE, FIXED, ALL = "any k", "fixed k", "all"
+_ONLINE = {"gru12": gru12_online, "jt12": jt12_online, "dr14": dr14_online}
+_UPDATES = {
+    "multiplicative-weights": multiplicative_weights_updates,
+    "frieze-kannan": frieze_kannan_updates,
+}
+_INITIALS = {"multiplicative-weights": "MW", "frieze-kannan": "FK"}
+
+
+@final
+@dataclass(frozen=True)
+class Mechanism:
+    """A line of the table.
+
+    Attributes:
+        method: see `PlanRow`.
+        calibration: likewise.
+        cuts: which the guarantee is for.
+        guaranteed: error, from a setting; infinite where delta is 0 and must not be.
+        typical: likewise; None where only measurements tell.
+        trivial: whether hardly anything is learnt from the graph.
+    """
+
+    method: str
+    calibration: str
+    cuts: str
+    guaranteed: Callable[[Setting], float]
+    typical: Callable[[Setting], float] | None
+    trivial: bool = False
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return name_of(self.method, self.calibration)
+
+
+def name_of(method: str, calibration: str) -> str:
+    """For people: the method, or the calibration and the initials of the construction."""
+    return f"{calibration} {_INITIALS[method]}" if calibration else method
+
+
+# Typical errors
+
+
+def _mean_absolute(deviation: float, bias: float = 0.0) -> float:
+    """E|N| for a normal N: deviation sqrt(2/pi) without bias."""
+    if deviation == 0:
+        return abs(bias)
+    ratio = bias / deviation
+    spread = deviation * math.sqrt(2 / math.pi) * math.exp(-(ratio**2) / 2)
+    return spread + bias * math.erf(ratio / math.sqrt(2))
+
+
+def _halves(setting: Setting) -> float:
+    """Share of all pairs, and so of the edges, that lies between random halves."""
+    return 1 / 2 if isinstance(setting.n, int) else 1 / 4
+
+
+def _density_deviation(setting: Setting) -> float:
+    """Of a cut between random halves, from what the density says; see the module."""
+    m = setting.edges
+    part = 1 / 4 if isinstance(setting.n, int) else 3 / 16
+    return math.sqrt(part * m * (1 - m / setting.pairs))
+
+
+def _first_hypothesis(setting: Setting) -> float:
+    return _mean_absolute(_density_deviation(setting))
+
+
+def _empty_hypothesis(setting: Setting) -> float:
+    """m/2 of the edges, m/4 if bipartite: Frieze-Kannan as printed starts at 0."""
+    return setting.edges * _halves(setting)
+
+
+def _gaussian_typical(setting: Setting) -> float:
+    """Scale times sqrt(2/pi), the discrete law taken as the continuous one."""
+    return _mean_absolute(choice.gaussian_deviation(setting))
+
+
+def _laplace_typical(setting: Setting) -> float:
+    """Mean of the discrete law, exactly: 1/sinh(epsilon/k)."""
+    return 1 / math.sinh(setting.epsilon / setting.queries)
+
+
+def _binary_typical(setting: Setting) -> float:
+    """Deviation of one entry, times the root of the pairs between random halves."""
+    return _mean_absolute(
+        setting.law.standard_deviation * math.sqrt(_halves(setting) * setting.pairs)
+    )
+
+
+# Trivial answers
+
+
+def _count_radius(setting: Setting) -> int:
+    """Of the noisy number of edges: discrete Laplace noise with all of epsilon."""
+    return discrete_laplace_radius(setting.epsilon, failure=setting.beta)
+
+
+def _count_deviation(setting: Setting) -> float:
+    return LaplaceNoise(setting.law.epsilon).standard_deviation
+
+
+def _zero(setting: Setting) -> float:
+    """All edges may lie in one cut."""
+    return min(setting.edges, setting.largest_cut)
+
+
+def _midpoint(setting: Setting) -> float:
+    """A cut of p pairs holds between max(0, m - X + p) and min(m, p) edges; answer the middle."""
+    return min(setting.edges, setting.pairs - setting.edges) / 2 + _count_radius(setting)
+
+
+def _midpoint_typical(setting: Setting) -> float:
+    """A cut between halves holds m/2 with variance m/4; of a dense graph, see the pairs missing."""
+    m, pairs, share = setting.edges, setting.pairs, _halves(setting)
+    middle = (min(m, share * pairs) + max(0.0, m - (1 - share) * pairs)) / 2
+    spread = math.hypot(math.sqrt(min(m, pairs - m)) / 2, _count_deviation(setting))
+    return _mean_absolute(spread, abs(middle - m * share))
+
+
+def _density(setting: Setting) -> float:
+    """The worst p: all edges in p = m pairs, or none in as many pairs as can be without."""
+    m, pairs, most = setting.edges, setting.pairs, setting.largest_cut
+    worst = max(min(m, most) * (1 - m / pairs), m / pairs * min(most, pairs - m))
+    return worst + most / pairs * _count_radius(setting)
+
+
+def _density_typical(setting: Setting) -> float:
+    noise = _halves(setting) * _count_deviation(setting)
+    return _mean_absolute(math.hypot(_density_deviation(setting), noise))
+
+
+# Mechanisms
+
+
+def _session(method: str, setting: Setting, *, adaptive: bool = True) -> float:
+    return choice.guaranteed_error(method, setting, adaptive=adaptive)
+
+
+def _paper(paper: str, rule: str, setting: Setting) -> float:
+    """A paper's mechanism to the letter, its rule as printed."""
+    if setting.delta == 0 and paper != "dr14":
+        return math.inf
+    bound = _ONLINE[paper](
+        _UPDATES[rule](setting.n, setting.edges, rule="as printed"),
+        queries=setting.queries,
+        epsilon=setting.epsilon,
+        delta=setting.delta,
+        beta=setting.beta,
+    )
+    return bound.error
+
+
+def _release(setting: Setting) -> float:
+    """Twice `noise_cut_bound`: what `release_graph` keeps its default fit within.
+
+    With mechanism="response"; where a part of epsilon goes to degrees, the bound is larger.
+    """
+    plain = isinstance(setting.n, int)
+    shape = (setting.n, setting.n) if isinstance(setting.n, int) else setting.n
+    return 2 * noise_cut_bound(setting.law, shape, symmetric=plain, confidence=1 - setting.beta)
+
+
+MECHANISMS = (
+    *(
+        Mechanism(rule, "tight", ADAPTIVE, partial(_session, rule), _first_hypothesis)
+        for rule in _UPDATES
+    ),
+    Mechanism("gaussian", "", ADAPTIVE, partial(_session, "gaussian"), _gaussian_typical),
+    Mechanism("laplace", "", ADAPTIVE, partial(_session, "laplace"), _laplace_typical),
+    Mechanism("binary", "", FIXED, partial(_session, "binary", adaptive=False), _binary_typical),
+    Mechanism("binary", "", ALL, partial(_session, "binary"), _binary_typical),
+    Mechanism("release", "", ALL, _release, None),
+    *(
+        Mechanism(
+            rule,
+            paper,
+            ADAPTIVE,
+            partial(_paper, paper, rule),
+            _empty_hypothesis if rule == "frieze-kannan" else _first_hypothesis,
+        )
+        for paper in _ONLINE
+        for rule in _UPDATES
+    ),
+    Mechanism("answer 0", "", ALL, _zero, _empty_hypothesis, trivial=True),
+    Mechanism("midpoint", "", ALL, _midpoint, _midpoint_typical, trivial=True),
+    Mechanism("density only", "", ALL, _density, _density_typical, trivial=True),
+)

@@ -1,0 +1,301 @@
+"""Which mechanism answers cuts best, from public numbers alone: no data, no noise.
+
+`evaluation.mechanisms` has the formulas, and says what guaranteed and typical mean.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, final
+
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.planning.mechanisms import FIXED, MECHANISMS, Mechanism, name_of
+from graphcuts_dp.idc.update_bounds import Size
+from graphcuts_dp.interactive.choice import METHODS, Setting
+from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON
+
+VACUOUS = "vacuous here"
+LEGEND = """\
+MW, FK: multiplicative-weights, frieze-kannan. Cuts between disjoint sets: any k,
+which may depend on earlier answers; fixed k, chosen before; or all. Guaranteed:
+none of them is farther off, if m is right. Typical: expected error between random
+halves, not promised; of MW and FK before any update."""
+_PRECISION = 1e-5  # relative, of an epsilon that is looked for
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class PlanRow:
+    """One mechanism, and what it promises.
+
+    Attributes:
+        method: the name that a session takes as `method`; "release" for the synthetic graph; else
+            one of the trivial answers "answer 0", "midpoint" (the middle of what a noisy number of
+            edges leaves possible), "density only" (a noisy number of edges, spread evenly).
+        calibration: of "multiplicative-weights" and "frieze-kannan", as a session takes it:
+            "tight", "gru12", "jt12" or "dr14"; else empty.
+        cuts: which cuts the guarantee is for: "any k", which may depend on earlier answers,
+            "fixed k", chosen before, or "all" at once.
+        guaranteed: with probability 1 - beta none of these cuts is farther off, in edges; infinite
+            if the mechanism needs delta > 0.
+        typical: expected absolute error of a cut between random halves; None where only
+            measurements tell. Constructions: of the first hypothesis, before any update.
+        trivial: whether hardly anything was learnt from the graph.
+        vacuous: whether a trivial answer guarantees as much.
+        epsilon_needed: least epsilon that guarantees the plan's target, to four digits; infinite
+            for never; None if there is no target.
+    """
+
+    method: str
+    calibration: str
+    cuts: str
+    guaranteed: float
+    typical: float | None
+    trivial: bool
+    vacuous: bool
+    epsilon_needed: float | None = None
+
+    @property
+    def name(self) -> str:
+        """For people: "gaussian", "tight MW"."""
+        return name_of(self.method, self.calibration)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """Mechanisms for one setting, best first.
+
+    Attributes:
+        setting: the public numbers.
+        rows: by guaranteed error.
+        target_error: what `PlanRow.epsilon_needed` is for, in edges, or None.
+    """
+
+    setting: Setting
+    rows: tuple[PlanRow, ...]
+    target_error: float | None
+
+    @property
+    def best(self) -> PlanRow:
+        """The session's row of least guarantee: adaptive queries, no paper's calibration."""
+        return next(
+            row
+            for row in self.rows
+            if row.method in METHODS and row.calibration in ("", "tight") and row.cuts != FIXED
+        )
+
+    @property
+    def best_method(self) -> str:
+        """The `method` of `best`."""
+        return self.best.method
+
+    @cached_property
+    def advice(self) -> str:
+        """What to do, in a sentence."""
+        return _advice(self.setting, self.rows)
+
+    @property
+    def title(self) -> str:
+        """The setting in words."""
+        s = self.setting
+        n = f"{s.n:,}" if isinstance(s.n, int) else " x ".join(f"{side:,}" for side in s.n)
+        target = (
+            "" if self.target_error is None else f"; epsilon for an error of {self.target_error:,g}"
+        )
+        return (
+            f"n = {n}, m = {s.edges:,.0f} (a public guess), k = {s.queries:,}, "
+            f"epsilon = {s.epsilon:g}, delta = {s.delta:g}, beta = {s.beta:g}{target}"
+        )
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Heads of the table."""
+        needed = () if self.target_error is None else ("epsilon",)
+        return ("mechanism", "cuts", "guaranteed", "typical", *needed, "")
+
+    def cells(self) -> list[tuple[str, ...]]:
+        """The table as text."""
+        return [
+            (
+                row.name,
+                row.cuts,
+                "needs delta" if math.isinf(row.guaranteed) else _shown(row.guaranteed),
+                "-" if row.typical is None else _shown(row.typical),
+                *(() if row.epsilon_needed is None else (_shown_epsilon(row.epsilon_needed),)),
+                "trivial" if row.trivial else VACUOUS if row.vacuous else "",
+            )
+            for row in self.rows
+        ]
+
+    def __str__(self) -> str:
+        lines = [self.columns, *self.cells()]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        text = [self.title]
+        for first, *rest in lines:
+            numbers = (cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True))
+            text.append("  ".join([first.ljust(widths[0]), *numbers]).rstrip())
+        return "\n".join([*text, LEGEND, f"Advice: {self.advice}"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; infinity becomes None, with the reason beside it."""
+        s = self.setting
+        return {
+            "vertices": s.n if isinstance(s.n, int) else list(s.n),
+            "edges_guess": s.edges,
+            "queries": s.queries,
+            "epsilon": s.epsilon,
+            "delta": s.delta,
+            "beta": s.beta,
+            "target_error": self.target_error,
+            "rows": [self._row_dict(row) for row in self.rows],
+            "best_method": self.best_method,
+            "advice": self.advice,
+        }
+
+    def _row_dict(self, row: PlanRow) -> dict[str, Any]:
+        entry: dict[str, Any] = {
+            "method": row.method,
+            "calibration": row.calibration or None,
+            "cuts": row.cuts,
+            "guaranteed_error": None if math.isinf(row.guaranteed) else row.guaranteed,
+            "typical_error": row.typical,
+            "trivial": row.trivial,
+            "vacuous": row.vacuous,
+        }
+        if row.epsilon_needed is not None:
+            never = math.isinf(row.epsilon_needed)
+            entry["epsilon_needed"] = "never" if never else row.epsilon_needed
+        return entry
+
+
+def plan(
+    n: Size,
+    *,
+    edges: float,
+    queries: int,
+    epsilon: float,
+    delta: float,
+    beta: float = 0.05,
+    target_error: float | None = None,
+) -> Plan:
+    """What every mechanism would guarantee for a graph of this size. Reads no data.
+
+    Args:
+        n: vertices, or (left, right) of a bipartite graph.
+        edges: m, a public guess; never look it up in the private graph.
+        queries: k, cuts between disjoint sets, at least 1.
+        epsilon: privacy parameter, in [1e-6, 50].
+        delta: in [0, 1); at 0 the mechanisms that need it are listed without a guarantee.
+        beta: probability that any answer is farther off than guaranteed.
+        target_error: also find the epsilon that guarantees this, in edges.
+
+    Raises:
+        ParameterError: a number out of range.
+    """
+    setting = Setting(n=n, edges=edges, queries=queries, epsilon=epsilon, delta=delta, beta=beta)
+    if target_error is not None and not (math.isfinite(target_error) and target_error > 0):
+        raise ParameterError("target_error must be a positive, finite number of edges")
+    least = _least_trivial(setting)
+    rows = sorted(
+        (_row(mechanism, setting, least, target_error) for mechanism in MECHANISMS),
+        key=lambda row: row.guaranteed,
+    )
+    return Plan(setting=setting, rows=tuple(rows), target_error=target_error)
+
+
+def _row(mechanism: Mechanism, setting: Setting, least: float, target: float | None) -> PlanRow:
+    guaranteed = mechanism.guaranteed(setting)
+    typical = None
+    if mechanism.typical is not None and math.isfinite(guaranteed):
+        typical = min(mechanism.typical(setting), guaranteed)
+    needed = None
+    if target is not None:
+        needed = _least_epsilon(
+            lambda epsilon: mechanism.guaranteed(replace(setting, epsilon=epsilon)) <= target
+        )
+    return PlanRow(
+        method=mechanism.method,
+        calibration=mechanism.calibration,
+        cuts=mechanism.cuts,
+        guaranteed=guaranteed,
+        typical=typical,
+        trivial=mechanism.trivial,
+        vacuous=not mechanism.trivial and guaranteed >= least,
+        epsilon_needed=needed,
+    )
+
+
+def _least_epsilon(enough: Callable[[float], bool]) -> float:
+    """The least epsilon in range that is enough, rounded up; infinity if none is."""
+    low, high = math.log(SMALLEST_EPSILON), math.log(LARGEST_EPSILON)
+    if not enough(LARGEST_EPSILON):
+        return math.inf
+    if enough(SMALLEST_EPSILON):
+        return SMALLEST_EPSILON
+    while high - low > _PRECISION:
+        middle = (low + high) / 2
+        low, high = (low, middle) if enough(math.exp(middle)) else (middle, high)
+    return min(LARGEST_EPSILON, _rounded_up(math.exp(high)))
+
+
+def _advice(setting: Setting, rows: tuple[PlanRow, ...]) -> str:
+    useful = [row for row in rows if not row.trivial and not row.vacuous]
+    if useful:
+        best = useful[0]
+        times = _least_trivial(setting) / best.guaranteed if best.guaranteed else math.inf
+        text = f"{best.name} guarantees an error {times:,.3g} times below the best trivial answer's"
+        if best.cuts == FIXED:
+            others = (row.name for row in useful if row.cuts != FIXED)
+            text += f"; for queries that depend on answers, {next(others, 'nothing')} does"
+        return text
+    ways = []
+    fewer = _most_queries(setting)
+    if fewer:
+        winner = _winner(replace(setting, queries=fewer))
+        ways.append(f"ask at most {fewer:,} queries ({winner})")
+    needed = _least_epsilon(lambda epsilon: bool(_winner(replace(setting, epsilon=epsilon))))
+    if math.isfinite(needed):
+        winner = _winner(replace(setting, epsilon=needed))
+        ways.append(f"raise epsilon to {needed:g} ({winner})")
+    start = "nothing here beats a trivial answer"
+    return f"{start}: {', or '.join(ways)}" if ways else f"{start}: the graph is too small"
+
+
+def _winner(setting: Setting) -> str:
+    """What guarantees least, if that is less than the trivial answers; else empty."""
+    best = min((m for m in MECHANISMS if not m.trivial), key=lambda m: m.guaranteed(setting))
+    if best.guaranteed(setting) >= _least_trivial(setting):
+        return ""
+    return f"{best.name}, {FIXED}" if best.cuts == FIXED else best.name
+
+
+def _least_trivial(setting: Setting) -> float:
+    return min(m.guaranteed(setting) for m in MECHANISMS if m.trivial)
+
+
+def _most_queries(setting: Setting) -> int:
+    """The most queries, to a tenth, with which something is useful; 0 for none."""
+    if not _winner(replace(setting, queries=1)):
+        return 0
+    low, high = 1, setting.queries
+    while high - low > max(1, low // 10):
+        middle = math.isqrt(low * high) if low * 4 < high else (low + high) // 2
+        enough = _winner(replace(setting, queries=middle))
+        low, high = (middle, high) if enough else (low, middle)
+    return low
+
+
+def _rounded_up(value: float) -> float:
+    """To four digits, never down."""
+    rounded = float(f"{value:.4g}")
+    return rounded if rounded >= value else float(f"{value * 1.0005:.4g}")
+
+
+def _shown(error: float) -> str:
+    return f"{error:,.0f}" if 10 <= error < 1e9 else f"{error:.2g}"
+
+
+def _shown_epsilon(epsilon: float) -> str:
+    return "never" if math.isinf(epsilon) else f"{epsilon:g}"

@@ -1,1 +1,0 @@
-"""Fits of a synthetic graph to a noisy matrix. None of them can read a private graph."""

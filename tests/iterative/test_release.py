@@ -1,0 +1,212 @@
+"""Iterative releases as users get them: answers, files, options that do not fit together."""
+
+import json
+
+import numpy as np
+import pytest
+
+import graphcuts_dp as gc
+from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError, QueryError
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.iterative.methods import MAKERS
+from graphcuts_dp.iterative.release import hypothesis_path
+
+CUTS = [gc.CutQuery(["a", "b"]), gc.CutQuery(["a"], ["c", "d"]), gc.CutQuery(["e"], ["a"])]
+
+
+def small_graph(**options):
+    return gc.Graph([0, 1, 2, 0], [1, 2, 3, 4], vertices=list("abcdefgh"), **options)
+
+
+def released(graph=None, **options):
+    options = {"epsilon": 3.0, "delta": 1e-6, "seed": 1, "rounds": 3} | options
+    graph = small_graph() if graph is None else graph
+    return gc.release_graph(graph, mechanism="iterative-construction", **options)
+
+
+@pytest.mark.parametrize(
+    "construction", ["multiplicative-weights", "frieze-kannan", "mirror-descent"]
+)
+@pytest.mark.parametrize("distinguisher", MAKERS)
+def test_every_construction_with_every_distinguisher(construction, distinguisher):
+    queries = CUTS if distinguisher == "exponential" else None
+    made = released(construction=construction, distinguisher=distinguisher, queries=queries)
+    assert made.settings.construction == construction
+    assert made.settings.distinguisher == distinguisher
+    assert made.settings.used == 3
+    assert len(made.transcript) == 3
+    assert (made.accuracy.error is None) is ("rank-one" in distinguisher)
+    weights = made.graph.dense()
+    assert weights.min() >= 0
+    assert weights.max() <= 1
+    hypothesis = np.clip(made.hypothesis.matrix, 0, 1)
+    np.testing.assert_allclose(weights, hypothesis, atol=1e-4)
+    assert made.guarantee.epsilon == 3.0
+    assert made.guarantee.delta == (0 if distinguisher == "response-rank-one" else 1e-6)
+    assert not made.guarantee.is_private
+    assert "seeded" in repr(made)
+    assert "seeded" in made.graph.note
+
+
+def test_intervals_are_for_the_queries_given():
+    made = released(queries=CUTS)
+    assert made.accuracy.queries == "listed"
+    for query in CUTS:
+        answer = made.answer(query)
+        width = answer.interval[1] - answer.interval[0]
+        assert width == pytest.approx(2 * made.accuracy.error)
+        assert answer.confidence == 0.95
+    turned = made.answer(["c", "d"], ["a"])  # the same cut from the other side
+    assert turned.confidence == 0.95
+    other = made.answer(["a", "c"])
+    assert other.interval == (0.0, 12.0)
+    assert other.confidence == 1.0
+    assert made.answer_all(CUTS)[1] == made.answer(CUTS[1])
+    with pytest.raises(QueryError, match="either"):
+        made.answer(CUTS[0], ["a"])
+
+
+def test_intervals_of_all_cuts_are_for_disjoint_sets():
+    made = released()
+    assert made.accuracy.queries == "disjoint"
+    assert made.answer(["a"]).confidence == 0.95
+    assert made.answer(["a", "b"], ["b", "c"]).confidence == 1.0
+
+
+def test_the_graph_answers_within_its_own_error():
+    """Fails with probability 0.05 at most over seeds; this one is fixed."""
+    graph = small_graph()
+    made = released(graph, queries=CUTS)
+    for query in CUTS:
+        gap = query.value(made.graph) - query.value(graph)
+        assert abs(gap) <= made.accuracy.graph_error
+    assert made.accuracy.graph_error >= made.accuracy.error
+
+
+def test_bipartite_and_weighted_graphs(tmp_path):
+    graph = gc.BipartiteGraph(
+        [0, 1], [2, 0], weights=[2.0, 0.5], left=["x", "y"], right=3, weight_cap=2.0
+    )
+    made = released(graph)
+    assert made.answer(["x"]).confidence == 0.95
+    assert made.graph.weight_cap == 2.0
+    assert made.guarantee.neighbours == "the weight of any one pair, within 0 .. 2"
+    path = tmp_path / "two.graphml"
+    made.save(path)
+    again = gc.IterativeRelease.load(path)
+    assert again.answer(["x"]) == made.answer(["x"])
+    assert again.graph == made.graph
+
+
+@pytest.mark.parametrize("queries", [None, CUTS])
+def test_saved_and_loaded(tmp_path, queries):
+    made = released(queries=queries, queries_per_round=2)
+    path = tmp_path / "out.graphml"
+    written = made.save(path)
+    assert [str(path), str(hypothesis_path(path)), f"{path}.json"] == list(written)
+    again = gc.IterativeRelease.load(path)
+    for name in ("guarantee", "accuracy", "settings", "cap"):
+        assert getattr(again, name) == getattr(made, name)
+    assert again.graph == made.graph
+    assert again.hypothesis.to_bytes() == made.hypothesis.to_bytes()
+    for old, new in zip(made.transcript, again.transcript, strict=True):
+        assert (old.round, old.value, old.updated) == (new.round, new.value, new.updated)
+        assert old.query.value(made.graph) == new.query.value(made.graph)
+    assert again.answer(CUTS[1]) == made.answer(CUTS[1])
+    with pytest.raises(FileFormatError):
+        made.save(path)
+    made.save(path, force=True)
+
+
+def test_files_that_do_not_belong_together_are_refused(tmp_path):
+    path = tmp_path / "out.graphml"
+    released().save(path)
+    with pytest.raises(FileFormatError, match="not a receipt of this version"):
+        gc.Release.load(path)
+    content = json.loads((tmp_path / "out.graphml.json").read_text())
+    assert content["guarantee"]["entropy"] == "seeded: not private"
+    with path.open("a") as handle:
+        handle.write("\n")
+    with pytest.raises(FileFormatError, match="changed"):
+        gc.IterativeRelease.load(path)
+    hypothesis_path(path).unlink()
+    with pytest.raises(FileFormatError, match=r"changed|missing"):
+        gc.IterativeRelease.load(path)
+    content["settings"]["rounds"] = 7
+    (tmp_path / "out.graphml.json").write_text(json.dumps(content))
+    with pytest.raises(FileFormatError, match="digest"):
+        gc.IterativeRelease.load(path)
+
+
+def test_a_failed_save_leaves_nothing(tmp_path, monkeypatch):
+    made = released()
+
+    def fail(*_, **__):
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(np, "savez_compressed", fail)
+    with pytest.raises((OSError, FileFormatError)):
+        made.save(tmp_path / "out.graphml")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"construction": "median"}, "unknown construction"),
+        ({"distinguisher": "best"}, "unknown distinguisher"),
+        ({"distinguisher": "exponential"}, "needs queries"),
+        ({"distinguisher": "exact-cuts", "queries": CUTS}, "queries are for"),
+        ({"calibration": "loose"}, "unknown calibration"),
+        ({"calibration": "dr14", "rounds": 3}, "are for the calibrations"),
+        ({"noise": "laplace"}, "takes no options"),
+        ({"fit": "spectral"}, "takes no options"),
+        ({"delta": 0.0}, "needs delta"),
+        ({"delta": 2.0, "distinguisher": "response-rank-one"}, "needs delta"),
+        ({"epsilon": -1.0}, "epsilon"),
+        ({"queries": []}, "at least one"),
+        ({"total_weight": -1.0}, "total weight"),
+        ({"queries": gc.CutList(Universe(3), [gc.CutQuery([0])])}, "other vertices"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(options, message):
+    with pytest.raises(ParameterError, match=message):
+        released(**options)
+
+
+def test_graphs_that_do_not_suit_are_refused():
+    with pytest.raises(ParameterError, match="22"):
+        released(gc.Graph([0], [1], vertices=30), distinguisher="exact-cuts")
+    with pytest.raises(ParameterError, match="8192"):
+        released(gc.Graph([0], [1], vertices=9000))
+    with pytest.raises(GraphError, match="one vertex"):
+        released(gc.Graph([], [], vertices=1))
+    with pytest.raises(GraphError, match="must be a Graph"):
+        released(np.zeros((3, 3)))
+    with pytest.raises(ParameterError, match="weight_cap"):
+        released(gc.Graph([0], [1], weights=[1.5], vertices=3))
+
+
+def test_options_are_for_this_mechanism_only():
+    with pytest.raises(ParameterError, match="delta is for mechanism='iterative-construction'"):
+        gc.release_graph(small_graph(), epsilon=1.0, delta=1e-6)
+    with pytest.raises(TypeError):
+        released(nonsense=1)
+
+
+def test_paid_once_takes_no_delta():
+    made = released(distinguisher="response-rank-one", delta=0.0, rounds=None)
+    assert made.guarantee.delta == 0
+    assert sum(part for _, part in made.guarantee.parts) == pytest.approx(3.0)
+    assert "noisy matrix" in dict(made.guarantee.parts)
+    assert made.settings.rounds == 8
+    with pytest.raises(ParameterError, match="delta"):
+        released(distinguisher="response-rank-one", delta=0.0, calibration="tight")
+
+
+def test_without_rounds_the_total_alone_is_released():
+    """A paper's calibration that cannot prove anything better than the start keeps it."""
+    made = released(calibration="gru12", rounds=None)
+    assert made.settings.used == made.settings.rounds == 0
+    assert made.transcript == ()
+    assert made.accuracy.error > 0

@@ -1,0 +1,199 @@
+"""Blocks of rows: the same numbers as the whole matrix, however they are cut and computed."""
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+
+from graphcuts_dp import parallel
+from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.measurements import blocks
+from graphcuts_dp.measurements.blocks import Layout, LocalBlocks, RowBlock
+from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
+from graphcuts_dp.measurements.entries import law_for, randomized_response
+
+NOISES = ["binary", "laplace", "discrete-laplace"]
+SHAPES = [(1, 1), (2, 2), (37, 37), (64, 64), (61, 23), (5, 90), (129, 16)]
+
+
+def random_graph(shape, seed=0, *, symmetric=True):
+    rng = np.random.default_rng(seed)
+    dense = rng.random(shape) < 0.3
+    if symmetric:
+        return Graph(*np.nonzero(np.triu(dense, 1)), vertices=shape[0])
+    return BipartiteGraph(*np.nonzero(dense), left=shape[0], right=shape[1])
+
+
+def noisy_matrix(graph, noise="binary", seed=0, epsilon=1.0):
+    return randomized_response(graph, law_for(graph, noise, epsilon), SeededEntropy(seed))
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Cut even tiny matrices into blocks of eight or sixteen rows."""
+    monkeypatch.setattr(blocks, "_SMALL", 0)
+    monkeypatch.setattr(blocks, "_BLOCK_ENTRIES", 600)
+
+
+@pytest.mark.parametrize("rows", [1, 7, 8, 9, 300, 2000, 10_000])
+@pytest.mark.parametrize("columns", [1, 8, 2000, 30_000])
+def test_bounds_cover_all_rows_at_multiples_of_eight(rows, columns):
+    bounds = Layout((rows, columns), False).bounds()
+    assert bounds[0][0] == 0
+    assert bounds[-1][1] == rows
+    assert all(stop == start for (_, stop), (start, _) in itertools.pairwise(bounds))
+    assert all(start % 8 == 0 for start, _ in bounds)
+    assert all((stop - start) * columns <= (1 << 20) + 8 * columns for start, stop in bounds)
+    if rows * columns > 1 << 17 and rows >= 300:
+        assert len(bounds) >= 7
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("symmetric", [True, False])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("noise", NOISES)
+def test_blocks_are_the_matrix_that_the_law_drew(noise, shape, symmetric):
+    """Each pair is what `respond` gave for it; symmetric, zero diagonal, and as cut."""
+    if symmetric and shape[0] != shape[1]:
+        shape = (shape[0], shape[0])
+    layout = Layout(shape, symmetric)
+    law = law_for(random_graph((4, 4)), noise, 1.0)
+    drawn, pairs = np.zeros(shape, dtype=np.int64), layout.pairs_before(shape[0])
+    places = np.triu_indices(shape[0], 1) if symmetric else np.indices(shape).reshape(2, -1)
+    nothing = np.empty(0), np.empty(0, dtype=np.int64)
+    drawn[tuple(places)] = law.respond(pairs, *nothing, SeededEntropy(3))
+    if symmetric:
+        drawn += drawn.T
+    values = drawn[tuple(places)]
+
+    ends = [layout.pairs_before(stop) for _, stop in layout.bounds()[:-1]]
+    parts = [lambda part=part: part for part in np.split(values, ends)]
+    made = LocalBlocks.from_pairs(law, layout, parts)
+    assert np.array_equal(np.concatenate(made.map(RowBlock.steps)), drawn)
+    assert len(made.map(RowBlock.steps)) == len(layout.bounds())
+    z = law.estimate(drawn)
+    evidence = law.evidence(drawn)
+    if symmetric:
+        np.fill_diagonal(z, 0)
+        np.fill_diagonal(evidence, 0)
+    assert np.array_equal(made.estimate(), z)
+    assert np.array_equal(np.concatenate(made.map(RowBlock.evidence, np.float64)), evidence)
+    assert made.estimate(np.float32).dtype == np.float32
+    V = np.random.default_rng(0).standard_normal((shape[1], 3))
+    assert np.allclose(made.times(V), z @ V)
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_bits_stay_packed():
+    noisy = noisy_matrix(random_graph((61, 61)))
+    stored = noisy.blocks.map(lambda block: block.data)
+    assert all(rows.dtype == np.uint8 for rows in stored)
+    assert sum(rows.nbytes for rows in stored) == 61 * 8
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_edges_land_on_their_pairs(noise, symmetric):
+    """At epsilon = 50 a value is wrong by half or more with probability 1e-21."""
+    graph = random_graph((45, 45) if symmetric else (45, 21), symmetric=symmetric)
+    z = noisy_matrix(graph, noise, epsilon=50.0).estimate()
+    assert np.array_equal(np.rint(z), graph.dense())
+    assert (np.abs(z - graph.dense()) < 0.5).all()
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("noise", NOISES)
+def test_a_seed_gives_one_matrix_on_any_number_of_processors(noise, monkeypatch):
+    graph = random_graph((90, 90))
+    drawn = []
+    for processors in (1, 2, 5):
+        monkeypatch.setattr(parallel, "_processors", lambda count=processors: count)
+        drawn.append(noisy_matrix(graph, noise, seed=4))
+    assert np.array_equal(drawn[0].steps, drawn[1].steps)
+    assert np.array_equal(drawn[0].steps, drawn[2].steps)
+    assert not np.array_equal(drawn[0].steps, noisy_matrix(graph, noise, seed=5).steps)
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_one_source_draws_new_noise_each_time():
+    graph, source = random_graph((90, 90)), SeededEntropy(0)
+    law = law_for(graph, "binary", 1.0)
+    first, second = (randomized_response(graph, law, source).steps for _ in range(2))
+    # Two fair draws differ in 2q(1-q) = 39 % of 4005 pairs.
+    assert 0.3 < (first != second)[np.triu_indices(90, 1)].mean() < 0.5
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_no_two_blocks_share_their_noise():
+    steps = noisy_matrix(Graph([], [], vertices=160), "laplace").steps
+    rows = [steps[start + 1, start + 2 : start + 10].tobytes() for start in range(0, 144, 8)]
+    assert len(set(rows)) == len(rows)
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_cuts_and_files_do_not_depend_on_the_blocks(noise, symmetric, monkeypatch, tmp_path):
+    graph = random_graph((45, 45) if symmetric else (45, 21), symmetric=symmetric)
+    whole = noisy_matrix(graph, noise)
+    with (tmp_path / "whole").open("wb") as handle:
+        whole.write(handle, entropy="x")
+    monkeypatch.setattr(blocks, "_SMALL", 0)
+    with (tmp_path / "whole").open("rb") as handle:
+        cut = NoisyMatrix.read(handle)
+    assert len(cut.blocks.layout.bounds()) == 6
+    assert np.array_equal(cut.steps, whole.steps)
+    rng = np.random.default_rng(1)
+    for _ in range(10):
+        S, T = rng.random(45) < 0.5, rng.random(whole.shape[1]) < 0.5
+        answers = [noisy.cut(S, T, confidence=0.9, simultaneous=False) for noisy in (whole, cut)]
+        assert answers[0] == answers[1]
+    with (tmp_path / "cut").open("wb") as handle:
+        cut.write(handle, entropy="x")
+    with np.load(tmp_path / "whole") as first, np.load(tmp_path / "cut") as second:
+        assert json.loads(first["header"].tobytes()) == json.loads(second["header"].tobytes())
+        assert np.array_equal(first["values"], second["values"])
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_plain_matrices_have_blocks_too():
+    z = np.random.default_rng(0).standard_normal((30, 11))
+    made = LocalBlocks.from_matrix(z, symmetric=False)
+    assert np.array_equal(made.estimate(), z)
+    assert made.law is None
+    assert (made.shape, made.symmetric) == ((30, 11), False)
+    with pytest.raises(ValueError, match="no law"):
+        made.map(RowBlock.evidence)
+
+
+def keep(block, value):
+    block.held["kept"] = block.start + value
+
+
+def kept(block):
+    return block.held.get("kept")
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_what_is_held_stays_with_the_block_and_not_with_its_copies():
+    made = noisy_matrix(random_graph((30, 30))).blocks
+    work = made.copy()
+    work.map(keep, 100)
+    assert work.map(kept) == [start + 100 for start, _ in made.layout.bounds()]
+    assert set(made.map(kept)) == {None}
+    assert set(work.copy().map(kept)) == {None}
+    assert np.array_equal(work.estimate(), made.estimate())
+
+
+def fail(block):
+    if block.start == 16:
+        raise ArithmeticError("sixteen")
+    return block.start
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_errors_come_through():
+    with pytest.raises(ArithmeticError, match="sixteen"):
+        noisy_matrix(random_graph((90, 90))).blocks.map(fail)

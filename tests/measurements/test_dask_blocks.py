@@ -1,0 +1,176 @@
+"""Releases on a Dask cluster of two processes: the same as in one process, to the last bit."""
+
+import builtins
+import os
+
+import dask
+import distributed
+import numpy as np
+import pytest
+
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy
+from graphcuts_dp.measurements.blocks import LocalBlocks, RowBlock
+from graphcuts_dp.measurements.dask_blocks import DaskBlocks, dask_client
+from graphcuts_dp.fits.base import FitProblem
+from graphcuts_dp.fits.first_order import FirstOrder
+from graphcuts_dp.measurements.entries import law_for, randomized_response
+from graphcuts_dp.release.synthesis import release_graph
+
+N = 372  # the smallest multiple of four whose matrix is cut into several blocks
+
+
+def random_graph(*, symmetric=True):
+    rng = np.random.default_rng(0)
+    dense = rng.random((N, N)) < 0.3
+    if symmetric:
+        return Graph(*np.nonzero(np.triu(dense, 1)), vertices=N)
+    return BipartiteGraph(*np.nonzero(dense), left=N, right=N)
+
+
+def noisy_matrix(make_blocks, *, noise="binary", symmetric=True, source=None):
+    graph = random_graph(symmetric=symmetric)
+    law = law_for(graph, noise, 1.0)
+    return randomized_response(graph, law, source or SeededEntropy(4), make_blocks)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with (
+        dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        ) as local,
+        distributed.Client(local) as client,
+    ):
+        yield client
+
+
+def process(_block):
+    return os.getpid()
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("symmetric", [True, False])
+@pytest.mark.parametrize("noise", ["binary", "laplace"])
+def test_the_same_noisy_matrix_wherever_it_is_drawn(noise, symmetric):
+    here = noisy_matrix(LocalBlocks.from_pairs, noise=noise, symmetric=symmetric)
+    there = noisy_matrix(DaskBlocks.from_pairs, noise=noise, symmetric=symmetric)
+    assert np.array_equal(here.steps, there.steps)
+    home = there.blocks.fetch()
+    assert np.array_equal(np.concatenate(home.map(RowBlock.steps)), here.steps)
+    S = np.arange(N) % 3 == 0
+    options = {"confidence": 0.9, "simultaneous": False}
+    assert here.cut(S, ~S, **options) == there.cut(S, ~S, **options)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_blocks_live_on_the_workers_in_order():
+    blocks = noisy_matrix(DaskBlocks.from_pairs).blocks
+    processes = blocks.map(process)
+    assert len(set(processes)) == 2
+    assert os.getpid() not in processes
+    assert processes == sorted(processes, key=processes.index)  # neighbours live together
+    assert blocks.map(lambda block: block.start) == [a for a, _ in blocks.layout.bounds()]
+
+
+@pytest.mark.usefixtures("cluster")
+def test_workers_with_system_entropy_do_not_share_noise():
+    first, second = (
+        noisy_matrix(DaskBlocks.from_pairs, source=SystemEntropy()).steps for _ in range(2)
+    )
+    # Two fair draws differ in 39 % of the pairs.
+    assert 0.3 < (first != second)[np.triu_indices(N, 1)].mean() < 0.5
+    height = 48  # of a block: noise of two blocks, edges taken away
+    graph = random_graph().dense().astype(int)
+    noise = first.astype(int) ^ graph
+    assert not np.array_equal(noise[:8, 8:48], noise[height : height + 8, height + 8 : height + 48])
+
+
+def keep(block, value):
+    block.held["kept"] = block.start + value
+
+
+def kept(block):
+    return block.held.get("kept")
+
+
+@pytest.mark.usefixtures("cluster")
+def test_what_is_held_stays_with_its_copy():
+    made = noisy_matrix(DaskBlocks.from_pairs).blocks
+    first, second = made.copy(), made.copy()
+    first.map(keep, 7)
+    assert first.map(kept) == [start + 7 for start, _ in made.layout.bounds()]
+    assert set(second.map(kept)) == set(made.map(kept)) == set(first.copy().map(kept)) == {None}
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_the_same_fit(symmetric):
+    fits = [
+        FirstOrder(max_steps=8)(FitProblem(noisy_matrix(make, symmetric=symmetric).blocks))
+        for make in (LocalBlocks.from_pairs, DaskBlocks.from_pairs)
+    ]
+    assert np.array_equal(fits[0].matrix, fits[1].matrix)
+    assert (fits[0].value, fits[0].lower) == (fits[1].value, fits[1].lower)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_the_same_release():
+    made = [
+        release_graph(
+            random_graph(), epsilon=1.0, seed=3, fit="first-order", time_limit=1e-9, blocks=blocks
+        )
+        for blocks in ("local", "dask")
+    ]
+    assert made[0].graph == made[1].graph
+    assert np.array_equal(made[0].noisy.steps, made[1].noisy.steps)
+    assert isinstance(made[1].noisy.blocks, LocalBlocks)  # answers need no cluster
+    assert made[0].certificate.upper == made[1].certificate.upper
+
+
+def fail(block):
+    raise ArithmeticError(f"block {block.start}")
+
+
+@pytest.mark.usefixtures("cluster")
+def test_errors_come_home():
+    with pytest.raises(ArithmeticError, match="block 0"):
+        noisy_matrix(DaskBlocks.from_pairs).blocks.map(fail)
+
+
+def test_without_a_cluster(monkeypatch):
+    def no_client():
+        raise ValueError("No clients found")
+
+    monkeypatch.setattr(distributed, "default_client", no_client)
+    with pytest.raises(ParameterError, match="Client first"):
+        dask_client()
+    with pytest.raises(ParameterError, match="Client first"):
+        release_graph(random_graph(), epsilon=1.0, fit="none", blocks="dask")
+
+
+def test_without_dask(monkeypatch):
+    real = builtins.__import__
+
+    def without(name, *rest):
+        if name == "distributed":
+            raise ImportError(name)
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ParameterError, match=r"pip install 'graphcuts-dp\[dask\]'"):
+        dask_client()
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_cluster_without_workers(cluster, monkeypatch):
+    monkeypatch.setattr(type(cluster), "nthreads", lambda _: {})
+    with pytest.raises(ParameterError, match="no workers"):
+        dask_client()
+
+
+def test_an_unknown_place():
+    with pytest.raises(ParameterError, match="local, dask"):
+        release_graph(random_graph(), epsilon=1.0, blocks="spark")

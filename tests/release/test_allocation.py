@@ -1,0 +1,415 @@
+"""How a budget is split: exact parts, what each may read, and what becomes of their results."""
+
+import json
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphcuts_dp.errors import FileFormatError, ParameterError
+from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON
+from graphcuts_dp.measurements import degrees as degree_response
+from graphcuts_dp.release import allocation as mechanism
+from graphcuts_dp.release import storage
+from graphcuts_dp.measurements.degrees import degree_share, respond_degrees, respond_total
+from graphcuts_dp.release.allocation import respond
+from graphcuts_dp.measurements.noisy_degrees import NoisyDegrees, NoisyTotal
+from graphcuts_dp.measurements.entries import law_for, randomized_response
+from graphcuts_dp.release.release import Release
+from graphcuts_dp.release.synthesis import release_graph
+
+SHAPES = [None, (5, 9)]  # a graph of 30 vertices, or a bipartite one
+
+
+def graph_of(shape, density=0.3, seed=0, cap=None):
+    rng = np.random.default_rng(seed)
+    if shape is None:
+        ends = np.nonzero(np.triu(rng.random((30, 30)) < density, 1))
+    else:
+        ends = np.nonzero(rng.random(shape) < density)
+    weights = None if cap is None else cap * (1 - rng.random(len(ends[0])))
+    if shape is None:
+        return Graph(*ends, weights, vertices=30, weight_cap=cap)
+    return BipartiteGraph(*ends, weights, left=shape[0], right=shape[1], weight_cap=cap)
+
+
+def drawn(graph, how, *, epsilon=1.0, noise="binary", share=None, seed=0):
+    source = SeededEntropy(seed)
+    return respond(graph, epsilon=epsilon, noise=noise, mechanism=how, share=share, source=source)
+
+
+@pytest.fixture
+def spent(monkeypatch):
+    """What each part is really given, as exact fractions."""
+    parts = {}
+
+    def watch(name, of):
+        plain = getattr(mechanism, name)
+
+        def watched(*arguments, **options):
+            assert name not in parts
+            parts[name] = of(*arguments, **options)
+            return plain(*arguments, **options)
+
+        monkeypatch.setattr(mechanism, name, watched)
+
+    watch("respond_total", lambda *_, epsilon, **__: epsilon)
+    watch("respond_degrees", lambda *_, epsilon, **__: epsilon)
+    watch("randomized_response", lambda _, law, *__: law.epsilon)
+    return parts
+
+
+# Privacy, exactly.
+
+
+@pytest.mark.parametrize("share", [None, 0.1, 1 / 3, 0.9])
+@pytest.mark.parametrize("epsilon", [1.0, 0.1, 3, 1e-3, 47.123])
+@pytest.mark.parametrize("how", ["auto", "degrees+response"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_parts_add_up_to_epsilon_exactly(shape, how, epsilon, share, spent):
+    data = drawn(graph_of(shape), how, epsilon=epsilon, share=share)
+    assert sum(spent.values()) == Fraction(epsilon)
+    assert all(isinstance(part, Fraction) and part > 0 for part in spent.values())
+    assert data.guarantee.epsilon == epsilon
+    names = {"respond_total": "total", "respond_degrees": "degrees"}
+    assert data.guarantee.parts == tuple(
+        (names.get(name, "entries"), float(part)) for name, part in spent.items()
+    )
+    assert ("respond_total" in spent) == (how == "auto") == (data.total is not None)
+    assert ("respond_degrees" in spent) == (data.degrees is not None)
+    if share is not None and data.degrees is not None:
+        left = Fraction(epsilon) - spent.get("respond_total", 0)
+        assert spent["respond_degrees"] / left == pytest.approx(share, abs=1e-6)
+
+
+@pytest.mark.parametrize("noise", ["binary", "laplace", "discrete-laplace"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_response_alone_is_randomised_response_to_the_last_bit(shape, noise):
+    graph = graph_of(shape)
+    data = drawn(graph, "response", noise=noise, seed=7)
+    plain = randomized_response(graph, law_for(graph, noise, 1.0), SeededEntropy(7))
+    assert np.array_equal(data.noisy.steps, plain.steps)
+    assert data.noisy.law == plain.law
+    assert (data.degrees, data.total, data.guarantee.parts) == (None, None, ())
+
+
+@pytest.fixture
+def no_noise(monkeypatch):
+    monkeypatch.setattr(
+        degree_response, "sample_discrete_laplace", lambda _, size, __: np.zeros(size, np.int64)
+    )
+
+
+@st.composite
+def neighbours(draw):
+    """A graph with weights within a cap, and the same with another weight for one pair."""
+    cap = draw(st.sampled_from([0.3, 1.0, 2.0, 7.0]))
+    weight = st.floats(0, cap)
+    shape = draw(st.sampled_from([(4, 4), (2, 3)]))
+    cells = [(i, j) for i in range(shape[0]) for j in range(shape[1])]
+    pairs = [(i, j) for i, j in cells if i < j] if shape == (4, 4) else cells
+    weights = draw(st.lists(weight, min_size=len(pairs), max_size=len(pairs)))
+    other = list(weights)
+    other[draw(st.integers(0, len(pairs) - 1))] = draw(weight)
+    noise = draw(st.sampled_from(["laplace"] if cap == 0.3 else ["laplace", "discrete-laplace"]))
+    both = []
+    for values in (weights, other):
+        edges = [(i, j, w) for (i, j), w in zip(pairs, values, strict=True) if w > 0]
+        rows, columns, w = np.array(edges).reshape(-1, 3).T
+        rows, columns = rows.astype(int), columns.astype(int)
+        if shape == (4, 4):
+            both.append(Graph(rows, columns, w, vertices=4, weight_cap=cap))
+        else:
+            both.append(BipartiteGraph(rows, columns, w, left=2, right=3, weight_cap=cap))
+    return *both, noise
+
+
+@pytest.mark.usefixtures("no_noise")
+def test_the_exact_loss_of_degrees_and_total_is_within_epsilon():
+    """Noise e^(-rate |k|) on integers loses rate times their L1 distance: never above epsilon, and
+    equal to it for the largest change of one weight."""
+    worst = set()
+
+    @settings(max_examples=150, deadline=None)
+    @given(neighbours(), st.fractions(Fraction(1, 100), 20))
+    def check(case, epsilon):
+        first, second, noise = case
+        law = law_for(first, noise, 1.0)
+        one, two = (
+            respond_degrees(graph, law, epsilon=epsilon, source=SeededEntropy(0))
+            for graph in (first, second)
+        )
+        distance = int(np.abs(one.rows - two.rows).sum())
+        if not one.symmetric:
+            distance += int(np.abs(one.columns - two.columns).sum())
+        assert one.rate == two.rate
+        assert one.rate * distance <= epsilon
+        totals = [
+            respond_total(graph, law, epsilon=epsilon, source=SeededEntropy(0))
+            for graph in (first, second)
+        ]
+        scale = totals[0].deviation
+        assert totals[1].deviation == scale
+        unit = one.unit * (2 if one.symmetric else 1)
+        rate = 2 * math.asinh(unit / (math.sqrt(2) * scale))
+        change = abs(totals[0].value - totals[1].value) / unit
+        assert rate * change <= float(epsilon) * (1 + 1e-6)
+        worst.add(one.rate * distance / epsilon)
+
+    check()
+    assert max(worst) <= 1
+    edge = [Graph(*ends, vertices=4) for ends in (([], []), ([1], [2]))]
+    law = law_for(edge[0], "binary", 1.0)
+    one, two = (respond_degrees(g, law, epsilon=Fraction(1), source=None) for g in edge)
+    assert one.rate * int(np.abs(one.rows - two.rows).sum()) == 1
+
+
+@pytest.mark.usefixtures("no_noise")
+@pytest.mark.parametrize("shape", SHAPES)
+def test_without_noise_degrees_and_total_are_right(shape):
+    for cap in (None, 2.5):
+        graph = graph_of(shape, cap=cap)
+        law = law_for(graph, "laplace", 1.0)
+        noisy = respond_degrees(graph, law, epsilon=Fraction(1), source=None)
+        total = respond_total(graph, law, epsilon=Fraction(1), source=None)
+        dense = graph.dense()
+        off = noisy.unit * max(dense.shape)  # rounded down, by less than a step each
+        assert np.abs(noisy.rows * noisy.unit - dense.sum(axis=1)).max() <= off
+        assert np.abs(noisy.columns * noisy.unit - dense.sum(axis=0)).max() <= off
+        assert (noisy.rows * noisy.unit <= dense.sum(axis=1) + 1e-9).all()
+        assert noisy.total == pytest.approx(dense.sum(), abs=off * max(dense.shape))
+        assert total.value == pytest.approx(dense.sum(), abs=off * max(dense.shape))
+        assert noisy.symmetric == (shape is None)
+
+
+def test_deviations_are_those_of_the_noise():
+    """10,000 degrees without edges: a variance is off by 5.5 of its deviations with 4e-8."""
+    n = 10_000
+    graph = Graph([], [], vertices=n)
+    law = law_for(graph, "binary", 1.0)
+    noisy = respond_degrees(graph, law, epsilon=Fraction(1, 2), source=SeededEntropy(3))
+    variance = 1 / (2 * math.sinh(float(noisy.rate) / 2) ** 2)
+    # Laplace has fourth moment 6 variance^2: the variance of k^2 is 5 variance^2.
+    assert abs(np.mean(noisy.rows**2.0) / variance - 1) < 5.5 * math.sqrt(5.1 / n)
+    assert noisy.rate == Fraction(1, 4)
+    small = Graph([], [], vertices=3)
+    values = [
+        respond_total(small, law, epsilon=Fraction(1, 2), source=SeededEntropy(s))
+        for s in range(2000)
+    ]
+    assert len({total.deviation for total in values}) == 1
+    assert values[0].deviation == pytest.approx(2 * math.sqrt(2) * 2, rel=0.02)
+    ratio = np.mean([total.value**2 for total in values]) / values[0].deviation ** 2
+    assert abs(ratio - 1) < 5.5 * math.sqrt(5.1 / 2000)
+
+
+class Untouchable:
+    """The schema of a graph; its edges cannot be read."""
+
+    def __init__(self, graph):
+        self._graph = graph
+
+    def __getattr__(self, name):
+        assert name in ("shape", "n", "weight_cap", "weighted"), f"{name} was read"
+        return getattr(self._graph, name)
+
+
+@pytest.mark.parametrize("share", [None, 0.4])
+def test_the_choice_depends_on_the_noisy_total_alone(share):
+    graph = graph_of((200, 300), density=0.01)
+    totals = [NoisyTotal(float(value), 1.0) for value in range(-1000, 60_000, 1000)]
+    chosen = set()
+    for total in totals:
+        options = total, Untouchable(graph), "binary", Fraction(1, 2), share
+        chosen.add(mechanism._better(*options))
+        assert mechanism._better(*options) in mechanism.MECHANISMS
+    assert chosen == {"response", "degrees+response"}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_with_the_parts_replaced_nothing_of_the_graph_is_read(shape, monkeypatch):
+    """Equal noisy parts, equal results: an empty graph and a full one."""
+    empty, full = (graph_of(shape, density) for density in (0.0, 1.0))
+    noisy = drawn(graph_of(shape), "response").noisy
+    for value in (-1e6, 0.0, 50.0, 300.0, 1e6):
+        total = NoisyTotal(value, 10.0)
+        read = []
+        monkeypatch.setattr(mechanism, "respond_total", lambda *_, total=total, **__: total)
+        monkeypatch.setattr(mechanism, "respond_degrees", lambda *_, **__: "degrees")
+        monkeypatch.setattr(mechanism, "randomized_response", lambda *_: noisy)
+        for graph in (empty, full):
+            data = drawn(graph, "auto")
+            read.append((data.guarantee, data.degrees, data.total))
+        assert read[0] == read[1]
+
+
+# Shares and options.
+
+
+def test_the_share_of_degrees():
+    assert degree_share(16) == Fraction(1, 2)
+    assert degree_share(10**4) == Fraction(1, 6)
+    shares = [degree_share(n) for n in (2, 10, 100, 10**3, 10**4, 10**6)]
+    assert shares == sorted(shares, reverse=True)
+    assert all(0 < share < 1 for share in shares)
+    t = float(degree_share(1000))
+    assert t / (1 - t) == pytest.approx(2 * 1000**-0.25, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("how", "share", "match"),
+    [
+        ("all", None, "unknown mechanism"),
+        ("response", 0.5, "for mechanism='degrees"),
+        ("auto", 0.0, "between 0 and 1"),
+        ("auto", 1, "between 0 and 1"),
+        ("degrees+response", -0.1, "between 0 and 1"),
+        ("degrees+response", math.nan, "between 0 and 1"),
+        ("degrees+response", True, "between 0 and 1"),
+        ("degrees+response", "0.2", "between 0 and 1"),
+    ],
+)
+def test_options_out_of_range(how, share, match, spent):
+    with pytest.raises(ParameterError, match=match) as caught:
+        mechanism.check_mechanism(how, share)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(ParameterError, match=match):
+        drawn(graph_of(None), how, share=share)
+    with pytest.raises(ParameterError, match=match):
+        mechanism.least_law(graph_of(None), "binary", 1.0, how, share)
+    assert not spent
+
+
+@pytest.mark.parametrize(("epsilon", "share"), [(1.0, 1e-9), (1.0, 1 - 1e-9), (1e-6, None)])
+def test_budgets_too_small_to_split(epsilon, share, spent):
+    """Refused when asked for, left whole otherwise; in both cases before anything is drawn."""
+    graph = graph_of(None)
+    with pytest.raises(ParameterError, match="mechanism='response'"):
+        drawn(graph, "degrees+response", epsilon=epsilon, share=share)
+    assert not spent
+    data = drawn(graph, "auto", epsilon=epsilon, share=share)
+    assert spent == {"randomized_response": Fraction(epsilon)}
+    assert data.guarantee.parts == ()
+
+
+@pytest.mark.parametrize("how", ["auto", "degrees+response", "response"])
+def test_the_least_law_is_the_one_that_is_used_when_everything_is_bought(how, spent):
+    share = None if how == "response" else 0.25
+    told = mechanism.least_law(graph_of(None), "binary", 1.0, how, share).epsilon
+    whole = 1 - (mechanism._TOTAL_SHARE if how == "auto" else 0)
+    assert told == whole * (1 if share is None else Fraction(3, 4))
+    drawn(graph_of(None), how, share=share)
+    assert told <= spent["randomized_response"]
+    assert (told == spent["randomized_response"]) or how == "auto"
+
+
+def test_no_part_is_below_the_least_epsilon(spent):
+    data = drawn(graph_of(None), "auto", epsilon=50 * SMALLEST_EPSILON * 1.001)
+    assert data.total is not None
+    assert min(spent.values()) >= SMALLEST_EPSILON
+
+
+def test_weights_without_a_cap_have_no_degrees():
+    graph = Graph([0], [1], [3.0], vertices=4)
+    assert drawn(graph, "auto", noise="laplace").guarantee.parts == ()
+    with pytest.raises(ParameterError, match="public weight cap"):
+        drawn(graph, "degrees+response", noise="laplace")
+    with pytest.raises(ParameterError, match="maximum-entropy"):
+        release_graph(graph, epsilon=9.0, noise="laplace", mechanism="degrees+response")
+
+
+def test_caps_that_sums_of_weights_could_overflow():
+    graph = Graph([0], [1], [1.0], vertices=4, weight_cap=2.0**32)
+    with pytest.raises(ParameterError, match="too large for sums"):
+        drawn(graph, "degrees+response", noise="discrete-laplace")
+    largest = 2.0**31
+    full = Graph(*np.triu_indices(50, 1), np.full(1225, largest), vertices=50, weight_cap=largest)
+    law = law_for(full, "discrete-laplace", 1.0)
+    noisy = respond_degrees(full, law, epsilon=Fraction(1), source=SeededEntropy(0))
+    # Noise of scale 2^32: 30 of them have probability e^-30 a vertex.
+    assert np.abs(noisy.rows - 49 * 2**31).max() < 30 * 2**32
+
+
+# On disk.
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_noisy_degrees_come_back_from_plain_values(shape):
+    graph = graph_of(shape, cap=0.7)
+    law = law_for(graph, "laplace", 1.0)
+    noisy = respond_degrees(graph, law, epsilon=Fraction(1, 3), source=SeededEntropy(0))
+    back = NoisyDegrees.from_dict(json.loads(json.dumps(noisy.to_dict())))
+    assert np.array_equal(back.rows, noisy.rows)
+    assert np.array_equal(back.columns, noisy.columns)
+    assert (back.unit, back.rate, back.total) == (noisy.unit, noisy.rate, noisy.total)
+    assert back.symmetric == noisy.symmetric == (shape is None)
+
+
+@pytest.fixture(params=SHAPES)
+def saved(request, tmp_path):
+    made = release_graph(graph_of(request.param), epsilon=4.0, mechanism="degrees+response", seed=1)
+    made = replace(made, total=NoisyTotal(12.0, 3.5))
+    made.save(tmp_path / "g.edges")
+    return made, tmp_path / "g.edges"
+
+
+def test_a_release_keeps_its_parts(saved):
+    made, path = saved
+    back = Release.load(path)
+    assert np.array_equal(back.degrees.rows, made.degrees.rows)
+    assert np.array_equal(back.degrees.columns, made.degrees.columns)
+    assert back.degrees.symmetric == made.degrees.symmetric
+    assert back.degrees.rate == made.degrees.rate
+    assert back.total == made.total
+    assert back.guarantee == made.guarantee
+    assert [name for name, _ in back.guarantee.parts] == ["degrees", "entries"]
+    assert back.worst_cut_error_bound(0.9) == made.worst_cut_error_bound(0.9)
+
+
+def put(where, value):
+    def damage(receipt):
+        *path, last = where
+        for name in path:
+            receipt = receipt[name]
+        if value is None:
+            del receipt[last]
+        else:
+            receipt[last] = value
+
+    return damage
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        put(["noisy_degrees", "rows"], "many"),
+        put(["noisy_degrees", "rows"], [2**70]),
+        put(["noisy_degrees", "rows"], None),
+        put(["noisy_degrees", "rate"], [1, 0]),
+        put(["noisy_degrees", "rate"], ["x", 1]),
+        put(["noisy_degrees", "unit"], "x"),
+        put(["noisy_degrees"], [1, 2]),
+        put(["noisy_degrees"], None),
+        put(["noisy_total"], {"value": 1.0}),
+        put(["noisy_total"], None),
+        put(["guarantee", "parts"], [1, 2]),
+        put(["guarantee", "parts"], None),
+    ],
+)
+def test_damaged_parts_are_refused_even_with_a_right_digest(saved, damage):
+    _, path = saved
+    file = storage.receipt_path(path)
+    receipt = json.loads(file.read_bytes())
+    receipt.pop("digest")
+    damage(receipt)
+    receipt["digest"] = storage._digest(receipt)
+    file.write_text(json.dumps(receipt))
+    with pytest.raises(FileFormatError, match="damaged or of another version") as caught:
+        Release.load(path)
+    assert "\n" not in str(caught.value)
