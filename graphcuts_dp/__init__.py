@@ -16,7 +16,6 @@ from graphcuts_dp.distances.queries import DistanceQuery
 from graphcuts_dp.distinguishers.cut_list import CutList
 from graphcuts_dp.evaluation.cut_distance import cut_distance
 from graphcuts_dp.evaluation.cut_error import cut_errors
-from graphcuts_dp.planning.planner import Plan, PlanRow, plan
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.graph.convert import (
     from_edges,
@@ -34,12 +33,13 @@ from graphcuts_dp.graph.files import read_graph, write_graph
 from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, RankOneQuery, answer_all
 from graphcuts_dp.graph.vertices import VertexSet
 from graphcuts_dp.interactive.session import Session, open_session
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
-from graphcuts_dp.iterative.release import IterativeRelease
 from graphcuts_dp.iterative.net import NetRelease, release_net
-from graphcuts_dp.measurements.noisy_matrix import CutAnswer
-from graphcuts_dp.release.release import Release
+from graphcuts_dp.iterative.release import IterativeRelease
 from graphcuts_dp.iterative.sensing import SensingRelease, release_sensing
+from graphcuts_dp.measurements.noisy_matrix import CutAnswer
+from graphcuts_dp.planning.planner import Plan, PlanRow, plan
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.release.release import Release
 from graphcuts_dp.release.synthesis import release_graph
 
 __all__ = [

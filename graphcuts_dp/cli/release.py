@@ -19,8 +19,6 @@ from graphcuts_dp.cli.reading import (
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.files import check_labels
 from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.privacy.guarantee import exact_epsilon
-from graphcuts_dp.privacy.laws import NOISES
 from graphcuts_dp.iterative.methods import (
     CONSTRUCTIONS,
     DISTINGUISHERS,
@@ -29,8 +27,10 @@ from graphcuts_dp.iterative.methods import (
 )
 from graphcuts_dp.iterative.paper_tuning import CALIBRATIONS
 from graphcuts_dp.iterative.release import IterativeRelease, check_iterative_path
-from graphcuts_dp.release.allocation import MECHANISMS, least_law
 from graphcuts_dp.measurements.entries import expected_error_note
+from graphcuts_dp.privacy.guarantee import exact_epsilon
+from graphcuts_dp.privacy.laws import NOISES
+from graphcuts_dp.release.allocation import MECHANISMS, least_law
 from graphcuts_dp.release.release import Release
 from graphcuts_dp.release.storage import check_release_path
 from graphcuts_dp.release.synthesis import FITS, ORACLES, fit_method, mechanism_for, release_graph

@@ -7,10 +7,10 @@ from typing import Any, Literal, final
 import numpy as np
 import numpy.typing as npt
 
+from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.cutnorm.operand import Operand
 from graphcuts_dp.cutnorm.upper_bound import UpperBound
 
-BoolVector = npt.NDArray[np.bool_]
 NormName = Literal["cut", "normalised", "infinity-to-one"]
 Stopped = Literal["exact", "tolerance", "time", "iterations"]
 

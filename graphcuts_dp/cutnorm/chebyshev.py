@@ -6,7 +6,8 @@ from typing import Protocol
 import numpy as np
 from scipy.special import gammaincinv
 
-from graphcuts_dp.cutnorm.operand import UNIT_ROUNDOFF, Float64Array
+from graphcuts_dp.arrays import FloatArray
+from graphcuts_dp.cutnorm.operand import UNIT_ROUNDOFF
 
 FAILURE_PROBABILITY = 1e-12
 _COLUMNS = 16
@@ -19,7 +20,7 @@ class Multiplier(Protocol):
 
     shape: tuple[int, int]
 
-    def apply(self, block: Float64Array, *, transpose: bool = False) -> Float64Array:
+    def apply(self, block: FloatArray, *, transpose: bool = False) -> FloatArray:
         """M @ block, or M^T @ block."""
 
     def majorant_norm(self) -> float:
@@ -68,7 +69,7 @@ def chebyshev_norm_bound(
     if not (math.isfinite(tau) and tau > 0.0):
         return math.inf
 
-    def gram(block: Float64Array) -> tuple[Float64Array, float]:
+    def gram(block: FloatArray) -> tuple[FloatArray, float]:
         middle = multiplier.apply(block, transpose=transpose)
         image = multiplier.apply(middle, transpose=not transpose)
         norms = float(np.linalg.norm(block)), float(np.linalg.norm(middle))
@@ -94,9 +95,9 @@ def chebyshev_norm_bound(
 def _local_error(
     factor: float,
     local: float,
-    image: Float64Array,
-    current: Float64Array,
-    previous: Float64Array,
+    image: FloatArray,
+    current: FloatArray,
+    previous: FloatArray,
 ) -> float:
     """A bound on ||E_j||_F: the error of the products, and the roundings of the combination."""
     size = factor * float(np.linalg.norm(image))

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-import numpy.typing as npt
 
-from graphcuts_dp.cutnorm.operand import Float64Array, Operand, gamma
+from graphcuts_dp.arrays import BoolVector, FloatArray
+from graphcuts_dp.cutnorm.operand import Operand, gamma
 from graphcuts_dp.errors import MatrixError
 
-BoolVector = npt.NDArray[np.bool_]
 MAX_SIDE = 30
 _TABLE_BITS = 12
 _TABLE_ENTRIES = 1 << 18
@@ -89,7 +88,7 @@ def enumerate_cuts(
 
 
 def _scan(
-    rows: Float64Array, bordered: bool, deadline: float | None
+    rows: FloatArray, bordered: bool, deadline: float | None
 ) -> tuple[float, BoolVector, bool]:
     """The best value, its subset of rows, and whether the scan was complete."""
     m, n = rows.shape

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from graphcuts_dp.cutnorm.operand import FloatArray, Operand
-from graphcuts_dp.cutnorm.rounding import BoolMatrix, BoolVector, CutBatch, best_cuts, improve
+from graphcuts_dp.arrays import BoolMatrix, BoolVector, RealMatrix
+from graphcuts_dp.cutnorm.operand import Operand
+from graphcuts_dp.cutnorm.rounding import CutBatch, best_cuts, improve
 
 _COPY_TRANSPOSE_ENTRIES = 1 << 24
 _CLOCK_STEPS = 512
@@ -50,8 +51,8 @@ def tabu_search(
     n1, n2 = operand.shape
     row, column = _slices(operand)
     unit = 1 if bordered else 2
-    x: FloatArray = S.astype(operand.dtype)
-    y: FloatArray = T.astype(operand.dtype)
+    x: RealMatrix = S.astype(operand.dtype)
+    y: RealMatrix = T.astype(operand.dtype)
     if not bordered:
         x, y = 2 * x - 1, 2 * y - 1
     sums = np.concatenate(
@@ -61,7 +62,7 @@ def tabu_search(
     sign = 1 if value >= 0 else -1
     sums, value = sums * sign, abs(value)
     row_sums, column_sums = sums[:n1], sums[n1:]
-    step: FloatArray = np.concatenate((S, T)).astype(operand.dtype)
+    step: RealMatrix = np.concatenate((S, T)).astype(operand.dtype)
     step = step * (-2 * unit) + unit
     best, best_step = value, step.copy()
     rests = np.zeros(n1 + n2, dtype=np.int64)
@@ -92,7 +93,7 @@ def tabu_search(
     return np.less(best_step[n1:], 0.0)[:, None]
 
 
-Slices = Callable[[int], tuple[Any, FloatArray]]
+Slices = Callable[[int], tuple[Any, RealMatrix]]
 
 
 def _slices(operand: Operand) -> tuple[Slices, Slices]:
@@ -105,7 +106,7 @@ def _slices(operand: Operand) -> tuple[Slices, Slices]:
         return (lambda i: (whole, matrix[i])), (lambda j: (whole, transposed[j]))
 
     def of(csr: Any) -> Slices:
-        def at(i: int) -> tuple[Any, FloatArray]:
+        def at(i: int) -> tuple[Any, RealMatrix]:
             where = slice(csr.indptr[i], csr.indptr[i + 1])
             return csr.indices[where], csr.data[where]
 

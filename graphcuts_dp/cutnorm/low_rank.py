@@ -20,13 +20,9 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.cutnorm.operand import FloatArray, Operand
-from graphcuts_dp.cutnorm.rounding import (
-    BoolVector,
-    CutBatch,
-    gaussian,
-    round_hyperplanes,
-)
+from graphcuts_dp.arrays import BoolVector, RealMatrix
+from graphcuts_dp.cutnorm.operand import Operand
+from graphcuts_dp.cutnorm.rounding import CutBatch, gaussian, round_hyperplanes
 from graphcuts_dp.cutnorm.upper_bound import UpperBound, scaling_bound, sigma_estimate
 from graphcuts_dp.errors import ParameterError
 
@@ -45,7 +41,7 @@ def full_rank(shape: tuple[int, int]) -> int:
     return math.ceil(math.sqrt(2.0 * (shape[0] + shape[1] + 2))) + 1
 
 
-def with_border(block: FloatArray) -> FloatArray:
+def with_border(block: RealMatrix) -> RealMatrix:
     """Minus the column sums of `block` on top of it: shape (n, k) to (n + 1, k)."""
     bordered = np.empty((block.shape[0] + 1, block.shape[1]), dtype=block.dtype)
     bordered[1:] = block
@@ -53,9 +49,9 @@ def with_border(block: FloatArray) -> FloatArray:
     return bordered
 
 
-def row_norms(block: FloatArray) -> FloatArray:
+def row_norms(block: RealMatrix) -> RealMatrix:
     """Euclidean norms of the rows, shape (n,)."""
-    norms: FloatArray = np.sqrt(np.einsum("ij,ij->i", block, block))
+    norms: RealMatrix = np.sqrt(np.einsum("ij,ij->i", block, block))
     return norms
 
 
@@ -103,18 +99,18 @@ class LowRankSolver:
         border = int(bordered)
         self.U = self._random_rows(shape[0] + border)
         self.V = self._random_rows(shape[1] + border)
-        self.weights_U: FloatArray = np.ones(shape[0] + border, dtype=self.dtype)
-        self.weights_V: FloatArray = np.ones(shape[1] + border, dtype=self.dtype)
+        self.weights_U: RealMatrix = np.ones(shape[0] + border, dtype=self.dtype)
+        self.weights_V: RealMatrix = np.ones(shape[1] + border, dtype=self.dtype)
 
-    def _random_rows(self, count: int) -> FloatArray:
+    def _random_rows(self, count: int) -> RealMatrix:
         rows = gaussian(self._rng, (count, self.rank), self.dtype)
         rows /= np.maximum(row_norms(rows), np.finfo(self.dtype).tiny)[:, None]
         return rows
 
-    def _centred(self, vectors: FloatArray) -> FloatArray:
+    def _centred(self, vectors: RealMatrix) -> RealMatrix:
         return vectors[1:] - vectors[0] if self.bordered else vectors
 
-    def _image(self, matrix: Any, vectors: FloatArray, *, transpose: bool) -> FloatArray:
+    def _image(self, matrix: Any, vectors: RealMatrix, *, transpose: bool) -> RealMatrix:
         """A'V, or A'^T U if `transpose`."""
         centred = self._centred(vectors)
         if isinstance(matrix, Operand):
@@ -151,19 +147,19 @@ class LowRankSolver:
         image = self._image(matrix, self.V, transpose=False)
         return float(np.einsum("ij,ij->", self.U, image, dtype=np.float64)) / self._divisor
 
-    def subgradient_factors(self) -> tuple[FloatArray, FloatArray]:
+    def subgradient_factors(self) -> tuple[RealMatrix, RealMatrix]:
         """(P, Q), shapes (n1, k) and (n2, k), with `subgradient()` = P Q^T."""
         scale = np.asarray(1.0 / self._divisor, dtype=self.dtype)
         return self._centred(self.U) * scale, self._centred(self.V).copy()
 
-    def subgradient(self, out: FloatArray | None = None) -> FloatArray:
+    def subgradient(self, out: RealMatrix | None = None) -> RealMatrix:
         """G_ij = <u_i - u_0, v_j - v_0> / 4: the gradient of `value` in the matrix.
 
         Args:
             out: an array of shape (n1, n2) and the solver's dtype to write into.
         """
         P, Q = self.subgradient_factors()
-        gradient: FloatArray = np.matmul(P, Q.T, out=out)
+        gradient: RealMatrix = np.matmul(P, Q.T, out=out)
         return gradient
 
     def round(self, matrix: Any, hyperplanes: int = 64) -> tuple[BoolVector, BoolVector]:
@@ -233,7 +229,7 @@ def _operand(matrix: Any) -> Operand:
     return matrix if isinstance(matrix, Operand) else Operand(matrix)
 
 
-def _normalise_into(target: FloatArray, image: FloatArray) -> FloatArray:
+def _normalise_into(target: RealMatrix, image: RealMatrix) -> RealMatrix:
     """Write the normalised rows of `image` into `target` and return their norms."""
     norms = row_norms(image)
     tiny = _TINY[image.dtype]

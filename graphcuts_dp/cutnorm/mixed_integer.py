@@ -15,10 +15,10 @@ import highspy
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.cutnorm.operand import Float64Array, Operand
+from graphcuts_dp.arrays import BoolVector, FloatArray
+from graphcuts_dp.cutnorm.operand import Operand
 from graphcuts_dp.errors import MatrixError
 
-BoolVector = npt.NDArray[np.bool_]
 MAX_ENTRIES = 20_000
 _TRUST = 1e-6  # of the absolute sum: what HiGHS's tolerances may hide
 
@@ -88,7 +88,7 @@ class _Program:
         shape: tuple[int, int],
         rows: npt.NDArray[np.integer],
         columns: npt.NDArray[np.integer],
-        values: Float64Array,
+        values: FloatArray,
         *,
         bordered: bool,
     ) -> None:
@@ -116,7 +116,7 @@ class _Program:
             self._solver.setOptionValue(option, value)
         self._solver.passModel(lp)
 
-    def _add_rows(self, lp: Any, ends: npt.NDArray[np.integer], values: Float64Array) -> None:
+    def _add_rows(self, lp: Any, ends: npt.NDArray[np.integer], values: FloatArray) -> None:
         """Rows w <= s and w <= t for positive values, w >= s + t - 1 for negative ones."""
         products = self._sides + np.arange(len(values))
         up, down = values > 0, values < 0

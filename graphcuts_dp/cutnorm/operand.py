@@ -11,14 +11,12 @@ from functools import cached_property
 from typing import Any, Literal, Self, final
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
+from graphcuts_dp.arrays import FloatArray, RealMatrix
 from graphcuts_dp.errors import MatrixError
 
-FloatArray = npt.NDArray[np.floating[Any]]
-Float64Array = npt.NDArray[np.float64]
 Kind = Literal["dense", "sparse", "operator"]
 
 UNIT_ROUNDOFF = 2.0**-53
@@ -114,28 +112,28 @@ class Operand:
     def _transposed(self) -> Any:
         return self.data.T.tocsr() if self.kind == "sparse" else self.data.T
 
-    def apply(self, columns: FloatArray) -> FloatArray:
+    def apply(self, columns: RealMatrix) -> RealMatrix:
         """A @ columns, in the precision of the matrix; columns has shape (n2, k)."""
-        product: FloatArray = self.data @ columns
+        product: RealMatrix = self.data @ columns
         return product
 
-    def apply_transpose(self, columns: FloatArray) -> FloatArray:
+    def apply_transpose(self, columns: RealMatrix) -> RealMatrix:
         """A^T @ columns, in the precision of the matrix; columns has shape (n1, k)."""
         if self.kind == "operator":
-            product: FloatArray = self.data.rmatmat(columns)
+            product: RealMatrix = self.data.rmatmat(columns)
             return product
-        result: FloatArray = self._transposed @ columns
+        result: RealMatrix = self._transposed @ columns
         return result
 
-    def apply64(self, columns: Float64Array) -> Float64Array:
+    def apply64(self, columns: FloatArray) -> FloatArray:
         """A @ columns in float64; a float32 matrix is widened block by block."""
         return self._widened(columns, transpose=False)
 
-    def apply_transpose64(self, columns: Float64Array) -> Float64Array:
+    def apply_transpose64(self, columns: FloatArray) -> FloatArray:
         """A^T @ columns in float64; a float32 matrix is widened block by block."""
         return self._widened(columns, transpose=True)
 
-    def _widened(self, columns: Float64Array, transpose: bool) -> Float64Array:
+    def _widened(self, columns: FloatArray, transpose: bool) -> FloatArray:
         if self.kind != "dense" or self.dtype == np.float64:
             product = self.apply_transpose(columns) if transpose else self.apply(columns)
             return np.asarray(product, dtype=np.float64)
@@ -157,7 +155,7 @@ class Operand:
             yield rows, block.astype(np.float64, copy=False)
 
     @cached_property
-    def _absolute_sums(self) -> tuple[Float64Array, Float64Array, float, float]:
+    def _absolute_sums(self) -> tuple[FloatArray, FloatArray, float, float]:
         rows, columns = np.zeros(self.shape[0]), np.zeros(self.shape[1])
         total = 0.0
         for where, block in self.blocks():
@@ -173,12 +171,12 @@ class Operand:
         return rows, columns, absolute_total, part
 
     @property
-    def row_absolute_sums(self) -> Float64Array:
+    def row_absolute_sums(self) -> FloatArray:
         """Upper bounds on sum_j |a_ij|, shape (n1,). Not for operators."""
         return self._absolute_sums[0]
 
     @property
-    def column_absolute_sums(self) -> Float64Array:
+    def column_absolute_sums(self) -> FloatArray:
         """Upper bounds on sum_i |a_ij|, shape (n2,). Not for operators."""
         return self._absolute_sums[1]
 
@@ -222,7 +220,7 @@ class Operand:
             raise MatrixError("the operator returned a value that is not finite")
         return 2.0 * estimate
 
-    def bilinear_form(self, x: Float64Array, y: Float64Array) -> tuple[float, float]:
+    def bilinear_form(self, x: FloatArray, y: FloatArray) -> tuple[float, float]:
         """x^T A y for x, y with entries in {-1, 0, 1}, and a bound on its rounding error.
 
         Products with -1, 0, 1 are exact, so only sums round. Small matrices are summed by
@@ -304,7 +302,7 @@ def _require_same_values(values: Any, dtype: Any) -> None:
         raise MatrixError("extended precision does not fit float64; convert the matrix first")
 
 
-def _scaling_exponent(values: FloatArray) -> int:
+def _scaling_exponent(values: RealMatrix) -> int:
     """0 for ordinary entries, else e with max |a| in [2^(e-1), 2^e)."""
     if values.size == 0:
         return 0

@@ -13,10 +13,9 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.cutnorm.operand import FloatArray, Operand
+from graphcuts_dp.arrays import BoolMatrix, RealMatrix
+from graphcuts_dp.cutnorm.operand import Operand
 
-BoolVector = npt.NDArray[np.bool_]
-BoolMatrix = npt.NDArray[np.bool_]
 MAX_ALTERNATIONS = 60
 
 
@@ -37,7 +36,7 @@ class CutBatch:
     values: npt.NDArray[np.float64]
 
 
-def gaussian(rng: np.random.Generator, shape: tuple[int, int], dtype: np.dtype[Any]) -> FloatArray:
+def gaussian(rng: np.random.Generator, shape: tuple[int, int], dtype: np.dtype[Any]) -> RealMatrix:
     """Independent standard normal numbers in float32 or float64."""
     if dtype == np.float32:
         return rng.standard_normal(shape, dtype=np.float32)
@@ -46,7 +45,7 @@ def gaussian(rng: np.random.Generator, shape: tuple[int, int], dtype: np.dtype[A
 
 def round_hyperplanes(
     operand: Operand,
-    V: FloatArray,
+    V: RealMatrix,
     hyperplanes: int,
     count: int,
     rng: np.random.Generator,
@@ -99,15 +98,15 @@ def improve(operand: Operand, T: BoolMatrix, *, bordered: bool) -> CutBatch:
     return CutBatch(S.T, T.T, values)
 
 
-def _indicator(mask: BoolMatrix, dtype: np.dtype[Any], bordered: bool) -> FloatArray:
-    indicator: FloatArray = mask.astype(dtype)
+def _indicator(mask: BoolMatrix, dtype: np.dtype[Any], bordered: bool) -> RealMatrix:
+    indicator: RealMatrix = mask.astype(dtype)
     if not bordered:
         indicator *= 2
         indicator -= 1
     return indicator
 
 
-def _best_side(sums: FloatArray, bordered: bool) -> tuple[BoolMatrix, npt.NDArray[np.float64]]:
+def _best_side(sums: RealMatrix, bordered: bool) -> tuple[BoolMatrix, npt.NDArray[np.float64]]:
     """The best mask for given sums, columnwise, and the signed values."""
     sums = np.asarray(sums)
     if not bordered:

@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from graphcuts_dp.cutnorm.operand import Float64Array, Operand
+from graphcuts_dp.arrays import FloatArray
+from graphcuts_dp.cutnorm.operand import Operand
 from graphcuts_dp.cutnorm.rounding import CutBatch, best_cuts, improve
 from graphcuts_dp.cutnorm.upper_bound import UpperBound, scaling_bound
 from graphcuts_dp.errors import MatrixError, SolverError
@@ -28,7 +29,7 @@ MAX_SIZE = 260
 KRIVINE_CONSTANT = math.log(1.0 + math.sqrt(2.0))
 
 
-def bordered_matrix(dense: Float64Array) -> Float64Array:
+def bordered_matrix(dense: FloatArray) -> FloatArray:
     """A' written out, border first: [[1^T A 1, -1^T A], [-A 1, A]].
 
     Args:
@@ -40,7 +41,7 @@ def bordered_matrix(dense: Float64Array) -> Float64Array:
 
 def solve_relaxation(
     operand: Operand, *, bordered: bool, accuracy: float = 1e-6, time_limit: float | None = None
-) -> tuple[Float64Array, Float64Array, Float64Array]:
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Solve the semidefinite program.
 
     Args:
@@ -90,7 +91,7 @@ def solve_relaxation(
 
 
 def sdp_cuts(
-    operand: Operand, X: Float64Array, *, bordered: bool, seed: int, hyperplanes: int = 256
+    operand: Operand, X: FloatArray, *, bordered: bool, seed: int, hyperplanes: int = 256
 ) -> CutBatch:
     """Krivine's rounding of X by many hyperplanes, each cut improved by alternation.
 
@@ -116,8 +117,6 @@ def sdp_cuts(
     return best_cuts(improve(operand, T, bordered=bordered), 8)
 
 
-def sdp_bound(
-    operand: Operand, d_U: Float64Array, d_V: Float64Array, *, bordered: bool
-) -> UpperBound:
+def sdp_bound(operand: Operand, d_U: FloatArray, d_V: FloatArray, *, bordered: bool) -> UpperBound:
     """The proven bound from the solver's dual variables, see `scaling_bound`."""
     return scaling_bound(operand, d_U, d_V, bordered=bordered)

@@ -26,8 +26,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse.linalg import ArpackError, LinearOperator, svds
 
-from graphcuts_dp.cutnorm.operand import Float64Array, FloatArray, Operand, gamma
-from graphcuts_dp.cutnorm.rounding import BoolMatrix, CutBatch, best_cuts
+from graphcuts_dp.arrays import BoolMatrix, FloatArray, RealMatrix
+from graphcuts_dp.cutnorm.operand import Operand, gamma
+from graphcuts_dp.cutnorm.rounding import CutBatch, best_cuts
 from graphcuts_dp.cutnorm.upper_bound import (
     ScaledMatrix,
     UpperBound,
@@ -91,7 +92,7 @@ def prefix_cuts(matrix: Any, count: int = 8, *, pairs: int = 3, seed: int = 0) -
     return improve_normalised(operand, T, count)
 
 
-def singular_pairs(operand: Operand, pairs: int, seed: int) -> tuple[Float64Array, Float64Array]:
+def singular_pairs(operand: Operand, pairs: int, seed: int) -> tuple[FloatArray, FloatArray]:
     """Leading singular vectors, shapes (n1, k) and (n2, k), k <= pairs; approximate ones will do.
 
     Args:
@@ -126,7 +127,7 @@ def singular_pairs(operand: Operand, pairs: int, seed: int) -> tuple[Float64Arra
 
 def _power_pairs(
     operand: Operand, pairs: int, rng: np.random.Generator
-) -> tuple[Float64Array, Float64Array]:
+) -> tuple[FloatArray, FloatArray]:
     right = rng.standard_normal((operand.shape[1], pairs))
     left = np.zeros((operand.shape[0], pairs))
     for _ in range(30):
@@ -135,7 +136,7 @@ def _power_pairs(
     return left, right
 
 
-def _scanned_columns(operand: Operand, p: Float64Array, q: Float64Array) -> BoolMatrix:
+def _scanned_columns(operand: Operand, p: FloatArray, q: FloatArray) -> BoolMatrix:
     """The best prefix pair of each of the four sign pairs: their column sets, shape (n2, 4)."""
     rows, columns = np.argsort(-p, kind="stable"), np.argsort(-q, kind="stable")
     n1, n2 = operand.shape
@@ -166,7 +167,7 @@ def _scanned_columns(operand: Operand, p: Float64Array, q: Float64Array) -> Bool
     return result
 
 
-def _dyadic_columns(q: Float64Array) -> BoolMatrix:
+def _dyadic_columns(q: FloatArray) -> BoolMatrix:
     """Prefixes of q and of -q with sizes that grow by sqrt(2)."""
     n = q.size
     count = 2 * max(1, math.ceil(math.log2(n))) + 1
@@ -199,7 +200,7 @@ def improve_normalised(operand: Operand, T: BoolMatrix, count: int, rounds: int 
     return CutBatch(order.S, order.T, order.values * sizes)
 
 
-def best_prefixes(sums: FloatArray) -> tuple[BoolMatrix, npt.NDArray[np.float64]]:
+def best_prefixes(sums: RealMatrix) -> tuple[BoolMatrix, npt.NDArray[np.float64]]:
     """For each column c, the set that maximises |sum of c over it| / sqrt(its size).
 
     It is a prefix of c sorted, upwards or downwards; so this is exact.
@@ -226,7 +227,7 @@ def best_prefixes(sums: FloatArray) -> tuple[BoolMatrix, npt.NDArray[np.float64]
     return masks, np.where(downwards, value_down, value_up)
 
 
-def row_norm_weights(operand: Operand, seed: int) -> tuple[Float64Array, Float64Array]:
+def row_norm_weights(operand: Operand, seed: int) -> tuple[FloatArray, FloatArray]:
     """Estimates of the row and column norms of A', border first: cheap weights.
 
     Exact for entries that are seen; for an operator, from 32 random products.

@@ -22,19 +22,13 @@ from typing import Any, final
 import numpy as np
 import scipy.linalg
 
+from graphcuts_dp.arrays import FloatArray, RealMatrix
 from graphcuts_dp.cutnorm.chebyshev import (
     FAILURE_PROBABILITY,
     chebyshev_norm_bound,
     ritz_value,
 )
-from graphcuts_dp.cutnorm.operand import (
-    OPERATOR_ERROR,
-    UNIT_ROUNDOFF,
-    Float64Array,
-    FloatArray,
-    Operand,
-    gamma,
-)
+from graphcuts_dp.cutnorm.operand import OPERATOR_ERROR, UNIT_ROUNDOFF, Operand, gamma
 
 CHOLESKY_LIMIT = 3500
 _WEIGHT_FLOOR = 1e-6
@@ -74,8 +68,8 @@ def trivial_bound(operand: Operand, *, bordered: bool) -> UpperBound:
 
 def scaling_bound(
     operand: Operand,
-    weights_U: FloatArray,
-    weights_V: FloatArray,
+    weights_U: RealMatrix,
+    weights_V: RealMatrix,
     *,
     bordered: bool,
     seed: int = 0,
@@ -109,7 +103,7 @@ def scaling_bound(
 
 
 def sigma_estimate(
-    operand: Operand, weights_U: FloatArray, weights_V: FloatArray, *, bordered: bool
+    operand: Operand, weights_U: RealMatrix, weights_V: RealMatrix, *, bordered: bool
 ) -> float:
     """An estimate of sigma_1(M) from below: tells whether the relaxation is solved, proves nothing.
 
@@ -149,8 +143,8 @@ def sigma_bound(
 
 
 def _positive_weights(
-    weights: FloatArray, operand: Operand, *, rows: bool, bordered: bool
-) -> Float64Array:
+    weights: RealMatrix, operand: Operand, *, rows: bool, bordered: bool
+) -> FloatArray:
     """Positive weights near the given ones: bad entries and tiny ones are raised to a floor."""
     clean = np.nan_to_num(np.asarray(weights, dtype=np.float64), nan=0.0, posinf=0.0)
     clean = np.clip(clean, 0.0, 1e150)
@@ -177,7 +171,7 @@ class ScaledMatrix:
     """
 
     def __init__(
-        self, operand: Operand, d_U: Float64Array, d_V: Float64Array, *, bordered: bool
+        self, operand: Operand, d_U: FloatArray, d_V: FloatArray, *, bordered: bool
     ) -> None:
         self.operand = operand
         self.bordered = bordered
@@ -185,7 +179,7 @@ class ScaledMatrix:
         self.right = 1.0 / np.sqrt(d_V)
         self.shape = (d_U.size, d_V.size)
 
-    def apply(self, block: Float64Array, *, transpose: bool = False) -> Float64Array:
+    def apply(self, block: FloatArray, *, transpose: bool = False) -> FloatArray:
         """M @ block, or M^T @ block."""
         first, last = (self.left, self.right) if transpose else (self.right, self.left)
         scaled = block * first[:, None]
@@ -194,7 +188,7 @@ class ScaledMatrix:
         image = apply(centred)
         if self.bordered:
             image = np.concatenate((-image.sum(axis=0, keepdims=True), image))
-        result: Float64Array = image * last[:, None]
+        result: FloatArray = image * last[:, None]
         return result
 
     def majorant_norm(self) -> float:
@@ -227,7 +221,7 @@ class ScaledMatrix:
             relative += OPERATOR_ERROR
         return relative * self.majorant_norm()
 
-    def dense(self) -> tuple[Float64Array, float]:
+    def dense(self) -> tuple[FloatArray, float]:
         """M written out, and a bound on ||M - fl(M)||_F. Not for operators.
 
         Inner entries carry at most four roundings. A border entry is a sum of at most n1 n2
@@ -302,7 +296,7 @@ def cholesky_norm_bound(scaled: ScaledMatrix) -> float:
     return math.inf
 
 
-def _largest_eigenvalue_guess(gram: Float64Array) -> tuple[float, float]:
+def _largest_eigenvalue_guess(gram: FloatArray) -> tuple[float, float]:
     """An estimate of lambda_max from below and its likely relative error; nothing rests on it."""
     n = gram.shape[0]
     tiny = float(np.finfo(np.float64).tiny)
@@ -312,7 +306,7 @@ def _largest_eigenvalue_guess(gram: Float64Array) -> tuple[float, float]:
     return max(_lanczos(gram, rng.standard_normal((n,)), 60), tiny), 3e-4
 
 
-def _lanczos(gram: Float64Array, start: Float64Array, steps: int) -> float:
+def _lanczos(gram: FloatArray, start: FloatArray, steps: int) -> float:
     """Largest Ritz value after `steps` Lanczos steps with full reorthogonalisation."""
     basis = np.zeros((steps, start.size))
     alphas: list[float] = []
@@ -320,7 +314,7 @@ def _lanczos(gram: Float64Array, start: Float64Array, steps: int) -> float:
     vector = start * (1.0 / float(np.linalg.norm(start)))
     for step in range(steps):
         basis[step] = vector
-        image: Float64Array = gram @ vector
+        image: FloatArray = gram @ vector
         alphas.append(float(vector @ image))
         image -= basis[: step + 1].T @ (basis[: step + 1] @ image)
         image -= basis[: step + 1].T @ (basis[: step + 1] @ image)
@@ -333,7 +327,7 @@ def _lanczos(gram: Float64Array, start: Float64Array, steps: int) -> float:
     return float(values[-1])
 
 
-def _cholesky_completes(matrix: Float64Array) -> bool:
+def _cholesky_completes(matrix: FloatArray) -> bool:
     # numpy's rather than scipy's: two BLAS libraries with threads of their own wait for each other.
     try:
         np.linalg.cholesky(matrix)

@@ -15,8 +15,9 @@ from typing import Any, final
 import numpy as np
 
 from graphcuts_dp._version import __version__
+from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.distances.locations import Locations
-from graphcuts_dp.distances.metric import FloatVector, Metric, as_metric
+from graphcuts_dp.distances.metric import Metric, as_metric
 from graphcuts_dp.distances.plan import DistancePlan, error_radii, plan_distances
 from graphcuts_dp.errors import AccuracyWarning, ParameterError, QueryError
 from graphcuts_dp.graph.atomic import PathLike, atomic_set, atomic_write

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.distances.embeddings import (
     L1Embedding,
     check_entries,
@@ -12,7 +13,7 @@ from graphcuts_dp.distances.embeddings import (
     measured,
     on_grid,
 )
-from graphcuts_dp.distances.metric import FloatMatrix, Metric
+from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.errors import ParameterError
 
 

@@ -5,9 +5,9 @@ from typing import final
 
 import numpy as np
 
+from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.distances.coordinate_tuning import CoordinateTuning
 from graphcuts_dp.distances.learner import Line, PiecewiseLinear
-from graphcuts_dp.distances.metric import IntVector
 from graphcuts_dp.privacy.entropy import EntropySource
 
 

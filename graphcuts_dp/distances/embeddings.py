@@ -13,11 +13,11 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.distances.metric import FloatMatrix, FloatVector, IntVector, Metric
+from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntMatrix, IntVector
+from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.distances.shapes import RootedTree
 from graphcuts_dp.errors import ParameterError, QueryError
 
-IntMatrix = npt.NDArray[np.int64]
 STEPS = 2**24  # of the grid, in a diameter, where distances are not whole numbers
 _MOST_ENTRIES = 2**27  # 1 GiB of coordinates
 

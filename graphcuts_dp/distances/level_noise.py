@@ -13,7 +13,7 @@ from typing import Literal, final
 import numpy as np
 from scipy.optimize import minimize
 
-from graphcuts_dp.distances.metric import FloatMatrix, FloatVector, IntVector
+from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.composition import Cost, zcdp_rho
 from graphcuts_dp.privacy.entropy import EntropySource

@@ -9,7 +9,8 @@ from typing import Any, Self, final
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.distances.metric import IntVector, Metric
+from graphcuts_dp.arrays import IntVector
+from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.errors import FileFormatError, QueryError
 from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.vertices import Label, VertexSet

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.distances.locations import find_row
-from graphcuts_dp.distances.metric import FloatMatrix, Metric
+from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.atomic import PathLike

@@ -14,19 +14,17 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.sparse import csgraph
 
+from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.distances.shapes import RootedTree, grid_positions
 from graphcuts_dp.errors import GraphError, ParameterError, QueryError
+from graphcuts_dp.fits.base import Progress
 from graphcuts_dp.graph.adjacency import Graph, Vertices
 from graphcuts_dp.graph.vertices import Label, VertexSet
-from graphcuts_dp.fits.base import Progress
 
 if TYPE_CHECKING:
     import igraph
     import networkx as nx
 
-FloatVector = npt.NDArray[np.float64]
-FloatMatrix = npt.NDArray[np.float64]
-IntVector = npt.NDArray[np.int64]
 
 _BLOCK_ENTRIES = 1 << 20  # distances worked on at once: 8 MiB, within a cache
 _KEPT_ENTRIES = 1 << 26  # up to so many, all distances are kept for the next time: 512 MiB

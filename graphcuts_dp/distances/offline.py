@@ -5,13 +5,13 @@ from typing import final
 
 import numpy as np
 
+from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.distances.coordinate import Profile, start_coordinate, step_coordinate
 from graphcuts_dp.distances.coordinate_tuning import CoordinateTuning
 from graphcuts_dp.distances.decomposable import DecomposableHypothesis
 from graphcuts_dp.distances.l1_plan import L1Answer, L1Plan
 from graphcuts_dp.distances.learner import PiecewiseLinear
 from graphcuts_dp.distances.locations import Locations
-from graphcuts_dp.distances.metric import FloatVector, IntVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee

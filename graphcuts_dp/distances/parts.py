@@ -7,7 +7,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse import csgraph
 
-from graphcuts_dp.distances.metric import FloatVector, IntVector, Metric
+from graphcuts_dp.arrays import FloatVector, IntVector
+from graphcuts_dp.distances.metric import Metric
 
 _SMALL = 8  # parts of so few vertices keep the order they have
 

@@ -7,9 +7,10 @@ from typing import final
 
 import numpy as np
 
+from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.distances.level_noise import Law, LevelNoise, Spread, split_budget
 from graphcuts_dp.distances.locations import Locations
-from graphcuts_dp.distances.metric import FloatVector, Metric
+from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
 

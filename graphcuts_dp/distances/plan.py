@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, final
 
+from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.distances.base import DistanceMechanism
 from graphcuts_dp.distances.level_noise import Law
-from graphcuts_dp.distances.metric import FloatVector, Metric, as_metric
+from graphcuts_dp.distances.metric import Metric, as_metric
 from graphcuts_dp.distances.per_query import PerQuery
 from graphcuts_dp.distances.queries import checked_people
 from graphcuts_dp.distances.tree_counts import TreeCounts

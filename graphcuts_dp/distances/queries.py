@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import final
 
+from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.distances.locations import MOST_PEOPLE, Locations
-from graphcuts_dp.distances.metric import FloatVector, Metric
+from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.vertices import Label
 

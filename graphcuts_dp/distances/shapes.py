@@ -5,12 +5,9 @@ from functools import cached_property
 from typing import final
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
-FloatVector = npt.NDArray[np.float64]
-FloatMatrix = npt.NDArray[np.float64]
-IntVector = npt.NDArray[np.int64]
+from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
 
 
 @final

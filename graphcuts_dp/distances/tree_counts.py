@@ -21,9 +21,10 @@ from typing import final
 
 import numpy as np
 
+from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.distances.level_noise import Law, LevelNoise, Spread, split_budget
 from graphcuts_dp.distances.locations import Locations
-from graphcuts_dp.distances.metric import FloatMatrix, FloatVector, IntVector, Metric
+from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.distances.parts import Parts, halving_order, nested_parts
 from graphcuts_dp.distances.shapes import RootedTree
 from graphcuts_dp.privacy.composition import Cost

@@ -7,10 +7,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.queries import CutQuery, FloatMatrix, FloatVector
+from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Hypothesis
 from graphcuts_dp.idc.bit_sets import BitSets, Words, pack_bits

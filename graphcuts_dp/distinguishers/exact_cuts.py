@@ -17,6 +17,7 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
+from graphcuts_dp.arrays import BoolVector, FloatVector, IntMatrix, IntVector
 from graphcuts_dp.distinguishers.base import Found
 from graphcuts_dp.distinguishers.cut_list import MatrixHypothesis
 from graphcuts_dp.distinguishers.scoring import (
@@ -32,15 +33,11 @@ from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.graph.vertices import BoolVector
 from graphcuts_dp.idc.base import Hypothesis, Sign
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.exact_choice import Choice, happens
 
-IntMatrix = npt.NDArray[np.int64]
-IntVector = npt.NDArray[np.int64]
-FloatVector = npt.NDArray[np.float64]
 MOST_VERTICES = 22  # 2^22 products, both signs: 64 MiB
 _CHUNK_BITS = 10  # sets computed together
 _SURE = 2.0**-40  # more than a float e^x/(1+e^x) can be off

@@ -6,9 +6,9 @@ from fractions import Fraction
 from typing import NoReturn, Self, final
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from graphcuts_dp.arrays import FloatMatrix, IntMatrix
 from graphcuts_dp.distinguishers.base import Found
 from graphcuts_dp.distinguishers.rank_one import (
     Answer,
@@ -27,14 +27,11 @@ from graphcuts_dp.distinguishers.scoring import check_rounds
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.queries import FloatMatrix
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Hypothesis
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.noise import sample_discrete_gaussian
-
-IntMatrix = npt.NDArray[np.int64]
 
 _ENTRY_BITS = 8  # a vector of equal entries has about 2^8 steps in each
 _CLIP = 0.5  # vectors are cut at this over sqrt(n): nearly signs, which need the least noise

@@ -22,13 +22,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse.linalg import ArpackError, eigsh, svds
 
+from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector
 from graphcuts_dp.distinguishers.base import Found
 from graphcuts_dp.errors import HypothesisError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.queries import CutQuery, FloatMatrix, FloatVector, MatrixQuery
+from graphcuts_dp.graph.queries import CutQuery, MatrixQuery
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.graph.vertices import BoolVector
 from graphcuts_dp.idc.base import Hypothesis, Sign
 from graphcuts_dp.privacy.entropy import EntropySource
 

@@ -23,9 +23,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.stats
 
-FloatMatrix = npt.NDArray[np.float64]
-FloatVector = npt.NDArray[np.float64]
-BoolMatrix = npt.NDArray[np.bool_]
+from graphcuts_dp.arrays import FloatMatrix, FloatVector
+
 T = TypeVar("T")
 # (data, number of the first run, how many runs) -> one row of numbers for each run
 Draw = Callable[[Any, int, int], FloatMatrix]

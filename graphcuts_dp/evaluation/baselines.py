@@ -10,19 +10,16 @@ from fractions import Fraction
 from typing import final
 
 import numpy as np
-import numpy.typing as npt
 
+from graphcuts_dp.arrays import FloatMatrix, IntVector
 from graphcuts_dp.errors import GraphError
+from graphcuts_dp.fits.chung_lu import chung_lu
 from graphcuts_dp.graph.adjacency import Graph
+from graphcuts_dp.measurements.degrees import respond_degrees, respond_total
+from graphcuts_dp.measurements.entries import randomized_response
 from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
 from graphcuts_dp.privacy.laws import noise_law
-from graphcuts_dp.measurements.degrees import respond_degrees, respond_total
-from graphcuts_dp.fits.chung_lu import chung_lu
-from graphcuts_dp.measurements.entries import randomized_response
-
-FloatMatrix = npt.NDArray[np.float64]
-IntVector = npt.NDArray[np.int64]
 
 COUNT_SHARE = Fraction(1, 10)  # of the budget of `top_m_filter`, for the number of edges
 

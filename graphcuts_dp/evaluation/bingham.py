@@ -7,12 +7,10 @@ find: its gap stays below the largest by about n/epsilon, where hiding every pai
 """
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import brentq
 
+from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.errors import MatrixError
-
-FloatMatrix = npt.NDArray[np.float64]
 
 
 def bingham_samples(

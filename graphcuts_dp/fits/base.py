@@ -15,11 +15,10 @@ from typing import Literal, Protocol, Self, final
 import numpy as np
 import numpy.typing as npt
 
+from graphcuts_dp.arrays import FloatVector, RealMatrix
 from graphcuts_dp.measurements.blocks import Blocks, LocalBlocks, RowBlock
 from graphcuts_dp.measurements.noisy_degrees import NoisyDegrees, NoisyTotal
 
-FloatMatrix = npt.NDArray[np.floating]
-FloatVector = npt.NDArray[np.float64]
 _PIECE = 1 << 16  # entries worked on at a time: they stay in the cache
 # progress(done, message): done in [0, 1]
 Progress = Callable[[float, str], None]
@@ -57,7 +56,7 @@ class FitProblem:
     total: NoisyTotal | None = None
 
     @classmethod
-    def of_matrix(cls, noisy: FloatMatrix, symmetric: bool, cap: float = 1.0) -> Self:
+    def of_matrix(cls, noisy: RealMatrix, symmetric: bool, cap: float = 1.0) -> Self:
         """The problem of a plain matrix of estimates, for small ones and for tests.
 
         Args:
@@ -78,18 +77,18 @@ class FitProblem:
         return self.blocks.symmetric
 
     @cached_property
-    def noisy(self) -> FloatMatrix:
+    def noisy(self) -> RealMatrix:
         """The noisy matrix in full, float64: for fits that are meant for small ones."""
         return self.blocks.estimate()
 
-    def project(self, matrix: FloatMatrix) -> FloatMatrix:
+    def project(self, matrix: RealMatrix) -> RealMatrix:
         """Nearest matrix in the box, in place. A symmetric matrix stays so to the last bit."""
         np.clip(matrix, 0.0, self.cap, out=matrix)
         if self.symmetric:
             np.fill_diagonal(matrix, 0.0)
         return matrix
 
-    def dual_value(self, direction: FloatMatrix) -> float:
+    def dual_value(self, direction: RealMatrix) -> float:
         """Least <direction, x - z> over the box: a lower bound for any norm of x - z whose dual
         unit ball holds `direction`.
 
@@ -118,7 +117,7 @@ class Fit:
             "time".
     """
 
-    matrix: FloatMatrix
+    matrix: RealMatrix
     method: str
     objective: Objective
     value: float | None
@@ -202,7 +201,7 @@ class FitMethod(Protocol):
         ...
 
 
-def degree_matched_start(problem: FitProblem) -> FloatMatrix:
+def degree_matched_start(problem: FitProblem) -> RealMatrix:
     """A start x = clip(z + a_i + b_j) whose row and column sums are near those of z; dense."""
     rows, columns = degree_matched_shifts(problem)
     blocks = problem.blocks
@@ -234,7 +233,7 @@ def shifted(
     columns: FloatVector,
     cap: float,
     dtype: npt.DTypeLike = np.float32,
-) -> FloatMatrix:
+) -> RealMatrix:
     """clip(z + a_i + b_j) for the rows of a block, zero on the diagonal.
 
     Args:

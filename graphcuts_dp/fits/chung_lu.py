@@ -3,8 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-FloatVector = npt.NDArray[np.float64]
-FloatMatrix = npt.NDArray[np.float64]
+from graphcuts_dp.arrays import FloatMatrix, FloatVector
 
 TOLERANCE = 1e-9  # of a row sum, relative to the mean degree
 MAX_ROUNDS = 2000

@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-import numpy.typing as npt
 
-from graphcuts_dp.privacy.laws import NoiseLaw
-from graphcuts_dp.measurements.blocks import Blocks
-from graphcuts_dp.fits.base import FitProblem, FloatVector
+from graphcuts_dp.arrays import FloatMatrix, FloatVector
+from graphcuts_dp.fits.base import FitProblem
 from graphcuts_dp.fits.chung_lu import chung_lu_bipartite_ends, chung_lu_ends
 from graphcuts_dp.fits.degrees import (
     gaussian_log_likelihood,
@@ -21,8 +19,8 @@ from graphcuts_dp.fits.log_odds import Sums
 from graphcuts_dp.fits.message_passing import sharpened_structure
 from graphcuts_dp.fits.structure import Structure, spectral_structure
 from graphcuts_dp.fits.view import View
-
-FloatMatrix = npt.NDArray[np.float64]
+from graphcuts_dp.measurements.blocks import Blocks
+from graphcuts_dp.privacy.laws import NoiseLaw
 
 _LEAST_DEGREE = 0.01  # of the mean: no vertex is left without any weight
 _LEAST_TOTAL = 0.3  # in units of the cap

@@ -6,24 +6,16 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, final
 
 import numpy as np
-import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
+from graphcuts_dp.arrays import BoolVector, FloatVector, RealMatrix
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.cutnorm.spectral import prefix_cuts
-from graphcuts_dp.fits.base import (
-    Fit,
-    FitProblem,
-    FloatMatrix,
-    Objective,
-    Progress,
-    silent,
-)
+from graphcuts_dp.fits.base import Fit, FitProblem, Objective, Progress, silent
 from graphcuts_dp.fits.first_order import FirstOrder
-from graphcuts_dp.fits.master import FloatVector, Master, Row
+from graphcuts_dp.fits.master import Master, Row
 
-BoolVector = npt.NDArray[np.bool_]
 Cut = tuple[BoolVector, BoolVector]
 
 
@@ -36,11 +28,11 @@ class SeparationOracle(Protocol):
         """Factor of |M(S,T)| in the norm."""
         ...
 
-    def separate(self, residual: FloatMatrix) -> list[Cut]:
+    def separate(self, residual: RealMatrix) -> list[Cut]:
         """Distinct cuts, the best first."""
         ...
 
-    def search(self, residual: FloatMatrix) -> list[Cut]:
+    def search(self, residual: RealMatrix) -> list[Cut]:
         """As `separate`, with more effort to find the largest; asked before a run ends."""
         ...
 
@@ -67,14 +59,14 @@ class CutNormOracle:
         """1: the cut norm itself."""
         return 1.0
 
-    def separate(self, residual: FloatMatrix) -> list[Cut]:
+    def separate(self, residual: RealMatrix) -> list[Cut]:
         """The best distinct cuts of 128 hyperplanes, each improved by alternation."""
         self._solver.step(residual, self._alternations)
         self._alternations = 8
         batch = self._solver.round_batch(residual, 128, self._cuts)
         return list(zip(batch.S, batch.T, strict=True))
 
-    def search(self, residual: FloatMatrix) -> list[Cut]:
+    def search(self, residual: RealMatrix) -> list[Cut]:
         """The cut of a whole cut-norm search, exact for small matrices."""
         found = cut_norm(residual)
         return [(found.S, found.T)]
@@ -99,12 +91,12 @@ class SpectralOracle:
         """1/sqrt(|S||T|)."""
         return 1.0 / math.sqrt(max(1, int(S.sum()) * int(T.sum())))
 
-    def separate(self, residual: FloatMatrix) -> list[Cut]:
+    def separate(self, residual: RealMatrix) -> list[Cut]:
         """The best prefix cuts of several singular pairs."""
         batch = prefix_cuts(residual, self._cuts)
         return list(zip(batch.S, batch.T, strict=True))
 
-    def search(self, residual: FloatMatrix) -> list[Cut]:
+    def search(self, residual: RealMatrix) -> list[Cut]:
         """Prefix cuts of more singular pairs."""
         batch = prefix_cuts(residual, self._cuts, pairs=min(12, *residual.shape))
         return list(zip(batch.S, batch.T, strict=True))
@@ -194,7 +186,7 @@ class _Run:
         self.master = Master(len(self.z), problem.cap)
         self.lower = 0.0
         self.best = math.inf
-        self.best_matrix: FloatMatrix = problem.noisy
+        self.best_matrix: RealMatrix = problem.noisy
         self._consider(FirstOrder(max_steps=100)(problem).matrix.astype(np.float64))
 
     def gap(self) -> float:
@@ -213,7 +205,7 @@ class _Run:
         self.master.add(rows)
         return self.gap()
 
-    def _consider(self, matrix: FloatMatrix) -> None:
+    def _consider(self, matrix: RealMatrix) -> None:
         """Add the oracle's cuts at a point; keep the point when it is the best.
 
         Its value counts the cuts found earlier too: the oracle may overlook them here.
@@ -225,7 +217,7 @@ class _Run:
             self.best, self.best_matrix = value, matrix
         self.master.add(rows)
 
-    def _rows(self, residual: FloatMatrix, cuts: list[Cut]) -> tuple[list[Row], float]:
+    def _rows(self, residual: RealMatrix, cuts: list[Cut]) -> tuple[list[Row], float]:
         """Inequalities of cuts, each with the sign it has at a point, and the largest value."""
         vector = self._vector(residual)
         rows, value = [], 0.0
@@ -244,11 +236,11 @@ class _Run:
             form += form.T
         return self._vector(form) * self.oracle.weight(S, T)
 
-    def _vector(self, matrix: FloatMatrix) -> FloatVector:
+    def _vector(self, matrix: RealMatrix) -> FloatVector:
         entries = matrix.ravel() if self.places is None else matrix[self.places]
         return np.asarray(entries, dtype=np.float64)
 
-    def _matrix(self, vector: FloatVector) -> FloatMatrix:
+    def _matrix(self, vector: FloatVector) -> RealMatrix:
         if self.places is None:
             return vector.reshape(self.problem.noisy.shape)
         matrix = np.zeros(self.problem.noisy.shape)

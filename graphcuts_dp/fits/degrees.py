@@ -1,10 +1,8 @@
 """Better degrees than noisy ones, from the noisy ones alone."""
 
 import numpy as np
-import numpy.typing as npt
 
-FloatVector = npt.NDArray[np.float64]
-FloatMatrix = npt.NDArray[np.float64]
+from graphcuts_dp.arrays import FloatMatrix, FloatVector
 
 _GRID = 121
 _ROUNDS = 150

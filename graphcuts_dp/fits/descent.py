@@ -12,8 +12,9 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
+from graphcuts_dp.arrays import FloatVector, RealMatrix
+from graphcuts_dp.fits.base import shifted
 from graphcuts_dp.measurements.blocks import Blocks, RowBlock
-from graphcuts_dp.fits.base import FloatMatrix, FloatVector, shifted
 
 _PIECE = 1 << 16  # entries: a handful of such float32 arrays fit into a core's cache
 _LEVELS = 65535  # of a stored best point
@@ -35,8 +36,8 @@ class Move:
         bound: whether the sums of `Sums` are wanted.
     """
 
-    left: FloatMatrix
-    right: FloatMatrix
+    left: RealMatrix
+    right: RealMatrix
     fade: float
     length: float
     cap: float
@@ -76,7 +77,7 @@ class Residual:
         """The transpose."""
         return Residual(self._blocks, transpose=not self._transpose)
 
-    def __matmul__(self, thin: FloatMatrix) -> FloatMatrix:
+    def __matmul__(self, thin: RealMatrix) -> RealMatrix:
         if self._transpose and not self._blocks.symmetric:
             total = np.zeros((self._blocks.shape[1], thin.shape[1]), dtype=thin.dtype)
             for part in self._blocks.results(_transposed_product, thin):
@@ -85,13 +86,13 @@ class Residual:
         return self._blocks.gather(_product, thin, width=thin.shape[1], dtype=thin.dtype)
 
 
-def _product(block: RowBlock, thin: FloatMatrix) -> FloatMatrix:
-    product: FloatMatrix = block.held["residual"] @ thin
+def _product(block: RowBlock, thin: RealMatrix) -> RealMatrix:
+    product: RealMatrix = block.held["residual"] @ thin
     return product
 
 
-def _transposed_product(block: RowBlock, thin: FloatMatrix) -> FloatMatrix:
-    product: FloatMatrix = block.held["residual"].T @ thin[block.start : block.stop]
+def _transposed_product(block: RowBlock, thin: RealMatrix) -> RealMatrix:
+    product: RealMatrix = block.held["residual"].T @ thin[block.start : block.stop]
     return product
 
 
@@ -141,14 +142,14 @@ def return_to_best(block: RowBlock, cap: float) -> None:
         np.subtract(part.estimate(), x, out=block.held["residual"][where])
 
 
-def best_point(block: RowBlock, cap: float) -> FloatMatrix:
+def best_point(block: RowBlock, cap: float) -> RealMatrix:
     """The best point; lets go of everything held."""
     best = block.held["best"]
     block.held.clear()
     return _restored(best, cap)
 
 
-def _stored(x: FloatMatrix, cap: float) -> npt.NDArray[Any]:
+def _stored(x: RealMatrix, cap: float) -> npt.NDArray[Any]:
     """Entries of the box in 16 bits; as they are when the box has no upper side."""
     if math.isinf(cap):
         return x
@@ -157,8 +158,8 @@ def _stored(x: FloatMatrix, cap: float) -> npt.NDArray[Any]:
     return np.minimum(x, np.float32(_LEVELS), out=x).astype(np.uint16)
 
 
-def _restored(stored: npt.NDArray[Any], cap: float) -> FloatMatrix:
-    x: FloatMatrix = stored.astype(np.float32)
+def _restored(stored: npt.NDArray[Any], cap: float) -> RealMatrix:
+    x: RealMatrix = stored.astype(np.float32)
     if stored.dtype == np.uint16:
         x /= np.float32(_LEVELS)  # first: the highest level then is the cap itself
         x *= np.float32(cap)

@@ -7,19 +7,12 @@ from typing import final
 
 import numpy as np
 
+from graphcuts_dp.arrays import RealMatrix
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
-from graphcuts_dp.parallel import one_blas_thread
-from graphcuts_dp.measurements.blocks import mirror_upper
 from graphcuts_dp.fits import descent
-from graphcuts_dp.fits.base import (
-    Fit,
-    FitProblem,
-    FloatMatrix,
-    Progress,
-    Stopped,
-    degree_matched_shifts,
-    silent,
-)
+from graphcuts_dp.fits.base import Fit, FitProblem, Progress, Stopped, degree_matched_shifts, silent
+from graphcuts_dp.measurements.blocks import mirror_upper
+from graphcuts_dp.parallel import one_blas_thread
 
 _FIRST_ALTERNATIONS = 30
 _AVERAGE = 0.03  # weight of the newest direction in the running average
@@ -185,7 +178,7 @@ class _Run:
         self.best = max(self.best, value)
         return self.gap()
 
-    def best_point(self) -> FloatMatrix:
+    def best_point(self) -> RealMatrix:
         """The best x, dense; ends the run."""
         x = self.blocks.gather(
             descent.best_point,
@@ -206,7 +199,7 @@ class _Run:
             self.aim, self.stalled = max(self.aim / 2, _LEAST_AIM), 0
         return keep
 
-    def _direction(self) -> tuple[FloatMatrix, FloatMatrix]:
+    def _direction(self) -> tuple[RealMatrix, RealMatrix]:
         """Factors L, R of the subgradient L R^T, symmetrised, but for its diagonal."""
         P, Q = self.solver.subgradient_factors()
         if not self.problem.symmetric:
@@ -214,7 +207,7 @@ class _Run:
         half = np.float32(0.5)
         return np.hstack([P * half, Q * half]), np.hstack([Q, P])
 
-    def _square(self, left: FloatMatrix, right: FloatMatrix) -> float:
+    def _square(self, left: RealMatrix, right: RealMatrix) -> float:
         """Sum of the squared entries of L R^T, without the diagonal of a symmetric matrix."""
         L, R = left.astype(np.float64), right.astype(np.float64)
         square = float(np.vdot(L.T @ L, R.T @ R))

@@ -8,15 +8,8 @@ from typing import final
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from graphcuts_dp.fits.base import (
-    Fit,
-    FitProblem,
-    FloatMatrix,
-    Progress,
-    Stopped,
-    degree_matched_start,
-    silent,
-)
+from graphcuts_dp.arrays import RealMatrix
+from graphcuts_dp.fits.base import Fit, FitProblem, Progress, Stopped, degree_matched_start, silent
 from graphcuts_dp.fits.cutting_plane import Cut, CutNormOracle, SeparationOracle
 
 _SCALE = 0.1  # of the data player's steps, in diameters of the box; see `Play.regret_bound`
@@ -127,7 +120,7 @@ class Play:
 
     def __init__(self, problem: FitProblem, oracle: SeparationOracle) -> None:
         self.rounds = 0
-        self.x: FloatMatrix = degree_matched_start(problem)
+        self.x: RealMatrix = degree_matched_start(problem)
         self._problem = problem
         self._oracle = oracle
         # Without a cap, entries move about as far as the noise does.
@@ -153,9 +146,9 @@ class Play:
             self.x = self._problem.project(self.x - length * w * query)
 
     @property
-    def average(self) -> FloatMatrix:
+    def average(self) -> RealMatrix:
         """The data player's average play."""
-        average: FloatMatrix = self._points / self._weight
+        average: RealMatrix = self._points / self._weight
         return average
 
     @property
@@ -191,19 +184,19 @@ class Play:
         rows, columns = self._problem.shape
         return rows * (columns - 1) if self._problem.symmetric else rows * columns
 
-    def _mixture(self, residual: FloatMatrix) -> FloatMatrix:
+    def _mixture(self, residual: RealMatrix) -> RealMatrix:
         """The mean of the oracle's cuts, each with the sign that it has here."""
         cuts = self._oracle.separate(residual)
         S, T = (np.array(sides, dtype=np.float64) for sides in zip(*cuts, strict=True))
         signs = np.sign(np.einsum("ki,ki->k", S @ residual, T))
-        query: FloatMatrix = (S * signs[:, None]).T @ T / len(cuts)
+        query: RealMatrix = (S * signs[:, None]).T @ T / len(cuts)
         if self._problem.symmetric:
             query = (query + query.T) / 2
             np.fill_diagonal(query, 0)
         return query
 
 
-def _largest(cuts: list[Cut], residual: FloatMatrix) -> float:
+def _largest(cuts: list[Cut], residual: RealMatrix) -> float:
     return max(abs(float(S @ residual @ T)) for S, T in cuts)
 
 

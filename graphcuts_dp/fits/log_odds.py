@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.optimize
 
+from graphcuts_dp.arrays import FloatVector, RealMatrix
+from graphcuts_dp.fits.base import Progress, Stopped, silent
 from graphcuts_dp.measurements.blocks import Blocks, RowBlock
-from graphcuts_dp.fits.base import FloatMatrix, FloatVector, Progress, Stopped, silent
 
 _PIECE = 1 << 17  # entries worked on at once, so that they stay in the cache
 _RIDGE = 0.001  # on a and b: keeps them finite where a noisy sum is out of reach
@@ -279,14 +280,14 @@ def _spreads(block: RowBlock, factors: Factors) -> tuple[FloatVector, FloatVecto
     return rows, columns
 
 
-def synthetic_rows(block: RowBlock, factors: Factors, cap: float) -> FloatMatrix:
+def synthetic_rows(block: RowBlock, factors: Factors, cap: float) -> RealMatrix:
     """Rows of x, float32, zero on the diagonal."""
     x = sigmoid(_log_odds(block, factors))
     x *= np.float32(cap)
     return block.clear_diagonal(x)
 
 
-def sigmoid(odds: FloatMatrix) -> FloatMatrix:
+def sigmoid(odds: RealMatrix) -> RealMatrix:
     """1/(1 + e^-odds), in place and without overflow."""
     np.clip(odds, _NEVER, -_NEVER, out=odds)
     np.negative(odds, out=odds)
@@ -296,7 +297,7 @@ def sigmoid(odds: FloatMatrix) -> FloatMatrix:
     return odds
 
 
-def _log_odds(block: RowBlock, factors: Factors) -> FloatMatrix:
+def _log_odds(block: RowBlock, factors: Factors) -> RealMatrix:
     odds = factors.left[block.start : block.stop] @ factors.right.T
     odds += block.evidence(np.float32)
     if block.symmetric:

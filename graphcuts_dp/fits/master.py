@@ -6,12 +6,11 @@ from typing import Any, final
 
 import highspy
 import numpy as np
-import numpy.typing as npt
 import scipy.optimize
 
+from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.errors import SolverError
 
-FloatVector = npt.NDArray[np.float64]
 _FADE = 0.25  # a row's importance when it was not used in a round
 _MEMORY = 4  # rounds without use after which projections leave a row out
 

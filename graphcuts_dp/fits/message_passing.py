@@ -9,13 +9,11 @@ passing), sharpens the directions to nearly what the data allow.
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.fits.mixtures import Mixture, Posterior, fit_mixture
 from graphcuts_dp.fits.structure import Spectrum, Structure, find_spectrum
 from graphcuts_dp.fits.view import View
-
-FloatMatrix = npt.NDArray[np.float64]
 
 _LEAST_ANGLE = 0.2  # of the vector of ones to the span, above which row sums are a coordinate
 _PASSES = 6

@@ -12,10 +12,8 @@ from dataclasses import dataclass
 from typing import Self, final
 
 import numpy as np
-import numpy.typing as npt
 
-FloatMatrix = npt.NDArray[np.float64]
-FloatVector = npt.NDArray[np.float64]
+from graphcuts_dp.arrays import FloatMatrix, FloatVector
 
 _MOST_COMPONENTS = 24
 _STARTS = 3

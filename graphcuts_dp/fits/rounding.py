@@ -9,11 +9,10 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
+from graphcuts_dp.arrays import FloatVector, IntegerVector
 from graphcuts_dp.privacy.entropy import EntropySource
 
 BitMatrix = npt.NDArray[np.uint8]
-IntVector = npt.NDArray[np.integer]
-FloatVector = npt.NDArray[np.float64]
 
 _NONE = -1
 _POWER_STEPS = 30
@@ -146,7 +145,7 @@ def _roots(sums: FloatVector) -> FloatVector:
     return np.sqrt(np.where(sums > 0, sums, 1.0))
 
 
-def _alternate(places: IntVector, width: int, source: EntropySource) -> npt.NDArray[np.bool_]:
+def _alternate(places: IntegerVector, width: int, source: EntropySource) -> npt.NDArray[np.bool_]:
     """Up (true) or down for each entry: in turn along every chain, its start by a fair coin.
 
     Args:
@@ -183,7 +182,7 @@ def _alternate(places: IntVector, width: int, source: EntropySource) -> npt.NDAr
     return np.asarray(up[group])
 
 
-def _mates(lines: IntVector) -> IntVector:
+def _mates(lines: IntegerVector) -> IntegerVector:
     """Partner of each entry: neighbours of the same line, in pairs; -1 for the last of an odd line.
 
     Args:
@@ -196,7 +195,7 @@ def _mates(lines: IntVector) -> IntVector:
     return np.where(alone, _NONE, here + 1 - 2 * odd_place)
 
 
-def _by_column(rows: IntVector, columns: IntVector, width: int) -> IntVector:
+def _by_column(rows: IntegerVector, columns: IntegerVector, width: int) -> IntegerVector:
     """Order of the entries column by column: a transposition, which takes linear time."""
     starts = np.concatenate([[0], np.cumsum(np.bincount(rows))])
     here = np.arange(len(rows), dtype=rows.dtype)

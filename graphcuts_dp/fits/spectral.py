@@ -8,14 +8,8 @@ from typing import Any, Literal, final
 import numpy as np
 import scipy.linalg
 
-from graphcuts_dp.fits.base import (
-    Fit,
-    FitProblem,
-    FloatMatrix,
-    Progress,
-    degree_matched_start,
-    silent,
-)
+from graphcuts_dp.arrays import RealMatrix
+from graphcuts_dp.fits.base import Fit, FitProblem, Progress, degree_matched_start, silent
 
 
 @final
@@ -87,7 +81,7 @@ class Spectral:
         return Fit(best_x, "spectral", "spectral norm", best, lower, steps, stopped)
 
 
-def _excess(matrix: FloatMatrix, mass: float, symmetric: bool) -> FloatMatrix:
+def _excess(matrix: RealMatrix, mass: float, symmetric: bool) -> RealMatrix:
     """What to subtract to cut the largest singular values to one level, `mass` in total."""
     left, values, right = _decompose(matrix, symmetric=symmetric)
     sizes = np.abs(values)
@@ -97,18 +91,18 @@ def _excess(matrix: FloatMatrix, mass: float, symmetric: bool) -> FloatMatrix:
     level = max(levels[used], 0.0)
     excess = np.sign(values) * np.maximum(sizes - level, 0.0)
     large = excess != 0
-    cut_off: FloatMatrix = (left[:, large] * excess[large]) @ right[large]
+    cut_off: RealMatrix = (left[:, large] * excess[large]) @ right[large]
     return (cut_off + cut_off.T) / 2 if symmetric else cut_off
 
 
-def _decompose(matrix: FloatMatrix, *, symmetric: bool) -> tuple[Any, Any, Any]:
+def _decompose(matrix: RealMatrix, *, symmetric: bool) -> tuple[Any, Any, Any]:
     if symmetric:
         values, vectors = scipy.linalg.eigh(matrix, driver="evd", check_finite=False)
         return vectors, values, vectors.T
     return scipy.linalg.svd(matrix, full_matrices=False, check_finite=False)  # type: ignore[no-any-return]
 
 
-def _spectral_norm(matrix: FloatMatrix, *, symmetric: bool) -> float:
+def _spectral_norm(matrix: RealMatrix, *, symmetric: bool) -> float:
     if symmetric:
         values = scipy.linalg.eigvalsh(matrix, check_finite=False)
         return float(max(abs(values[0]), abs(values[-1])))

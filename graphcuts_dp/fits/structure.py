@@ -10,12 +10,9 @@ from dataclasses import dataclass
 from typing import Self, final
 
 import numpy as np
-import numpy.typing as npt
 
-from graphcuts_dp.fits.base import FloatVector
+from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.fits.view import View
-
-FloatMatrix = npt.NDArray[np.float64]
 
 _MOST = 40  # directions looked for
 _WIDTH = 48  # of the block Krylov space

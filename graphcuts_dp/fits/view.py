@@ -6,10 +6,9 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
+from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.measurements.blocks import Blocks, RowBlock
-from graphcuts_dp.fits.base import FloatVector
 
-FloatMatrix = npt.NDArray[np.float64]
 _Short = npt.NDArray[np.float32]
 _LARGEST_SHORT = 1e15  # products with larger ends may be out of float32's range
 

@@ -12,11 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from graphcuts_dp.arrays import FloatArray, IndexArray
 from graphcuts_dp.errors import GraphError
 from graphcuts_dp.graph.vertices import Label, VertexSet
 
-FloatArray = npt.NDArray[np.float64]
-IndexArray = npt.NDArray[np.int32]
 Vertices = VertexSet | int | Iterable[Label]
 
 _KEY_BITS = np.int64(31)  # row numbers are 32-bit integers >= 0

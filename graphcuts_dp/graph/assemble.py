@@ -12,15 +12,14 @@ from itertools import repeat
 from typing import Any, Literal, cast
 
 import numpy as np
-import numpy.typing as npt
 
+from graphcuts_dp.arrays import FloatArray, IntVector
 from graphcuts_dp.errors import GraphCutsError, GraphError, ParameterError
-from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, FloatArray, Graph
+from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
 from graphcuts_dp.graph.schema import Schema, is_integer_literal, labels_of, token_table
 from graphcuts_dp.graph.vertices import Label, VertexSet
 
-Ints = npt.NDArray[np.int64]
-Ends = Ints | Sequence[Label]
+Ends = IntVector | Sequence[Label]
 Merge = Literal["max", "min", "sum"]
 GivenVertices = VertexSet | tuple[VertexSet, VertexSet] | None
 
@@ -128,7 +127,9 @@ def _weights(raw: RawEdges, options: Options) -> FloatArray | None:
     return raw.weights
 
 
-def _row_numbers(raw: RawEdges, options: Options) -> tuple[Ints, Ints, tuple[VertexSet, ...]]:
+def _row_numbers(
+    raw: RawEdges, options: Options
+) -> tuple[IntVector, IntVector, tuple[VertexSet, ...]]:
     declared = raw.schema.sides if options.bipartite else raw.schema.vertices
     given = options.vertices
     if raw.as_rows:
@@ -148,7 +149,7 @@ def _row_numbers(raw: RawEdges, options: Options) -> tuple[Ints, Ints, tuple[Ver
 
 def _relabelled(
     raw: RawEdges, given: GivenVertices, declared: GivenVertices
-) -> tuple[Ints, Ints, tuple[VertexSet, ...]]:
+) -> tuple[IntVector, IntVector, tuple[VertexSet, ...]]:
     """Row numbers as they are, or moved to where the given vertex set has the same labels."""
     assert declared is not None  # noqa: S101  # rows are rows of something
     old = declared if isinstance(declared, tuple) else (declared,)
@@ -183,9 +184,9 @@ def _shifted(ends: Ends, raw: RawEdges) -> Ends:
     return [str(int(end) - 1) for end in ends]
 
 
-def _find(ends: Ends, vertices: VertexSet, raw: RawEdges, *, of_edges: bool = True) -> Ints:
+def _find(ends: Ends, vertices: VertexSet, raw: RawEdges, *, of_edges: bool = True) -> IntVector:
     """Row numbers of the ends in a public vertex set."""
-    rows: Ints
+    rows: IntVector
     if isinstance(ends, np.ndarray) and vertices.is_default:
         rows = np.where(ends < len(vertices), ends, -1)
     elif isinstance(ends, np.ndarray):
@@ -214,7 +215,7 @@ def _lookup(vertices: VertexSet, raw: RawEdges) -> Callable[[Any, int], int]:
 
 def _occurring(
     ends: list[Ends], raw: RawEdges, bipartite: bool
-) -> tuple[Ints, Ints, tuple[VertexSet, ...]]:
+) -> tuple[IntVector, IntVector, tuple[VertexSet, ...]]:
     """The vertices that occur, sorted, and row numbers in them."""
     if not len(ends[0]):
         raise raw.error("no edges and no vertices; give the public vertex set with vertices=")
@@ -230,7 +231,7 @@ def _occurring(
     return both[: len(ends[0])], both[len(ends[0]) :], (vertices,)
 
 
-def _ranked(ends: Ends, raw: RawEdges) -> tuple[VertexSet, Ints]:
+def _ranked(ends: Ends, raw: RawEdges) -> tuple[VertexSet, IntVector]:
     if isinstance(ends, np.ndarray):
         labels, rows = _ranked_integers(ends)
         return VertexSet(labels), rows
@@ -246,7 +247,7 @@ def _label_order(label: Label) -> tuple[bool, Label]:
     return isinstance(label, str), label  # integers by size, then strings by letters
 
 
-def _ranked_integers(ends: Ints) -> tuple[Ints, Ints]:
+def _ranked_integers(ends: IntVector) -> tuple[IntVector, IntVector]:
     low, high = int(ends.min()), int(ends.max())
     if high - low >= 4 * len(ends) + 1024:
         labels, rows = np.unique(ends, return_inverse=True)
@@ -261,8 +262,8 @@ def _ranked_integers(ends: Ints) -> tuple[Ints, Ints]:
 
 
 def _merged(
-    rows: Ints, columns: Ints, weights: FloatArray, bipartite: bool, add: bool
-) -> tuple[Ints, Ints, FloatArray]:
+    rows: IntVector, columns: IntVector, weights: FloatArray, bipartite: bool, add: bool
+) -> tuple[IntVector, IntVector, FloatArray]:
     """One edge between the same two vertices: the sum of their weights, or the smallest."""
     if not len(rows):
         return rows, columns, weights
@@ -278,12 +279,12 @@ def _merged(
 
 
 def split_sides(
-    ends: Sequence[Ints],
+    ends: Sequence[IntVector],
     labels: Sequence[Label],
     sides: Sequence[int | None],
     where: Callable[[int], str],
     error: type[GraphCutsError],
-) -> tuple[list[Ints], tuple[VertexSet, VertexSet]]:
+) -> tuple[list[IntVector], tuple[VertexSet, VertexSet]]:
     """Row numbers within the left and the right side, and both vertex sets.
 
     Args:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 import numpy as np
 import scipy.sparse as sp
 
+from graphcuts_dp.arrays import FloatArray
 from graphcuts_dp.errors import GraphError
-from graphcuts_dp.graph.adjacency import AnyGraph, FloatArray, Graph, Vertices
+from graphcuts_dp.graph.adjacency import AnyGraph, Graph, Vertices
 from graphcuts_dp.graph.assemble import (
     Ends,
     GivenVertices,

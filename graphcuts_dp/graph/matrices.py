@@ -15,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from graphcuts_dp.arrays import FloatArray, IntVector
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
-from graphcuts_dp.graph.adjacency import AnyGraph, FloatArray, Graph
-from graphcuts_dp.graph.assemble import Ints, RawEdges
+from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.assemble import RawEdges
 from graphcuts_dp.graph.schema import Schema, dump_schema, load_schema
 from graphcuts_dp.graph.unpack import check_archive
 from graphcuts_dp.graph.vertices import VertexSet
@@ -104,7 +105,7 @@ def matrix_edges(
     )
 
 
-def _is_symmetric(rows: Ints, columns: Ints, weights: FloatArray) -> bool:
+def _is_symmetric(rows: IntVector, columns: IntVector, weights: FloatArray) -> bool:
     """Whether the matrix equals its transpose; costs memory for the entries, not for the shape."""
     forth = np.argsort((rows << np.int64(31)) | columns, kind="stable")
     back = np.argsort((columns << np.int64(31)) | rows, kind="stable")

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from graphcuts_dp.arrays import FloatArray
 from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.graph.adjacency import AnyGraph, FloatArray, Graph
+from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.assemble import RawEdges
 from graphcuts_dp.graph.edge_list_writer import edge_chunks
 from graphcuts_dp.graph.matrices import matrix_edges

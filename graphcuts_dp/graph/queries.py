@@ -14,11 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector
 from graphcuts_dp.errors import QueryError
-from graphcuts_dp.graph.vertices import BoolVector, Label, VertexSet
+from graphcuts_dp.graph.vertices import Label, VertexSet
 
-FloatVector = npt.NDArray[np.float64]
-FloatMatrix = npt.NDArray[np.float64]
 Space = VertexSet | tuple[VertexSet, VertexSet]
 Subset = Iterable[Label] | BoolVector
 _BATCH_ENTRIES = 1 << 24  # floats in one block of a batch: 128 MiB

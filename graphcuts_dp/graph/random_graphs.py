@@ -5,13 +5,12 @@ integer gives the same graph.
 """
 
 import numpy as np
-import numpy.typing as npt
 
+from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 
 Seed = int | np.random.Generator
-IntVector = npt.NDArray[np.int64]
 
 
 def imbalanced_bipartite(side: int, *, seed: Seed) -> BipartiteGraph:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.graph.adjacency import FloatArray
+from graphcuts_dp.arrays import FloatArray
 
 _NEWLINE, _ZERO = 10, 48
 _SEPARATORS = b" \t,"

@@ -11,18 +11,17 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
+from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector
 from graphcuts_dp.errors import MatrixError
 from graphcuts_dp.graph.queries import (
     CutQuery,
-    FloatMatrix,
-    FloatVector,
     LinearQuery,
     RankOneQuery,
     Space,
     answer_on_matrix,
     pairs_between,
 )
-from graphcuts_dp.graph.vertices import BoolVector, Label, VertexSet
+from graphcuts_dp.graph.vertices import Label, VertexSet
 
 Vertices = VertexSet | int | Sequence[Label]
 

@@ -7,10 +7,10 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
+from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.errors import GraphError, QueryError
 
 Label = str | int
-BoolVector = npt.NDArray[np.bool_]
 
 
 @final

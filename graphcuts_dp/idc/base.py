@@ -15,8 +15,9 @@ from typing import Generic, Literal, Protocol, Self, TypeVar, final
 import numpy as np
 import numpy.typing as npt
 
+from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.errors import HypothesisError, ParameterError
-from graphcuts_dp.graph.queries import FloatVector, LinearQuery
+from graphcuts_dp.graph.queries import LinearQuery
 from graphcuts_dp.graph.universe import Universe
 
 # +1: the true answer is above the hypothesis; -1: below.

@@ -5,7 +5,7 @@ from typing import Self, final
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.graph.vertices import BoolVector
+from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.parallel import in_parallel
 
 Words = npt.NDArray[np.uint64]

@@ -10,10 +10,10 @@ from typing import Any, Self, final
 import numpy as np
 import numpy.typing as npt
 
+from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector
 from graphcuts_dp.errors import FileFormatError, HypothesisError, QueryError
-from graphcuts_dp.graph.queries import CutQuery, FloatMatrix, FloatVector, LinearQuery, MatrixQuery
+from graphcuts_dp.graph.queries import CutQuery, LinearQuery, MatrixQuery
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.graph.vertices import BoolVector
 from graphcuts_dp.idc.chung_lu import answer_bilinear
 from graphcuts_dp.idc.dense import tilt
 from graphcuts_dp.idc.storage import Form, pack, unpack

@@ -10,8 +10,9 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
+from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.graph.queries import CutQuery, FloatMatrix, FloatVector, RankOneQuery
+from graphcuts_dp.graph.queries import CutQuery, RankOneQuery
 from graphcuts_dp.graph.universe import Universe
 
 

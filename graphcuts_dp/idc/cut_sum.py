@@ -13,8 +13,9 @@ from typing import Self, final
 import numpy as np
 import numpy.typing as npt
 
+from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.errors import FileFormatError, HypothesisError, ParameterError, QueryError
-from graphcuts_dp.graph.queries import CutQuery, FloatMatrix, FloatVector, LinearQuery, RankOneQuery
+from graphcuts_dp.graph.queries import CutQuery, LinearQuery, RankOneQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.bit_sets import BitSets, pack_bits
 from graphcuts_dp.idc.chung_lu import ChungLu, answer_bilinear

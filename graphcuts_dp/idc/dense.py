@@ -6,8 +6,9 @@ from typing import Self, final
 import numpy as np
 import numpy.typing as npt
 
+from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.errors import FileFormatError, HypothesisError
-from graphcuts_dp.graph.queries import FloatMatrix, FloatVector, LinearQuery
+from graphcuts_dp.graph.queries import LinearQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.storage import pack, unpack
 

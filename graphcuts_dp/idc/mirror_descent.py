@@ -25,13 +25,13 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
+from graphcuts_dp.arrays import FloatArray
 from graphcuts_dp.errors import HypothesisError, ParameterError, QueryError
 from graphcuts_dp.graph.queries import LinearQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Rule, Sign, checked_tuning, step_length
 from graphcuts_dp.idc.dense import DenseHypothesis
 from graphcuts_dp.idc.potentials import Domain, Potential, bregman
-from graphcuts_dp.idc.power_norms import FloatArray
 
 
 def step_size(alpha: float, zeta: float, order: float) -> float:

@@ -24,9 +24,9 @@ from typing import Protocol, final
 
 import numpy as np
 
+from graphcuts_dp.arrays import FloatArray
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.idc.power_norms import (
-    FloatArray,
     box_minimiser,
     conjugate,
     dual_magnitudes,

@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
 
+from graphcuts_dp.arrays import FloatArray
 from graphcuts_dp.errors import ParameterError
-
-FloatArray = npt.NDArray[np.float64]
 
 _NEWTON_STEPS = 60  # quadratic convergence; reached only by the last bit's rounding
 

@@ -6,10 +6,10 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
+from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.graph.vertices import BoolVector
 
 _WORD = 8  # queries that one pass over the edges answers
 _EDGES = 1 << 15  # edges at a time: their bytes stay in the cache

@@ -7,10 +7,10 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
+from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.errors import LedgerError
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.graph.vertices import BoolVector
 from graphcuts_dp.interactive.base import Answer, Update
 
 _COMPLEMENT, _PAIR = 0, 1

@@ -23,13 +23,13 @@ from graphcuts_dp.interactive.packing import (
     whole_number,
 )
 from graphcuts_dp.interactive.promises import check_graph, pairs_of, promise
+from graphcuts_dp.measurements.entries import randomized_response
+from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
 from graphcuts_dp.privacy.laws import BinaryResponse
 from graphcuts_dp.privacy.tails import response_radius
-from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
-from graphcuts_dp.measurements.entries import randomized_response
 
 
 @final

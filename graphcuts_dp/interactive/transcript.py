@@ -6,9 +6,10 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, final, overload
 
 from graphcuts_dp._version import __version__
+from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.graph.vertices import BoolVector, Label, VertexSet
+from graphcuts_dp.graph.vertices import Label, VertexSet
 from graphcuts_dp.interactive.base import Answer
 from graphcuts_dp.interactive.encoding import decode_answer, decode_query
 from graphcuts_dp.interactive.ledger import Ledger

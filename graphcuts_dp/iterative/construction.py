@@ -8,17 +8,18 @@ from typing import Any, final
 
 import numpy as np
 
+from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.distinguishers.base import Distinguisher, Found, Search
 from graphcuts_dp.errors import HypothesisError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.queries import CutQuery, FloatMatrix, FloatVector, LinearQuery
+from graphcuts_dp.graph.queries import CutQuery, LinearQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Hypothesis, Sign
 from graphcuts_dp.idc.learners import Learned, Learner
+from graphcuts_dp.iterative.tuning import OfflineCalibration, OfflineTuning
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.iterative.tuning import OfflineCalibration, OfflineTuning
 
 # Called with the fraction of the rounds that are done, and a message.
 Progress = Callable[[float, str], None]

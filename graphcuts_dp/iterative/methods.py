@@ -7,6 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
+from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.distinguishers.base import Distinguisher
 from graphcuts_dp.distinguishers.cut_list import CutList
@@ -15,9 +16,10 @@ from graphcuts_dp.distinguishers.exponential import Exponential
 from graphcuts_dp.distinguishers.power_method import PowerRankOne
 from graphcuts_dp.distinguishers.response_rank_one import ResponseRankOne
 from graphcuts_dp.errors import GraphError, ParameterError
+from graphcuts_dp.fits.certify import weights_of
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.queries import CutQuery, FloatMatrix
+from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Rule
 from graphcuts_dp.idc.dense import DenseHypothesis
@@ -27,10 +29,6 @@ from graphcuts_dp.idc.learners import (
     MirrorDescentLearner,
     MultiplicativeWeightsLearner,
 )
-from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
-from graphcuts_dp.privacy.laws import noise_law
-from graphcuts_dp.fits.certify import weights_of
 from graphcuts_dp.iterative.construction import IterativeConstruction, Outcome, Progress
 from graphcuts_dp.iterative.paper_tuning import PaperOffline
 from graphcuts_dp.iterative.pure_tuning import PureOffline
@@ -42,6 +40,9 @@ from graphcuts_dp.iterative.tuning import (
     TightOffline,
     check_probabilities,
 )
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
+from graphcuts_dp.privacy.laws import noise_law
 
 CONSTRUCTIONS = ("multiplicative-weights", "frieze-kannan", "mirror-descent")
 _MOST_VERTICES = 8192  # the synthetic graph is made from a matrix of all pairs

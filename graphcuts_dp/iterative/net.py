@@ -9,9 +9,10 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
+from graphcuts_dp.arrays import FloatMatrix, IntMatrix
 from graphcuts_dp.errors import GraphError, HypothesisError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
-from graphcuts_dp.graph.queries import FloatMatrix, LinearQuery
+from graphcuts_dp.graph.queries import LinearQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.median import DatabaseFamily, all_graphs, alpha_net
 from graphcuts_dp.privacy.composition import Cost
@@ -19,7 +20,6 @@ from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
 from graphcuts_dp.privacy.selection import noisy_maximum, shortfall
 
-IntMatrix = npt.NDArray[np.int64]
 _MOST_NUMBERS = 1 << 24  # members of the family times pairs or queries: 128 MiB
 _UNIT_BITS = 20  # the largest coefficient has 2^20 to 2^21 steps
 

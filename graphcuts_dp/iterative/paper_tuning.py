@@ -8,9 +8,6 @@ from typing import final
 from graphcuts_dp.distinguishers.base import Distinguisher
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.idc.update_bounds import UpdateBound
-from graphcuts_dp.privacy.composition import Cost, compose
-from graphcuts_dp.privacy.guarantee import exact_epsilon
-from graphcuts_dp.privacy.value_noise import ValueNoise
 from graphcuts_dp.iterative.tuning import (
     MOST_ROUNDS,
     TOTAL_SHARE,
@@ -18,6 +15,9 @@ from graphcuts_dp.iterative.tuning import (
     check_probabilities,
     least_that_fits,
 )
+from graphcuts_dp.privacy.composition import Cost, compose
+from graphcuts_dp.privacy.guarantee import exact_epsilon
+from graphcuts_dp.privacy.value_noise import ValueNoise
 
 
 @final

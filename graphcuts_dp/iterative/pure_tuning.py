@@ -10,15 +10,15 @@ from graphcuts_dp.distinguishers.rank_one import usual_cut_norm
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.update_bounds import UpdateBound
-from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.guarantee import exact_epsilon
-from graphcuts_dp.privacy.value_noise import ValueNoise
 from graphcuts_dp.iterative.tuning import (
     OfflineTuning,
     check_counts,
     check_probabilities,
     least_tolerance,
 )
+from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.guarantee import exact_epsilon
+from graphcuts_dp.privacy.value_noise import ValueNoise
 
 _ROUNDS = 8
 _LAPLACE = math.sqrt(2)  # deviation of Laplace noise at epsilon = 1

@@ -17,10 +17,10 @@ from graphcuts_dp.graph.queries import CutQuery, Subset, pairs_between
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.graph.vertices import VertexSet
 from graphcuts_dp.idc.dense import DenseHypothesis
-from graphcuts_dp.privacy.entropy import SEEDED_WARNING
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.iterative.construction import Measured
 from graphcuts_dp.measurements.noisy_matrix import CutAnswer
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.release.storage import (
     PathLike,
     check_files,

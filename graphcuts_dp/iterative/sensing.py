@@ -9,8 +9,10 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
+from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.distinguishers.scoring import root_at_most
 from graphcuts_dp.errors import GraphError, ParameterError
+from graphcuts_dp.fits.base import Progress, silent
 from graphcuts_dp.graph.adjacency import BipartiteGraph
 from graphcuts_dp.graph.queries import LinearQuery, MatrixQuery, RankOneQuery
 from graphcuts_dp.graph.universe import Universe
@@ -23,7 +25,6 @@ from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, entropy_
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
 from graphcuts_dp.privacy.selection import exponential_choice
 from graphcuts_dp.privacy.value_noise import ValueNoise
-from graphcuts_dp.fits.base import Progress, silent
 
 _SUM_BITS = 61  # of answers in steps: differences of two fit into 64 bits
 _MOST_BITS = 20  # the largest coefficient and the largest rating have 2^20 to 2^21 steps, or fewer
@@ -31,8 +32,6 @@ _MOST_PAIRS = 1 << 25  # 256 MiB for a hypothesis
 _LARGEST_DEVIATION = 2**55  # of noise, in steps: 64-bit integers hold every sample
 _MOST_ROUNDS = 10_000
 _PASSES = 2  # over the answers bought so far, after each round: free
-
-IntVector = npt.NDArray[np.int64]
 
 
 @final

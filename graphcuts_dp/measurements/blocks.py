@@ -15,13 +15,12 @@ from typing import Any, TypeVar, final
 import numpy as np
 import numpy.typing as npt
 
+from graphcuts_dp.arrays import IntegerMatrix, RealMatrix
 from graphcuts_dp.parallel import in_parallel
 from graphcuts_dp.privacy.laws import NoiseLaw
 
-FloatMatrix = npt.NDArray[np.floating]
-IntMatrix = npt.NDArray[np.integer]
 R = TypeVar("R")
-Pairs = Callable[[], IntMatrix]
+Pairs = Callable[[], IntegerMatrix]
 Index = TypeVar("Index", int, npt.NDArray[np.int64])
 
 _BLOCK_ENTRIES = 1 << 20  # in float32 four MiB, which caches hold
@@ -111,25 +110,25 @@ class RowBlock:
         """Whether the whole matrix is symmetric with zero diagonal."""
         return self.layout.symmetric
 
-    def steps(self) -> IntMatrix:
+    def steps(self) -> IntegerMatrix:
         """Released integers, shape `shape`; do not write to them."""
         if self.law is not None and self.law.bits:
             return np.unpackbits(self.data, axis=1, count=self.shape[1])
         return self.data
 
-    def estimate(self, dtype: npt.DTypeLike = np.float32) -> FloatMatrix:
+    def estimate(self, dtype: npt.DTypeLike = np.float32) -> RealMatrix:
         """Unbiased estimates, shape `shape`, zero on the diagonal; a fresh array."""
         if self.law is None:
             return self.clear_diagonal(self.data.astype(dtype))
         return self._values(self.law, "estimate", np.dtype(dtype))
 
-    def evidence(self, dtype: npt.DTypeLike = np.float32) -> FloatMatrix:
+    def evidence(self, dtype: npt.DTypeLike = np.float32) -> RealMatrix:
         """`NoiseLaw.evidence` of every entry, shape `shape`, zero on the diagonal."""
         if self.law is None:
             raise ValueError("a plain matrix has no law of noise")
         return self._values(self.law, "evidence", np.dtype(dtype))
 
-    def clear_diagonal(self, rows: FloatMatrix) -> FloatMatrix:
+    def clear_diagonal(self, rows: RealMatrix) -> RealMatrix:
         """Set to zero, in place, what lies on the diagonal of a symmetric matrix.
 
         Args:
@@ -147,7 +146,7 @@ class RowBlock:
             rows = self.data[start - self.start : stop - self.start]
             yield RowBlock(start, stop, rows, self.law, self.layout)
 
-    def _values(self, law: NoiseLaw, kind: str, dtype: np.dtype[Any]) -> FloatMatrix:
+    def _values(self, law: NoiseLaw, kind: str, dtype: np.dtype[Any]) -> RealMatrix:
         if not law.bits:
             return self.clear_diagonal(getattr(law, kind)(self.data, dtype))
         # Eight entries at once, from a table of what each byte stands for.
@@ -156,9 +155,9 @@ class RowBlock:
 
 
 @lru_cache(maxsize=16)
-def _byte_table(law: NoiseLaw, kind: str, dtype: np.dtype[Any]) -> FloatMatrix:
+def _byte_table(law: NoiseLaw, kind: str, dtype: np.dtype[Any]) -> RealMatrix:
     bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)
-    table: FloatMatrix = getattr(law, kind)(bits, dtype)
+    table: RealMatrix = getattr(law, kind)(bits, dtype)
     return table
 
 
@@ -204,7 +203,7 @@ class Blocks(ABC):
     def fetch(self) -> "LocalBlocks":
         """The same rows in the memory of this process, with nothing held."""
 
-    def times(self, V: FloatMatrix) -> FloatMatrix:
+    def times(self, V: RealMatrix) -> RealMatrix:
         """Z @ V, in the precision of V.
 
         Args:
@@ -212,7 +211,7 @@ class Blocks(ABC):
         """
         return self.gather(_times, V, width=V.shape[1], dtype=V.dtype)
 
-    def estimate(self, dtype: npt.DTypeLike = np.float64) -> FloatMatrix:
+    def estimate(self, dtype: npt.DTypeLike = np.float64) -> RealMatrix:
         """Z with E[Z] = A off the diagonal, zero on it; dense."""
         return self.gather(RowBlock.estimate, dtype, width=self.shape[1], dtype=dtype)
 
@@ -239,8 +238,8 @@ class Blocks(ABC):
         return matrix
 
 
-def _times(block: RowBlock, V: FloatMatrix) -> FloatMatrix:
-    product: FloatMatrix = block.estimate(V.dtype) @ V
+def _times(block: RowBlock, V: RealMatrix) -> RealMatrix:
+    product: RealMatrix = block.estimate(V.dtype) @ V
     return product
 
 
@@ -281,7 +280,7 @@ class LocalBlocks(Blocks):
         return joined(law, layout, list(in_parallel(finish, range(len(bounds)))))
 
     @classmethod
-    def from_matrix(cls, matrix: FloatMatrix, *, symmetric: bool) -> "LocalBlocks":
+    def from_matrix(cls, matrix: RealMatrix, *, symmetric: bool) -> "LocalBlocks":
         """Blocks of a plain matrix of estimates, sharing its memory.
 
         Args:

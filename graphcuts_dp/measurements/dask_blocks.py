@@ -15,7 +15,6 @@ from typing import Any, TypeVar, final
 import numpy.typing as npt
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.privacy.laws import NoiseLaw
 from graphcuts_dp.measurements.blocks import (
     Blocks,
     Layout,
@@ -26,6 +25,7 @@ from graphcuts_dp.measurements.blocks import (
     draw_part,
     joined,
 )
+from graphcuts_dp.privacy.laws import NoiseLaw
 
 R = TypeVar("R")
 

@@ -8,10 +8,10 @@ import numpy.typing as npt
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.measurements.noisy_degrees import NoisyDegrees, NoisyTotal
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.laws import LaplaceNoise, NoiseLaw
 from graphcuts_dp.privacy.noise import sample_discrete_laplace
-from graphcuts_dp.measurements.noisy_degrees import NoisyDegrees, NoisyTotal
 
 _LARGEST_ENTRY = 2**31  # in steps, so that 2^31 of them and their noise fit into 64 bits
 

@@ -12,6 +12,8 @@ import numpy.typing as npt
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.vertices import VertexSet
+from graphcuts_dp.measurements.blocks import Blocks, Layout, LocalBlocks, Pairs
+from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import (
     LARGEST_EPSILON,
@@ -20,8 +22,6 @@ from graphcuts_dp.privacy.guarantee import (
     hidden_change,
 )
 from graphcuts_dp.privacy.laws import NoiseLaw, noise_law
-from graphcuts_dp.measurements.blocks import Blocks, Layout, LocalBlocks, Pairs
-from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
 
 _Edges = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.float64]]
 # (law, layout, the integers of each block's pairs) -> blocks

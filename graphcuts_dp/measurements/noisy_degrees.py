@@ -5,10 +5,8 @@ from fractions import Fraction
 from typing import Any, Self, final
 
 import numpy as np
-import numpy.typing as npt
 
-FloatVector = npt.NDArray[np.float64]
-IntVector = npt.NDArray[np.int64]
+from graphcuts_dp.arrays import IntVector
 
 
 @final

@@ -10,11 +10,12 @@ from typing import Any, BinaryIO, Self, final
 import numpy as np
 import numpy.typing as npt
 
+from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.graph.queries import pairs_between
-from graphcuts_dp.graph.vertices import BoolVector, VertexSet
-from graphcuts_dp.privacy.laws import NoiseLaw, noise_law
+from graphcuts_dp.graph.vertices import VertexSet
 from graphcuts_dp.measurements.blocks import Blocks, Layout, LocalBlocks, RowBlock
+from graphcuts_dp.privacy.laws import NoiseLaw, noise_law
 
 _FORMAT = 1
 

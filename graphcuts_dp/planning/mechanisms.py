@@ -18,9 +18,9 @@ from graphcuts_dp.idc.online_bounds import dr14_online, gru12_online, jt12_onlin
 from graphcuts_dp.idc.update_bounds import frieze_kannan_updates, multiplicative_weights_updates
 from graphcuts_dp.interactive import choice
 from graphcuts_dp.interactive.choice import Setting
+from graphcuts_dp.measurements.worst_case import noise_cut_bound
 from graphcuts_dp.privacy.laws import LaplaceNoise
 from graphcuts_dp.privacy.tails import discrete_laplace_radius
-from graphcuts_dp.measurements.worst_case import noise_cut_bound
 
 ADAPTIVE, FIXED, ALL = "any k", "fixed k", "all"
 _ONLINE = {"gru12": gru12_online, "jt12": jt12_online, "dr14": dr14_online}

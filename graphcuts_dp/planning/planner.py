@@ -10,9 +10,9 @@ from functools import cached_property
 from typing import Any, final
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.planning.mechanisms import FIXED, MECHANISMS, Mechanism, name_of
 from graphcuts_dp.idc.update_bounds import Size
 from graphcuts_dp.interactive.choice import METHODS, Setting
+from graphcuts_dp.planning.mechanisms import FIXED, MECHANISMS, Mechanism, name_of
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON
 
 VACUOUS = "vacuous here"

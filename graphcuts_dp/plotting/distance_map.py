@@ -10,11 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.figure import Figure
 
+from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntMatrix
 from graphcuts_dp.plotting.style import PAGE, house_style
-
-FloatVector = npt.NDArray[np.float64]
-FloatMatrix = npt.NDArray[np.float64]
-IntMatrix = npt.NDArray[np.int64]
 
 _MANY = 1000  # edges beyond which they are drawn thinner, vertices beyond which smaller
 

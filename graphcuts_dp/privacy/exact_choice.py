@@ -13,11 +13,10 @@ from decimal import Decimal
 from typing import final
 
 import numpy as np
-import numpy.typing as npt
 
+from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.privacy.entropy import EntropySource
 
-FloatVector = npt.NDArray[np.float64]
 # A number computed in the current decimal context; of its digits all but 25 may be relied on.
 Computed = Callable[[], Decimal]
 _SPARE_DIGITS = 25

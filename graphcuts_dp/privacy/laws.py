@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.optimize
 
+from graphcuts_dp.arrays import IntegerMatrix
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import exact_epsilon
@@ -24,8 +25,6 @@ NOISES = ("binary", "laplace", "discrete-laplace")
 _GRID_BITS = 20  # the Laplace grid has 2^20 to 2^21 steps within its scale
 _LARGEST_STEPS = 2**52  # beyond it a float no longer holds every integer
 _LARGEST_SCALE = 2**44  # of the noise, in steps: 64-bit integers hold it, and sums of it
-
-IntMatrix = npt.NDArray[np.integer]
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ class NoiseLaw(ABC):
         entries: npt.NDArray[np.float64],
         places: npt.NDArray[np.int64],
         source: EntropySource,
-    ) -> IntMatrix:
+    ) -> IntegerMatrix:
         """Noisy integers for all `pairs` entries.
 
         Args:
@@ -177,7 +176,7 @@ class BinaryResponse(NoiseLaw):
         entries: npt.NDArray[np.float64],
         places: npt.NDArray[np.int64],
         source: EntropySource,
-    ) -> IntMatrix:
+    ) -> IntegerMatrix:
         """See `NoiseLaw.respond`. The released integers are flipped bits; each entry is a one."""
         bits = sample_flips(self.epsilon, pairs, source).view(np.uint8)
         bits[places] ^= entries != 0
@@ -260,7 +259,7 @@ class LaplaceNoise(NoiseLaw):
         entries: npt.NDArray[np.float64],
         places: npt.NDArray[np.int64],
         source: EntropySource,
-    ) -> IntMatrix:
+    ) -> IntegerMatrix:
         """See `NoiseLaw.respond`. The released integers count grid steps."""
         with np.errstate(over="ignore"):  # a warning would tell of a huge weight
             steps = np.minimum(np.floor(entries / self.unit), _LARGEST_STEPS)

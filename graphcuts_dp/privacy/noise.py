@@ -24,9 +24,9 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
+from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.privacy.entropy import EntropySource
 
-IntVector = npt.NDArray[np.int64]
 # floor(2**bits * P(K <= value)), exactly
 ScaledCdf = Callable[[int, int], int]
 

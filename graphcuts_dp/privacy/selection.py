@@ -6,9 +6,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.exact_choice import Choice
-from graphcuts_dp.privacy.noise import IntVector, sample_geometric
+from graphcuts_dp.privacy.noise import sample_geometric
 
 _LOGARITHM_ERROR = 2.0**-40  # of float logarithms that are within 100 of the largest
 

@@ -7,9 +7,6 @@ from typing import final
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
-from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON, PrivacyGuarantee, exact_epsilon
-from graphcuts_dp.privacy.laws import NoiseLaw, noise_law
 from graphcuts_dp.measurements.blocks import LocalBlocks
 from graphcuts_dp.measurements.degrees import (
     check_sums,
@@ -17,14 +14,17 @@ from graphcuts_dp.measurements.degrees import (
     respond_degrees,
     respond_total,
 )
-from graphcuts_dp.measurements.noisy_degrees import NoisyDegrees, NoisyTotal
-from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
 from graphcuts_dp.measurements.entries import (
     MakeBlocks,
     guarantee_of,
     law_for,
     randomized_response,
 )
+from graphcuts_dp.measurements.noisy_degrees import NoisyDegrees, NoisyTotal
+from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON, PrivacyGuarantee, exact_epsilon
+from graphcuts_dp.privacy.laws import NoiseLaw, noise_law
 
 MECHANISMS = ("auto", "response", "degrees+response")
 _TOTAL_SHARE = Fraction(1, 50)  # of epsilon, for choosing between the two

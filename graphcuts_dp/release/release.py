@@ -6,17 +6,17 @@ from typing import Self, final
 
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate
 from graphcuts_dp.errors import GraphError, QueryError
+from graphcuts_dp.fits.base import FitSummary
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.queries import CutQuery, Subset
+from graphcuts_dp.measurements.entries import expected_worst_cut
+from graphcuts_dp.measurements.noisy_degrees import NoisyDegrees, NoisyTotal
+from graphcuts_dp.measurements.noisy_matrix import CutAnswer, NoisyMatrix
+from graphcuts_dp.measurements.worst_case import noise_cut_bound
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.release import storage
-from graphcuts_dp.fits.base import FitSummary
 from graphcuts_dp.release.allocation import NoisyData
-from graphcuts_dp.measurements.noisy_degrees import NoisyDegrees, NoisyTotal
-from graphcuts_dp.measurements.noisy_matrix import CutAnswer, NoisyMatrix
-from graphcuts_dp.measurements.entries import expected_worst_cut
-from graphcuts_dp.measurements.worst_case import noise_cut_bound
 
 
 @final

@@ -18,14 +18,14 @@ import scipy
 from graphcuts_dp._version import __version__
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate, frozen_mask
 from graphcuts_dp.errors import FileFormatError
+from graphcuts_dp.fits.base import FitSummary
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.atomic import atomic_set, atomic_write, check_writable_set
 from graphcuts_dp.graph.files import check_writable_graph, read_graph, write_graph
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
-from graphcuts_dp.fits.base import FitSummary
 from graphcuts_dp.measurements.noisy_degrees import NoisyDegrees, NoisyTotal
 from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
 from graphcuts_dp.measurements.worst_case import noise_cut_bound
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 
 PathLike = str | os.PathLike[str]
 _FORMAT = 1

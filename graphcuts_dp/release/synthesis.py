@@ -9,35 +9,29 @@ from typing import Any, Literal, TypedDict, Unpack, overload
 import numpy as np
 import numpy.typing as npt
 
+from graphcuts_dp.arrays import RealMatrix
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate
 from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
-from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
-from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, entropy_source
-from graphcuts_dp.measurements.blocks import LocalBlocks
+from graphcuts_dp.fits.base import FitMethod, FitProblem, FitSummary, Progress, silent
 from graphcuts_dp.fits.certify import certify, weights_of
-from graphcuts_dp.measurements.dask_blocks import DaskBlocks, dask_client
-from graphcuts_dp.fits.base import (
-    FitMethod,
-    FitProblem,
-    FitSummary,
-    FloatMatrix,
-    Progress,
-    silent,
-)
 from graphcuts_dp.fits.cutting_plane import CuttingPlane
 from graphcuts_dp.fits.first_order import FirstOrder
 from graphcuts_dp.fits.game import QueryGame
 from graphcuts_dp.fits.maximum_entropy import MaximumEntropy
+from graphcuts_dp.fits.rounding import round_keeping_degrees
 from graphcuts_dp.fits.spectral import Spectral
+from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
+from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.iterative.methods import IterativeOptions, release_iteratively
 from graphcuts_dp.iterative.release import IterativeRelease
-from graphcuts_dp.release.allocation import NoisyData, check_mechanism, respond
-from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
+from graphcuts_dp.measurements.blocks import LocalBlocks
+from graphcuts_dp.measurements.dask_blocks import DaskBlocks, dask_client
 from graphcuts_dp.measurements.entries import MakeBlocks, accuracy_warning, law_for
-from graphcuts_dp.release.release import Release
-from graphcuts_dp.fits.rounding import round_keeping_degrees
+from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
 from graphcuts_dp.measurements.worst_case import noise_cut_bound
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, entropy_source
+from graphcuts_dp.release.allocation import NoisyData, check_mechanism, respond
+from graphcuts_dp.release.release import Release
 
 FITS = ("auto", "maximum-entropy", "first-order", "cutting-plane", "game", "spectral", "none")
 PLACES = ("local", "dask")
@@ -253,7 +247,7 @@ def _post_process(
 
 
 def _finished(
-    x: FloatMatrix,
+    x: RealMatrix,
     noisy: NoisyMatrix,
     cap: float,
     unweighted: bool,

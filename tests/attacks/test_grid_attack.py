@@ -47,11 +47,11 @@ from graphcuts_dp.graph.queries import CutQuery, MatrixQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.methods import CALIBRATIONS, make_mechanism
 from graphcuts_dp.interactive.promises import universe_of
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.laws import NOISES, noise_law
-from graphcuts_dp.measurements.degrees import respond_total
 from graphcuts_dp.iterative.net import release_net
 from graphcuts_dp.iterative.sensing import Steps, release_sensing
+from graphcuts_dp.measurements.degrees import respond_total
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.laws import NOISES, noise_law
 from graphcuts_dp.release.storage import noisy_path, receipt_path
 
 SEED = 5

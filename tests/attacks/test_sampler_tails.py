@@ -19,14 +19,14 @@ import pytest
 import scipy.stats
 
 from graphcuts_dp.graph.adjacency import Graph
+from graphcuts_dp.measurements.blocks import Layout
+from graphcuts_dp.measurements.entries import randomized_response
 from graphcuts_dp.privacy import noise
 from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy
 from graphcuts_dp.privacy.exact_choice import Choice, happens
 from graphcuts_dp.privacy.laws import noise_law
 from graphcuts_dp.privacy.selection import exponential_choice, noisy_maximum
 from graphcuts_dp.privacy.value_noise import ValueNoise
-from graphcuts_dp.measurements.blocks import Layout
-from graphcuts_dp.measurements.entries import randomized_response
 
 SIZE = 40_001  # odd, so that words of two bytes and of eight never have the same total
 LEVEL = 1e-9

@@ -33,12 +33,11 @@ from graphcuts_dp.distinguishers.cut_list import CutList
 from graphcuts_dp.evaluation import baselines
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.interactive.counts import EdgeCounter
-from graphcuts_dp.privacy.laws import BinaryResponse, LaplaceNoise
-from graphcuts_dp.measurements import degrees as degree_response
-from graphcuts_dp.iterative import net
-from graphcuts_dp.iterative import sensing
+from graphcuts_dp.iterative import net, sensing
 from graphcuts_dp.iterative.net import release_net
 from graphcuts_dp.iterative.sensing import release_sensing
+from graphcuts_dp.measurements import degrees as degree_response
+from graphcuts_dp.privacy.laws import BinaryResponse, LaplaceNoise
 from graphcuts_dp.release.storage import noisy_path, receipt_path
 
 N = 8

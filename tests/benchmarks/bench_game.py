@@ -11,12 +11,12 @@ import time
 import numpy as np
 
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
-from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.fits.base import FitMethod, FitProblem
 from graphcuts_dp.fits.first_order import FirstOrder
 from graphcuts_dp.fits.game import QueryGame
+from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.measurements.entries import law_for, randomized_response
+from graphcuts_dp.privacy.entropy import SeededEntropy
 
 METHODS: tuple[FitMethod, ...] = (
     FirstOrder(),

@@ -17,8 +17,8 @@ import numpy as np
 
 from graphcuts_dp.graph.adjacency import BipartiteGraph
 from graphcuts_dp.graph.queries import CutQuery, LinearQuery, MatrixQuery, answer_all
-from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.iterative.sensing import release_sensing
+from graphcuts_dp.privacy.composition import zcdp_rho
 
 DELTA = 1e-6
 

@@ -25,11 +25,11 @@ from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.counts import EdgeCounter
 from graphcuts_dp.interactive.methods import make_mechanism
+from graphcuts_dp.measurements.degrees import respond_degrees
+from graphcuts_dp.measurements.entries import randomized_response
 from graphcuts_dp.privacy.entropy import SystemEntropy
 from graphcuts_dp.privacy.laws import NoiseLaw, noise_law
 from graphcuts_dp.privacy.noise import sample_discrete_laplace, sample_flips
-from graphcuts_dp.measurements.degrees import respond_degrees
-from graphcuts_dp.measurements.entries import randomized_response
 
 SOURCE = SystemEntropy()
 # Name, code, and both inputs.

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.fits import certify as module
 from graphcuts_dp.fits.certify import certify, weights_of
+from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.release.synthesis import release_graph
 
 

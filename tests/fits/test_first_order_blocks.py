@@ -7,15 +7,14 @@ import pytest
 
 from graphcuts_dp import parallel
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.measurements import blocks
-from graphcuts_dp.measurements.blocks import LocalBlocks, RowBlock
-from graphcuts_dp.fits import descent
-from graphcuts_dp.fits import first_order
+from graphcuts_dp.fits import descent, first_order
 from graphcuts_dp.fits.base import FitProblem, degree_matched_shifts, degree_matched_start
 from graphcuts_dp.fits.first_order import FirstOrder
+from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.measurements import blocks
+from graphcuts_dp.measurements.blocks import LocalBlocks, RowBlock
 from graphcuts_dp.measurements.entries import law_for, randomized_response
+from graphcuts_dp.privacy.entropy import SeededEntropy
 
 
 def problem(n=90, *, symmetric=True, noise="binary", cap=1.0, seed=0):

@@ -8,10 +8,10 @@ from noisy_cases import indicators, planted, planted_bipartite, problem
 from threadpoolctl import threadpool_limits
 
 from graphcuts_dp import parallel
-from graphcuts_dp.measurements import blocks
 from graphcuts_dp.fits import log_odds
 from graphcuts_dp.fits.log_odds import OutOfTimeError, Sums, sigmoid, solve, synthetic_rows
 from graphcuts_dp.fits.maximum_entropy import MaximumEntropy
+from graphcuts_dp.measurements import blocks
 
 
 def case(symmetric, *, noise="binary", sizes=(8, 8, 8), seed=0):

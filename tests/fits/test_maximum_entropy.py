@@ -7,9 +7,9 @@ import pytest
 from noisy_cases import planted, planted_bipartite, problem
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.fits.base import FitProblem
 from graphcuts_dp.fits.maximum_entropy import MaximumEntropy
+from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.release.synthesis import release_graph
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphcuts_dp as gc
-from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.fits import rounding
 from graphcuts_dp.fits.rounding import round_entries, round_keeping_degrees
+from graphcuts_dp.privacy.entropy import SeededEntropy
 
 METHODS = [round_entries, round_keeping_degrees]
 

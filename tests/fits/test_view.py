@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from noisy_cases import planted, planted_bipartite, problem
 
-from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.measurements import blocks
 from graphcuts_dp.fits.chung_lu import chung_lu_bipartite_ends, chung_lu_ends
 from graphcuts_dp.fits.view import View
+from graphcuts_dp.graph.adjacency import Graph
+from graphcuts_dp.measurements import blocks
 
 
 def views(symmetric, cap=1.0):

@@ -26,13 +26,13 @@ from graphcuts_dp.idc.learners import (
 from graphcuts_dp.idc.median import Median, all_graphs
 from graphcuts_dp.idc.mirror_descent import MirrorDescent, minimal_start
 from graphcuts_dp.idc.potentials import SchattenNorm
-from graphcuts_dp.privacy.composition import compose, zcdp_rho
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.laws import noise_law
 from graphcuts_dp.iterative.construction import IterativeConstruction
 from graphcuts_dp.iterative.paper_tuning import CALIBRATIONS, PaperOffline
 from graphcuts_dp.iterative.pure_tuning import PureOffline
 from graphcuts_dp.iterative.tuning import PracticalOffline, TightOffline
+from graphcuts_dp.privacy.composition import compose, zcdp_rho
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.laws import noise_law
 
 N = 40
 UNIVERSE = Universe(N)

@@ -11,8 +11,8 @@ from graphcuts_dp.errors import GraphError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, RankOneQuery, answer_all
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.iterative.sensing import Steps, _measure, release_sensing
+from graphcuts_dp.privacy.entropy import SeededEntropy
 
 
 def ratings(shape, seed, cap=1.0):

@@ -8,11 +8,11 @@ import pytest
 
 from graphcuts_dp import parallel
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
-from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.measurements import blocks
 from graphcuts_dp.measurements.blocks import Layout, LocalBlocks, RowBlock
-from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
 from graphcuts_dp.measurements.entries import law_for, randomized_response
+from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
+from graphcuts_dp.privacy.entropy import SeededEntropy
 
 NOISES = ["binary", "laplace", "discrete-laplace"]
 SHAPES = [(1, 1), (2, 2), (37, 37), (64, 64), (61, 23), (5, 90), (129, 16)]

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
-from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy
-from graphcuts_dp.measurements.blocks import LocalBlocks, RowBlock
-from graphcuts_dp.measurements.dask_blocks import DaskBlocks, dask_client
 from graphcuts_dp.fits.base import FitProblem
 from graphcuts_dp.fits.first_order import FirstOrder
+from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.measurements.blocks import LocalBlocks, RowBlock
+from graphcuts_dp.measurements.dask_blocks import DaskBlocks, dask_client
 from graphcuts_dp.measurements.entries import law_for, randomized_response
+from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy
 from graphcuts_dp.release.synthesis import release_graph
 
 N = 372  # the smallest multiple of four whose matrix is cut into several blocks

@@ -6,6 +6,13 @@ import numpy as np
 import pytest
 
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.idc.mirror_descent import printed_update_bound
+from graphcuts_dp.idc.update_bounds import (
+    frieze_kannan_updates,
+    median_updates,
+    mirror_descent_updates,
+    multiplicative_weights_updates,
+)
 from graphcuts_dp.planning import rates
 from graphcuts_dp.planning.bounds import (
     dr14_offline,
@@ -14,13 +21,6 @@ from graphcuts_dp.planning.bounds import (
     gru12_online,
     jt12_online,
     tight_online,
-)
-from graphcuts_dp.idc.mirror_descent import printed_update_bound
-from graphcuts_dp.idc.update_bounds import (
-    frieze_kannan_updates,
-    median_updates,
-    mirror_descent_updates,
-    multiplicative_weights_updates,
 )
 from graphcuts_dp.privacy.calibration import sparse_vector_scales
 from graphcuts_dp.privacy.composition import zcdp_rho

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.idc.update_bounds import frieze_kannan_updates, multiplicative_weights_updates
+from graphcuts_dp.measurements.worst_case import noise_cut_bound
 from graphcuts_dp.planning import bounds
 from graphcuts_dp.planning.planner import VACUOUS, plan
-from graphcuts_dp.idc.update_bounds import frieze_kannan_updates, multiplicative_weights_updates
 from graphcuts_dp.privacy.laws import noise_law
-from graphcuts_dp.measurements.worst_case import noise_cut_bound
 
 PROMISE = {"epsilon": 1.0, "delta": 1e-6}
 MW, FK = "multiplicative-weights", "frieze-kannan"

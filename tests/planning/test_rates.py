@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.planning import rates
-from graphcuts_dp.planning.bounds import gru12_online
 from graphcuts_dp.idc.update_bounds import (
     frieze_kannan_updates,
     multiplicative_weights_updates,
 )
+from graphcuts_dp.planning import rates
+from graphcuts_dp.planning.bounds import gru12_online
 
 PROMISE = {"epsilon": 1.0, "delta": 1e-6, "beta": 0.05}
 

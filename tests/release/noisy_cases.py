@@ -4,12 +4,12 @@ from fractions import Fraction
 
 import numpy as np
 
+from graphcuts_dp.fits.base import FitProblem
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
-from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.measurements.blocks import LocalBlocks
 from graphcuts_dp.measurements.degrees import respond_degrees
-from graphcuts_dp.fits.base import FitProblem
 from graphcuts_dp.measurements.entries import law_for, randomized_response
+from graphcuts_dp.privacy.entropy import SeededEntropy
 
 
 def indicators(sizes):

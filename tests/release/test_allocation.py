@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 
 from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.measurements import degrees as degree_response
+from graphcuts_dp.measurements.degrees import degree_share, respond_degrees, respond_total
+from graphcuts_dp.measurements.entries import law_for, randomized_response
+from graphcuts_dp.measurements.noisy_degrees import NoisyDegrees, NoisyTotal
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON
-from graphcuts_dp.measurements import degrees as degree_response
 from graphcuts_dp.release import allocation as mechanism
 from graphcuts_dp.release import storage
-from graphcuts_dp.measurements.degrees import degree_share, respond_degrees, respond_total
 from graphcuts_dp.release.allocation import respond
-from graphcuts_dp.measurements.noisy_degrees import NoisyDegrees, NoisyTotal
-from graphcuts_dp.measurements.entries import law_for, randomized_response
 from graphcuts_dp.release.release import Release
 from graphcuts_dp.release.synthesis import release_graph
 

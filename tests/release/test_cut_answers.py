@@ -10,9 +10,9 @@ import scipy.stats
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.graph.queries import CutQuery
+from graphcuts_dp.measurements.entries import guarantee_of, law_for, randomized_response
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.laws import BinaryResponse, LaplaceNoise
-from graphcuts_dp.measurements.entries import guarantee_of, law_for, randomized_response
 from graphcuts_dp.release.release import Release
 from graphcuts_dp.release.synthesis import release_graph
 

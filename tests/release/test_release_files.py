@@ -12,8 +12,8 @@ import pytest
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
 from graphcuts_dp.graph import files
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
-from graphcuts_dp.release import storage
 from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
+from graphcuts_dp.release import storage
 from graphcuts_dp.release.release import Release
 from graphcuts_dp.release.synthesis import release_graph
 

@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 
 from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
-from graphcuts_dp.graph.vertices import VertexSet
-from graphcuts_dp.privacy import entropy
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.laws import noise_law
-from graphcuts_dp.release import allocation as mechanism
-from graphcuts_dp.release import synthesis
 from graphcuts_dp.fits import game
 from graphcuts_dp.fits.base import FitProblem
 from graphcuts_dp.fits.cutting_plane import CuttingPlane
 from graphcuts_dp.fits.first_order import FirstOrder
 from graphcuts_dp.fits.spectral import Spectral
+from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.graph.vertices import VertexSet
 from graphcuts_dp.measurements.entries import randomized_response
+from graphcuts_dp.privacy import entropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.laws import noise_law
+from graphcuts_dp.release import allocation as mechanism
+from graphcuts_dp.release import synthesis
 from graphcuts_dp.release.synthesis import release_graph
 
 NOISES = ["binary", "laplace", "discrete-laplace"]

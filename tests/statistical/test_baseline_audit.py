@@ -20,9 +20,9 @@ from graphcuts_dp.evaluation.baselines import (
     noisy_edge_count,
     raw_matrix,
 )
+from graphcuts_dp.fits.chung_lu import chung_lu
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.fits.chung_lu import chung_lu
 
 EMPTY = Graph([], [], vertices=4)
 ONE_EDGE = Graph([2], [3], vertices=4)

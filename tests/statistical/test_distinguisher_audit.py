@@ -19,11 +19,11 @@ from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.dense import DenseHypothesis
 from graphcuts_dp.idc.learners import FriezeKannanLearner
+from graphcuts_dp.iterative.construction import IterativeConstruction
+from graphcuts_dp.iterative.tuning import OfflineTuning
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.value_noise import ValueNoise
-from graphcuts_dp.iterative.construction import IterativeConstruction
-from graphcuts_dp.iterative.tuning import OfflineTuning
 
 UNIVERSE = Universe(4)
 WITHOUT = Graph([], [], vertices=4)

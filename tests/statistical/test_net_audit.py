@@ -16,9 +16,9 @@ from graphcuts_dp.evaluation.audits.selection import choice_probabilities
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.queries import CutQuery, MatrixQuery
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.privacy.noise import sample_geometric
 from graphcuts_dp.iterative import net
 from graphcuts_dp.iterative.net import release_net
+from graphcuts_dp.privacy.noise import sample_geometric
 
 EPSILON = Fraction(1)
 WEIGHTED = [MatrixQuery(np.array([[0, 2, 1], [0, 0, -1], [0, 0, 0]]))]

@@ -13,10 +13,10 @@ import pytest
 
 from graphcuts_dp.evaluation.audit import audit
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
-from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.measurements.degrees import respond_degrees, respond_total
-from graphcuts_dp.release.allocation import respond
 from graphcuts_dp.measurements.entries import law_for, randomized_response
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.release.allocation import respond
 
 # A graph, a neighbour with one pair more, that pair, the law of noise.
 CASES = {

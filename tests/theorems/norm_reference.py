@@ -6,8 +6,8 @@ import numpy as np
 
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
-from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.measurements.entries import law_for, randomized_response
+from graphcuts_dp.privacy.entropy import SeededEntropy
 
 NOISES = ["binary", "laplace", "discrete-laplace"]
 KRIVINE = 1.7823  # Grothendieck's constant is at most pi/(2 ln(1+sqrt 2)) = 1.78222

@@ -23,11 +23,11 @@ from graphcuts_dp.idc.base import UpdateSequence
 from graphcuts_dp.idc.frieze_kannan import frieze_kannan
 from graphcuts_dp.idc.learners import FriezeKannanLearner, MultiplicativeWeightsLearner
 from graphcuts_dp.idc.update_bounds import frieze_kannan_updates, multiplicative_weights_updates
-from graphcuts_dp.privacy.composition import Cost, compose
-from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.iterative.construction import IterativeConstruction
 from graphcuts_dp.iterative.paper_tuning import MARGINS, PaperOffline
 from graphcuts_dp.iterative.tuning import PracticalOffline, TightOffline
+from graphcuts_dp.privacy.composition import Cost, compose
+from graphcuts_dp.privacy.entropy import SeededEntropy
 
 N = 12
 UNIVERSE = Universe(N)

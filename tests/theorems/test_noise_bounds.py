@@ -14,9 +14,9 @@ from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.queries import CutQuery
+from graphcuts_dp.measurements.entries import expected_worst_cut, law_for
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.laws import BinaryResponse, LaplaceNoise, noise_law
-from graphcuts_dp.measurements.entries import expected_worst_cut, law_for
 
 LOG_FAILURES = [1e-3, 0.1, 1.0, 3.0, 10.0, 25.0]
 

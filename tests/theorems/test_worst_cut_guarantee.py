@@ -17,12 +17,12 @@ from norm_reference import NOISES, exact_cut_norm, random_bipartite, random_grap
 
 from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.measurements.entries import law_for
+from graphcuts_dp.measurements.worst_case import noise_cut_bound
 from graphcuts_dp.privacy.laws import noise_law
 from graphcuts_dp.release import synthesis
-from graphcuts_dp.measurements.entries import law_for
 from graphcuts_dp.release.release import Release
 from graphcuts_dp.release.synthesis import release_graph
-from graphcuts_dp.measurements.worst_case import noise_cut_bound
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 

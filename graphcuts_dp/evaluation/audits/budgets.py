@@ -17,14 +17,14 @@ from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.evaluation.audits.base import Audit, Entry, Sampled
 from graphcuts_dp.evaluation.audits.graphs import BIPARTITE, HUB, LAST_PAIR, capped
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
+from graphcuts_dp.measurements.degrees import respond_degrees, respond_total
+from graphcuts_dp.measurements.entries import law_for, randomized_response
+from graphcuts_dp.measurements.noisy_degrees import NoisyDegrees
+from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.laws import NOISES
 from graphcuts_dp.privacy.noise import sample_discrete_laplace
-from graphcuts_dp.measurements.degrees import respond_degrees, respond_total
 from graphcuts_dp.release.allocation import NoisyData, respond
-from graphcuts_dp.measurements.noisy_degrees import NoisyDegrees
-from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
-from graphcuts_dp.measurements.entries import law_for, randomized_response
 
 Sums = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
 

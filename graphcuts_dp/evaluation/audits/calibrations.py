@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.stats
 
+from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.evaluation.audit import Claim, Law
 from graphcuts_dp.evaluation.audits.base import Audit, Entry, Enumerated
 from graphcuts_dp.graph.adjacency import Graph
@@ -29,7 +30,6 @@ from graphcuts_dp.interactive.sparse_vector import NoisyComparison, OneSidedPair
 from graphcuts_dp.interactive.tunings import Tuning
 from graphcuts_dp.privacy.entropy import SeededEntropy
 
-FloatVector = npt.NDArray[np.float64]
 Change = Callable[[Tuning], Tuning]
 _QUERIES, _DELTA = 4, 1e-6
 _VERTICES = {"tight": 128}  # enough for several updates; 24 for the others

@@ -29,9 +29,6 @@ from graphcuts_dp.idc.learners import (
     MultiplicativeWeightsLearner,
 )
 from graphcuts_dp.idc.update_bounds import UpdateBound
-from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.value_noise import ValueNoise
 from graphcuts_dp.iterative.construction import IterativeConstruction
 from graphcuts_dp.iterative.methods import (
     CONSTRUCTIONS,
@@ -40,6 +37,9 @@ from graphcuts_dp.iterative.methods import (
 )
 from graphcuts_dp.iterative.paper_tuning import CALIBRATIONS
 from graphcuts_dp.iterative.tuning import OfflineTuning
+from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.value_noise import ValueNoise
 
 Run = Callable[[Graph], list[float]]
 UNIVERSE = Universe(4)

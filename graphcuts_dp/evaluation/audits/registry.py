@@ -22,11 +22,11 @@ from graphcuts_dp.evaluation.audits import (
 from graphcuts_dp.evaluation.audits.base import Effort, Entry, Outcome
 from graphcuts_dp.evaluation.baselines import BASELINES
 from graphcuts_dp.interactive.methods import CALIBRATIONS, CONSTRUCTIONS
+from graphcuts_dp.iterative import methods as iterative_methods
+from graphcuts_dp.iterative.paper_tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
 from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.laws import NOISES
-from graphcuts_dp.iterative import methods as iterative_methods
-from graphcuts_dp.iterative.paper_tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
 from graphcuts_dp.release.allocation import MECHANISMS
 from graphcuts_dp.release.synthesis import FITS
 

@@ -6,21 +6,20 @@ from fractions import Fraction
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
+from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.errors import AccuracyWarning
 from graphcuts_dp.evaluation.audit import Claim
 from graphcuts_dp.evaluation.audits.base import Audit, Entry, Sampled
 from graphcuts_dp.evaluation.audits.graphs import HUB, LAST_PAIR
 from graphcuts_dp.evaluation.baselines import BASELINES, noisy_degrees
+from graphcuts_dp.fits.chung_lu import chung_lu
 from graphcuts_dp.graph.adjacency import Graph
+from graphcuts_dp.measurements.entries import randomized_response
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.laws import noise_law
-from graphcuts_dp.fits.chung_lu import chung_lu
-from graphcuts_dp.measurements.entries import randomized_response
 from graphcuts_dp.release.synthesis import FITS, release_graph
 
-FloatVector = npt.NDArray[np.float64]
 Run = Callable[[Graph], FloatVector]
 _PAIRS = np.triu_indices(4, 1)
 _RUNS = {"game": 200, "maximum-entropy": 1200, "auto": 1200}  # the others are faster

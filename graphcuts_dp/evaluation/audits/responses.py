@@ -4,18 +4,17 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
+from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.evaluation.audits.base import Audit, Entry, Sampled
 from graphcuts_dp.evaluation.audits.graphs import BIPARTITE, HUB, LAST_PAIR, PLAIN, UNCAPPED, capped
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.measurements.entries import law_for, randomized_response
+from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
 from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
 from graphcuts_dp.privacy.laws import NOISES, NoiseLaw, noise_law
-from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
-from graphcuts_dp.measurements.entries import law_for, randomized_response
 
-FloatVector = npt.NDArray[np.float64]
 Runner = Callable[[AnyGraph], FloatVector]
 Twin = Callable[[NoiseLaw, EntropySource], Runner]
 _PAIRS = np.triu_indices(4, 1)

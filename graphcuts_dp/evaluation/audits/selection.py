@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.distinguishers.cut_list import CutList
 from graphcuts_dp.distinguishers.exact_cuts import ExactCuts
 from graphcuts_dp.distinguishers.exponential import Exponential
@@ -28,13 +29,12 @@ from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.graph.queries import CutQuery, LinearQuery, MatrixQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.dense import DenseHypothesis
+from graphcuts_dp.iterative import net
+from graphcuts_dp.iterative.sensing import Steps
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
 from graphcuts_dp.privacy.laws import noise_law
-from graphcuts_dp.iterative import net
-from graphcuts_dp.iterative.sensing import Steps
 
-FloatVector = npt.NDArray[np.float64]
 UNIVERSE = Universe(4)
 QUERIES = CutList(UNIVERSE, [CutQuery([2], [3]), CutQuery([0], [1, 2, 3])])
 START = DenseHypothesis.constant(UNIVERSE, 0.0)

@@ -15,17 +15,16 @@ from fractions import Fraction
 from typing import final
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
 
+from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.evaluation.audit import Claim, Law
 from graphcuts_dp.evaluation.audits.base import Entry, Enumerated
 from graphcuts_dp.privacy.composition import Cost, compose, rounded_up, zcdp_epsilon, zcdp_rho
 from graphcuts_dp.privacy.filters import admits
 
-Vector = npt.NDArray[np.float64]
 # Whether a list of costs is within (epsilon, delta).
 Rule = Callable[[Sequence[Cost], float, float], bool]
 KINDS = ("pure", "gaussian", "stated")
@@ -64,14 +63,14 @@ class Losses:
         second: on the other.
     """
 
-    first: Vector
-    second: Vector
+    first: FloatVector
+    second: FloatVector
 
     @property
-    def loss(self) -> Vector:
+    def loss(self) -> FloatVector:
         """The logarithm of their ratio; infinite for what happens on the first only."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            found: Vector = np.log(self.first) - np.log(self.second)
+            found: FloatVector = np.log(self.first) - np.log(self.second)
         found[self.first == 0] = -np.inf
         return found
 
@@ -88,14 +87,14 @@ def losses_of(cost: Cost) -> Losses:
     return Losses(np.append(bit, [delta, 0.0]), np.append(bit[::-1], [0.0, delta]))
 
 
-def _cell_masses(edges: Vector) -> Vector:
+def _cell_masses(edges: FloatVector) -> FloatVector:
     """Normal probabilities between edges and beyond the outer ones, exact in both tails."""
     below, above = ndtr(edges), ndtr(-edges)
     inner = np.where(edges[1:] < 0, np.diff(below), -np.diff(above))
     return np.concatenate([below[:1], inner, above[-1:]])
 
 
-def excess(cost: Cost, epsilon: Vector) -> Vector:
+def excess(cost: Cost, epsilon: FloatVector) -> FloatVector:
     """Largest P(S) - e^epsilon Q(S) of the worst session of a cost, for many epsilons."""
     if cost.rho is not None and cost.pure is None:
         spread = math.sqrt(2 * cost.rho)

@@ -8,16 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.evaluation.audits.base import Audit, Entry, Sampled
-from graphcuts_dp.evaluation.audits.transcripts import (
-    EDGE,
-    PAIRS,
-    UNIVERSE,
-    FloatVector,
-    Run,
-    transcript,
-)
+from graphcuts_dp.evaluation.audits.transcripts import EDGE, PAIRS, UNIVERSE, Run, transcript
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery

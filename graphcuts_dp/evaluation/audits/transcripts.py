@@ -14,6 +14,7 @@ from typing import Any, Literal, final
 import numpy as np
 import numpy.typing as npt
 
+from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.evaluation.audits.base import Audit, Entry, Sampled
 from graphcuts_dp.graph.adjacency import Graph
@@ -39,7 +40,6 @@ from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
 from graphcuts_dp.privacy.value_noise import ValueNoise
 
 Kind = Literal["one-sided", "shared", "comparison"]
-FloatVector = npt.NDArray[np.float64]
 Run = Callable[[Graph], npt.ArrayLike]
 EDGE = CutQuery([2], [3])
 UNIVERSE = Universe(4)

@@ -1,12 +1,11 @@
 """Analysts who know the truth: they ask where a hypothesis is farthest off. Not private."""
 
 import numpy as np
-import numpy.typing as npt
 
-from graphcuts_dp.graph.queries import CutQuery, FloatMatrix
+from graphcuts_dp.arrays import BoolMatrix, FloatMatrix
+from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 
-BoolMatrix = npt.NDArray[np.bool_]
 Cut = tuple[BoolMatrix, BoolMatrix]
 _MOST_ALTERNATIONS = 30
 _STARTS = 6

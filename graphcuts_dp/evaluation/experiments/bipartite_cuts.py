@@ -22,11 +22,12 @@ from typing import cast, final
 import numpy as np
 import numpy.typing as npt
 
+from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.evaluation.experiments.analysts import worst_cut
 from graphcuts_dp.evaluation.experiments.base import Finding, Table
 from graphcuts_dp.evaluation.experiments.exponents import exponent_finding
 from graphcuts_dp.evaluation.experiments.table_one import tight_error
-from graphcuts_dp.planning.rates import BipartiteRates
+from graphcuts_dp.fits.base import Progress
 from graphcuts_dp.graph.adjacency import BipartiteGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery
@@ -37,8 +38,8 @@ from graphcuts_dp.idc.potentials import Entropy, GroupNorm, LpNorm, Potential, b
 from graphcuts_dp.idc.update_bounds import UpdateBound, mirror_descent_updates
 from graphcuts_dp.interactive.calibrations import Tight
 from graphcuts_dp.interactive.mechanism import OnlineMechanism
+from graphcuts_dp.planning.rates import BipartiteRates
 from graphcuts_dp.privacy.entropy import entropy_source
-from graphcuts_dp.fits.base import Progress
 
 METHODS = ("l_2", "entropy", "(2,p)")
 COLUMNS = ("part", "method", "V", "|S|", "log10 queries", "quantity", "repeat", "error")
@@ -52,7 +53,6 @@ _SIDES = (181, 256, 362, 512, 724, 1024)
 _QUICK_SIDES = (64, 128, 256)
 _PROMISE_TOLERANCE, _SESSION_TOLERANCE = 0.03, 0.06
 
-FloatVector = npt.NDArray[np.float64]
 Row = tuple[str, str, int, int, float, str, int, float]
 
 

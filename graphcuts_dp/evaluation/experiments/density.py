@@ -14,27 +14,26 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.special import expit
 
+from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.evaluation.baselines import density_only, elementwise_clip
 from graphcuts_dp.evaluation.experiments.base import Finding, Table
 from graphcuts_dp.evaluation.experiments.exponents import exponent_finding, fitted_exponent
-from graphcuts_dp.planning.rates import gru12_lemma_6_1, table_1_all_cuts
+from graphcuts_dp.fits.base import Progress
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery, answer_all
 from graphcuts_dp.graph.random_graphs import planted_partition
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.methods import make_mechanism
+from graphcuts_dp.planning.rates import gru12_lemma_6_1, table_1_all_cuts
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.laws import noise_law
-from graphcuts_dp.fits.base import Progress
 from graphcuts_dp.release.synthesis import release_graph
 
-Matrix = npt.NDArray[np.float64]
 _EPSILON, _DELTA, _BETA = 1.0, 1e-6, 0.05
 _BLOCKS, _LOG_ODDS = 4, 3.0
 _HALVES = 100
@@ -92,18 +91,18 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
 # Methods
 
 
-def _raw(graph: Graph, seed: int, *, noise: str) -> Matrix:
+def _raw(graph: Graph, seed: int, *, noise: str) -> FloatMatrix:
     release = release_graph(graph, epsilon=_EPSILON, noise=noise, fit="none", seed=seed)
     return release.noisy.estimate()
 
 
-def _fitted(graph: Graph, seed: int, **options: Any) -> Matrix:
+def _fitted(graph: Graph, seed: int, **options: Any) -> FloatMatrix:
     synthetic: Any = release_graph(graph, epsilon=_EPSILON, seed=seed, **options).graph
-    matrix: Matrix = synthetic.dense()
+    matrix: FloatMatrix = synthetic.dense()
     return matrix
 
 
-def _online(graph: Graph, seed: int) -> Matrix:
+def _online(graph: Graph, seed: int) -> FloatMatrix:
     """The hypothesis of multiplicative weights after it was asked unions of blocks, and halves."""
     mechanism = make_mechanism(
         "multiplicative-weights",
@@ -118,11 +117,11 @@ def _online(graph: Graph, seed: int) -> Matrix:
     for cut in _asked(graph.n, seed):
         if not state.stopped:
             state, _ = mechanism.step(state, cut, mechanism.grid.count(cut, graph), source)
-    hypothesis: Matrix = state.current.dense()
+    hypothesis: FloatMatrix = state.current.dense()
     return hypothesis
 
 
-def _offline(graph: Graph, seed: int) -> Matrix:
+def _offline(graph: Graph, seed: int) -> FloatMatrix:
     """The same, where the exponential mechanism picks the worst of these cuts in each round."""
     synthetic: Any = release_graph(
         graph,
@@ -134,15 +133,15 @@ def _offline(graph: Graph, seed: int) -> Matrix:
         rounds=_ROUNDS,
         seed=seed,
     ).graph
-    matrix: Matrix = synthetic.dense()
+    matrix: FloatMatrix = synthetic.dense()
     return matrix
 
 
-def _zero(graph: Graph, seed: int) -> Matrix:  # noqa: ARG001 (nothing is drawn)
+def _zero(graph: Graph, seed: int) -> FloatMatrix:  # noqa: ARG001 (nothing is drawn)
     return np.zeros((graph.n, graph.n))
 
 
-Method = Callable[[Graph, int], Matrix]
+Method = Callable[[Graph, int], FloatMatrix]
 METHODS: dict[str, Method] = {
     "binary": partial(_raw, noise="binary"),
     "laplace": partial(_raw, noise="laplace"),

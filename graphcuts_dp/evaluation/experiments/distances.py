@@ -11,19 +11,20 @@ from typing import Any
 
 import numpy as np
 
+from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.distances.base import DistanceMechanism
 from graphcuts_dp.distances.bounds import hr12_offline_error
 from graphcuts_dp.distances.embeddings import exact_embedding
 from graphcuts_dp.distances.l1_plan import L1Plan
 from graphcuts_dp.distances.locations import Locations
-from graphcuts_dp.distances.metric import FloatVector, IntVector, Metric
+from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.distances.offline import release_distances
 from graphcuts_dp.distances.plan import error_radii, plan_distances
 from graphcuts_dp.distances.queries import all_distances
 from graphcuts_dp.evaluation.experiments.base import Finding, Table
 from graphcuts_dp.evaluation.experiments.exponents import exponent_finding
-from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
 from graphcuts_dp.fits.base import Progress
+from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
 
 METHODS = {
     "tree counts": ("tree-counts", "laplace"),

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.cutnorm.operand import Operand
 from graphcuts_dp.cutnorm.spectral import largest_singular_value, prefix_cuts
 from graphcuts_dp.evaluation.experiments.base import Finding, Table
 from graphcuts_dp.evaluation.experiments.exponents import exponent_finding
+from graphcuts_dp.fits.base import Progress
 from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
 from graphcuts_dp.privacy.laws import noise_law
-from graphcuts_dp.fits.base import Progress
 
 COLUMNS = ("panel", "series", "repetition", "x", "y")
 TERMS = (1, 16, 256)  # of a sum
@@ -25,7 +26,6 @@ DENSITY = 0.05  # of the graph whose cuts answering 0 gets wrong
 EPSILONS = (0.5, 1.0, 2.0)
 _FEWEST = 20  # sums beyond a point for its probability to be shown
 
-FloatMatrix = npt.NDArray[np.float64]
 Row = tuple[str, str, int, float, float]
 
 

@@ -22,22 +22,21 @@ from dataclasses import dataclass
 from typing import Any, Literal, final
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 
+from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.evaluation.experiments.base import Finding, Table
 from graphcuts_dp.evaluation.experiments.exponents import exponent_finding, fitted_exponent
+from graphcuts_dp.fits.base import Progress
 from graphcuts_dp.idc.mirror_descent import step_size
 from graphcuts_dp.idc.potentials import LpNorm, Potential, SchattenNorm, near_one
 from graphcuts_dp.parallel import one_blas_thread
-from graphcuts_dp.fits.base import Progress
 
 Queries = Literal["gaussian", "rank-one"]
 FROBENIUS, SCHATTEN, BEST = "Frobenius", "Schatten, JT12's p", "Schatten, best p"
 ASPECT = 4  # m = 4n
 _RANK, _SILENCE = 2, 100
 _TOLERANCE = 0.25  # of exponents: sizes span a factor of five, and constants are not yet constant
-FloatMatrix = npt.NDArray[np.float64]
 _COLUMNS = ("part", "queries", "method", "p", "n", "rank", "repetition", "updates", "bound")
 
 

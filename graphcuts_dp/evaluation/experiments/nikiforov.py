@@ -8,8 +8,8 @@ such a v of length n/2, sigma_1 = 2 H_{n/2}: within (ln 2)/2 of the bound 2 H_n.
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.cutnorm.operand import Operand
 from graphcuts_dp.cutnorm.spectral import (
     exact_normalised,
@@ -18,16 +18,15 @@ from graphcuts_dp.cutnorm.spectral import (
     prefix_cuts,
 )
 from graphcuts_dp.evaluation.experiments.base import Finding, Table
+from graphcuts_dp.fits.base import Progress
 from graphcuts_dp.graph.random_graphs import planted_partition
+from graphcuts_dp.measurements.entries import randomized_response
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.laws import noise_law
-from graphcuts_dp.fits.base import Progress
-from graphcuts_dp.measurements.entries import randomized_response
 
 COLUMNS = ("panel", "series", "repetition", "x", "y")
 WORST = "worst, two signs"
 
-FloatMatrix = npt.NDArray[np.float64]
 Row = tuple[str, str, int, float, float]
 
 

@@ -12,14 +12,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.evaluation.baselines import density_only
 from graphcuts_dp.evaluation.experiments.base import Finding, Table
+from graphcuts_dp.fits.base import Progress
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.random_graphs import planted_partition
-from graphcuts_dp.fits.base import Progress
 from graphcuts_dp.release.synthesis import release_graph
 
 EPSILON, DELTA = 1.0, 1e-6
@@ -29,27 +29,26 @@ _CERTIFIED = 0.05  # tolerance of certificates
 _DISTINGUISHERS = ("response-rank-one", "power-rank-one")
 _CONSTRUCTIONS = ("multiplicative-weights", "frieze-kannan")
 
-Matrix = npt.NDArray[np.float64]
 # From a graph and a seed to the released weights, and the number of rounds of iterative ones.
-Method = Callable[[Graph, int], tuple[Matrix, int | None]]
+Method = Callable[[Graph, int], tuple[FloatMatrix, int | None]]
 
 
-def _density(graph: Graph, seed: int) -> tuple[Matrix, None]:
+def _density(graph: Graph, seed: int) -> tuple[FloatMatrix, None]:
     return density_only(graph, epsilon=EPSILON, seed=seed).matrix, None
 
 
-def _zero(graph: Graph, seed: int) -> tuple[Matrix, None]:
+def _zero(graph: Graph, seed: int) -> tuple[FloatMatrix, None]:
     del seed
     return np.zeros((graph.n, graph.n)), None
 
 
-def _default(graph: Graph, seed: int) -> tuple[Matrix, None]:
+def _default(graph: Graph, seed: int) -> tuple[FloatMatrix, None]:
     return release_graph(graph, epsilon=EPSILON, seed=seed).graph.dense(), None
 
 
 def _iterative(
     graph: Graph, seed: int, *, construction: str, distinguisher: str
-) -> tuple[Matrix, int]:
+) -> tuple[FloatMatrix, int]:
     release = release_graph(
         graph,
         epsilon=EPSILON,
@@ -118,7 +117,7 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
     )
 
 
-def errors(matrix: Matrix, graph: Graph, seed: int) -> tuple[float, float, float, float]:
+def errors(matrix: FloatMatrix, graph: Graph, seed: int) -> tuple[float, float, float, float]:
     """(worst cut from below and above, between the two blocks, mean of random halves)."""
     off = matrix - graph.dense()
     certificate = cut_norm(off, tolerance=_CERTIFIED, seed=seed)

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from typing import Protocol, final
 
 import numpy as np
-import numpy.typing as npt
 
+from graphcuts_dp.arrays import RealMatrix
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.evaluation.baselines import noisy_degrees_chung_lu
 from graphcuts_dp.evaluation.experiments.base import Finding, Table
 from graphcuts_dp.evaluation.experiments.exponents import exponent_finding
+from graphcuts_dp.fits.base import Progress
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.datasets import load_dataset
-from graphcuts_dp.fits.base import Progress
 from graphcuts_dp.release.synthesis import release_graph
 
 COLUMNS = ("panel", "graph", "series", "repetition", "x", "y")
@@ -27,31 +27,30 @@ TRIVIAL = ("answer 0", "true density")
 DEFAULT = "maximum-entropy"
 DELTA = 1e-6  # of the iterative construction; all others have none
 
-Matrix = npt.NDArray[np.floating]
 Row = tuple[str, str, str, int, float, float]
 
 
 class _Method(Protocol):
-    def __call__(self, graph: AnyGraph, *, epsilon: float, seed: int) -> Matrix:
+    def __call__(self, graph: AnyGraph, *, epsilon: float, seed: int) -> RealMatrix:
         """An estimate of the matrix of a graph."""
         ...
 
 
 def _fit(name: str) -> _Method:
-    def estimate(graph: AnyGraph, *, epsilon: float, seed: int) -> Matrix:
+    def estimate(graph: AnyGraph, *, epsilon: float, seed: int) -> RealMatrix:
         release = release_graph(graph, epsilon=epsilon, fit=name, seed=seed)
         return release.graph.dense() if release.has_graph else release.noisy.estimate()
 
     return estimate
 
 
-def _iterative(graph: AnyGraph, *, epsilon: float, seed: int) -> Matrix:
+def _iterative(graph: AnyGraph, *, epsilon: float, seed: int) -> RealMatrix:
     return release_graph(
         graph, epsilon=epsilon, mechanism="iterative-construction", delta=DELTA, seed=seed
     ).graph.dense()
 
 
-def _chung_lu(graph: AnyGraph, *, epsilon: float, seed: int) -> Matrix:
+def _chung_lu(graph: AnyGraph, *, epsilon: float, seed: int) -> RealMatrix:
     assert isinstance(graph, Graph)  # noqa: S101  # the plan has it for no other
     return noisy_degrees_chung_lu(graph, epsilon=epsilon, seed=seed).matrix
 

@@ -16,9 +16,11 @@ from typing import Any, final
 
 import numpy as np
 
+from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.evaluation.experiments.analysts import worst_cut
 from graphcuts_dp.evaluation.experiments.base import Finding, Table
-from graphcuts_dp.graph.queries import CutQuery, FloatMatrix
+from graphcuts_dp.fits.base import Progress
+from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.random_graphs import (
     imbalanced_bipartite,
     planted_partition,
@@ -43,7 +45,6 @@ from graphcuts_dp.idc.potentials import (
     SchattenNorm,
     near_one,
 )
-from graphcuts_dp.fits.base import Progress
 
 COLUMNS = ("construction", "rule", "analyst", "graph", "alpha / |E|", "alpha", "used", "B")
 RULES: tuple[Rule, ...] = ("tight", "as printed")
