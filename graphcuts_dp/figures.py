@@ -28,7 +28,6 @@ from graphcuts_dp.evaluation.experiments import (
 )
 from graphcuts_dp.evaluation.experiments.base import Experiment, Table
 from graphcuts_dp.evaluation.tables import NOT_PRIVATE
-from graphcuts_dp.fits.base import Progress, silent
 from graphcuts_dp.graph.atomic import atomic_write
 from graphcuts_dp.parallel import one_blas_thread
 from graphcuts_dp.plotting.bipartite_cuts import bipartite_cuts_figure
@@ -42,6 +41,7 @@ from graphcuts_dp.plotting.real_graphs import real_graphs_figure
 from graphcuts_dp.plotting.saving import save_figure
 from graphcuts_dp.plotting.table_one import table_one_figure
 from graphcuts_dp.plotting.updates import updates_figure
+from graphcuts_dp.progress import Progress, silent
 
 ENDINGS = (".png", ".pdf", ".csv", ".json")
 _BEGIN, _END = "<!-- figures: begin -->", "<!-- figures: end -->"

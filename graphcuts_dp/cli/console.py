@@ -4,16 +4,18 @@ import json
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as ProgressBar
 from rich.table import Table
 
 from graphcuts_dp.errors import AccuracyWarning
+from graphcuts_dp.progress import Progress, silent
 
 _QUIET_SECONDS = 2.0  # work shorter than this gets no bar
 
@@ -54,10 +56,10 @@ def show_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[str]]
 
 
 @contextmanager
-def progress_bar(title: str) -> Iterator[Callable[[float, str], None]]:
+def progress_bar(title: str) -> Iterator[Progress]:
     """Report progress on standard error: a bar after two seconds, nothing if not a terminal."""
     if not err.is_terminal:
-        yield lambda _done, _message: None
+        yield silent
         return
     started = time.monotonic()
     columns = (
@@ -66,7 +68,7 @@ def progress_bar(title: str) -> Iterator[Callable[[float, str], None]]:
         TextColumn("{task.percentage:>3.0f} %  {task.fields[message]}", markup=False),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=err, transient=True, auto_refresh=False) as bar:
+    with ProgressBar(*columns, console=err, transient=True, auto_refresh=False) as bar:
         task = bar.add_task(title, total=1.0, message="", visible=False)
 
         def report(done: float, message: str) -> None:

@@ -3,7 +3,7 @@
 import json
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Annotated
@@ -41,6 +41,7 @@ from graphcuts_dp.interactive.methods import CALIBRATIONS
 from graphcuts_dp.interactive.parameters import Parameters
 from graphcuts_dp.interactive.session import open_session
 from graphcuts_dp.interactive.transcript import answer_to_dict
+from graphcuts_dp.progress import Progress
 
 START_EXAMPLE = """Example: graphcuts-dp session start mail.edges.gz --store mail.db --epsilon 1
 --delta 1e-6 --queries 10000
@@ -212,7 +213,7 @@ def run(
 
 
 @contextmanager
-def _between_chunks(total: int) -> Iterator[Callable[[float, str], None]]:
+def _between_chunks(total: int) -> Iterator[Progress]:
     """A progress bar; Ctrl-C waits for the chunk at work, since what is cut off counts as spent."""
     asked: list[int] = []
 

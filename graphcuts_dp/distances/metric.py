@@ -17,9 +17,9 @@ from scipy.sparse import csgraph
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.distances.shapes import RootedTree, grid_positions
 from graphcuts_dp.errors import GraphError, ParameterError, QueryError
-from graphcuts_dp.fits.base import Progress
 from graphcuts_dp.graph.adjacency import Graph, Vertices
 from graphcuts_dp.graph.vertices import Label, VertexSet
+from graphcuts_dp.progress import Progress, silent
 
 if TYPE_CHECKING:
     import igraph
@@ -67,7 +67,7 @@ class Metric:
                 f"the map is not connected: it has {parts} parts; keep one of them, or join them"
             )
         self.coordinates = _checked_coordinates(coordinates, len(self))
-        self._progress: Progress | None = None
+        self._progress: Progress = silent
 
     @classmethod
     def from_graph(cls, graph: Graph, *, coordinates: npt.ArrayLike | None = None) -> Self:
@@ -245,14 +245,13 @@ class Metric:
         try:
             yield
         finally:
-            self._progress = None
+            self._progress = silent
 
     def blocks(self) -> Iterator[tuple[IntVector, FloatMatrix]]:
         """All distances, some rows at a time: row numbers and their distances to all vertices."""
         step = max(1, _BLOCK_ENTRIES // len(self))
         for start in range(0, len(self), step):
-            if self._progress is not None:
-                self._progress(start / len(self), "of the map's vertices")
+            self._progress(start / len(self), "of the map's vertices")
             rows = np.arange(start, min(start + step, len(self)))
             if len(self) ** 2 <= _KEPT_ENTRIES:
                 yield rows, self.matrix[rows[0] : rows[-1] + 1]

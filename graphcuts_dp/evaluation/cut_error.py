@@ -11,10 +11,10 @@ import numpy.typing as npt
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.evaluation.tables import CutErrorRow, CutErrorTable, CutPoint
-from graphcuts_dp.fits.base import Progress, silent
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.queries import CutQuery, answer_all
 from graphcuts_dp.graph.vertices import Label
+from graphcuts_dp.progress import Progress, silent
 from graphcuts_dp.release.release import Release
 
 _RANDOM_CUTS = 200

@@ -7,7 +7,6 @@ a point whose value is at most c times the minimum has ||x - A|| <= (1 + c) ||A 
 Fits read z alone, so they are post-processing: they cost no privacy.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, Protocol, Self, final
@@ -18,10 +17,9 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import FloatVector, RealMatrix
 from graphcuts_dp.measurements.blocks import Blocks, LocalBlocks, RowBlock
 from graphcuts_dp.measurements.noisy_degrees import NoisyDegrees, NoisyTotal
+from graphcuts_dp.progress import Progress, silent
 
 _PIECE = 1 << 16  # entries worked on at a time: they stay in the cache
-# progress(done, message): done in [0, 1]
-Progress = Callable[[float, str], None]
 Objective = Literal[
     "cut norm",
     "cut norm (semidefinite)",
@@ -31,10 +29,6 @@ Objective = Literal[
 ]
 
 Stopped = Literal["gap", "settled", "rounds", "time"]
-
-
-def silent(done: float, message: str) -> None:
-    """Report progress to nobody."""
 
 
 @final

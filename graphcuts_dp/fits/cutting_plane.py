@@ -12,9 +12,10 @@ from graphcuts_dp.arrays import BoolVector, FloatVector, RealMatrix
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.cutnorm.spectral import prefix_cuts
-from graphcuts_dp.fits.base import Fit, FitProblem, Objective, Progress, silent
+from graphcuts_dp.fits.base import Fit, FitProblem, Objective
 from graphcuts_dp.fits.first_order import FirstOrder
 from graphcuts_dp.fits.master import Master, Row
+from graphcuts_dp.progress import Progress, silent
 
 Cut = tuple[BoolVector, BoolVector]
 

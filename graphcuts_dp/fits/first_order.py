@@ -10,9 +10,10 @@ import numpy as np
 from graphcuts_dp.arrays import RealMatrix
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.fits import descent
-from graphcuts_dp.fits.base import Fit, FitProblem, Progress, Stopped, degree_matched_shifts, silent
+from graphcuts_dp.fits.base import Fit, FitProblem, Stopped, degree_matched_shifts
 from graphcuts_dp.measurements.blocks import mirror_upper
 from graphcuts_dp.parallel import one_blas_thread
+from graphcuts_dp.progress import Progress, silent
 
 _FIRST_ALTERNATIONS = 30
 _AVERAGE = 0.03  # weight of the newest direction in the running average

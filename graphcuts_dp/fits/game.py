@@ -9,8 +9,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from graphcuts_dp.arrays import RealMatrix
-from graphcuts_dp.fits.base import Fit, FitProblem, Progress, Stopped, degree_matched_start, silent
+from graphcuts_dp.fits.base import Fit, FitProblem, Stopped, degree_matched_start
 from graphcuts_dp.fits.cutting_plane import Cut, CutNormOracle, SeparationOracle
+from graphcuts_dp.progress import Progress, silent
 
 _SCALE = 0.1  # of the data player's steps, in diameters of the box; see `Play.regret_bound`
 _CUTS = 8  # that the query player mixes

@@ -16,8 +16,9 @@ import numpy.typing as npt
 import scipy.optimize
 
 from graphcuts_dp.arrays import FloatVector, RealMatrix
-from graphcuts_dp.fits.base import Progress, Stopped, silent
+from graphcuts_dp.fits.base import Stopped
 from graphcuts_dp.measurements.blocks import Blocks, RowBlock
+from graphcuts_dp.progress import Progress, silent
 
 _PIECE = 1 << 17  # entries worked on at once, so that they stay in the cache
 _RIDGE = 0.001  # on a and b: keeps them finite where a noisy sum is out of reach

@@ -8,11 +8,12 @@ from typing import final
 import numpy as np
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.fits.base import Fit, FitProblem, Progress, silent
+from graphcuts_dp.fits.base import Fit, FitProblem
 from graphcuts_dp.fits.credible_sums import credible_sums
 from graphcuts_dp.fits.log_odds import OutOfTimeError, solve, synthetic_rows
 from graphcuts_dp.measurements.blocks import mirror_upper
 from graphcuts_dp.parallel import one_blas_thread
+from graphcuts_dp.progress import Progress, silent
 
 _STRUCTURE = 0.3  # of the progress
 

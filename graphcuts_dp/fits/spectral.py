@@ -9,7 +9,8 @@ import numpy as np
 import scipy.linalg
 
 from graphcuts_dp.arrays import RealMatrix
-from graphcuts_dp.fits.base import Fit, FitProblem, Progress, degree_matched_start, silent
+from graphcuts_dp.fits.base import Fit, FitProblem, degree_matched_start
+from graphcuts_dp.progress import Progress, silent
 
 
 @final

@@ -1,7 +1,7 @@
 """Sessions: cut queries on a private graph, answered one by one, on a durable ledger."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -43,6 +43,7 @@ from graphcuts_dp.interactive.transcript import (
 )
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, SeededEntropy
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.progress import Progress, silent
 
 _CHUNK = 64  # queries of a batch that are reserved, and lost in a crash, together
 
@@ -153,7 +154,7 @@ class Session:
         queries: Iterable[CutQuery],
         *,
         unguaranteed: bool = False,
-        progress: Callable[[float, str], None] | None = None,
+        progress: Progress = silent,
     ) -> list[Answer]:
         """Answer many queries; much faster than one by one.
 
@@ -177,8 +178,7 @@ class Session:
         answers: list[Answer] = []
         while chunk := [encode_query(query, self.universe) for query in islice(source, _CHUNK)]:
             answers += self._runner.answers(chunk, unguaranteed=unguaranteed)
-            if progress is not None:
-                progress(len(answers) / total if total else 0.0, f"{len(answers):,} answers")
+            progress(len(answers) / total if total else 0.0, f"{len(answers):,} answers")
         return answers
 
     def cost(self, queries: Iterable[CutQuery]) -> Preview:

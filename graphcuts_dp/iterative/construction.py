@@ -20,9 +20,7 @@ from graphcuts_dp.idc.learners import Learned, Learner
 from graphcuts_dp.iterative.tuning import OfflineCalibration, OfflineTuning
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
-
-# Called with the fraction of the rounds that are done, and a message.
-Progress = Callable[[float, str], None]
+from graphcuts_dp.progress import Progress, silent
 
 
 @final
@@ -141,7 +139,7 @@ class IterativeConstruction:
         return self.calibration.cost
 
     def run(
-        self, graph: AnyGraph, source: EntropySource, *, progress: Progress | None = None
+        self, graph: AnyGraph, source: EntropySource, *, progress: Progress = silent
     ) -> Outcome:
         """Run on a private graph.
 
@@ -166,8 +164,7 @@ class IterativeConstruction:
         search = tuning.distinguisher.begin(graph, source) if tuning.rounds else None
         while search is not None and run.round < tuning.rounds and not run.done:
             run.step(search, graph, source)
-            if progress is not None:
-                progress(run.round / tuning.rounds, f"round {run.round} of {tuning.rounds}")
+            progress(run.round / tuning.rounds, f"round {run.round} of {tuning.rounds}")
         return run.outcome()
 
     def _check(self, graph: AnyGraph) -> None:

@@ -29,7 +29,7 @@ from graphcuts_dp.idc.learners import (
     MirrorDescentLearner,
     MultiplicativeWeightsLearner,
 )
-from graphcuts_dp.iterative.construction import IterativeConstruction, Outcome, Progress
+from graphcuts_dp.iterative.construction import IterativeConstruction, Outcome
 from graphcuts_dp.iterative.paper_tuning import PaperOffline
 from graphcuts_dp.iterative.pure_tuning import PureOffline
 from graphcuts_dp.iterative.release import Accuracy, IterativeRelease, Settings
@@ -43,6 +43,7 @@ from graphcuts_dp.iterative.tuning import (
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
 from graphcuts_dp.privacy.laws import noise_law
+from graphcuts_dp.progress import Progress, silent
 
 CONSTRUCTIONS = ("multiplicative-weights", "frieze-kannan", "mirror-descent")
 _MOST_VERTICES = 8192  # the synthetic graph is made from a matrix of all pairs
@@ -156,7 +157,7 @@ def release_iteratively(
     epsilon: float,
     options: IterativeOptions,
     seed: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress = silent,
 ) -> IterativeRelease:
     """Run the mechanism of these options and make a release; see `release_graph`.
 

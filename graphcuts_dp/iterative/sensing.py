@@ -12,7 +12,6 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.distinguishers.scoring import root_at_most
 from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.fits.base import Progress, silent
 from graphcuts_dp.graph.adjacency import BipartiteGraph
 from graphcuts_dp.graph.queries import LinearQuery, MatrixQuery, RankOneQuery
 from graphcuts_dp.graph.universe import Universe
@@ -25,6 +24,7 @@ from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, entropy_
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
 from graphcuts_dp.privacy.selection import exponential_choice
 from graphcuts_dp.privacy.value_noise import ValueNoise
+from graphcuts_dp.progress import Progress, silent
 
 _SUM_BITS = 61  # of answers in steps: differences of two fit into 64 bits
 _MOST_BITS = 20  # the largest coefficient and the largest rating have 2^20 to 2^21 steps, or fewer

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import RealMatrix
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate
 from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
-from graphcuts_dp.fits.base import FitMethod, FitProblem, FitSummary, Progress, silent
+from graphcuts_dp.fits.base import FitMethod, FitProblem, FitSummary
 from graphcuts_dp.fits.certify import certify, weights_of
 from graphcuts_dp.fits.cutting_plane import CuttingPlane
 from graphcuts_dp.fits.first_order import FirstOrder
@@ -30,6 +30,7 @@ from graphcuts_dp.measurements.entries import MakeBlocks, accuracy_warning, law_
 from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
 from graphcuts_dp.measurements.worst_case import noise_cut_bound
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, entropy_source
+from graphcuts_dp.progress import Progress, silent
 from graphcuts_dp.release.allocation import NoisyData, check_mechanism, respond
 from graphcuts_dp.release.release import Release
 

@@ -5,12 +5,12 @@ import pytest
 
 from graphcuts_dp.evaluation.experiments import bipartite_cuts, imbalanced, power_law
 from graphcuts_dp.evaluation.experiments.bipartite_cuts import METHODS, update_bounds
-from graphcuts_dp.fits.base import silent
 from graphcuts_dp.graph.random_graphs import imbalanced_bipartite
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.mirror_descent import MirrorDescent, minimal_start
 from graphcuts_dp.idc.online_bounds import tight_online
 from graphcuts_dp.idc.potentials import Entropy, GroupNorm, LpNorm, bregman, near_one
+from graphcuts_dp.progress import silent
 
 FAMILIES = {"imbalanced": imbalanced, "power law": power_law}
 

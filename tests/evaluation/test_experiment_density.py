@@ -10,7 +10,7 @@ from graphcuts_dp.evaluation.experiments.density import (
     measure,
     medians,
 )
-from graphcuts_dp.fits.base import silent
+from graphcuts_dp.progress import silent
 
 # Small graphs drown in the noise; here that is what is measured.
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")

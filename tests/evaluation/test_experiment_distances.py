@@ -11,7 +11,7 @@ from graphcuts_dp.evaluation.experiments.distances import (
     TRIVIAL,
     measure,
 )
-from graphcuts_dp.fits.base import silent
+from graphcuts_dp.progress import silent
 
 
 def test_the_default_meets_its_target_and_beats_the_baselines(quick_table):

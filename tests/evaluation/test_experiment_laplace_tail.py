@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from graphcuts_dp.evaluation.experiments.laplace_tail import measure, theorem_6_5
-from graphcuts_dp.fits.base import silent
+from graphcuts_dp.progress import silent
 
 
 def test_theorem_6_5_as_printed():

@@ -15,11 +15,11 @@ from graphcuts_dp.evaluation.experiments.low_rank import (
     median_updates,
     random_query,
 )
-from graphcuts_dp.fits.base import silent
 from graphcuts_dp.graph.queries import MatrixQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.mirror_descent import MirrorDescent, minimal_start
 from graphcuts_dp.idc.potentials import LpNorm, SchattenNorm
+from graphcuts_dp.progress import silent
 
 
 @pytest.fixture(scope="module")

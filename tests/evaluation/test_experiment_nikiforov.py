@@ -6,7 +6,7 @@ import pytest
 from graphcuts_dp.cutnorm.operand import Operand
 from graphcuts_dp.cutnorm.spectral import exact_normalised, harmonic_factor
 from graphcuts_dp.evaluation.experiments.nikiforov import FAMILIES, WORST, measure
-from graphcuts_dp.fits.base import silent
+from graphcuts_dp.progress import silent
 
 
 @pytest.mark.parametrize("n", [2, 5, 8, 12])

@@ -3,8 +3,8 @@
 import pytest
 
 from graphcuts_dp.evaluation.experiments.queries import METHODS, PAPERS, measure
-from graphcuts_dp.fits.base import silent
 from graphcuts_dp.planning.planner import plan
+from graphcuts_dp.progress import silent
 
 
 @pytest.fixture(scope="module")

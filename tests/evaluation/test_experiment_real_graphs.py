@@ -3,7 +3,7 @@
 import pytest
 
 from graphcuts_dp.evaluation.experiments.real_graphs import DEFAULT, TRIVIAL, _crossing, measure
-from graphcuts_dp.fits.base import silent
+from graphcuts_dp.progress import silent
 
 
 def test_the_crossing_is_interpolated_in_logarithms():

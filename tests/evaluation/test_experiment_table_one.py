@@ -11,13 +11,13 @@ from graphcuts_dp.evaluation.experiments.table_one import (
     measure,
     tight_error,
 )
-from graphcuts_dp.fits.base import silent
 from graphcuts_dp.idc.online_bounds import gru12_online, tight_online
 from graphcuts_dp.idc.update_bounds import (
     frieze_kannan_updates,
     multiplicative_weights_updates,
     pairs_of,
 )
+from graphcuts_dp.progress import silent
 
 PROMISE = {"epsilon": 1.0, "delta": 1e-6, "beta": 0.05}
 BOUNDS = [

@@ -18,9 +18,9 @@ from graphcuts_dp.evaluation.experiments.updates import (
     measure,
     updates_used,
 )
-from graphcuts_dp.fits.base import silent
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.frieze_kannan import frieze_kannan
+from graphcuts_dp.progress import silent
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 """Every mechanism that the package exports, and the audit that stands for it."""
 
 import multiprocessing
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 
 from graphcuts_dp.distances import plan as distance_plan
@@ -27,6 +27,7 @@ from graphcuts_dp.iterative.paper_tuning import CALIBRATIONS as OFFLINE_CALIBRAT
 from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.laws import NOISES
+from graphcuts_dp.progress import Progress, silent
 from graphcuts_dp.release.allocation import MECHANISMS
 from graphcuts_dp.release.synthesis import FITS
 
@@ -42,9 +43,6 @@ ENTRIES: tuple[Entry, ...] = (
     *selection.ENTRIES,
     *iterative.ENTRIES,
 )
-
-# Called with the part that is done and a message.
-Progress = Callable[[float, str], None]
 
 
 def exported_mechanisms() -> tuple[str, ...]:
@@ -100,7 +98,7 @@ def run_audits(
     quick: bool = False,
     seed: int | None = None,
     processes: int = 1,
-    progress: Progress = lambda _done, _message: None,
+    progress: Progress = silent,
 ) -> list[Outcome]:
     """Audit mechanisms on made data, and see whether their broken twins are caught.
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, final
 
-from graphcuts_dp.fits.base import Progress
+from graphcuts_dp.progress import Progress
 
 
 @final

@@ -27,7 +27,6 @@ from graphcuts_dp.evaluation.experiments.analysts import worst_cut
 from graphcuts_dp.evaluation.experiments.base import Finding, Table
 from graphcuts_dp.evaluation.experiments.exponents import exponent_finding
 from graphcuts_dp.evaluation.experiments.table_one import tight_error
-from graphcuts_dp.fits.base import Progress
 from graphcuts_dp.graph.adjacency import BipartiteGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery
@@ -40,6 +39,7 @@ from graphcuts_dp.interactive.calibrations import Tight
 from graphcuts_dp.interactive.mechanism import OnlineMechanism
 from graphcuts_dp.planning.rates import BipartiteRates
 from graphcuts_dp.privacy.entropy import entropy_source
+from graphcuts_dp.progress import Progress
 
 METHODS = ("l_2", "entropy", "(2,p)")
 COLUMNS = ("part", "method", "V", "|S|", "log10 queries", "quantity", "repeat", "error")

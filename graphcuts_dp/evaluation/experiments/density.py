@@ -22,7 +22,6 @@ from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.evaluation.baselines import density_only, elementwise_clip
 from graphcuts_dp.evaluation.experiments.base import Finding, Table
 from graphcuts_dp.evaluation.experiments.exponents import exponent_finding, fitted_exponent
-from graphcuts_dp.fits.base import Progress
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery, answer_all
@@ -32,6 +31,7 @@ from graphcuts_dp.interactive.methods import make_mechanism
 from graphcuts_dp.planning.rates import gru12_lemma_6_1, table_1_all_cuts
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.laws import noise_law
+from graphcuts_dp.progress import Progress
 from graphcuts_dp.release.synthesis import release_graph
 
 _EPSILON, _DELTA, _BETA = 1.0, 1e-6, 0.05

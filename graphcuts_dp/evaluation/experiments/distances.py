@@ -23,8 +23,8 @@ from graphcuts_dp.distances.plan import error_radii, plan_distances
 from graphcuts_dp.distances.queries import all_distances
 from graphcuts_dp.evaluation.experiments.base import Finding, Table
 from graphcuts_dp.evaluation.experiments.exponents import exponent_finding
-from graphcuts_dp.fits.base import Progress
 from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
+from graphcuts_dp.progress import Progress
 
 METHODS = {
     "tree counts": ("tree-counts", "laplace"),

@@ -5,9 +5,9 @@ import numpy as np
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.evaluation.experiments.base import Table
 from graphcuts_dp.evaluation.experiments.bipartite_cuts import Family, measure_family
-from graphcuts_dp.fits.base import Progress
 from graphcuts_dp.graph.random_graphs import imbalanced_bipartite
 from graphcuts_dp.planning.rates import imbalanced_rates
+from graphcuts_dp.progress import Progress
 
 
 def measure(*, quick: bool, seed: int, progress: Progress) -> Table:

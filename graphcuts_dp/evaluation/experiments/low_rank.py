@@ -27,10 +27,10 @@ from scipy.optimize import minimize_scalar
 from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.evaluation.experiments.base import Finding, Table
 from graphcuts_dp.evaluation.experiments.exponents import exponent_finding, fitted_exponent
-from graphcuts_dp.fits.base import Progress
 from graphcuts_dp.idc.mirror_descent import step_size
 from graphcuts_dp.idc.potentials import LpNorm, Potential, SchattenNorm, near_one
 from graphcuts_dp.parallel import one_blas_thread
+from graphcuts_dp.progress import Progress
 
 Queries = Literal["gaussian", "rank-one"]
 FROBENIUS, SCHATTEN, BEST = "Frobenius", "Schatten, JT12's p", "Schatten, best p"

@@ -18,11 +18,11 @@ from graphcuts_dp.cutnorm.spectral import (
     prefix_cuts,
 )
 from graphcuts_dp.evaluation.experiments.base import Finding, Table
-from graphcuts_dp.fits.base import Progress
 from graphcuts_dp.graph.random_graphs import planted_partition
 from graphcuts_dp.measurements.entries import randomized_response
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.laws import noise_law
+from graphcuts_dp.progress import Progress
 
 COLUMNS = ("panel", "series", "repetition", "x", "y")
 WORST = "worst, two signs"

@@ -7,9 +7,9 @@ import numpy as np
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.evaluation.experiments.base import Table
 from graphcuts_dp.evaluation.experiments.bipartite_cuts import Family, measure_family
-from graphcuts_dp.fits.base import Progress
 from graphcuts_dp.graph.random_graphs import power_law_bipartite
 from graphcuts_dp.planning.rates import power_law_rates
+from graphcuts_dp.progress import Progress
 
 EXPONENT = 1.25  # b of the law, inside the paper's 1 < b < 3/2
 _GROUP_NORM = "JT12 4.1, promised error with (2,p): exponent of V, logarithms divided out"

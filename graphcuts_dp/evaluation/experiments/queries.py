@@ -14,7 +14,6 @@ import numpy as np
 
 from graphcuts_dp.evaluation.experiments.base import Finding, Table
 from graphcuts_dp.evaluation.experiments.exponents import exponent_finding
-from graphcuts_dp.fits.base import Progress
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery, answer_all
@@ -23,6 +22,7 @@ from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.methods import make_mechanism
 from graphcuts_dp.planning.planner import plan
 from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.progress import Progress
 
 METHODS = ("tight MW", "tight FK", "gaussian", "laplace", "binary")
 PAPERS = ("gru12", "jt12", "dr14")

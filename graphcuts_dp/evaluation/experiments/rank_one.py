@@ -23,7 +23,6 @@ from graphcuts_dp.distinguishers.rank_one import MatrixSearch, heavier_sign, top
 from graphcuts_dp.distinguishers.response_rank_one import ResponseRankOne
 from graphcuts_dp.evaluation.bingham import bingham_samples
 from graphcuts_dp.evaluation.experiments.base import Finding, Table
-from graphcuts_dp.fits.base import Progress
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.random_graphs import planted_partition
@@ -32,6 +31,7 @@ from graphcuts_dp.idc.dense import DenseHypothesis
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.laws import noise_law
+from graphcuts_dp.progress import Progress
 
 EPSILON, DELTA, GAMMA = 1.0, 1e-6, 0.05
 COLUMNS = (

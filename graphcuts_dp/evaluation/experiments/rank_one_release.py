@@ -17,9 +17,9 @@ from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.evaluation.baselines import density_only
 from graphcuts_dp.evaluation.experiments.base import Finding, Table
-from graphcuts_dp.fits.base import Progress
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.random_graphs import planted_partition
+from graphcuts_dp.progress import Progress
 from graphcuts_dp.release.synthesis import release_graph
 
 EPSILON, DELTA = 1.0, 1e-6

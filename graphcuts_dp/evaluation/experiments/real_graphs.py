@@ -17,9 +17,9 @@ from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.evaluation.baselines import noisy_degrees_chung_lu
 from graphcuts_dp.evaluation.experiments.base import Finding, Table
 from graphcuts_dp.evaluation.experiments.exponents import exponent_finding
-from graphcuts_dp.fits.base import Progress
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.datasets import load_dataset
+from graphcuts_dp.progress import Progress
 from graphcuts_dp.release.synthesis import release_graph
 
 COLUMNS = ("panel", "graph", "series", "repetition", "x", "y")

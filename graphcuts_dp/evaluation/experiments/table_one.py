@@ -14,7 +14,6 @@ from scipy.optimize import brentq, minimize_scalar
 
 from graphcuts_dp.evaluation.experiments.base import Finding, Table
 from graphcuts_dp.evaluation.experiments.exponents import exponent_finding
-from graphcuts_dp.fits.base import Progress
 from graphcuts_dp.idc.base import Rule
 from graphcuts_dp.idc.update_bounds import (
     UpdateBound,
@@ -26,6 +25,7 @@ from graphcuts_dp.idc.update_bounds import (
 from graphcuts_dp.planning.rates import table_1_all_cuts
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.laws import noise_law
+from graphcuts_dp.progress import Progress
 
 CONSTRUCTIONS = ("multiplicative weights", "frieze-kannan", "median")
 SIZES = (1_000, 10_000, 100_000)

@@ -19,7 +19,6 @@ import numpy as np
 from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.evaluation.experiments.analysts import worst_cut
 from graphcuts_dp.evaluation.experiments.base import Finding, Table
-from graphcuts_dp.fits.base import Progress
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.random_graphs import (
     imbalanced_bipartite,
@@ -45,6 +44,7 @@ from graphcuts_dp.idc.potentials import (
     SchattenNorm,
     near_one,
 )
+from graphcuts_dp.progress import Progress
 
 COLUMNS = ("construction", "rule", "analyst", "graph", "alpha / |E|", "alpha", "used", "B")
 RULES: tuple[Rule, ...] = ("tight", "as printed")
