@@ -7,6 +7,14 @@ import pytest
 from hypothesis import settings
 
 _MEMORY_EACH = 1 << 30  # bytes that the largest test of a process may need
+_OF_A_PERSON = (
+    "COLUMNS",
+    "LINES",
+    "NO_COLOR",
+    "FORCE_COLOR",
+    "PYTHONWARNINGS",
+    "PYTEST_ADDOPTS",  # some tests run pytest
+)
 
 # A process for each processor, so one BLAS thread in each: more of them wait for each other in busy
 # loops. Read when numpy is imported, so nothing here may import it; commands of tests inherit it.
@@ -46,5 +54,5 @@ def quick_table(tmp_path_factory: pytest.TempPathFactory) -> Any:
 @pytest.fixture(autouse=True)
 def _nothing_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a person has set in the shell changes no output that a test reads."""
-    for name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "PYTHONWARNINGS"):
+    for name in _OF_A_PERSON:
         monkeypatch.delenv(name, raising=False)
