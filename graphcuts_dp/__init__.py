@@ -30,9 +30,12 @@ from graphcuts_dp.graph.convert import (
 )
 from graphcuts_dp.graph.datasets import list_datasets, load_dataset
 from graphcuts_dp.graph.files import read_graph, write_graph
+from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, RankOneQuery, answer_all
 from graphcuts_dp.graph.vertices import VertexSet
+from graphcuts_dp.interactive.base import Answer
 from graphcuts_dp.interactive.session import Session, open_session
+from graphcuts_dp.iterative.methods import release_iteratively
 from graphcuts_dp.iterative.net import NetRelease, release_net
 from graphcuts_dp.iterative.release import IterativeRelease
 from graphcuts_dp.iterative.sensing import SensingRelease, release_sensing
@@ -43,6 +46,7 @@ from graphcuts_dp.release.release import Release
 from graphcuts_dp.release.synthesis import release_graph
 
 __all__ = [
+    "Answer",
     "BipartiteGraph",
     "CutAnswer",
     "CutList",
@@ -54,6 +58,7 @@ __all__ = [
     "DistanceQuery",
     "Graph",
     "IterativeRelease",
+    "LinearQuery",
     "Locations",
     "MatrixQuery",
     "Metric",
@@ -87,6 +92,7 @@ __all__ = [
     "plan_distances",
     "read_graph",
     "release_graph",
+    "release_iteratively",
     "release_net",
     "release_sensing",
     "to_igraph",

@@ -18,12 +18,14 @@ ROOT = Path(__file__).resolve().parents[1]
 TARGETS = (
     "privacy/*",
     "measurements/degrees",
+    "measurements/entries",
+    "measurements/noisy_sums",
+    "measurements/steps",
+    "measurements/total",
+    "release/allocation",
     "iterative/construction",
     "iterative/*tuning",
-    "release/allocation",
     "iterative/net",
-    "measurements/noisy_degrees",
-    "measurements/entries",
     "iterative/sensing",
     "interactive/calibrations",
     "interactive/choice",
@@ -50,7 +52,8 @@ TARGETS = (
 CORE = re.compile(
     "privacy/(calibration|composition|exact_choice|laws|noise|selection|value_noise)|"
     "interactive/(calibrations|mechanism|paper_cal|per_query|running|sparse_vector|spending)|"
-    "release/(degree_response|iterative|mechanism|net|randomized_response|sensing)|"
+    "measurements/(degrees|entries|steps|total)|release/allocation|"
+    "iterative/(construction|net|pure_tuning|paper_tuning|sensing|tuning)|"
     "distinguishers/(exponential|exact_cuts|gaussian|power_method|scoring)|"
     "distances/(above_threshold|coordinate|level_noise|per_query)[.]"
 )

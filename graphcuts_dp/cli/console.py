@@ -45,6 +45,21 @@ def show_facts(facts: Mapping[str, str]) -> None:
         out.print(f"{name:<{width}}  {value}", markup=False)
 
 
+def show_made(facts: dict[str, object], written: tuple[str, ...], as_json: bool) -> None:
+    """What was made, and the files it was written to."""
+    if as_json:
+        show_json({**facts, "files": list(written)})
+    else:
+        named = {name.replace("_", " "): _shown(value) for name, value in facts.items()}
+        show_facts(named | {"files": "  ".join(written)})
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {part:.3g}" for name, part in value.items())
+    return f"{value:,.4g}" if isinstance(value, float) else str(value)
+
+
 def show_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
     """A table on standard output; the first column is text, the others are numbers."""
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)

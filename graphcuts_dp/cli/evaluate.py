@@ -15,14 +15,13 @@ from graphcuts_dp.cli.reading import (
     VerticesOption,
     WeightCapOption,
     check_apart,
-    read_lines,
-    read_query,
 )
 from graphcuts_dp.evaluation.cut_error import cut_errors, graph_cut_errors
 from graphcuts_dp.evaluation.tables import NOT_PRIVATE, CutErrorTable
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.atomic import check_writable
 from graphcuts_dp.graph.files import read_graph
+from graphcuts_dp.interactive.encoding import read_lines, read_query
 from graphcuts_dp.plotting.cut_errors import cut_error_figure
 from graphcuts_dp.plotting.saving import write_figure
 from graphcuts_dp.release.release import Release

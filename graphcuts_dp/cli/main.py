@@ -23,6 +23,7 @@ from graphcuts_dp.cli import (
     figures,
     plan,
     release,
+    release_iteratively,
     session,
     session_record,
     session_repl,
@@ -52,6 +53,7 @@ sessions = typer.Typer(
 app.add_typer(evaluations, name="evaluate")
 app.add_typer(sessions, name="session")
 app.command(epilog=release.EXAMPLE)(release.release)
+app.command("release-iteratively", epilog=release_iteratively.EXAMPLE)(release_iteratively.command)
 app.command(epilog=answer.EXAMPLE)(answer.answer)
 app.command(epilog=plan.EXAMPLE)(plan.plan)
 app.command(epilog=distances.EXAMPLE)(distances.distances)

@@ -1,18 +1,15 @@
 """Options for reading a private graph, sets and queries, the same in every subcommand."""
 
-import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Any, final
+from typing import Annotated, final
 
 import typer
 
 from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.files import describe_reading, read_graph, read_vertices
-from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.vertices import Label, VertexSet
 
 VerticesOption = Annotated[
@@ -119,36 +116,3 @@ def check_apart(outputs: Iterable[str | None], *inputs: str | None) -> None:
     for path in outputs:
         if path is not None and os.path.realpath(path) in kept:
             raise FileFormatError(f"{path} is read by this command; write to another file")
-
-
-def read_lines(path: str) -> list[tuple[int, str]]:
-    """The lines of a text file that are not empty, with their numbers.
-
-    Raises:
-        FileFormatError: the file cannot be read, or is not text.
-    """
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except OSError as problem:
-        raise FileFormatError(f"cannot read {path}: {problem.strerror}") from None
-    except UnicodeDecodeError:
-        raise FileFormatError(f"{path} is not text") from None
-    return [(i, line) for i, line in enumerate(text.splitlines(), start=1) if line.strip()]
-
-
-def read_query(line: str, number: int) -> CutQuery:
-    """A cut query from a line of JSON: {"S": ["ann"], "T": ["kim"]}, or without T.
-
-    Raises:
-        QueryError: anything else.
-    """
-    try:
-        value: Any = json.loads(line)
-        S, T = value["S"], value.get("T")
-        if set(value) <= {"S", "T"} and isinstance(S, list) and isinstance(T, list | None):
-            return CutQuery(S, T)
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        pass
-    raise QueryError(
-        f'line {number} of the queries is not an object like {{"S": ["ann"], "T": ["kim"]}}'
-    )

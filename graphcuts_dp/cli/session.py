@@ -19,8 +19,6 @@ from graphcuts_dp.cli.reading import (
     VerticesOption,
     WeightCapOption,
     check_apart,
-    read_lines,
-    read_query,
     read_set,
 )
 from graphcuts_dp.cli.session_options import (
@@ -36,8 +34,8 @@ from graphcuts_dp.cli.session_options import (
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.atomic import atomic_write, check_writable
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.interactive.choice import METHODS
-from graphcuts_dp.interactive.methods import CALIBRATIONS
+from graphcuts_dp.interactive.encoding import read_lines, read_query
+from graphcuts_dp.interactive.methods import CALIBRATIONS, METHODS
 from graphcuts_dp.interactive.parameters import Parameters
 from graphcuts_dp.interactive.session import open_session
 from graphcuts_dp.interactive.transcript import answer_to_dict

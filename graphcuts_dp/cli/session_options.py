@@ -7,10 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from graphcuts_dp.cli.reading import Reading
-from graphcuts_dp.errors import LedgerError, ParameterError
+from graphcuts_dp.errors import LedgerError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.interactive.base import Answer
-from graphcuts_dp.interactive.opening import open_ledger, session_terms
+from graphcuts_dp.interactive.opening import session_source
 from graphcuts_dp.interactive.session import Session, open_session
 
 StoreArgument = Annotated[
@@ -51,26 +51,11 @@ def resume(store: str, name: str, graph: str | None) -> Session:
         ParameterError: no such session, or nobody knows where the graph is.
         GraphCutsError: as `open_session`.
     """
-    ledger = open_ledger(Path(store), None)
-    try:
-        with ledger.locked():
-            terms = {each.name: each for each in session_terms(ledger)}
-    finally:
-        ledger.close()
-    if name not in terms:
-        known = ", ".join(terms) or "none"
-        raise ParameterError(f"no session {name!r} in {store}; there is: {known}")
-    source = dict(terms[name].source)
-    path = graph or source.pop("path", None)
-    if path is None:
-        raise ParameterError("the store does not know where the graph is; pass --graph")
-    if graph is None and not Path(path).is_file():
-        raise ParameterError(f"the graph is no longer at {path}; pass --graph")
+    path, source = session_source(Path(store), name, moved_to=graph)
     return open_session(_read(path, source), store=store, name=name)
 
 
 def _read(path: str, source: dict[str, Any]) -> AnyGraph:
-    source.pop("path", None)
     try:
         return Reading(**source).read(path)
     except TypeError:

@@ -15,7 +15,7 @@ from scipy.stats import norm
 
 from graphcuts_dp.distances.above_threshold import AboveThreshold, geometric_quantile
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.interactive.calibrations import at_most
+from graphcuts_dp.privacy.calibration import at_most
 from graphcuts_dp.privacy.value_noise import ValueNoise
 
 LARGEST_SUM = 2**58  # people times width: 64-bit integers hold every sum with its noise

@@ -15,9 +15,9 @@ from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Hypothesis
 from graphcuts_dp.idc.bit_sets import BitSets, Words, pack_bits
+from graphcuts_dp.idc.learners import MOST_DENSE_VERTICES
 
 _BATCH_ENTRIES = 1 << 22  # floats of a batch: 32 MiB
-_MOST_DENSE = 8192  # vertices a side for which a matrix of all pairs is made
 _LIMB_BITS = 16  # sums of halves of weights stay below 2^53
 
 
@@ -148,7 +148,9 @@ class CutList(Sequence[CutQuery]):
 
     def answers(self, hypothesis: Hypothesis) -> FloatVector:
         """A hypothesis's answers, shape (len(self),)."""
-        if max(self.universe.shape) <= _MOST_DENSE and isinstance(hypothesis, MatrixHypothesis):
+        if max(self.universe.shape) <= MOST_DENSE_VERTICES and isinstance(
+            hypothesis, MatrixHypothesis
+        ):
             return self.on_matrix(hypothesis.dense())
         return hypothesis.estimate_all(self)
 
@@ -193,6 +195,6 @@ def _matrix_of(graph: AnyGraph, weights: FloatVector) -> Any:
         weights = np.concatenate([weights, weights])
     matrix = sp.csr_array((weights, (rows, columns)), shape=shape)
     # Reading the number of edges shows in the time taken only, as everywhere.
-    if max(shape) <= _MOST_DENSE and 16 * matrix.nnz > shape[0] * shape[1]:
+    if max(shape) <= MOST_DENSE_VERTICES and 16 * matrix.nnz > shape[0] * shape[1]:
         return matrix.toarray()
     return matrix

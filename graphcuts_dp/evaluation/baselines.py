@@ -15,8 +15,9 @@ from graphcuts_dp.arrays import FloatMatrix, IntVector
 from graphcuts_dp.errors import GraphError
 from graphcuts_dp.fits.chung_lu import chung_lu
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.measurements.degrees import respond_degrees, respond_total
+from graphcuts_dp.measurements.degrees import measure_degrees
 from graphcuts_dp.measurements.entries import randomized_response
+from graphcuts_dp.measurements.total import measure_total
 from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
 from graphcuts_dp.privacy.laws import noise_law
@@ -131,7 +132,7 @@ BASELINES: Mapping[str, Callable[..., Baseline]] = {
 def noisy_edge_count(graph: Graph, epsilon: Fraction, source: EntropySource) -> int:
     """Number of edges with discrete Laplace noise, brought into 0 .. C(n, 2).
 
-    Guarantee: epsilon-DP; see `respond_total`. Clipping is post-processing.
+    Guarantee: epsilon-DP; see `measure_total`. Clipping is post-processing.
 
     Args:
         graph: the private graph.
@@ -139,14 +140,14 @@ def noisy_edge_count(graph: Graph, epsilon: Fraction, source: EntropySource) -> 
         source: where the noise comes from.
     """
     law = noise_law("binary", epsilon=epsilon, weight_cap=1.0)
-    total = respond_total(graph, law, epsilon=epsilon, source=source)
+    total = measure_total(graph, law, epsilon=epsilon, source=source)
     return min(max(int(total.value) // 2, 0), graph.n * (graph.n - 1) // 2)
 
 
 def noisy_degrees(graph: Graph, epsilon: Fraction, source: EntropySource) -> IntVector:
     """Degrees with discrete Laplace noise; may be negative.
 
-    Guarantee: epsilon-DP; see `respond_degrees`.
+    Guarantee: epsilon-DP; see `measure_degrees`.
 
     Args:
         graph: the private graph, without weights.
@@ -157,7 +158,7 @@ def noisy_degrees(graph: Graph, epsilon: Fraction, source: EntropySource) -> Int
         Shape (n,).
     """
     law = noise_law("binary", epsilon=epsilon, weight_cap=1.0)
-    return respond_degrees(graph, law, epsilon=epsilon, source=source).rows
+    return measure_degrees(graph, law, epsilon=epsilon, source=source).rows
 
 
 def _start(graph: Graph, epsilon: float, seed: int | None) -> tuple[Fraction, EntropySource]:

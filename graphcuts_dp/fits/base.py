@@ -16,17 +16,10 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatVector, RealMatrix
 from graphcuts_dp.measurements.blocks import Blocks, LocalBlocks, RowBlock
-from graphcuts_dp.measurements.noisy_degrees import NoisyDegrees, NoisyTotal
+from graphcuts_dp.measurements.noisy_sums import NoisyDegrees, NoisyTotal
 from graphcuts_dp.progress import Progress, silent
 
 _PIECE = 1 << 16  # entries worked on at a time: they stay in the cache
-Objective = Literal[
-    "cut norm",
-    "cut norm (semidefinite)",
-    "normalised cut norm",
-    "spectral norm",
-    "relative entropy",
-]
 
 Stopped = Literal["gap", "settled", "rounds", "time"]
 
@@ -113,7 +106,7 @@ class Fit:
 
     matrix: RealMatrix
     method: str
-    objective: Objective
+    objective: str
     value: float | None
     lower: float | None
     rounds: int
@@ -178,7 +171,33 @@ class FitSummary:
 
 
 class FitMethod(Protocol):
-    """An algorithm that solves a `FitProblem`, to a gap or within a time."""
+    """An algorithm that solves a `FitProblem`, to a gap or within a time.
+
+    A fit of your own, which `release_graph(graph, epsilon=1.0, fit=Clipped())` takes::
+
+        @dataclass(frozen=True)
+        class Clipped:
+            tolerance: float | None = None
+            time_limit: float | None = None
+            uses_degrees: bool = False
+            needs_cap: bool = True
+
+            def __call__(self, problem, *, progress=silent):
+                x = problem.project(problem.noisy.copy())
+                return Fit(
+                    matrix=x,
+                    method="clipped",
+                    objective="distance of each entry",
+                    value=None,
+                    lower=None,
+                    rounds=1,
+                    stopped="settled",
+                )
+
+    It reads noisy data alone, so it needs no audit and no budget. One that minimises no norm
+    (`value` is None) is mixed with the first-order fit where its certificate exceeds
+    `noise_cut_bound`.
+    """
 
     @property
     def tolerance(self) -> float | None:
@@ -188,6 +207,16 @@ class FitMethod(Protocol):
     @property
     def time_limit(self) -> float | None:
         """Seconds after which the best point so far is returned; None for no limit."""
+        ...
+
+    @property
+    def uses_degrees(self) -> bool:
+        """Whether noisy degrees and a noisy total help it: a budget may then be split."""
+        ...
+
+    @property
+    def needs_cap(self) -> bool:
+        """Whether it refuses weights without a public cap."""
         ...
 
     def __call__(self, problem: FitProblem, *, progress: Progress = silent) -> Fit:

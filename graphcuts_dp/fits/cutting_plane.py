@@ -12,7 +12,7 @@ from graphcuts_dp.arrays import BoolVector, FloatVector, RealMatrix
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.cutnorm.spectral import prefix_cuts
-from graphcuts_dp.fits.base import Fit, FitProblem, Objective
+from graphcuts_dp.fits.base import Fit, FitProblem
 from graphcuts_dp.fits.first_order import FirstOrder
 from graphcuts_dp.fits.master import Master, Row
 from graphcuts_dp.progress import Progress, silent
@@ -23,7 +23,7 @@ Cut = tuple[BoolVector, BoolVector]
 class SeparationOracle(Protocol):
     """Finds cuts of a matrix that are nearly the largest of a norm."""
 
-    objective: Objective
+    objective: str
 
     def weight(self, S: BoolVector, T: BoolVector) -> float:
         """Factor of |M(S,T)| in the norm."""
@@ -49,7 +49,7 @@ class CutNormOracle:
         cuts: how many cuts a call returns at most.
     """
 
-    objective: Objective = "cut norm"
+    objective: str = "cut norm"
 
     def __init__(self, shape: tuple[int, int], cuts: int = 12) -> None:
         self._solver = LowRankSolver(shape, rank=min(32, max(shape) + 1), seed=0)
@@ -83,7 +83,7 @@ class SpectralOracle:
         cuts: how many cuts a call returns at most.
     """
 
-    objective: Objective = "normalised cut norm"
+    objective: str = "normalised cut norm"
 
     def __init__(self, cuts: int = 12) -> None:
         self._cuts = cuts
@@ -135,6 +135,16 @@ class CuttingPlane:
     tolerance: float = 0.05
     max_rounds: int = 100
     time_limit: float | None = None
+
+    @property
+    def uses_degrees(self) -> bool:
+        """No: sums of entries stand for them."""
+        return False
+
+    @property
+    def needs_cap(self) -> bool:
+        """No."""
+        return False
 
     def __call__(self, problem: FitProblem, *, progress: Progress = silent) -> Fit:
         """Run the steps above; same input, same output, unless the time limit strikes."""

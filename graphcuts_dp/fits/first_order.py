@@ -70,6 +70,16 @@ class FirstOrder:
     max_steps: int | None = None
     time_limit: float | None = None
 
+    @property
+    def uses_degrees(self) -> bool:
+        """No: sums of entries stand for them."""
+        return False
+
+    @property
+    def needs_cap(self) -> bool:
+        """No."""
+        return False
+
     def __call__(self, problem: FitProblem, *, progress: Progress = silent) -> Fit:
         """Run the steps above; same input, same output, unless the time limit strikes."""
         # The blocks are shared out over threads; what is left is small.

@@ -58,6 +58,16 @@ class QueryGame:
     max_rounds: int | None = None
     time_limit: float | None = None
 
+    @property
+    def uses_degrees(self) -> bool:
+        """No: sums of entries stand for them."""
+        return False
+
+    @property
+    def needs_cap(self) -> bool:
+        """No."""
+        return False
+
     def __call__(self, problem: FitProblem, *, progress: Progress = silent) -> Fit:
         """Play; same input, same output, unless the time limit strikes."""
         with threadpool_limits(1, "blas"):

@@ -55,6 +55,16 @@ class MaximumEntropy:
         """None: there is no gap to close."""
         return
 
+    @property
+    def uses_degrees(self) -> bool:
+        """Yes."""
+        return True
+
+    @property
+    def needs_cap(self) -> bool:
+        """Yes: odds are those of weights between 0 and a cap."""
+        return True
+
     def __call__(self, problem: FitProblem, *, progress: Progress = silent) -> Fit:
         """Run the steps above; same input, same output, unless the time limit strikes."""
         blocks, cap = problem.blocks, problem.cap

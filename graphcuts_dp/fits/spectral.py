@@ -49,6 +49,16 @@ class Spectral:
     max_steps: int = 60
     time_limit: float | None = None
 
+    @property
+    def uses_degrees(self) -> bool:
+        """No: sums of entries stand for them."""
+        return False
+
+    @property
+    def needs_cap(self) -> bool:
+        """No."""
+        return False
+
     def __call__(self, problem: FitProblem, *, progress: Progress = silent) -> Fit:
         """Run the steps above; same input, same output, unless the time limit strikes."""
         started = time.monotonic()

@@ -239,6 +239,11 @@ class Graph(_EdgeList):
         return len(self.vertices)
 
     @property
+    def shape(self) -> tuple[int, int]:
+        """Of the adjacency matrix, public: (n, n)."""
+        return self.n, self.n
+
+    @property
     def labels(self) -> tuple[Label, ...]:
         """Vertex labels in row order, public."""
         return tuple(self.vertices.labels)

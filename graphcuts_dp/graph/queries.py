@@ -2,13 +2,11 @@
 
 A cut query counts every edge once, also when S and T overlap; the matrix form 1_S' A 1_T would
 count edges inside both twice. Source: GRU12 section 2, which mixes the two.
-This module knows graphs by their public interface only, so that post-processing may use queries
-without being able to reach `graph.adjacency`.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeGuard, final
+from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
@@ -16,76 +14,26 @@ import scipy.sparse as sp
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector
 from graphcuts_dp.errors import QueryError
+from graphcuts_dp.graph.linear_query import (
+    AnyGraph,
+    Data,
+    Factors,
+    LinearQuery,
+    Space,
+    is_plain,
+    matrix_of,
+    sides_of,
+    weighted_sum,
+)
 from graphcuts_dp.graph.vertices import Label, VertexSet
 
-Space = VertexSet | tuple[VertexSet, VertexSet]
 Subset = Iterable[Label] | BoolVector
 _BATCH_ENTRIES = 1 << 24  # floats in one block of a batch: 128 MiB
 
 
-class _Edges(Protocol):
-    @property
-    def rows(self) -> npt.NDArray[np.int32]: ...
-    @property
-    def columns(self) -> npt.NDArray[np.int32]: ...
-    @property
-    def weights(self) -> FloatVector: ...
-    @property
-    def weighted(self) -> bool: ...
-
-
-class PlainGraph(_Edges, Protocol):
-    """What queries read of a `Graph`."""
-
-    @property
-    def vertices(self) -> VertexSet:
-        """Public vertex set."""
-        ...
-
-    @property
-    def adjacency(self) -> Any:
-        """Symmetric sparse matrix, zero diagonal."""
-        ...
-
-
-class TwoSidedGraph(_Edges, Protocol):
-    """What queries read of a `BipartiteGraph`."""
-
-    @property
-    def left(self) -> VertexSet:
-        """Public left vertex set."""
-        ...
-
-    @property
-    def right(self) -> VertexSet:
-        """Public right vertex set."""
-        ...
-
-    @property
-    def biadjacency(self) -> Any:
-        """Sparse matrix, shape (n_left, n_right)."""
-        ...
-
-
-AnyGraph = PlainGraph | TwoSidedGraph
-Data = AnyGraph | npt.NDArray[Any]
-
-
-class Query(Protocol):
-    """A linear query on the weights of vertex pairs."""
-
-    def value(self, data: Data, *, bipartite: bool = False) -> float:
-        """The answer on a graph, or on a matrix whose rows are vertices 0..n-1."""
-        ...
-
-    def sensitivity(self, graph: AnyGraph | Space) -> float:
-        """Largest change of the value when one pair's weight changes by 1."""
-        ...
-
-
 @final
 @dataclass(frozen=True)
-class CutQuery:
+class CutQuery(LinearQuery):
     """Total weight of the edges with one end in S and the other in T, each edge once.
 
     Args:
@@ -116,7 +64,7 @@ class CutQuery:
             return float(answer_all([self], data, bipartite=bipartite)[0])
         S, T = self.masks(data)
         codes = S * np.uint8(1)
-        if _is_plain(data):
+        if is_plain(data):
             # Bit 0: in S, bit 1: in T. An edge counts when its ends' codes are joined by a table.
             codes |= T * np.uint8(2)
             counted = _CROSSES[codes[data.rows] * np.uint8(4) + codes[data.columns]]
@@ -129,8 +77,43 @@ class CutQuery:
     def sensitivity(self, graph: AnyGraph | Space) -> float:
         """1, or 0 when no pair of distinct vertices joins S and T. Only the vertex set is read."""
         S, T = self.masks(graph)
-        left, right = _sides(graph)
+        left, right = sides_of(graph)
         return float(pairs_between(S, T, bipartite=left is not right) > 0)
+
+    def coefficients(self, space: Space) -> FloatMatrix:
+        """See `LinearQuery.coefficients`: 1 for pairs between S and T."""
+        S, T = self.masks(space)
+        joined = np.logical_and.outer(S, T)
+        if isinstance(space, VertexSet):
+            joined |= joined.T
+            np.fill_diagonal(joined, False)
+        return joined.astype(np.float64)
+
+    def factors(self, space: Space) -> Factors:
+        """See `LinearQuery.factors`."""
+        S, T = self.masks(space)
+        both = (S & T).astype(np.float64) if isinstance(space, VertexSet) else None
+        return Factors(S.astype(np.float64), T.astype(np.float64), both)
+
+    def norm_squared(self, space: Space) -> float:
+        """The number of pairs between S and T."""
+        plain = isinstance(space, VertexSet)
+        return float(pairs_between(*self.masks(space), bipartite=not plain))
+
+    def coefficient_range(self, space: Space) -> tuple[float, float]:
+        """(0, 1), whatever S and T are."""
+        del space
+        return 0.0, 1.0
+
+    def coefficients_at(
+        self, rows: npt.NDArray[np.integer], columns: npt.NDArray[np.integer], space: Space
+    ) -> FloatVector:
+        """See `LinearQuery.coefficients_at`."""
+        S, T = self.masks(space)
+        found: BoolVector = S[rows] & T[columns]
+        if isinstance(space, VertexSet):
+            found = (found | (S[columns] & T[rows])) & (rows != columns)
+        return found.astype(np.float64)
 
     def masks(self, space: AnyGraph | Space) -> tuple[BoolVector, BoolVector]:
         """Truth vectors of S and T over the public vertex set(s).
@@ -138,7 +121,7 @@ class CutQuery:
         Raises:
             QueryError: an unknown vertex, or a truth vector of the wrong length.
         """
-        left, right = _sides(space)
+        left, right = sides_of(space)
         S = left.mask(self.S)
         if self.T is not None:
             return S, right.mask(self.T)
@@ -147,7 +130,7 @@ class CutQuery:
 
 @final
 @dataclass(frozen=True)
-class RankOneQuery:
+class RankOneQuery(LinearQuery):
     """The bilinear form u' A v for u, v in [0, 1]^n: edge {i,j} counts u_i v_j + u_j v_i.
 
     Args:
@@ -189,9 +172,40 @@ class RankOneQuery:
         Raises:
             QueryError: vectors of the wrong length.
         """
-        matrix = _matrix(data, bipartite)
+        matrix, _ = matrix_of(data, bipartite)
         u, v = self.vectors(matrix.shape)
         return float(u @ (matrix @ v))
+
+    def coefficients(self, space: Space) -> FloatMatrix:
+        """See `LinearQuery.coefficients`: u_i v_j + u_j v_i."""
+        return _folded(np.outer(*self.vectors(_shape(space))), space)
+
+    def factors(self, space: Space) -> Factors:
+        """See `LinearQuery.factors`."""
+        return Factors(*self.vectors(_shape(space)))
+
+    def norm_squared(self, space: Space) -> float:
+        """See `LinearQuery.norm_squared`."""
+        u, v = self.vectors(_shape(space))
+        if not isinstance(space, VertexSet):
+            return float(u @ u) * float(v @ v)
+        # (u_i v_j + u_j v_i)^2 over i < j. Taking the diagonal off the products of sums would
+        # leave rounding errors only when one vertex has nearly all of u and v.
+        return float((u * u) @ _sums_of_others(v * v) + (u * v) @ _sums_of_others(u * v))
+
+    def coefficient_range(self, space: Space) -> tuple[float, float]:
+        """(0, sensitivity)."""
+        return 0.0, self.sensitivity(space)
+
+    def coefficients_at(
+        self, rows: npt.NDArray[np.integer], columns: npt.NDArray[np.integer], space: Space
+    ) -> FloatVector:
+        """See `LinearQuery.coefficients_at`."""
+        u, v = self.vectors(_shape(space))
+        found: FloatVector = u[rows] * v[columns]
+        if isinstance(space, VertexSet):
+            found = (found + u[columns] * v[rows]) * (rows != columns)
+        return found
 
     def sensitivity(self, graph: AnyGraph | Space) -> float:
         """Largest coefficient |u_i v_j + u_j v_i| (bipartite: u_i v_j), exactly; at most 2.
@@ -200,7 +214,7 @@ class RankOneQuery:
         of the convex hull of the other points; it therefore lies on the first two hulls, and only
         pairs of those are tried.
         """
-        left, right = _sides(graph)
+        left, right = sides_of(graph)
         u, v = self.vectors((len(left), len(right)))
         if left is not right:
             return float(u.max() * v.max())
@@ -217,7 +231,7 @@ class RankOneQuery:
 
 @final
 @dataclass(frozen=True)
-class MatrixQuery:
+class MatrixQuery(LinearQuery):
     """A linear query with any real coefficients: the sum over entries C_ij A_ij.
 
     Edge {i,j} counts C_ij + C_ji, as it does for `RankOneQuery`, which is the case C = u v'. The
@@ -252,25 +266,22 @@ class MatrixQuery:
             raise QueryError(f"C has shape {self._entries.shape}, the vertex sets {shape}")
         return self._entries
 
+    def coefficients(self, space: Space) -> FloatMatrix:
+        """See `LinearQuery.coefficients`: C_ij + C_ji, or C_ij for two vertex sets."""
+        return _folded(self.entries(_shape(space)).copy(), space)
+
     def value(self, data: Data, *, bipartite: bool = False) -> float:
         """The answer on a graph or a matrix.
 
         Raises:
             QueryError: a matrix of the wrong shape.
         """
-        return float(answer_all([self], data, bipartite=bipartite)[0])
+        matrix, _ = matrix_of(data, bipartite)
+        return self._sum(matrix)
 
-    def sensitivity(self, graph: AnyGraph | Space) -> float:
-        """Largest |C_ij + C_ji| over pairs (bipartite: |C_ij|). Only the vertex set is read."""
-        left, right = _sides(graph)
-        C = self.entries((len(left), len(right)))
-        if left is right:
-            C = C + C.T
-            np.fill_diagonal(C, 0)
-        return float(np.abs(C).max())
-
-
-LinearQuery = CutQuery | RankOneQuery | MatrixQuery
+    def _sum(self, matrix: Any) -> float:
+        C = self.entries(matrix.shape)
+        return float(matrix.multiply(C).sum() if sp.issparse(matrix) else np.vdot(C, matrix))
 
 
 def answer_all(
@@ -292,14 +303,8 @@ def answer_all(
     Raises:
         QueryError: as for single queries.
     """
-    matrix = _matrix(data, bipartite)
-    if not isinstance(data, np.ndarray):
-        sides = _sides(data)
-    elif bipartite:
-        sides = VertexSet(matrix.shape[0]), VertexSet(matrix.shape[1])
-    else:
-        sides = (VertexSet(matrix.shape[0]),) * 2
-    return answer_on_matrix(queries, matrix, sides[0] if sides[0] is sides[1] else sides)
+    matrix, space = matrix_of(data, bipartite)
+    return answer_on_matrix(queries, matrix, space)
 
 
 def answer_on_matrix(queries: Sequence[LinearQuery], matrix: Any, space: Space) -> FloatVector:
@@ -315,33 +320,35 @@ def answer_on_matrix(queries: Sequence[LinearQuery], matrix: Any, space: Space) 
         QueryError: a query that does not fit the vertex sets.
     """
     answers = np.empty(len(queries))
-    factored = [i for i, query in enumerate(queries) if not isinstance(query, MatrixQuery)]
+    factored = []
+    for i, query in enumerate(queries):
+        if isinstance(query, MatrixQuery):
+            answers[i] = query._sum(matrix)
+        elif type(query).factors is LinearQuery.factors:
+            answers[i] = weighted_sum(query.coefficients(space), matrix, space)
+        else:
+            factored.append(i)
     block = max(1, _BATCH_ENTRIES // (matrix.shape[0] + matrix.shape[1]))
     for start in range(0, len(factored), block):
         part = factored[start : start + block]
         answers[part] = _answer_block([queries[i] for i in part], matrix, space)
-    for i, query in enumerate(queries):
-        if isinstance(query, MatrixQuery):
-            C = query.entries(matrix.shape)
-            answers[i] = matrix.multiply(C).sum() if sp.issparse(matrix) else np.vdot(C, matrix)
     return answers
 
 
 def _answer_block(queries: Sequence[LinearQuery], matrix: Any, space: Space) -> FloatVector:
     left = np.empty((len(queries), matrix.shape[0]))
     right = np.empty((len(queries), matrix.shape[1]))
-    both = np.zeros((len(queries), matrix.shape[0])) if isinstance(space, VertexSet) else None
+    both = np.zeros((len(queries), matrix.shape[0]))
     for i, query in enumerate(queries):
-        if isinstance(query, RankOneQuery):
-            left[i], right[i] = query.vectors(matrix.shape)
-        elif isinstance(query, CutQuery):
-            S, T = query.masks(space)
-            left[i], right[i] = S, T
-            if both is not None:
-                both[i] = S & T
+        factors = query.factors(space)
+        if factors is None:
+            raise QueryError("a query that has factors has them for all vertex sets")
+        left[i], right[i] = factors.left, factors.right
+        if factors.overlap is not None:
+            both[i] = factors.overlap
     answers = np.einsum("ij,ij->i", left @ matrix, right)
-    if both is not None:
-        overlapping = np.flatnonzero(both.any(axis=1))
+    overlapping = np.flatnonzero(both.any(axis=1))
+    if len(overlapping):
         inside = both[overlapping]
         answers[overlapping] -= np.einsum("ij,ij->i", inside @ matrix, inside) / 2
     return np.asarray(answers, dtype=np.float64)
@@ -362,36 +369,6 @@ def _keep(subset: Subset) -> Subset:
     if isinstance(subset, str):
         raise QueryError(f"a set of vertices is a list of labels, not the string {subset!r}")
     return tuple(subset)
-
-
-def _is_plain(data: Any) -> TypeGuard[PlainGraph]:
-    return hasattr(data, "vertices")
-
-
-def _sides(space: Any) -> tuple[VertexSet, VertexSet]:
-    if isinstance(space, VertexSet):
-        return space, space
-    if isinstance(space, tuple):
-        return space[0], space[1]
-    if _is_plain(space):
-        return space.vertices, space.vertices
-    return space.left, space.right
-
-
-def _matrix(data: Data, bipartite: bool) -> Any:
-    """The sparse matrix of a graph, or a checked dense one with a zero diagonal."""
-    if isinstance(data, np.ndarray):
-        matrix = np.array(data, dtype=np.float64)
-        if matrix.ndim != 2 or not matrix.size:
-            raise QueryError("queries are asked of a graph or of a matrix with two dimensions")
-        if not bipartite:
-            if matrix.shape[0] != matrix.shape[1] or (matrix != matrix.T).any():
-                raise QueryError("the matrix is not symmetric; pass bipartite=True if it need not")
-            np.fill_diagonal(matrix, 0)
-        return matrix
-    if _is_plain(data):
-        return data.adjacency
-    return data.biadjacency  # type: ignore[union-attr]  # what is not plain has two sides
 
 
 def _crossing_table() -> npt.NDArray[np.bool_]:
@@ -418,3 +395,24 @@ def _upper_hull(
             hull.pop()
         hull.append(int(i))
     return np.array(hull, dtype=np.int64)
+
+
+def _shape(space: Space) -> tuple[int, int]:
+    left, right = sides_of(space)
+    return len(left), len(right)
+
+
+def _folded(entries: FloatMatrix, space: Space) -> FloatMatrix:
+    """The coefficient of each pair: of one vertex set, both entries of the pair together."""
+    if isinstance(space, VertexSet):
+        entries += entries.T.copy()
+        np.fill_diagonal(entries, 0)
+    return entries
+
+
+def _sums_of_others(x: FloatVector) -> FloatVector:
+    """sum_{j != i} x_j for each i, without subtracting."""
+    others = np.zeros(len(x))
+    others[1:] = np.cumsum(x[:-1])
+    others[:-1] += np.cumsum(x[:0:-1])[::-1]
+    return others

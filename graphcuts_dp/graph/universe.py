@@ -6,21 +6,15 @@ biadjacency matrix; a pair of a plain graph thus has two entries, which always a
 """
 
 from collections.abc import Sequence
-from typing import Any, final
+from typing import Any, Self, final
 
 import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector
 from graphcuts_dp.errors import MatrixError
-from graphcuts_dp.graph.queries import (
-    CutQuery,
-    LinearQuery,
-    RankOneQuery,
-    Space,
-    answer_on_matrix,
-    pairs_between,
-)
+from graphcuts_dp.graph.linear_query import AnyGraph, LinearQuery, Space, is_plain
+from graphcuts_dp.graph.queries import CutQuery, answer_on_matrix
 from graphcuts_dp.graph.vertices import Label, VertexSet
 
 Vertices = VertexSet | int | Sequence[Label]
@@ -56,6 +50,13 @@ class Universe:
             self.space = left, other
             self.shape = len(left), len(other)
             self.size = len(left) * len(other)
+
+    @classmethod
+    def of(cls, graph: AnyGraph) -> Self:
+        """All pairs of a graph's public vertex sets."""
+        if is_plain(graph):
+            return cls(graph.vertices)
+        return cls(graph.left, graph.right)  # type: ignore[union-attr]  # the other kind
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Universe) and self.space == other.space
@@ -130,21 +131,7 @@ class Universe:
         Raises:
             QueryError: a query that does not fit the vertex sets.
         """
-        if isinstance(query, CutQuery):
-            S, T = self.masks(query)
-            joined = np.logical_and.outer(S, T)
-            if not self.bipartite:
-                joined |= joined.T
-                np.fill_diagonal(joined, False)
-            return joined.astype(np.float64)
-        if isinstance(query, RankOneQuery):
-            found = np.outer(*query.vectors(self.shape))
-        else:
-            found = query.entries(self.shape).copy()
-        if not self.bipartite:
-            found += found.T.copy()
-            np.fill_diagonal(found, 0)
-        return found
+        return query.coefficients(self.space)
 
     def norm_squared(self, query: LinearQuery) -> float:
         """||q||_2^2 over pairs; for a cut query the number of pairs between S and T.
@@ -152,17 +139,7 @@ class Universe:
         Raises:
             QueryError: a query that does not fit the vertex sets.
         """
-        if isinstance(query, CutQuery):
-            return float(pairs_between(*self.masks(query), bipartite=self.bipartite))
-        if isinstance(query, RankOneQuery):
-            u, v = query.vectors(self.shape)
-            if self.bipartite:
-                return float(u @ u) * float(v @ v)
-            # (u_i v_j + u_j v_i)^2 over i < j. Taking the diagonal off the products of sums would
-            # leave rounding errors only when one vertex has nearly all of u and v.
-            return float((u * u) @ _sums_of_others(v * v) + (u * v) @ _sums_of_others(u * v))
-        coefficients = self.coefficients(query)
-        return self.total(coefficients * coefficients)
+        return query.norm_squared(self.space)
 
     def coefficient_range(self, query: LinearQuery) -> tuple[float, float]:
         """Bounds (low, high) with low <= 0 <= high on the coefficients of a query.
@@ -172,17 +149,4 @@ class Universe:
         Raises:
             QueryError: a query that does not fit the vertex sets.
         """
-        if isinstance(query, CutQuery):
-            return 0.0, 1.0
-        if isinstance(query, RankOneQuery):
-            return 0.0, query.sensitivity(self.space)
-        coefficients = self.coefficients(query)
-        return min(0.0, float(coefficients.min())), max(0.0, float(coefficients.max()))
-
-
-def _sums_of_others(x: FloatVector) -> FloatVector:
-    """sum_{j != i} x_j for each i, without subtracting."""
-    others = np.zeros(len(x))
-    others[1:] = np.cumsum(x[:-1])
-    others[:-1] += np.cumsum(x[:0:-1])[::-1]
-    return others
+        return query.coefficient_range(self.space)

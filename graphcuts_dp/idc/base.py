@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.errors import HypothesisError, ParameterError
-from graphcuts_dp.graph.queries import LinearQuery
+from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.universe import Universe
 
 # +1: the true answer is above the hypothesis; -1: below.

@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector
 from graphcuts_dp.errors import FileFormatError, HypothesisError, QueryError
-from graphcuts_dp.graph.queries import CutQuery, LinearQuery, MatrixQuery
+from graphcuts_dp.graph.linear_query import LinearQuery
+from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.chung_lu import answer_bilinear
 from graphcuts_dp.idc.dense import tilt
@@ -86,14 +87,15 @@ class BlockHypothesis:
         return max(len(sizes) for sizes in self._sizes)
 
     def estimate(self, query: LinearQuery) -> float:
-        """The answer to one query; O(n + K^2) for cut and rank-one queries.
+        """The answer to one query; O(n + K^2) for those with factors.
 
         Raises:
             QueryError: a query that does not fit the vertex sets.
         """
-        if isinstance(query, MatrixQuery):
+        answer = answer_bilinear(query, self.universe, self._bilinear, self._diagonal_sum)
+        if answer is None:
             return self.universe.total(self.universe.coefficients(query) * self.dense())
-        return answer_bilinear(query, self.universe, self._bilinear, self._diagonal_sum)
+        return answer
 
     def estimate_all(self, queries: Sequence[LinearQuery]) -> FloatVector:
         """Answers to many queries, one after the other."""

@@ -12,20 +12,20 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.graph.queries import CutQuery, RankOneQuery
+from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.universe import Universe
 
 
 def answer_bilinear(
-    query: CutQuery | RankOneQuery,
+    query: LinearQuery,
     universe: Universe,
     bilinear: Callable[[FloatVector, FloatVector], float],
     diagonal_sum: Callable[[FloatVector], float],
-) -> float:
-    """The answer to a query from a bilinear form.
+) -> float | None:
+    """The answer to a query from a bilinear form; None for a query that has no factors.
 
     Args:
-        query: a cut or rank-one query.
+        query: over the universe.
         universe: the public vertex pairs.
         bilinear: (u, v) to u' C v, the diagonal of C included.
         diagonal_sum: x to sum_i C_ii x_i; only called if the universe is plain.
@@ -33,17 +33,18 @@ def answer_bilinear(
     Raises:
         QueryError: a query that does not fit the vertex sets.
     """
-    if isinstance(query, RankOneQuery):
-        u, v = query.vectors(universe.shape)
-        return bilinear(u, v) - (0.0 if universe.bipartite else diagonal_sum(u * v))
-    S, T = universe.masks(query)
-    answer = bilinear(S.astype(np.float64), T.astype(np.float64))
+    factors = query.factors(universe.space)
+    if factors is None:
+        return None
+    answer = bilinear(factors.left, factors.right)
     if universe.bipartite:
         return answer
-    both = (S & T).astype(np.float64)
-    if not both.any():
+    if factors.overlap is None:
+        return answer - diagonal_sum(factors.left * factors.right)
+    if not factors.overlap.any():
         return answer
     # Pairs inside both were counted twice, and vertices of both with themselves once.
+    both = factors.overlap
     return answer - (bilinear(both, both) + diagonal_sum(both)) / 2
 
 

@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.errors import FileFormatError, HypothesisError, ParameterError, QueryError
-from graphcuts_dp.graph.queries import CutQuery, LinearQuery, RankOneQuery
+from graphcuts_dp.graph.linear_query import LinearQuery
+from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.bit_sets import BitSets, pack_bits
 from graphcuts_dp.idc.chung_lu import ChungLu, answer_bilinear
@@ -88,14 +89,13 @@ class CutSum:
         Raises:
             QueryError: a query that does not fit the vertex sets.
         """
-        if isinstance(query, CutQuery):
-            from_cuts = self._cuts_of_cut(query)
-        elif isinstance(query, RankOneQuery):
-            from_cuts = self._cuts_of_rank_one(query)
-        else:
-            return self.universe.total(self.universe.coefficients(query) * self.dense())
+        factors = query.factors(self.universe.space)
         start = answer_bilinear(query, self.universe, self.start.bilinear, self.start.diagonal_sum)
-        return start + float(self.weights @ from_cuts)
+        if isinstance(query, CutQuery) and start is not None:
+            return start + float(self.weights @ self._cuts_of_cut(query))
+        if factors is None or factors.overlap is not None or start is None:
+            return self.universe.total(self.universe.coefficients(query) * self.dense())
+        return start + float(self.weights @ self._cuts_of_rank_one(factors.left, factors.right))
 
     def estimate_all(self, queries: Sequence[LinearQuery]) -> FloatVector:
         """Answers to many queries, one after the other."""
@@ -126,9 +126,8 @@ class CutSum:
             count[self._overlapping] += by_both[2] * (by_both[2] - 1) / 2
         return np.asarray(count)
 
-    def _cuts_of_rank_one(self, query: RankOneQuery) -> FloatVector:
-        """The answer on each cut's indicator: u' (1_k) v without the diagonal."""
-        u, v = query.vectors(self.universe.shape)
+    def _cuts_of_rank_one(self, u: FloatVector, v: FloatVector) -> FloatVector:
+        """The answer of u' A v on each cut's indicator: u' (1_k) v without the diagonal."""
         if self.universe.bipartite:
             return (self._S.dots(u[:, None]) * self._T.dots(v[:, None]))[:, 0]
         vectors = np.stack([u, v, u * v], axis=1)

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.errors import FileFormatError, HypothesisError
-from graphcuts_dp.graph.queries import LinearQuery
+from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.storage import pack, unpack
 

@@ -15,7 +15,8 @@ from graphcuts_dp.idc.mirror_descent import MirrorDescent
 from graphcuts_dp.idc.multiplicative_weights import multiplicative_weights
 from graphcuts_dp.idc.potentials import Box, LpNorm
 
-_MOST_VERTICES = 8192  # 8 n^2 bytes for a matrix of all pairs: 512 MiB
+# A side, where a matrix of all pairs is held: 8 n^2 bytes are then 512 MiB.
+MOST_DENSE_VERTICES = 8192
 Learned = Construction[Any]
 
 
@@ -110,9 +111,9 @@ class MultiplicativeWeightsLearner:
     rule: Rule = "tight"
 
     def __post_init__(self) -> None:
-        if max(self.universe.shape) > _MOST_VERTICES:
+        if max(self.universe.shape) > MOST_DENSE_VERTICES:
             raise ParameterError(
-                f"multiplicative weights hold a number for each pair: up to {_MOST_VERTICES}"
+                f"multiplicative weights hold a number for each pair: up to {MOST_DENSE_VERTICES}"
                 " vertices; use construction='frieze-kannan'"
             )
 
@@ -156,10 +157,10 @@ class MirrorDescentLearner:
     rule: Rule = "tight"
 
     def __post_init__(self) -> None:
-        if max(self.universe.shape) > _MOST_VERTICES:
+        if max(self.universe.shape) > MOST_DENSE_VERTICES:
             raise ParameterError(
-                f"mirror descent holds a number for each pair: up to {_MOST_VERTICES} vertices; use"
-                " construction='frieze-kannan'"
+                f"mirror descent holds a number for each pair: up to {MOST_DENSE_VERTICES}"
+                " vertices; use construction='frieze-kannan'"
             )
 
     @property

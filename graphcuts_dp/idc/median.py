@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.errors import FileFormatError, HypothesisError, ParameterError
-from graphcuts_dp.graph.queries import LinearQuery
+from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Rule, Sign, checked_tuning
 from graphcuts_dp.idc.storage import Form, pack, unpack

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.errors import ParameterError, QueryError
-from graphcuts_dp.graph.queries import LinearQuery
+from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Hypothesis, Rule, Sign, checked_tuning, step_length
 from graphcuts_dp.idc.blocks import BlockHypothesis

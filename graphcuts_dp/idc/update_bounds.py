@@ -107,6 +107,11 @@ def mirror_descent_updates(
     return updates
 
 
+def at_least_one(update_bound: UpdateBound) -> UpdateBound:
+    """One update must be paid for even where B says that none happens: the cap must be hard."""
+    return lambda alpha: max(1.0, update_bound(alpha))
+
+
 def _checked(n: Size, edges: float) -> int:
     pairs = pairs_of(n)
     if not (pairs > 0 and 0 <= edges <= pairs):

@@ -16,7 +16,7 @@ from graphcuts_dp.idc.online_bounds import checked_promise, tight_online
 from graphcuts_dp.idc.update_bounds import UpdateBound
 from graphcuts_dp.interactive.sparse_vector import OneSidedPair
 from graphcuts_dp.interactive.tunings import Tuning
-from graphcuts_dp.privacy.calibration import sparse_vector_scales
+from graphcuts_dp.privacy.calibration import TOTAL_SHARE, at_most, sparse_vector_scales
 from graphcuts_dp.privacy.composition import Cost, zcdp_epsilon, zcdp_rho
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.value_noise import ValueNoise
@@ -63,9 +63,6 @@ class Calibration(Protocol):
             ParameterError: the noise does not fit into 64 bits, or no tolerance is possible.
         """
         ...
-
-
-TOTAL_SHARE = Fraction(1, 40)  # of the budget, and of beta, for a noisy total weight
 
 
 @final
@@ -181,12 +178,6 @@ def _rates(rho: Fraction, c: int, queries: int, beta: float) -> tuple[Fraction, 
     while (c + 2) * (r1 + 2 * r2) ** 2 / 8 > rho:
         r1, r2 = r1 * (1 - Fraction(1, 10**12)), r2 * (1 - Fraction(1, 10**12))
     return r1, r2
-
-
-def at_most(rate: float) -> Fraction:
-    """A fraction below `rate` by a few parts in 10^13, that is not long to write."""
-    shift = 45 - math.frexp(rate)[1]
-    return Fraction(math.floor(math.ldexp(rate * (1 - 1e-13), shift)), 1) / Fraction(2) ** shift
 
 
 def _quantile(log_failures: float, rate: Fraction) -> int:

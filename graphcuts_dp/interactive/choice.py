@@ -1,18 +1,14 @@
 """Which mechanism a session should run: guaranteed errors from public numbers alone."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.idc.base import Rule
 from graphcuts_dp.idc.online_bounds import tight_online
-from graphcuts_dp.idc.update_bounds import (
-    Size,
-    frieze_kannan_updates,
-    largest_disjoint_cut,
-    multiplicative_weights_updates,
-    pairs_of,
-)
+from graphcuts_dp.idc.update_bounds import Size, UpdateBound, largest_disjoint_cut, pairs_of
 from graphcuts_dp.privacy.calibration import discrete_gaussian_scale
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.laws import BinaryResponse
@@ -22,7 +18,6 @@ from graphcuts_dp.privacy.tails import (
     response_radius,
 )
 
-METHODS = ("multiplicative-weights", "frieze-kannan", "gaussian", "laplace", "binary")
 _MOST_QUERIES = 10**18
 _MOST_VERTICES = 10**9
 
@@ -91,51 +86,60 @@ class Setting:
         return BinaryResponse(exact_epsilon(self.epsilon), 1.0)
 
 
-def guaranteed_error(method: str, setting: Setting, *, adaptive: bool = True) -> float:
-    """With probability 1 - beta no answer of a session is farther off than this.
+Updates = Callable[[Size, float, Rule, bool], UpdateBound]
 
-    - "multiplicative-weights", "frieze-kannan": `tight_online`, tight rules, m known. A session
-      buys m with a small part of its budget and is about 2 % worse.
-    - "gaussian": discrete, of `discrete_gaussian_scale`; union over k answers.
-    - "laplace": discrete, of rate epsilon/k, pure; union over k answers.
-    - "binary": randomised response. Its noise is drawn once, so a union over k cuts holds only for
-      cuts that do not depend on answers; else over all cuts, see `all_cuts_error`.
+
+def construction_error(updates: Updates, setting: Setting, adaptive: bool = True) -> float:
+    """With probability 1 - beta no answer of a construction's session is farther off than this.
+
+    `tight_online`, tight rules, m known, cuts between disjoint sets, however they are chosen. A
+    session buys m with a small part of its budget and is about 2 % worse.
 
     Args:
-        method: one of `METHODS`.
+        updates: B from size, edges, the form of the rule and whether sets are disjoint.
         setting: the public numbers.
-        adaptive: whether queries may depend on earlier answers.
+        adaptive: makes no difference.
 
     Returns:
-        Infinity for a method that needs delta > 0 where delta is 0.
-
-    Raises:
-        ParameterError: an unknown method.
+        Infinity where delta is 0.
     """
-    failure = setting.beta / setting.queries
-    if method == "laplace":
-        return float(discrete_laplace_radius(setting.epsilon / setting.queries, failure=failure))
-    if method == "binary":
-        if adaptive:
-            return all_cuts_error(setting)
-        return response_radius(setting.law, setting.largest_cut, failure=failure)
-    if method not in METHODS:
-        raise ParameterError(f"unknown method {method!r}; choose one of {', '.join(METHODS)}")
+    del adaptive
     if setting.delta == 0:
         return math.inf
-    if method == "gaussian":
-        return float(discrete_gaussian_radius(gaussian_deviation(setting), failure=failure))
-    if method == "frieze-kannan":
-        bound = frieze_kannan_updates(setting.n, setting.edges, disjoint=True)
-    else:
-        bound = multiplicative_weights_updates(setting.n, setting.edges)
     return tight_online(
-        bound,
+        updates(setting.n, setting.edges, "tight", True),
         queries=setting.queries,
         epsilon=setting.epsilon,
         delta=setting.delta,
         beta=setting.beta,
     ).error
+
+
+def gaussian_error(setting: Setting, adaptive: bool = True) -> float:
+    """Likewise for discrete Gaussian noise of `discrete_gaussian_scale`: a union over k answers."""
+    del adaptive
+    if setting.delta == 0:
+        return math.inf
+    failure = setting.beta / setting.queries
+    return float(discrete_gaussian_radius(gaussian_deviation(setting), failure=failure))
+
+
+def laplace_error(setting: Setting, adaptive: bool = True) -> float:
+    """Likewise for discrete Laplace noise of rate epsilon/k, pure: a union over k answers."""
+    del adaptive
+    failure = setting.beta / setting.queries
+    return float(discrete_laplace_radius(setting.epsilon / setting.queries, failure=failure))
+
+
+def binary_error(setting: Setting, adaptive: bool = True) -> float:
+    """Likewise for randomised response.
+
+    Its noise is drawn once, so a union over k cuts holds only for cuts that do not depend on
+    answers; else over all cuts, see `all_cuts_error`.
+    """
+    if adaptive:
+        return all_cuts_error(setting)
+    return response_radius(setting.law, setting.largest_cut, failure=setting.beta / setting.queries)
 
 
 def gaussian_deviation(setting: Setting) -> float:

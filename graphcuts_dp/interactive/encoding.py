@@ -1,14 +1,16 @@
-"""Queries and answers as bytes: one form for each query, however it was written."""
+"""Queries and answers as text and as bytes: one form for each query, however it was written."""
 
 import hashlib
+import json
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector
-from graphcuts_dp.errors import LedgerError
+from graphcuts_dp.errors import FileFormatError, LedgerError, QueryError
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.base import Answer, Update
@@ -31,6 +33,39 @@ class EncodedQuery:
     query: CutQuery = field(repr=False)
     data: bytes = field(repr=False)
     digest: bytes
+
+
+def read_lines(path: str) -> list[tuple[int, str]]:
+    """The lines of a text file that are not empty, with their numbers.
+
+    Raises:
+        FileFormatError: the file cannot be read, or is not text.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as problem:
+        raise FileFormatError(f"cannot read {path}: {problem.strerror}") from None
+    except UnicodeDecodeError:
+        raise FileFormatError(f"{path} is not text") from None
+    return [(i, line) for i, line in enumerate(text.splitlines(), start=1) if line.strip()]
+
+
+def read_query(line: str, number: int) -> CutQuery:
+    """A cut query from a line of JSON: {"S": ["ann"], "T": ["kim"]}, or without T.
+
+    Raises:
+        QueryError: anything else.
+    """
+    try:
+        value: Any = json.loads(line)
+        S, T = value["S"], value.get("T")
+        if set(value) <= {"S", "T"} and isinstance(S, list) and isinstance(T, list | None):
+            return CutQuery(S, T)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        pass
+    raise QueryError(
+        f'line {number} of the queries is not an object like {{"S": ["ann"], "T": ["kim"]}}'
+    )
 
 
 def encode_query(query: CutQuery, universe: Universe) -> EncodedQuery:

@@ -19,7 +19,7 @@ from graphcuts_dp.idc.base import Hypothesis, Sign
 from graphcuts_dp.idc.learners import Learned, Learner
 from graphcuts_dp.idc.update_bounds import UpdateBound
 from graphcuts_dp.interactive.base import Answer, Update
-from graphcuts_dp.interactive.calibrations import TOTAL_SHARE, Calibration
+from graphcuts_dp.interactive.calibrations import Calibration
 from graphcuts_dp.interactive.packing import (
     fingerprint,
     pack,
@@ -31,6 +31,7 @@ from graphcuts_dp.interactive.packing import (
 from graphcuts_dp.interactive.promises import check_graph, pairs_of, promise, trivial_answer
 from graphcuts_dp.interactive.sparse_vector import Secret
 from graphcuts_dp.interactive.tunings import Tuning
+from graphcuts_dp.privacy.calibration import TOTAL_SHARE
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee

@@ -1,25 +1,210 @@
-"""Mechanisms by name."""
+"""The tables of session methods and of calibrations: what `method=` and `calibration=` can name.
 
-from typing import Any
+Sessions, the planner, the command line and the audits read them. A new method is its module and a
+line here; a construction that sessions can run has its line in `idc.constructions`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, final
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.base import Rule
-from graphcuts_dp.idc.learners import (
-    FriezeKannanLearner,
-    Learner,
-    MultiplicativeWeightsLearner,
+from graphcuts_dp.idc.constructions import CONSTRUCTIONS, learner_of
+from graphcuts_dp.idc.online_bounds import (
+    ErrorBound,
+    dr14_online,
+    gru12_online,
+    jt12_online,
+    tight_online,
 )
 from graphcuts_dp.interactive.base import Mechanism
 from graphcuts_dp.interactive.calibrations import Calibration, Tight
+from graphcuts_dp.interactive.choice import (
+    Setting,
+    binary_error,
+    construction_error,
+    gaussian_error,
+    laplace_error,
+)
 from graphcuts_dp.interactive.mechanism import OnlineMechanism
 from graphcuts_dp.interactive.paper_calibrations import DR14, GRU12, JT12
 from graphcuts_dp.interactive.per_query import PerQueryNoise
 from graphcuts_dp.interactive.response import BinaryAnswers
 
-CONSTRUCTIONS = ("multiplicative-weights", "frieze-kannan")
-CALIBRATIONS = ("tight", "gru12", "jt12", "dr14")
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class KnownCalibration:
+    """A line of the table of calibrations of constructions.
+
+    Attributes:
+        make: from epsilon, delta, queries and beta.
+        bound: the error that it promises, from B and the same numbers.
+        pure: whether delta may be 0.
+    """
+
+    make: Callable[..., Calibration]
+    bound: Callable[..., ErrorBound]
+    pure: bool = False
+
+
+CALIBRATIONS: Mapping[str, KnownCalibration] = {
+    "tight": KnownCalibration(make=Tight, bound=tight_online),
+    "gru12": KnownCalibration(make=GRU12, bound=gru12_online),
+    "jt12": KnownCalibration(make=JT12, bound=jt12_online),
+    "dr14": KnownCalibration(make=DR14, bound=dr14_online, pure=True),
+}
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class SessionMethod:
+    """A line of the table of methods.
+
+    Attributes:
+        make: the mechanism, from the keywords of `make_mechanism`.
+        error: with probability 1 - beta no answer is farther off, from a setting and whether
+            queries may depend on earlier answers; infinite where delta must not be 0.
+        weights: whether it answers on graphs with weights.
+        needs_cap: whether weights must have a public cap.
+        most_vertices: a side; None for no limit.
+    """
+
+    make: Callable[..., Mechanism[Any]]
+    error: Callable[[Setting, bool], float]
+    weights: bool = True
+    needs_cap: bool = False
+    most_vertices: int | None = None
+
+
+def _construction(
+    name: str,
+    *,
+    universe: Universe,
+    grid: Grid,
+    calibration: str,
+    mass: float | None,
+    disjoint: bool,
+    value_share: float,
+    adaptive: bool,
+    **promise: Any,
+) -> Mechanism[Any]:
+    del adaptive
+    if calibration not in CALIBRATIONS:
+        raise ParameterError(
+            f"unknown calibration {calibration!r}; choose one of {', '.join(CALIBRATIONS)}"
+        )
+    if calibration == "tight":
+        promise["value_share"] = value_share
+    return OnlineMechanism(
+        learner=learner_of(
+            name,
+            universe,
+            disjoint=disjoint,
+            rule="tight" if calibration == "tight" else "as printed",
+        ),
+        calibration=CALIBRATIONS[calibration].make(**promise),
+        grid=grid,
+        mass=mass,
+    )
+
+
+def _gaussian(
+    *,
+    universe: Universe,
+    grid: Grid,
+    epsilon: float,
+    queries: int,
+    delta: float,
+    beta: float,
+    **_: Any,
+) -> Mechanism[Any]:
+    return PerQueryNoise(
+        law="gaussian",
+        universe=universe,
+        grid=grid,
+        epsilon=epsilon,
+        queries=queries,
+        delta=delta,
+        beta=beta,
+    )
+
+
+def _laplace(
+    *, universe: Universe, grid: Grid, epsilon: float, queries: int, beta: float, **_: Any
+) -> Mechanism[Any]:
+    return PerQueryNoise(
+        law="laplace",
+        universe=universe,
+        grid=grid,
+        epsilon=epsilon,
+        queries=queries,
+        delta=0.0,
+        beta=beta,
+    )
+
+
+def _binary(
+    *,
+    universe: Universe,
+    grid: Grid,
+    epsilon: float,
+    queries: int,
+    beta: float,
+    adaptive: bool,
+    **_: Any,
+) -> Mechanism[Any]:
+    return BinaryAnswers(
+        universe=universe, grid=grid, epsilon=epsilon, queries=queries, beta=beta, adaptive=adaptive
+    )
+
+
+METHODS: Mapping[str, SessionMethod] = {
+    **{
+        name: SessionMethod(
+            make=partial(_construction, name),
+            error=partial(construction_error, known.updates),
+            needs_cap=True,
+            most_vertices=known.most_vertices,
+        )
+        for name, known in CONSTRUCTIONS.items()
+        if known.online and known.updates is not None
+    },
+    "gaussian": SessionMethod(make=_gaussian, error=gaussian_error),
+    "laplace": SessionMethod(make=_laplace, error=laplace_error),
+    "binary": SessionMethod(make=_binary, error=binary_error, weights=False),
+}
+
+
+def session_method(name: str) -> SessionMethod:
+    """The line of a name.
+
+    Raises:
+        ParameterError: an unknown name.
+    """
+    if name not in METHODS:
+        raise ParameterError(f"unknown method {name!r}; choose one of {', '.join(METHODS)}")
+    return METHODS[name]
+
+
+def guaranteed_error(method: str, setting: Setting, *, adaptive: bool = True) -> float:
+    """With probability 1 - beta no answer of a session is farther off than this, in edges.
+
+    Args:
+        method: a name of `METHODS`.
+        setting: the public numbers.
+        adaptive: whether queries may depend on earlier answers.
+
+    Returns:
+        Infinity for a method that needs delta > 0 where delta is 0.
+
+    Raises:
+        ParameterError: an unknown method.
+    """
+    return session_method(method).error(setting, adaptive)
 
 
 def make_mechanism(
@@ -40,7 +225,7 @@ def make_mechanism(
     """The mechanism that a session of this method runs. Reads nothing private.
 
     Args:
-        method: one of `choice.METHODS`.
+        method: a name of `METHODS`.
         universe: the public vertex pairs.
         grid: `Grid.of` the graph.
         epsilon: in [1e-6, 50].
@@ -48,7 +233,7 @@ def make_mechanism(
         delta: in [0, 1); > 0 for "gaussian", the tight calibration, "gru12" and "jt12".
             "laplace" and "binary" are pure and do not use it.
         beta: probability that any interval is wrong, in (0, 1).
-        calibration: of the constructions: one of `CALIBRATIONS`; the papers' use their printed
+        calibration: of the constructions: a name of `CALIBRATIONS`; the papers' use their printed
             update rules too, and (for delta > 0) epsilon of at most 1.
         mass: of the constructions: public total weight; None buys a noisy one.
         disjoint: of "frieze-kannan": only cuts with disjoint S and T will be asked.
@@ -58,59 +243,16 @@ def make_mechanism(
     Raises:
         ParameterError: an unknown name, a number out of range, or a graph that does not suit.
     """
-    if method == "binary":
-        return BinaryAnswers(
-            universe=universe,
-            grid=grid,
-            epsilon=epsilon,
-            queries=queries,
-            beta=beta,
-            adaptive=adaptive,
-        )
-    if method in ("gaussian", "laplace"):
-        return PerQueryNoise(
-            law="gaussian" if method == "gaussian" else "laplace",
-            universe=universe,
-            grid=grid,
-            epsilon=epsilon,
-            queries=queries,
-            delta=delta if method == "gaussian" else 0.0,
-            beta=beta,
-        )
-    if method not in CONSTRUCTIONS:
-        raise ParameterError(
-            f"unknown method {method!r}; choose one of {', '.join(CONSTRUCTIONS)}, gaussian,"
-            " laplace, binary"
-        )
-    return OnlineMechanism(
-        learner=_learner(method, universe, printed=calibration != "tight", disjoint=disjoint),
-        calibration=_calibration(calibration, epsilon, delta, queries, beta, value_share),
+    return session_method(method).make(
+        universe=universe,
         grid=grid,
+        epsilon=epsilon,
+        queries=queries,
+        delta=delta,
+        beta=beta,
+        calibration=calibration,
         mass=mass,
+        disjoint=disjoint,
+        value_share=value_share,
+        adaptive=adaptive,
     )
-
-
-def _learner(method: str, universe: Universe, *, printed: bool, disjoint: bool) -> Learner:
-    rule: Rule = "as printed" if printed else "tight"
-    if method == "multiplicative-weights":
-        return MultiplicativeWeightsLearner(universe, rule)
-    return FriezeKannanLearner(universe, disjoint, rule)
-
-
-def _calibration(
-    name: str, epsilon: float, delta: float, queries: int, beta: float, value_share: float
-) -> Calibration:
-    if name == "tight":
-        return Tight(
-            epsilon=epsilon, delta=delta, queries=queries, beta=beta, value_share=value_share
-        )
-    papers: dict[str, type[GRU12] | type[JT12] | type[DR14]] = {
-        "gru12": GRU12,
-        "jt12": JT12,
-        "dr14": DR14,
-    }
-    if name not in papers:
-        raise ParameterError(
-            f"unknown calibration {name!r}; choose one of {', '.join(CALIBRATIONS)}"
-        )
-    return papers[name](epsilon=epsilon, delta=delta, queries=queries, beta=beta)

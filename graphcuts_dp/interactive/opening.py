@@ -147,6 +147,42 @@ def session_terms(ledger: Ledger) -> list[Terms]:
     return found
 
 
+def session_source(
+    store: Path, name: str, *, moved_to: str | None = None
+) -> tuple[str, dict[str, Any]]:
+    """Where the graph of a session is, and how to read it again.
+
+    Args:
+        store: an existing one.
+        name: of a session in it.
+        moved_to: where the graph's file is now, if it has moved.
+
+    Returns:
+        The path, and the options with which it was read.
+
+    Raises:
+        LedgerError: as `open_ledger`.
+        ParameterError: no such session, or nobody knows where the graph is.
+    """
+    ledger = open_ledger(store, None)
+    try:
+        with ledger.locked():
+            terms = {each.name: each for each in session_terms(ledger)}
+    finally:
+        ledger.close()
+    if name not in terms:
+        known = ", ".join(terms) or "none"
+        raise ParameterError(f"no session {name!r} in {store}; there is: {known}")
+    source = dict(terms[name].source)
+    path = source.pop("path", None) if moved_to is None else moved_to
+    source.pop("path", None)
+    if path is None:
+        raise ParameterError("the store does not know where the graph is; pass --graph")
+    if moved_to is None and not Path(path).is_file():
+        raise ParameterError(f"the graph is no longer at {path}; pass --graph")
+    return str(path), source
+
+
 def check_budget(budget: Budget | None, spent: list[Cost], cost: Cost) -> None:
     """Refuse a session that the budget does not allow.
 

@@ -13,10 +13,11 @@ from graphcuts_dp.idc.online_bounds import (
     gru12_online,
     jt12_online,
 )
-from graphcuts_dp.idc.update_bounds import UpdateBound
-from graphcuts_dp.interactive.calibrations import TOTAL_SHARE, Calibration, at_most, check_scale
+from graphcuts_dp.idc.update_bounds import UpdateBound, at_least_one
+from graphcuts_dp.interactive.calibrations import Calibration, check_scale
 from graphcuts_dp.interactive.sparse_vector import NoisyComparison, SharedThreshold
 from graphcuts_dp.interactive.tunings import Tuning
+from graphcuts_dp.privacy.calibration import TOTAL_SHARE, at_most
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.value_noise import ValueNoise
@@ -67,7 +68,7 @@ class GRU12:
 
     def tune(self, update_bound: UpdateBound, sensitivity: int) -> Tuning:
         """See `Calibration.tune`."""
-        bound = gru12_online(_at_least_one(update_bound), **_numbers(self))
+        bound = gru12_online(at_least_one(update_bound), **_numbers(self))
         return _comparison(self, bound, sensitivity, 5 / 4)
 
 
@@ -112,7 +113,7 @@ class JT12:
 
     def tune(self, update_bound: UpdateBound, sensitivity: int) -> Tuning:
         """See `Calibration.tune`."""
-        bound = jt12_online(_at_least_one(update_bound), **_numbers(self))
+        bound = jt12_online(at_least_one(update_bound), **_numbers(self))
         return _comparison(self, bound, sensitivity, 2.0)
 
 
@@ -165,7 +166,7 @@ class DR14:
 
     def tune(self, update_bound: UpdateBound, sensitivity: int) -> Tuning:
         """See `Calibration.tune`."""
-        update_bound = _at_least_one(update_bound)
+        update_bound = at_least_one(update_bound)
         bound = dr14_online(update_bound, **_numbers(self))
         # To the letter c is B(alpha), a real number; more of it means more noise.
         c = max(update_bound(bound.alpha), bound.updates)
@@ -210,11 +211,6 @@ def _numbers(promise: _Paper) -> dict[str, float]:
         "delta": promise.delta,
         "beta": promise.beta,
     }
-
-
-def _at_least_one(update_bound: UpdateBound) -> UpdateBound:
-    """One update must be paid for even where B says that none happens: the cap must be hard."""
-    return lambda alpha: max(1.0, update_bound(alpha))
 
 
 def _pure_total(promise: _Paper, sensitivity: int) -> tuple[ValueNoise, int, Cost, float, float]:

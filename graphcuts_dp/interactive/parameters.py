@@ -1,5 +1,6 @@
 """What a session is agreed on: plain public numbers, from which its mechanism is made."""
 
+import math
 from dataclasses import asdict, dataclass, replace
 from typing import Any, final
 
@@ -7,10 +8,9 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.base import Mechanism
-from graphcuts_dp.interactive.choice import METHODS, Setting, guaranteed_error
-from graphcuts_dp.interactive.methods import make_mechanism
+from graphcuts_dp.interactive.choice import Setting
+from graphcuts_dp.interactive.methods import METHODS, guaranteed_error, make_mechanism
 
-_MOST_FOR_WEIGHTS = 8192  # vertices a side: multiplicative weights hold a number for each pair
 _GUESSED_DEGREE = 20  # average, where nobody says how many edges to expect
 
 
@@ -20,7 +20,7 @@ class Parameters:
     """The agreement of a session.
 
     Attributes:
-        method: "auto", or one of `choice.METHODS`.
+        method: "auto", or one of `methods.METHODS`.
         epsilon: privacy of the whole session, in [1e-6, 50].
         delta: in [0, 1); 0 for pure privacy, which "laplace" and "binary" have.
         queries: k: how many answers are promised.
@@ -58,15 +58,14 @@ class Parameters:
         """
         if self.method != "auto":
             return self
-        fits = set(METHODS)
-        if grid.weighted:
-            fits.discard("binary")
-        if grid.cap is None:
-            fits -= {"multiplicative-weights", "frieze-kannan"}
-        if max(universe.shape) > _MOST_FOR_WEIGHTS:
-            fits.discard("multiplicative-weights")
         setting = self._setting(universe, grid, expected_edges)
-        errors = {method: guaranteed_error(method, setting) for method in METHODS if method in fits}
+        errors = {
+            name: method.error(setting, True)
+            for name, method in METHODS.items()
+            if (method.weights or not grid.weighted)
+            and (grid.cap is not None or not method.needs_cap)
+            and max(universe.shape) <= (method.most_vertices or math.inf)
+        }
         return replace(self, method=min(errors, key=errors.__getitem__))
 
     def expected_error(

@@ -1,7 +1,7 @@
 """What all mechanisms say in the same words: promises, certain answers, trivial ones."""
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery, pairs_between
 from graphcuts_dp.graph.universe import Universe
@@ -10,20 +10,13 @@ from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, hidden_change
 
 
-def universe_of(graph: AnyGraph) -> Universe:
-    """All pairs of a graph's public vertex sets."""
-    return (
-        Universe(graph.vertices) if isinstance(graph, Graph) else Universe(graph.left, graph.right)
-    )
-
-
 def check_graph(graph: AnyGraph, universe: Universe, grid: Grid) -> None:
     """Refuse a graph that a mechanism was not made for. Reads its schema only.
 
     Raises:
         ParameterError: other vertices, or other weights.
     """
-    if universe_of(graph) != universe or Grid.of(graph) != grid:
+    if Universe.of(graph) != universe or Grid.of(graph) != grid:
         raise ParameterError("the mechanism was made for a graph with other vertices or weights")
 
 

@@ -30,7 +30,6 @@ from graphcuts_dp.interactive.opening import (
     session_terms,
 )
 from graphcuts_dp.interactive.parameters import Parameters
-from graphcuts_dp.interactive.promises import universe_of
 from graphcuts_dp.interactive.running import Runner
 from graphcuts_dp.interactive.spending import Budget
 from graphcuts_dp.interactive.transcript import (
@@ -250,7 +249,7 @@ def open_session(
         epsilon: privacy of the whole session, in [1e-6, 50].
         delta: in [0, 1), for example 1e-6; 0 if omitted.
         queries: how many answers are promised.
-        method: "auto" (least guaranteed error) or one of `choice.METHODS`.
+        method: "auto" (least guaranteed error) or one of `interactive.methods.METHODS`.
         beta: probability that any of the intervals is wrong; 0.05 if omitted.
         calibration: of the constructions: "tight" if omitted, or "gru12", "jt12", "dr14" for the
             papers' constants.
@@ -319,7 +318,7 @@ def _fresh(
     for key, example in (("epsilon", "1.0"), ("queries", "10_000")):
         if key not in wanted:
             raise ParameterError(f"a new session needs {key}, for example {key}={example}")
-    universe, grid = universe_of(graph), Grid.of(graph)
+    universe, grid = Universe.of(graph), Grid.of(graph)
     parameters = Parameters(**wanted).resolved(universe, grid, expected_edges)
     mechanism = parameters.mechanism(universe, grid)
     mechanism.guarantee(seed)
@@ -378,7 +377,7 @@ def _resumed(
         parameters = Parameters(**terms.parameters)
     except TypeError:
         raise LedgerError("the session was begun by another version of this program") from None
-    mechanism = parameters.mechanism(universe_of(graph), Grid.of(graph))
+    mechanism = parameters.mechanism(Universe.of(graph), Grid.of(graph))
     runner = Runner(ledger, terms.number, mechanism, graph, terms.seed)
     if runner.totals.started:
         runner.present()

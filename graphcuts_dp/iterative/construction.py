@@ -13,7 +13,8 @@ from graphcuts_dp.distinguishers.base import Distinguisher, Found, Search
 from graphcuts_dp.errors import HypothesisError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.queries import CutQuery, LinearQuery
+from graphcuts_dp.graph.linear_query import LinearQuery
+from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Hypothesis, Sign
 from graphcuts_dp.idc.learners import Learned, Learner

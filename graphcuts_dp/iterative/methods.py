@@ -1,9 +1,8 @@
-"""Iterative releases by names: constructions, distinguishers, calibrations, and the release."""
+"""Iterative releases: the mechanism that the options describe, its run, and what is released."""
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
-from fractions import Fraction
-from typing import Any, final
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -11,10 +10,7 @@ from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.distinguishers.base import Distinguisher
 from graphcuts_dp.distinguishers.cut_list import CutList
-from graphcuts_dp.distinguishers.exact_cuts import MOST_VERTICES, ExactCuts
-from graphcuts_dp.distinguishers.exponential import Exponential
-from graphcuts_dp.distinguishers.power_method import PowerRankOne
-from graphcuts_dp.distinguishers.response_rank_one import ResponseRankOne
+from graphcuts_dp.distinguishers.methods import Task, distinguisher_of
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.fits.certify import weights_of
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
@@ -22,165 +18,171 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Rule
+from graphcuts_dp.idc.constructions import learner_of
 from graphcuts_dp.idc.dense import DenseHypothesis
-from graphcuts_dp.idc.learners import (
-    FriezeKannanLearner,
-    Learner,
-    MirrorDescentLearner,
-    MultiplicativeWeightsLearner,
-)
+from graphcuts_dp.idc.learners import MOST_DENSE_VERTICES, Learner
 from graphcuts_dp.iterative.construction import IterativeConstruction, Outcome
 from graphcuts_dp.iterative.paper_tuning import PaperOffline
 from graphcuts_dp.iterative.pure_tuning import PureOffline
 from graphcuts_dp.iterative.release import Accuracy, IterativeRelease, Settings
 from graphcuts_dp.iterative.tuning import (
-    TOTAL_SHARE,
     OfflineCalibration,
     PracticalOffline,
     TightOffline,
     check_probabilities,
 )
+from graphcuts_dp.privacy.calibration import TOTAL_SHARE
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
-from graphcuts_dp.privacy.laws import noise_law
 from graphcuts_dp.progress import Progress, silent
-
-CONSTRUCTIONS = ("multiplicative-weights", "frieze-kannan", "mirror-descent")
-_MOST_VERTICES = 8192  # the synthetic graph is made from a matrix of all pairs
-_ANY = Fraction(1)  # the calibration chooses the budget
-
-# Each makes a distinguisher from the universe, the grid, the listed queries and delta.
-Maker = Callable[[Universe, Grid, CutList | None, float], Distinguisher]
-
-
-def _listed(universe: Universe, grid: Grid, queries: CutList | None, delta: float) -> Distinguisher:
-    del universe, delta
-    if queries is None:
-        raise ParameterError(
-            "the distinguisher 'exponential' needs queries, the public list to choose from"
-        )
-    return Exponential(queries=queries, epsilon=_ANY, grid=grid)
-
-
-def _all(universe: Universe, grid: Grid, queries: CutList | None, delta: float) -> Distinguisher:
-    del queries, delta
-    return ExactCuts(universe=universe, epsilon=_ANY, grid=grid)
-
-
-def _response(
-    universe: Universe, grid: Grid, queries: CutList | None, delta: float
-) -> Distinguisher:
-    del queries, delta
-    noise = "laplace" if grid.weighted else "binary"
-    cap = grid.cap if grid.weighted else None
-    return ResponseRankOne(universe=universe, law=noise_law(noise, epsilon=1.0, weight_cap=cap))
-
-
-def _power(universe: Universe, grid: Grid, queries: CutList | None, delta: float) -> Distinguisher:
-    del queries
-    return PowerRankOne(universe=universe, rho=1.0, delta=delta or 1e-6, grid=grid)
-
-
-MAKERS: dict[str, Maker] = {
-    "exponential": _listed,
-    "exact-cuts": _all,
-    "response-rank-one": _response,
-    "power-rank-one": _power,
-}
-DISTINGUISHERS = ("auto", *MAKERS)
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class IterativeOptions:
-    """Options of an iterative release; see `release_graph`."""
-
-    delta: float = 0.0
-    construction: str = "multiplicative-weights"
-    distinguisher: str = "auto"
-    queries: Iterable[CutQuery] | None = None
-    calibration: str = "practical"
-    rounds: int | None = None
-    queries_per_round: int = 1
-    refits: int = 12
-    beta: float = 0.05
-    total_weight: float | None = None
-
-
-def iterative_mechanism(
-    graph: AnyGraph, *, epsilon: float, options: IterativeOptions
-) -> IterativeConstruction:
-    """The mechanism of these options. Reads the graph's schema only.
-
-    Raises:
-        ParameterError: an option out of range, or options that do not fit together or the graph.
-        GraphError: fewer than two vertices.
-        QueryError: a query that is no cut of the graph.
-    """
-    universe = _universe_of(graph)
-    if max(universe.shape) > _MOST_VERTICES:
-        raise ParameterError(
-            f"an iterative construction holds a number for each pair: up to {_MOST_VERTICES}"
-            " vertices; use another mechanism"
-        )
-    grid = Grid.of(graph)
-    queries = None if options.queries is None else _as_list(universe, options.queries)
-    name = options.distinguisher
-    if name == "auto":
-        small = min(universe.shape) <= MOST_VERTICES
-        name = "exact-cuts" if small else "response-rank-one"
-        name = name if queries is None else "exponential"
-    if name not in MAKERS:
-        raise ParameterError(
-            f"unknown distinguisher {name!r}; choose one of {', '.join(DISTINGUISHERS)}"
-        )
-    if queries is not None and name != "exponential":
-        raise ParameterError("queries are for the distinguisher 'exponential'")
-    exact_epsilon(epsilon)
-    distinguisher = MAKERS[name](universe, grid, queries, options.delta)
-    calibration = _calibration(epsilon, options, distinguisher)
-    disjoint = queries.disjoint if queries is not None else name == "exact-cuts"
-    rule: Rule = "as printed" if isinstance(calibration, PaperOffline) else "tight"
-    return IterativeConstruction(
-        learner=_learner(options.construction, universe, disjoint, rule),
-        distinguisher=distinguisher,
-        calibration=calibration,
-        grid=grid,
-        mass=options.total_weight,
-        refits=0 if isinstance(calibration, PaperOffline) else options.refits,
-    )
 
 
 def release_iteratively(
     graph: AnyGraph,
     *,
     epsilon: float,
-    options: IterativeOptions,
+    delta: float = 0.0,
+    queries: Iterable[CutQuery] | None = None,
+    construction: str | Learner = "multiplicative-weights",
+    distinguisher: str | Distinguisher = "auto",
+    calibration: str = "practical",
+    rounds: int | None = None,
+    queries_per_round: int = 1,
+    refits: int = 12,
+    beta: float = 0.05,
+    total_weight: float | None = None,
     seed: int | None = None,
     progress: Progress = silent,
 ) -> IterativeRelease:
-    """Run the mechanism of these options and make a release; see `release_graph`.
+    """Learn a synthetic graph from noisy answers to cuts that a private distinguisher finds.
 
-    Guarantee: that of `IterativeConstruction`; the rest is computed from its outcome.
+    As a synthetic graph it is worse than that of `release_graph` on all that was measured; it is
+    for lists of `queries`, for proven errors on small graphs, and for comparison.
+
+    Args:
+        graph: the private graph, at least two vertices (one on each side if bipartite), at most
+            8192 a side; weights need a public cap.
+        epsilon: privacy parameter for one edge, in [1e-6, 50]; all of it is spent.
+        delta: in (0, 1), needed but for calibration="dr14", and for "practical" with
+            "response-rank-one", which spends epsilon alone.
+        queries: a public list of cuts, a `CutList` for very long ones.
+        construction: "multiplicative-weights", "frieze-kannan", "mirror-descent" (its hypothesis
+            stays within the weights allowed), or an object of your own, see `Learner`.
+        distinguisher: "exponential" (over `queries`), "exact-cuts" (all cuts, up to 22 vertices),
+            "response-rank-one" or "power-rank-one" (no accuracy is proven; the latter for
+            thousands of vertices), or "auto": the first of these that fits; or an object of your
+            own, see `Distinguisher`, whose costs are then yours to prove.
+        calibration: "practical" (all rounds are used, the error is measured), "tight" (stops when
+            the result is proven to be good), or a paper's: "gru12", "dr14", "nik17" (which is
+            Nik17 Alg. 1 with `queries` and multiplicative weights).
+        rounds: at most so many; None for the calibration's choice.
+        queries_per_round: found by the same hypothesis.
+        refits: corrections by old answers after each round.
+        beta: probability that the stated accuracy fails.
+        total_weight: of the graph, if that is public; else a noisy value is bought.
+        seed: makes the run repeatable and voids the promise; None for the system's entropy.
+        progress: called with the fraction of the rounds done and a message.
+
+    Raises:
+        ParameterError: an option out of range, or options that do not fit together or the graph.
+        GraphError: fewer than two vertices.
+        QueryError: a query that is no cut of the graph.
+
+    Guarantee: (epsilon, delta)-DP at edge level: see `IterativeConstruction`; the synthetic graph
+    is computed from its outcome. Source: GRU12 Alg. 3; DR14 Alg. 8; Nik17 Alg. 1.
     """
-    mechanism = iterative_mechanism(graph, epsilon=epsilon, options=options)
+    mechanism = iterative_mechanism(
+        graph,
+        epsilon=epsilon,
+        delta=delta,
+        queries=queries,
+        construction=construction,
+        distinguisher=distinguisher,
+        calibration=calibration,
+        rounds=rounds,
+        queries_per_round=queries_per_round,
+        refits=refits,
+        beta=beta,
+        total_weight=total_weight,
+    )
     outcome = mechanism.run(graph, entropy_source(seed), progress=progress)
+    return _released(graph, mechanism, outcome, calibration=calibration, beta=beta, seed=seed)
+
+
+def iterative_mechanism(
+    graph: AnyGraph,
+    *,
+    epsilon: float,
+    delta: float = 0.0,
+    queries: Iterable[CutQuery] | None = None,
+    construction: str | Learner = "multiplicative-weights",
+    distinguisher: str | Distinguisher = "auto",
+    calibration: str = "practical",
+    rounds: int | None = None,
+    queries_per_round: int = 1,
+    refits: int = 12,
+    beta: float = 0.05,
+    total_weight: float | None = None,
+) -> IterativeConstruction:
+    """The mechanism of these options; see `release_iteratively`. Reads the graph's schema only."""
+    universe = _universe_of(graph)
+    if max(universe.shape) > MOST_DENSE_VERTICES:
+        raise ParameterError(
+            f"an iterative construction holds a number for each pair: up to {MOST_DENSE_VERTICES}"
+            " vertices; use another mechanism"
+        )
+    grid = Grid.of(graph)
+    listed = None if queries is None else _as_list(universe, queries)
+    exact_epsilon(epsilon)
+    finder = distinguisher_of(
+        distinguisher, Task(universe=universe, grid=grid, queries=listed, delta=delta)
+    )
+    budget = _calibration(
+        calibration,
+        epsilon=epsilon,
+        delta=delta,
+        beta=beta,
+        rounds=rounds,
+        calls=queries_per_round,
+        distinguisher=finder,
+    )
+    disjoint = listed.disjoint if listed is not None else finder.name == "exact-cuts"
+    printed = isinstance(budget, PaperOffline)
+    rule: Rule = "as printed" if printed else "tight"
+    return IterativeConstruction(
+        learner=learner_of(construction, universe, disjoint=disjoint, rule=rule),
+        distinguisher=finder,
+        calibration=budget,
+        grid=grid,
+        mass=total_weight,
+        refits=0 if printed else refits,
+    )
+
+
+def _released(
+    graph: AnyGraph,
+    mechanism: IterativeConstruction,
+    outcome: Outcome,
+    *,
+    calibration: str,
+    beta: float,
+    seed: int | None,
+) -> IterativeRelease:
+    """What is made of an outcome. Reads the graph's schema only."""
     cap = mechanism.grid.cap or 1.0
-    universe = mechanism.universe
     learnt: Any = outcome.hypothesis
     matrix = learnt.dense() * mechanism.unit
     weights = weights_of(np.clip(matrix, 0, cap), cap)
-    guarantee = _guarantee(mechanism, seed)
     listed = getattr(mechanism.distinguisher, "queries", None)
     return IterativeRelease(
         graph=_synthetic(graph, weights, cap, "" if seed is None else SEEDED_WARNING),
-        hypothesis=DenseHypothesis(universe, matrix),
-        guarantee=guarantee,
-        accuracy=_accuracy(mechanism, outcome, options.beta, weights - matrix, listed),
+        hypothesis=DenseHypothesis(mechanism.universe, matrix),
+        guarantee=_guarantee(mechanism, seed),
+        accuracy=_accuracy(mechanism, outcome, beta, weights - matrix, listed),
         settings=Settings(
             construction=mechanism.learner.name,
             distinguisher=mechanism.distinguisher.name,
-            calibration=options.calibration,
+            calibration=calibration,
             rounds=outcome.tuning.rounds,
             used=max((measured.round for measured in outcome.transcript), default=0),
             stopped=outcome.stopped,
@@ -193,14 +195,11 @@ def release_iteratively(
 
 
 def _universe_of(graph: AnyGraph) -> Universe:
-    if isinstance(graph, Graph):
-        universe = Universe(graph.vertices)
-    elif isinstance(graph, BipartiteGraph):
-        universe = Universe(graph.left, graph.right)
-    else:
+    if not isinstance(graph, Graph | BipartiteGraph):
         raise GraphError(
             "the first argument must be a Graph; build one with read_graph or from_..."
         )
+    universe = Universe.of(graph)
     if not universe.size:
         raise GraphError("a graph of one vertex has no pairs: there is nothing to release")
     return universe
@@ -214,45 +213,29 @@ def _as_list(universe: Universe, queries: Iterable[CutQuery]) -> CutList:
     return CutList(universe, queries)
 
 
-def _learner(name: str, universe: Universe, disjoint: bool, rule: Rule) -> Learner:
-    if name == "multiplicative-weights":
-        return MultiplicativeWeightsLearner(universe, rule)
-    if name == "frieze-kannan":
-        return FriezeKannanLearner(universe, disjoint, rule)
-    if name == "mirror-descent":
-        return MirrorDescentLearner(universe, disjoint, rule)
-    raise ParameterError(f"unknown construction {name!r}; choose one of {', '.join(CONSTRUCTIONS)}")
-
-
 def _calibration(
-    epsilon: float, options: IterativeOptions, distinguisher: Distinguisher
+    name: str,
+    *,
+    epsilon: float,
+    delta: float,
+    beta: float,
+    rounds: int | None,
+    calls: int,
+    distinguisher: Distinguisher,
 ) -> OfflineCalibration:
-    if options.calibration not in ("practical", "tight"):
-        made = PaperOffline(
-            paper=options.calibration, epsilon=epsilon, delta=options.delta, beta=options.beta
-        )
-        if options.rounds is not None or options.queries_per_round != 1:
+    if name not in ("practical", "tight"):
+        made = PaperOffline(paper=name, epsilon=epsilon, delta=delta, beta=beta)
+        if rounds is not None or calls != 1:
             raise ParameterError(
                 "rounds and queries_per_round are for the calibrations 'practical' and 'tight'"
             )
         return made
-    if options.calibration == "practical" and distinguisher.call is None:
-        check_probabilities(options.delta, options.beta, pure=True)
-        pure = PureOffline(
-            universe=distinguisher.universe,
-            epsilon=epsilon,
-            beta=options.beta,
-            calls=options.queries_per_round,
-        )
-        return pure if options.rounds is None else replace(pure, rounds=options.rounds)
-    kind = PracticalOffline if options.calibration == "practical" else TightOffline
-    return kind(
-        epsilon=epsilon,
-        delta=options.delta,
-        beta=options.beta,
-        rounds=options.rounds,
-        calls=options.queries_per_round,
-    )
+    if name == "practical" and distinguisher.call is None:
+        check_probabilities(delta, beta, pure=True)
+        pure = PureOffline(universe=distinguisher.universe, epsilon=epsilon, beta=beta, calls=calls)
+        return pure if rounds is None else replace(pure, rounds=rounds)
+    kind = PracticalOffline if name == "practical" else TightOffline
+    return kind(epsilon=epsilon, delta=delta, beta=beta, rounds=rounds, calls=calls)
 
 
 def _guarantee(mechanism: IterativeConstruction, seed: int | None) -> PrivacyGuarantee:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import FloatMatrix, IntMatrix
 from graphcuts_dp.errors import GraphError, HypothesisError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
-from graphcuts_dp.graph.queries import LinearQuery
+from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.median import DatabaseFamily, all_graphs, alpha_net
 from graphcuts_dp.privacy.composition import Cost
@@ -197,9 +197,7 @@ class _Net:
 def _universe_of(graph: AnyGraph) -> Universe:
     if graph.weighted:
         raise GraphError("the net mechanism is for graphs without weights: use release_graph")
-    if isinstance(graph, Graph):
-        return Universe(graph.vertices)
-    return Universe(graph.left, graph.right)
+    return Universe.of(graph)
 
 
 def _checked_family(

@@ -10,11 +10,11 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.idc.update_bounds import UpdateBound
 from graphcuts_dp.iterative.tuning import (
     MOST_ROUNDS,
-    TOTAL_SHARE,
     OfflineTuning,
     check_probabilities,
     least_that_fits,
 )
+from graphcuts_dp.privacy.calibration import TOTAL_SHARE
 from graphcuts_dp.privacy.composition import Cost, compose
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.value_noise import ValueNoise

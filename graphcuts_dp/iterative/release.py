@@ -21,7 +21,7 @@ from graphcuts_dp.iterative.construction import Measured
 from graphcuts_dp.measurements.noisy_matrix import CutAnswer
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
-from graphcuts_dp.release.storage import (
+from graphcuts_dp.receipts import (
     PathLike,
     check_files,
     read_receipt,

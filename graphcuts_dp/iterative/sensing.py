@@ -13,7 +13,7 @@ from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.distinguishers.scoring import root_at_most
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.graph.adjacency import BipartiteGraph
-from graphcuts_dp.graph.queries import LinearQuery, MatrixQuery, RankOneQuery
+from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Sign
 from graphcuts_dp.idc.dense import DenseHypothesis
@@ -286,15 +286,7 @@ class Steps:
         self, query: LinearQuery, rows: npt.NDArray[np.int32], columns: npt.NDArray[np.int32]
     ) -> IntVector:
         """Of the pairs asked for, in steps."""
-        shape = self.universe.shape
-        if isinstance(query, MatrixQuery):
-            found = query.entries(shape)[rows, columns]
-        elif isinstance(query, RankOneQuery):
-            u, v = query.vectors(shape)
-            found = u[rows] * v[columns]
-        else:
-            S, T = self.universe.masks(query)
-            found = (S[rows] & T[columns]).astype(np.float64)
+        found = query.coefficients_at(rows, columns, self.universe.space)
         return np.rint(found / self._of_coefficients).astype(np.int64)
 
 

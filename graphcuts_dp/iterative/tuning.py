@@ -17,11 +17,11 @@ from typing import Protocol, Self, final
 from graphcuts_dp.distinguishers.base import Distinguisher
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.idc.update_bounds import UpdateBound
+from graphcuts_dp.privacy.calibration import TOTAL_SHARE
 from graphcuts_dp.privacy.composition import Cost, zcdp_rho
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.value_noise import ValueNoise
 
-TOTAL_SHARE = Fraction(1, 40)  # of the budget, and of beta, for a noisy total weight
 MOST_ROUNDS = 100_000
 _FINEST = 1e-6  # smallest tolerance tried, in units
 

@@ -66,6 +66,16 @@ class NoisyMatrix:
     right: VertexSet
 
     @property
+    def name(self) -> str:
+        """See `Measurement.name`."""
+        return "entries"
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What all entries cost together, exactly: one pair changes one of them."""
+        return self.law.epsilon
+
+    @property
     def law(self) -> NoiseLaw:
         """Turns released integers into unbiased estimates."""
         if self.blocks.law is None:

@@ -14,26 +14,22 @@ from dataclasses import dataclass
 from functools import partial
 from typing import final
 
-from graphcuts_dp.idc.online_bounds import dr14_online, gru12_online, jt12_online
-from graphcuts_dp.idc.update_bounds import frieze_kannan_updates, multiplicative_weights_updates
-from graphcuts_dp.interactive import choice
-from graphcuts_dp.interactive.choice import Setting
+from graphcuts_dp.idc.constructions import CONSTRUCTIONS
+from graphcuts_dp.idc.update_bounds import at_least_one
+from graphcuts_dp.interactive.choice import Setting, gaussian_deviation
+from graphcuts_dp.interactive.methods import CALIBRATIONS, guaranteed_error
 from graphcuts_dp.measurements.worst_case import noise_cut_bound
 from graphcuts_dp.privacy.laws import LaplaceNoise
 from graphcuts_dp.privacy.tails import discrete_laplace_radius
 
 ADAPTIVE, FIXED, ALL = "any k", "fixed k", "all"
-_ONLINE = {"gru12": gru12_online, "jt12": jt12_online, "dr14": dr14_online}
-_UPDATES = {
-    "multiplicative-weights": multiplicative_weights_updates,
-    "frieze-kannan": frieze_kannan_updates,
-}
-_INITIALS = {"multiplicative-weights": "MW", "frieze-kannan": "FK"}
+_PAPERS = tuple(name for name in CALIBRATIONS if name != "tight")
+_CONSTRUCTIONS = tuple(name for name, known in CONSTRUCTIONS.items() if known.online)
 
 
 @final
 @dataclass(frozen=True)
-class Mechanism:
+class PlannedMechanism:
     """A line of the table.
 
     Attributes:
@@ -60,7 +56,7 @@ class Mechanism:
 
 def name_of(method: str, calibration: str) -> str:
     """For people: the method, or the calibration and the initials of the construction."""
-    return f"{calibration} {_INITIALS[method]}" if calibration else method
+    return f"{calibration} {CONSTRUCTIONS[method].initials}" if calibration else method
 
 
 # Typical errors
@@ -98,7 +94,7 @@ def _empty_hypothesis(setting: Setting) -> float:
 
 def _gaussian_typical(setting: Setting) -> float:
     """Scale times sqrt(2/pi), the discrete law taken as the continuous one."""
-    return _mean_absolute(choice.gaussian_deviation(setting))
+    return _mean_absolute(gaussian_deviation(setting))
 
 
 def _laplace_typical(setting: Setting) -> float:
@@ -159,15 +155,16 @@ def _density_typical(setting: Setting) -> float:
 
 
 def _session(method: str, setting: Setting, *, adaptive: bool = True) -> float:
-    return choice.guaranteed_error(method, setting, adaptive=adaptive)
+    return guaranteed_error(method, setting, adaptive=adaptive)
 
 
-def _paper(paper: str, rule: str, setting: Setting) -> float:
+def _paper(paper: str, construction: str, setting: Setting) -> float:
     """A paper's mechanism to the letter, its rule as printed."""
-    if setting.delta == 0 and paper != "dr14":
+    known, updates = CALIBRATIONS[paper], CONSTRUCTIONS[construction].updates
+    if updates is None or (setting.delta == 0 and not known.pure):
         return math.inf
-    bound = _ONLINE[paper](
-        _UPDATES[rule](setting.n, setting.edges, rule="as printed"),
+    bound = known.bound(
+        at_least_one(updates(setting.n, setting.edges, "as printed", False)),
         queries=setting.queries,
         epsilon=setting.epsilon,
         delta=setting.delta,
@@ -188,26 +185,28 @@ def _release(setting: Setting) -> float:
 
 MECHANISMS = (
     *(
-        Mechanism(rule, "tight", ADAPTIVE, partial(_session, rule), _first_hypothesis)
-        for rule in _UPDATES
+        PlannedMechanism(rule, "tight", ADAPTIVE, partial(_session, rule), _first_hypothesis)
+        for rule in _CONSTRUCTIONS
     ),
-    Mechanism("gaussian", "", ADAPTIVE, partial(_session, "gaussian"), _gaussian_typical),
-    Mechanism("laplace", "", ADAPTIVE, partial(_session, "laplace"), _laplace_typical),
-    Mechanism("binary", "", FIXED, partial(_session, "binary", adaptive=False), _binary_typical),
-    Mechanism("binary", "", ALL, partial(_session, "binary"), _binary_typical),
-    Mechanism("release", "", ALL, _release, None),
+    PlannedMechanism("gaussian", "", ADAPTIVE, partial(_session, "gaussian"), _gaussian_typical),
+    PlannedMechanism("laplace", "", ADAPTIVE, partial(_session, "laplace"), _laplace_typical),
+    PlannedMechanism(
+        "binary", "", FIXED, partial(_session, "binary", adaptive=False), _binary_typical
+    ),
+    PlannedMechanism("binary", "", ALL, partial(_session, "binary"), _binary_typical),
+    PlannedMechanism("release", "", ALL, _release, None),
     *(
-        Mechanism(
+        PlannedMechanism(
             rule,
             paper,
             ADAPTIVE,
             partial(_paper, paper, rule),
             _empty_hypothesis if rule == "frieze-kannan" else _first_hypothesis,
         )
-        for paper in _ONLINE
-        for rule in _UPDATES
+        for paper in _PAPERS
+        for rule in _CONSTRUCTIONS
     ),
-    Mechanism("answer 0", "", ALL, _zero, _empty_hypothesis, trivial=True),
-    Mechanism("midpoint", "", ALL, _midpoint, _midpoint_typical, trivial=True),
-    Mechanism("density only", "", ALL, _density, _density_typical, trivial=True),
+    PlannedMechanism("answer 0", "", ALL, _zero, _empty_hypothesis, trivial=True),
+    PlannedMechanism("midpoint", "", ALL, _midpoint, _midpoint_typical, trivial=True),
+    PlannedMechanism("density only", "", ALL, _density, _density_typical, trivial=True),
 )

@@ -1,6 +1,6 @@
 """Which mechanism answers cuts best, from public numbers alone: no data, no noise.
 
-`evaluation.mechanisms` has the formulas, and says what guaranteed and typical mean.
+`planning.mechanisms` has the formulas, and says what guaranteed and typical mean.
 """
 
 import math
@@ -11,8 +11,9 @@ from typing import Any, final
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.idc.update_bounds import Size
-from graphcuts_dp.interactive.choice import METHODS, Setting
-from graphcuts_dp.planning.mechanisms import FIXED, MECHANISMS, Mechanism, name_of
+from graphcuts_dp.interactive.choice import Setting
+from graphcuts_dp.interactive.methods import METHODS
+from graphcuts_dp.planning.mechanisms import FIXED, MECHANISMS, PlannedMechanism, name_of
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON
 
 VACUOUS = "vacuous here"
@@ -205,7 +206,9 @@ def plan(
     return Plan(setting=setting, rows=tuple(rows), target_error=target_error)
 
 
-def _row(mechanism: Mechanism, setting: Setting, least: float, target: float | None) -> PlanRow:
+def _row(
+    mechanism: PlannedMechanism, setting: Setting, least: float, target: float | None
+) -> PlanRow:
     guaranteed = mechanism.guaranteed(setting)
     typical = None
     if mechanism.typical is not None and math.isfinite(guaranteed):

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import final
 
 import numpy as np
@@ -10,6 +11,8 @@ from scipy.special import log_ndtr
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.composition import zcdp_rho
+
+TOTAL_SHARE = Fraction(1, 40)  # of a construction's budget and beta, for a noisy total weight
 
 
 @final
@@ -162,3 +165,9 @@ def _gaussian_log_delta(epsilon: float, ratio: float) -> float:
     # ln(e^above - e^below), which is -inf when they agree to the last bit
     gap = -math.expm1(below - above)
     return above + math.log(gap) if gap > 0 else -math.inf
+
+
+def at_most(rate: float) -> Fraction:
+    """A fraction below `rate` by a few parts in 10^13, that is not long to write."""
+    shift = 45 - math.frexp(rate)[1]
+    return Fraction(math.floor(math.ldexp(rate * (1 - 1e-13), shift)), 1) / Fraction(2) ** shift

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self, final
 
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate
@@ -9,14 +10,14 @@ from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.fits.base import FitSummary
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.queries import CutQuery, Subset
-from graphcuts_dp.measurements.entries import expected_worst_cut
-from graphcuts_dp.measurements.noisy_degrees import NoisyDegrees, NoisyTotal
+from graphcuts_dp.measurements.base import Measurements
 from graphcuts_dp.measurements.noisy_matrix import CutAnswer, NoisyMatrix
-from graphcuts_dp.measurements.worst_case import noise_cut_bound
+from graphcuts_dp.measurements.noisy_sums import NoisyDegrees, NoisyTotal
+from graphcuts_dp.measurements.worst_case import expected_worst_cut, noise_cut_bound
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.receipts import PathLike
 from graphcuts_dp.release import storage
-from graphcuts_dp.release.allocation import NoisyData
 
 
 @final
@@ -27,42 +28,40 @@ class Release:
     Everything here may be published: it is the noisy matrix or computed from it.
 
     Attributes:
-        noisy: the noisy matrix, unbiased; `answer` reads it.
-        guarantee: the promise of differential privacy, for all parts together.
+        measurements: all that was bought of the private graph, with the promise of differential
+            privacy for all of it together.
         fit: how the synthetic graph was made; None with fit="none".
         certificate: two-sided bound on ||x - z||_C, the cut norm (matrix form) of synthetic minus
             noisy; None with fit="none".
-        degrees: noisy degrees, if the budget was split; they went into the synthetic graph.
-        total: that the mechanism was chosen from, if it was; it went into the graph, too.
     """
 
-    noisy: NoisyMatrix
-    guarantee: PrivacyGuarantee
-    fit: FitSummary | None
-    certificate: CutNormCertificate | None
-    degrees: NoisyDegrees | None = None
-    total: NoisyTotal | None = None
-    _graph: AnyGraph | None
+    measurements: Measurements
+    fit: FitSummary | None = None
+    certificate: CutNormCertificate | None = None
+    _graph: AnyGraph | None = None
 
-    @classmethod
-    def of(
-        cls,
-        data: NoisyData,
-        *,
-        fit: FitSummary | None = None,
-        certificate: CutNormCertificate | None = None,
-        graph: AnyGraph | None = None,
-    ) -> Self:
-        """A release of noisy data and what was made from them."""
-        return cls(
-            noisy=data.noisy,
-            guarantee=data.guarantee,
-            fit=fit,
-            certificate=certificate,
-            degrees=data.degrees,
-            total=data.total,
-            _graph=graph,
-        )
+    @property
+    def guarantee(self) -> PrivacyGuarantee:
+        """The promise of differential privacy, for all parts together."""
+        return self.measurements.guarantee
+
+    @cached_property
+    def noisy(self) -> NoisyMatrix:
+        """The noisy matrix, unbiased; `answer` reads it."""
+        found = self.measurements.find(NoisyMatrix)
+        if found is None:
+            raise ValueError("a release has noisy entries")
+        return found
+
+    @property
+    def degrees(self) -> NoisyDegrees | None:
+        """Noisy degrees, if the budget was split; they went into the synthetic graph."""
+        return self.measurements.find(NoisyDegrees)
+
+    @property
+    def total(self) -> NoisyTotal | None:
+        """That the mechanism was chosen from, if it was; it went into the graph, too."""
+        return self.measurements.find(NoisyTotal)
 
     @property
     def graph(self) -> AnyGraph:
@@ -161,7 +160,7 @@ class Release:
             for query in queries
         ]
 
-    def save(self, path: storage.PathLike, *, force: bool = False) -> tuple[str, ...]:
+    def save(self, path: PathLike, *, force: bool = False) -> tuple[str, ...]:
         """Write the release: the graph at `path`, a receipt and the noisy matrix beside it.
 
         Args:
@@ -177,20 +176,17 @@ class Release:
             FileFormatError: unknown ending, missing folder, files that are there, a full disk.
                 Nothing is left behind then, and older files stay as they are.
         """
-        return storage.write_release(
-            path,
-            force=force,
+        parts = storage.Parts(
             graph=self._graph,
+            measurements=self.measurements,
             noisy=self.noisy,
-            guarantee=self.guarantee,
             fit=self.fit,
             certificate=self.certificate,
-            degrees=self.degrees,
-            total=self.total,
         )
+        return storage.write_release(path, parts, force=force)
 
     @classmethod
-    def load(cls, path: storage.PathLike) -> Self:
+    def load(cls, path: PathLike) -> Self:
         """Read back what `save` wrote.
 
         Args:
@@ -201,12 +197,9 @@ class Release:
         """
         parts = storage.read_release(path)
         return cls(
-            noisy=parts.noisy,
-            guarantee=parts.guarantee,
+            measurements=parts.measurements,
             fit=parts.fit,
             certificate=parts.certificate,
-            degrees=parts.degrees,
-            total=parts.total,
             _graph=parts.graph,
         )
 

@@ -32,7 +32,7 @@ JUNK = (
 OUTPUTS = ("new.edges", "new.csv", "new.graphml.gz", "new.npz", "new\udcff.edges", "new\n.csv")
 NAMES = {
     "noise": ("binary", "laplace", "discrete-laplace", "gaussian", "auto"),
-    "mechanism": ("auto", "response", "degrees+response", "iterative-construction", "tree-counts"),
+    "mechanism": ("auto", "response", "degrees+response", "best", "tree-counts"),
     "fit": ("auto", "none", "spectral", "game", "first-order", "cutting-plane"),
     "method": ("auto", "gaussian", "laplace", "binary", "frieze-kannan", "exact", "low-rank"),
     "calibration": ("tight", "gru12", "jt12", "dr14", "nik17", "practical"),
@@ -62,12 +62,23 @@ COMMANDS = {
             "--unweighted": (),
             "--seed": ("number",),
             "--time-limit": ("number",),
+            "--force": (),
+            "--json": (),
+            **READING,
+        },
+    ),
+    ("release-iteratively",): (
+        ("graph", "output"),
+        {
+            "--epsilon": ("number",),
             "--delta": ("number",),
             "--construction": ("construction",),
             "--distinguisher": ("distinguisher",),
             "--queries": ("queries",),
             "--calibration": ("calibration",),
             "--rounds": ("number",),
+            "--weight-cap": ("number",),
+            "--seed": ("number",),
             "--force": (),
             "--json": (),
             **READING,
@@ -228,8 +239,8 @@ def prepare(folder):
     (folder / "deep.edges.json").write_text(deep)
     graph = gc.read_graph(folder / "plain.edges")
     gc.release_graph(graph, epsilon=5.0, seed=0).save(folder / "release.edges")
-    learnt = {"delta": 1e-6, "rounds": 1, "mechanism": "iterative-construction"}
-    gc.release_graph(graph, epsilon=5.0, seed=0, **learnt).save(folder / "learnt.edges")
+    learnt = {"delta": 1e-6, "rounds": 1}
+    gc.release_iteratively(graph, epsilon=5.0, seed=0, **learnt).save(folder / "learnt.edges")
     status, _, err = run_line(
         *("session", "start", "plain.edges", "--store", "store.db", "--epsilon", "40"),
         *("--queries", "100000", "--method", "laplace", "--vertices", "6"),
@@ -247,8 +258,7 @@ def command_lines(draw):
     if draw(st.integers(0, 19)) == 0:
         line = line[: draw(st.integers(0, len(line)))]
     for option, value in NEEDED.items():
-        unasked = option == "--delta" and command == ("release",)  # of one mechanism only
-        if option in options and draw(st.integers(0, 19)) and not unasked:
+        if option in options and draw(st.integers(0, 19)):
             line += [option] if value is None else [option, value]
     if options.get("--queries") == ("number",):
         line += ["--queries", "9"]

@@ -46,13 +46,13 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery, MatrixQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.methods import CALIBRATIONS, make_mechanism
-from graphcuts_dp.interactive.promises import universe_of
 from graphcuts_dp.iterative.net import release_net
 from graphcuts_dp.iterative.sensing import Steps, release_sensing
-from graphcuts_dp.measurements.degrees import respond_total
+from graphcuts_dp.measurements.total import measure_total
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.laws import NOISES, noise_law
-from graphcuts_dp.release.storage import noisy_path, receipt_path
+from graphcuts_dp.receipts import receipt_path
+from graphcuts_dp.release.storage import noisy_path
 
 SEED = 5
 DELTA = 1e-6
@@ -131,8 +131,8 @@ def test_noisy_matrices_and_degrees(pair, noise, tmp_path, epsilons):
                 assert not off_grid(made.answer(CUTS[1]).value, unit)
             if made.degrees is not None:
                 assert made.degrees.rows.dtype == made.degrees.columns.dtype == np.int64
-                assert not off_grid(receipt["noisy_degrees"]["rows"], 1)
-            degrees = receipt["noisy_degrees"] or {}
+                assert not off_grid(receipt["measurements"]["degrees"]["rows"], 1)
+            degrees = receipt["measurements"].get("degrees", {})
             stated.append((unit, offset, degrees.get("unit"), degrees.get("rate")))
         assert stated[0] == stated[1]
 
@@ -144,7 +144,7 @@ def test_noisy_totals(pair, epsilons):
         for graph in NEIGHBOURS[pair]:
             law = noise_law(noise, epsilon=epsilon, weight_cap=graph.weight_cap)
             exact = Fraction(epsilon)
-            total = respond_total(graph, law, epsilon=exact, source=SeededEntropy(SEED))
+            total = measure_total(graph, law, epsilon=exact, source=SeededEntropy(SEED))
             twice = 2 if isinstance(graph, gc.Graph) else 1
             assert not off_grid(total.value, (law.unit if noise == "laplace" else 1) * twice)
 
@@ -183,7 +183,7 @@ def test_answers_that_constructions_buy(pair, calibration, epsilons):
             try:
                 mechanism = make_mechanism(
                     "frieze-kannan",
-                    universe=universe_of(graph),
+                    universe=Universe.of(graph),
                     grid=grid,
                     epsilon=epsilon,
                     delta=0.0 if calibration == "dr14" else DELTA,
@@ -214,11 +214,10 @@ def test_answers_that_iterative_releases_buy(pair, distinguisher, epsilons):
     checked = 0
     for epsilon in epsilons:
         for graph in NEIGHBOURS[pair]:
-            made = gc.release_graph(
+            made = gc.release_iteratively(
                 graph,
                 epsilon=epsilon,
                 delta=DELTA,
-                mechanism="iterative-construction",
                 distinguisher=distinguisher,
                 queries=CUTS if distinguisher == "exponential" else None,
                 rounds=3,
@@ -236,7 +235,7 @@ def test_what_distinguishers_buy_at_the_start(epsilons):
     for pair in (*PLAIN, *CAPPED):
         for epsilon in epsilons:
             for graph in NEIGHBOURS[pair]:
-                universe, grid = universe_of(graph), Grid.of(graph)
+                universe, grid = Universe.of(graph), Grid.of(graph)
                 noise = "laplace" if graph.weighted else "binary"
                 law = noise_law(noise, epsilon=epsilon, weight_cap=graph.weight_cap)
                 source = SeededEntropy(SEED)
@@ -367,7 +366,7 @@ def test_the_textbook_sampler_gives_a_neighbour_away_and_ours_does_not():
     counts = [Grid.of(each).count(CutQuery([0]), each) for each in NEIGHBOURS["ratings"]]
     for epsilon in EPSILONS:
         mechanism = make_mechanism(
-            "laplace", universe=universe_of(graph), grid=Grid.of(graph), epsilon=epsilon, queries=1
+            "laplace", universe=Universe.of(graph), grid=Grid.of(graph), epsilon=epsilon, queries=1
         )
         source = SeededEntropy(SEED)
         state = mechanism.start(graph, source)

@@ -36,9 +36,10 @@ from graphcuts_dp.interactive.counts import EdgeCounter
 from graphcuts_dp.iterative import net, sensing
 from graphcuts_dp.iterative.net import release_net
 from graphcuts_dp.iterative.sensing import release_sensing
-from graphcuts_dp.measurements import degrees as degree_response
+from graphcuts_dp.measurements import degrees, total
 from graphcuts_dp.privacy.laws import BinaryResponse, LaplaceNoise
-from graphcuts_dp.release.storage import noisy_path, receipt_path
+from graphcuts_dp.receipts import receipt_path
+from graphcuts_dp.release.storage import noisy_path
 
 N = 8
 PAIRS = [(i, j) for i in range(N) for j in range(i + 1, N)]
@@ -72,7 +73,8 @@ def blindfold(monkeypatch):
                 self, pairs, *nothing, source
             ),
         )
-    monkeypatch.setattr(degree_response, "_steps", lambda graph, _: np.zeros(len(graph.rows), int))
+    for module in (degrees, total):
+        monkeypatch.setattr(module, "whole_steps", lambda graph, _: np.zeros(len(graph.rows), int))
     monkeypatch.setattr(Grid, "count", lambda *_: 0)
     monkeypatch.setattr(Grid, "total", lambda *_: 0)
     monkeypatch.setattr(Grid, "steps", lambda _, weights: np.zeros(len(weights), dtype=np.int64))
@@ -166,9 +168,9 @@ def all_of(made):
     return texts_of(made) | {"answers": [str(made.answer([0], T)) for T in (None, [1, 2], [0])]}
 
 
-def released(**options):
+def released(release=gc.release_graph, **options):
     def run(watch, graph):
-        made = gc.release_graph(graph, epsilon=2.0, seed=3, progress=watch.progress, **options)
+        made = release(graph, epsilon=2.0, seed=3, progress=watch.progress, **options)
         made.save(watch.folder / "x.graphml.gz")
         return all_of(made)
 
@@ -200,7 +202,7 @@ def asked(method, **options):
 
 def learnt(**options):
     return released(
-        mechanism="iterative-construction",
+        gc.release_iteratively,
         **{"delta": 1e-6, "rounds": 3, "queries_per_round": 1, **options},
     )
 
@@ -296,14 +298,14 @@ def edges_of(graph):
 
 # Commands that read private data, right and wrong ones; GRAPH stands for the graph's file.
 PRIVATE = {
+    "release-iteratively": [
+        "release-iteratively GRAPH x.net --epsilon 2 --seed 1 --vertices 8 --delta 1e-6 --rounds 2",
+        "release-iteratively GRAPH x.net --epsilon 2 --vertices 8 --delta 1e-6 --calibration best",
+    ],
     "release": [
         "release GRAPH x.csv --epsilon 2 --seed 1 --vertices 8",
         "release GRAPH x.csv --epsilon 2 --seed 1 --vertices 8 --json",
         "release GRAPH x.npz --epsilon .01 --seed 1 --vertices 8 --fit none",
-        (
-            "release GRAPH x.net --epsilon 2 --seed 1 --vertices 8 --delta 1e-6 --rounds 2"
-            " --mechanism iterative-construction"
-        ),
         "release GRAPH x.csv --epsilon 0 --vertices 8",
         "release GRAPH x.csv --epsilon 2 --vertices 8 --noise none",
         "release GRAPH x.csv --epsilon 2 --vertices 8 --mechanism best",
@@ -386,12 +388,12 @@ def test_every_command_is_watched_or_excused():
 
 # How each public name is dealt with.
 NAMES = {
-    "watched here": """release_graph open_session answer_distances Release IterativeRelease Session
-        CutAnswer DistanceAnswer DistanceAnswers PrivacyGuarantee CutNormCertificate release_net
+    "watched here": """release_graph release_iteratively open_session answer_distances
+        Release IterativeRelease Session CutAnswer DistanceAnswer DistanceAnswers PrivacyGuarantee CutNormCertificate release_net
         release_sensing NetRelease SensingRelease Measurement DistancePlan Locations Graph
         BipartiteGraph""",
-    "reads nothing private": """CutList CutQuery MatrixQuery RankOneQuery DistanceQuery Metric Plan
-        PlanRow VertexSet __version__ plan plan_distances datasets list_datasets load_dataset""",
+    "reads nothing private": """Answer CutList LinearQuery CutQuery MatrixQuery RankOneQuery
+        DistanceQuery Metric Plan PlanRow VertexSet __version__ plan plan_distances datasets list_datasets load_dataset""",
     "of whoever holds the graph": """answer_all cut_distance cut_errors cut_norm
         infinity_to_one_norm normalised_cut_norm from_edges from_igraph from_networkx from_pandas
         from_scipy read_graph to_igraph to_networkx to_pandas to_scipy write_graph""",
@@ -447,7 +449,7 @@ WRONG = [
     lambda g: gc.release_graph(g, epsilon=1, noise="binary", fit="best"),
     lambda g: gc.release_graph(g, epsilon=1e-7),
     lambda g: gc.release_graph(g, epsilon=1, degree_share=2),
-    lambda g: gc.release_graph(g, epsilon=1, mechanism="iterative-construction", delta=0.0),
+    lambda g: gc.release_iteratively(g, epsilon=1, delta=0.0),
     lambda g: gc.release_graph(g, epsilon=1, fit="spectral", mechanism="degrees+response"),
     lambda g: gc.open_session(g, store="/nowhere/x.db", epsilon=1, queries=1),
     lambda g: gc.open_session(g, store="x.db", epsilon=1, queries=0),

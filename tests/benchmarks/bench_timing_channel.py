@@ -25,7 +25,7 @@ from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.counts import EdgeCounter
 from graphcuts_dp.interactive.methods import make_mechanism
-from graphcuts_dp.measurements.degrees import respond_degrees
+from graphcuts_dp.measurements.degrees import measure_degrees
 from graphcuts_dp.measurements.entries import randomized_response
 from graphcuts_dp.privacy.entropy import SystemEntropy
 from graphcuts_dp.privacy.laws import NoiseLaw, noise_law
@@ -82,7 +82,7 @@ def cases(n: int) -> list[Case]:
         return lambda graph: randomized_response(graph, law, SOURCE)
 
     def degrees(graph: Graph) -> object:
-        return respond_degrees(graph, binary, epsilon=Fraction(1), source=SOURCE)
+        return measure_degrees(graph, binary, epsilon=Fraction(1), source=SOURCE)
 
     half = CutQuery(np.arange(n) < n // 2)
     step = _one_answer(n)

@@ -52,7 +52,7 @@ COMMANDS = {
         ),
         Command(
             "release, iterative",
-            ("release", "in.csv", "r.csv", "--mechanism", "iterative-construction", *_EPSILON),
+            ("release-iteratively", "in.csv", "r.csv", *_EPSILON),
             (("r.csv", "r.csv.hypothesis.npz", "r.csv.json"),),
         ),
         Command(
@@ -168,7 +168,7 @@ def quick_work() -> Iterator[None]:
     with contextlib.ExitStack() as patches:
         for place, stand_in in {
             "cli.release.release_graph": ready(lambda which: released(which, "spectral")),
-            "cli.release.release_iteratively": ready(learnt),
+            "cli.release_iteratively.release_iteratively": ready(learnt),
             "cli.distances.answer_distances": ready(answered),
             "cli.distances.distance_map_figure": _small,
             "cli.distances.drawing": _small,

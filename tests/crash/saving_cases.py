@@ -41,11 +41,10 @@ def released(which: int, fit: str) -> gc.Release:
 
 @cache
 def learnt(which: int) -> gc.IterativeRelease:
-    return gc.release_graph(
+    return gc.release_iteratively(
         sample(which),
         epsilon=5.0,
         delta=1e-6,
-        mechanism="iterative-construction",
         rounds=2,
         seed=which,
     )

@@ -13,10 +13,9 @@ import traceback
 from collections import Counter
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "interactive"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import session_workers as workers
-from test_session_faults import check
 
 from graphcuts_dp.errors import LedgerError
 
@@ -78,7 +77,7 @@ def sweep(folder: Path, method: str, stride: int) -> Counter:
     """Strike at every stride-th call, by one trouble after the other."""
     struck: Counter = Counter()
     _, last = in_child(folder / f"{method}.db", folder / f"{method}.log", method, (10**9, 0, 0))
-    check(folder / f"{method}.db", folder / f"{method}.log", method)
+    workers.check(folder / f"{method}.db", folder / f"{method}.log", method)
     assert last > 50
     for index, target in enumerate(range(1, last + 1, stride)):
         chosen = list(TROUBLES) if stride == 1 else [list(TROUBLES)[index % len(TROUBLES)]]
@@ -91,8 +90,8 @@ def sweep(folder: Path, method: str, stride: int) -> Counter:
             struck[trouble] += hit
             if number == errno.ENOSPC:
                 assert not list(place.glob(".*")), (trouble, target)
-            check(path, log, method)
-            check(path, log, method)  # what was interrupted is written off once only
+            workers.check(path, log, method)
+            workers.check(path, log, method)  # what was interrupted is written off once only
     return struck
 
 

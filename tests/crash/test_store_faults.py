@@ -14,7 +14,6 @@ import faults
 import pytest
 import session_workers as workers
 from command_cases import call
-from test_session_faults import check
 
 from graphcuts_dp.errors import LedgerError
 
@@ -35,7 +34,7 @@ def failing_calls(tmp_path_factory):
 
 
 def strike_system_calls(library, folder, stride):
-    places = os.pathsep.join(str(path) for path in (HERE.parents[1], HERE.parent / "interactive"))
+    places = os.pathsep.join(str(path) for path in (HERE.parents[1], HERE.parent))
     ended = subprocess.run(
         [sys.executable, HERE / "store_runner.py", folder, str(stride)],
         env={**os.environ, "LD_PRELOAD": str(library), "PYTHONPATH": places},
@@ -107,7 +106,7 @@ def test_a_disk_that_takes_no_more_than_so_many_bytes(tmp_path, made):
         faults.injected["file may not grow"] = faults.injected.get("file may not grow", 0) + 1
         if log.exists():  # the limit is on the log of the test too
             log.write_bytes(log.read_bytes()[: log.read_bytes().rfind(b"\n") + 1])
-        check(path, log, "gaussian")
+        workers.check(path, log, "gaussian")
     assert refused >= 2
     assert not list(tmp_path.glob(".*"))
 

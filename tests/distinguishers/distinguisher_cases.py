@@ -11,12 +11,6 @@ from graphcuts_dp.graph.queries import CutQuery
 FALSE_ALARM = 1e-7  # of each chi-square test, if its seed were drawn at random
 
 
-def random_graph(n, density, seed):
-    rng = np.random.default_rng(seed)
-    rows, columns = np.nonzero(np.triu(rng.random((n, n)) < density, 1))
-    return Graph(rows, columns, vertices=n)
-
-
 def random_cuts(universe, count, seed, *, disjoint=False):
     rng = np.random.default_rng(seed)
     rows, columns = universe.shape

@@ -16,8 +16,8 @@ from distinguisher_cases import (
     check_frequencies,
     disjoint_pairs,
     random_cuts,
-    random_graph,
 )
+from helpers import random_graph
 
 from graphcuts_dp.distinguishers import exact_cuts
 from graphcuts_dp.distinguishers.exact_cuts import CutSampler, ExactCuts
@@ -161,7 +161,7 @@ def test_privacy_by_enumeration_of_all_neighbours(score, weights):
 @pytest.mark.parametrize("score", SCORES)
 def test_shortfall_holds(score):
     """The probability of falling short, by enumeration, is at most gamma for any gamma."""
-    graph, universe = random_graph(6, 0.5, 6), Universe(6)
+    graph, universe = random_graph(6, 6, density=0.5), Universe(6)
     hypothesis = DenseHypothesis.constant(universe, 0.3)
     tuned = ExactCuts(universe=universe, epsilon=Fraction(2), score=score)
     gaps = tuned.begin(graph, SeededEntropy(0))._matrix
@@ -183,7 +183,7 @@ def test_shortfall_holds(score):
 
 
 def test_found_cuts_are_near_the_largest_gap():
-    graph = random_graph(14, 0.3, 7)
+    graph = random_graph(14, 7, density=0.3)
     universe = Universe(14)
     hypothesis = DenseHypothesis.constant(universe, 0.6)
     tuned = ExactCuts(universe=universe, epsilon=Fraction(20))
@@ -228,12 +228,12 @@ def test_what_does_not_fit_is_refused():
         ExactCuts(universe=Universe(3), epsilon=Fraction(1), score="best")
     tuned = ExactCuts(universe=Universe(3), epsilon=Fraction(1))
     with pytest.raises(ParameterError, match="other vertices"):
-        tuned.begin(random_graph(4, 0.5, 1), SeededEntropy(1))
+        tuned.begin(random_graph(4, 1, density=0.5), SeededEntropy(1))
     with pytest.raises(ParameterError, match="another grid"):
         tuned.begin(Graph([0], [1], weights=[1.5], vertices=3, weight_cap=2.0), SeededEntropy(1))
     with pytest.raises(ParameterError, match="whole number"):
         tuned.with_rho(0.1, rounds=0)
-    search = tuned.begin(random_graph(3, 0.5, 1), SeededEntropy(1))
+    search = tuned.begin(random_graph(3, 1, density=0.5), SeededEntropy(1))
     with pytest.raises(ParameterError, match="is a matrix"):
         search.find(all_databases(Universe(3)), SeededEntropy(1))
 
@@ -252,7 +252,7 @@ def test_bipartite_graphs_with_one_long_side():
 @pytest.mark.slow
 def test_twenty_two_vertices():
     """4,194,304 sets S; what is found is near the best of 2000 cuts, but for 1e-6."""
-    graph, universe = random_graph(22, 0.4, 10), Universe(22)
+    graph, universe = random_graph(22, 10, density=0.4), Universe(22)
     hypothesis = DenseHypothesis.constant(universe, 0.4)
     tuned = ExactCuts(universe=universe, epsilon=Fraction(50))
     source = SeededEntropy(10)

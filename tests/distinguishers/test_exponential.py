@@ -9,7 +9,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from distinguisher_cases import check_frequencies, random_cuts, random_graph
+from distinguisher_cases import check_frequencies, random_cuts
+from helpers import random_graph
 
 from graphcuts_dp.distinguishers.cut_list import CutList
 from graphcuts_dp.distinguishers.exponential import SAMPLINGS, Exponential
@@ -25,7 +26,7 @@ from graphcuts_dp.idc.median import all_graphs
 from graphcuts_dp.privacy.entropy import SeededEntropy
 
 UNIVERSE = Universe(12)
-GRAPH = random_graph(12, 0.4, 1)
+GRAPH = random_graph(12, 1, density=0.4)
 
 
 def tuned(queries, epsilon=Fraction(1), **options):
@@ -185,7 +186,7 @@ def test_what_does_not_fit_is_refused():
     with pytest.raises(ParameterError, match="weight_cap"):
         tuned([cut], grid=Grid(2.0**-30, 2**30, None))
     with pytest.raises(ParameterError, match="other vertices"):
-        tuned([cut]).begin(random_graph(5, 0.5, 1), SeededEntropy(1))
+        tuned([cut]).begin(random_graph(5, 1, density=0.5), SeededEntropy(1))
     with pytest.raises(ParameterError, match="budget"):
         tuned([cut]).with_rho(-1.0, rounds=1)
     assert "counts" not in repr(tuned([cut]).begin(GRAPH, SeededEntropy(1)))

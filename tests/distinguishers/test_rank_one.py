@@ -7,7 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.stats
-from distinguisher_cases import all_graphs, disjoint_pairs, random_graph
+from distinguisher_cases import all_graphs, disjoint_pairs
+from helpers import random_graph
 from scipy.sparse.linalg import ArpackNoConvergence
 
 from graphcuts_dp.distinguishers import power_method, rank_one
@@ -33,30 +34,16 @@ from graphcuts_dp.idc.dense import DenseHypothesis
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.laws import noise_law
 
-
-def random_bipartite(left, right, density, seed, cap=None):
-    rng = np.random.default_rng(seed)
-    rows, columns = np.nonzero(rng.random((left, right)) < density)
-    weights = None if cap is None else rng.random(len(rows)) * cap
-    return BipartiteGraph(rows, columns, weights, left=left, right=right, weight_cap=cap)
-
-
-def universe_of(graph):
-    return (
-        Universe(graph.vertices) if isinstance(graph, Graph) else Universe(graph.left, graph.right)
-    )
-
-
 GRAPHS = {
-    "plain": random_graph(24, 0.4, 1),
-    "bipartite": random_bipartite(14, 21, 0.4, 2),
-    "weighted": random_bipartite(8, 17, 0.4, 3, cap=3.0),
+    "plain": random_graph(24, 1, density=0.4),
+    "bipartite": random_graph((14, 21), 2, density=0.4),
+    "weighted": random_graph((8, 17), 3, density=0.4, largest=3.0, weight_cap=3.0),
 }
 
 
 def made(graph, **options):
     """One of each kind, with next to no noise."""
-    universe, grid = universe_of(graph), Grid.of(graph)
+    universe, grid = Universe.of(graph), Grid.of(graph)
     law = noise_law("laplace" if graph.weighted else "binary", epsilon=50.0,
                     weight_cap=graph.weight_cap)  # fmt: skip
     common = {"universe": universe, **options}
@@ -75,7 +62,7 @@ def gap(found, graph, hypothesis):
 @pytest.mark.parametrize("name", GRAPHS)
 def test_with_next_to_no_noise_the_pair_is_nearly_the_best(name):
     graph = GRAPHS[name]
-    universe = universe_of(graph)
+    universe = Universe.of(graph)
     hypothesis = DenseHypothesis.constant(universe, 0.2)
     best = pair_scale(universe) * np.linalg.norm(graph.dense() - hypothesis.dense(), 2)
     for distinguisher in made(graph, answer="pair"):
@@ -88,8 +75,8 @@ def test_with_next_to_no_noise_the_pair_is_nearly_the_best(name):
 @pytest.mark.parametrize("name", GRAPHS)
 def test_with_next_to_no_noise_the_cut_is_as_good_as_without(name):
     graph = GRAPHS[name]
-    hypothesis = DenseHypothesis.constant(universe_of(graph), 0.2)
-    search = MatrixSearch(universe_of(graph), graph.dense(), "cut")
+    hypothesis = DenseHypothesis.constant(Universe.of(graph), 0.2)
+    search = MatrixSearch(Universe.of(graph), graph.dense(), "cut")
     without = gap(search.find(hypothesis, SeededEntropy(0)), graph, hypothesis)
     for distinguisher in made(graph):
         found = distinguisher.begin(graph, SeededEntropy(1)).find(hypothesis, SeededEntropy(2))
@@ -100,7 +87,7 @@ def test_with_next_to_no_noise_the_cut_is_as_good_as_without(name):
 def test_planted_blocks_are_found_at_epsilon_one():
     """Deterministic, seeded. The signal is far above the noise of both."""
     graph = planted_partition(240, 2, 0.95, 0.05, seed=4)
-    universe = universe_of(graph)
+    universe = Universe.of(graph)
     hypothesis = DenseHypothesis.constant(universe, 0.5)
     block = np.arange(240) < 120
     best = abs(gap_of(CutQuery(block, ~block), graph, hypothesis))
@@ -121,10 +108,10 @@ def test_the_stated_shortfall_holds(kind):
     """80 runs, each short by more with probability 0.2 at most: more than 45 failures have
     probability below 1e-8. And the bound is not vacuous: below the best gap."""
     if kind == "bipartite":
-        graph = random_bipartite(20, 40, 0.5, 5)
+        graph = random_graph((20, 40), 5, density=0.5)
     else:
         graph = planted_partition(36, 2, 1.0, 0.0, seed=1)
-    universe = universe_of(graph)
+    universe = Universe.of(graph)
     if kind == "gaussian":
         of = GaussianRankOne(universe=universe, rho=5.0, delta=1e-6, answer="pair")
     else:
@@ -208,7 +195,7 @@ def test_cuts_without_noise_against_brute_force(bipartite):
 
 def test_places_and_matrices_of_pairs():
     for graph in GRAPHS.values():
-        universe = universe_of(graph)
+        universe = Universe.of(graph)
         values = np.zeros(universe.size)
         values[pair_places(graph)] = graph.weights
         assert (matrix_of_pairs(values, universe) == graph.dense()).all()
@@ -281,9 +268,12 @@ def with_one_more(graph, pair, weight):
 def test_a_call_spends_no_more_than_its_budget(name, vectors, monkeypatch):
     """The products a call really makes, each with the variance of its noise: the sum of the exact
     costs of the worst pair of each is within rho, in fractions."""
-    full = {"plain": random_graph(7, 0.5, 3), "weighted": random_bipartite(3, 5, 0.5, 3, cap=0.7)}
+    full = {
+        "plain": random_graph(7, 3, density=0.5),
+        "weighted": random_graph((3, 5), 3, density=0.5, largest=0.7, weight_cap=0.7),
+    }
     graph = full[name]
-    universe, grid = universe_of(graph), Grid.of(graph)
+    universe, grid = Universe.of(graph), Grid.of(graph)
     of = PowerRankOne(universe=universe, rho=0.3, delta=1e-6, grid=grid, steps=3, vectors=vectors)
     seen, variances = [], []
     product, sample = power_method.PowerSearch._product, power_method.sample_discrete_gaussian
@@ -315,7 +305,7 @@ def test_a_call_spends_no_more_than_its_budget(name, vectors, monkeypatch):
 
 
 def test_the_double_moves_as_its_graph_does():
-    for graph, pair in ((GRAPHS["weighted"], (0, 16)), (random_graph(9, 0.2, 1), (0, 8))):
+    for graph, pair in ((GRAPHS["weighted"], (0, 16)), (random_graph(9, 1, density=0.2), (0, 8))):
         grid = Grid.of(graph)
         most = graph.weight_cap
         first, second = (
@@ -348,7 +338,7 @@ def test_budgets():
 def test_other_graphs_and_hypotheses_are_refused(kind):
     graph = GRAPHS["plain"]
     distinguisher = made(graph)[kind]
-    for other in (random_graph(29, 0.4, 1), GRAPHS["bipartite"], GRAPHS["weighted"]):
+    for other in (random_graph(29, 1, density=0.4), GRAPHS["bipartite"], GRAPHS["weighted"]):
         with pytest.raises(ParameterError):
             distinguisher.begin(other, SeededEntropy(1))
     weighted = Graph([0], [1], [0.5], vertices=24, weight_cap=2.0)
@@ -359,7 +349,7 @@ def test_other_graphs_and_hypotheses_are_refused(kind):
         search.find(DenseHypothesis.constant(Universe(5), 0.0), SeededEntropy(2))
 
     class Opaque:
-        universe = universe_of(graph)
+        universe = Universe.of(graph)
 
     with pytest.raises(HypothesisError, match="dense"):
         search.find(Opaque(), SeededEntropy(2))

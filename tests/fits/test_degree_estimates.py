@@ -1,6 +1,7 @@
 """Degrees and block sums from noisy data: shrinkage that helps, and sums that fit each other."""
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from graphcuts_dp.fits.degrees import (
     laplace_log_likelihood,
     posterior_means,
 )
-from graphcuts_dp.measurements.noisy_degrees import NoisyTotal
+from graphcuts_dp.measurements.noisy_sums import NoisyTotal
 
 
 def heavy_tailed(count, seed):
@@ -107,8 +108,8 @@ def test_a_better_total_is_used(case, degrees):
     graph = make()
     true = graph.dense().sum()
     given = problem(graph, epsilon=0.2, degrees=degrees)
-    known = replace(given, total=NoisyTotal(true, 1e-3))
-    useless = replace(given, total=NoisyTotal(-1e9, 1e30))
+    known = replace(given, total=NoisyTotal(true, 1e-3, Fraction(1)))
+    useless = replace(given, total=NoisyTotal(-1e9, 1e30, Fraction(1)))
     found, plain, same = (
         credible_sums(each, given.blocks.law).rows.sum() for each in (known, given, useless)
     )

@@ -1,7 +1,9 @@
 """Cut and rank-one queries against brute force over vertex pairs."""
 
 import itertools
+from functools import partial
 
+import helpers
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,19 +15,7 @@ from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.graph.queries import CutQuery, RankOneQuery, answer_all, pairs_between
 from graphcuts_dp.graph.vertices import VertexSet
 
-
-def random_graph(n, seed, *, weighted=False, vertices=None):
-    rng = np.random.default_rng(seed)
-    rows, columns = np.nonzero(np.triu(rng.random((n, n)) < 0.4, 1))
-    weights = rng.random(len(rows)) * 3 if weighted else None
-    return Graph(rows, columns, weights, vertices=vertices or n)
-
-
-def random_bipartite(shape, seed, *, weighted=False):
-    rng = np.random.default_rng(seed)
-    rows, columns = np.nonzero(rng.random(shape) < 0.5)
-    weights = rng.random(len(rows)) * 3 if weighted else None
-    return BipartiteGraph(rows, columns, weights, left=shape[0], right=shape[1])
+random_graph = partial(helpers.random_graph, density=0.4)
 
 
 def cut_by_pairs(graph, S, T):
@@ -49,7 +39,7 @@ def random_masks(rng, shape, count):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 12])
 def test_cut_values_overlaps_included(n, weighted):
-    graph = random_graph(n, n, weighted=weighted)
+    graph = random_graph(n, n, largest=3.0 if weighted else None)
     overlapping = 0
     for S, T in random_masks(np.random.default_rng(n), (n, n), 40):
         query = CutQuery(S, T)
@@ -64,7 +54,7 @@ def test_cut_values_overlaps_included(n, weighted):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("shape", [(1, 1), (2, 5), (8, 3)])
 def test_bipartite_cut_values(shape, weighted):
-    graph = random_bipartite(shape, 1, weighted=weighted)
+    graph = random_graph(shape, 1, largest=3.0 if weighted else None)
     for S, T in random_masks(np.random.default_rng(2), shape, 30):
         query = CutQuery(S, T)
         truth = cut_by_pairs(graph, S, T)
@@ -76,7 +66,7 @@ def test_the_second_set_may_be_left_out():
     graph = random_graph(8, 3)
     S = np.arange(8) < 3
     assert CutQuery(S).value(graph) == cut_by_pairs(graph, S, ~S)
-    both = random_bipartite((4, 6), 3)
+    both = random_graph((4, 6), 3)
     left = np.array([True, False, True, False])
     assert CutQuery(left).value(both) == both.dense()[left].sum()
 
@@ -188,7 +178,7 @@ def largest_change(query, graph):
 
 @pytest.mark.parametrize("n", [1, 2, 3, 6])
 def test_cut_sensitivity_is_the_largest_change_over_all_pairs(n):
-    graph = random_graph(n, n, weighted=True)
+    graph = random_graph(n, n, largest=3.0)
     seen = set()
     for S, T in random_masks(np.random.default_rng(n + 10), (n, n), 25):
         query = CutQuery(S, T)
@@ -199,8 +189,8 @@ def test_cut_sensitivity_is_the_largest_change_over_all_pairs(n):
 
 def test_rank_one_sensitivity_is_the_largest_change_over_all_pairs():
     rng = np.random.default_rng(11)
-    graph = random_graph(6, 1, weighted=True)
-    both = random_bipartite((3, 5), 1, weighted=True)
+    graph = random_graph(6, 1, largest=3.0)
+    both = random_graph((3, 5), 1, largest=3.0)
     for _ in range(15):
         query = RankOneQuery(rng.random(6), rng.random(6))
         assert query.sensitivity(graph) == pytest.approx(largest_change(query, graph), abs=1e-9)
@@ -264,7 +254,7 @@ def test_the_hull_on_many_points_on_an_arc(seed):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_rank_one_values(weighted):
     rng = np.random.default_rng(12)
-    graph, both = random_graph(7, 8, weighted=weighted), random_bipartite((4, 6), 8)
+    graph, both = random_graph(7, 8, largest=3.0 if weighted else None), random_graph((4, 6), 8)
     for _ in range(10):
         u, v = rng.random(7), rng.random(7)
         matrix = graph.dense()
@@ -340,12 +330,12 @@ def mixed_queries(rng, shape, count=30):
 def test_batches_equal_single_answers(weighted, entries, monkeypatch):
     monkeypatch.setattr(queries_module, "_BATCH_ENTRIES", entries)  # blocks of 1, a few, all
     rng = np.random.default_rng(13)
-    graph = random_graph(9, 10, weighted=weighted)
+    graph = random_graph(9, 10, largest=3.0 if weighted else None)
     asked = mixed_queries(rng, (9, 9))
     single = [query.value(graph) for query in asked]
     assert np.allclose(answer_all(asked, graph), single, atol=1e-9)
     assert np.allclose(answer_all(asked, graph.dense()), single, atol=1e-9)
-    both = random_bipartite((5, 8), 10, weighted=weighted)
+    both = random_graph((5, 8), 10, largest=3.0 if weighted else None)
     asked = mixed_queries(rng, (5, 8))
     single = [query.value(both) for query in asked]
     assert np.allclose(answer_all(asked, both), single, atol=1e-9)

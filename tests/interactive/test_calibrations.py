@@ -10,13 +10,14 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.update_bounds import multiplicative_weights_updates
-from graphcuts_dp.interactive.calibrations import TOTAL_SHARE, Tight
-from graphcuts_dp.interactive.choice import Setting, guaranteed_error
-from graphcuts_dp.interactive.methods import CALIBRATIONS, make_mechanism
+from graphcuts_dp.interactive.calibrations import Tight
+from graphcuts_dp.interactive.choice import Setting
+from graphcuts_dp.interactive.methods import CALIBRATIONS, guaranteed_error, make_mechanism
 from graphcuts_dp.interactive.paper_calibrations import DR14, GRU12, JT12
 from graphcuts_dp.interactive.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
 from graphcuts_dp.interactive.tunings import Tuning
 from graphcuts_dp.planning import bounds
+from graphcuts_dp.privacy.calibration import TOTAL_SHARE
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.value_noise import ValueNoise

@@ -6,13 +6,8 @@ import numpy as np
 import pytest
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.interactive.choice import (
-    METHODS,
-    Setting,
-    all_cuts_error,
-    gaussian_deviation,
-    guaranteed_error,
-)
+from graphcuts_dp.interactive.choice import Setting, all_cuts_error, gaussian_deviation
+from graphcuts_dp.interactive.methods import METHODS, guaranteed_error
 
 SETTING = Setting(n=40, edges=200, queries=50, epsilon=1.0, delta=1e-6, beta=0.2)
 

@@ -13,8 +13,9 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.learners import FriezeKannanLearner, MultiplicativeWeightsLearner
-from graphcuts_dp.interactive.calibrations import TOTAL_SHARE, Tight
+from graphcuts_dp.interactive.calibrations import Tight
 from graphcuts_dp.interactive.mechanism import OnlineMechanism
+from graphcuts_dp.privacy.calibration import TOTAL_SHARE
 from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy
 from graphcuts_dp.privacy.value_noise import ValueNoise
 

@@ -11,11 +11,10 @@ from graphcuts_dp.errors import ExhaustedError, FileFormatError, ParameterError,
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery
+from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.base import Answer, Update
-from graphcuts_dp.interactive.choice import METHODS
-from graphcuts_dp.interactive.methods import make_mechanism
+from graphcuts_dp.interactive.methods import METHODS, make_mechanism
 from graphcuts_dp.interactive.per_query import PerQueryNoise
-from graphcuts_dp.interactive.promises import universe_of
 from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy
 from graphcuts_dp.privacy.value_noise import ValueNoise
 
@@ -24,7 +23,7 @@ GRAPH = two_communities(24, 3)
 
 def made(method, graph=GRAPH, **numbers):
     given = {"epsilon": 2.0, "delta": 1e-6, "queries": 6, **numbers}
-    return make_mechanism(method, universe=universe_of(graph), grid=Grid.of(graph), **given)
+    return make_mechanism(method, universe=Universe.of(graph), grid=Grid.of(graph), **given)
 
 
 def random_query(rng, n=24):
@@ -165,7 +164,7 @@ def test_binary_noise_and_unknown_laws_are_refused_where_they_do_not_fit():
         made("binary", weights)
     with pytest.raises(ParameterError, match="law"):
         PerQueryNoise(
-            law="cauchy", universe=universe_of(GRAPH), grid=Grid(), epsilon=1.0, queries=1
+            law="cauchy", universe=Universe.of(GRAPH), grid=Grid(), epsilon=1.0, queries=1
         )
 
 

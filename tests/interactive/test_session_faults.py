@@ -8,59 +8,13 @@ import time
 import pytest
 import session_workers as workers
 
-from graphcuts_dp.errors import BudgetError, LedgerError
-from graphcuts_dp.interactive.ledger import Kind, Ledger
+from graphcuts_dp.errors import LedgerError
+from graphcuts_dp.interactive.ledger import Ledger
 
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(["graphcuts_dp.interactive.session"])
 
 _ENDLESS = 5000  # queries that no process gets through before it is killed
-
-
-def check(path, log, method, before=0):
-    """Reopen a store; returns how many records it has.
-
-    Every answer that was shown is on the record, every reserved step is answered, released or
-    written off, and all of them are counted by the mechanism.
-    """
-    if not path.exists():
-        assert workers.shown(log) == []
-        return 0
-    try:
-        session = workers.begin(path, method=method)
-    except BudgetError:
-        pytest.fail("a store without cap refused a session")
-    with session:
-        if session.status.state == "failed":
-            assert workers.shown(log) == []
-            with pytest.raises(BudgetError, match="interrupted while it started"):
-                session.ask([1])
-            return 0
-        left = session.remaining.queries
-        for number, value in workers.shown(log):
-            asked = workers.query(number)
-            assert session.cost([asked]).new == 0
-            assert session.ask(asked.S, asked.T).value == value
-        assert session.remaining.queries == left
-        ledger = session._ledger
-        with ledger.locked():
-            assert session._runner.totals.reserved == 0
-            state = session._runner.present()
-            kinds = [
-                (kind, len(body))
-                for kind, body in ledger.file.connection.execute("SELECT kind, body FROM records")
-            ]
-            reserved = sum(size // 32 for kind, size in kinds if kind == Kind.RESERVE)
-            answered = sum(kind in (Kind.ANSWER, Kind.CORRECTION) for kind, _ in kinds)
-            lost = session._runner.totals.interruptions
-            assert lost == sum(kind == Kind.INTERRUPTED for kind, _ in kinds)
-            assert reserved >= answered
-            assert (reserved > answered) == (lost > 0)
-            if method == "gaussian":
-                assert state.queries == reserved
-            records = ledger.records
-        assert records >= before
-    return records
 
 
 def run_and_kill(target, arguments, delay):
@@ -90,7 +44,7 @@ def kill_at_random(folder, trials, seed):
             arguments = (path, log, first, _ENDLESS, method, batch)
             code = run_and_kill(workers.ask_and_log, arguments, rng.uniform(0.0, 0.25))
             killed += code == -9
-            records = check(path, log, method, records)
+            records = workers.check(path, log, method, records)
             if code != -9:  # interruptions use updates up: only a session that ran out may end
                 with workers.begin(path, method=method) as session:
                     assert session.remaining.queries == 0
@@ -127,8 +81,8 @@ def kill_at_statements(folder, statements, method):
             process.start()
             process.join(30)
             deaths += process.exitcode == -9
-            check(path, log, method)
-            check(path, log, method)  # what was interrupted is written off once only
+            workers.check(path, log, method)
+            workers.check(path, log, method)  # what was interrupted is written off once only
     return deaths
 
 
@@ -170,7 +124,7 @@ def test_a_failing_statement_is_told_and_loses_nothing(tmp_path, after):
         except LedgerError as problem:
             refused += "disk is full" in str(problem)
         workers.count_statements(0, after=False, act=fail)
-        check(path, log, "gaussian")
+        workers.check(path, log, "gaussian")
     assert refused > 30
 
 
@@ -212,7 +166,7 @@ def test_two_processes_on_one_store(tmp_path):
     assert [len(found) for found in answers] == [20, 20]
     assert all(answers[0][number] == answers[1][number] for number in range(10))
     for log in logs:
-        check(path, log, "gaussian")
+        workers.check(path, log, "gaussian")
     ledger = Ledger(path)
     assert len(ledger.sessions) == 1
     assert ledger.sessions[1].steps == 30

@@ -5,9 +5,10 @@ import json
 
 import numpy as np
 import pytest
+from helpers import random_graph
 
 from graphcuts_dp import parallel
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.measurements import blocks
 from graphcuts_dp.measurements.blocks import Layout, LocalBlocks, RowBlock
 from graphcuts_dp.measurements.entries import law_for, randomized_response
@@ -16,14 +17,6 @@ from graphcuts_dp.privacy.entropy import SeededEntropy
 
 NOISES = ["binary", "laplace", "discrete-laplace"]
 SHAPES = [(1, 1), (2, 2), (37, 37), (64, 64), (61, 23), (5, 90), (129, 16)]
-
-
-def random_graph(shape, seed=0, *, symmetric=True):
-    rng = np.random.default_rng(seed)
-    dense = rng.random(shape) < 0.3
-    if symmetric:
-        return Graph(*np.nonzero(np.triu(dense, 1)), vertices=shape[0])
-    return BipartiteGraph(*np.nonzero(dense), left=shape[0], right=shape[1])
 
 
 def noisy_matrix(graph, noise="binary", seed=0, epsilon=1.0):
@@ -59,7 +52,7 @@ def test_blocks_are_the_matrix_that_the_law_drew(noise, shape, symmetric):
     if symmetric and shape[0] != shape[1]:
         shape = (shape[0], shape[0])
     layout = Layout(shape, symmetric)
-    law = law_for(random_graph((4, 4)), noise, 1.0)
+    law = law_for(random_graph(4), noise, 1.0)
     drawn, pairs = np.zeros(shape, dtype=np.int64), layout.pairs_before(shape[0])
     places = np.triu_indices(shape[0], 1) if symmetric else np.indices(shape).reshape(2, -1)
     nothing = np.empty(0), np.empty(0, dtype=np.int64)
@@ -87,7 +80,7 @@ def test_blocks_are_the_matrix_that_the_law_drew(noise, shape, symmetric):
 
 @pytest.mark.usefixtures("small_blocks")
 def test_bits_stay_packed():
-    noisy = noisy_matrix(random_graph((61, 61)))
+    noisy = noisy_matrix(random_graph(61))
     stored = noisy.blocks.map(lambda block: block.data)
     assert all(rows.dtype == np.uint8 for rows in stored)
     assert sum(rows.nbytes for rows in stored) == 61 * 8
@@ -98,7 +91,7 @@ def test_bits_stay_packed():
 @pytest.mark.parametrize("symmetric", [True, False])
 def test_edges_land_on_their_pairs(noise, symmetric):
     """At epsilon = 50 a value is wrong by half or more with probability 1e-21."""
-    graph = random_graph((45, 45) if symmetric else (45, 21), symmetric=symmetric)
+    graph = random_graph(45 if symmetric else (45, 21))
     z = noisy_matrix(graph, noise, epsilon=50.0).estimate()
     assert np.array_equal(np.rint(z), graph.dense())
     assert (np.abs(z - graph.dense()) < 0.5).all()
@@ -107,7 +100,7 @@ def test_edges_land_on_their_pairs(noise, symmetric):
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("noise", NOISES)
 def test_a_seed_gives_one_matrix_on_any_number_of_processors(noise, monkeypatch):
-    graph = random_graph((90, 90))
+    graph = random_graph(90)
     drawn = []
     for processors in (1, 2, 5):
         monkeypatch.setattr(parallel, "_processors", lambda count=processors: count)
@@ -119,7 +112,7 @@ def test_a_seed_gives_one_matrix_on_any_number_of_processors(noise, monkeypatch)
 
 @pytest.mark.usefixtures("small_blocks")
 def test_one_source_draws_new_noise_each_time():
-    graph, source = random_graph((90, 90)), SeededEntropy(0)
+    graph, source = random_graph(90), SeededEntropy(0)
     law = law_for(graph, "binary", 1.0)
     first, second = (randomized_response(graph, law, source).steps for _ in range(2))
     # Two fair draws differ in 2q(1-q) = 39 % of 4005 pairs.
@@ -136,7 +129,7 @@ def test_no_two_blocks_share_their_noise():
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("symmetric", [True, False])
 def test_cuts_and_files_do_not_depend_on_the_blocks(noise, symmetric, monkeypatch, tmp_path):
-    graph = random_graph((45, 45) if symmetric else (45, 21), symmetric=symmetric)
+    graph = random_graph(45 if symmetric else (45, 21))
     whole = noisy_matrix(graph, noise)
     with (tmp_path / "whole").open("wb") as handle:
         whole.write(handle, entropy="x")
@@ -178,7 +171,7 @@ def kept(block):
 
 @pytest.mark.usefixtures("small_blocks")
 def test_what_is_held_stays_with_the_block_and_not_with_its_copies():
-    made = noisy_matrix(random_graph((30, 30))).blocks
+    made = noisy_matrix(random_graph(30)).blocks
     work = made.copy()
     work.map(keep, 100)
     assert work.map(kept) == [start + 100 for start, _ in made.layout.bounds()]
@@ -196,4 +189,4 @@ def fail(block):
 @pytest.mark.usefixtures("small_blocks")
 def test_errors_come_through():
     with pytest.raises(ArithmeticError, match="sixteen"):
-        noisy_matrix(random_graph((90, 90))).blocks.map(fail)
+        noisy_matrix(random_graph(90)).blocks.map(fail)

@@ -7,11 +7,11 @@ import dask
 import distributed
 import numpy as np
 import pytest
+from helpers import random_graph
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.fits.base import FitProblem
 from graphcuts_dp.fits.first_order import FirstOrder
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.measurements.blocks import LocalBlocks, RowBlock
 from graphcuts_dp.measurements.dask_blocks import DaskBlocks, dask_client
 from graphcuts_dp.measurements.entries import law_for, randomized_response
@@ -21,16 +21,8 @@ from graphcuts_dp.release.synthesis import release_graph
 N = 372  # the smallest multiple of four whose matrix is cut into several blocks
 
 
-def random_graph(*, symmetric=True):
-    rng = np.random.default_rng(0)
-    dense = rng.random((N, N)) < 0.3
-    if symmetric:
-        return Graph(*np.nonzero(np.triu(dense, 1)), vertices=N)
-    return BipartiteGraph(*np.nonzero(dense), left=N, right=N)
-
-
 def noisy_matrix(make_blocks, *, noise="binary", symmetric=True, source=None):
-    graph = random_graph(symmetric=symmetric)
+    graph = random_graph(N if symmetric else (N, N))
     law = law_for(graph, noise, 1.0)
     return randomized_response(graph, law, source or SeededEntropy(4), make_blocks)
 
@@ -83,7 +75,7 @@ def test_workers_with_system_entropy_do_not_share_noise():
     # Two fair draws differ in 39 % of the pairs.
     assert 0.3 < (first != second)[np.triu_indices(N, 1)].mean() < 0.5
     height = 48  # of a block: noise of two blocks, edges taken away
-    graph = random_graph().dense().astype(int)
+    graph = random_graph(N).dense().astype(int)
     noise = first.astype(int) ^ graph
     assert not np.array_equal(noise[:8, 8:48], noise[height : height + 8, height + 8 : height + 48])
 
@@ -120,7 +112,7 @@ def test_the_same_fit(symmetric):
 def test_the_same_release():
     made = [
         release_graph(
-            random_graph(), epsilon=1.0, seed=3, fit="first-order", time_limit=1e-9, blocks=blocks
+            random_graph(N), epsilon=1.0, seed=3, fit="first-order", time_limit=1e-9, blocks=blocks
         )
         for blocks in ("local", "dask")
     ]
@@ -148,7 +140,7 @@ def test_without_a_cluster(monkeypatch):
     with pytest.raises(ParameterError, match="Client first"):
         dask_client()
     with pytest.raises(ParameterError, match="Client first"):
-        release_graph(random_graph(), epsilon=1.0, fit="none", blocks="dask")
+        release_graph(random_graph(N), epsilon=1.0, fit="none", blocks="dask")
 
 
 def test_without_dask(monkeypatch):
@@ -173,4 +165,4 @@ def test_a_cluster_without_workers(cluster, monkeypatch):
 
 def test_an_unknown_place():
     with pytest.raises(ParameterError, match="local, dask"):
-        release_graph(random_graph(), epsilon=1.0, blocks="spark")
+        release_graph(random_graph(N), epsilon=1.0, blocks="spark")

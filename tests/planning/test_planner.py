@@ -11,7 +11,11 @@ from hypothesis import strategies as st
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.idc.update_bounds import frieze_kannan_updates, multiplicative_weights_updates
+from graphcuts_dp.idc.update_bounds import (
+    at_least_one,
+    frieze_kannan_updates,
+    multiplicative_weights_updates,
+)
 from graphcuts_dp.measurements.worst_case import noise_cut_bound
 from graphcuts_dp.planning import bounds
 from graphcuts_dp.planning.planner import VACUOUS, plan
@@ -61,7 +65,7 @@ def test_paper_rows_are_their_formulas(n, m, k):
         (MW, multiplicative_weights_updates),
         (FK, frieze_kannan_updates),
     ):
-        printed = updates(n, m, rule="as printed")
+        printed = at_least_one(updates(n, m, rule="as printed"))  # as a session takes it
         for name in ("gru12", "jt12", "dr14"):
             formula = getattr(bounds, f"{name}_online")
             bound = formula(printed, queries=k, beta=0.05, **PROMISE)
@@ -70,7 +74,11 @@ def test_paper_rows_are_their_formulas(n, m, k):
     pairs = n * (n - 1) / 2 if isinstance(n, int) else n[0] * n[1]
     squared = 3000 * 2 * m * math.sqrt(math.log(pairs)) * math.log(4e6) * math.log(40 * k)
     found = rows[MW, "gru12", "any k"].guaranteed
-    assert found == pytest.approx(5 / 3 * math.sqrt(squared))
+    closed = math.sqrt(squared)
+    if multiplicative_weights_updates(n, m, rule="as printed")(closed) >= 1:
+        assert found == pytest.approx(5 / 3 * closed)
+    else:
+        assert found > 5 / 3 * closed
     tight = rows[FK, "tight", "any k"].guaranteed
     disjoint = frieze_kannan_updates(n, m, disjoint=True)
     assert tight == bounds.tight_online(disjoint, queries=k, beta=0.05, **PROMISE).error

@@ -9,8 +9,8 @@ import scipy.stats
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery
+from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.per_query import PerQueryNoise
-from graphcuts_dp.interactive.promises import universe_of
 from graphcuts_dp.privacy import noise
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.value_noise import ValueNoise
@@ -69,7 +69,7 @@ def test_answers_of_a_session_err_as_much_as_they_claim(law, cap, queries, epsil
     graph = Graph([0], [1], [cap / 2], vertices=4, weight_cap=cap)
     session = PerQueryNoise(
         law=law,
-        universe=universe_of(graph),
+        universe=Universe.of(graph),
         grid=Grid.of(graph),
         epsilon=epsilon,
         delta=1e-6 if law == "gaussian" else 0.0,

@@ -10,17 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from graphcuts_dp import receipts
 from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
-from graphcuts_dp.measurements import degrees as degree_response
-from graphcuts_dp.measurements.degrees import degree_share, respond_degrees, respond_total
+from graphcuts_dp.measurements import degrees as degrees_module
+from graphcuts_dp.measurements import total as total_module
+from graphcuts_dp.measurements.base import Measurements
+from graphcuts_dp.measurements.degrees import measure_degrees
 from graphcuts_dp.measurements.entries import law_for, randomized_response
-from graphcuts_dp.measurements.noisy_degrees import NoisyDegrees, NoisyTotal
+from graphcuts_dp.measurements.noisy_sums import NoisyDegrees, NoisyTotal
+from graphcuts_dp.measurements.total import measure_total
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON
 from graphcuts_dp.release import allocation as mechanism
-from graphcuts_dp.release import storage
-from graphcuts_dp.release.allocation import respond
+from graphcuts_dp.release.allocation import degree_share, measure
 from graphcuts_dp.release.release import Release
 from graphcuts_dp.release.synthesis import release_graph
 
@@ -41,7 +44,11 @@ def graph_of(shape, density=0.3, seed=0, cap=None):
 
 def drawn(graph, how, *, epsilon=1.0, noise="binary", share=None, seed=0):
     source = SeededEntropy(seed)
-    return respond(graph, epsilon=epsilon, noise=noise, mechanism=how, share=share, source=source)
+    return Release(
+        measurements=measure(
+            graph, epsilon=epsilon, noise=noise, mechanism=how, share=share, source=source
+        )
+    )
 
 
 @pytest.fixture
@@ -59,8 +66,8 @@ def spent(monkeypatch):
 
         monkeypatch.setattr(mechanism, name, watched)
 
-    watch("respond_total", lambda *_, epsilon, **__: epsilon)
-    watch("respond_degrees", lambda *_, epsilon, **__: epsilon)
+    watch("measure_total", lambda *_, epsilon, **__: epsilon)
+    watch("measure_degrees", lambda *_, epsilon, **__: epsilon)
     watch("randomized_response", lambda _, law, *__: law.epsilon)
     return parts
 
@@ -77,15 +84,15 @@ def test_the_parts_add_up_to_epsilon_exactly(shape, how, epsilon, share, spent):
     assert sum(spent.values()) == Fraction(epsilon)
     assert all(isinstance(part, Fraction) and part > 0 for part in spent.values())
     assert data.guarantee.epsilon == epsilon
-    names = {"respond_total": "total", "respond_degrees": "degrees"}
+    names = {"measure_total": "total", "measure_degrees": "degrees"}
     assert data.guarantee.parts == tuple(
         (names.get(name, "entries"), float(part)) for name, part in spent.items()
     )
-    assert ("respond_total" in spent) == (how == "auto") == (data.total is not None)
-    assert ("respond_degrees" in spent) == (data.degrees is not None)
+    assert ("measure_total" in spent) == (how == "auto") == (data.total is not None)
+    assert ("measure_degrees" in spent) == (data.degrees is not None)
     if share is not None and data.degrees is not None:
-        left = Fraction(epsilon) - spent.get("respond_total", 0)
-        assert spent["respond_degrees"] / left == pytest.approx(share, abs=1e-6)
+        left = Fraction(epsilon) - spent.get("measure_total", 0)
+        assert spent["measure_degrees"] / left == pytest.approx(share, abs=1e-6)
 
 
 @pytest.mark.parametrize("noise", ["binary", "laplace", "discrete-laplace"])
@@ -101,9 +108,11 @@ def test_response_alone_is_randomised_response_to_the_last_bit(shape, noise):
 
 @pytest.fixture
 def no_noise(monkeypatch):
-    monkeypatch.setattr(
-        degree_response, "sample_discrete_laplace", lambda _, size, __: np.zeros(size, np.int64)
-    )
+    def nothing(_, size, __):
+        return np.zeros(size, np.int64)
+
+    monkeypatch.setattr(degrees_module, "sample_discrete_laplace", nothing)
+    monkeypatch.setattr(total_module, "sample_discrete_laplace", nothing)
 
 
 @st.composite
@@ -142,7 +151,7 @@ def test_the_exact_loss_of_degrees_and_total_is_within_epsilon():
         first, second, noise = case
         law = law_for(first, noise, 1.0)
         one, two = (
-            respond_degrees(graph, law, epsilon=epsilon, source=SeededEntropy(0))
+            measure_degrees(graph, law, epsilon=epsilon, source=SeededEntropy(0))
             for graph in (first, second)
         )
         distance = int(np.abs(one.rows - two.rows).sum())
@@ -151,7 +160,7 @@ def test_the_exact_loss_of_degrees_and_total_is_within_epsilon():
         assert one.rate == two.rate
         assert one.rate * distance <= epsilon
         totals = [
-            respond_total(graph, law, epsilon=epsilon, source=SeededEntropy(0))
+            measure_total(graph, law, epsilon=epsilon, source=SeededEntropy(0))
             for graph in (first, second)
         ]
         scale = totals[0].deviation
@@ -166,7 +175,7 @@ def test_the_exact_loss_of_degrees_and_total_is_within_epsilon():
     assert max(worst) <= 1
     edge = [Graph(*ends, vertices=4) for ends in (([], []), ([1], [2]))]
     law = law_for(edge[0], "binary", 1.0)
-    one, two = (respond_degrees(g, law, epsilon=Fraction(1), source=None) for g in edge)
+    one, two = (measure_degrees(g, law, epsilon=Fraction(1), source=None) for g in edge)
     assert one.rate * int(np.abs(one.rows - two.rows).sum()) == 1
 
 
@@ -176,8 +185,8 @@ def test_without_noise_degrees_and_total_are_right(shape):
     for cap in (None, 2.5):
         graph = graph_of(shape, cap=cap)
         law = law_for(graph, "laplace", 1.0)
-        noisy = respond_degrees(graph, law, epsilon=Fraction(1), source=None)
-        total = respond_total(graph, law, epsilon=Fraction(1), source=None)
+        noisy = measure_degrees(graph, law, epsilon=Fraction(1), source=None)
+        total = measure_total(graph, law, epsilon=Fraction(1), source=None)
         dense = graph.dense()
         off = noisy.unit * max(dense.shape)  # rounded down, by less than a step each
         assert np.abs(noisy.rows * noisy.unit - dense.sum(axis=1)).max() <= off
@@ -193,14 +202,14 @@ def test_deviations_are_those_of_the_noise():
     n = 10_000
     graph = Graph([], [], vertices=n)
     law = law_for(graph, "binary", 1.0)
-    noisy = respond_degrees(graph, law, epsilon=Fraction(1, 2), source=SeededEntropy(3))
+    noisy = measure_degrees(graph, law, epsilon=Fraction(1, 2), source=SeededEntropy(3))
     variance = 1 / (2 * math.sinh(float(noisy.rate) / 2) ** 2)
     # Laplace has fourth moment 6 variance^2: the variance of k^2 is 5 variance^2.
     assert abs(np.mean(noisy.rows**2.0) / variance - 1) < 5.5 * math.sqrt(5.1 / n)
     assert noisy.rate == Fraction(1, 4)
     small = Graph([], [], vertices=3)
     values = [
-        respond_total(small, law, epsilon=Fraction(1, 2), source=SeededEntropy(s))
+        measure_total(small, law, epsilon=Fraction(1, 2), source=SeededEntropy(s))
         for s in range(2000)
     ]
     assert len({total.deviation for total in values}) == 1
@@ -223,7 +232,7 @@ class Untouchable:
 @pytest.mark.parametrize("share", [None, 0.4])
 def test_the_choice_depends_on_the_noisy_total_alone(share):
     graph = graph_of((200, 300), density=0.01)
-    totals = [NoisyTotal(float(value), 1.0) for value in range(-1000, 60_000, 1000)]
+    totals = [NoisyTotal(float(value), 1.0, Fraction(1)) for value in range(-1000, 60_000, 1000)]
     chosen = set()
     for total in totals:
         options = total, Untouchable(graph), "binary", Fraction(1, 2), share
@@ -237,11 +246,12 @@ def test_with_the_parts_replaced_nothing_of_the_graph_is_read(shape, monkeypatch
     """Equal noisy parts, equal results: an empty graph and a full one."""
     empty, full = (graph_of(shape, density) for density in (0.0, 1.0))
     noisy = drawn(graph_of(shape), "response").noisy
+    degrees = drawn(graph_of(shape), "degrees+response").degrees
     for value in (-1e6, 0.0, 50.0, 300.0, 1e6):
-        total = NoisyTotal(value, 10.0)
+        total = NoisyTotal(value, 10.0, Fraction(1, 50))
         read = []
-        monkeypatch.setattr(mechanism, "respond_total", lambda *_, total=total, **__: total)
-        monkeypatch.setattr(mechanism, "respond_degrees", lambda *_, **__: "degrees")
+        monkeypatch.setattr(mechanism, "measure_total", lambda *_, total=total, **__: total)
+        monkeypatch.setattr(mechanism, "measure_degrees", lambda *_, **__: degrees)
         monkeypatch.setattr(mechanism, "randomized_response", lambda *_: noisy)
         for graph in (empty, full):
             data = drawn(graph, "auto")
@@ -331,7 +341,7 @@ def test_caps_that_sums_of_weights_could_overflow():
     largest = 2.0**31
     full = Graph(*np.triu_indices(50, 1), np.full(1225, largest), vertices=50, weight_cap=largest)
     law = law_for(full, "discrete-laplace", 1.0)
-    noisy = respond_degrees(full, law, epsilon=Fraction(1), source=SeededEntropy(0))
+    noisy = measure_degrees(full, law, epsilon=Fraction(1), source=SeededEntropy(0))
     # Noise of scale 2^32: 30 of them have probability e^-30 a vertex.
     assert np.abs(noisy.rows - 49 * 2**31).max() < 30 * 2**32
 
@@ -343,7 +353,7 @@ def test_caps_that_sums_of_weights_could_overflow():
 def test_noisy_degrees_come_back_from_plain_values(shape):
     graph = graph_of(shape, cap=0.7)
     law = law_for(graph, "laplace", 1.0)
-    noisy = respond_degrees(graph, law, epsilon=Fraction(1, 3), source=SeededEntropy(0))
+    noisy = measure_degrees(graph, law, epsilon=Fraction(1, 3), source=SeededEntropy(0))
     back = NoisyDegrees.from_dict(json.loads(json.dumps(noisy.to_dict())))
     assert np.array_equal(back.rows, noisy.rows)
     assert np.array_equal(back.columns, noisy.columns)
@@ -354,7 +364,9 @@ def test_noisy_degrees_come_back_from_plain_values(shape):
 @pytest.fixture(params=SHAPES)
 def saved(request, tmp_path):
     made = release_graph(graph_of(request.param), epsilon=4.0, mechanism="degrees+response", seed=1)
-    made = replace(made, total=NoisyTotal(12.0, 3.5))
+    bought = (NoisyTotal(12.0, 3.5, Fraction(1, 9)), *made.measurements.values)
+    kept = Measurements(bought, mechanism.guarantee_of(bought, graph_of(request.param), 1))
+    made = replace(made, measurements=kept)
     made.save(tmp_path / "g.edges")
     return made, tmp_path / "g.edges"
 
@@ -368,7 +380,7 @@ def test_a_release_keeps_its_parts(saved):
     assert back.degrees.rate == made.degrees.rate
     assert back.total == made.total
     assert back.guarantee == made.guarantee
-    assert [name for name, _ in back.guarantee.parts] == ["degrees", "entries"]
+    assert [name for name, _ in back.guarantee.parts] == ["total", "degrees", "entries"]
     assert back.worst_cut_error_bound(0.9) == made.worst_cut_error_bound(0.9)
 
 
@@ -388,27 +400,27 @@ def put(where, value):
 @pytest.mark.parametrize(
     "damage",
     [
-        put(["noisy_degrees", "rows"], "many"),
-        put(["noisy_degrees", "rows"], [2**70]),
-        put(["noisy_degrees", "rows"], None),
-        put(["noisy_degrees", "rate"], [1, 0]),
-        put(["noisy_degrees", "rate"], ["x", 1]),
-        put(["noisy_degrees", "unit"], "x"),
-        put(["noisy_degrees"], [1, 2]),
-        put(["noisy_degrees"], None),
-        put(["noisy_total"], {"value": 1.0}),
-        put(["noisy_total"], None),
+        put(["measurements", "degrees", "rows"], "many"),
+        put(["measurements", "degrees", "rows"], [2**70]),
+        put(["measurements", "degrees", "rows"], None),
+        put(["measurements", "degrees", "rate"], [1, 0]),
+        put(["measurements", "degrees", "rate"], ["x", 1]),
+        put(["measurements", "degrees", "unit"], "x"),
+        put(["measurements", "degrees"], [1, 2]),
+        put(["measurements", "degrees"], None),
+        put(["measurements", "total"], {"value": 1.0}),
+        put(["measurements", "total"], None),
         put(["guarantee", "parts"], [1, 2]),
         put(["guarantee", "parts"], None),
     ],
 )
 def test_damaged_parts_are_refused_even_with_a_right_digest(saved, damage):
     _, path = saved
-    file = storage.receipt_path(path)
+    file = receipts.receipt_path(path)
     receipt = json.loads(file.read_bytes())
     receipt.pop("digest")
     damage(receipt)
-    receipt["digest"] = storage._digest(receipt)
+    receipt["digest"] = receipts._digest(receipt)
     file.write_text(json.dumps(receipt))
     with pytest.raises(FileFormatError, match="damaged or of another version") as caught:
         Release.load(path)

@@ -2,7 +2,9 @@
 
 import functools
 import itertools
+from functools import partial
 
+import helpers
 import numpy as np
 import pytest
 import scipy.stats
@@ -10,13 +12,17 @@ import scipy.stats
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.measurements.entries import guarantee_of, law_for, randomized_response
+from graphcuts_dp.measurements.base import Measurements
+from graphcuts_dp.measurements.entries import law_for, randomized_response
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.laws import BinaryResponse, LaplaceNoise
+from graphcuts_dp.release.allocation import guarantee_of
 from graphcuts_dp.release.release import Release
 from graphcuts_dp.release.synthesis import release_graph
 
 NOISES = ["binary", "laplace", "discrete-laplace"]
+
+random_graph = partial(helpers.random_graph, density=0.4)
 
 
 @pytest.fixture(autouse=True)
@@ -28,19 +34,8 @@ def each_radius_once(monkeypatch):
 
 def noisy_release(graph, *, noise="binary", epsilon=1.0, source=None):
     law = law_for(graph, noise, epsilon)
-    return Release(
-        noisy=randomized_response(graph, law, source or SeededEntropy(0)),
-        guarantee=guarantee_of(law, graph, 0),
-        fit=None,
-        certificate=None,
-        _graph=None,
-    )
-
-
-def random_graph(n, seed):
-    rng = np.random.default_rng(seed)
-    rows, columns = np.nonzero(np.triu(rng.random((n, n)) < 0.4, 1))
-    return Graph(rows, columns, vertices=n)
+    noisy = randomized_response(graph, law, source or SeededEntropy(0))
+    return Release(measurements=Measurements((noisy,), guarantee_of([noisy], graph, 0)))
 
 
 @pytest.mark.parametrize("noise", NOISES)

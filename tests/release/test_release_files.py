@@ -5,10 +5,13 @@ import errno
 import io
 import json
 import shutil
+from functools import partial
 
+import helpers
 import numpy as np
 import pytest
 
+from graphcuts_dp import receipts
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
 from graphcuts_dp.graph import files
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
@@ -19,20 +22,16 @@ from graphcuts_dp.release.synthesis import release_graph
 
 ENDINGS = [".graphml", ".gml", ".net", ".edges", ".csv", ".tsv", ".mtx", ".npz", ".edges.gz"]
 
-
-def random_graph(n=12, seed=0, **options):
-    rng = np.random.default_rng(seed)
-    rows, columns = np.nonzero(np.triu(rng.random((n, n)) < 0.4, 1))
-    return Graph(rows, columns, vertices=n, **options)
+random_graph = partial(helpers.random_graph, density=0.4)
 
 
 def sample(kind="plain"):
     """Releases of every kind that files must carry."""
     rng = np.random.default_rng(1)
     if kind == "plain":
-        return release_graph(random_graph(), epsilon=3.0, seed=2)
+        return release_graph(random_graph(12), epsilon=3.0, seed=2)
     if kind == "unweighted":
-        return release_graph(random_graph(), epsilon=3.0, unweighted=True, seed=2)
+        return release_graph(random_graph(12), epsilon=3.0, unweighted=True, seed=2)
     if kind == "labels":
         graph = Graph([0, 1], [1, 2], vertices=["ä b", "7", "c"])
         return release_graph(graph, epsilon=10.0, noise="laplace", fit="spectral", seed=2)
@@ -47,8 +46,8 @@ def sample(kind="plain"):
         graph = Graph([0, 1, 4], [1, 2, 5], [5e4, 2.0, 7.0], vertices=6)
         return release_graph(graph, epsilon=9.0, noise="laplace", fit="first-order", seed=2)
     if kind == "private":
-        return release_graph(random_graph(), epsilon=3.0)
-    return release_graph(random_graph(), epsilon=3.0, fit="none", seed=2)
+        return release_graph(random_graph(12), epsilon=3.0)
+    return release_graph(random_graph(12), epsilon=3.0, fit="none", seed=2)
 
 
 KINDS = ["plain", "unweighted", "labels", "bipartite", "capped", "uncapped", "private", "no fit"]
@@ -170,7 +169,7 @@ def test_a_file_cut_short(saved, ending, part):
 
 @pytest.mark.parametrize("ending", FILES)
 def test_a_file_of_another_release(saved, ending, tmp_path):
-    other = release_graph(random_graph(seed=9), epsilon=3.0, seed=5)
+    other = release_graph(random_graph(12, seed=9), epsilon=3.0, seed=5)
     (tmp_path / "other").mkdir()
     other.save(tmp_path / "other" / "g.edges")
     shutil.copy(tmp_path / "other" / f"g.edges{ending}", saved.with_name(saved.name + ending))
@@ -228,7 +227,7 @@ def test_a_receipt_of_another_make_is_refused_even_with_a_fresh_digest(saved, ch
     receipt = json.loads(file.read_text())
     receipt.pop("digest")
     change(receipt)
-    receipt["digest"] = storage._digest(receipt)
+    receipt["digest"] = receipts._digest(receipt)
     file.write_text(json.dumps(receipt))
     refuses(saved)
 
@@ -317,7 +316,7 @@ PROBLEMS = [
 @pytest.mark.parametrize("stage", [1, 2, 3])
 def test_an_interrupted_save_leaves_nothing(tmp_path, monkeypatch, stage, problem, raised):
     calls = []
-    for module in (files, storage):
+    for module in (files, storage, receipts):
         monkeypatch.setattr(
             module, "atomic_write", failing(module.atomic_write, stage, problem, calls)
         )
@@ -336,7 +335,8 @@ def test_trouble_between_the_files_leaves_nothing(tmp_path, monkeypatch, name, p
     def trouble(*_):
         raise problem
 
-    monkeypatch.setattr(storage, name, trouble)
+    module = receipts if name == "_digest" else storage
+    monkeypatch.setattr(module, name, trouble)
     with pytest.raises(raised):
         sample().save(tmp_path / "g.edges")
     assert not list(tmp_path.iterdir())
@@ -357,11 +357,12 @@ def test_an_interrupted_replacement_leaves_the_older_release(tmp_path, monkeypat
     path = tmp_path / "g.edges"
     made = sample()
     made.save(path)
-    other = release_graph(random_graph(seed=9), epsilon=3.0, seed=5)
+    other = release_graph(random_graph(12, seed=9), epsilon=3.0, seed=5)
     calls = []
-    monkeypatch.setattr(
-        storage, "atomic_write", failing(storage.atomic_write, 2, KeyboardInterrupt(), calls)
-    )
+    for module in (storage, receipts):
+        monkeypatch.setattr(
+            module, "atomic_write", failing(module.atomic_write, 2, KeyboardInterrupt(), calls)
+        )
     with pytest.raises(KeyboardInterrupt):
         other.save(path, force=True)
     assert_same(Release.load(path), made)

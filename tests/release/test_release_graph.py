@@ -5,6 +5,7 @@ import inspect
 import math
 import warnings
 
+import helpers
 import numpy as np
 import pytest
 
@@ -16,6 +17,7 @@ from graphcuts_dp.fits.first_order import FirstOrder
 from graphcuts_dp.fits.spectral import Spectral
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.graph.vertices import VertexSet
+from graphcuts_dp.measurements.base import Measurements
 from graphcuts_dp.measurements.entries import randomized_response
 from graphcuts_dp.privacy import entropy
 from graphcuts_dp.privacy.entropy import SeededEntropy
@@ -36,18 +38,15 @@ def short_games(monkeypatch):
     monkeypatch.setattr(game, "default_rounds", lambda _: 60)
 
 
-def random_graph(n=14, density=0.3, seed=0, *, cap=None, weighted=False):
-    rng = np.random.default_rng(seed)
-    rows, columns = np.nonzero(np.triu(rng.random((n, n)) < density, 1))
-    weights = np.ceil(rng.random(len(rows)) * (cap or 5.0)) if weighted else None
-    return Graph(rows, columns, weights, vertices=n, weight_cap=cap)
+def random_graph(n=14, *, cap=None, weighted=False, density=0.3):
+    largest = (cap or 5.0) if weighted else None
+    return helpers.random_graph(n, density=density, largest=largest, whole=True, weight_cap=cap)
 
 
-def random_bipartite(shape=(6, 9), seed=0, *, cap=None, weighted=False):
-    rng = np.random.default_rng(seed)
-    rows, columns = np.nonzero(rng.random(shape) < 0.4)
-    weights = np.ceil(rng.random(len(rows)) * (cap or 5.0)) if weighted else None
-    return BipartiteGraph(rows, columns, weights, left=shape[0], right=shape[1], weight_cap=cap)
+def random_bipartite(*, cap=None, weighted=False):
+    largest = (cap or 5.0) if weighted else None
+    options = {"largest": largest, "whole": True, "weight_cap": cap}
+    return helpers.random_graph((6, 9), density=0.4, **options)
 
 
 def check_box(graph, cap):
@@ -276,7 +275,7 @@ def forbidden(*_, **__):
 
 
 def forbid_noise(monkeypatch):
-    for part in ("randomized_response", "respond_total", "respond_degrees"):
+    for part in ("randomized_response", "measure_total", "measure_degrees"):
         monkeypatch.setattr(mechanism, part, forbidden)
 
 
@@ -309,9 +308,9 @@ def test_progress_is_told_and_a_time_limit_kept():
 
 def test_post_processing_is_not_even_given_the_graph():
     names = set(inspect.signature(synthesis._post_process).parameters)
-    assert names == {"data", "method", "unweighted", "source", "progress"}
-    held = {field.name for field in dataclasses.fields(mechanism.NoisyData)}
-    assert held == {"noisy", "degrees", "total", "guarantee"}
+    assert names == {"measurements", "method", "unweighted", "source", "progress"}
+    held = {field.name for field in dataclasses.fields(Measurements)}
+    assert held == {"values", "guarantee"}
     assert not {"graph"} & set(inspect.signature(synthesis._synthetic_graph).parameters)
 
 
@@ -320,10 +319,10 @@ def test_equal_noisy_matrices_give_equal_releases_whatever_the_graph(fit, monkey
     """With the one reading step replaced by a constant, nothing of the graph may shine through."""
     empty, full = Graph([], [], vertices=12), random_graph(n=12, density=1.0)
     other, share = random_graph(n=12), "degrees+response"
-    data = mechanism.respond(
+    data = mechanism.measure(
         other, epsilon=3.0, noise="binary", mechanism=share, share=None, source=SeededEntropy(0)
     )
-    monkeypatch.setattr(synthesis, "respond", lambda *_, **__: data)
+    monkeypatch.setattr(synthesis, "measure", lambda *_, **__: data)
     first, second = (
         release_graph(graph, epsilon=3.0, fit=fit, unweighted=fit == "first-order", seed=1)
         for graph in (empty, full)

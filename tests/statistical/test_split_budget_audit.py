@@ -13,10 +13,12 @@ import pytest
 
 from graphcuts_dp.evaluation.audit import audit
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
-from graphcuts_dp.measurements.degrees import respond_degrees, respond_total
+from graphcuts_dp.measurements.degrees import measure_degrees
 from graphcuts_dp.measurements.entries import law_for, randomized_response
+from graphcuts_dp.measurements.total import measure_total
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.release.allocation import respond
+from graphcuts_dp.release.allocation import measure
+from graphcuts_dp.release.release import Release
 
 # A graph, a neighbour with one pair more, that pair, the law of noise.
 CASES = {
@@ -69,7 +71,7 @@ def degrees(case, epsilon, seed=1):
     law, source = law_for(first, noise, 1.0), SeededEntropy(seed)
 
     def mechanism(graph, _):
-        noisy = respond_degrees(graph, law, epsilon=Fraction(epsilon), source=source)
+        noisy = measure_degrees(graph, law, epsilon=Fraction(epsilon), source=source)
         return seen(noisy, first, second, pair)
 
     return mechanism, first, second
@@ -80,7 +82,7 @@ def totals(case, epsilon, seed=1):
     law, source = law_for(first, noise, 1.0), SeededEntropy(seed)
 
     def mechanism(graph, _):
-        return [respond_total(graph, law, epsilon=Fraction(epsilon), source=source).value]
+        return [measure_total(graph, law, epsilon=Fraction(epsilon), source=source).value]
 
     return mechanism, first, second
 
@@ -127,10 +129,10 @@ def whole(case, mechanism, epsilon=1.0, seed=1):
     source = SeededEntropy(seed)
 
     def run(graph, _):
-        data = respond(
+        bought = measure(
             graph, epsilon=epsilon, noise=noise, mechanism=mechanism, share=None, source=source
         )
-        return everything(data, first, second, pair)
+        return everything(Release(measurements=bought), first, second, pair)
 
     return run, first, second
 
@@ -164,7 +166,7 @@ def test_parts_that_each_get_all_of_epsilon_are_caught(case):
     law, source = law_for(first, noise, 1.0), SeededEntropy(2)
 
     def twin(graph, _):
-        noisy = respond_degrees(graph, law, epsilon=Fraction(1), source=source)
+        noisy = measure_degrees(graph, law, epsilon=Fraction(1), source=source)
         of_degrees = seen(noisy, first, second, pair)[4]
         of_entry = loss_of_entry(randomized_response(graph, law, source), pair)
         return [of_degrees, of_entry, of_degrees + of_entry]

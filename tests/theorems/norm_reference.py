@@ -5,7 +5,6 @@ import itertools
 import numpy as np
 
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.measurements.entries import law_for, randomized_response
 from graphcuts_dp.privacy.entropy import SeededEntropy
 
@@ -31,18 +30,6 @@ def exact_normalised_norm(matrix):
 
 def spectral_norm(matrix):
     return float(np.linalg.norm(matrix, 2))
-
-
-def random_graph(n, seed, density=0.3):
-    rng = np.random.default_rng(seed)
-    rows, columns = np.nonzero(np.triu(rng.random((n, n)) < density, 1))
-    return Graph(rows, columns, vertices=n)
-
-
-def random_bipartite(shape, seed, density=0.3):
-    rng = np.random.default_rng(seed)
-    rows, columns = np.nonzero(rng.random(shape) < density)
-    return BipartiteGraph(rows, columns, left=shape[0], right=shape[1])
 
 
 def truth_and_noisy(graph, noise, seed, epsilon=1.0):

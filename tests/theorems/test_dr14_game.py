@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
+from helpers import random_graph
 from norm_reference import (
     NOISES,
     exact_cut_norm,
-    random_bipartite,
-    random_graph,
     truth_and_noisy,
 )
 
@@ -34,9 +33,9 @@ def instances(count=12):
         symmetric = seed % 3 != 2
         density = (0.1, 0.4, 0.8)[seed % 4 % 3]
         if symmetric:
-            graph = random_graph(5 + seed % 4, seed, density)
+            graph = random_graph(5 + seed % 4, seed, density=density)
         else:
-            graph = random_bipartite((7, 5), seed, density)
+            graph = random_graph((7, 5), seed, density=density)
         yield *truth_and_noisy(graph, NOISES[seed % 3], seed), symmetric
 
 
@@ -89,7 +88,7 @@ def test_the_value_of_the_game_is_that_of_the_linear_program():
 
 def test_against_the_true_database_the_value_is_zero():
     """Proposition 5.16: the data player can play the database itself."""
-    A = random_graph(9, 3, 0.4).dense()
+    A = random_graph(9, 3, density=0.4).dense()
     found = QueryGame()(FitProblem.of_matrix(A, symmetric=True))
     assert found.value == found.lower == found.gap == 0
     assert np.array_equal(found.matrix, A)

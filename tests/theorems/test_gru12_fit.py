@@ -9,13 +9,12 @@ import math
 
 import numpy as np
 import pytest
+from helpers import random_graph
 from norm_reference import (
     KRIVINE,
     NOISES,
     exact_cut_norm,
     exact_normalised_norm,
-    random_bipartite,
-    random_graph,
     spectral_norm,
     truth_and_noisy,
 )
@@ -40,9 +39,9 @@ def instances(noise, sizes, seeds=SEEDS):
         density = (0.0, 0.15, 0.5, 0.9)[(seed // 2) % 4]
         symmetric = seed % 4 != 3
         if symmetric:
-            graph = random_graph(n, seed, density)
+            graph = random_graph(n, seed, density=density)
         else:
-            graph = random_bipartite((n, max(2, n - 3)), seed, density)
+            graph = random_graph((n, max(2, n - 3)), seed, density=density)
         epsilon = (0.3, 1.0, 2.5)[seed % 3]
         yield *truth_and_noisy(graph, noise, seed, epsilon), symmetric
 
@@ -155,7 +154,7 @@ def test_a_fit_with_too_small_a_gap_would_be_seen():
 
 
 def check_larger(noise, seed):
-    graph = random_graph(60, seed, (0.05, 0.3, 0.7)[seed % 3])
+    graph = random_graph(60, seed, density=(0.05, 0.3, 0.7)[seed % 3])
     A, z = truth_and_noisy(graph, noise, seed)
     problem = FitProblem.of_matrix(z, True)
     found = CuttingPlane()(problem)

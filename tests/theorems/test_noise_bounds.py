@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 import scipy.signal
 import scipy.stats
-from norm_reference import NOISES, exact_cut_norm, random_bipartite, random_graph, truth_and_noisy
+from helpers import random_graph
+from norm_reference import NOISES, exact_cut_norm, truth_and_noisy
 
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.measurements.entries import expected_worst_cut, law_for
+from graphcuts_dp.measurements.entries import law_for
+from graphcuts_dp.measurements.worst_case import expected_worst_cut
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.laws import BinaryResponse, LaplaceNoise, noise_law
 
@@ -215,7 +217,7 @@ def test_the_constant_of_the_expected_worst_cut_is_stable(noise):
 
 def test_the_constant_for_bipartite_graphs():
     for shape in ((60, 60), (40, 160)):
-        graph = random_bipartite(shape, 1)
+        graph = random_graph(shape, 1)
         law = law_for(graph, "binary", 1.0)
         found = []
         for seed in range(4):

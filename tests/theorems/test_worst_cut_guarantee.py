@@ -13,14 +13,15 @@ import math
 import numpy as np
 import pytest
 import scipy.stats
-from norm_reference import NOISES, exact_cut_norm, random_bipartite, random_graph, truth_and_noisy
+from helpers import random_graph
+from norm_reference import NOISES, exact_cut_norm, truth_and_noisy
 
 from graphcuts_dp.errors import GraphError, QueryError
+from graphcuts_dp.fits import finishing
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.measurements.entries import law_for
 from graphcuts_dp.measurements.worst_case import noise_cut_bound
 from graphcuts_dp.privacy.laws import noise_law
-from graphcuts_dp.release import synthesis
 from graphcuts_dp.release.release import Release
 from graphcuts_dp.release.synthesis import release_graph
 
@@ -42,8 +43,8 @@ def sample(seed, n):
     """A graph, every third one bipartite."""
     density = DENSITIES[seed % 4]
     if seed % 3 == 2:
-        return random_bipartite((n, n - 3), seed, density)
-    return random_graph(n, seed, density)
+        return random_graph((n, n - 3), seed, density=density)
+    return random_graph(n, seed, density=density)
 
 
 def errors_of(made, graph):
@@ -197,7 +198,7 @@ def test_a_fit_out_of_bounds_is_mixed_until_it_is_within(shape, share, monkeypat
     """With a smaller bound, between the certificates of the two fits (share 0: below both)."""
     symmetric = shape[0] == shape[1]
     for seed in range(4):
-        graph = random_graph(14, seed) if symmetric else random_bipartite(shape, seed)
+        graph = random_graph(14, seed) if symmetric else random_graph(shape, seed)
         plain, first = (
             release_graph(graph, epsilon=2.0, fit=fit, mechanism="response", seed=seed)
             for fit in ("maximum-entropy", "first-order")
@@ -206,7 +207,7 @@ def test_a_fit_out_of_bounds_is_mixed_until_it_is_within(shape, share, monkeypat
         assert near < far
         bound = near * 0.5 if share == 0 else near + share * (far - near)
         with monkeypatch.context() as patch:
-            patch.setattr(synthesis, "noise_cut_bound", lambda *_, b=bound, **__: b)
+            patch.setattr(finishing, "noise_cut_bound", lambda *_, b=bound, **__: b)
             made = release_graph(graph, epsilon=2.0, mechanism="response", seed=seed)
         assert made.fit.method == "maximum-entropy"
         if share == 0:
@@ -240,10 +241,10 @@ def test_a_mixture_that_misses_the_bound_does_not_cost_the_whole_fit(missed, mon
             return dataclasses.replace(tried[-1], upper=far)
         return tried[-1]
 
-    real = synthesis.certify
+    real = finishing.certify
     with monkeypatch.context() as patch:
-        patch.setattr(synthesis, "noise_cut_bound", lambda *_, **__: bound)
-        patch.setattr(synthesis, "certify", certify_badly)
+        patch.setattr(finishing, "noise_cut_bound", lambda *_, **__: bound)
+        patch.setattr(finishing, "certify", certify_badly)
         made = release_graph(graph, **options)
     assert len(tried) == 3 + missed
     assert made.certificate.upper == tried[-1].upper <= bound
@@ -251,13 +252,13 @@ def test_a_mixture_that_misses_the_bound_does_not_cost_the_whole_fit(missed, mon
 
 
 def test_shares_begin_at_the_line_between_two_fits_and_end_at_the_other():
-    shares = list(synthesis._shares(10.0, 2.0, 9.999999))
+    shares = list(finishing._shares(10.0, 2.0, 9.999999))
     assert shares == sorted(shares)
     assert 0 < shares[0] < 0.002
     assert shares[-1] == 1
     assert len(shares) < 8
-    assert list(synthesis._shares(10.0, 2.0, 2.0)) == [1.0]
-    assert list(synthesis._shares(10.0, 12.0, 9.0)) == [1.0]
+    assert list(finishing._shares(10.0, 2.0, 2.0)) == [1.0]
+    assert list(finishing._shares(10.0, 12.0, 9.0)) == [1.0]
 
 
 def test_rounding_does_not_lead_out_of_the_bound(monkeypatch):
@@ -268,7 +269,7 @@ def test_rounding_does_not_lead_out_of_the_bound(monkeypatch):
         options = {"epsilon": 1.0, "mechanism": "response", "unweighted": True, "seed": seed}
         far = release_graph(graph, **options).certificate.upper
         with monkeypatch.context() as patch:
-            patch.setattr(synthesis, "noise_cut_bound", lambda *_, b=0.95 * far, **__: b)
+            patch.setattr(finishing, "noise_cut_bound", lambda *_, b=0.95 * far, **__: b)
             made = release_graph(graph, **options)
         assert made.certificate.upper <= 0.95 * far or made.fit.mixed == 1
         mixtures.append(made.fit.mixed)
@@ -276,7 +277,7 @@ def test_rounding_does_not_lead_out_of_the_bound(monkeypatch):
 
 
 def test_the_share_is_kept_on_disk(tmp_path, monkeypatch):
-    monkeypatch.setattr(synthesis, "noise_cut_bound", lambda *_, **__: 1e-3)
+    monkeypatch.setattr(finishing, "noise_cut_bound", lambda *_, **__: 1e-3)
     made = release_graph(random_graph(12, 1), epsilon=2.0, seed=0)
     made.save(tmp_path / "g.csv")
     assert Release.load(tmp_path / "g.csv").fit.mixed == made.fit.mixed == 1

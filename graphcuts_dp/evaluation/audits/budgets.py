@@ -17,14 +17,16 @@ from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.evaluation.audits.base import Audit, Entry, Sampled
 from graphcuts_dp.evaluation.audits.graphs import BIPARTITE, HUB, LAST_PAIR, capped
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
-from graphcuts_dp.measurements.degrees import respond_degrees, respond_total
+from graphcuts_dp.measurements.degrees import measure_degrees
 from graphcuts_dp.measurements.entries import law_for, randomized_response
-from graphcuts_dp.measurements.noisy_degrees import NoisyDegrees
 from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
+from graphcuts_dp.measurements.noisy_sums import NoisyDegrees
+from graphcuts_dp.measurements.total import measure_total
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.laws import NOISES
 from graphcuts_dp.privacy.noise import sample_discrete_laplace
-from graphcuts_dp.release.allocation import NoisyData, respond
+from graphcuts_dp.release.allocation import measure
+from graphcuts_dp.release.release import Release
 
 Sums = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
 
@@ -87,7 +89,7 @@ def seen_of_entry(noisy: NoisyMatrix, where: Placed) -> float:
     return float(noisy.law.evidence(noisy.steps[where.ends].reshape(1))[0])
 
 
-def seen_of_all(data: NoisyData, where: Placed) -> list[float]:
+def seen_of_all(data: Release, where: Placed) -> list[float]:
     """What all parts tell of the pair, and the sum of it."""
     entry = seen_of_entry(data.noisy, where)
     of_degrees = of_total = 0.0
@@ -105,7 +107,7 @@ def seen_of_all(data: NoisyData, where: Placed) -> list[float]:
 def _degrees(epsilon: Fraction, noise: str, source: EntropySource) -> Run:
     def run(where: Placed) -> list[float]:
         law = law_for(where.graph, noise, 1.0)
-        noisy = respond_degrees(where.graph, law, epsilon=epsilon, source=source)
+        noisy = measure_degrees(where.graph, law, epsilon=epsilon, source=source)
         return seen_of_degrees(noisy, where)
 
     return run
@@ -114,14 +116,14 @@ def _degrees(epsilon: Fraction, noise: str, source: EntropySource) -> Run:
 def _total(epsilon: Fraction, noise: str, source: EntropySource) -> Run:
     def run(where: Placed) -> list[float]:
         law = law_for(where.graph, noise, 1.0)
-        return [respond_total(where.graph, law, epsilon=epsilon, source=source).value]
+        return [measure_total(where.graph, law, epsilon=epsilon, source=source).value]
 
     return run
 
 
 def _all(epsilon: float, noise: str, mechanism: str, source: EntropySource) -> Run:
     def run(where: Placed) -> list[float]:
-        data = respond(
+        bought = measure(
             where.graph,
             epsilon=epsilon,
             noise=noise,
@@ -129,7 +131,7 @@ def _all(epsilon: float, noise: str, mechanism: str, source: EntropySource) -> R
             share=None,
             source=source,
         )
-        return seen_of_all(data, where)
+        return seen_of_all(Release(measurements=bought), where)
 
     return run
 
@@ -141,7 +143,7 @@ def _parts_that_get_all(epsilon: float, noise: str, source: EntropySource) -> Ru
     def run(where: Placed) -> list[float]:
         law = law_for(where.graph, noise, epsilon)
         exact = Fraction(epsilon)
-        noisy = respond_degrees(where.graph, law, epsilon=2 * exact, source=source)
+        noisy = measure_degrees(where.graph, law, epsilon=2 * exact, source=source)
         of_degrees = seen_of_degrees(noisy, where)[4]
         of_entry = seen_of_entry(randomized_response(where.graph, law, source), where)
         return [of_degrees, of_entry, of_degrees + of_entry]

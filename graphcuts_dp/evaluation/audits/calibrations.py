@@ -24,7 +24,8 @@ from graphcuts_dp.evaluation.audits.base import Audit, Entry, Enumerated
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.interactive.methods import CALIBRATIONS, CONSTRUCTIONS, make_mechanism
+from graphcuts_dp.idc.constructions import CONSTRUCTIONS
+from graphcuts_dp.interactive.methods import CALIBRATIONS, make_mechanism
 from graphcuts_dp.interactive.per_query import PerQueryNoise
 from graphcuts_dp.interactive.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
 from graphcuts_dp.interactive.tunings import Tuning
@@ -279,7 +280,8 @@ ENTRIES = (
             partial(_calibration_audit, construction, calibration),
             (f"session: {construction}, {calibration}",),
         )
-        for construction in CONSTRUCTIONS
+        for construction, known in CONSTRUCTIONS.items()
+        if known.online
         for calibration in CALIBRATIONS
     ),
 )

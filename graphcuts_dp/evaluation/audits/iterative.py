@@ -22,6 +22,7 @@ from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.idc.constructions import CONSTRUCTIONS
 from graphcuts_dp.idc.learners import (
     FriezeKannanLearner,
     Learner,
@@ -30,11 +31,7 @@ from graphcuts_dp.idc.learners import (
 )
 from graphcuts_dp.idc.update_bounds import UpdateBound
 from graphcuts_dp.iterative.construction import IterativeConstruction
-from graphcuts_dp.iterative.methods import (
-    CONSTRUCTIONS,
-    IterativeOptions,
-    iterative_mechanism,
-)
+from graphcuts_dp.iterative.methods import iterative_mechanism
 from graphcuts_dp.iterative.paper_tuning import CALIBRATIONS
 from graphcuts_dp.iterative.tuning import OfflineTuning
 from graphcuts_dp.privacy.composition import Cost
@@ -152,14 +149,15 @@ def _tuned(construction: str, calibration: str, epsilon: float) -> tuple[Offline
     pure = calibration == "dr14"
     graph = Graph([], [], vertices=_VERTICES)
     mass = _VERTICES * (_VERTICES - 1) / 4
-    options = IterativeOptions(
+    made = iterative_mechanism(
+        graph,
+        epsilon=epsilon,
         delta=0.0 if pure else 1e-6,
         construction=construction,
         queries=[CutQuery([k]) for k in range(8)],
         calibration=calibration,
         total_weight=mass,
     )
-    made = iterative_mechanism(graph, epsilon=epsilon, options=options)
     bound = made._update_bound(mass, 0.0)
     tuning = made.calibration.tune(bound, made.distinguisher, one=1.0, steps=1)
     if calibration in ("practical", "tight"):
@@ -212,7 +210,7 @@ ENTRIES = (
         Entry(
             f"iterative: {calibration} calibration",
             partial(_calibration_audit, calibration),
-            (f"release: iterative-construction, {calibration} calibration",),
+            (f"iterative: {calibration} calibration",),
         )
         for calibration in CALIBRATIONS
     ),
@@ -220,7 +218,7 @@ ENTRIES = (
         Entry(
             f"iterative: {construction}",
             partial(_run_audit, construction),
-            (f"release: iterative-construction, {construction}",),
+            (f"iterative: {construction}",),
             slow=True,
         )
         for construction in CONSTRUCTIONS

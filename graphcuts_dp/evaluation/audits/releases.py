@@ -14,11 +14,12 @@ from graphcuts_dp.evaluation.audits.base import Audit, Entry, Sampled
 from graphcuts_dp.evaluation.audits.graphs import HUB, LAST_PAIR
 from graphcuts_dp.evaluation.baselines import BASELINES, noisy_degrees
 from graphcuts_dp.fits.chung_lu import chung_lu
+from graphcuts_dp.fits.methods import FIT_NAMES
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.measurements.entries import randomized_response
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.laws import noise_law
-from graphcuts_dp.release.synthesis import FITS, release_graph
+from graphcuts_dp.release.synthesis import release_graph
 
 Run = Callable[[Graph], FloatVector]
 _PAIRS = np.triu_indices(4, 1)
@@ -151,5 +152,8 @@ ENTRIES = (
         Entry(f"baseline: {name}", partial(_baseline_audit, name), (f"baseline: {name}",))
         for name in BASELINES
     ),
-    *(Entry(f"fit: {fit}", partial(_fit_audit, fit), (f"fit: {fit}",), slow=True) for fit in FITS),
+    *(
+        Entry(f"fit: {fit}", partial(_fit_audit, fit), (f"fit: {fit}",), slow=True)
+        for fit in FIT_NAMES
+    ),
 )

@@ -26,7 +26,8 @@ from graphcuts_dp.evaluation.audit import Claim, Draw, Law, Neighbours
 from graphcuts_dp.evaluation.audits.base import Audit, Entry, Enumerated, Sampled
 from graphcuts_dp.evaluation.audits.distances import normal_law
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
-from graphcuts_dp.graph.queries import CutQuery, LinearQuery, MatrixQuery
+from graphcuts_dp.graph.linear_query import LinearQuery
+from graphcuts_dp.graph.queries import CutQuery, MatrixQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.dense import DenseHypothesis
 from graphcuts_dp.iterative import net

@@ -28,6 +28,7 @@ from graphcuts_dp.graph.queries import CutQuery, answer_all
 from graphcuts_dp.graph.random_graphs import planted_partition
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.methods import make_mechanism
+from graphcuts_dp.iterative.methods import release_iteratively
 from graphcuts_dp.planning.rates import gru12_lemma_6_1, table_1_all_cuts
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.laws import noise_law
@@ -123,10 +124,9 @@ def _online(graph: Graph, seed: int) -> FloatMatrix:
 
 def _offline(graph: Graph, seed: int) -> FloatMatrix:
     """The same, where the exponential mechanism picks the worst of these cuts in each round."""
-    synthetic: Any = release_graph(
+    synthetic: Any = release_iteratively(
         graph,
         epsilon=_EPSILON,
-        mechanism="iterative-construction",
         delta=_DELTA,
         distinguisher="exponential",
         queries=_asked(graph.n, seed),

@@ -19,6 +19,7 @@ from graphcuts_dp.evaluation.baselines import density_only
 from graphcuts_dp.evaluation.experiments.base import Finding, Table
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.random_graphs import planted_partition
+from graphcuts_dp.iterative.methods import release_iteratively
 from graphcuts_dp.progress import Progress
 from graphcuts_dp.release.synthesis import release_graph
 
@@ -49,10 +50,9 @@ def _default(graph: Graph, seed: int) -> tuple[FloatMatrix, None]:
 def _iterative(
     graph: Graph, seed: int, *, construction: str, distinguisher: str
 ) -> tuple[FloatMatrix, int]:
-    release = release_graph(
+    release = release_iteratively(
         graph,
         epsilon=EPSILON,
-        mechanism="iterative-construction",
         delta=DELTA,
         construction=construction,
         distinguisher=distinguisher,

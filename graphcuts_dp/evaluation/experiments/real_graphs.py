@@ -19,6 +19,7 @@ from graphcuts_dp.evaluation.experiments.base import Finding, Table
 from graphcuts_dp.evaluation.experiments.exponents import exponent_finding
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.datasets import load_dataset
+from graphcuts_dp.iterative.methods import release_iteratively
 from graphcuts_dp.progress import Progress
 from graphcuts_dp.release.synthesis import release_graph
 
@@ -45,9 +46,7 @@ def _fit(name: str) -> _Method:
 
 
 def _iterative(graph: AnyGraph, *, epsilon: float, seed: int) -> RealMatrix:
-    return release_graph(
-        graph, epsilon=epsilon, mechanism="iterative-construction", delta=DELTA, seed=seed
-    ).graph.dense()
+    return release_iteratively(graph, epsilon=epsilon, delta=DELTA, seed=seed).graph.dense()
 
 
 def _chung_lu(graph: AnyGraph, *, epsilon: float, seed: int) -> RealMatrix:

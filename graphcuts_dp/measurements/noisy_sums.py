@@ -1,4 +1,4 @@
-"""Noisy sums: what a release with a split budget knows besides its noisy matrix."""
+"""Noisy sums of weights: the total and the degrees."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,10 +17,34 @@ class NoisyTotal:
     Attributes:
         value: unbiased; may be negative.
         deviation: standard deviation of its noise.
+        epsilon: what it cost, exactly.
     """
 
     value: float
     deviation: float
+    epsilon: Fraction
+
+    @property
+    def name(self) -> str:
+        """See `Measurement.name`."""
+        return "total"
+
+    def to_dict(self) -> dict[str, Any]:
+        """For receipts: plain values."""
+        return {
+            "value": self.value,
+            "deviation": self.deviation,
+            "epsilon": [self.epsilon.numerator, self.epsilon.denominator],
+        }
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> Self:
+        """Read what `to_dict` wrote.
+
+        Raises:
+            KeyError, TypeError, ValueError, ArithmeticError: it is something else.
+        """
+        return cls(float(stored["value"]), float(stored["deviation"]), Fraction(*stored["epsilon"]))
 
 
 @final
@@ -33,12 +57,19 @@ class NoisyDegrees:
         columns: shape (n_right,); for an adjacency matrix the same object as `rows`.
         unit: weight of a step; 1 for graphs without weights.
         rate: the noise k has probability proportional to e^(-rate |k|).
+        epsilon: what all of them cost together, exactly.
     """
 
     rows: IntVector
     columns: IntVector
     unit: float
     rate: Fraction
+    epsilon: Fraction
+
+    @property
+    def name(self) -> str:
+        """See `Measurement.name`."""
+        return "degrees"
 
     @property
     def symmetric(self) -> bool:
@@ -57,6 +88,7 @@ class NoisyDegrees:
             "columns": None if self.symmetric else self.columns.tolist(),
             "unit": self.unit,
             "rate": [self.rate.numerator, self.rate.denominator],
+            "epsilon": [self.epsilon.numerator, self.epsilon.denominator],
             "note": "degree = (released integer) * unit, plus two-sided geometric noise",
         }
 
@@ -74,4 +106,5 @@ class NoisyDegrees:
             columns=rows if columns is None else np.array(columns, dtype=np.int64),
             unit=float(stored["unit"]),
             rate=Fraction(*stored["rate"]),
+            epsilon=Fraction(*stored["epsilon"]),
         )

@@ -7,9 +7,12 @@ import sqlite3
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import graphcuts_dp as gc
+from graphcuts_dp.errors import BudgetError
 from graphcuts_dp.interactive import store as store_module
+from graphcuts_dp.interactive.ledger import Kind
 from graphcuts_dp.interactive.session import Session, open_session
 
 N = 40
@@ -112,3 +115,49 @@ def ask_with_others(path: Path, log: Path, worker: int, name: str) -> None:
             asked = query(number)
             value = session.ask(asked.S, asked.T).value
             os.write(handle, json.dumps([number, value]).encode() + b"\n")
+
+
+def check(path, log, method, before=0):
+    """Reopen a store; returns how many records it has.
+
+    Every answer that was shown is on the record, every reserved step is answered, released or
+    written off, and all of them are counted by the mechanism.
+    """
+    if not path.exists():
+        assert shown(log) == []
+        return 0
+    try:
+        session = begin(path, method=method)
+    except BudgetError:
+        pytest.fail("a store without cap refused a session")
+    with session:
+        if session.status.state == "failed":
+            assert shown(log) == []
+            with pytest.raises(BudgetError, match="interrupted while it started"):
+                session.ask([1])
+            return 0
+        left = session.remaining.queries
+        for number, value in shown(log):
+            asked = query(number)
+            assert session.cost([asked]).new == 0
+            assert session.ask(asked.S, asked.T).value == value
+        assert session.remaining.queries == left
+        ledger = session._ledger
+        with ledger.locked():
+            assert session._runner.totals.reserved == 0
+            state = session._runner.present()
+            kinds = [
+                (kind, len(body))
+                for kind, body in ledger.file.connection.execute("SELECT kind, body FROM records")
+            ]
+            reserved = sum(size // 32 for kind, size in kinds if kind == Kind.RESERVE)
+            answered = sum(kind in (Kind.ANSWER, Kind.CORRECTION) for kind, _ in kinds)
+            lost = session._runner.totals.interruptions
+            assert lost == sum(kind == Kind.INTERRUPTED for kind, _ in kinds)
+            assert reserved >= answered
+            assert (reserved > answered) == (lost > 0)
+            if method == "gaussian":
+                assert state.queries == reserved
+            records = ledger.records
+        assert records >= before
+    return records

@@ -7,7 +7,7 @@ import numpy as np
 from graphcuts_dp.fits.base import FitProblem
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.measurements.blocks import LocalBlocks
-from graphcuts_dp.measurements.degrees import respond_degrees
+from graphcuts_dp.measurements.degrees import measure_degrees
 from graphcuts_dp.measurements.entries import law_for, randomized_response
 from graphcuts_dp.privacy.entropy import SeededEntropy
 
@@ -43,7 +43,7 @@ def problem(graph, *, epsilon=1.0, noise="binary", degrees=None, seed=0):
     law = law_for(graph, noise, epsilon)
     noisy_degrees = None
     if degrees is not None:
-        noisy_degrees = respond_degrees(graph, law, epsilon=Fraction(degrees), source=source)
+        noisy_degrees = measure_degrees(graph, law, epsilon=Fraction(degrees), source=source)
     noisy = randomized_response(graph, law, source)
     return FitProblem(noisy.blocks, graph.weight_cap, noisy_degrees)
 

@@ -1,0 +1,111 @@
+"""`graphcuts-dp release-iteratively`: learn a synthetic graph from cuts that are looked for."""
+
+from typing import Annotated
+
+import typer
+
+from graphcuts_dp.cli.console import progress_bar, say, show_made
+from graphcuts_dp.cli.reading import (
+    BipartiteOption,
+    IgnoreWeightsOption,
+    OneBasedOption,
+    Reading,
+    VerticesOption,
+    WeightCapOption,
+    check_apart,
+)
+from graphcuts_dp.distinguishers.methods import DISTINGUISHER_NAMES
+from graphcuts_dp.graph.files import check_labels
+from graphcuts_dp.idc.constructions import CONSTRUCTIONS
+from graphcuts_dp.interactive.encoding import read_lines, read_query
+from graphcuts_dp.iterative.methods import release_iteratively
+from graphcuts_dp.iterative.paper_tuning import CALIBRATIONS
+from graphcuts_dp.iterative.release import IterativeRelease, check_iterative_path
+from graphcuts_dp.privacy.guarantee import exact_epsilon
+
+EXAMPLE = """Example: graphcuts-dp release-iteratively mail.edges.gz out.graphml --epsilon 1
+--delta 1e-6 --queries cuts.jsonl
+
+Learns a graph from noisy answers to cuts that a private distinguisher finds. Writes the synthetic
+graph, a receipt beside it (.json) and what was learnt (.hypothesis.npz). It is for lists of cuts,
+and for proven errors on small graphs; as a synthetic graph that of `release` is better."""
+
+
+def command(
+    source: Annotated[str, typer.Argument(metavar="IN", help="The private graph.")],
+    target: Annotated[str, typer.Argument(metavar="OUT", help="The synthetic graph.")],
+    epsilon: Annotated[float, typer.Option(help="Privacy of one edge; smaller hides more.")],
+    delta: Annotated[
+        float, typer.Option(help="For example 1e-6; response-rank-one needs none.")
+    ] = 0.0,
+    queries: Annotated[
+        str | None,
+        typer.Option(help="Public cuts to be right on: lines of JSON, as `session run`."),
+    ] = None,
+    construction: Annotated[
+        str, typer.Option(help=f"How it learns: {', '.join(CONSTRUCTIONS)}.")
+    ] = "multiplicative-weights",
+    distinguisher: Annotated[
+        str, typer.Option(help=f"How it finds cuts: {', '.join(DISTINGUISHER_NAMES)}.")
+    ] = "auto",
+    calibration: Annotated[
+        str, typer.Option(help=f"How the budget is cut up: {', '.join(CALIBRATIONS)}.")
+    ] = "practical",
+    rounds: Annotated[int | None, typer.Option(help="At most so many rounds.")] = None,
+    vertices: VerticesOption = None,
+    bipartite: BipartiteOption = False,
+    ignore_weights: IgnoreWeightsOption = False,
+    weight_cap: WeightCapOption = None,
+    one_based: OneBasedOption = False,
+    seed: Annotated[
+        int | None, typer.Option(help="Repeatable run. NOT PRIVATE: for tests only.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Learn a synthetic graph from noisy answers to cuts that are looked for."""
+    exact_epsilon(epsilon)
+    cuts = None
+    if queries is not None:
+        cuts = [read_query(line, number) for number, line in read_lines(queries)]
+    check_apart([target], source, vertices, queries)
+    check_iterative_path(target, force=force)
+    reading = Reading(vertices, bipartite, ignore_weights, weight_cap, one_based)
+    graph = reading.read(source)
+    check_labels(target, graph)
+    for note in reading.notes(graph):
+        say(f"note: {note}")
+    with progress_bar("learning") as progress:
+        made = release_iteratively(
+            graph,
+            epsilon=epsilon,
+            delta=delta,
+            queries=cuts,
+            construction=construction,
+            distinguisher=distinguisher,
+            calibration=calibration,
+            rounds=rounds,
+            seed=seed,
+            progress=progress,
+        )
+    show_made(_facts(made), made.save(target, force=force), as_json)
+
+
+def _facts(made: IterativeRelease) -> dict[str, object]:
+    settings, accuracy = made.settings, made.accuracy
+    facts: dict[str, object] = {
+        "guarantee": str(made.guarantee),
+        "epsilon_spent_on": dict(made.guarantee.parts),
+        "vertices": " x ".join(str(n) for n in made.universe.shape),
+        "construction": settings.construction,
+        "distinguisher": settings.distinguisher,
+        "rounds": f"{settings.used} of at most {settings.rounds} ({settings.calibration})",
+    }
+    if accuracy.error is None:
+        return facts | {"error": "nothing is proven for this distinguisher"}
+    what = "the queries given" if accuracy.queries == "listed" else "cuts between disjoint sets"
+    return facts | {
+        "error_at_most": accuracy.error,
+        "error_of_the_graph_at_most": accuracy.graph_error,
+        "which_holds": f"for {what} at once, with probability {accuracy.confidence:.0%}",
+    }

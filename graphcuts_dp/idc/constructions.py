@@ -1,0 +1,102 @@
+"""The table of constructions: what `construction=` and a session's `method=` can name.
+
+Sessions, iterative releases, the planner and the audits read it: a new construction is its module
+and a line here.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import final
+
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.idc.base import Rule
+from graphcuts_dp.idc.learners import (
+    MOST_DENSE_VERTICES,
+    FriezeKannanLearner,
+    Learner,
+    MirrorDescentLearner,
+    MultiplicativeWeightsLearner,
+)
+from graphcuts_dp.idc.update_bounds import (
+    Size,
+    UpdateBound,
+    frieze_kannan_updates,
+    multiplicative_weights_updates,
+)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class KnownConstruction:
+    """A line of the table.
+
+    Attributes:
+        initials: for tables.
+        learner: makes it from the universe, whether only cuts with disjoint S and T will come,
+            and which form of its rule.
+        updates: B on simple graphs, from the size, the number of edges, the form of the rule and
+            whether S and T are disjoint; None where a start decides it.
+        online: whether sessions can run it: its hypothesis can be stored and gone on from.
+        most_vertices: a side; None for no limit.
+    """
+
+    initials: str
+    learner: Callable[[Universe, bool, Rule], Learner]
+    updates: Callable[[Size, float, Rule, bool], UpdateBound] | None
+    online: bool
+    most_vertices: int | None
+
+
+CONSTRUCTIONS: Mapping[str, KnownConstruction] = {
+    "multiplicative-weights": KnownConstruction(
+        initials="MW",
+        learner=lambda universe, _, rule: MultiplicativeWeightsLearner(universe, rule),
+        updates=lambda n, edges, rule, _: multiplicative_weights_updates(n, edges, rule=rule),
+        online=True,
+        most_vertices=MOST_DENSE_VERTICES,
+    ),
+    "frieze-kannan": KnownConstruction(
+        initials="FK",
+        learner=FriezeKannanLearner,
+        updates=lambda n, edges, rule, disjoint: frieze_kannan_updates(
+            n, edges, rule=rule, disjoint=disjoint
+        ),
+        online=True,
+        most_vertices=None,
+    ),
+    "mirror-descent": KnownConstruction(
+        initials="MD",
+        learner=MirrorDescentLearner,
+        updates=None,
+        online=False,
+        most_vertices=MOST_DENSE_VERTICES,
+    ),
+}
+
+
+def learner_of(
+    construction: str | Learner, universe: Universe, *, disjoint: bool = False, rule: Rule = "tight"
+) -> Learner:
+    """The learner of a name, or a given one.
+
+    Args:
+        construction: a name of the table, or an object that satisfies `Learner`.
+        universe: the public vertex pairs.
+        disjoint: whether only cuts with disjoint S and T will come.
+        rule: of the named ones: the proven best, or as its paper prints it.
+
+    Raises:
+        ParameterError: an unknown name, too many vertices, or a learner over other vertices.
+    """
+    if isinstance(construction, str):
+        if construction not in CONSTRUCTIONS:
+            raise ParameterError(
+                f"unknown construction {construction!r}; choose one of {', '.join(CONSTRUCTIONS)}"
+            )
+        return CONSTRUCTIONS[construction].learner(universe, disjoint, rule)
+    if not hasattr(construction, "construction") or not hasattr(construction, "universe"):
+        raise ParameterError("construction is a name, or an object as `Learner` describes it")
+    if construction.universe != universe:
+        raise ParameterError("the construction is over other vertices than the graph's")
+    return construction

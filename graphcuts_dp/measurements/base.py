@@ -1,0 +1,42 @@
+"""What a measurement is: a noisy value that was bought of the private graph, and its exact cost."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol, TypeVar, final
+
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+
+
+class Measurement(Protocol):
+    """A frozen value that may be published: it depends on the private graph through noise alone."""
+
+    @property
+    def name(self) -> str:
+        """As the parts of a guarantee name it: "total", "degrees", "entries"."""
+        ...
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What it cost, exactly, for neighbours that differ in one pair."""
+        ...
+
+
+M = TypeVar("M")
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Measurements:
+    """All that a release knows of the private graph.
+
+    Attributes:
+        values: in the order in which they were bought; at most one of each kind.
+        guarantee: for all of them together.
+    """
+
+    values: tuple[Measurement, ...]
+    guarantee: PrivacyGuarantee
+
+    def find(self, kind: type[M]) -> M | None:
+        """The measurement of a kind, or None if none was bought."""
+        return next((value for value in self.values if isinstance(value, kind)), None)

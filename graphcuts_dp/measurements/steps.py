@@ -1,0 +1,43 @@
+"""The whole steps that sums of weights are counted in."""
+
+import numpy as np
+
+from graphcuts_dp.arrays import IntVector
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.privacy.laws import LaplaceNoise, NoiseLaw
+
+_LARGEST_ENTRY = 2**31  # in steps, so that 2^31 of them and their noise fit into 64 bits
+
+
+def check_sums(law: NoiseLaw) -> None:
+    """Check that sums of weights can be released.
+
+    Raises:
+        ParameterError: weights without a cap, or with one so large that sums could overflow.
+    """
+    if law.weight_cap is None:
+        raise ParameterError(
+            "sums of weights have no bounded sensitivity without a public weight cap: give "
+            "weight_cap, or choose mechanism='response'"
+        )
+    if grid_of_sums(law).sensitivity_steps > _LARGEST_ENTRY:
+        raise ParameterError(
+            "the weight cap is too large for sums of weights: rescale the weights, or choose "
+            "mechanism='response'"
+        )
+
+
+def grid_of_sums(law: NoiseLaw) -> LaplaceNoise:
+    """The grid that weights are rounded down to before they are added.
+
+    Args:
+        law: of the entries of the same release.
+    """
+    return law if isinstance(law, LaplaceNoise) else LaplaceNoise(law.epsilon, law.weight_cap)
+
+
+def whole_steps(graph: AnyGraph, grid: LaplaceNoise) -> IntVector:
+    """Weights in whole steps, rounded down entry by entry. Private."""
+    steps: IntVector = np.floor(graph.weights / grid.unit).astype(np.int64)
+    return steps

@@ -1,0 +1,93 @@
+"""Receipts: JSON beside what was released, which ties the files together.
+
+A receipt is written last and names the SHA-256 of the other files and of its own fields, so a set
+that was interrupted, mixed or damaged is refused when it is read.
+"""
+
+import hashlib
+import json
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy
+
+from graphcuts_dp._version import __version__
+from graphcuts_dp.errors import FileFormatError
+from graphcuts_dp.graph.atomic import atomic_write
+
+PathLike = str | os.PathLike[str]
+
+
+def receipt_path(path: PathLike) -> Path:
+    """Where the receipt of a release at `path` is."""
+    return Path(f"{os.fspath(path)}.json")
+
+
+def write_receipt(file: Path, fields: dict[str, Any]) -> None:
+    """Write a receipt, with versions and a digest of its fields."""
+    versions = {
+        "graphcuts_dp": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+    }
+    receipt = {**fields, "versions": versions}
+    receipt["digest"] = _digest(receipt)
+    with atomic_write(file) as handle:
+        handle.write(json.dumps(receipt, indent=2).encode() + b"\n")
+
+
+def check_files(path: PathLike, files: dict[str, str]) -> None:
+    """Check that the files of the release at `path` are those that its receipt names.
+
+    Raises:
+        FileFormatError: one is missing, or another one.
+    """
+    for name, digest in files.items():
+        file = Path(path).parent / Path(name).name
+        if not file.is_file():
+            raise FileFormatError(f"{file} is missing; it belongs to the release at {path!s}")
+        if sha256_of(file) != digest:
+            raise FileFormatError(f"{file} is not the file that the receipt names; it changed")
+
+
+def read_receipt(path: PathLike, form: int | str) -> dict[str, Any]:
+    """The fields of the receipt of a release at `path`.
+
+    Raises:
+        FileFormatError: none is there, or it is damaged or of another form.
+    """
+    file = receipt_path(path)
+    try:
+        receipt = json.loads(file.read_bytes())
+    except FileNotFoundError:
+        raise FileFormatError(f"{file} does not exist; a release has a receipt beside it") from None
+    except OSError as problem:
+        raise FileFormatError(f"cannot read {file}: {problem.strerror}") from None
+    except (ValueError, RecursionError):
+        raise FileFormatError(f"{file} is not a receipt: it is damaged") from None
+    if not isinstance(receipt, dict) or receipt.get("format") != form:
+        raise FileFormatError(f"{file} is not a receipt of this version of the package")
+    if receipt.pop("digest", None) != _digest(receipt):
+        raise FileFormatError(f"{file} is damaged: its fields do not fit its digest")
+    return receipt
+
+
+def _digest(receipt: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(receipt, sort_keys=True).encode()).hexdigest()
+
+
+def sha256_of(file: Path) -> str:
+    """Of a file, in hexadecimal.
+
+    Raises:
+        FileFormatError: the file cannot be read.
+    """
+    try:
+        with file.open("rb") as handle:
+            return hashlib.file_digest(handle, "sha256").hexdigest()
+    except OSError as problem:
+        raise FileFormatError(f"cannot read {file}: {problem.strerror}") from None

@@ -1,0 +1,28 @@
+"""What tests of several folders need: made graphs."""
+
+import numpy as np
+
+from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+
+
+def random_graph(shape, seed=0, *, density=0.3, largest=None, whole=False, **options):
+    """A graph of independent edges.
+
+    Args:
+        shape: a number of vertices, or (left, right) for a bipartite graph.
+        seed: of numpy's generator.
+        density: chance of an edge.
+        largest: weights are uniform up to this; None for a graph without weights.
+        whole: whether they are rounded up to whole numbers.
+        options: of the graph.
+    """
+    rng = np.random.default_rng(seed)
+    plain = isinstance(shape, int)
+    dense = rng.random((shape, shape) if plain else shape) < density
+    ends = np.nonzero(np.triu(dense, 1) if plain else dense)
+    weights = None if largest is None else rng.random(len(ends[0])) * largest
+    if whole and weights is not None:
+        weights = np.ceil(weights)
+    if plain:
+        return Graph(*ends, weights, **{"vertices": shape} | options)
+    return BipartiteGraph(*ends, weights, left=shape[0], right=shape[1], **options)
