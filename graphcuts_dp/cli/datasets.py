@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from graphcuts_dp.cli.console import out, show_json
-from graphcuts_dp.graph.datasets import list_datasets, load_dataset
+from graphcuts_dp.datasets import list_datasets, load
 from graphcuts_dp.graph.files import write_graph
 
 EXAMPLE = """Example: graphcuts-dp datasets
@@ -22,7 +22,7 @@ def datasets(
 ) -> None:
     """List the bundled public graphs, or write one to a file."""
     if name is not None:
-        graph = load_dataset(name)
+        graph = load(name)
         if target is None:
             raise typer.BadParameter("name the file to write, for example flights.graphml")
         write_graph(graph, target, force=force)

@@ -18,7 +18,7 @@ from graphcuts_dp.fits.methods import FIT_NAMES, ORACLES, fit_method
 from graphcuts_dp.graph.files import check_labels
 from graphcuts_dp.measurements.worst_case import expected_error_note
 from graphcuts_dp.privacy.guarantee import exact_epsilon
-from graphcuts_dp.privacy.laws import NOISES
+from graphcuts_dp.privacy.noises import NOISES
 from graphcuts_dp.release.allocation import MECHANISMS, least_law, mechanism_for
 from graphcuts_dp.release.release import Release
 from graphcuts_dp.release.storage import check_release_path

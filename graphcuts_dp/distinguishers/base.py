@@ -48,7 +48,35 @@ class Search(Protocol):
 
 
 class Distinguisher(Protocol):
-    """A way to find such queries, tuned to a budget. All its parameters are public."""
+    """A way to find such queries, tuned to a budget. All its parameters are public.
+
+    One of your own, which `release_iteratively(graph, distinguisher=InTurn(universe, cuts), ...)`
+    takes. Privacy rests on `setup` and `call` being what it really costs; this one reads nothing::
+
+        @dataclass
+        class InTurn:
+            universe: Universe
+            cuts: list[CutQuery]
+            name: str = "in-turn"
+            setup = call = None
+            usual_shortfall: float = math.inf
+
+            def shortfall(self, gamma):
+                return math.inf  # nothing is proven of what it finds
+
+            def with_rho(self, rho, *, rounds):
+                return self
+
+            def with_epsilon(self, epsilon, *, rounds):
+                return self
+
+            def begin(self, graph, source):
+                return self
+
+            def find(self, hypothesis, source):
+                self.cuts = [*self.cuts[1:], self.cuts[0]]
+                return Found(query=self.cuts[-1], sign=None)
+    """
 
     @property
     def name(self) -> str:

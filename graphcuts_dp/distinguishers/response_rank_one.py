@@ -22,7 +22,8 @@ from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.laws import NoiseLaw, noise_law
+from graphcuts_dp.privacy.laws import NoiseLaw
+from graphcuts_dp.privacy.noises import noise_law
 
 
 @final

@@ -20,7 +20,7 @@ from graphcuts_dp.measurements.entries import randomized_response
 from graphcuts_dp.measurements.total import measure_total
 from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
-from graphcuts_dp.privacy.laws import noise_law
+from graphcuts_dp.privacy.noises import noise_law
 
 COUNT_SHARE = Fraction(1, 10)  # of the budget of `top_m_filter`, for the number of edges
 

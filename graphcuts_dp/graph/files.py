@@ -15,39 +15,17 @@ from typing import BinaryIO, cast
 
 from graphcuts_dp.errors import FileFormatError, GraphError
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph, Vertices
-from graphcuts_dp.graph.assemble import GivenVertices, Merge, Options, RawEdges, build
+from graphcuts_dp.graph.assemble import GivenVertices, Merge, Options, build
 from graphcuts_dp.graph.atomic import PathLike, atomic_write, check_writable
-from graphcuts_dp.graph.edge_list_writer import write_edge_list
-from graphcuts_dp.graph.edge_lists import Column, TextFormat, read_edge_list
-from graphcuts_dp.graph.gml import read_gml, write_gml
-from graphcuts_dp.graph.graphml import read_graphml, write_graphml
-from graphcuts_dp.graph.matrices import read_npz, write_npz
-from graphcuts_dp.graph.matrix_market import read_mtx, write_mtx
-from graphcuts_dp.graph.pajek import read_pajek, write_pajek
+from graphcuts_dp.graph.edge_lists import Column
+from graphcuts_dp.graph.formats import FORMATS, Layout
 from graphcuts_dp.graph.schema import labels_of
 from graphcuts_dp.graph.unpack import gunzip
 from graphcuts_dp.graph.vertices import VertexSet
 
 VertexSource = Vertices | PathLike
 
-_TEXTS = {
-    ".edges": TextFormat(),
-    ".edgelist": TextFormat(),
-    ".txt": TextFormat(),
-    ".csv": TextFormat(","),
-    ".tsv": TextFormat("\t"),
-    ".konect": TextFormat(konect=True),
-}
-_MATRICES = {".mtx": read_mtx, ".npz": read_npz}
-_EXCHANGES = {".graphml": read_graphml, ".gml": read_gml, ".net": read_pajek}
-_WRITERS: dict[str, Callable[[AnyGraph, BinaryIO], None]] = {
-    ".mtx": write_mtx,
-    ".npz": write_npz,
-    ".graphml": write_graphml,
-    ".gml": write_gml,
-    ".net": write_pajek,
-}
-KNOWN_ENDINGS = (*_TEXTS, *_MATRICES, *_EXCHANGES)
+KNOWN_ENDINGS = tuple(FORMATS)
 
 
 def read_graph(
@@ -115,11 +93,11 @@ def read_graph(
         one_based=one_based,
         merge=merge,
     )
-    if ending not in _TEXTS and (one_based or header is not None or columns is not None):
+    if not FORMATS[ending].columns and (one_based or header is not None or columns is not None):
         raise FileFormatError(f"one_based, header and columns are for edge lists, not {ending}")
     data = _read_bytes(path)
     try:
-        return build(_read_raw(data, ending, options, header, columns), options)
+        return build(FORMATS[ending].read(data, options, Layout(header, columns)), options)
     except (FileFormatError, GraphError) as problem:
         raise FileFormatError(f"{path!s}: {problem}") from None
 
@@ -175,8 +153,7 @@ def check_writable_graph(path: PathLike, *, force: bool = False) -> str:
         FileFormatError: as `write_graph`, labels and full disks excepted.
     """
     ending = _ending(path)
-    if ending == ".konect":
-        raise FileFormatError("KONECT files are only read; write .edges instead")
+    _writer(ending)
     check_writable(path, force=force)
     return ending
 
@@ -211,14 +188,18 @@ def describe_reading(
 
 def _write(graph: AnyGraph, handle: BinaryIO, ending: str) -> None:
     try:
-        if ending in _TEXTS:
-            write_edge_list(graph, handle, _TEXTS[ending])
-        else:
-            _WRITERS[ending](graph, handle)
+        _writer(ending)(graph, handle)
     except UnicodeEncodeError:
         raise FileFormatError("a label is not valid Unicode; rename it") from None
     except GraphError as problem:
         raise FileFormatError(str(problem)) from None
+
+
+def _writer(ending: str) -> Callable[[AnyGraph, BinaryIO], None]:
+    write = FORMATS[ending].write
+    if write is None:
+        raise FileFormatError(f"{ending[1:].upper()} files are only read; write .edges instead")
+    return write
 
 
 def _ending(path: PathLike) -> str:
@@ -253,24 +234,6 @@ def _read_bytes(path: PathLike) -> bytes:
     except (OSError, ValueError) as problem:
         reason = problem.strerror if isinstance(problem, OSError) else "not a valid file name"
         raise FileFormatError(f"cannot read {path!s}: {reason}") from None
-
-
-def _read_raw(
-    data: bytes,
-    ending: str,
-    options: Options,
-    header: bool | None,
-    columns: Sequence[Column] | None,
-) -> RawEdges:
-    if ending in _TEXTS:
-        return read_edge_list(
-            data, _TEXTS[ending], header=header, columns=columns, weighted=options.weighted
-        )
-    if not data.strip():
-        raise FileFormatError("the file is empty")
-    if ending in _MATRICES:
-        return _MATRICES[ending](data, bipartite=options.bipartite)
-    return _EXCHANGES[ending](data, bipartite=options.bipartite, weighted=options.weighted)
 
 
 def _public_vertices(

@@ -21,7 +21,27 @@ Learned = Construction[Any]
 
 
 class Learner(Protocol):
-    """An update rule with its public sizes. Everything about it is in its repr."""
+    """An update rule with its public sizes. Everything about it is in its repr.
+
+    A rule of your own, which `release_iteratively(graph, construction=HalfSteps(universe), ...)`
+    takes; `Universe.of(graph)` gives the universe. Privacy does not rest on it; the stated accuracy
+    rests on the `update_bound` of its construction::
+
+        @dataclass(frozen=True)
+        class HalfSteps:
+            universe: Universe
+            name: str = "half-steps"
+
+            def construction(self, *, alpha, mass, mass_error, value_error=None):
+                return FriezeKannan(
+                    start=CutSum.constant(self.universe, mass / self.universe.size),
+                    alpha=alpha / 2,
+                    start_potential=mass,
+                )
+
+            def check(self, query):
+                self.universe.masks(query)
+    """
 
     @property
     def name(self) -> str:

@@ -215,7 +215,7 @@ class Session:
         return {**header, "answers": answers}
 
 
-def open_session(
+def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed on once
     graph: AnyGraph | PathLike,
     *,
     store: PathLike,

@@ -37,7 +37,7 @@ from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidd
 from graphcuts_dp.progress import Progress, silent
 
 
-def release_iteratively(
+def release_iteratively(  # noqa: PLR0913  # each is a public number of its promise
     graph: AnyGraph,
     *,
     epsilon: float,

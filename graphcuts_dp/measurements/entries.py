@@ -11,7 +11,8 @@ from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.measurements.blocks import Blocks, Layout, LocalBlocks, Pairs
 from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
 from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.laws import NoiseLaw, noise_law
+from graphcuts_dp.privacy.laws import NoiseLaw
+from graphcuts_dp.privacy.noises import noise_law
 
 _Edges = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.float64]]
 # (law, layout, the integers of each block's pairs) -> blocks

@@ -15,7 +15,8 @@ from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.graph.queries import pairs_between
 from graphcuts_dp.graph.vertices import VertexSet
 from graphcuts_dp.measurements.blocks import Blocks, Layout, LocalBlocks, RowBlock
-from graphcuts_dp.privacy.laws import NoiseLaw, noise_law
+from graphcuts_dp.privacy.laws import NoiseLaw
+from graphcuts_dp.privacy.noises import noise_law
 
 _FORMAT = 1
 

@@ -8,7 +8,8 @@ import numpy as np
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.graph.vertices import VertexSet
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON
-from graphcuts_dp.privacy.laws import NoiseLaw, noise_law
+from graphcuts_dp.privacy.laws import NoiseLaw
+from graphcuts_dp.privacy.noises import noise_law
 
 # Expected cut norm of a symmetric matrix of independent entries of deviation s, over s n^1.5. For
 # n = 60..2000 and all three laws the largest cuts found have 0.61-0.66 and the proven upper bounds

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
@@ -16,15 +16,10 @@ import numpy.typing as npt
 import scipy.optimize
 
 from graphcuts_dp.arrays import IntegerMatrix
-from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.noise import sample_discrete_laplace, sample_flips
 
-NOISES = ("binary", "laplace", "discrete-laplace")
-_GRID_BITS = 20  # the Laplace grid has 2^20 to 2^21 steps within its scale
 _LARGEST_STEPS = 2**52  # beyond it a float no longer holds every integer
-_LARGEST_SCALE = 2**44  # of the noise, in steps: 64-bit integers hold it, and sums of it
 
 
 @dataclass(frozen=True)
@@ -304,42 +299,3 @@ def _chernoff(
     top = math.log(largest)
     best = scipy.optimize.minimize_scalar(bound, bounds=(top - 30, top), method="bounded")
     return float(best.fun) * (1 + 1e-9)
-
-
-def noise_law(name: str, *, epsilon: float | Fraction, weight_cap: float | None = None) -> NoiseLaw:
-    """The law of a name: "binary", "laplace" or "discrete-laplace".
-
-    Args:
-        name: one of `NOISES`.
-        epsilon: privacy parameter, in [1e-6, 50].
-        weight_cap: public largest weight; None if neighbours differ by at most 1 in one weight.
-
-    Raises:
-        ParameterError: an unknown name, epsilon out of range, a cap that is not positive and
-            finite, a fractional cap with discrete-laplace, or noise too large for 64 bits.
-    """
-    exact = exact_epsilon(epsilon)
-    if weight_cap is not None and not (math.isfinite(weight_cap) and weight_cap > 0):
-        raise ParameterError("weight_cap must be a positive, finite number")
-    if (weight_cap or 1.0) / exact > _LARGEST_SCALE:
-        raise ParameterError("the weight cap is too large for this epsilon; rescale the weights")
-    return _law(name, exact, weight_cap)
-
-
-@lru_cache(maxsize=64)  # laws keep what they have computed of themselves
-def _law(name: str, exact: Fraction, weight_cap: float | None) -> NoiseLaw:
-    if name == "binary":
-        if weight_cap not in (None, 1.0):
-            raise ParameterError("binary noise is for graphs without weights: use laplace noise")
-        return BinaryResponse(exact, 1.0)
-    if name == "discrete-laplace":
-        if weight_cap is not None and not float(weight_cap).is_integer():
-            raise ParameterError(
-                "discrete-laplace noise needs a whole-number weight cap: use laplace noise"
-            )
-        return LaplaceNoise(exact, weight_cap)
-    if name == "laplace":
-        scale = Fraction(weight_cap or 1.0) / exact
-        step = math.floor(math.log2(scale)) - _GRID_BITS
-        return LaplaceNoise(exact, weight_cap, min(step, -1))
-    raise ParameterError(f"unknown noise {name!r}; choose one of {', '.join(NOISES)}")

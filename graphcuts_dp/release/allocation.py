@@ -22,7 +22,8 @@ from graphcuts_dp.privacy.guarantee import (
     exact_epsilon,
     hidden_change,
 )
-from graphcuts_dp.privacy.laws import NoiseLaw, noise_law
+from graphcuts_dp.privacy.laws import NoiseLaw
+from graphcuts_dp.privacy.noises import noise_law
 
 MECHANISMS = ("auto", "response", "degrees+response")
 _TOTAL_SHARE = Fraction(1, 50)  # of epsilon, for choosing between the two

@@ -50,7 +50,7 @@ from graphcuts_dp.iterative.net import release_net
 from graphcuts_dp.iterative.sensing import Steps, release_sensing
 from graphcuts_dp.measurements.total import measure_total
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.laws import NOISES, noise_law
+from graphcuts_dp.privacy.noises import NOISES, noise_law
 from graphcuts_dp.receipts import receipt_path
 from graphcuts_dp.release.storage import noisy_path
 

@@ -24,7 +24,7 @@ from graphcuts_dp.measurements.entries import randomized_response
 from graphcuts_dp.privacy import noise
 from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy
 from graphcuts_dp.privacy.exact_choice import Choice, happens
-from graphcuts_dp.privacy.laws import noise_law
+from graphcuts_dp.privacy.noises import noise_law
 from graphcuts_dp.privacy.selection import exponential_choice, noisy_maximum
 from graphcuts_dp.privacy.value_noise import ValueNoise
 

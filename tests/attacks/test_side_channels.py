@@ -388,12 +388,12 @@ def test_every_command_is_watched_or_excused():
 
 # How each public name is dealt with.
 NAMES = {
-    "watched here": """release_graph release_iteratively open_session answer_distances
-        Release IterativeRelease Session CutAnswer DistanceAnswer DistanceAnswers PrivacyGuarantee CutNormCertificate release_net
-        release_sensing NetRelease SensingRelease Measurement DistancePlan Locations Graph
-        BipartiteGraph""",
+    "watched here": """release_graph release_iteratively open_session answer_distances Release
+        IterativeRelease Session CutAnswer DistanceAnswer DistanceAnswers
+        PrivacyGuarantee CutNormCertificate release_net release_sensing NetRelease
+        SensingRelease Measurement DistancePlan Locations Graph BipartiteGraph""",
     "reads nothing private": """Answer CutList LinearQuery CutQuery MatrixQuery RankOneQuery
-        DistanceQuery Metric Plan PlanRow VertexSet __version__ plan plan_distances datasets list_datasets load_dataset""",
+        DistanceQuery Metric Plan PlanRow VertexSet __version__ plan plan_distances datasets""",
     "of whoever holds the graph": """answer_all cut_distance cut_errors cut_norm
         infinity_to_one_norm normalised_cut_norm from_edges from_igraph from_networkx from_pandas
         from_scipy read_graph to_igraph to_networkx to_pandas to_scipy write_graph""",

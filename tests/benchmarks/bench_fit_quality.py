@@ -37,7 +37,7 @@ import numpy as np
 import graphcuts_dp as gc
 from graphcuts_dp.evaluation.baselines import BASELINES
 from graphcuts_dp.evaluation.cut_error import cut_families
-from graphcuts_dp.privacy.laws import noise_law
+from graphcuts_dp.privacy.noises import noise_law
 
 DATA_VARIABLE = "GRAPHCUTS_DP_DATA"
 SEEDS = 5
@@ -197,7 +197,7 @@ def with_louvain(name: str, graph: gc.Graph) -> Case:
 
 def flights() -> Case:
     """US flights without their counts."""
-    graph: Any = gc.load_dataset("us_flights_2008")
+    graph: Any = gc.datasets.load("us_flights_2008")
     return with_louvain("US flights", gc.Graph(graph.rows, graph.columns, vertices=graph.n))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 import graphcuts_dp as gc
 from graphcuts_dp.privacy.entropy import SystemEntropy
-from graphcuts_dp.privacy.laws import NOISES, noise_law
+from graphcuts_dp.privacy.noises import NOISES, noise_law
 
 
 def median_seconds(action: Callable[[], object], repeats: int) -> float:

@@ -14,7 +14,7 @@ import numpy as np
 
 import graphcuts_dp as gc
 from graphcuts_dp.graph.random_graphs import planted_partition
-from graphcuts_dp.privacy.laws import NOISES
+from graphcuts_dp.privacy.noises import NOISES
 
 TARGETS = {"maximum-entropy": 0.6, "first-order": 0.9}
 SECONDS = {300: 20.0, 2000: 30.0, 10_000: 360.0}

@@ -28,8 +28,9 @@ from graphcuts_dp.interactive.methods import make_mechanism
 from graphcuts_dp.measurements.degrees import measure_degrees
 from graphcuts_dp.measurements.entries import randomized_response
 from graphcuts_dp.privacy.entropy import SystemEntropy
-from graphcuts_dp.privacy.laws import NoiseLaw, noise_law
+from graphcuts_dp.privacy.laws import NoiseLaw
 from graphcuts_dp.privacy.noise import sample_discrete_laplace, sample_flips
+from graphcuts_dp.privacy.noises import noise_law
 
 SOURCE = SystemEntropy()
 # Name, code, and both inputs.

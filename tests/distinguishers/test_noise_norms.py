@@ -16,8 +16,9 @@ from graphcuts_dp.distinguishers.noise_norms import (
 )
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.laws import BinaryResponse, noise_law
+from graphcuts_dp.privacy.laws import BinaryResponse
 from graphcuts_dp.privacy.noise import sample_discrete_gaussian
+from graphcuts_dp.privacy.noises import noise_law
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 3.0, 12.0])

@@ -8,8 +8,10 @@ import math
 
 import pytest
 
+import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.evaluation.audit import Claim, Law, Neighbours
+from graphcuts_dp.evaluation.audits import registry
 from graphcuts_dp.evaluation.audits.base import Entry, Enumerated, Sampled
 from graphcuts_dp.evaluation.audits.registry import (
     ENTRIES,
@@ -36,6 +38,37 @@ MISTAKES = (
 def test_every_exported_mechanism_has_an_audit():
     covered = {name for entry in ENTRIES for name in entry.covers}
     assert covered == set(exported_mechanisms())
+
+
+def _nothing(*_, **__):
+    raise AssertionError("not run")
+
+
+def _dummy(graph, *, epsilon):  # noqa: ARG001
+    raise AssertionError("not run")
+
+
+@pytest.mark.parametrize(
+    ("add", "missing"),
+    [
+        (lambda patch: patch.setitem(registry.METHODS, "dummy", None), "session: dummy"),
+        (
+            lambda patch: patch.setitem(registry.DISTINGUISHERS, "dummy", _nothing),
+            "distinguisher: dummy",
+        ),
+        (lambda patch: patch.setitem(registry.NOISES, "dummy", _nothing), "release: auto, dummy"),
+        (
+            lambda patch: patch.setattr(gc, "dummy", _dummy, raising=False),
+            "function: dummy",
+        ),
+    ],
+)
+def test_a_mechanism_without_an_audit_is_noticed(add, missing, monkeypatch):
+    """Whether it stands in a table, or is a public function of its own."""
+    add(monkeypatch)
+    monkeypatch.setattr(gc, "__all__", [*gc.__all__, *({"dummy"} & set(vars(gc)))])
+    covered = {name for entry in ENTRIES for name in entry.covers}
+    assert missing in set(exported_mechanisms()) - covered
 
 
 def test_names_are_unique():

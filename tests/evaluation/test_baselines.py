@@ -88,7 +88,7 @@ def test_what_is_refused(make):
     with pytest.raises(GraphError, match="without weights"):
         make(Graph([0], [1], [2.0], vertices=2), epsilon=1.0)
     with pytest.raises(GraphError, match="undirected"):
-        make(gc.load_dataset("davis_women"), epsilon=1.0)
+        make(gc.datasets.load("davis_women"), epsilon=1.0)
     with pytest.raises(GraphError, match="one vertex"):
         make(Graph([], [], vertices=1), epsilon=1.0)
     with pytest.raises(ParameterError, match="epsilon"):

@@ -78,7 +78,7 @@ def test_any_graph_by_hand():
 
 
 def test_a_graph_against_itself_has_no_error():
-    for graph in (gc.load_dataset("davis"), gc.load_dataset("karate")):
+    for graph in (gc.datasets.load("davis"), gc.datasets.load("karate")):
         for row in graph_cut_errors(graph, graph).rows:
             assert row.errors[0] == 0 < row.errors[2]
 
@@ -94,7 +94,7 @@ def test_graphs_that_cannot_be_compared():
     with pytest.raises(GraphError, match="different vertices"):
         graph_cut_errors(two_cliques(12), two_cliques(11))
     with pytest.raises(GraphError, match="bipartite"):
-        graph_cut_errors(two_cliques(12), gc.load_dataset("davis"))
+        graph_cut_errors(two_cliques(12), gc.datasets.load("davis"))
 
 
 def test_the_seed_alone_decides_the_random_cuts():
@@ -108,11 +108,11 @@ def test_the_seed_alone_decides_the_random_cuts():
 
 
 def test_bipartite_and_weighted():
-    graph = gc.load_dataset("davis_women")
+    graph = gc.datasets.load("davis_women")
     release = gc.release_graph(graph, epsilon=2.0, seed=4)
     kinds = {row.kind for row in gc.cut_errors(graph, release).rows}
     assert "between communities" not in kinds
-    weighted = gc.load_dataset("lesmis")
+    weighted = gc.datasets.load("lesmis")
     release = gc.release_graph(weighted, epsilon=2.0, noise="laplace", fit="none", seed=4)
     table = gc.cut_errors(weighted, release)
     assert table.estimates == ("noisy", "all zero")

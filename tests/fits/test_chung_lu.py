@@ -61,7 +61,7 @@ def test_the_form_is_a_product_below_the_cap():
 
 
 def test_the_degrees_of_a_real_graph():
-    graph = gc.load_dataset("us_flights_2008")
+    graph = gc.datasets.load("us_flights_2008")
     degrees = np.bincount(np.r_[graph.rows, graph.columns])
     assert np.abs(chung_lu(degrees).sum(axis=1) - degrees).max() <= 1e-6
 

@@ -32,7 +32,7 @@ from graphcuts_dp.iterative.pure_tuning import PureOffline
 from graphcuts_dp.iterative.tuning import PracticalOffline, TightOffline
 from graphcuts_dp.privacy.composition import compose, zcdp_rho
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.laws import noise_law
+from graphcuts_dp.privacy.noises import noise_law
 
 N = 40
 UNIVERSE = Universe(N)

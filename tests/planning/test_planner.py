@@ -19,7 +19,7 @@ from graphcuts_dp.idc.update_bounds import (
 from graphcuts_dp.measurements.worst_case import noise_cut_bound
 from graphcuts_dp.planning import bounds
 from graphcuts_dp.planning.planner import VACUOUS, plan
-from graphcuts_dp.privacy.laws import noise_law
+from graphcuts_dp.privacy.noises import noise_law
 
 PROMISE = {"epsilon": 1.0, "delta": 1e-6}
 MW, FK = "multiplicative-weights", "frieze-kannan"

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from graphcuts_dp.privacy.laws import BinaryResponse, noise_law
+from graphcuts_dp.privacy.laws import BinaryResponse
+from graphcuts_dp.privacy.noises import noise_law
 from graphcuts_dp.privacy.tails import (
     discrete_gaussian_radius,
     discrete_laplace_radius,

@@ -21,7 +21,7 @@ from graphcuts_dp.measurements.base import Measurements
 from graphcuts_dp.measurements.entries import randomized_response
 from graphcuts_dp.privacy import entropy
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.laws import noise_law
+from graphcuts_dp.privacy.noises import noise_law
 from graphcuts_dp.release import allocation as mechanism
 from graphcuts_dp.release import synthesis
 from graphcuts_dp.release.synthesis import release_graph

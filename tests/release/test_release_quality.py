@@ -13,7 +13,7 @@ from noisy_cases import indicators, planted, problem
 
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.fits.first_order import FirstOrder
-from graphcuts_dp.privacy.laws import noise_law
+from graphcuts_dp.privacy.noises import noise_law
 from graphcuts_dp.release.synthesis import release_graph
 
 SIZES = (100, 100, 100, 100)

@@ -79,9 +79,10 @@ def test_a_kernel_that_the_processor_cannot_run_is_left_out(portable, monkeypatc
 
 
 def test_every_folder_of_tests_is_run_but_those_without_numbers(portable):
-    folders = {path.parent.name for path in (ROOT / "tests").rglob("test_*.py")}
-    run_there = {folder.removeprefix("tests/") for folder in portable.folders()}
-    assert folders - run_there == portable.NOT_NUMERICAL - {"benchmarks"}
+    tests = ROOT / "tests"
+    places = {path.relative_to(tests).parts[0] for path in tests.rglob("test_*.py")}
+    run_there = {place.removeprefix("tests/") for place in portable.places()}
+    assert places - run_there == portable.NOT_NUMERICAL - {"benchmarks"}
 
 
 def test_ci_runs_the_tests_under_other_kernels_too():

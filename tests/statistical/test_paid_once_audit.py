@@ -15,7 +15,7 @@ from graphcuts_dp.idc.learners import FriezeKannanLearner
 from graphcuts_dp.iterative.construction import IterativeConstruction
 from graphcuts_dp.iterative.pure_tuning import PureOffline
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.laws import noise_law
+from graphcuts_dp.privacy.noises import noise_law
 
 UNIVERSE = Universe(4)
 WITHOUT = Graph([], [], vertices=4)

@@ -23,7 +23,7 @@ from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.dense import DenseHypothesis
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.laws import noise_law
+from graphcuts_dp.privacy.noises import noise_law
 
 COPIES = 2000
 ORDERS = 1 + np.geomspace(0.05, 50, 400)

@@ -13,7 +13,7 @@ from graphcuts_dp.evaluation.audits import responses
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.measurements.entries import law_for, randomized_response
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.laws import noise_law
+from graphcuts_dp.privacy.noises import noise_law
 from graphcuts_dp.release.synthesis import release_graph
 
 RUNS = 2000  # of half the noise, 1.15 or more is found with each of the seeds that were tried

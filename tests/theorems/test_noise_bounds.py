@@ -18,7 +18,8 @@ from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.measurements.entries import law_for
 from graphcuts_dp.measurements.worst_case import expected_worst_cut
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.laws import BinaryResponse, LaplaceNoise, noise_law
+from graphcuts_dp.privacy.laws import BinaryResponse, LaplaceNoise
+from graphcuts_dp.privacy.noises import noise_law
 
 LOG_FAILURES = [1e-3, 0.1, 1.0, 3.0, 10.0, 25.0]
 

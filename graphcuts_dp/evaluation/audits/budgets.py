@@ -23,8 +23,8 @@ from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
 from graphcuts_dp.measurements.noisy_sums import NoisyDegrees
 from graphcuts_dp.measurements.total import measure_total
 from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.laws import NOISES
 from graphcuts_dp.privacy.noise import sample_discrete_laplace
+from graphcuts_dp.privacy.noises import NOISES
 from graphcuts_dp.release.allocation import measure
 from graphcuts_dp.release.release import Release
 

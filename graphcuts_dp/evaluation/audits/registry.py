@@ -30,7 +30,7 @@ from graphcuts_dp.interactive.methods import CALIBRATIONS, METHODS
 from graphcuts_dp.iterative.paper_tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
 from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import exact_epsilon
-from graphcuts_dp.privacy.laws import NOISES
+from graphcuts_dp.privacy.noises import NOISES
 from graphcuts_dp.progress import Progress, silent
 from graphcuts_dp.release.allocation import MECHANISMS
 

@@ -18,7 +18,7 @@ from graphcuts_dp.fits.methods import FIT_NAMES
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.measurements.entries import randomized_response
 from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.laws import noise_law
+from graphcuts_dp.privacy.noises import noise_law
 from graphcuts_dp.release.synthesis import release_graph
 
 Run = Callable[[Graph], FloatVector]

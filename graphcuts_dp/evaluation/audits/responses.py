@@ -13,7 +13,8 @@ from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.measurements.entries import law_for, randomized_response
 from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
 from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
-from graphcuts_dp.privacy.laws import NOISES, NoiseLaw, noise_law
+from graphcuts_dp.privacy.laws import NoiseLaw
+from graphcuts_dp.privacy.noises import NOISES, noise_law
 
 Runner = Callable[[AnyGraph], FloatVector]
 Twin = Callable[[NoiseLaw, EntropySource], Runner]

@@ -34,7 +34,7 @@ from graphcuts_dp.iterative import net
 from graphcuts_dp.iterative.sensing import Steps
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
-from graphcuts_dp.privacy.laws import noise_law
+from graphcuts_dp.privacy.noises import noise_law
 
 UNIVERSE = Universe(4)
 QUERIES = CutList(UNIVERSE, [CutQuery([2], [3]), CutQuery([0], [1, 2, 3])])

@@ -31,7 +31,7 @@ from graphcuts_dp.interactive.methods import make_mechanism
 from graphcuts_dp.iterative.methods import release_iteratively
 from graphcuts_dp.planning.rates import gru12_lemma_6_1, table_1_all_cuts
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.laws import noise_law
+from graphcuts_dp.privacy.noises import noise_law
 from graphcuts_dp.progress import Progress
 from graphcuts_dp.release.synthesis import release_graph
 

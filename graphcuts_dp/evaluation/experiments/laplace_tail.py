@@ -17,7 +17,7 @@ from graphcuts_dp.cutnorm.spectral import largest_singular_value, prefix_cuts
 from graphcuts_dp.evaluation.experiments.base import Finding, Table
 from graphcuts_dp.evaluation.experiments.exponents import exponent_finding
 from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
-from graphcuts_dp.privacy.laws import noise_law
+from graphcuts_dp.privacy.noises import noise_law
 from graphcuts_dp.progress import Progress
 
 COLUMNS = ("panel", "series", "repetition", "x", "y")

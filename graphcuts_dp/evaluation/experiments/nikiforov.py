@@ -21,7 +21,7 @@ from graphcuts_dp.evaluation.experiments.base import Finding, Table
 from graphcuts_dp.graph.random_graphs import planted_partition
 from graphcuts_dp.measurements.entries import randomized_response
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.laws import noise_law
+from graphcuts_dp.privacy.noises import noise_law
 from graphcuts_dp.progress import Progress
 
 COLUMNS = ("panel", "series", "repetition", "x", "y")

@@ -12,13 +12,13 @@ from typing import Protocol, final
 
 import numpy as np
 
+from graphcuts_dp import datasets
 from graphcuts_dp.arrays import RealMatrix
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.evaluation.baselines import noisy_degrees_chung_lu
 from graphcuts_dp.evaluation.experiments.base import Finding, Table
 from graphcuts_dp.evaluation.experiments.exponents import exponent_finding
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
-from graphcuts_dp.graph.datasets import load_dataset
 from graphcuts_dp.iterative.methods import release_iteratively
 from graphcuts_dp.progress import Progress
 from graphcuts_dp.release.synthesis import release_graph
@@ -135,7 +135,7 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
 
 
 def _measure_graph(plan: _Plan, seed: int, progress: Progress) -> list[Row]:
-    graph = _without_weights(load_dataset(plan.name))
+    graph = _without_weights(datasets.load(plan.name))
     truth = graph.dense()
     whole = truth.sum()
     pairs = truth.size - (len(truth) if isinstance(graph, Graph) else 0)

@@ -24,7 +24,7 @@ from graphcuts_dp.idc.update_bounds import (
 )
 from graphcuts_dp.planning.rates import table_1_all_cuts
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.laws import noise_law
+from graphcuts_dp.privacy.noises import noise_law
 from graphcuts_dp.progress import Progress
 
 CONSTRUCTIONS = ("multiplicative weights", "frieze-kannan", "median")

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 import graphcuts_dp as gc
+from graphcuts_dp import datasets
+from graphcuts_dp.datasets import list_datasets, load
 from graphcuts_dp.errors import FileFormatError, ParameterError
-from graphcuts_dp.graph import datasets
 from graphcuts_dp.graph.adjacency import BipartiteGraph
-from graphcuts_dp.graph.datasets import list_datasets, load_dataset
 
-FOLDER = Path(__file__).resolve().parents[2] / "datasets"
+FOLDER = Path(__file__).resolve().parents[1] / "datasets"
 SIZES = {
     "air_routes": (3475, 25436),
     "davis_women": (18, 89),
@@ -24,7 +24,7 @@ SIZES = {
 
 @pytest.mark.parametrize("name", [dataset.name for dataset in list_datasets()])
 def test_sizes(name):
-    graph = load_dataset(name)
+    graph = load(name)
     if isinstance(graph, BipartiteGraph):
         assert graph.shape == (18, 14)
     else:
@@ -80,21 +80,21 @@ def test_a_changed_file_is_refused(monkeypatch, tmp_path):
     text = (FOLDER / "lesmis.csv").read_text(encoding="utf-8")
     (tmp_path / "lesmis.csv").write_text(text.replace("Anzelma,Eponine,2", "Anzelma,Eponine,3"))
     with pytest.raises(FileFormatError, match="SHA-256"):
-        load_dataset("lesmis")
+        load("lesmis")
 
 
 def test_airports_are_the_vertices_of_the_flights():
     with (FOLDER / "us_airports_2008.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    assert tuple(row["airport"] for row in rows) == load_dataset("us_flights_2008").labels
+    assert tuple(row["airport"] for row in rows) == load("us_flights_2008").labels
     assert all(re.fullmatch("[A-Z]{2}", row["state"]) for row in rows)
     assert all(-180 <= float(row["longitude"]) <= 180 for row in rows)
 
 
 def test_errors(monkeypatch, tmp_path):
     with pytest.raises(ParameterError, match="karate"):
-        load_dataset("mail")
+        load("mail")
     monkeypatch.setattr(datasets, "_FOLDER", tmp_path / "datasets")
-    with pytest.raises(FileFormatError, match="checkout"):
-        load_dataset("lesmis")
-    assert load_dataset("karate").n == 34
+    with pytest.raises(FileFormatError, match="is missing"):
+        load("lesmis")
+    assert load("karate").n == 34

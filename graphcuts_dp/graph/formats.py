@@ -1,0 +1,100 @@
+"""The table of file formats: what the ending of a file name can be.
+
+A new format is its module and a line here.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, BinaryIO, final
+
+from graphcuts_dp.errors import FileFormatError
+from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.assemble import Options, RawEdges
+from graphcuts_dp.graph.edge_list_writer import write_edge_list
+from graphcuts_dp.graph.edge_lists import Column, TextFormat, read_edge_list
+from graphcuts_dp.graph.gml import read_gml, write_gml
+from graphcuts_dp.graph.graphml import read_graphml, write_graphml
+from graphcuts_dp.graph.matrices import read_npz, write_npz
+from graphcuts_dp.graph.matrix_market import read_mtx, write_mtx
+from graphcuts_dp.graph.pajek import read_pajek, write_pajek
+
+
+@final
+@dataclass(frozen=True)
+class Layout:
+    """How the columns of a text edge list are to be read; see `read_graph`.
+
+    Attributes:
+        header: whether the first row names the columns; None to guess.
+        columns: source, target and perhaps weight; None for the known names.
+    """
+
+    header: bool | None = None
+    columns: Sequence[Column] | None = None
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class FileFormat:
+    """A line of the table.
+
+    Attributes:
+        read: makes raw edges from the bytes of a file, the options of `read_graph`, and the
+            layout of its columns.
+        write: writes a graph to a handle; None for a format that is only read.
+        columns: whether it is a text edge list, which has a header and columns.
+    """
+
+    read: Callable[[bytes, Options, Layout], RawEdges]
+    write: Callable[[AnyGraph, BinaryIO], None] | None
+    columns: bool = False
+
+
+def _edge_list(form: TextFormat, *, written: bool = True) -> FileFormat:
+    def read(data: bytes, options: Options, layout: Layout) -> RawEdges:
+        return read_edge_list(
+            data,
+            form,
+            header=layout.header,
+            columns=layout.columns,
+            weighted=options.weighted,
+        )
+
+    write = partial(write_edge_list, form=form) if written else None
+    return FileFormat(read=read, write=write, columns=True)
+
+
+def _matrix(read: Callable[..., RawEdges], write: Callable[..., None]) -> FileFormat:
+    def read_some(data: bytes, options: Options, _layout: Layout) -> RawEdges:
+        return read(_some(data), bipartite=options.bipartite)
+
+    return FileFormat(read=read_some, write=write)
+
+
+def _exchange(read: Callable[..., RawEdges], write: Callable[..., Any]) -> FileFormat:
+    def read_some(data: bytes, options: Options, _layout: Layout) -> RawEdges:
+        return read(_some(data), bipartite=options.bipartite, weighted=options.weighted)
+
+    return FileFormat(read=read_some, write=write)
+
+
+def _some(data: bytes) -> bytes:
+    if not data.strip():
+        raise FileFormatError("the file is empty")
+    return data
+
+
+FORMATS: Mapping[str, FileFormat] = {
+    ".edges": _edge_list(TextFormat()),
+    ".edgelist": _edge_list(TextFormat()),
+    ".txt": _edge_list(TextFormat()),
+    ".csv": _edge_list(TextFormat(",")),
+    ".tsv": _edge_list(TextFormat("\t")),
+    ".konect": _edge_list(TextFormat(konect=True), written=False),
+    ".mtx": _matrix(read_mtx, write_mtx),
+    ".npz": _matrix(read_npz, write_npz),
+    ".graphml": _exchange(read_graphml, write_graphml),
+    ".gml": _exchange(read_gml, write_gml),
+    ".net": _exchange(read_pajek, write_pajek),
+}

@@ -1,0 +1,291 @@
+"""CONTRIBUTING's table, dry-run: a new thing is a file of its own and a line in one table.
+
+The five files below are added to a copy of the package, with the line of each; then everything
+that names such things (releases, sessions, plans, audits, the command line) is asked for them.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+WIDE_NOISE = '''
+"""Laplace noise on a grid of quarters."""
+
+from graphcuts_dp.privacy.laws import LaplaceNoise
+
+
+class WideNoise(LaplaceNoise):
+    name = "wide"
+
+
+def wide_noise(epsilon, weight_cap):
+    return WideNoise(epsilon, weight_cap, -2)
+'''
+
+CLIPPED = '''
+"""Every entry on its own, clipped to the box."""
+
+from dataclasses import dataclass
+
+from graphcuts_dp.fits.base import Fit
+from graphcuts_dp.progress import silent
+
+
+@dataclass(frozen=True)
+class Clipped:
+    tolerance: float | None = None
+    time_limit: float | None = None
+    uses_degrees: bool = False
+    needs_cap: bool = True
+
+    def __call__(self, problem, *, progress=silent):
+        x = problem.project(problem.noisy.copy())
+        return Fit(x, "clipped", "distance of each entry", None, None, 1, "settled")
+'''
+
+HALF_STEPS = '''
+"""Frieze-Kannan, as a rule of its own."""
+
+from dataclasses import dataclass
+
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.idc.frieze_kannan import frieze_kannan
+
+
+@dataclass(frozen=True)
+class HalfSteps:
+    universe: Universe
+    disjoint: bool = False
+    rule: str = "tight"
+    name = "half-steps"
+
+    def construction(self, *, alpha, mass, mass_error, value_error=None):
+        return frieze_kannan(
+            self.universe, alpha=alpha, mass=mass, mass_error=mass_error, value_error=value_error
+        )
+
+    def check(self, query):
+        self.universe.masks(query)
+'''
+
+ARROWS = '''
+"""Lines like 3->5."""
+
+import numpy as np
+
+from graphcuts_dp.graph.assemble import RawEdges
+from graphcuts_dp.graph.edge_lists import TextFormat, read_edge_list
+
+
+def read_arrows(data, options, layout):
+    return read_edge_list(
+        data.replace(b"->", b" "), TextFormat(), header=None, columns=None, weighted=False
+    )
+
+
+def write_arrows(graph, handle):
+    for row, column in zip(graph.rows, graph.columns):
+        handle.write(f"{row}->{column}\\n".encode())
+'''
+
+MULTIWAY_CUT = '''
+"""Edges between any two of several groups."""
+
+import numpy as np
+
+from graphcuts_dp.graph.linear_query import LinearQuery
+
+
+class MultiwayCut(LinearQuery):
+    def __init__(self, groups):
+        self.groups = groups
+
+    def coefficients(self, space):
+        masks = np.array([space.mask(group) for group in self.groups], dtype=float)
+        joined = masks.sum(axis=0)[:, None] * masks.sum(axis=0)
+        return joined - masks.T @ masks
+'''
+
+# The new file; the table's file, and the line that goes into it after an existing one.
+ADDITIONS = {
+    "noise": (
+        ("privacy/wide_noise.py", WIDE_NOISE),
+        "privacy/noises.py",
+        '    "discrete-laplace": _discrete_laplace,\n',
+        '    "wide": wide_noise,\n',
+        "from graphcuts_dp.privacy.wide_noise import wide_noise\n",
+    ),
+    "fit": (
+        ("fits/clipped.py", CLIPPED),
+        "fits/methods.py",
+        '    "spectral": lambda _, limit: Spectral(time_limit=limit),\n',
+        '    "clipped": lambda _, limit: Clipped(time_limit=limit),\n',
+        "from graphcuts_dp.fits.clipped import Clipped\n",
+    ),
+    "update rule": (
+        ("idc/half_steps.py", HALF_STEPS),
+        "idc/constructions.py",
+        "CONSTRUCTIONS: Mapping[str, KnownConstruction] = {\n",
+        """    "half-steps": KnownConstruction(
+        initials="HS",
+        learner=HalfSteps,
+        updates=lambda n, edges, rule, _: frieze_kannan_updates(n, edges, rule=rule),
+        online=True,
+        most_vertices=None,
+    ),
+""",
+        "from graphcuts_dp.idc.half_steps import HalfSteps\n",
+    ),
+    "file format": (
+        ("graph/arrows.py", ARROWS),
+        "graph/formats.py",
+        "FORMATS: Mapping[str, FileFormat] = {\n",
+        '    ".arrows": FileFormat(read=read_arrows, write=write_arrows),\n',
+        "from graphcuts_dp.graph.arrows import read_arrows, write_arrows\n",
+    ),
+    "query class": (("graph/multiway_cut.py", MULTIWAY_CUT), None, None, None, None),
+}
+
+ASKED = """
+import json, sys, warnings
+import numpy as np
+import graphcuts_dp as gc
+from graphcuts_dp.cli import main
+from graphcuts_dp.evaluation.audits.registry import ENTRIES, exported_mechanisms
+from graphcuts_dp.graph.multiway_cut import MultiwayCut
+from graphcuts_dp.idc.dense import DenseHypothesis
+from graphcuts_dp.graph.universe import Universe
+
+warnings.simplefilter("ignore")
+graph = gc.Graph([0, 1, 2, 3, 4], [1, 2, 3, 4, 5], vertices=8)
+said = {}
+
+made = gc.release_graph(graph, epsilon=2.0, noise="wide", seed=1)
+made.save("wide.edges")
+said["noise"] = [made.noisy.law.name, gc.Release.load("wide.edges").noisy.law.name]
+
+made = gc.release_graph(graph, epsilon=2.0, fit="clipped", seed=1)
+made.save("clipped.edges")
+said["fit"] = [made.fit.method, gc.Release.load("clipped.edges").fit.method]
+
+made = gc.release_iteratively(graph, epsilon=2.0, delta=1e-6, construction="half-steps", seed=1)
+terms = {"epsilon": 5.0, "delta": 1e-6, "queries": 20, "method": "half-steps", "seed": 1}
+with gc.open_session(graph, store="s.db", **terms) as session:
+    first = session.ask([0, 1])
+with gc.open_session(graph, store="s.db") as session:
+    again = session.ask([0, 1]) == first
+plan = gc.plan(n=1000, edges=1e4, queries=100, epsilon=1.0, delta=1e-6)
+said["update rule"] = [made.settings.construction, again, "tight HS" in str(plan),
+    "gru12 HS" in str(plan)]
+
+gc.write_graph(graph, "g.arrows")
+same = gc.read_graph("g.arrows", vertices=8) == graph
+said["file format"] = open("g.arrows").readline().strip(), same
+
+cut = MultiwayCut([[0, 1], [2, 3], [4, 5]])
+parts = [gc.CutQuery([0, 1], [2, 3]), gc.CutQuery([2, 3], [4, 5]), gc.CutQuery([0, 1], [4, 5])]
+truth = sum(part.value(graph) for part in parts)
+universe = Universe(8)
+mixed = gc.answer_all([cut, *parts, gc.MatrixQuery(np.ones((8, 8)) / 2)], graph)
+said["query class"] = [bool(cut.value(graph) == truth == mixed[0] == 2), cut.sensitivity(graph),
+    universe.norm_squared(cut), DenseHypothesis(universe, graph.dense()).estimate(cut)]
+
+covered = {name for entry in ENTRIES for name in entry.covers}
+said["audited"] = sorted(covered)
+said["not audited"] = sorted(set(exported_mechanisms()) - covered)
+for command in ("release", "release-iteratively", "session start"):
+    sys.argv = ["graphcuts-dp", *command.split(), "--help"]
+    main._status()
+print(json.dumps(said))
+"""
+
+
+@pytest.fixture(scope="module")
+def changed(tmp_path_factory):
+    """A copy of the package with the additions, and the files that each of them touched."""
+    tree = tmp_path_factory.mktemp("tree")
+    package = tree / "graphcuts_dp"
+    shutil.copytree(ROOT / "graphcuts_dp", package, ignore=shutil.ignore_patterns("__pycache__"))
+    touched = {}
+    for what, ((name, text), table, before, line, imported) in ADDITIONS.items():
+        assert not (package / name).exists()
+        (package / name).write_text(text)
+        touched[what] = {name}
+        if table is not None:
+            known = (package / table).read_text()
+            assert known.count(before) == 1, f"the table of {what} is not where it was"
+            begin = known.index("\nfrom graphcuts_dp") + 1
+            known = known[:begin] + imported + known[begin:]
+            (package / table).write_text(known.replace(before, before + line))
+            touched[what].add(table)
+    return tree, touched
+
+
+@pytest.fixture(scope="module")
+def said(changed):
+    tree, _ = changed
+    ended = subprocess.run(
+        [sys.executable, "-c", ASKED],
+        cwd=tree,
+        env={**os.environ, "PYTHONPATH": str(tree), "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    *help_text, last = ended.stdout.splitlines()
+    return {**json.loads(last), "help": " ".join(help_text)}
+
+
+def test_each_addition_is_a_file_and_a_line_in_one_table(changed):
+    for what, files in changed[1].items():
+        assert len(files) == (1 if what == "query class" else 2)
+
+
+def test_a_noise_works_in_releases_and_their_files(said):
+    assert said["noise"] == ["wide", "wide"]
+
+
+def test_a_fit_works_in_releases_and_their_files(said):
+    assert said["fit"] == ["clipped", "clipped"]
+
+
+def test_an_update_rule_works_in_releases_sessions_and_plans(said):
+    assert said["update rule"] == ["half-steps", True, True, True]
+
+
+def test_a_file_format_is_read_and_written(said):
+    assert said["file format"] == ["0->1", True]
+
+
+def test_a_query_class_works_wherever_linear_queries_do(said):
+    right, sensitivity, norm_squared, estimate = said["query class"]
+    assert right
+    assert (sensitivity, norm_squared, estimate) == (1.0, 12.0, 2.0)
+
+
+def test_the_command_line_offers_them(said):
+    for name in ("wide", "clipped", "half-steps"):
+        assert name in said["help"], name
+
+
+def test_each_gets_its_audits(said):
+    assert said["not audited"] == []
+    expected = {
+        *("fit: clipped", "release: response, wide", "iterative: half-steps"),
+        *(f"session: half-steps, {name}" for name in ("dr14", "gru12", "jt12", "tight")),
+    }
+    assert expected <= set(said["audited"])
+
+
+def test_the_guide_names_the_places():
+    guide = (ROOT / "CONTRIBUTING.md").read_text()
+    for _, table, *_ in ADDITIONS.values():
+        assert table is None or f"`{table}`" in guide, table

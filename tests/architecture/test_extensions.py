@@ -1,0 +1,84 @@
+"""Objects of one's own, as the docstrings of the protocols have them."""
+
+import inspect
+import math
+import textwrap
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import graphcuts_dp as gc
+from graphcuts_dp.distinguishers.base import Distinguisher, Found
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.fits.base import Fit, FitMethod
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.idc.cut_sum import CutSum
+from graphcuts_dp.idc.frieze_kannan import FriezeKannan
+from graphcuts_dp.idc.learners import Learner
+from graphcuts_dp.measurements.worst_case import noise_cut_bound
+from graphcuts_dp.progress import silent
+
+CUTS = [gc.CutQuery(["a", "b"]), gc.CutQuery(["a"], ["c", "d"]), gc.CutQuery(["e"], ["a"])]
+
+
+def small_graph():
+    return gc.Graph([0, 1, 2, 0], [1, 2, 3, 4], vertices=list("abcdefgh"))
+
+
+def released(graph, **options):
+    options = {"epsilon": 3.0, "delta": 1e-6, "seed": 1, "rounds": 3} | options
+    return gc.release_iteratively(graph, **options)
+
+
+def example(protocol, **names):
+    """The class in a protocol's docstring."""
+    lines = inspect.getdoc(protocol).split("::\n", 1)[1].splitlines()
+    code = [line for line in lines if not line or line.startswith("    ")]
+    exec(textwrap.dedent("\n".join(code)), names)  # noqa: S102  # our own documentation
+    return names
+
+
+def test_a_distinguisher_of_your_own():
+    names = {"dataclass": dataclass, "math": math, "Found": Found, "Universe": Universe}
+    in_turn = example(Distinguisher, CutQuery=gc.CutQuery, **names)["InTurn"]
+    graph = small_graph()
+    made = released(graph, distinguisher=in_turn(Universe.of(graph), CUTS), delta=0.0)
+    assert made.settings.distinguisher == "in-turn"
+    assert [each.query for each in made.transcript] == CUTS
+    with pytest.raises(ParameterError, match="other vertices"):
+        released(graph, distinguisher=in_turn(Universe(3), CUTS))
+    with pytest.raises(ParameterError, match="an object as `Distinguisher`"):
+        released(graph, distinguisher=7)
+
+
+def test_a_construction_of_your_own():
+    names = {"dataclass": dataclass, "Universe": Universe}
+    half_steps = example(Learner, CutSum=CutSum, FriezeKannan=FriezeKannan, **names)["HalfSteps"]
+    graph = small_graph()
+    made = released(graph, construction=half_steps(Universe.of(graph)))
+    assert made.settings.construction == "half-steps"
+    with pytest.raises(ParameterError, match="other vertices"):
+        released(graph, construction=half_steps(Universe(3)))
+    with pytest.raises(ParameterError, match="an object as `Learner`"):
+        released(graph, construction=7)
+
+
+def test_a_fit_of_your_own():
+    clipped = example(FitMethod, dataclass=dataclass, Fit=Fit, silent=silent)["Clipped"]
+    made = gc.release_graph(small_graph(), epsilon=3.0, fit=clipped(), seed=1)
+    assert made.fit.method == "clipped"
+    assert made.certificate.upper <= noise_cut_bound(made.noisy.law, (8, 8), symmetric=True)
+    with pytest.raises(ParameterError, match="its own oracle and time_limit"):
+        gc.release_graph(small_graph(), epsilon=3.0, fit=clipped(), time_limit=1.0)
+    with pytest.raises(ParameterError, match="an object as `FitMethod`"):
+        gc.release_graph(small_graph(), epsilon=3.0, fit=7)
+    uncapped = gc.Graph([0], [1], [2.0], vertices=3)
+    with pytest.raises(ParameterError, match="needs a public largest weight"):
+        gc.release_graph(uncapped, epsilon=3.0, noise="laplace", fit=clipped())
+
+
+def test_a_query_class_of_your_own():
+    multiway_cut = example(gc.LinearQuery, gc=gc, np=np)["MultiwayCut"]
+    query = multiway_cut([["a"], ["b", "c"], ["d"]])
+    assert query.value(small_graph()) == 2  # a-b and c-d; b-c is within a group
