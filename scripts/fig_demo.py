@@ -26,7 +26,7 @@ def main() -> None:
         parameters={
             "dataset": "us_flights_2008",
             "epsilon": EPSILON,
-            "noise": release.noisy.law.name,
+            "noise": release.noisy.distribution.name,
             "fit": release.fit.method if release.fit else "none",
             "seed": SEED,
         },

@@ -50,7 +50,7 @@ TARGETS = (
 )
 # Files that draw noise or account for it.
 CORE = re.compile(
-    "privacy/(calibration|composition|exact_choice|laws|noise|selection|value_noise)|"
+    "privacy/(calibration|composition|exact_choice|distributions|noise|selection|value_noise)|"
     "interactive/(calibrations|mechanism|paper_cal|per_query|running|sparse_vector|spending)|"
     "measurements/(degrees|entries|steps|total)|release/allocation|"
     "iterative/(construction|net|pure_tuning|paper_tuning|sensing|tuning)|"

@@ -8,7 +8,7 @@ from graphcuts_dp.fits.base import FitProblem
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.measurements.blocks import LocalBlocks
 from graphcuts_dp.measurements.degrees import measure_degrees
-from graphcuts_dp.measurements.entries import law_for, randomized_response
+from graphcuts_dp.measurements.entries import distribution_for, randomized_response
 from graphcuts_dp.privacy.entropy import SeededEntropy
 
 
@@ -40,11 +40,13 @@ def planted_bipartite(left, right, inside, between, seed=0):
 def problem(graph, *, epsilon=1.0, noise="binary", degrees=None, seed=0):
     """Noisy entries, and noisy degrees at another epsilon if one is given."""
     source = SeededEntropy(seed)
-    law = law_for(graph, noise, epsilon)
+    distribution = distribution_for(graph, noise, epsilon)
     noisy_degrees = None
     if degrees is not None:
-        noisy_degrees = measure_degrees(graph, law, epsilon=Fraction(degrees), source=source)
-    noisy = randomized_response(graph, law, source)
+        noisy_degrees = measure_degrees(
+            graph, distribution, epsilon=Fraction(degrees), source=source
+        )
+    noisy = randomized_response(graph, distribution, source)
     return FitProblem(noisy.blocks, graph.weight_cap, noisy_degrees)
 
 

@@ -42,7 +42,7 @@ class StubbornLearner:
     universe: Universe = UNIVERSE
     name: str = "stubborn"
 
-    def construction(self, *, alpha, mass, mass_error):
+    def construction(self, *, alpha, total_weight, total_error):
         return Stubborn(alpha, self.universe)
 
     def check(self, query):
@@ -82,9 +82,12 @@ class Fixed:
         )
 
 
-def toy(mass=1.0, **numbers):
+def toy(total_weight=1.0, **numbers):
     return OnlineMechanism(
-        learner=StubbornLearner(), calibration=Fixed(**numbers), grid=Grid(), mass=mass
+        learner=StubbornLearner(),
+        calibration=Fixed(**numbers),
+        grid=Grid(),
+        total_weight=total_weight,
     )
 
 

@@ -19,7 +19,7 @@ from graphcuts_dp.graph.files import check_labels
 from graphcuts_dp.measurements.worst_case import expected_error_note
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.noises import NOISES
-from graphcuts_dp.release.allocation import MECHANISMS, least_law, mechanism_for
+from graphcuts_dp.release.allocation import MECHANISMS, least_distribution, mechanism_for
 from graphcuts_dp.release.release import Release
 from graphcuts_dp.release.storage import check_release_path
 from graphcuts_dp.release.synthesis import release_graph
@@ -74,8 +74,8 @@ def release(
         say("note: Weights are rounded down to whole numbers.")
     method = fit_method(fit, weight_cap=graph.weight_cap, oracle=oracle, time_limit=time_limit)
     mechanism = mechanism_for(method, mechanism, degree_share)
-    law = least_law(graph, noise, epsilon, mechanism, degree_share)
-    for note in (*reading.notes(graph), expected_error_note(law, graph.shape)):
+    distribution = least_distribution(graph, noise, epsilon, mechanism, degree_share)
+    for note in (*reading.notes(graph), expected_error_note(distribution, graph.shape)):
         say(f"note: {note}")
     with accuracy_notes(), progress_bar("fitting") as progress:
         made = release_graph(
@@ -98,7 +98,7 @@ def _facts(made: Release) -> dict[str, object]:
     facts: dict[str, object] = {
         "guarantee": str(made.guarantee),
         "epsilon_spent_on": dict(made.guarantee.parts) or {"entries": made.guarantee.epsilon},
-        "noise": made.noisy.law.name,
+        "noise": made.noisy.distribution.name,
         "vertices": " x ".join(str(n) for n in made.noisy.shape),
         "expected_worst_cut_error": made.expected_worst_cut_error,
     }

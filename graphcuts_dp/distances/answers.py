@@ -84,7 +84,7 @@ class DistanceAnswers:
 
     @property
     def noise(self) -> str:
-        """The law of its noise."""
+        """The distribution of its noise."""
         return self.plan.best.noise
 
     @property

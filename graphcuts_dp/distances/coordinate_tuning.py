@@ -201,6 +201,6 @@ def _variance(sensitivity: int, rho: Fraction) -> Fraction:
 
 
 def _spent(noise: ValueNoise, sensitivity: int) -> Fraction:
-    if noise.law == "laplace":
+    if noise.distribution == "laplace":
         return sensitivity * noise.parameter
     return sensitivity**2 / (2 * noise.parameter)

@@ -20,7 +20,7 @@ from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.noise import sample_discrete_gaussian, sample_discrete_laplace
 
-Law = Literal["laplace", "gaussian"]
+DistributionPair = Literal["laplace", "gaussian"]
 _SHARES = 1 << 20  # budgets of levels are whole multiples of the whole over this
 _ORDER = 16  # of the norm that stands for the largest variance
 _SEARCH = 1e-3  # relative width at which the search for the best tail bound stops
@@ -50,25 +50,26 @@ class Spread:
 @final
 @dataclass(frozen=True)
 class LevelNoise:
-    """Independent integer noise of one law, with one parameter for each level.
+    """Independent integer noise of one distribution, with one parameter for each level.
 
     Attributes:
-        law: "laplace": P(k) proportional to e^(-rate |k|); "gaussian": to e^(-k^2/(2 variance)).
+        distribution: "laplace": P(k) proportional to e^(-rate |k|); "gaussian": to e^(-k^2/(2
+            variance)).
         parameters: rates or variances, one a level, exact.
     """
 
-    law: Law
+    distribution: DistributionPair
     parameters: tuple[Fraction, ...]
 
     def draw(self, level: int, size: int, source: EntropySource) -> IntVector:
         """Fresh noise for the counts of a level, shape (size,)."""
-        if self.law == "laplace":
+        if self.distribution == "laplace":
             return sample_discrete_laplace(self.parameters[level], size, source)
         return sample_discrete_gaussian(self.parameters[level], size, source)
 
     def deviations(self, spread: Spread) -> FloatVector:
-        """Standard deviations of answers (Gaussian law: bounds), shape (answers,) or (1,)."""
-        if self.law == "laplace":
+        """Standard deviations of answers (Gaussian: bounds), shape (answers,) or (1,)."""
+        if self.distribution == "laplace":
             variances = [1 / (2 * math.sinh(rate / 2) ** 2) for rate in self.parameters]
         else:
             variances = [float(variance) for variance in self.parameters]
@@ -77,19 +78,19 @@ class LevelNoise:
     def radii(self, spread: Spread, *, failure: float) -> FloatVector:
         """Half widths t with P(|error of any answer| > its t) <= failure, proven, shape (answers,).
 
-        Chernoff's bound for each answer and the union bound over all. Of the Gaussian law the
-        logarithm of the moment generating function is at most variance s^2/2: the sum over integers
-        of e^(-(k - a)^2/(2 variance)) is largest for a = 0, its Fourier transform being positive.
-        Of the Laplace law it is f(s) = ln((cosh r - 1)/(cosh r - cosh s)), which is convex in s^2
-        and 0 at 0, so that sum_m f(s w_m) <= f(s w)/w^2 sum_m w_m^2, w being the largest |w_m| of
-        the level.
+        Chernoff's bound for each answer and the union bound over all. Of the Gaussian distribution
+        the logarithm of the moment generating function is at most variance s^2/2: the sum over
+        integers of e^(-(k - a)^2/(2 variance)) is largest for a = 0, its Fourier transform being
+        positive. Of the Laplace distribution it is f(s) = ln((cosh r - 1)/(cosh r - cosh s)),
+        which is convex in s^2 and 0 at 0, so that sum_m f(s w_m) <= f(s w)/w^2 sum_m w_m^2, w
+        being the largest |w_m| of the level.
 
         Args:
             spread: of the answers, in their units.
             failure: in (0, 1).
         """
         log_failures = math.log(2 * spread.answers / failure)
-        if self.law == "gaussian":
+        if self.distribution == "gaussian":
             return self.deviations(spread) * math.sqrt(2 * log_failures) * (1 + 1e-9)
         return self._laplace_radii(spread, log_failures)
 
@@ -121,11 +122,11 @@ class LevelNoise:
         """What it costs to release the noisy counts of all levels.
 
         Args:
-            delta: for the Gaussian law, in (0, 1).
+            delta: for the Gaussian distribution, in (0, 1).
             changes: of each level, the largest possible sums of |change| and of change^2 of its
                 counts between neighbours.
         """
-        if self.law == "laplace":
+        if self.distribution == "laplace":
             parts = zip(self.parameters, changes, strict=True)
             return Cost.of_pure(sum((rate * change[0] for rate, change in parts), Fraction(0)))
         pairs = zip(self.parameters, changes, strict=True)
@@ -137,7 +138,7 @@ def split_budget(
     spread: Spread,
     changes: list[tuple[int, int]],
     *,
-    law: Law,
+    distribution: DistributionPair,
     epsilon: float | Fraction,
     delta: float,
 ) -> LevelNoise:
@@ -150,16 +151,16 @@ def split_budget(
     Args:
         spread: of the answers.
         changes: as for `LevelNoise.cost`.
-        law: of the noise.
+        distribution: of the noise.
         epsilon: privacy parameter, in [1e-6, 50].
-        delta: in [0, 1); the Gaussian law needs more than 0, the other ignores it.
+        delta: in [0, 1); the Gaussian distribution needs more than 0, the other ignores it.
 
     Raises:
         ParameterError: epsilon or delta out of range.
     """
     exact = exact_epsilon(epsilon)
-    power = 2 if law == "laplace" else 1
-    if law == "gaussian":
+    power = 2 if distribution == "laplace" else 1
+    if distribution == "gaussian":
         if not 0 < delta < 1:
             raise ParameterError("Gaussian noise needs a delta between 0 and 1, for example 1e-6")
         exact = Fraction(zcdp_rho(epsilon=float(exact), delta=delta))
@@ -169,7 +170,7 @@ def split_budget(
     total = max(_SHARES, int(whole.sum()))  # levels that get next to nothing may pass the whole
     parts = [exact * Fraction(int(share), total) for share in whole]
     pairs = list(zip(parts, changes, strict=True))
-    if law == "laplace":
+    if distribution == "laplace":
         return LevelNoise("laplace", tuple(part / change[0] for part, change in pairs))
     return LevelNoise("gaussian", tuple(change[1] / (2 * part) for part, change in pairs))
 

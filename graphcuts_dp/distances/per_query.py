@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 
 from graphcuts_dp.arrays import FloatVector
-from graphcuts_dp.distances.level_noise import Law, LevelNoise, Spread, split_budget
+from graphcuts_dp.distances.level_noise import DistributionPair, LevelNoise, Spread, split_budget
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.privacy.composition import Cost
@@ -52,7 +52,7 @@ class PerQuery:
         metric: Metric,
         people: int,
         *,
-        law: Law,
+        distribution: DistributionPair,
         epsilon: float | Fraction,
         delta: float,
     ) -> "PerQuery":
@@ -66,7 +66,9 @@ class PerQuery:
         most = (np.floor(metric.eccentricities / step) + 1).astype(np.int64).tolist()
         changes = sum(most), sum(value**2 for value in most)
         spread = Spread(np.array([[1.0]]), np.array([[1.0]]), len(metric)).scaled(step / people)
-        noise = split_budget(spread, [changes], law=law, epsilon=epsilon, delta=delta)
+        noise = split_budget(
+            spread, [changes], distribution=distribution, epsilon=epsilon, delta=delta
+        )
         return cls(
             metric=metric,
             people=people,
@@ -84,7 +86,7 @@ class PerQuery:
 
     @property
     def cost(self) -> Cost:
-        """See the class."""
+        """What all answers cost together; see the class."""
         return self.noise.cost(delta=self.delta, changes=[self.changes])
 
     def answers(self, locations: Locations, source: EntropySource) -> FloatVector:

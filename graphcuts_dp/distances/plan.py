@@ -8,7 +8,7 @@ from typing import Any, final
 
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.distances.base import DistanceMechanism
-from graphcuts_dp.distances.level_noise import Law
+from graphcuts_dp.distances.level_noise import DistributionPair
 from graphcuts_dp.distances.metric import Metric, as_metric
 from graphcuts_dp.distances.per_query import PerQuery
 from graphcuts_dp.distances.queries import checked_people
@@ -176,7 +176,7 @@ def plan_distances(
         confidence: of the guaranteed errors, in (0, 1).
         mechanism: one of `MECHANISMS`; "auto" for all of them, noise on each answer excepted on
             large maps that are no trees, where it would never win.
-        noise: one of `NOISES`; "auto" for both laws.
+        noise: one of `NOISES`; "auto" for both distributions.
 
     Raises:
         ParameterError: a number out of range, an unknown name, Gaussian noise without delta, or a
@@ -193,12 +193,14 @@ def plan_distances(
     if len(metric) < 2:
         raise ParameterError("a map with one vertex has no distances; give at least two")
     rows = []
-    for name, law in _wanted(metric, mechanism, noise, delta):
-        built = _BUILDERS[name](metric, people, law=law, epsilon=exact, delta=delta)
+    for name, distribution in _wanted(metric, mechanism, noise, delta):
+        built = _BUILDERS[name](
+            metric, people, distribution=distribution, epsilon=exact, delta=delta
+        )
         rows.append(
             DistancePlanRow(
                 mechanism=name,
-                noise=law,
+                noise=distribution,
                 guaranteed=float(error_radii(built, confidence=confidence).max()),
                 typical=float(built.noise.deviations(built.spread).max()),
                 built=built,
@@ -223,7 +225,9 @@ def error_radii(mechanism: DistanceMechanism, *, confidence: float) -> FloatVect
     return radii + mechanism.rounding
 
 
-def _wanted(metric: Metric, mechanism: str, noise: str, delta: float) -> Iterator[tuple[str, Law]]:
+def _wanted(
+    metric: Metric, mechanism: str, noise: str, delta: float
+) -> Iterator[tuple[str, DistributionPair]]:
     if mechanism not in MECHANISMS:
         raise ParameterError(
             f"unknown mechanism {mechanism!r}; choose one of {', '.join(MECHANISMS)}"

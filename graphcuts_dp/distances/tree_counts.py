@@ -22,7 +22,7 @@ from typing import final
 import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
-from graphcuts_dp.distances.level_noise import Law, LevelNoise, Spread, split_budget
+from graphcuts_dp.distances.level_noise import DistributionPair, LevelNoise, Spread, split_budget
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.distances.parts import Parts, halving_order, nested_parts
@@ -69,7 +69,7 @@ class TreeCounts:
         metric: Metric,
         people: int,
         *,
-        law: Law,
+        distribution: DistributionPair,
         epsilon: float | Fraction,
         delta: float,
     ) -> "TreeCounts":
@@ -79,7 +79,7 @@ class TreeCounts:
             ParameterError: epsilon or delta out of range.
         """
         found = [
-            cls._built("tree-counts", metric, people, parts, spread, law, epsilon, delta)
+            cls._built("tree-counts", metric, people, parts, spread, distribution, epsilon, delta)
             for parts, spread in _candidates(metric)[:-1]
         ]
         return min(found, key=lambda made: made.noise.deviations(made.spread).max())
@@ -90,7 +90,7 @@ class TreeCounts:
         metric: Metric,
         people: int,
         *,
-        law: Law,
+        distribution: DistributionPair,
         epsilon: float | Fraction,
         delta: float,
     ) -> "TreeCounts":
@@ -100,7 +100,7 @@ class TreeCounts:
             ParameterError: epsilon or delta out of range.
         """
         parts, spread = _candidates(metric)[-1]
-        return cls._built("histogram", metric, people, parts, spread, law, epsilon, delta)
+        return cls._built("histogram", metric, people, parts, spread, distribution, epsilon, delta)
 
     @classmethod
     def _built(
@@ -110,7 +110,7 @@ class TreeCounts:
         people: int,
         parts: Parts,
         spread: Spread,
-        law: Law,
+        distribution: DistributionPair,
         epsilon: float | Fraction,
         delta: float,
     ) -> "TreeCounts":
@@ -120,14 +120,16 @@ class TreeCounts:
             metric=metric,
             people=people,
             parts=parts,
-            noise=split_budget(scaled, _changes(parts), law=law, epsilon=epsilon, delta=delta),
+            noise=split_budget(
+                scaled, _changes(parts), distribution=distribution, epsilon=epsilon, delta=delta
+            ),
             spread=scaled,
             delta=delta,
         )
 
     @property
     def cost(self) -> Cost:
-        """See the class."""
+        """What all answers cost together; see the class."""
         return self.noise.cost(delta=self.delta, changes=_changes(self.parts))
 
     def noisy_counts(self, locations: Locations, source: EntropySource) -> list[IntVector]:
@@ -144,7 +146,7 @@ class TreeCounts:
         return self.metric.weighted_sums(counts) / self.people
 
 
-@lru_cache(maxsize=1)  # a plan and its run, and both laws of noise, need the same ones
+@lru_cache(maxsize=1)  # a plan and its run, and both distributions of noise, need the same ones
 def _candidates(metric: Metric) -> tuple[tuple[Parts, Spread], ...]:
     """Trees of all fan-outs with their spreads, and last the histogram. Public things only."""
     order = halving_order(metric)

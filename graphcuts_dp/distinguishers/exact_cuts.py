@@ -91,7 +91,7 @@ class ExactCuts:
 
     @property
     def setup(self) -> Cost | None:
-        """Nothing."""
+        """None: nothing is bought at the start."""
         return None
 
     @property

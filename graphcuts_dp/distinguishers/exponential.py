@@ -88,7 +88,7 @@ class Exponential:
 
     @property
     def setup(self) -> Cost | None:
-        """Nothing."""
+        """None: nothing is bought at the start."""
         return None
 
     @property

@@ -72,7 +72,7 @@ class GaussianRankOne:
 
     @property
     def setup(self) -> Cost:
-        """rho-zCDP."""
+        """rho-zCDP, once."""
         return Cost.of_rho(self.rho, delta=self.delta)
 
     @property

@@ -14,7 +14,7 @@ from graphcuts_dp.distinguishers.response_rank_one import ResponseRankOne
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.privacy.noises import noise_law
+from graphcuts_dp.privacy.noises import noise_distribution
 
 _ANY = Fraction(1)  # the calibration chooses the budget
 
@@ -52,8 +52,8 @@ def _all(task: Task) -> Distinguisher:
 def _response(task: Task) -> Distinguisher:
     noise = "laplace" if task.grid.weighted else "binary"
     cap = task.grid.cap if task.grid.weighted else None
-    law = noise_law(noise, epsilon=1.0, weight_cap=cap)
-    return ResponseRankOne(universe=task.universe, law=law)
+    distribution = noise_distribution(noise, epsilon=1.0, weight_cap=cap)
+    return ResponseRankOne(universe=task.universe, distribution=distribution)
 
 
 def _power(task: Task) -> Distinguisher:

@@ -2,21 +2,21 @@
 
 Two bounds, of which the smaller holds.
 
-**Chernoff** (any law). The noise on a pair is xi (e_i e_j' + e_j e_i'), whose exponential has the
-mean values M(t) and M(-t) on the plane of e_i and e_j. So P(||E|| >= t) is at most 2 n times the
-Chernoff bound for a sum of n - 1 entries: Tropp 2012, Theorem 3.6. About
+**Chernoff** (any distribution). The noise on a pair is xi (e_i e_j' + e_j e_i'), whose exponential
+has the mean values M(t) and M(-t) on the plane of e_i and e_j. So P(||E|| >= t) is at most 2 n
+times the Chernoff bound for a sum of n - 1 entries: Tropp 2012, Theorem 3.6. About
 deviation * sqrt(2 n ln(2 n / failure)).
 
-**Spheres** (sub-Gaussian laws: E exp(t xi) <= exp(t^2 proxy / 2)). Let mu be uniform on the unit
-sphere. For x on it, x'Ex = sum over pairs of 2 x_i x_j xi, and the sum of (2 x_i x_j)^2 is at most
-2, so E exp(theta x'Ex - theta^2 proxy) <= 1. By Donsker and Varadhan, with probability 1 - gamma
-every probability measure nu on the sphere has
+**Spheres** (sub-Gaussian distributions: E exp(t xi) <= exp(t^2 proxy / 2)). Let mu be uniform on
+the unit sphere. For x on it, x'Ex = sum over pairs of 2 x_i x_j xi, and the sum of (2 x_i x_j)^2
+is at most 2, so E exp(theta x'Ex - theta^2 proxy) <= 1. By Donsker and Varadhan, with probability
+1 - gamma every probability measure nu on the sphere has
 
     theta nu(x'Ex) <= theta^2 proxy + KL(nu, mu) + ln(1/gamma).
 
-Under mu, r = <x,u>^2 has the law Beta(1/2, (n-1)/2). For the largest eigenvalue lambda with its
-vector u take nu with r of law Beta(a, (n-1)/2) and all else as under mu: since E has no trace,
-nu(x'Ex) = lambda (n r' - 1)/(n - 1) with r' the mean of r. The best theta gives
+Under mu, r = <x,u>^2 has the distribution Beta(1/2, (n-1)/2). For the largest eigenvalue lambda
+with its vector u take nu with r of distribution Beta(a, (n-1)/2) and all else as under mu: since E
+has no trace, nu(x'Ex) = lambda (n r' - 1)/(n - 1) with r' the mean of r. The best theta gives
 
     lambda <= 2 sqrt(proxy (KL + ln(1/gamma))) (n - 1)/(n r' - 1)
 
@@ -32,18 +32,18 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.special import betaln, digamma
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.privacy.laws import BinaryResponse, NoiseLaw
+from graphcuts_dp.privacy.distributions import BinaryResponse, NoiseDistribution
 
 _ROUNDING = 1 + 1e-9  # covers the rounding of the special functions
 
 
 def response_norm(
-    law: NoiseLaw, shape: tuple[int, int], *, symmetric: bool, failure: float
+    distribution: NoiseDistribution, shape: tuple[int, int], *, symmetric: bool, failure: float
 ) -> float:
-    """A number that ||Z - A|| does not pass, for Z made by a law of noise.
+    """A number that ||Z - A|| does not pass, for Z made by a distribution of noise.
 
     Args:
-        law: of the entries.
+        distribution: of the entries.
         shape: rows and columns.
         symmetric: whether Z is an adjacency matrix: pairs above the diagonal are independent.
         failure: probability that the norm is larger, in (0, 1).
@@ -59,9 +59,9 @@ def response_norm(
     largest = max(rows, columns) - 1 if symmetric else max(rows, columns)
     # `radius` counts both tails; the spectrum of a rectangular matrix's double is symmetric.
     dimensions = float(rows) if symmetric else (rows + columns) / 2
-    best = law.radius(largest, log_failures=math.log(dimensions / failure))
-    if isinstance(law, BinaryResponse):
-        proxy = law.unit / (2 * float(law.epsilon))
+    best = distribution.radius(largest, log_failures=math.log(dimensions / failure))
+    if isinstance(distribution, BinaryResponse):
+        proxy = distribution.unit / (2 * float(distribution.epsilon))
         best = min(best, subgaussian_norm(proxy, shape, symmetric=symmetric, failure=failure))
     return best
 
@@ -73,7 +73,8 @@ def subgaussian_norm(
 
     Args:
         proxy: E exp(t xi) <= exp(t^2 proxy / 2) for every entry and every t. The discrete Gaussian
-            law exp(-k^2/(2 v)) on the integers has proxy v (Canonne, Kamath, Steinke 2020).
+            distribution exp(-k^2/(2 v)) on the integers has proxy v (Canonne, Kamath, Steinke
+            2020).
         shape: rows and columns.
         symmetric: as for `response_norm`; the diagonal is then zero.
         failure: in (0, 1).
@@ -114,7 +115,7 @@ def _rectangular(shape: tuple[int, int], log_failures: float) -> float:
             if size == 1:  # a sphere of two points
                 divergence += math.log(2)
                 continue
-            # (1 + <x,u>)/2 is Beta(b, b) under the uniform law, b = (size - 1)/2
+            # (1 + <x,u>)/2 is Beta(b, b) under the uniform distribution, b = (size - 1)/2
             b = (size - 1) / 2
             a = b * (1 + 2 * math.exp(min(float(logit), 50.0)))
             divergence += _beta_divergence(a, b, b)

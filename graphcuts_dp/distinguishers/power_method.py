@@ -99,12 +99,12 @@ class PowerRankOne:
 
     @property
     def setup(self) -> None:
-        """Nothing."""
+        """None: nothing is bought at the start."""
         return
 
     @property
     def call(self) -> Cost:
-        """rho-zCDP."""
+        """rho-zCDP for each call."""
         return Cost.of_rho(self.rho, delta=self.delta)
 
     @property

@@ -21,9 +21,9 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.laws import NoiseLaw
-from graphcuts_dp.privacy.noises import noise_law
+from graphcuts_dp.privacy.noises import noise_distribution
 
 
 @final
@@ -33,11 +33,12 @@ class ResponseRankOne:
 
     Args:
         universe: the public vertex pairs.
-        law: the noise for one pair; its epsilon is what `begin` costs. Binary noise for graphs
-            without weights.
+        distribution: the noise for one pair; its epsilon is what `begin` costs. Binary noise for
+            graphs without weights.
         answer: "cut" or "pair"; see `rank_one`.
 
-    Guarantee: `begin` is purely epsilon-DP with the law's epsilon, for graphs that differ in one
+    Guarantee: `begin` is purely epsilon-DP with the distribution's epsilon, for graphs that differ
+        in one
         pair: one noisy value depends on it, and each is epsilon-DP. Calls are post-processing, so
         they are free and any number is allowed. With E = Z - G and all calls at once, the pair
         found has u'(G - h)v >= sigma_1(G - h) - 2 ||E||: sigma_1(Z - h) is at least
@@ -50,7 +51,7 @@ class ResponseRankOne:
     """
 
     universe: Universe
-    law: NoiseLaw
+    distribution: NoiseDistribution
     answer: Answer = "cut"
 
     def __post_init__(self) -> None:
@@ -63,8 +64,8 @@ class ResponseRankOne:
 
     @property
     def setup(self) -> Cost:
-        """Pure epsilon of the law."""
-        return Cost.of_pure(self.law.epsilon)
+        """Pure epsilon of the distribution."""
+        return Cost.of_pure(self.distribution.epsilon)
 
     @property
     def call(self) -> None:
@@ -78,7 +79,7 @@ class ResponseRankOne:
             gamma: in (0, 1).
         """
         norm = response_norm(
-            self.law,
+            self.distribution,
             self.universe.shape,
             symmetric=not self.universe.bipartite,
             failure=gamma,
@@ -98,7 +99,7 @@ class ResponseRankOne:
     @property
     def usual_shortfall(self) -> float:
         """About the cut norm of the noise."""
-        return usual_cut_norm(self.universe) * self.law.standard_deviation
+        return usual_cut_norm(self.universe) * self.distribution.standard_deviation
 
     def with_rho(self, rho: float, *, rounds: int) -> Self:
         """See `Distinguisher.with_rho`: epsilon-DP is epsilon^2/2-zCDP."""
@@ -107,18 +108,25 @@ class ResponseRankOne:
     def with_epsilon(self, epsilon: Fraction, *, rounds: int) -> Self:
         """See `Distinguisher.with_epsilon`."""
         check_rounds(rounds)
-        law = noise_law(self.law.name, epsilon=epsilon, weight_cap=self.law.weight_cap)
-        return replace(self, law=law)
+        distribution = noise_distribution(
+            self.distribution.name, epsilon=epsilon, weight_cap=self.distribution.weight_cap
+        )
+        return replace(self, distribution=distribution)
 
     def begin(self, graph: AnyGraph, source: EntropySource) -> MatrixSearch:
         """See `Distinguisher.begin`. Draws one noisy value for each pair; dense, n1 x n2 numbers.
 
         Raises:
-            ParameterError: other vertices, or a law for another weight cap or without weights.
+            ParameterError: other vertices, or a distribution for another weight cap or without
+                weights.
         """
         checked_graph(graph, self.universe)
-        if self.law.weight_cap != graph.weight_cap or (self.law.bits and graph.weighted):
-            raise ParameterError("the law of noise does not suit the graph's weights")
-        steps = self.law.respond(self.universe.size, graph.weights, pair_places(graph), source)
-        noisy = matrix_of_pairs(self.law.estimate(steps), self.universe)
+        if self.distribution.weight_cap != graph.weight_cap or (
+            self.distribution.bits and graph.weighted
+        ):
+            raise ParameterError("the distribution of noise does not suit the graph's weights")
+        steps = self.distribution.respond(
+            self.universe.size, graph.weights, pair_places(graph), source
+        )
+        noisy = matrix_of_pairs(self.distribution.estimate(steps), self.universe)
         return MatrixSearch(self.universe, noisy, self.answer)

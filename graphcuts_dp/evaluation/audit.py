@@ -132,7 +132,7 @@ class Neighbours:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Law:
+class DistributionPair:
     """The probabilities of all outputs on two neighbours.
 
     Attributes:
@@ -148,7 +148,7 @@ class Law:
     first: npt.NDArray[np.float64]
     second: npt.NDArray[np.float64]
     copies: int = 1
-    beside: tuple["Law", ...] = ()
+    beside: tuple["DistributionPair", ...] = ()
 
     def loss(self, claim: Claim) -> float:
         """Of all outputs together, in the currency of a claim."""
@@ -161,8 +161,8 @@ class Law:
         for swapped in (False, True):
             sums = np.zeros(len(_ORDERS))
             for part in parts:
-                laws = (part.second, part.first) if swapped else (part.first, part.second)
-                sums += part.copies * _one_way(*laws, claim)
+                distributions = (part.second, part.first) if swapped else (part.first, part.second)
+                sums += part.copies * _one_way(*distributions, claim)
             both.append(float(sums.max()))
         return max(both)
 
@@ -292,7 +292,8 @@ def exact_loss(first: npt.ArrayLike, second: npt.ArrayLike, claim: Claim) -> flo
     """
     if claim.delta == 0:
         return max(
-            float(_one_way(*laws, claim).max()) for laws in ((first, second), (second, first))
+            float(_one_way(*distributions, claim).max())
+            for distributions in ((first, second), (second, first))
         )
     p, q = _flat(first), _flat(second)
     return max(_hockey_stick(p, q, claim.delta), _hockey_stick(q, p, claim.delta))
@@ -301,8 +302,8 @@ def exact_loss(first: npt.ArrayLike, second: npt.ArrayLike, claim: Claim) -> flo
 _ORDERS = np.concatenate([1 + np.geomspace(0.01, 1, 8), np.geomspace(2.5, 64, 12)])
 
 
-def _flat(law: npt.ArrayLike) -> FloatVector:
-    return np.ravel(np.asarray(law, dtype=np.float64))
+def _flat(distribution: npt.ArrayLike) -> FloatVector:
+    return np.ravel(np.asarray(distribution, dtype=np.float64))
 
 
 def _one_way(first: npt.ArrayLike, second: npt.ArrayLike, claim: Claim) -> FloatVector:
@@ -335,14 +336,16 @@ def _hockey_stick(p: FloatVector, q: FloatVector, delta: float) -> float:
     return max(0.0, float(needed.max()))
 
 
-def worst_exact(laws: Iterable[Law], claim: Claim) -> AuditResult:
+def worst_exact(distributions: Iterable[DistributionPair], claim: Claim) -> AuditResult:
     """The largest exact loss over pairs of neighbours.
 
     Args:
-        laws: at least one.
+        distributions: at least one.
         claim: tells the kind of the loss, and delta.
     """
-    loss, pair = max((law.loss(claim), law.name) for law in laws)
+    loss, pair = max(
+        (distribution.loss(claim), distribution.name) for distribution in distributions
+    )
     return AuditResult(loss, "all outputs", pair)
 
 

@@ -20,7 +20,7 @@ from graphcuts_dp.measurements.entries import randomized_response
 from graphcuts_dp.measurements.total import measure_total
 from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
-from graphcuts_dp.privacy.noises import noise_law
+from graphcuts_dp.privacy.noises import noise_distribution
 
 COUNT_SHARE = Fraction(1, 10)  # of the budget of `top_m_filter`, for the number of edges
 
@@ -83,13 +83,13 @@ def top_m_filter(graph: Graph, *, epsilon: float, seed: int | None = None) -> Ba
 
     Guarantee: epsilon-DP by basic composition, epsilon/10 + 9 epsilon/10.
     Source: Nguyen, Imine, Rusinowitch, "Differentially private publication of social graphs at
-    linear cost", ASONAM 2015; their filter draws from the same law without filling the matrix.
-    Arguments and errors as for `density_only`.
+    linear cost", ASONAM 2015; their filter draws from the same distribution without filling the
+    matrix. Arguments and errors as for `density_only`.
     """
     exact, source = _start(graph, epsilon, seed)
     count = noisy_edge_count(graph, exact * COUNT_SHARE, source)
-    law = noise_law("laplace", epsilon=exact * (1 - COUNT_SHARE), weight_cap=1.0)
-    noisy = randomized_response(graph, law, source).estimate()
+    distribution = noise_distribution("laplace", epsilon=exact * (1 - COUNT_SHARE), weight_cap=1.0)
+    noisy = randomized_response(graph, distribution, source).estimate()
     rows, columns = np.triu_indices(graph.n, 1)
     kept = np.argsort(-noisy[rows, columns], kind="stable")[:count]
     matrix = np.zeros((graph.n, graph.n))
@@ -105,8 +105,8 @@ def raw_matrix(graph: Graph, *, epsilon: float, seed: int | None = None) -> Base
     Guarantee: epsilon-DP; see `randomized_response`. Arguments and errors as for `density_only`.
     """
     exact, source = _start(graph, epsilon, seed)
-    law = noise_law("binary", epsilon=exact, weight_cap=1.0)
-    matrix = randomized_response(graph, law, source).estimate()
+    distribution = noise_distribution("binary", epsilon=exact, weight_cap=1.0)
+    matrix = randomized_response(graph, distribution, source).estimate()
     return _baseline("raw matrix", matrix, epsilon, seed)
 
 
@@ -139,8 +139,8 @@ def noisy_edge_count(graph: Graph, epsilon: Fraction, source: EntropySource) -> 
         epsilon: exact, > 0.
         source: where the noise comes from.
     """
-    law = noise_law("binary", epsilon=epsilon, weight_cap=1.0)
-    total = measure_total(graph, law, epsilon=epsilon, source=source)
+    distribution = noise_distribution("binary", epsilon=epsilon, weight_cap=1.0)
+    total = measure_total(graph, distribution, epsilon=epsilon, source=source)
     return min(max(int(total.value) // 2, 0), graph.n * (graph.n - 1) // 2)
 
 
@@ -157,8 +157,8 @@ def noisy_degrees(graph: Graph, epsilon: Fraction, source: EntropySource) -> Int
     Returns:
         Shape (n,).
     """
-    law = noise_law("binary", epsilon=epsilon, weight_cap=1.0)
-    return measure_degrees(graph, law, epsilon=epsilon, source=source).rows
+    distribution = noise_distribution("binary", epsilon=epsilon, weight_cap=1.0)
+    return measure_degrees(graph, distribution, epsilon=epsilon, source=source).rows
 
 
 def _start(graph: Graph, epsilon: float, seed: int | None) -> tuple[Fraction, EntropySource]:

@@ -18,12 +18,12 @@ def bingham_samples(
 ) -> FloatMatrix:
     """Independent unit vectors with density proportional to exp(concentration x'Rx).
 
-    Exact but for floats: rejection from an angular central Gaussian law. In the eigenbasis of R
-    let a_i = concentration (lambda_max - lambda_i) >= 0, so that the density is exp(-x'ax) up to a
-    factor. With W = I + 2 a/b, y ~ N(0, W^-1) and x = y/|y|, the density of x is proportional to
-    (x'Wx)^(-n/2). For t = x'ax, exp(-t) (1 + 2 t/b)^(n/2) is largest at t = (n - b)/2, so a
-    proposal stays with probability exp(-t + (n-b)/2) ((b + 2 t)/n)^(n/2). The best b in (0, n]
-    solves sum 1/(b + 2 a_i) = 1.
+    Exact but for floats: rejection from an angular central Gaussian distribution. In the
+    eigenbasis of R let a_i = concentration (lambda_max - lambda_i) >= 0, so that the density is
+    exp(-x'ax) up to a factor. With W = I + 2 a/b, y ~ N(0, W^-1) and x = y/|y|, the density of x
+    is proportional to (x'Wx)^(-n/2). For t = x'ax, exp(-t) (1 + 2 t/b)^(n/2) is largest at t = (n
+    - b)/2, so a proposal stays with probability exp(-t + (n-b)/2) ((b + 2 t)/n)^(n/2). The best b
+    in (0, n] solves sum 1/(b + 2 a_i) = 1.
 
     Args:
         matrix: R, symmetric, shape (n, n).

@@ -61,7 +61,7 @@ def cut_errors(
     noisy = release.noisy
     if isinstance(graph, Graph) != noisy.symmetric or _sides(graph) != (noisy.left, noisy.right):
         raise QueryError("the release was made from a graph on other vertices")
-    if graph.weighted and noisy.law.name == "binary":
+    if graph.weighted and noisy.distribution.name == "binary":
         raise QueryError("the release was made without weights; read the graph without them too")
     truth = graph.dense()
     estimates: dict[str, npt.NDArray[Any]] = {"noisy": noisy.estimate()}
@@ -71,7 +71,7 @@ def cut_errors(
 
     families = cut_families(graph, groups=groups, seed=seed)
     return CutErrorTable(
-        title=f"{noisy.law.name} noise, epsilon = {release.guarantee.epsilon:g}",
+        title=f"{noisy.distribution.name} noise, epsilon = {release.guarantee.epsilon:g}",
         estimates=tuple(estimates),
         rows=_rows(graph, truth, estimates, families, silent),
         points=_points(families, graph, release),

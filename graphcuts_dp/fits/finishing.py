@@ -62,7 +62,7 @@ def finished_fit(
     matrix, certificate = _finished(found.matrix, noisy, problem.cap, unweighted, source, progress)
     mixed = 0.0
     if found.value is None:
-        bound = noise_cut_bound(noisy.law, noisy.shape, symmetric=noisy.symmetric)
+        bound = noise_cut_bound(noisy.distribution, noisy.shape, symmetric=noisy.symmetric)
         if certificate.upper > bound:
             other = FirstOrder(time_limit=method.time_limit)(problem, progress=progress)
             least = certify(other.matrix, noisy, problem.cap).upper

@@ -57,26 +57,26 @@ class MaximumEntropy:
 
     @property
     def uses_degrees(self) -> bool:
-        """Yes."""
+        """True: its sums are held to noisy degrees."""
         return True
 
     @property
     def needs_cap(self) -> bool:
-        """Yes: odds are those of weights between 0 and a cap."""
+        """True: odds are those of weights between 0 and a cap."""
         return True
 
     def __call__(self, problem: FitProblem, *, progress: Progress = silent) -> Fit:
         """Run the steps above; same input, same output, unless the time limit strikes."""
         blocks, cap = problem.blocks, problem.cap
-        if blocks.law is None or math.isinf(cap):
+        if blocks.distribution is None or math.isinf(cap):
             raise ParameterError(
-                "fit 'maximum-entropy' needs the law of the noise and a public weight cap: "
+                "fit 'maximum-entropy' needs the noise's distribution and a public weight cap: "
                 "give weight_cap, or choose fit='first-order'"
             )
         started = time.monotonic()
         progress(0.0, "looking for structure")
         with one_blas_thread():
-            sums = credible_sums(problem, blocks.law)
+            sums = credible_sums(problem, blocks.distribution)
 
         def report(done: float, message: str) -> None:
             progress(_STRUCTURE + (1 - _STRUCTURE) * done, message)

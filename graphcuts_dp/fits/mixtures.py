@@ -15,6 +15,8 @@ import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 
+# Tuned with bench_fit_quality.py: over the twelve graphs of the README's table the median worst cut
+# is 0.36 of the raw matrix's, the largest 0.47.
 _MOST_COMPONENTS = 24
 _STARTS = 3
 _ROUNDS = 60

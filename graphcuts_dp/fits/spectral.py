@@ -51,12 +51,12 @@ class Spectral:
 
     @property
     def uses_degrees(self) -> bool:
-        """No: sums of entries stand for them."""
+        """False: sums of noisy entries stand for them."""
         return False
 
     @property
     def needs_cap(self) -> bool:
-        """No."""
+        """False: it takes weights without a bound, too."""
         return False
 
     def __call__(self, problem: FitProblem, *, progress: Progress = silent) -> Fit:

@@ -82,7 +82,7 @@ class FriezeKannan(Generic[A]):
         return size if self.largest_norm_squared is None else self.largest_norm_squared
 
     def initial(self) -> A:
-        """The start."""
+        """The first hypothesis."""
         return self.start
 
     def update(
@@ -130,8 +130,8 @@ def frieze_kannan(
     universe: Universe,
     *,
     alpha: float,
-    mass: float,
-    mass_error: float = 0.0,
+    total_weight: float,
+    total_error: float = 0.0,
     rule: Rule = "tight",
     largest_norm_squared: float | None = None,
     value_error: float | None = None,
@@ -144,8 +144,8 @@ def frieze_kannan(
     Args:
         universe: the public vertex pairs.
         alpha: tolerance in edges, > 0.
-        mass: m or a noisy value of it, in [0, X].
-        mass_error: how far the true m may be from `mass`, >= 0.
+        total_weight: m or a noisy value of it, in [0, X].
+        total_error: how far the true m may be from `total_weight`, >= 0.
         rule: "tight" starts at density d = m / X, where ||D - d||^2 <= m (1 - d); "as printed"
             starts at 0, where ||D||^2 <= m.
         largest_norm_squared: see `FriezeKannan`.
@@ -154,12 +154,15 @@ def frieze_kannan(
     Raises:
         ParameterError: a number out of range, or an unknown rule.
     """
-    if not (0 <= mass <= universe.size and 0 <= mass_error < np.inf):
-        raise ParameterError(f"mass must lie in [0, {universe.size}], and mass_error be >= 0")
-    density = mass / max(universe.size, 1) if rule == "tight" else 0.0
-    # ||D - d||^2 <= m (1 - 2 d) + d^2 X for the true m, which may lie on either side of `mass`.
-    potential = mass * (1 - 2 * density) + density**2 * universe.size
-    potential += mass_error * abs(1 - 2 * density)
+    if not (0 <= total_weight <= universe.size and 0 <= total_error < np.inf):
+        raise ParameterError(
+            f"total_weight must lie in [0, {universe.size}], and total_error be >= 0"
+        )
+    density = total_weight / max(universe.size, 1) if rule == "tight" else 0.0
+    # ||D - d||^2 <= m (1 - 2 d) + d^2 X for the true m, which may lie on either side of
+    # `total_weight`.
+    potential = total_weight * (1 - 2 * density) + density**2 * universe.size
+    potential += total_error * abs(1 - 2 * density)
     return FriezeKannan(
         start=CutSum.constant(universe, density),
         alpha=alpha,

@@ -32,11 +32,11 @@ class Learner(Protocol):
             universe: Universe
             name: str = "half-steps"
 
-            def construction(self, *, alpha, mass, mass_error, value_error=None):
+            def construction(self, *, alpha, total_weight, total_error, value_error=None):
                 return FriezeKannan(
-                    start=CutSum.constant(self.universe, mass / self.universe.size),
+                    start=CutSum.constant(self.universe, total_weight / self.universe.size),
                     alpha=alpha / 2,
-                    start_potential=mass,
+                    start_potential=total_weight,
                 )
 
             def check(self, query):
@@ -45,7 +45,7 @@ class Learner(Protocol):
 
     @property
     def name(self) -> str:
-        """Of the method."""
+        """As users type it."""
         ...
 
     @property
@@ -54,18 +54,23 @@ class Learner(Protocol):
         ...
 
     def construction(
-        self, *, alpha: float, mass: float, mass_error: float, value_error: float | None = None
+        self,
+        *,
+        alpha: float,
+        total_weight: float,
+        total_error: float,
+        value_error: float | None = None,
     ) -> Learned:
         """The construction tuned to alpha, for weights in [0, 1].
 
         Args:
             alpha: tolerance.
-            mass: the total weight, or a noisy value of it, in (0, X].
-            mass_error: how far the true total may be from `mass`, >= 0.
+            total_weight: the total weight, or a noisy value of it, in (0, X].
+            total_error: how far the true total may be from `total_weight`, >= 0.
             value_error: how far values given to updates may be off; None means alpha.
 
         Raises:
-            ParameterError: an alpha that is too small for `mass_error`.
+            ParameterError: an alpha that is too small for `total_error`.
         """
         ...
 
@@ -92,18 +97,23 @@ class FriezeKannanLearner:
 
     @property
     def name(self) -> str:
-        """Of the method."""
+        """As users type it."""
         return "frieze-kannan"
 
     def construction(
-        self, *, alpha: float, mass: float, mass_error: float, value_error: float | None = None
+        self,
+        *,
+        alpha: float,
+        total_weight: float,
+        total_error: float,
+        value_error: float | None = None,
     ) -> Learned:
         """See `Learner.construction`."""
         return frieze_kannan(
             self.universe,
             alpha=alpha,
-            mass=mass,
-            mass_error=mass_error,
+            total_weight=total_weight,
+            total_error=total_error,
             value_error=value_error,
             rule=self.rule,
             largest_norm_squared=self.universe.disjoint_norm_squared if self.disjoint else None,
@@ -139,18 +149,23 @@ class MultiplicativeWeightsLearner:
 
     @property
     def name(self) -> str:
-        """Of the method."""
+        """As users type it."""
         return "multiplicative-weights"
 
     def construction(
-        self, *, alpha: float, mass: float, mass_error: float, value_error: float | None = None
+        self,
+        *,
+        alpha: float,
+        total_weight: float,
+        total_error: float,
+        value_error: float | None = None,
     ) -> Learned:
         """See `Learner.construction`. No update can make more blocks than there are vertices."""
         return multiplicative_weights(
             self.universe,
             alpha=alpha,
-            mass=mass,
-            mass_error=mass_error,
+            total_weight=total_weight,
+            total_error=total_error,
             value_error=value_error,
             rule=self.rule,
             max_blocks=max(self.universe.shape),
@@ -185,16 +200,21 @@ class MirrorDescentLearner:
 
     @property
     def name(self) -> str:
-        """Of the method."""
+        """As users type it."""
         return "mirror-descent"
 
     def construction(
-        self, *, alpha: float, mass: float, mass_error: float, value_error: float | None = None
+        self,
+        *,
+        alpha: float,
+        total_weight: float,
+        total_error: float,
+        value_error: float | None = None,
     ) -> Learned:
         """See `Learner.construction`. It starts at the density."""
         pairs = self.universe.disjoint_norm_squared if self.disjoint else self.universe.size
-        density = mass / self.universe.size
-        potential = mass * (1 - density) + mass_error * abs(1 - 2 * density)
+        density = total_weight / self.universe.size
+        potential = total_weight * (1 - density) + total_error * abs(1 - 2 * density)
         return MirrorDescent(
             start=DenseHypothesis.constant(self.universe, density),
             psi=LpNorm(2),
@@ -229,10 +249,17 @@ class RuleLearner:
     rule: Callable[..., Learned]
 
     def construction(
-        self, *, alpha: float, mass: float, mass_error: float, value_error: float | None = None
+        self,
+        *,
+        alpha: float,
+        total_weight: float,
+        total_error: float,
+        value_error: float | None = None,
     ) -> Learned:
         """See `Learner.construction`."""
-        return self.rule(alpha=alpha, mass=mass, mass_error=mass_error, value_error=value_error)
+        return self.rule(
+            alpha=alpha, total_weight=total_weight, total_error=total_error, value_error=value_error
+        )
 
     def check(self, query: CutQuery) -> None:
         """See `Learner.check`."""

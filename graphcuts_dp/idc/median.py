@@ -181,29 +181,33 @@ def all_graphs(universe: Universe, edges: int | None = None) -> DatabaseFamily:
     return _from_indices(universe, itertools.combinations(range(X), edges), 1.0)
 
 
-def small_databases(universe: Universe, *, mass: float, size: int) -> DatabaseFamily:
-    """Every multiset of `size` pairs, scaled to total weight `mass`.
+def small_databases(universe: Universe, *, total_weight: float, size: int) -> DatabaseFamily:
+    """Every multiset of `size` pairs, scaled to total weight `total_weight`.
 
     Args:
         universe: the public vertex pairs.
-        mass: total weight m, > 0.
+        total_weight: total weight m, > 0.
         size: how many pairs to choose with repetition, >= 1; see `small_database_size`.
 
     Raises:
         HypothesisError: too many multisets; the message tells their number.
-        ParameterError: mass or size out of range.
+        ParameterError: total_weight or size out of range.
 
     Source: GRU12 Alg. 4 and Claim A.3.
     """
-    if not 0 < mass < np.inf or size < 1 or not universe.size:
-        raise ParameterError("multisets need pairs, a finite mass > 0, and size an integer >= 1")
+    if not 0 < total_weight < np.inf or size < 1 or not universe.size:
+        raise ParameterError(
+            "multisets need pairs, a finite total_weight > 0, and size an integer >= 1"
+        )
     X = universe.size
     _check_size(_log2_binomial(X + size - 1, size), X)
     chosen = itertools.combinations_with_replacement(range(X), size)
-    return _from_indices(universe, chosen, mass / size)
+    return _from_indices(universe, chosen, total_weight / size)
 
 
-def small_database_size(*, alpha: float, mass: float, queries: int, rule: Rule = "tight") -> int:
+def small_database_size(
+    *, alpha: float, total_weight: float, queries: int, rule: Rule = "tight"
+) -> int:
     """A size for `small_databases` with which some member is within alpha of every truth.
 
     Sampling s pairs of D errs by alpha or more on one of k queries with probability at most
@@ -211,7 +215,7 @@ def small_database_size(*, alpha: float, mass: float, queries: int, rule: Rule =
 
     Args:
         alpha: tolerance in edges, > 0.
-        mass: total weight m of the truth, > 0.
+        total_weight: total weight m of the truth, > 0.
         queries: k, how many there are in the class, coefficients in [0, 1].
         rule: "tight": the least s for which that is below 1; "as printed": m^2 ln(k) / alpha^2,
             which is enough from k = 3 on.
@@ -219,9 +223,9 @@ def small_database_size(*, alpha: float, mass: float, queries: int, rule: Rule =
     Raises:
         ParameterError: a number out of range.
     """
-    if not (0 < alpha < np.inf and 0 < mass < np.inf and queries >= 1):
-        raise ParameterError("alpha and mass must be finite numbers > 0, and queries >= 1")
-    ratio = (mass / alpha) ** 2
+    if not (0 < alpha < np.inf and 0 < total_weight < np.inf and queries >= 1):
+        raise ParameterError("alpha and total_weight must be finite numbers > 0, and queries >= 1")
+    ratio = (total_weight / alpha) ** 2
     if rule == "as printed":
         return max(1, math.ceil(ratio * math.log(queries)))
     return math.floor(ratio * math.log(2 * queries) / 2) + 1

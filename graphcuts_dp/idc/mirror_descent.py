@@ -119,7 +119,7 @@ class MirrorDescent:
             raise ParameterError("start_potential must be a finite number >= 0")
 
     def initial(self) -> DenseHypothesis:
-        """The start."""
+        """The first hypothesis."""
         return self.start
 
     def update(

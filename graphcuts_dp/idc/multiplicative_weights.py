@@ -53,7 +53,7 @@ class MultiplicativeWeights(Generic[M]):
         alpha: tolerance in edges, > 0.
         start_potential: public upper bound on KL(D^ || start^). At a uniform start
             ln(X / m) for weights in [0, 1], and ln X in any case.
-        mass_error: how far the true m may be from the start's total, >= 0; the step is shortened
+        total_error: how far the true m may be from the start's total, >= 0; the step is shortened
             accordingly.
         rule: "tight": eta = 4 alpha / (m R^2). "as printed": alpha / (2 m), coefficients in [0, 1].
         span: R, the largest span of the coefficients (0 included) in the query class, which
@@ -61,17 +61,17 @@ class MultiplicativeWeights(Generic[M]):
         value_error: how far a value given to `update` may be from the truth; the tight step is
             then the longest one that is safe. None means alpha, which Definition 3.1 grants.
 
-    Guarantee: for D of total weight within `mass_error`, of KL within `start_potential`, and
+    Guarantee: for D of total weight within `total_error`, of KL within `start_potential`, and
         queries within `span`, at most start_potential / least_drop(alpha) updates.
 
     Raises:
-        ParameterError: a number out of range, among them alpha <= mass_error * span.
+        ParameterError: a number out of range, among them alpha <= total_error * span.
     """
 
     start: M
     alpha: float
     start_potential: float
-    mass_error: float = 0.0
+    total_error: float = 0.0
     rule: Rule = "tight"
     span: float = 1.0
     value_error: float | None = None
@@ -80,8 +80,8 @@ class MultiplicativeWeights(Generic[M]):
         checked_tuning(self.start.universe, self.alpha, self.rule, self.value_error)
         if not 0 <= self.start_potential < np.inf:
             raise ParameterError("start_potential must be a finite number >= 0")
-        if not (0 < self.span < np.inf and 0 <= self.mass_error < np.inf):
-            raise ParameterError("span must be a finite number > 0, and mass_error >= 0")
+        if not (0 < self.span < np.inf and 0 <= self.total_error < np.inf):
+            raise ParameterError("span must be a finite number > 0, and total_error >= 0")
         if self.rule == "as printed" and self.span != 1:
             raise ParameterError("the rule as printed is for coefficients in [0, 1]: span=1")
         if not self.start.total() > 0:
@@ -90,16 +90,16 @@ class MultiplicativeWeights(Generic[M]):
 
     def _normalised(self, step: float) -> float:
         """A discrepancy of the normalised databases that one of `step` edges implies."""
-        left = step - self.mass_error * self.span
+        left = step - self.total_error * self.span
         if not left > 0:
             raise ParameterError(
-                f"alpha must be larger than mass_error * span = {self.mass_error * self.span:g}"
+                f"alpha must be larger than total_error * span = {self.total_error * self.span:g}"
             )
         # No discrepancy is larger than the span of the coefficients.
         return min(left / self.start.total(), self.span)
 
     def initial(self) -> M:
-        """The start."""
+        """The first hypothesis."""
         return self.start
 
     def update(
@@ -152,8 +152,8 @@ def multiplicative_weights(
     universe: Universe,
     *,
     alpha: float,
-    mass: float,
-    mass_error: float = 0.0,
+    total_weight: float,
+    total_error: float = 0.0,
     rule: Rule = "tight",
     value_error: float | None = None,
     max_blocks: int = 2048,
@@ -165,9 +165,9 @@ def multiplicative_weights(
 
     Args:
         universe: the public vertex pairs.
-        alpha: tolerance in edges, > mass_error.
-        mass: m or a noisy value of it, in (0, X].
-        mass_error: how far the true m may be from `mass`, >= 0.
+        alpha: tolerance in edges, > total_error.
+        total_weight: m or a noisy value of it, in (0, X].
+        total_error: how far the true m may be from `total_weight`, >= 0.
         rule: "tight" has B = m^2 ln(X/m) / (2 alpha^2); "as printed" 4 m^2 ln(X) / alpha^2.
         value_error: see `MultiplicativeWeights`.
         max_blocks: see `BlockHypothesis`.
@@ -175,15 +175,17 @@ def multiplicative_weights(
     Raises:
         ParameterError: a number out of range, or an unknown rule.
     """
-    if not 0 < mass <= universe.size:
-        raise ParameterError(f"mass must lie in (0, {universe.size}]")
+    if not 0 < total_weight <= universe.size:
+        raise ParameterError(f"total_weight must lie in (0, {universe.size}]")
     # Weights in [0, 1] that sum to m have entropy at least ln m once normalised, and at least 0.
-    entropy = math.log(max(1.0, mass - mass_error)) if rule == "tight" else 0.0
+    entropy = math.log(max(1.0, total_weight - total_error)) if rule == "tight" else 0.0
     return MultiplicativeWeights(
-        start=BlockHypothesis.constant(universe, mass / universe.size, max_blocks=max_blocks),
+        start=BlockHypothesis.constant(
+            universe, total_weight / universe.size, max_blocks=max_blocks
+        ),
         alpha=alpha,
         start_potential=math.log(universe.size) - entropy,
-        mass_error=mass_error,
+        total_error=total_error,
         rule=rule,
         value_error=value_error,
     )

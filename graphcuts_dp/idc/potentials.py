@@ -166,7 +166,7 @@ class _PowerNorm(ABC):
 
     @property
     def order(self) -> float:
-        """2."""
+        """Of the potential: 2."""
         return 2.0
 
     @abstractmethod
@@ -202,7 +202,7 @@ class LpNorm(_PowerNorm):
 
     @property
     def needs_matrix(self) -> bool:
-        """False."""
+        """False: it looks at each entry alone."""
         return False
 
     def magnitudes(self, x: FloatArray) -> FloatArray:
@@ -239,7 +239,7 @@ class GroupNorm(_PowerNorm):
 
     @property
     def needs_matrix(self) -> bool:
-        """True."""
+        """True: it takes singular values or sums of rows."""
         return True
 
     def magnitudes(self, x: FloatArray) -> FloatArray:
@@ -274,7 +274,7 @@ class SchattenNorm(_PowerNorm):
 
     @property
     def needs_matrix(self) -> bool:
-        """True."""
+        """True: it takes singular values or sums of rows."""
         return True
 
     def magnitudes(self, x: FloatArray) -> FloatArray:
@@ -325,12 +325,12 @@ class Entropy:
 
     @property
     def order(self) -> float:
-        """2."""
+        """Of the potential: 2."""
         return 2.0
 
     @property
     def needs_matrix(self) -> bool:
-        """False."""
+        """False: it looks at each entry alone."""
         return False
 
     def value(self, x: FloatArray) -> float:

@@ -83,7 +83,7 @@ def median_updates(n: Size, edges: float, queries: int, *, rule: Rule = "tight")
     """
     bits = math.log2(max(2, pairs_of(n)))
     return lambda alpha: (
-        bits * small_database_size(alpha=alpha, mass=edges, queries=queries, rule=rule)
+        bits * small_database_size(alpha=alpha, total_weight=edges, queries=queries, rule=rule)
     )
 
 

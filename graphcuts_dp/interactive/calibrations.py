@@ -29,7 +29,7 @@ class Calibration(Protocol):
 
     @property
     def name(self) -> str:
-        """Of the method."""
+        """As users type it."""
         ...
 
     @property
@@ -108,7 +108,7 @@ class Tight:
 
     @property
     def name(self) -> str:
-        """Of the method."""
+        """As users type it."""
         return "tight"
 
     @property
@@ -117,7 +117,7 @@ class Tight:
 
     @property
     def cost(self) -> Cost:
-        """rho-zCDP."""
+        """rho-zCDP, whatever happens."""
         if self.rho is not None:
             return Cost.of_rho(self.rho, delta=self.delta)
         return Cost(epsilon=self.epsilon, delta=self.delta, rho=self._rho)
@@ -189,7 +189,7 @@ def check_scale(*rates: Fraction) -> None:
     """Refuse noise that is too large for 64-bit integers.
 
     Raises:
-        ParameterError: the mean of a law with one of these rates is more than 2^55 steps.
+        ParameterError: the mean of a distribution with one of these rates is more than 2^55 steps.
     """
     if min(rates) < Fraction(1, _LARGEST_SCALE):
         raise ParameterError(

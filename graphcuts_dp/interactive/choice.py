@@ -10,8 +10,8 @@ from graphcuts_dp.idc.base import Rule
 from graphcuts_dp.idc.online_bounds import tight_online
 from graphcuts_dp.idc.update_bounds import Size, UpdateBound, largest_disjoint_cut, pairs_of
 from graphcuts_dp.privacy.calibration import discrete_gaussian_scale
+from graphcuts_dp.privacy.distributions import BinaryResponse
 from graphcuts_dp.privacy.guarantee import exact_epsilon
-from graphcuts_dp.privacy.laws import BinaryResponse
 from graphcuts_dp.privacy.tails import (
     discrete_gaussian_radius,
     discrete_laplace_radius,
@@ -81,7 +81,7 @@ class Setting:
         return largest_disjoint_cut(self.n)
 
     @property
-    def law(self) -> BinaryResponse:
+    def distribution(self) -> BinaryResponse:
         """Binary randomised response with this epsilon."""
         return BinaryResponse(exact_epsilon(self.epsilon), 1.0)
 
@@ -139,7 +139,9 @@ def binary_error(setting: Setting, adaptive: bool = True) -> float:
     """
     if adaptive:
         return all_cuts_error(setting)
-    return response_radius(setting.law, setting.largest_cut, failure=setting.beta / setting.queries)
+    return response_radius(
+        setting.distribution, setting.largest_cut, failure=setting.beta / setting.queries
+    )
 
 
 def gaussian_deviation(setting: Setting) -> float:
@@ -158,7 +160,9 @@ def all_cuts_error(setting: Setting) -> float:
         cuts = setting.n * math.log(3) - math.log(2)
     else:
         cuts = sum(setting.n) * math.log(2)
-    return setting.law.radius(setting.largest_cut, log_failures=cuts - math.log(setting.beta))
+    return setting.distribution.radius(
+        setting.largest_cut, log_failures=cuts - math.log(setting.beta)
+    )
 
 
 def _is_number(value: object) -> bool:

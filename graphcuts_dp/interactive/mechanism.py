@@ -45,8 +45,8 @@ class OnlineState:
     Attributes:
         owner: fingerprint of the mechanism.
         tuning: public numbers, fixed at the start.
-        mass: total weight that the construction was given, in units; public.
-        mass_error: how far it can be from the true one.
+        total_weight: total weight that the construction was given, in units; public.
+        total_error: how far it can be from the true one.
         current: the hypothesis.
         noise: of the running instances; None when it was lost. Secret.
         queries: answers so far.
@@ -57,8 +57,8 @@ class OnlineState:
 
     owner: str = field(repr=False)
     tuning: Tuning = field(repr=False)
-    mass: float
-    mass_error: float
+    total_weight: float
+    total_error: float
     current: Hypothesis = field(repr=False)
     noise: Secret | None = field(repr=False)
     queries: int = 0
@@ -81,8 +81,8 @@ class OnlineState:
         """See `State.public`."""
         content = {
             "tuning": self.tuning.to_dict(),
-            "mass": self.mass,
-            "mass_error": self.mass_error,
+            "total_weight": self.total_weight,
+            "total_error": self.total_error,
             "queries": self.queries,
             "updates": self.updates,
             "lost": self.lost,
@@ -125,10 +125,10 @@ class OnlineMechanism:
         learner: the update rule.
         calibration: the budget, and the noise that it buys.
         grid: how true answers are counted.
-        mass: public total weight; None: it is private, and a noisy value is bought.
+        total_weight: public total weight; None: it is private, and a noisy value is bought.
 
     Raises:
-        ParameterError: weights without a public cap, or a mass out of range.
+        ParameterError: weights without a public cap, or a total_weight out of range.
 
     Source: GRU12 Alg. 1; JT12 Alg. 1; DR14 Alg. 11; the tight mode: see `calibrations.Tight`.
     """
@@ -136,7 +136,7 @@ class OnlineMechanism:
     learner: Learner
     calibration: Calibration
     grid: Grid
-    mass: float | None = None
+    total_weight: float | None = None
 
     def __post_init__(self) -> None:
         if self.grid.cap is None:
@@ -145,7 +145,7 @@ class OnlineMechanism:
                 " 'gaussian' or 'laplace'"
             )
         most = self.grid.cap * self.universe.size
-        if self.mass is not None and not 0 < self.mass <= most:
+        if self.total_weight is not None and not 0 < self.total_weight <= most:
             raise ParameterError(f"the total weight lies between 0 and {most:g}")
 
     @property
@@ -155,7 +155,7 @@ class OnlineMechanism:
 
     @property
     def universe(self) -> Universe:
-        """The learner's."""
+        """The public vertex pairs."""
         return self.learner.universe
 
     @property
@@ -165,7 +165,7 @@ class OnlineMechanism:
 
     @property
     def needs_truth(self) -> bool:
-        """It does."""
+        """True: each step reads the graph."""
         return True
 
     @property
@@ -179,7 +179,7 @@ class OnlineMechanism:
 
     def guarantee(self, seed: int | None = None) -> PrivacyGuarantee:
         """See `Mechanism.guarantee`; its parts are shares of the budget."""
-        if self.mass is not None:
+        if self.total_weight is not None:
             public = "the vertex set, the total weight"
             return promise(self.cost, self.grid, seed=seed, public=public)
         total = self.cost.epsilon * float(TOTAL_SHARE)
@@ -190,20 +190,25 @@ class OnlineMechanism:
         """See `Mechanism.start`: buys the total weight if it is not public."""
         check_graph(graph, self.universe, self.grid)
         steps = self.grid.sensitivity
-        if self.mass is None:
+        if self.total_weight is None:
             noise, radius, _, rest = self.calibration.with_total(steps)
-            mass, error = (self.grid.total(graph) + noise.draw(source)) / steps, radius / steps
+            total_weight, error = (
+                (self.grid.total(graph) + noise.draw(source)) / steps,
+                radius / steps,
+            )
         else:
-            mass, error, rest = self.mass / self._unit, 0.0, self.calibration
-        mass = min(max(mass, 1.0), float(self.universe.size))
+            total_weight, error, rest = self.total_weight / self._unit, 0.0, self.calibration
+        total_weight = min(max(total_weight, 1.0), float(self.universe.size))
         error += self.grid.rounding(self.universe.size) / self._unit
-        start = self.learner.construction(alpha=mass + error, mass=mass, mass_error=error)
+        start = self.learner.construction(
+            alpha=total_weight + error, total_weight=total_weight, total_error=error
+        )
         tuning = rest.tune(_careful(start.update_bound), steps)
         return OnlineState(
             owner=self._owner,
             tuning=tuning,
-            mass=mass,
-            mass_error=error,
+            total_weight=total_weight,
+            total_error=error,
             current=start.initial(),
             noise=tuning.test.start(source),
         )
@@ -241,7 +246,7 @@ class OnlineMechanism:
     ) -> tuple[OnlineState, Answer]:
         """Steps 1 to 5: test and correct until an answer is found."""
         tuning, steps = state.tuning, self.grid.sensitivity
-        construction = self._construction(tuning, state.mass, state.mass_error)
+        construction = self._construction(tuning, state.total_weight, state.total_error)
         made: tuple[Update, ...] = ()
         while True:
             estimate = state.current.estimate(query)
@@ -329,11 +334,14 @@ class OnlineMechanism:
         content = unpack(public, "public", self._owner)
         try:
             tuning = Tuning.from_dict(content["tuning"])
-            mass, mass_error = float(content["mass"]), float(content["mass_error"])
+            total_weight, total_error = (
+                float(content["total_weight"]),
+                float(content["total_error"]),
+            )
         except (LookupError, TypeError, ValueError) as problem:
             raise FileFormatError("the stored state is damaged") from problem
         updates, lost = whole_number(content, "updates"), whole_number(content, "lost")
-        construction = self._construction(tuning, mass, mass_error)
+        construction = self._construction(tuning, total_weight, total_error)
         current, count = construction.initial(), 0
         if hypothesis is not None:
             count, data = unpack_hypothesis(hypothesis, self._owner)
@@ -346,8 +354,8 @@ class OnlineMechanism:
         return OnlineState(
             owner=self._owner,
             tuning=tuning,
-            mass=mass,
-            mass_error=mass_error,
+            total_weight=total_weight,
+            total_error=total_error,
             current=current,
             noise=None if secret is None else self._noise(secret, updates, lost),
             queries=whole_number(content, "queries"),
@@ -367,8 +375,10 @@ class OnlineMechanism:
             raise FileFormatError("the secret part of the state is damaged")
         return tuple(noise)
 
-    def _construction(self, tuning: Tuning, mass: float, mass_error: float) -> Learned:
-        return self.learner.construction(alpha=tuning.alpha, mass=mass, mass_error=mass_error)
+    def _construction(self, tuning: Tuning, total_weight: float, total_error: float) -> Learned:
+        return self.learner.construction(
+            alpha=tuning.alpha, total_weight=total_weight, total_error=total_error
+        )
 
 
 def _careful(update_bound: UpdateBound) -> UpdateBound:

@@ -86,7 +86,7 @@ def _construction(
     universe: Universe,
     grid: Grid,
     calibration: str,
-    mass: float | None,
+    total_weight: float | None,
     disjoint: bool,
     value_share: float,
     adaptive: bool,
@@ -108,7 +108,7 @@ def _construction(
         ),
         calibration=CALIBRATIONS[calibration].make(**promise),
         grid=grid,
-        mass=mass,
+        total_weight=total_weight,
     )
 
 
@@ -123,7 +123,7 @@ def _gaussian(
     **_: Any,
 ) -> Mechanism[Any]:
     return PerQueryNoise(
-        law="gaussian",
+        distribution="gaussian",
         universe=universe,
         grid=grid,
         epsilon=epsilon,
@@ -137,7 +137,7 @@ def _laplace(
     *, universe: Universe, grid: Grid, epsilon: float, queries: int, beta: float, **_: Any
 ) -> Mechanism[Any]:
     return PerQueryNoise(
-        law="laplace",
+        distribution="laplace",
         universe=universe,
         grid=grid,
         epsilon=epsilon,
@@ -217,7 +217,7 @@ def make_mechanism(
     delta: float = 0.0,
     beta: float = 0.05,
     calibration: str = "tight",
-    mass: float | None = None,
+    total_weight: float | None = None,
     disjoint: bool = False,
     value_share: float = 0.0,
     adaptive: bool = True,
@@ -235,7 +235,7 @@ def make_mechanism(
         beta: probability that any interval is wrong, in (0, 1).
         calibration: of the constructions: a name of `CALIBRATIONS`; the papers' use their printed
             update rules too, and (for delta > 0) epsilon of at most 1.
-        mass: of the constructions: public total weight; None buys a noisy one.
+        total_weight: of the constructions: public total weight; None buys a noisy one.
         disjoint: of "frieze-kannan": only cuts with disjoint S and T will be asked.
         value_share: of the tight calibration: see `calibrations.Tight`.
         adaptive: of "binary": see `BinaryAnswers`.
@@ -251,7 +251,7 @@ def make_mechanism(
         delta=delta,
         beta=beta,
         calibration=calibration,
-        mass=mass,
+        total_weight=total_weight,
         disjoint=disjoint,
         value_share=value_share,
         adaptive=adaptive,

@@ -19,7 +19,7 @@ from graphcuts_dp.interactive.spending import Budget, cost_from_dict, cost_to_di
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 @final

@@ -29,14 +29,15 @@ class GRU12:
     """Noisy answers compared with the hypothesis: sigma = 1000 sqrt(B) ln(4/delta)/epsilon.
 
     T = 4 sigma ln(2k/beta), alpha = 3T/4; stops after update number B. Deviations: noise is the
-    two-sided geometric law of the same rate 1/sigma, not Laplace's; errors count edges; where
-    B < 1, sigma is that of B = 1, so that the first update has been paid for.
+    two-sided geometric distribution of the same rate 1/sigma, not Laplace's; errors count edges;
+    where B < 1, sigma is that of B = 1, so that the first update has been paid for.
 
     Guarantee: (epsilon, delta)-DP by the paper's Theorem 4.1. Its proof uses the noise through
-    ratios e^(1/sigma) of shifted probabilities and tails e^(-t/sigma), which the geometric law has
-    at whole numbers, and a truth that moves by whole steps; the corrected claims leave the theorem
-    standing (Claim 4.3: loss <= 2e/sigma for sigma >= 2; Claim 4.7: 11 epsilon0). With probability
-    1 - beta/2 hypothesis answers are within 5T/4 (and a step of rounding) and noisy ones T/4.
+    ratios e^(1/sigma) of shifted probabilities and tails e^(-t/sigma), which the geometric
+    distribution has at whole numbers, and a truth that moves by whole steps; the corrected claims
+    leave the theorem standing (Claim 4.3: loss <= 2e/sigma for sigma >= 2; Claim 4.7: 11
+    epsilon0). With probability 1 - beta/2 hypothesis answers are within 5T/4 (and a step of
+    rounding) and noisy ones T/4.
 
     Attributes: as `Tight`'s, with epsilon at most 1, as in the theorem.
 
@@ -53,12 +54,12 @@ class GRU12:
 
     @property
     def name(self) -> str:
-        """Of the method."""
+        """As users type it."""
         return "gru12"
 
     @property
     def cost(self) -> Cost:
-        """The paper's."""
+        """The (epsilon, delta) of the paper's theorem."""
         return Cost(epsilon=self.epsilon, delta=self.delta)
 
     def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Calibration]:
@@ -98,12 +99,12 @@ class JT12:
 
     @property
     def name(self) -> str:
-        """Of the method."""
+        """As users type it."""
         return "jt12"
 
     @property
     def cost(self) -> Cost:
-        """The paper's."""
+        """The (epsilon, delta) of the paper's theorem."""
         return Cost(epsilon=self.epsilon, delta=self.delta)
 
     def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Calibration]:
@@ -149,7 +150,7 @@ class DR14:
 
     @property
     def name(self) -> str:
-        """Of the method."""
+        """As users type it."""
         return "dr14"
 
     @property

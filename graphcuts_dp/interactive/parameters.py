@@ -118,7 +118,7 @@ class Parameters:
             delta=self.delta,
             beta=self.beta,
             calibration=self.calibration,
-            mass=self.total_weight,
+            total_weight=self.total_weight,
             disjoint=self.disjoint,
             value_share=self.value_share,
         )

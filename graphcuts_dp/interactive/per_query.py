@@ -51,12 +51,12 @@ class CountState:
 
     @property
     def hypothesis(self) -> bytes:
-        """There is none."""
+        """Empty: nothing is learnt."""
         return b""
 
     @property
     def secret(self) -> bytes:
-        """There is none."""
+        """Empty: no noise is kept."""
         return b""
 
 
@@ -75,7 +75,7 @@ class PerQueryNoise:
     noise, so all of them hold with 1 - beta.
 
     Attributes:
-        law: "gaussian" or "laplace".
+        distribution: "gaussian" or "laplace".
         universe: the public vertex pairs.
         grid: how true answers are counted.
         epsilon: in [1e-6, 50].
@@ -87,7 +87,7 @@ class PerQueryNoise:
         ParameterError: a number out of range.
     """
 
-    law: Literal["gaussian", "laplace"]
+    distribution: Literal["gaussian", "laplace"]
     universe: Universe
     grid: Grid
     epsilon: float
@@ -98,15 +98,17 @@ class PerQueryNoise:
     def __post_init__(self) -> None:
         exact_epsilon(self.epsilon)
         checked_promise(self.queries, self.epsilon, self.delta or 0.5, self.beta)
-        if self.law not in ("gaussian", "laplace"):
-            raise ParameterError(f"the law is 'gaussian' or 'laplace', not {self.law!r}")
-        if (self.law == "gaussian") is not (self.delta > 0):
+        if self.distribution not in ("gaussian", "laplace"):
+            raise ParameterError(
+                f"the distribution is 'gaussian' or 'laplace', not {self.distribution!r}"
+            )
+        if (self.distribution == "gaussian") is not (self.delta > 0):
             raise ParameterError("gaussian noise needs delta > 0; laplace noise is for delta = 0")
 
     @property
     def name(self) -> str:
-        """The law's."""
-        return self.law
+        """As users type it."""
+        return self.distribution
 
     @cached_property
     def _scale_squared(self) -> Fraction:
@@ -119,7 +121,7 @@ class PerQueryNoise:
     @cached_property
     def noise(self) -> ValueNoise:
         """On each answer, in steps."""
-        if self.law == "laplace":
+        if self.distribution == "laplace":
             rate = Fraction(self.epsilon) / (self.queries * self.grid.sensitivity)
             return ValueNoise("laplace", rate)
         return ValueNoise("gaussian", self._scale_squared * self.grid.sensitivity**2)
@@ -127,14 +129,14 @@ class PerQueryNoise:
     @cached_property
     def cost(self) -> Cost:
         """See `Mechanism.cost`."""
-        if self.law == "laplace":
+        if self.distribution == "laplace":
             return Cost.of_pure(Fraction(self.epsilon))
         rho = float(self.queries / (2 * self._scale_squared)) * (1 + 1e-15)
         return Cost(epsilon=self.epsilon, delta=self.delta, rho=rho)
 
     @property
     def needs_truth(self) -> bool:
-        """It does."""
+        """True: each step reads the graph."""
         return True
 
     @cached_property
@@ -199,7 +201,9 @@ class PerQueryNoise:
         Raises:
             ExhaustedError: always.
         """
-        raise ExhaustedError(f"method {self.law!r} keeps nothing to answer from; start another one")
+        raise ExhaustedError(
+            f"method {self.distribution!r} keeps nothing to answer from; start another one"
+        )
 
     def restore(
         self,

@@ -26,9 +26,9 @@ from graphcuts_dp.interactive.promises import check_graph, pairs_of, promise
 from graphcuts_dp.measurements.entries import randomized_response
 from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
 from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.distributions import BinaryResponse
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
-from graphcuts_dp.privacy.laws import BinaryResponse
 from graphcuts_dp.privacy.tails import response_radius
 
 
@@ -73,7 +73,7 @@ class ResponseState:
 
     @property
     def secret(self) -> bytes:
-        """There is none."""
+        """Empty: no noise is kept."""
         return b""
 
 
@@ -124,17 +124,17 @@ class BinaryAnswers:
 
     @property
     def name(self) -> str:
-        """The method's."""
+        """As users type it."""
         return "binary"
 
     @property
-    def law(self) -> BinaryResponse:
+    def distribution(self) -> BinaryResponse:
         """Of the noise on each pair."""
         return BinaryResponse(Fraction(self.epsilon), 1.0)
 
     @property
     def cost(self) -> Cost:
-        """Pure."""
+        """Pure epsilon, whatever happens."""
         return Cost.of_pure(Fraction(self.epsilon))
 
     @property
@@ -153,7 +153,7 @@ class BinaryAnswers:
     def start(self, graph: AnyGraph, source: EntropySource) -> ResponseState:
         """See `Mechanism.start`: draws the noisy matrix."""
         check_graph(graph, self.universe, self.grid)
-        matrix = randomized_response(graph, self.law, source)
+        matrix = randomized_response(graph, self.distribution, source)
         return ResponseState(self._owner, matrix, self.queries, source.seed is not None)
 
     def check(self, state: ResponseState, query: CutQuery) -> None:
@@ -207,13 +207,13 @@ class BinaryAnswers:
 
     def _radius(self, pairs: int, *, disjoint: bool) -> float:
         if not self.adaptive and self.queries is not None:
-            return _fixed_radius(self.law, pairs, self.beta / self.queries)
+            return _fixed_radius(self.distribution, pairs, self.beta / self.queries)
         rows, columns = self.universe.shape
         if self.universe.bipartite:
             cuts = (rows + columns) * math.log(2)
         else:
             cuts = rows * math.log(3 if disjoint else 4)
-        return _adaptive_radius(self.law, pairs, cuts - math.log(self.beta))
+        return _adaptive_radius(self.distribution, pairs, cuts - math.log(self.beta))
 
     def restore(
         self,
@@ -228,7 +228,7 @@ class BinaryAnswers:
             raise FileFormatError("the noisy matrix of the session is missing")
         _, data = unpack_hypothesis(hypothesis, self._owner)
         matrix = NoisyMatrix.read(io.BytesIO(data))
-        if matrix.shape != self.universe.shape or matrix.law != self.law:
+        if matrix.shape != self.universe.shape or matrix.distribution != self.distribution:
             raise FileFormatError("the noisy matrix belongs to another session")
         return ResponseState(
             self._owner,
@@ -241,10 +241,10 @@ class BinaryAnswers:
 
 # Each is a search for the best exponent, a millisecond; many cuts have equally many pairs.
 @lru_cache(maxsize=1 << 16)
-def _fixed_radius(law: BinaryResponse, pairs: int, failure: float) -> float:
-    return response_radius(law, pairs, failure=failure)
+def _fixed_radius(distribution: BinaryResponse, pairs: int, failure: float) -> float:
+    return response_radius(distribution, pairs, failure=failure)
 
 
 @lru_cache(maxsize=1 << 16)
-def _adaptive_radius(law: BinaryResponse, pairs: int, log_failures: float) -> float:
-    return law.radius(pairs, log_failures=log_failures)
+def _adaptive_radius(distribution: BinaryResponse, pairs: int, log_failures: float) -> float:
+    return distribution.radius(pairs, log_failures=log_failures)

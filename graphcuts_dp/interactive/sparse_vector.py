@@ -116,12 +116,12 @@ class OneSidedPair:
 
     @property
     def sides(self) -> int:
-        """Two."""
+        """Two: above the threshold, and below its negative."""
         return 2
 
     @property
     def secrets(self) -> int:
-        """R of each."""
+        """The noisy threshold R of each side."""
         return 2
 
     def start(self, source: EntropySource) -> Secret:
@@ -160,9 +160,9 @@ class SharedThreshold:
         threshold: T, in steps.
 
     Source: DR14 Alg. 2 and 3 (Sparse, NumericSparse), as used by Alg. 11, with the discrete Laplace
-    law in place of Laplace's. The proof of AboveThreshold shifts R by s and N by 2 s and needs
-    ratios e^(r s) of the laws only, which the discrete laws have; rounding the hypothesis's side
-    up to a whole number is exact.
+    distribution in place of Laplace's. The proof of AboveThreshold shifts R by s and N by 2 s and
+    needs ratios e^(r s) of the distributions only, which the discrete distributions have; rounding
+    the hypothesis's side up to a whole number is exact.
     """
 
     threshold_rate: Fraction
@@ -176,11 +176,11 @@ class SharedThreshold:
 
     @property
     def secrets(self) -> int:
-        """R."""
+        """The noisy threshold R."""
         return 1
 
     def start(self, source: EntropySource) -> Secret:
-        """R."""
+        """Draw the noisy threshold R."""
         return (int(sample_discrete_laplace(self.threshold_rate, 1, source)[0]),)
 
     def run(self, secret: Secret, truth: int, estimate: Fraction, source: EntropySource) -> Finding:
@@ -193,7 +193,7 @@ class SharedThreshold:
         return Finding(None)
 
     def restart(self, secret: Secret, sign: Sign, source: EntropySource) -> Secret:  # noqa: ARG002
-        """A new R."""
+        """Draw a new noisy threshold R."""
         return self.start(source)
 
 
@@ -208,7 +208,7 @@ class NoisyComparison:
         rate: of Z, for one step, two-sided.
         threshold: T, in steps.
 
-    Source: GRU12 Alg. 1; JT12 Alg. 1; with the discrete Laplace law in place of Laplace's.
+    Source: GRU12 Alg. 1; JT12 Alg. 1; with the discrete Laplace distribution in place of Laplace's.
     """
 
     rate: Fraction
@@ -216,7 +216,7 @@ class NoisyComparison:
 
     @property
     def sides(self) -> int:
-        """One."""
+        """One test for gaps of both signs."""
         return 1
 
     @property
@@ -225,7 +225,7 @@ class NoisyComparison:
         return 0
 
     def start(self, source: EntropySource) -> Secret:  # noqa: ARG002
-        """Nothing."""
+        """Keep nothing: all noise is fresh."""
         return ()
 
     def run(
@@ -242,5 +242,5 @@ class NoisyComparison:
         return Finding(1 if noisy > estimate else -1, noisy)
 
     def restart(self, secret: Secret, sign: Sign, source: EntropySource) -> Secret:  # noqa: ARG002
-        """Nothing."""
+        """Keep nothing: all noise is fresh."""
         return ()

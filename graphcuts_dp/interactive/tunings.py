@@ -51,7 +51,7 @@ class Tuning:
             "updates": self.updates,
             "queries": self.queries,
             "test": {"kind": type(self.test).__name__, **test},
-            "value_noise": None if noise is None else [noise.law, str(noise.parameter)],
+            "value_noise": None if noise is None else [noise.distribution, str(noise.parameter)],
             "error": self.error,
             "value_error": self.value_error,
             "halts": self.halts,
@@ -66,13 +66,15 @@ class Tuning:
         """
         test = dict(stored["test"])
         kind = _TESTS[test.pop("kind")]
-        law = stored["value_noise"]
+        distribution = stored["value_noise"]
         return cls(
             alpha=float(stored["alpha"]),
             updates=int(stored["updates"]),
             queries=int(stored["queries"]),
             test=kind(**{key: Fraction(value) for key, value in test.items()}),
-            value_noise=None if law is None else ValueNoise(law[0], Fraction(law[1])),
+            value_noise=None
+            if distribution is None
+            else ValueNoise(distribution[0], Fraction(distribution[1])),
             error=int(stored["error"]),
             value_error=int(stored["value_error"]),
             halts=bool(stored["halts"]),

@@ -50,8 +50,8 @@ class Outcome:
     Attributes:
         hypothesis: the last one; answers in units.
         tuning: that was used.
-        mass: total weight that the construction was given, in units.
-        mass_error: how far it may be from the true one.
+        total_weight: total weight that the construction was given, in units.
+        total_error: how far it may be from the true one.
         transcript: what was bought, in order.
         stopped: "accurate": a round found no gap above the threshold; "rounds": all were used.
         error: in units; with probability 1 - beta no query of the distinguisher's class is farther
@@ -60,8 +60,8 @@ class Outcome:
 
     hypothesis: Hypothesis
     tuning: OfflineTuning
-    mass: float
-    mass_error: float
+    total_weight: float
+    total_error: float
     transcript: tuple[Measured, ...]
     stopped: str
     error: float | None
@@ -89,7 +89,7 @@ class IterativeConstruction:
         distinguisher: of any budget; the calibration tunes it.
         calibration: the budget, and how it is spent.
         grid: `Grid.of` the graph.
-        mass: public total weight; None: it is private, and a noisy value is bought.
+        total_weight: public total weight; None: it is private, and a noisy value is bought.
         refits: corrections by old answers after a round, in 0..1000.
 
     Guarantee: what `cost` says. Steps 1, 2a and 2b are the only ones that read the graph: one count
@@ -100,15 +100,15 @@ class IterativeConstruction:
         Side channel: counting takes time proportional to the number of edges.
 
     Raises:
-        ParameterError: weights without a public cap, a mass or a number out of range, or a learner
-            and a distinguisher over different vertices.
+        ParameterError: weights without a public cap, a total_weight or a number out of range, or a
+            learner and a distinguisher over different vertices.
     """
 
     learner: Learner
     distinguisher: Distinguisher
     calibration: OfflineCalibration
     grid: Grid
-    mass: float | None = None
+    total_weight: float | None = None
     refits: int = 0
 
     def __post_init__(self) -> None:
@@ -119,7 +119,7 @@ class IterativeConstruction:
         if self.learner.universe != self.distinguisher.universe:
             raise ParameterError("the construction and the distinguisher have other vertices")
         most = self.grid.cap * self.universe.size
-        if self.mass is not None and not 0 < self.mass <= most:
+        if self.total_weight is not None and not 0 < self.total_weight <= most:
             raise ParameterError(f"the total weight lies between 0 and {most:g}")
         if isinstance(self.refits, bool) or not 0 <= self.refits <= 1000:
             raise ParameterError("refits must be a whole number from 0 to 1000")
@@ -154,14 +154,14 @@ class IterativeConstruction:
                 the total weight.
         """
         self._check(graph)
-        mass, mass_error, rest = self._total(graph, source)
+        total_weight, total_error, rest = self._total(graph, source)
         tuning = rest.tune(
-            self._update_bound(mass, mass_error),
+            self._update_bound(total_weight, total_error),
             self.distinguisher,
             one=self.unit,
             steps=self.grid.sensitivity,
         )
-        run = _Run(self, tuning, mass, mass_error)
+        run = _Run(self, tuning, total_weight, total_error)
         search = tuning.distinguisher.begin(graph, source) if tuning.rounds else None
         while search is not None and run.round < tuning.rounds and not run.done:
             run.step(search, graph, source)
@@ -181,26 +181,26 @@ class IterativeConstruction:
         """Step 1: the total weight in units, how far it may be off, and what is left."""
         steps = self.grid.sensitivity
         rounding = self.grid.rounding(self.universe.size) / self.unit
-        if self.mass is not None:
-            return self.mass / self.unit, rounding, self.calibration
+        if self.total_weight is not None:
+            return self.total_weight / self.unit, rounding, self.calibration
         noise, radius, _, rest = self.calibration.with_total(steps)
         noisy = (self.grid.total(graph) + noise.draw(source)) / steps
         # The truth is in [0, X]; multiplicative weights need some weight to begin with.
-        mass = min(max(noisy, 1.0), float(self.universe.size))
-        return mass, max(radius / steps, 1.0 if noisy < 1 else 0.0) + rounding, rest
+        total_weight = min(max(noisy, 1.0), float(self.universe.size))
+        return total_weight, max(radius / steps, 1.0 if noisy < 1 else 0.0) + rounding, rest
 
-    def _update_bound(self, mass: float, mass_error: float) -> Callable[[float], float]:
+    def _update_bound(self, total_weight: float, total_error: float) -> Callable[[float], float]:
         coarse = self.learner.construction(
-            alpha=mass + mass_error + 1, mass=mass, mass_error=mass_error
+            alpha=total_weight + total_error + 1, total_weight=total_weight, total_error=total_error
         )
 
         def bound(alpha: float) -> float:
-            if alpha > mass + mass_error:
+            if alpha > total_weight + total_error:
                 return 0.0  # answers of the start and of the truth lie between 0 and that
             try:
                 return coarse.update_bound(alpha)
             except ParameterError:
-                return math.inf  # finer than the error of the mass allows
+                return math.inf  # finer than the error of the total_weight allows
 
         return bound
 
@@ -210,11 +210,15 @@ class _Run:
     """The state of a run: public, all of it."""
 
     def __init__(
-        self, mechanism: IterativeConstruction, tuning: OfflineTuning, mass: float, error: float
+        self,
+        mechanism: IterativeConstruction,
+        tuning: OfflineTuning,
+        total_weight: float,
+        error: float,
     ) -> None:
         self._of = mechanism
         self._tuning = tuning
-        self._mass, self._mass_error = mass, error
+        self._total_weight, self._total_error = total_weight, error
         self._construction = self._tuned(tuning.alpha, tuning.value_error)
         self.hypothesis: Any = self._construction.initial()
         self.transcript: list[Measured] = []
@@ -257,7 +261,7 @@ class _Run:
         queries = [measured.query for measured in self.transcript]
         values = np.array([measured.value for measured in self.transcript]) / self._of.unit
         if self._total is not None:
-            queries, values = [*queries, self._total], np.append(values, self._mass)
+            queries, values = [*queries, self._total], np.append(values, self._total_weight)
         for _ in range(self._of.refits):
             off = np.abs(values - self.hypothesis.estimate_all(queries))
             worst = int(np.argmax(off))
@@ -272,8 +276,8 @@ class _Run:
         return Outcome(
             hypothesis=self.hypothesis,
             tuning=self._tuning,
-            mass=self._mass,
-            mass_error=self._mass_error,
+            total_weight=self._total_weight,
+            total_error=self._total_error,
             transcript=tuple(self.transcript),
             stopped="accurate" if self.done and threshold is not None else "rounds",
             error=error,
@@ -311,7 +315,9 @@ class _Run:
                 if step <= self._tuning.value_error / 100:
                     return False
                 # Nothing proven rests on the step, so the total weight is taken at its value.
-                tuned = self._of.learner.construction(alpha=step, mass=self._mass, mass_error=0.0)
+                tuned = self._of.learner.construction(
+                    alpha=step, total_weight=self._total_weight, total_error=0.0
+                )
                 self.hypothesis = tuned.update(self.hypothesis, query, sign)
             elif abs(gap) < self._tuning.threshold:
                 return False
@@ -323,7 +329,10 @@ class _Run:
 
     def _tuned(self, alpha: float, value_error: float) -> Learned:
         return self._of.learner.construction(
-            alpha=alpha, mass=self._mass, mass_error=self._mass_error, value_error=value_error
+            alpha=alpha,
+            total_weight=self._total_weight,
+            total_error=self._total_error,
+            value_error=value_error,
         )
 
 

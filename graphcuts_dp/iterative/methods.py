@@ -154,7 +154,7 @@ def iterative_mechanism(
         distinguisher=finder,
         calibration=budget,
         grid=grid,
-        mass=total_weight,
+        total_weight=total_weight,
         refits=0 if printed else refits,
     )
 
@@ -186,7 +186,7 @@ def _released(
             rounds=outcome.tuning.rounds,
             used=max((measured.round for measured in outcome.transcript), default=0),
             stopped=outcome.stopped,
-            total=outcome.mass * mechanism.unit,
+            total=outcome.total_weight * mechanism.unit,
         ),
         transcript=outcome.transcript,
         cap=cap,
@@ -243,9 +243,9 @@ def _guarantee(mechanism: IterativeConstruction, seed: int | None) -> PrivacyGua
     public = "both vertex sets" if mechanism.universe.bipartite else "the vertex set"
     if grid.weighted:
         public += ", the weight cap"
-    if mechanism.mass is not None:
+    if mechanism.total_weight is not None:
         public += ", the total weight"
-    bought = mechanism.mass is None
+    bought = mechanism.total_weight is None
     if isinstance(mechanism.calibration, PureOffline):
         parts = mechanism.calibration.parts(total=bought)
     else:

@@ -110,7 +110,7 @@ class PaperOffline:
 
     @property
     def cost(self) -> Cost:
-        """As promised."""
+        """The (epsilon, delta) that was promised."""
         if self.delta == 0:
             return Cost.of_pure(Fraction(self.epsilon))
         return Cost(epsilon=self.epsilon, delta=self.delta)

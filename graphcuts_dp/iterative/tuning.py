@@ -118,7 +118,7 @@ class _ZcdpOffline(ABC):
 
     @property
     def cost(self) -> Cost:
-        """rho-zCDP."""
+        """rho-zCDP, whatever happens."""
         return Cost(epsilon=self.epsilon, delta=self.delta, rho=self._rho)
 
     def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Self]:

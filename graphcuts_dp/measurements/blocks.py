@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import IntegerMatrix, RealMatrix
 from graphcuts_dp.parallel import in_parallel
-from graphcuts_dp.privacy.laws import NoiseLaw
+from graphcuts_dp.privacy.distributions import NoiseDistribution
 
 R = TypeVar("R")
 Pairs = Callable[[], IntegerMatrix]
@@ -87,8 +87,8 @@ class RowBlock:
         start: first row.
         stop: the row after the last one.
         data: bits packed eight a byte, shape (stop - start, ceil(columns / 8)); or released
-            integers; or, without a law, the estimates themselves.
-        law: the law of noise; None for a plain matrix of estimates.
+            integers; or, without a distribution, the estimates themselves.
+        distribution: of the noise; None for a plain matrix of estimates.
         layout: of the whole matrix.
         held: arrays that a computation keeps beside the block from one map to the next.
     """
@@ -96,7 +96,7 @@ class RowBlock:
     start: int
     stop: int
     data: npt.NDArray[Any]
-    law: NoiseLaw | None
+    distribution: NoiseDistribution | None
     layout: Layout
     held: dict[str, Any] = field(default_factory=dict)
 
@@ -112,21 +112,21 @@ class RowBlock:
 
     def steps(self) -> IntegerMatrix:
         """Released integers, shape `shape`; do not write to them."""
-        if self.law is not None and self.law.bits:
+        if self.distribution is not None and self.distribution.bits:
             return np.unpackbits(self.data, axis=1, count=self.shape[1])
         return self.data
 
     def estimate(self, dtype: npt.DTypeLike = np.float32) -> RealMatrix:
         """Unbiased estimates, shape `shape`, zero on the diagonal; a fresh array."""
-        if self.law is None:
+        if self.distribution is None:
             return self.clear_diagonal(self.data.astype(dtype))
-        return self._values(self.law, "estimate", np.dtype(dtype))
+        return self._values(self.distribution, "estimate", np.dtype(dtype))
 
     def evidence(self, dtype: npt.DTypeLike = np.float32) -> RealMatrix:
-        """`NoiseLaw.evidence` of every entry, shape `shape`, zero on the diagonal."""
-        if self.law is None:
-            raise ValueError("a plain matrix has no law of noise")
-        return self._values(self.law, "evidence", np.dtype(dtype))
+        """`NoiseDistribution.evidence` of every entry, shape `shape`, zero on the diagonal."""
+        if self.distribution is None:
+            raise ValueError("a plain matrix has no distribution of noise")
+        return self._values(self.distribution, "evidence", np.dtype(dtype))
 
     def clear_diagonal(self, rows: RealMatrix) -> RealMatrix:
         """Set to zero, in place, what lies on the diagonal of a symmetric matrix.
@@ -144,20 +144,22 @@ class RowBlock:
         for start in range(self.start, self.stop, height):
             stop = min(start + height, self.stop)
             rows = self.data[start - self.start : stop - self.start]
-            yield RowBlock(start, stop, rows, self.law, self.layout)
+            yield RowBlock(start, stop, rows, self.distribution, self.layout)
 
-    def _values(self, law: NoiseLaw, kind: str, dtype: np.dtype[Any]) -> RealMatrix:
-        if not law.bits:
-            return self.clear_diagonal(getattr(law, kind)(self.data, dtype))
+    def _values(
+        self, distribution: NoiseDistribution, kind: str, dtype: np.dtype[Any]
+    ) -> RealMatrix:
+        if not distribution.bits:
+            return self.clear_diagonal(getattr(distribution, kind)(self.data, dtype))
         # Eight entries at once, from a table of what each byte stands for.
-        wide = np.take(_byte_table(law, kind, dtype), self.data, axis=0)
+        wide = np.take(_byte_table(distribution, kind, dtype), self.data, axis=0)
         return self.clear_diagonal(wide.reshape(len(self.data), -1)[:, : self.shape[1]])
 
 
 @lru_cache(maxsize=16)
-def _byte_table(law: NoiseLaw, kind: str, dtype: np.dtype[Any]) -> RealMatrix:
+def _byte_table(distribution: NoiseDistribution, kind: str, dtype: np.dtype[Any]) -> RealMatrix:
     bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)
-    table: RealMatrix = getattr(law, kind)(bits, dtype)
+    table: RealMatrix = getattr(distribution, kind)(bits, dtype)
     return table
 
 
@@ -165,12 +167,12 @@ class Blocks(ABC):
     """A noisy matrix as blocks of rows that live somewhere, and work done where they live.
 
     Args:
-        law: the law of noise; None for a plain matrix of estimates.
+        distribution: of the noise; None for a plain matrix of estimates.
         layout: shape, symmetry, and how the rows are cut.
     """
 
-    def __init__(self, law: NoiseLaw | None, layout: Layout) -> None:
-        self.law = law
+    def __init__(self, distribution: NoiseDistribution | None, layout: Layout) -> None:
+        self.distribution = distribution
         self.layout = layout
 
     @property
@@ -253,16 +255,18 @@ class LocalBlocks(Blocks):
     """
 
     def __init__(self, rows: Sequence[RowBlock], threads: int | None = None) -> None:
-        super().__init__(rows[0].law, rows[0].layout)
+        super().__init__(rows[0].distribution, rows[0].layout)
         self._rows = list(rows)
         self._threads = threads
 
     @staticmethod
-    def from_pairs(law: NoiseLaw, layout: Layout, pairs: Sequence[Pairs]) -> "LocalBlocks":
+    def from_pairs(
+        distribution: NoiseDistribution, layout: Layout, pairs: Sequence[Pairs]
+    ) -> "LocalBlocks":
         """Blocks from one released integer a pair.
 
         Args:
-            law: that the integers come from.
+            distribution: that the integers come from.
             layout: of the matrix.
             pairs: for each block a function that gives the integers of its pairs in row order (of
                 a symmetric matrix, pairs i < j). Each is called once, from several threads.
@@ -270,14 +274,14 @@ class LocalBlocks(Blocks):
         bounds = layout.bounds()
 
         def draw(index: int) -> npt.NDArray[Any]:
-            return draw_part(law, layout, index, pairs[index])
+            return draw_part(distribution, layout, index, pairs[index])
 
         parts = list(in_parallel(draw, range(len(bounds))))
 
         def finish(index: int) -> npt.NDArray[Any]:
-            return complete(law, layout, index, parts)
+            return complete(distribution, layout, index, parts)
 
-        return joined(law, layout, list(in_parallel(finish, range(len(bounds)))))
+        return joined(distribution, layout, list(in_parallel(finish, range(len(bounds)))))
 
     @classmethod
     def from_matrix(cls, matrix: RealMatrix, *, symmetric: bool) -> "LocalBlocks":
@@ -298,7 +302,7 @@ class LocalBlocks(Blocks):
 
     def copy(self) -> "LocalBlocks":
         """See `Blocks.copy`."""
-        rows = [RowBlock(b.start, b.stop, b.data, b.law, b.layout) for b in self._rows]
+        rows = [RowBlock(b.start, b.stop, b.data, b.distribution, b.layout) for b in self._rows]
         return LocalBlocks(rows, self._threads)
 
     def fetch(self) -> "LocalBlocks":
@@ -306,37 +310,41 @@ class LocalBlocks(Blocks):
         return self.copy()
 
 
-def joined(law: NoiseLaw | None, layout: Layout, data: Sequence[npt.NDArray[Any]]) -> LocalBlocks:
+def joined(
+    distribution: NoiseDistribution | None, layout: Layout, data: Sequence[npt.NDArray[Any]]
+) -> LocalBlocks:
     """Blocks from the data of each, made one type of integers."""
     kind = _common_type(data)
     return LocalBlocks(
         [
-            RowBlock(*bounds, rows.astype(kind, copy=False), law, layout)
+            RowBlock(*bounds, rows.astype(kind, copy=False), distribution, layout)
             for bounds, rows in zip(layout.bounds(), data, strict=True)
         ]
     )
 
 
-def draw_part(law: NoiseLaw, layout: Layout, index: int, pairs: Pairs) -> npt.NDArray[Any]:
+def draw_part(
+    distribution: NoiseDistribution, layout: Layout, index: int, pairs: Pairs
+) -> npt.NDArray[Any]:
     """What `complete` needs of a block: its pairs as packed rows, without those i > j."""
-    return pack(law, layout.unfold(pairs(), *layout.bounds()[index]))
+    return pack(distribution, layout.unfold(pairs(), *layout.bounds()[index]))
 
 
-def pack(law: NoiseLaw, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def pack(distribution: NoiseDistribution, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Released integers in few bytes: packed bits, or the smallest type that holds them."""
-    if law.bits:
+    if distribution.bits:
         return np.packbits(rows, axis=1)
     low, high = np.min_scalar_type(rows.min(initial=0)), np.min_scalar_type(rows.max(initial=0))
     return rows.astype(_integer(np.result_type(low, high)))
 
 
 def complete(
-    law: NoiseLaw, layout: Layout, index: int, parts: Sequence[npt.NDArray[Any]]
+    distribution: NoiseDistribution, layout: Layout, index: int, parts: Sequence[npt.NDArray[Any]]
 ) -> npt.NDArray[Any]:
     """All columns of a block; of a symmetric matrix, with what lies below the diagonal.
 
     Args:
-        law: the law of noise.
+        distribution: of the noise.
         layout: of the matrix.
         index: of the block.
         parts: packed results of `Layout.unfold`, of the blocks up to this one at least.
@@ -346,23 +354,25 @@ def complete(
     bounds = layout.bounds()
     start, stop = bounds[index]
     tiles = [
-        _columns(law, part, start - first, stop - first).T
+        _columns(distribution, part, start - first, stop - first).T
         for (first, _), part in zip(bounds[:index], parts[:index], strict=True)
     ]
-    own = _columns(law, parts[index], 0, layout.shape[1] - start)
+    own = _columns(distribution, parts[index], 0, layout.shape[1] - start)
     own[:, : stop - start] |= own[:, : stop - start].T
     tiles.append(own)
     # Every block but the last has a multiple of eight rows, so packed tiles join without a seam.
     return np.concatenate(
-        [np.packbits(tile, axis=1) for tile in tiles] if law.bits else tiles,
+        [np.packbits(tile, axis=1) for tile in tiles] if distribution.bits else tiles,
         axis=1,
         dtype=_common_type(tiles),
     )
 
 
-def _columns(law: NoiseLaw, part: npt.NDArray[Any], first: int, end: int) -> npt.NDArray[Any]:
+def _columns(
+    distribution: NoiseDistribution, part: npt.NDArray[Any], first: int, end: int
+) -> npt.NDArray[Any]:
     """A copy of some columns of packed rows; for bits `first` is a multiple of eight."""
-    if law.bits:
+    if distribution.bits:
         return np.unpackbits(part[:, first // 8 : -(-end // 8)], axis=1, count=end - first)
     return part[:, first:end].copy()
 

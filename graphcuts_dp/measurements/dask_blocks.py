@@ -25,7 +25,7 @@ from graphcuts_dp.measurements.blocks import (
     draw_part,
     joined,
 )
-from graphcuts_dp.privacy.laws import NoiseLaw
+from graphcuts_dp.privacy.distributions import NoiseDistribution
 
 R = TypeVar("R")
 
@@ -38,23 +38,27 @@ class DaskBlocks(Blocks):
     the same to the last bit, if the machines' linear algebra is.
 
     Args:
-        law: the law of noise.
+        distribution: of the noise.
         layout: of the matrix.
         shelves: actors of `_Shelf`, in the order of their blocks.
     """
 
-    def __init__(self, law: NoiseLaw | None, layout: Layout, shelves: Sequence[Any]) -> None:
-        super().__init__(law, layout)
+    def __init__(
+        self, distribution: NoiseDistribution | None, layout: Layout, shelves: Sequence[Any]
+    ) -> None:
+        super().__init__(distribution, layout)
         self._shelves = list(shelves)
         self._names = itertools.count(1)
         self._name = 0
 
     @staticmethod
-    def from_pairs(law: NoiseLaw, layout: Layout, pairs: Sequence[Pairs]) -> "DaskBlocks":
+    def from_pairs(
+        distribution: NoiseDistribution, layout: Layout, pairs: Sequence[Pairs]
+    ) -> "DaskBlocks":
         """Draw the pairs of each block on the worker where it will live.
 
         Args:
-            law: that the integers come from.
+            distribution: that the integers come from.
             layout: of the matrix.
             pairs: as for `LocalBlocks.from_pairs`.
 
@@ -67,13 +71,15 @@ class DaskBlocks(Blocks):
         ends = [len(pairs) * i // count for i in range(count + 1)]
         places = list(zip(sorted(threads)[:count], itertools.pairwise(ends), strict=True))
         parts = [
-            client.submit(_draw, law, layout, first, list(pairs[first:end]), **_only_at(worker))
+            client.submit(
+                _draw, distribution, layout, first, list(pairs[first:end]), **_only_at(worker)
+            )
             for worker, (first, end) in places
         ]
         shelves = [
             client.submit(
                 _Shelf,
-                law,
+                distribution,
                 layout,
                 bounds,
                 threads[worker],
@@ -83,7 +89,7 @@ class DaskBlocks(Blocks):
             )
             for index, (worker, bounds) in enumerate(places)
         ]
-        return DaskBlocks(law, layout, [shelf.result() for shelf in shelves])
+        return DaskBlocks(distribution, layout, [shelf.result() for shelf in shelves])
 
     def results(self, function: Callable[..., R], *arguments: Any) -> Iterator[R]:
         """See `Blocks.results`. The function and the arguments go to each worker once."""
@@ -93,14 +99,14 @@ class DaskBlocks(Blocks):
 
     def copy(self) -> "DaskBlocks":
         """See `Blocks.copy`."""
-        blocks = DaskBlocks(self.law, self.layout, self._shelves)
+        blocks = DaskBlocks(self.distribution, self.layout, self._shelves)
         blocks._names = self._names
         blocks._name = next(self._names)
         return blocks
 
     def fetch(self) -> LocalBlocks:
         """See `Blocks.fetch`."""
-        return joined(self.law, self.layout, self.map(_data))
+        return joined(self.distribution, self.layout, self.map(_data))
 
 
 @final
@@ -108,7 +114,7 @@ class _Shelf:
     """The blocks of one worker; an actor.
 
     Args:
-        law: the law of noise.
+        distribution: of the noise.
         layout: of the matrix.
         bounds: index of the first block, and the one after the last.
         threads: to work with.
@@ -117,7 +123,7 @@ class _Shelf:
 
     def __init__(
         self,
-        law: NoiseLaw,
+        distribution: NoiseDistribution,
         layout: Layout,
         bounds: tuple[int, int],
         threads: int,
@@ -125,7 +131,12 @@ class _Shelf:
     ) -> None:
         every = list(itertools.chain(*parts))
         rows = [
-            RowBlock(*layout.bounds()[index], complete(law, layout, index, every), law, layout)
+            RowBlock(
+                *layout.bounds()[index],
+                complete(distribution, layout, index, every),
+                distribution,
+                layout,
+            )
             for index in range(*bounds)
         ]
         self._copies = {0: LocalBlocks(rows, threads)}
@@ -137,8 +148,10 @@ class _Shelf:
         return self._copies[name].map(function, *arguments)
 
 
-def _draw(law: NoiseLaw, layout: Layout, first: int, pairs: list[Pairs]) -> list[npt.NDArray[Any]]:
-    return [draw_part(law, layout, first + i, block) for i, block in enumerate(pairs)]
+def _draw(
+    distribution: NoiseDistribution, layout: Layout, first: int, pairs: list[Pairs]
+) -> list[npt.NDArray[Any]]:
+    return [draw_part(distribution, layout, first + i, block) for i, block in enumerate(pairs)]
 
 
 def _data(block: RowBlock) -> npt.NDArray[Any]:

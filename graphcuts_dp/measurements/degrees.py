@@ -7,19 +7,19 @@ import numpy as np
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.measurements.noisy_sums import NoisyDegrees
 from graphcuts_dp.measurements.steps import check_sums, grid_of_sums, whole_steps
+from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.laws import NoiseLaw
 from graphcuts_dp.privacy.noise import sample_discrete_laplace
 
 
 def measure_degrees(
-    graph: AnyGraph, law: NoiseLaw, *, epsilon: Fraction, source: EntropySource
+    graph: AnyGraph, distribution: NoiseDistribution, *, epsilon: Fraction, source: EntropySource
 ) -> NoisyDegrees:
     """All degrees with discrete Laplace noise.
 
     Args:
         graph: the private graph; weights need a public cap.
-        law: of the entries; tells the grid that weights are rounded down to.
+        distribution: of the entries; tells the grid that weights are rounded down to.
         epsilon: privacy parameter of all degrees together, exact.
         source: where the noise comes from.
 
@@ -35,8 +35,8 @@ def measure_degrees(
     keeps s. Source: Dwork, McSherry, Nissim, Smith 2006; Ghosh, Roughgarden, Sundararajan 2009.
     Side channel: adding up takes time proportional to the number of edges.
     """
-    check_sums(law)
-    grid = grid_of_sums(law)
+    check_sums(distribution)
+    grid = grid_of_sums(distribution)
     rate = epsilon / (2 * grid.sensitivity_steps)
     steps = whole_steps(graph, grid)
     rows = np.zeros(graph.shape[0], dtype=np.int64)

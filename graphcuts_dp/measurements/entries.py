@@ -10,18 +10,18 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.measurements.blocks import Blocks, Layout, LocalBlocks, Pairs
 from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
+from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.laws import NoiseLaw
-from graphcuts_dp.privacy.noises import noise_law
+from graphcuts_dp.privacy.noises import noise_distribution
 
 _Edges = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.float64]]
-# (law, layout, the integers of each block's pairs) -> blocks
-MakeBlocks = Callable[[NoiseLaw, Layout, Sequence[Pairs]], Blocks]
+# (distribution, layout, the integers of each block's pairs) -> blocks
+MakeBlocks = Callable[[NoiseDistribution, Layout, Sequence[Pairs]], Blocks]
 
 
 def randomized_response(
     graph: AnyGraph,
-    law: NoiseLaw,
+    distribution: NoiseDistribution,
     source: EntropySource,
     make_blocks: MakeBlocks = LocalBlocks.from_pairs,
 ) -> NoisyMatrix:
@@ -29,17 +29,17 @@ def randomized_response(
 
     Args:
         graph: the private graph.
-        law: the noise for one entry.
+        distribution: the noise for one entry.
         source: where the noise comes from.
         make_blocks: puts the blocks of the matrix where they shall live.
 
     Returns:
-        The noisy matrix; its shape, type and law are public.
+        The noisy matrix; its shape, type and distribution are public.
 
     Raises:
-        ParameterError: the law is for another weight cap, or for graphs without weights.
+        ParameterError: the distribution is for another weight cap, or for graphs without weights.
 
-    Guarantee: epsilon-DP with epsilon = `law.epsilon`, neighbours being graphs on the same
+    Guarantee: epsilon-DP with epsilon = `distribution.epsilon`, neighbours being graphs on the same
     vertices that differ in one pair (an edge; or its weight, by at most 1 or within the public
     cap). Exactly one noisy value depends on that pair, the others are independent of it, and each
     value is epsilon-DP, so the whole matrix is. Source: GRU12 section 6; Warner 1965.
@@ -48,8 +48,12 @@ def randomized_response(
     Side channel: adding the edges to the noise takes time proportional to their number
     (nanoseconds each), block by block, as reading the file does.
     """
-    if law.weight_cap != graph.weight_cap or (law.name == "binary" and graph.weighted):
-        raise ParameterError("the law of noise does not suit the graph; make it with law_for")
+    if distribution.weight_cap != graph.weight_cap or (
+        distribution.name == "binary" and graph.weighted
+    ):
+        raise ParameterError(
+            "the distribution of noise does not suit the graph; make it with distribution_for"
+        )
     if isinstance(graph, Graph):
         left = right = graph.vertices
     else:
@@ -57,10 +61,10 @@ def randomized_response(
     layout = Layout((len(left), len(right)), left is right)
     bounds = layout.bounds()
     responses = [
-        _Response(law, layout, rows, _edges_of(graph, *rows), own)
+        _Response(distribution, layout, rows, _edges_of(graph, *rows), own)
         for rows, own in zip(bounds, source.split(len(bounds)), strict=True)
     ]
-    return NoisyMatrix(make_blocks(law, layout, responses), left, right)
+    return NoisyMatrix(make_blocks(distribution, layout, responses), left, right)
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,7 @@ class _Response:
     Holds the private edges of these rows, and does not show them.
     """
 
-    law: NoiseLaw
+    distribution: NoiseDistribution
     layout: Layout
     bounds: tuple[int, int]
     edges: _Edges = field(repr=False)
@@ -82,7 +86,7 @@ class _Response:
             places -= rows + 1  # pairs i < j: row i begins with j = i + 1
         first, end = (self.layout.pairs_before(row) for row in self.bounds)
         places += self.layout.pairs_before(rows) - first
-        return self.law.respond(end - first, self.edges[2], places, self.source)
+        return self.distribution.respond(end - first, self.edges[2], places, self.source)
 
 
 def _edges_of(graph: AnyGraph, start: int, stop: int) -> _Edges:
@@ -91,8 +95,8 @@ def _edges_of(graph: AnyGraph, start: int, stop: int) -> _Edges:
     return graph.rows[edges], graph.columns[edges], graph.weights[edges]
 
 
-def law_for(graph: AnyGraph, noise: str, epsilon: float) -> NoiseLaw:
-    """The law of a name that suits the schema of a graph.
+def distribution_for(graph: AnyGraph, noise: str, epsilon: float) -> NoiseDistribution:
+    """The distribution of a name that suits the schema of a graph.
 
     Raises:
         ParameterError: epsilon out of range, unknown noise, or binary noise for weights.
@@ -102,4 +106,4 @@ def law_for(graph: AnyGraph, noise: str, epsilon: float) -> NoiseLaw:
             "binary noise is for graphs without weights: "
             "choose noise 'laplace', or read the graph without its weights"
         )
-    return noise_law(noise, epsilon=epsilon, weight_cap=graph.weight_cap)
+    return noise_distribution(noise, epsilon=epsilon, weight_cap=graph.weight_cap)

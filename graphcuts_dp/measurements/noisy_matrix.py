@@ -15,8 +15,8 @@ from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.graph.queries import pairs_between
 from graphcuts_dp.graph.vertices import VertexSet
 from graphcuts_dp.measurements.blocks import Blocks, Layout, LocalBlocks, RowBlock
-from graphcuts_dp.privacy.laws import NoiseLaw
-from graphcuts_dp.privacy.noises import noise_law
+from graphcuts_dp.privacy.distributions import NoiseDistribution
+from graphcuts_dp.privacy.noises import noise_distribution
 
 _FORMAT = 1
 
@@ -53,11 +53,11 @@ class CutAnswer:
 @final
 @dataclass(frozen=True, eq=False)
 class NoisyMatrix:
-    """Randomised responses for all vertex pairs, with the law that made them.
+    """Randomised responses for all vertex pairs, with the distribution that made them.
 
     Attributes:
-        blocks: released integers (bits for binary noise, else grid steps) with their law, in
-            blocks of rows; symmetric with zero diagonal, or (n_left, n_right).
+        blocks: released integers (bits for binary noise, else grid steps) with their distribution,
+            in blocks of rows; symmetric with zero diagonal, or (n_left, n_right).
         left: public vertex set of the rows.
         right: of the columns; the same object as `left` for an adjacency matrix.
     """
@@ -74,14 +74,14 @@ class NoisyMatrix:
     @property
     def epsilon(self) -> Fraction:
         """What all entries cost together, exactly: one pair changes one of them."""
-        return self.law.epsilon
+        return self.distribution.epsilon
 
     @property
-    def law(self) -> NoiseLaw:
+    def distribution(self) -> NoiseDistribution:
         """Turns released integers into unbiased estimates."""
-        if self.blocks.law is None:
-            raise ValueError("a noisy matrix is made by a law of noise")
-        return self.blocks.law
+        if self.blocks.distribution is None:
+            raise ValueError("a noisy matrix is made by a distribution of noise")
+        return self.blocks.distribution
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -121,7 +121,7 @@ class NoisyMatrix:
         if simultaneous:
             log_failures += sum(self.shape) * math.log(2)
         pairs = pairs_between(S, T, bipartite=not self.symmetric)
-        return self.cut_value(S, T), self.law.radius(pairs, log_failures=log_failures)
+        return self.cut_value(S, T), self.distribution.radius(pairs, log_failures=log_failures)
 
     def cut_value(self, S: BoolVector, T: BoolVector) -> float:
         """Estimate of a cut. The sum of the released integers is exact.
@@ -136,7 +136,7 @@ class NoisyMatrix:
             # Edges inside S and T lie twice in the block; the diagonal is zero.
             total -= self._sum(both, both) // 2
         pairs = pairs_between(S, T, bipartite=not self.symmetric)
-        return (total - pairs * self.law.offset) * self.law.unit
+        return (total - pairs * self.distribution.offset) * self.distribution.unit
 
     def _sum(self, S: BoolVector, T: BoolVector) -> int:
         return sum(self.blocks.map(_block_sum, S, T))
@@ -151,16 +151,18 @@ class NoisyMatrix:
         header = {
             "format": _FORMAT,
             "entropy": entropy,
-            "noise": self.law.name,
-            "epsilon": [self.law.epsilon.numerator, self.law.epsilon.denominator],
-            "weight_cap": self.law.weight_cap,
+            "noise": self.distribution.name,
+            "epsilon": [self.distribution.epsilon.numerator, self.distribution.epsilon.denominator],
+            "weight_cap": self.distribution.weight_cap,
             "left": list(self.left.labels),
             "right": None if self.symmetric else list(self.right.labels),
         }
         np.savez_compressed(
             handle,
             header=np.frombuffer(json.dumps(header).encode(), dtype=np.uint8),
-            values=self._packed() if self.law.bits else np.concatenate(self.blocks.map(_pairs)),
+            values=self._packed()
+            if self.distribution.bits
+            else np.concatenate(self.blocks.map(_pairs)),
         )
 
     def _packed(self) -> npt.NDArray[np.uint8]:
@@ -189,14 +191,14 @@ class NoisyMatrix:
                 values = archive["values"]
             if header["format"] != _FORMAT:
                 raise FileFormatError("the noisy matrix was written by another version")
-            law = noise_law(
+            distribution = noise_distribution(
                 header["noise"],
                 epsilon=Fraction(*header["epsilon"]),
                 weight_cap=header["weight_cap"],
             )
             left = VertexSet(header["left"])
             right = left if header["right"] is None else VertexSet(header["right"])
-            return cls(_unpack(values, law, left, right), left, right)
+            return cls(_unpack(values, distribution, left, right), left, right)
         except FileFormatError:
             raise
         except Exception as problem:
@@ -215,7 +217,7 @@ def _pairs(block: RowBlock) -> npt.NDArray[Any]:
 def _block_sum(block: RowBlock, S: BoolVector, T: BoolVector) -> int:
     """Sum of the released integers of a block, exactly."""
     rows = block.data[S[block.start : block.stop]]
-    if block.law is not None and block.law.bits:
+    if block.distribution is not None and block.distribution.bits:
         return int(np.bitwise_count(rows & np.packbits(T)).sum(dtype=np.int64))
     if rows.dtype.itemsize < 8:
         return int(rows.sum(axis=0, dtype=np.int64)[T].sum())
@@ -224,21 +226,23 @@ def _block_sum(block: RowBlock, S: BoolVector, T: BoolVector) -> int:
     return (int(high.sum(axis=0)[T].sum()) << 32) + int(low.sum(axis=0)[T].sum())
 
 
-def _unpack(values: npt.NDArray[Any], law: NoiseLaw, left: VertexSet, right: VertexSet) -> Blocks:
+def _unpack(
+    values: npt.NDArray[Any], distribution: NoiseDistribution, left: VertexSet, right: VertexSet
+) -> Blocks:
     layout = Layout((len(left), len(right)), left is right)
     pairs = layout.pairs_before(len(left))
-    length = -(-pairs // 8) if law.bits else pairs
+    length = -(-pairs // 8) if distribution.bits else pairs
     if values.shape != (length,) or values.dtype.kind not in "iu":
         raise FileFormatError("the file of the noisy matrix is cut short")
-    if law.bits and values.dtype != np.uint8:
+    if distribution.bits and values.dtype != np.uint8:
         raise FileFormatError("the file of the noisy matrix holds other numbers than bits")
 
     def part(start: int, stop: int) -> npt.NDArray[Any]:
         first, end = layout.pairs_before(start), layout.pairs_before(stop)
-        if not law.bits:
+        if not distribution.bits:
             return values[first:end]
         bits = np.unpackbits(values[first // 8 : -(-end // 8)])
         return bits[first % 8 :][: end - first]
 
     parts = [partial(part, *bounds) for bounds in layout.bounds()]
-    return LocalBlocks.from_pairs(law, layout, parts)
+    return LocalBlocks.from_pairs(distribution, layout, parts)

@@ -5,36 +5,40 @@ import numpy as np
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.privacy.laws import LaplaceNoise, NoiseLaw
+from graphcuts_dp.privacy.distributions import LaplaceNoise, NoiseDistribution
 
 _LARGEST_ENTRY = 2**31  # in steps, so that 2^31 of them and their noise fit into 64 bits
 
 
-def check_sums(law: NoiseLaw) -> None:
+def check_sums(distribution: NoiseDistribution) -> None:
     """Check that sums of weights can be released.
 
     Raises:
         ParameterError: weights without a cap, or with one so large that sums could overflow.
     """
-    if law.weight_cap is None:
+    if distribution.weight_cap is None:
         raise ParameterError(
             "sums of weights have no bounded sensitivity without a public weight cap: give "
             "weight_cap, or choose mechanism='response'"
         )
-    if grid_of_sums(law).sensitivity_steps > _LARGEST_ENTRY:
+    if grid_of_sums(distribution).sensitivity_steps > _LARGEST_ENTRY:
         raise ParameterError(
             "the weight cap is too large for sums of weights: rescale the weights, or choose "
             "mechanism='response'"
         )
 
 
-def grid_of_sums(law: NoiseLaw) -> LaplaceNoise:
+def grid_of_sums(distribution: NoiseDistribution) -> LaplaceNoise:
     """The grid that weights are rounded down to before they are added.
 
     Args:
-        law: of the entries of the same release.
+        distribution: of the entries of the same release.
     """
-    return law if isinstance(law, LaplaceNoise) else LaplaceNoise(law.epsilon, law.weight_cap)
+    return (
+        distribution
+        if isinstance(distribution, LaplaceNoise)
+        else LaplaceNoise(distribution.epsilon, distribution.weight_cap)
+    )
 
 
 def whole_steps(graph: AnyGraph, grid: LaplaceNoise) -> IntVector:

@@ -6,19 +6,19 @@ from fractions import Fraction
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.measurements.noisy_sums import NoisyTotal
 from graphcuts_dp.measurements.steps import check_sums, grid_of_sums, whole_steps
+from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.laws import NoiseLaw
 from graphcuts_dp.privacy.noise import sample_discrete_laplace
 
 
 def measure_total(
-    graph: AnyGraph, law: NoiseLaw, *, epsilon: Fraction, source: EntropySource
+    graph: AnyGraph, distribution: NoiseDistribution, *, epsilon: Fraction, source: EntropySource
 ) -> NoisyTotal:
     """The sum of the whole matrix (each edge of a `Graph` twice), with discrete Laplace noise.
 
     Args:
         graph: the private graph; weights need a public cap.
-        law: of the entries; tells the grid that weights are rounded down to.
+        distribution: of the entries; tells the grid that weights are rounded down to.
         epsilon: privacy parameter, exact.
         source: where the noise comes from.
 
@@ -29,8 +29,8 @@ def measure_total(
     `measure_degrees`), and the noise k, added before doubling, has P(k) proportional to
     e^(-epsilon |k|/s). May be negative.
     """
-    check_sums(law)
-    grid = grid_of_sums(law)
+    check_sums(distribution)
+    grid = grid_of_sums(distribution)
     steps = int(whole_steps(graph, grid).sum())
     rate = epsilon / grid.sensitivity_steps
     steps += int(sample_discrete_laplace(rate, 1, source)[0])

@@ -7,18 +7,22 @@ import numpy as np
 
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.graph.vertices import VertexSet
+from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON
-from graphcuts_dp.privacy.laws import NoiseLaw
-from graphcuts_dp.privacy.noises import noise_law
+from graphcuts_dp.privacy.noises import noise_distribution
 
 # Expected cut norm of a symmetric matrix of independent entries of deviation s, over s n^1.5. For
-# n = 60..2000 and all three laws the largest cuts found have 0.61-0.66 and the proven upper bounds
-# 0.68-0.75 (tests/theorems); in between, to err on the side of a warning.
+# n = 60..2000 and all three distributions the largest cuts found have 0.61-0.66 and the proven
+# upper bounds # 0.68-0.75 (tests/theorems); in between, to err on the side of a warning.
 _WORST_CUT = 0.68
 
 
 def noise_cut_bound(
-    law: NoiseLaw, shape: tuple[int, int], *, symmetric: bool, confidence: float = 0.95
+    distribution: NoiseDistribution,
+    shape: tuple[int, int],
+    *,
+    symmetric: bool,
+    confidence: float = 0.95,
 ) -> float:
     """A number that ||z - A||_C (matrix form) does not pass, with a given probability.
 
@@ -31,7 +35,7 @@ def noise_cut_bound(
     About 1.42 n^1.5 standard deviations for n vertices; the true norm is about half of that.
 
     Args:
-        law: of the noise.
+        distribution: of the noise.
         shape: rows and columns.
         symmetric: whether the matrix is an adjacency matrix.
         confidence: in (0, 1).
@@ -45,29 +49,29 @@ def noise_cut_bound(
     coefficient, pairs = (2, rows * (rows - 1) // 2) if symmetric else (1, rows * columns)
 
     def largest(signs: int) -> float:
-        return coefficient * law.radius(pairs, log_failures=failures + signs * math.log(2))
+        return coefficient * distribution.radius(pairs, log_failures=failures + signs * math.log(2))
 
     return (largest(0) + largest(rows) + largest(columns) + largest(rows + columns)) / 4
 
 
-def expected_worst_cut(law: NoiseLaw, shape: tuple[int, int]) -> float:
+def expected_worst_cut(distribution: NoiseDistribution, shape: tuple[int, int]) -> float:
     """Expected max over S, T of |Z(S,T) - A(S,T)| before any fit, from public numbers alone.
 
     A measured constant times the deviation of one entry, not a proven bound.
     """
     rows, columns = shape
     mean_root = (math.sqrt(rows) + math.sqrt(columns)) / 2
-    return _WORST_CUT * law.standard_deviation * math.sqrt(rows * columns) * mean_root
+    return _WORST_CUT * distribution.standard_deviation * math.sqrt(rows * columns) * mean_root
 
 
-def expected_error_note(law: NoiseLaw, shape: tuple[int, int]) -> str:
+def expected_error_note(distribution: NoiseDistribution, shape: tuple[int, int]) -> str:
     """What error to expect, for the user, before anything is spent.
 
     Args:
-        law: of the entries.
+        distribution: of the entries.
         shape: rows and columns.
     """
-    error = expected_worst_cut(law, shape)
+    error = expected_worst_cut(distribution, shape)
     return (
         f"Expect a worst cut error of up to about {error:,.0f} before the fit (edges inside both "
         "sets counted twice); a graph of less total weight drowns in it."
@@ -80,7 +84,9 @@ def largest_cut(shape: tuple[int, int], *, symmetric: bool, cap: float) -> float
     return cap * ((rows // 2) * (rows - rows // 2) if symmetric else rows * columns)
 
 
-def accuracy_warning(law: NoiseLaw, left: VertexSet, right: VertexSet) -> str | None:
+def accuracy_warning(
+    distribution: NoiseDistribution, left: VertexSet, right: VertexSet
+) -> str | None:
     """A sentence when the noise drowns any graph of this size, with the epsilon that would do.
 
     From the vertex sets, the cap and epsilon alone: nothing private is read, nothing is spent.
@@ -88,11 +94,11 @@ def accuracy_warning(law: NoiseLaw, left: VertexSet, right: VertexSet) -> str | 
     Returns:
         None when a graph of this size can hold cuts above the expected worst error.
     """
-    if law.weight_cap is None:
+    if distribution.weight_cap is None:
         return None  # weights without a bound can be larger than any noise
     shape = len(left), len(right)
-    holds = largest_cut(shape, symmetric=left is right, cap=law.weight_cap)
-    error = expected_worst_cut(law, shape)
+    holds = largest_cut(shape, symmetric=left is right, cap=distribution.weight_cap)
+    error = expected_worst_cut(distribution, shape)
     if error <= holds:
         return None
     start = (
@@ -100,19 +106,23 @@ def accuracy_warning(law: NoiseLaw, left: VertexSet, right: VertexSet) -> str | 
         f"but no cut of {' x '.join(f'{n:,}' for n in sorted(set(shape)))} vertices can hold more "
         f"than {holds:,.0f}"
     )
-    enough = _least_epsilon(law, shape, holds)
+    enough = _least_epsilon(distribution, shape, holds)
     if enough is None:
         return f"{start}; no epsilon in range helps at this size"
     return f"{start}; epsilon = {enough:.2g} or more would do"
 
 
-def _least_epsilon(law: NoiseLaw, shape: tuple[int, int], holds: float) -> float | None:
+def _least_epsilon(
+    distribution: NoiseDistribution, shape: tuple[int, int], holds: float
+) -> float | None:
     """Smallest epsilon on a grid of 1 % at which the expected error is what a cut can hold."""
     grid: FloatVector = np.geomspace(SMALLEST_EPSILON, LARGEST_EPSILON, 1800)
-    candidates = grid[grid > float(law.epsilon)]
+    candidates = grid[grid > float(distribution.epsilon)]
 
     def gain(epsilon: float) -> float:
-        trial = noise_law(law.name, epsilon=float(epsilon), weight_cap=law.weight_cap)
+        trial = noise_distribution(
+            distribution.name, epsilon=float(epsilon), weight_cap=distribution.weight_cap
+        )
         return -expected_worst_cut(trial, shape)
 
     first = bisect.bisect_left(candidates, -holds, key=gain)  # errors fall as epsilon grows

@@ -19,7 +19,7 @@ from graphcuts_dp.idc.update_bounds import at_least_one
 from graphcuts_dp.interactive.choice import Setting, gaussian_deviation
 from graphcuts_dp.interactive.methods import CALIBRATIONS, guaranteed_error
 from graphcuts_dp.measurements.worst_case import noise_cut_bound
-from graphcuts_dp.privacy.laws import LaplaceNoise
+from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.privacy.tails import discrete_laplace_radius
 
 ADAPTIVE, FIXED, ALL = "any k", "fixed k", "all"
@@ -93,19 +93,19 @@ def _empty_hypothesis(setting: Setting) -> float:
 
 
 def _gaussian_typical(setting: Setting) -> float:
-    """Scale times sqrt(2/pi), the discrete law taken as the continuous one."""
+    """Scale times sqrt(2/pi), the discrete distribution taken as the continuous one."""
     return _mean_absolute(gaussian_deviation(setting))
 
 
 def _laplace_typical(setting: Setting) -> float:
-    """Mean of the discrete law, exactly: 1/sinh(epsilon/k)."""
+    """Mean of the discrete distribution, exactly: 1/sinh(epsilon/k)."""
     return 1 / math.sinh(setting.epsilon / setting.queries)
 
 
 def _binary_typical(setting: Setting) -> float:
     """Deviation of one entry, times the root of the pairs between random halves."""
     return _mean_absolute(
-        setting.law.standard_deviation * math.sqrt(_halves(setting) * setting.pairs)
+        setting.distribution.standard_deviation * math.sqrt(_halves(setting) * setting.pairs)
     )
 
 
@@ -118,7 +118,7 @@ def _count_radius(setting: Setting) -> int:
 
 
 def _count_deviation(setting: Setting) -> float:
-    return LaplaceNoise(setting.law.epsilon).standard_deviation
+    return LaplaceNoise(setting.distribution.epsilon).standard_deviation
 
 
 def _zero(setting: Setting) -> float:
@@ -180,7 +180,9 @@ def _release(setting: Setting) -> float:
     """
     plain = isinstance(setting.n, int)
     shape = (setting.n, setting.n) if isinstance(setting.n, int) else setting.n
-    return 2 * noise_cut_bound(setting.law, shape, symmetric=plain, confidence=1 - setting.beta)
+    return 2 * noise_cut_bound(
+        setting.distribution, shape, symmetric=plain, confidence=1 - setting.beta
+    )
 
 
 MECHANISMS = (

@@ -117,13 +117,13 @@ def sample_discrete_laplace(rate: Fraction, size: int, source: EntropySource) ->
 def sample_discrete_gaussian(variance: Fraction, size: int, source: EntropySource) -> IntVector:
     """Independent integers with P(k) proportional to e^(-k^2 / (2 variance)), exactly.
 
-    Rejection from the discrete Laplace law of rate 1/t, t = floor(sigma) + 1: a proposal y stays
-    with probability exp(-(|y| - variance/t)^2 / (2 variance)), which a uniform number decides bit
-    by bit. About two proposals in three stay, or more for small variances. Added to an integer
-    of sensitivity s it is s^2/(2 variance)-zCDP.
+    Rejection from the discrete Laplace distribution of rate 1/t, t = floor(sigma) + 1: a proposal
+    y stays with probability exp(-(|y| - variance/t)^2 / (2 variance)), which a uniform number
+    decides bit by bit. About two proposals in three stay, or more for small variances. Added to an
+    integer of sensitivity s it is s^2/(2 variance)-zCDP.
 
     Args:
-        variance: sigma^2 > 0, the parameter of the law; its variance is at most that.
+        variance: sigma^2 > 0, the parameter of the distribution; its variance is at most that.
         size: how many.
         source: where the bits come from.
 

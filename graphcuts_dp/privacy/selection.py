@@ -1,4 +1,4 @@
-"""Private choices among public candidates by whole scores, with exactly the stated law."""
+"""Private choices among public candidates by whole scores, with exactly the stated distribution."""
 
 import math
 from decimal import Decimal

@@ -5,7 +5,7 @@ import math
 from scipy.optimize import minimize_scalar
 from scipy.stats import norm
 
-from graphcuts_dp.privacy.laws import BinaryResponse
+from graphcuts_dp.privacy.distributions import BinaryResponse
 
 # Largest of deviation * P(S = j) over all sums S of independent bits and all j.
 _LARGEST_POINT = 0.4689
@@ -14,7 +14,7 @@ _LARGEST_POINT = 0.4689
 def discrete_gaussian_radius(scale: float, *, failure: float) -> int:
     """Half width t with P(|X| > t) <= failure for X ~ exp(-(x/scale)^2/2) on the integers.
 
-    P(X >= x) is at most the continuous law's P(N >= x - 1).
+    P(X >= x) is at most the continuous distribution's P(N >= x - 1).
 
     Args:
         scale: > 0.
@@ -39,12 +39,12 @@ def discrete_laplace_radius(rate: float, *, failure: float) -> int:
     return max(0, math.ceil(least * (1 + 1e-12)) - 1)
 
 
-def response_radius(law: BinaryResponse, pairs: int, *, failure: float) -> float:
+def response_radius(distribution: BinaryResponse, pairs: int, *, failure: float) -> float:
     """Half width of an interval for the sum of so many entries under binary randomised response.
 
     `BinaryResponse.radius` is Chernoff's bound. The factor that it leaves out comes in here: under
-    the law tilted by any s > 0 the number of flips is still a sum S of independent bits, so no
-    value has a probability above 0.4689/deviation, and
+    the distribution tilted by any s > 0 the number of flips is still a sum S of independent bits,
+    so no value has a probability above 0.4689/deviation, and
     P(S >= x) <= M(s) e^(-s x) min(1, 0.4689/(deviation (1 - e^-s))).
     From thousands of pairs on this is 5 to 25 % shorter than Chernoff's, and 0.5 to 5 % longer than
     the normal approximation, which proves nothing (epsilon of 3 or less).
@@ -52,7 +52,7 @@ def response_radius(law: BinaryResponse, pairs: int, *, failure: float) -> float
     The cut must have been chosen without looking at other answers from the same noisy matrix.
 
     Args:
-        law: of the entries.
+        distribution: of the entries.
         pairs: number of entries in the sum, >= 0; a cut between S and T has |S||T|.
         failure: in (0, 1); P(|estimate - truth| > t) is at most this, whatever the truth.
 
@@ -61,7 +61,7 @@ def response_radius(law: BinaryResponse, pairs: int, *, failure: float) -> float
     """
     if pairs == 0:
         return 0.0
-    q, epsilon = law.offset, float(law.epsilon)
+    q, epsilon = distribution.offset, float(distribution.epsilon)
 
     def bound(log_s: float) -> float:
         s = math.exp(log_s)
@@ -75,7 +75,7 @@ def response_radius(law: BinaryResponse, pairs: int, *, failure: float) -> float
 
     top = math.log(60.0)
     best = minimize_scalar(bound, bounds=(top - 35, top), method="bounded")
-    return float(best.fun) * (1 + 1e-9) * law.unit
+    return float(best.fun) * (1 + 1e-9) * distribution.unit
 
 
 def _log_cosh(x: float) -> float:

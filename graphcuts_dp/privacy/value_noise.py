@@ -19,18 +19,18 @@ class ValueNoise:
     (s r)-DP; "gaussian", P(k) proportional to e^(-k^2/(2 v)), is s^2/(2 v)-zCDP. Both exactly.
 
     Attributes:
-        law: which of the two.
+        distribution: which of the two.
         parameter: r, or v in squared steps; > 0.
 
     Source: Ghosh, Roughgarden, Sundararajan 2009; Canonne, Kamath, Steinke 2020, Theorem 4.
     """
 
-    law: Literal["laplace", "gaussian"]
+    distribution: Literal["laplace", "gaussian"]
     parameter: Fraction
 
     def draw(self, source: EntropySource) -> int:
         """One sample, in steps."""
-        if self.law == "laplace":
+        if self.distribution == "laplace":
             return int(sample_discrete_laplace(self.parameter, 1, source)[0])
         return int(sample_discrete_gaussian(self.parameter, 1, source)[0])
 
@@ -40,6 +40,6 @@ class ValueNoise:
         Args:
             failure: in (0, 1).
         """
-        if self.law == "laplace":
+        if self.distribution == "laplace":
             return discrete_laplace_radius(float(self.parameter), failure=failure)
         return discrete_gaussian_radius(math.sqrt(self.parameter), failure=failure)

@@ -81,9 +81,9 @@ class Release:
 
     @property
     def expected_worst_cut_error(self) -> float:
-        """Expected worst cut error of the noisy matrix, from its size and law; not proven."""
+        """Expected worst cut error of the noisy matrix, from its size and noise; not proven."""
         left, right = self.noisy.left, self.noisy.right
-        return expected_worst_cut(self.noisy.law, (len(left), len(right)))
+        return expected_worst_cut(self.noisy.distribution, (len(left), len(right)))
 
     def worst_cut_error_bound(self, confidence: float = 0.95) -> float:
         """A number that ||x - A||_C does not pass: no cut of the synthetic graph is further off.
@@ -104,7 +104,7 @@ class Release:
         _check_confidence(confidence)
         noisy = self.noisy
         noise = noise_cut_bound(
-            noisy.law, noisy.shape, symmetric=noisy.symmetric, confidence=confidence
+            noisy.distribution, noisy.shape, symmetric=noisy.symmetric, confidence=confidence
         )
         return self.certificate.upper + noise
 
@@ -209,7 +209,7 @@ class Release:
         mark = "" if self.guarantee.is_private else f", {SEEDED_WARNING}"
         return (
             f"Release({size}, epsilon={self.guarantee.epsilon:g}, "
-            f"noise={self.noisy.law.name!r}, {made}{mark})"
+            f"noise={self.noisy.distribution.name!r}, {made}{mark})"
         )
 
 

@@ -85,7 +85,9 @@ def write_release(path: PathLike, parts: Parts, *, force: bool) -> tuple[str, ..
             },
             "fit": None if parts.fit is None else asdict(parts.fit),
             "certificate": None if certificate is None else _describe_certificate(certificate),
-            "noise_bound": noise_cut_bound(noisy.law, noisy.shape, symmetric=noisy.symmetric),
+            "noise_bound": noise_cut_bound(
+                noisy.distribution, noisy.shape, symmetric=noisy.symmetric
+            ),
             "files": {file.name: sha256_of(file) for file in written},
         }
         write_receipt(receipt_file, receipt)
@@ -127,7 +129,7 @@ def read_release(path: PathLike) -> Parts:
             path,
             vertices=noisy.left if noisy.symmetric else (noisy.left, noisy.right),
             weighted=not fit.unweighted,
-            weight_cap=None if fit.unweighted else noisy.law.weight_cap,
+            weight_cap=None if fit.unweighted else noisy.distribution.weight_cap,
             bipartite=not noisy.symmetric,
         )
     check_files(path, receipt["files"])  # as it was read: others may replace a release meanwhile
@@ -137,15 +139,15 @@ def read_release(path: PathLike) -> Parts:
 
 
 def _describe_noise(noisy: NoisyMatrix) -> dict[str, Any]:
-    law = noisy.law
+    distribution = noisy.distribution
     return {
-        "law": law.name,
+        "distribution": distribution.name,
         "shape": list(noisy.shape),
         "bipartite": not noisy.symmetric,
-        "offset": law.offset,
-        "unit": law.unit,
-        "standard_deviation": law.standard_deviation,
-        "weight_cap": law.weight_cap,
+        "offset": distribution.offset,
+        "unit": distribution.unit,
+        "standard_deviation": distribution.standard_deviation,
+        "weight_cap": distribution.weight_cap,
         "note": "estimate of an entry = (released integer - offset) * unit",
     }
 

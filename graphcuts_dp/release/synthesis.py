@@ -19,7 +19,7 @@ from graphcuts_dp.graph.vertices import VertexSet
 from graphcuts_dp.measurements.base import Measurements
 from graphcuts_dp.measurements.blocks import LocalBlocks
 from graphcuts_dp.measurements.dask_blocks import DaskBlocks, dask_client
-from graphcuts_dp.measurements.entries import MakeBlocks, law_for
+from graphcuts_dp.measurements.entries import MakeBlocks, distribution_for
 from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
 from graphcuts_dp.measurements.noisy_sums import NoisyDegrees, NoisyTotal
 from graphcuts_dp.measurements.worst_case import accuracy_warning
@@ -95,14 +95,14 @@ def release_graph(
     Source: GRU12 section 6, Lemma 6.2.
     """
     left, right = _sides(graph)
-    law = law_for(graph, noise, epsilon)
+    distribution = distribution_for(graph, noise, epsilon)
     method = fit_method(fit, weight_cap=graph.weight_cap, oracle=oracle, time_limit=time_limit)
     mechanism = mechanism_for(method, mechanism, degree_share)
     source = entropy_source(seed)
     make_blocks = _maker_of_blocks(blocks)
     if unweighted and (graph.weighted or method is None):
         raise ParameterError("unweighted=True needs a graph without weights and a fit")
-    warning = accuracy_warning(law, left, right)
+    warning = accuracy_warning(distribution, left, right)
     if warning is not None:
         warnings.warn(warning, AccuracyWarning, stacklevel=2)
 
@@ -132,7 +132,7 @@ def _post_process(
     kept = replace(measurements, values=tuple(values))
     if method is None:
         return Release(measurements=kept)
-    cap = math.inf if noisy.law.weight_cap is None else noisy.law.weight_cap
+    cap = math.inf if noisy.distribution.weight_cap is None else noisy.distribution.weight_cap
     problem = FitProblem(
         noisy.blocks, cap, measurements.find(NoisyDegrees), measurements.find(NoisyTotal)
     )
@@ -168,7 +168,7 @@ def _few_rows(matrix: npt.NDArray[np.number]) -> Iterator[npt.NDArray[np.number]
 def _synthetic_graph(
     parts: Iterable[FloatMatrix], noisy: NoisyMatrix, *, weighted: bool, note: str
 ) -> AnyGraph:
-    cap = noisy.law.weight_cap if weighted else None
+    cap = noisy.distribution.weight_cap if weighted else None
     if noisy.symmetric:
         return Graph.from_rows(
             parts, vertices=noisy.left, weighted=weighted, weight_cap=cap, note=note

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 WIDE_NOISE = '''
 """Laplace noise on a grid of quarters."""
 
-from graphcuts_dp.privacy.laws import LaplaceNoise
+from graphcuts_dp.privacy.distributions import LaplaceNoise
 
 
 class WideNoise(LaplaceNoise):
@@ -66,9 +66,10 @@ class HalfSteps:
     rule: str = "tight"
     name = "half-steps"
 
-    def construction(self, *, alpha, mass, mass_error, value_error=None):
+    def construction(self, *, alpha, total_weight, total_error, value_error=None):
         return frieze_kannan(
-            self.universe, alpha=alpha, mass=mass, mass_error=mass_error, value_error=value_error
+            self.universe, alpha=alpha, total_weight=total_weight, total_error=total_error,
+            value_error=value_error
         )
 
     def check(self, query):
@@ -169,7 +170,8 @@ said = {}
 
 made = gc.release_graph(graph, epsilon=2.0, noise="wide", seed=1)
 made.save("wide.edges")
-said["noise"] = [made.noisy.law.name, gc.Release.load("wide.edges").noisy.law.name]
+said["noise"] = [made.noisy.distribution.name,
+gc.Release.load("wide.edges").noisy.distribution.name]
 
 made = gc.release_graph(graph, epsilon=2.0, fit="clipped", seed=1)
 made.save("clipped.edges")

@@ -68,7 +68,9 @@ def test_a_fit_of_your_own():
     clipped = example(FitMethod, dataclass=dataclass, Fit=Fit, silent=silent)["Clipped"]
     made = gc.release_graph(small_graph(), epsilon=3.0, fit=clipped(), seed=1)
     assert made.fit.method == "clipped"
-    assert made.certificate.upper <= noise_cut_bound(made.noisy.law, (8, 8), symmetric=True)
+    assert made.certificate.upper <= noise_cut_bound(
+        made.noisy.distribution, (8, 8), symmetric=True
+    )
     with pytest.raises(ParameterError, match="its own oracle and time_limit"):
         gc.release_graph(small_graph(), epsilon=3.0, fit=clipped(), time_limit=1.0)
     with pytest.raises(ParameterError, match="an object as `FitMethod`"):

@@ -27,7 +27,7 @@ LEAST = 1000
 
 
 def difference(first, second):
-    """p-value of a chi-square test that two samples have one law."""
+    """p-value of a chi-square test that two samples have one distribution."""
     low, high = min(first.min(), second.min()), max(first.max(), second.max())
     table = np.array(
         [np.bincount(each - low, minlength=high - low + 1) for each in (first, second)]

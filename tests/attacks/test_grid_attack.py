@@ -50,7 +50,7 @@ from graphcuts_dp.iterative.net import release_net
 from graphcuts_dp.iterative.sensing import Steps, release_sensing
 from graphcuts_dp.measurements.total import measure_total
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.noises import NOISES, noise_law
+from graphcuts_dp.privacy.noises import NOISES, noise_distribution
 from graphcuts_dp.receipts import receipt_path
 from graphcuts_dp.release.storage import noisy_path
 
@@ -142,16 +142,18 @@ def test_noisy_totals(pair, epsilons):
     noise = "binary" if pair in PLAIN else "laplace"
     for epsilon in epsilons:
         for graph in NEIGHBOURS[pair]:
-            law = noise_law(noise, epsilon=epsilon, weight_cap=graph.weight_cap)
+            distribution = noise_distribution(noise, epsilon=epsilon, weight_cap=graph.weight_cap)
             exact = Fraction(epsilon)
-            total = measure_total(graph, law, epsilon=exact, source=SeededEntropy(SEED))
+            total = measure_total(graph, distribution, epsilon=exact, source=SeededEntropy(SEED))
             twice = 2 if isinstance(graph, gc.Graph) else 1
-            assert not off_grid(total.value, (law.unit if noise == "laplace" else 1) * twice)
+            assert not off_grid(
+                total.value, (distribution.unit if noise == "laplace" else 1) * twice
+            )
 
 
-@pytest.mark.parametrize("law", ["gaussian", "laplace"])
+@pytest.mark.parametrize("distribution", ["gaussian", "laplace"])
 @pytest.mark.parametrize("pair", NEIGHBOURS)
-def test_answers_with_noise_of_their_own(pair, law, tmp_path, epsilons):
+def test_answers_with_noise_of_their_own(pair, distribution, tmp_path, epsilons):
     for number, epsilon in enumerate(epsilons):
         for side, graph in enumerate(NEIGHBOURS[pair]):
             unit = Grid.of(NEIGHBOURS[pair][0]).unit
@@ -159,9 +161,9 @@ def test_answers_with_noise_of_their_own(pair, law, tmp_path, epsilons):
                 graph,
                 store=tmp_path / f"{number}{side}.db",
                 epsilon=epsilon,
-                delta=DELTA if law == "gaussian" else 0.0,
+                delta=DELTA if distribution == "gaussian" else 0.0,
                 queries=len(CUTS),
-                method=law,
+                method=distribution,
                 seed=SEED,
             ) as session:
                 answers = session.ask_all(CUTS)
@@ -196,7 +198,7 @@ def test_answers_that_constructions_buy(pair, calibration, epsilons):
             except ParameterError:
                 continue  # no tuning at this epsilon: from public numbers, for both neighbours
             steps = grid.sensitivity
-            values = [state.mass]
+            values = [state.total_weight]
             for query in CUTS:
                 if state.stopped:
                     break
@@ -237,11 +239,15 @@ def test_what_distinguishers_buy_at_the_start(epsilons):
             for graph in NEIGHBOURS[pair]:
                 universe, grid = Universe.of(graph), Grid.of(graph)
                 noise = "laplace" if graph.weighted else "binary"
-                law = noise_law(noise, epsilon=epsilon, weight_cap=graph.weight_cap)
+                distribution = noise_distribution(
+                    noise, epsilon=epsilon, weight_cap=graph.weight_cap
+                )
                 source = SeededEntropy(SEED)
-                search = ResponseRankOne(universe=universe, law=law).begin(graph, source)
+                search = ResponseRankOne(universe=universe, distribution=distribution).begin(
+                    graph, source
+                )
                 if noise == "laplace":
-                    assert not off_grid(search._noisy, law.unit)
+                    assert not off_grid(search._noisy, distribution.unit)
                 rank_one = GaussianRankOne(
                     universe=universe, rho=epsilon**2 / 2, delta=DELTA, grid=grid
                 )
@@ -280,8 +286,8 @@ def test_baselines(epsilons):
             assert not off_quotients([density], 1.0, 15)
 
 
-@pytest.mark.parametrize("law", ["laplace", "gaussian"])
-def test_distances(law, epsilons):
+@pytest.mark.parametrize("distribution", ["laplace", "gaussian"])
+def test_distances(distribution, epsilons):
     for epsilon in epsilons:
         for here in neighbouring_locations(tree()):
             for mechanism in ("tree-counts", "histogram", "per-query"):
@@ -289,9 +295,9 @@ def test_distances(law, epsilons):
                     here.metric,
                     people=here.people,
                     epsilon=epsilon,
-                    delta=DELTA if law == "gaussian" else 0.0,
+                    delta=DELTA if distribution == "gaussian" else 0.0,
                     mechanism=mechanism,
-                    noise=law,
+                    noise=distribution,
                 ).best.built
                 if mechanism == "per-query":
                     values = built.answers(here, SeededEntropy(SEED))

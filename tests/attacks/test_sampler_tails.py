@@ -1,10 +1,10 @@
 """Samplers where nobody looks: tails of probability 1e-9 and less, and independence.
 
 Stratified: the first bits of the uniform number that decides a sample are forced, so that it falls
-in the tail, and the law given that is compared with the exact one. Everything after those bits is
-drawn and decided as ever. Tolerances: exact binomial tests and chi-square tests (cells of at least
-1000 expected samples) at a level of 1e-9 (`LEVEL`) with fixed seeds, fewer than 100 of them; the
-twins must be rejected at that level.
+in the tail, and the distribution given that is compared with the exact one. Everything after those
+bits is drawn and decided as ever. Tolerances: exact binomial tests and chi-square tests (cells of
+at least 1000 expected samples) at a level of 1e-9 (`LEVEL`) with fixed seeds, fewer than 100 of
+them; the twins must be rejected at that level.
 """
 
 import itertools
@@ -24,7 +24,7 @@ from graphcuts_dp.measurements.entries import randomized_response
 from graphcuts_dp.privacy import noise
 from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy
 from graphcuts_dp.privacy.exact_choice import Choice, happens
-from graphcuts_dp.privacy.noises import noise_law
+from graphcuts_dp.privacy.noises import noise_distribution
 from graphcuts_dp.privacy.selection import exponential_choice, noisy_maximum
 from graphcuts_dp.privacy.value_noise import ValueNoise
 
@@ -36,7 +36,7 @@ RATES = [Fraction(3), Fraction(1), Fraction(1, 2), Fraction(1, 10), Fraction(1, 
 
 
 def tail_of_count(count, trials, probability):
-    """How likely a count at least as far out is, either way, under the exact law."""
+    """How likely a count at least as far out is, either way, under the exact distribution."""
     below = scipy.stats.binom.cdf(count, trials, probability)
     above = scipy.stats.binom.sf(count - 1, trials, probability)
     return 2 * min(below, above)
@@ -166,7 +166,8 @@ def test_rare_events(power):
 def test_gaussian_tails(variance, bits, monkeypatch):
     """Proposals are kept as if U were below 2^-b: then the far ones are as many as the near ones.
 
-    The law is then proportional to e^(-|k|/t) min(1, 2^b a(k)), a(k) being what it is kept with.
+    The distribution is then proportional to e^(-|k|/t) min(1, 2^b a(k)), a(k) being what it is
+    kept with.
     """
     happen, head = noise._happens, Head(bits)
     monkeypatch.setattr(noise, "_happens", lambda power, _: happen(power, head))
@@ -215,7 +216,7 @@ SCORES = np.array([0, 3, 7, 7, 1, -20])
 
 
 @pytest.mark.parametrize("rate", [Fraction(1, 100), Fraction(1, 3), Fraction(2)])
-def test_choices_have_their_law(rate):
+def test_choices_have_their_distribution(rate):
     source = SeededEntropy(2)
     drawn = np.array([exponential_choice(SCORES, rate, source) for _ in range(FEW)])
     masses = np.exp(float(rate) * (SCORES - SCORES.max()))
@@ -228,13 +229,13 @@ def test_choices_have_their_law(rate):
     assert tail_of_count(int(won.sum()), FEW, r**4 / (1 + r)) > LEVEL
 
 
-@pytest.mark.parametrize("law", ["laplace", "gaussian"])
-def test_noise_on_values_has_its_law(law):
+@pytest.mark.parametrize("distribution", ["laplace", "gaussian"])
+def test_noise_on_values_has_its_distribution(distribution):
     source, scale = SeededEntropy(6), 9
-    parameter = Fraction(1, 3) if law == "laplace" else Fraction(scale)
-    drawn = np.array([ValueNoise(law, parameter).draw(source) for _ in range(FEW)])
+    parameter = Fraction(1, 3) if distribution == "laplace" else Fraction(scale)
+    drawn = np.array([ValueNoise(distribution, parameter).draw(source) for _ in range(FEW)])
     k = np.arange(0, 60)
-    masses = np.exp(-k / 3 if law == "laplace" else -(k**2) / (2 * scale))
+    masses = np.exp(-k / 3 if distribution == "laplace" else -(k**2) / (2 * scale))
     masses[1:] *= 2
     assert chi_square(np.abs(drawn), masses / masses.sum()) > LEVEL
 
@@ -260,8 +261,8 @@ def test_streams_that_are_split_off_are_independent():
 
 def test_blocks_of_a_noisy_matrix_are_independent():
     graph = Graph([], [], [], vertices=1000, weight_cap=1.0)
-    law = noise_law("discrete-laplace", epsilon=0.3, weight_cap=1.0)
-    steps = randomized_response(graph, law, SeededEntropy(4)).steps
+    distribution = noise_distribution("discrete-laplace", epsilon=0.3, weight_cap=1.0)
+    steps = randomized_response(graph, distribution, SeededEntropy(4)).steps
     rows = [start for start, _ in Layout((1000, 1000), symmetric=True).bounds()][:4]
     assert rows[-1] < 500
     blocks = [steps[row : row + 80, 600:].ravel() for row in rows]

@@ -37,7 +37,7 @@ from graphcuts_dp.iterative import net, sensing
 from graphcuts_dp.iterative.net import release_net
 from graphcuts_dp.iterative.sensing import release_sensing
 from graphcuts_dp.measurements import degrees, total
-from graphcuts_dp.privacy.laws import BinaryResponse, LaplaceNoise
+from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
 from graphcuts_dp.receipts import receipt_path
 from graphcuts_dp.release.storage import noisy_path
 
@@ -64,10 +64,10 @@ def graphs(kind):
 def blindfold(monkeypatch):
     """Every place that reads private data sees none."""
     nothing = np.empty(0), np.empty(0, dtype=np.int64)
-    for law in (BinaryResponse, LaplaceNoise):
-        respond = law.respond
+    for distribution in (BinaryResponse, LaplaceNoise):
+        respond = distribution.respond
         monkeypatch.setattr(
-            law,
+            distribution,
             "respond",
             lambda self, pairs, _entries, _places, source, respond=respond: respond(
                 self, pairs, *nothing, source

@@ -37,7 +37,7 @@ import numpy as np
 import graphcuts_dp as gc
 from graphcuts_dp.evaluation.baselines import BASELINES
 from graphcuts_dp.evaluation.cut_error import cut_families
-from graphcuts_dp.privacy.noises import noise_law
+from graphcuts_dp.privacy.noises import noise_distribution
 
 DATA_VARIABLE = "GRAPHCUTS_DP_DATA"
 SEEDS = 5
@@ -126,7 +126,7 @@ class Case:
 
     def pairs(self, epsilon: float) -> Iterator[tuple[bool, Any, Any]]:
         """Pairs of communities, each with whether both are visible in the noise."""
-        spread = noise_law("binary", epsilon=epsilon).standard_deviation
+        spread = noise_distribution("binary", epsilon=epsilon).standard_deviation
         sets = [(self._signal(C) >= VISIBLE * spread * math.sqrt(self.graph.n), C)
                 for C in self.communities if C.sum() >= LEAST_COMMUNITY]  # fmt: skip
         for i, (first, S) in enumerate(sets):
@@ -158,7 +158,9 @@ def errors(case: Case, matrix: Matrix, epsilon: float, seconds: float = math.nan
     """All errors of a matrix against the truth; pairs of communities in units of the expected."""
     difference = matrix - case.truth
     certificate = gc.cut_norm(difference, tolerance=TOLERANCE)
-    spread = noise_law("binary", epsilon=epsilon).standard_deviation * math.sqrt(2 / math.pi)
+    spread = noise_distribution("binary", epsilon=epsilon).standard_deviation * math.sqrt(
+        2 / math.pi
+    )
     found: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
     for visible, S, T in case.pairs(epsilon):
         expected = spread * math.sqrt(S.sum() * T.sum())

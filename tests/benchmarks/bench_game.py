@@ -15,7 +15,7 @@ from graphcuts_dp.fits.base import FitMethod, FitProblem
 from graphcuts_dp.fits.first_order import FirstOrder
 from graphcuts_dp.fits.game import QueryGame
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.measurements.entries import law_for, randomized_response
+from graphcuts_dp.measurements.entries import distribution_for, randomized_response
 from graphcuts_dp.privacy.entropy import SeededEntropy
 
 METHODS: tuple[FitMethod, ...] = (
@@ -30,7 +30,7 @@ def noisy_problem(n: int, seed: int) -> FitProblem:
     """Binary noise at epsilon = 1 on a random graph of density 0.3."""
     rng = np.random.default_rng(seed)
     graph = Graph(*np.nonzero(np.triu(rng.random((n, n)) < 0.3, 1)), vertices=n)
-    noisy = randomized_response(graph, law_for(graph, "binary", 1.0), SeededEntropy(seed))
+    noisy = randomized_response(graph, distribution_for(graph, "binary", 1.0), SeededEntropy(seed))
     return FitProblem(noisy.blocks)
 
 

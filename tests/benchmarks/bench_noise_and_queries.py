@@ -13,7 +13,7 @@ import numpy as np
 
 import graphcuts_dp as gc
 from graphcuts_dp.privacy.entropy import SystemEntropy
-from graphcuts_dp.privacy.noises import NOISES, noise_law
+from graphcuts_dp.privacy.noises import NOISES, noise_distribution
 
 
 def median_seconds(action: Callable[[], object], repeats: int) -> float:
@@ -49,9 +49,12 @@ def main(quick: bool) -> None:
         print(f"{'OpenDP discrete Laplace, scale 1':<34} {peer / 1e6:>8.2f} M samples/s")
     for name in NOISES:
         for epsilon in (0.1, 1.0, 5.0):
-            law = noise_law(name, epsilon=epsilon)
+            distribution = noise_distribution(name, epsilon=epsilon)
             draw = median_seconds(
-                lambda law=law: law.respond(count, *nothing, SystemEntropy()), repeats
+                lambda distribution=distribution: distribution.respond(
+                    count, *nothing, SystemEntropy()
+                ),
+                repeats,
             )
             speed = count / draw
             ratio = "" if peer is None else f"  {speed / peer:>6.0f} x OpenDP"

@@ -27,10 +27,10 @@ from graphcuts_dp.interactive.counts import EdgeCounter
 from graphcuts_dp.interactive.methods import make_mechanism
 from graphcuts_dp.measurements.degrees import measure_degrees
 from graphcuts_dp.measurements.entries import randomized_response
+from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.entropy import SystemEntropy
-from graphcuts_dp.privacy.laws import NoiseLaw
 from graphcuts_dp.privacy.noise import sample_discrete_laplace, sample_flips
-from graphcuts_dp.privacy.noises import noise_law
+from graphcuts_dp.privacy.noises import noise_distribution
 
 SOURCE = SystemEntropy()
 # Name, code, and both inputs.
@@ -74,13 +74,15 @@ def line(name: str, seconds: np.ndarray) -> str:
 def cases(n: int) -> list[Case]:
     """What is timed."""
     pairs = n * (n - 1) // 2
-    binary, laplace = (noise_law(name, epsilon=1.0) for name in ("binary", "discrete-laplace"))
+    binary, laplace = (
+        noise_distribution(name, epsilon=1.0) for name in ("binary", "discrete-laplace")
+    )
     neighbours = graph_of(pairs // 20, n), graph_of(pairs // 20 + 1, n)
     extremes = graph_of(0, n), graph_of(pairs, n)
 
-    def response(law: NoiseLaw) -> Callable[[Graph], object]:
-        law = noise_law(law.name, epsilon=1.0, weight_cap=1.0)
-        return lambda graph: randomized_response(graph, law, SOURCE)
+    def response(distribution: NoiseDistribution) -> Callable[[Graph], object]:
+        distribution = noise_distribution(distribution.name, epsilon=1.0, weight_cap=1.0)
+        return lambda graph: randomized_response(graph, distribution, SOURCE)
 
     def degrees(graph: Graph) -> object:
         return measure_degrees(graph, binary, epsilon=Fraction(1), source=SOURCE)

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from graphcuts_dp.cli import main
-from graphcuts_dp.evaluation.audit import Claim, Law
+from graphcuts_dp.evaluation.audit import Claim, DistributionPair
 from graphcuts_dp.evaluation.audits import registry
 from graphcuts_dp.evaluation.audits.base import Entry, Enumerated
 
@@ -60,9 +60,16 @@ def test_a_seed_makes_it_repeatable(call):
 
 
 def test_status_1_and_a_line_for_each_failure(call, monkeypatch):
-    bare, same = Law("bare", [1.0, 0.0], [0.0, 1.0]), Law("same", [1.0], [1.0])
-    leaks = Enumerated(claim=Claim(1.0), laws=lambda: [bare], twins={"tame": lambda: [same]})
-    blind = Enumerated(claim=Claim(1.0), laws=lambda: [same], twins={"tame": lambda: [same]})
+    bare, same = (
+        DistributionPair("bare", [1.0, 0.0], [0.0, 1.0]),
+        DistributionPair("same", [1.0], [1.0]),
+    )
+    leaks = Enumerated(
+        claim=Claim(1.0), distributions=lambda: [bare], twins={"tame": lambda: [same]}
+    )
+    blind = Enumerated(
+        claim=Claim(1.0), distributions=lambda: [same], twins={"tame": lambda: [same]}
+    )
     entries = Entry("leaks", lambda _: leaks), Entry("blind", lambda _: blind)
     monkeypatch.setattr(registry, "ENTRIES", entries)
     status, out, _ = call("all")

@@ -1,4 +1,5 @@
-"""Laws of norms, validation, determinism, stopping, and the interface that the fits use."""
+"""DistributionPairs of norms, validation, determinism, stopping, and the interface that the fits
+use."""
 
 import dataclasses
 import math
@@ -28,7 +29,7 @@ def value(function: Any, matrix: Any) -> float:
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_laws_of_norms(function: Any) -> None:
+def test_distributions_of_norms(function: Any) -> None:
     rng = np.random.default_rng(1)
     for matrix in small_matrices(60, seed=2, largest=7):
         matrix = matrix.astype(float)

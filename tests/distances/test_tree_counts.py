@@ -142,7 +142,7 @@ def losses(parts, size):
 @each_map
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
 def test_the_cost_is_the_largest_loss_of_all_neighbours(metric, epsilon):
-    laplace = TreeCounts.build(metric, 5, law="laplace", epsilon=epsilon, delta=0)
+    laplace = TreeCounts.build(metric, 5, distribution="laplace", epsilon=epsilon, delta=0)
     moves = list(losses(laplace.parts, len(metric)))
     assert max(change[0] for changes in moves for change in changes) == 2
     worst = max(
@@ -151,7 +151,7 @@ def test_the_cost_is_the_largest_loss_of_all_neighbours(metric, epsilon):
     )
     assert worst == laplace.cost.pure <= Fraction(epsilon)
     assert laplace.cost.pure > Fraction(epsilon) * Fraction(999, 1000)
-    gaussian = TreeCounts.build(metric, 5, law="gaussian", epsilon=epsilon, delta=1e-6)
+    gaussian = TreeCounts.build(metric, 5, distribution="gaussian", epsilon=epsilon, delta=1e-6)
     worst = max(
         float(sum(move[1] / (2 * v) for v, move in zip(gaussian.noise.parameters, c, strict=True)))
         for c in moves
@@ -164,12 +164,12 @@ def test_the_cost_is_the_largest_loss_of_all_neighbours(metric, epsilon):
 @each_map
 def test_other_mechanisms_cost_what_their_worst_move_loses(metric):
     size, matrix = len(metric), metric.matrix
-    histogram = TreeCounts.build_histogram(metric, 5, law="laplace", epsilon=1.0, delta=0)
+    histogram = TreeCounts.build_histogram(metric, 5, distribution="laplace", epsilon=1.0, delta=0)
     assert histogram.cost.pure == 2 * histogram.noise.parameters[0] == 1
     centred = matrix - matrix.mean(axis=1, keepdims=True)
     assert np.allclose(histogram.spread.squares[:, 0], (centred**2).sum(axis=1) / 25)
     assert np.allclose(histogram.spread.largest[:, 0], np.abs(centred).max(axis=1) / 5)
-    queries = PerQuery.build(metric, 5, law="laplace", epsilon=1.0, delta=0)
+    queries = PerQuery.build(metric, 5, distribution="laplace", epsilon=1.0, delta=0)
     steps = np.floor(matrix / queries.step)
     for x, y in itertools.permutations(range(size), 2):
         change = np.abs(steps[:, x] - steps[:, y])
@@ -191,14 +191,14 @@ def test_radii_are_near_those_of_one_discrete_laplace():
 
 
 def test_radii_hold_when_one_answer_has_many_unequal_coefficients():
-    """Against the exact law, summed by convolution: the bound may not be passed."""
+    """Against the exact distribution, summed by convolution: the bound may not be passed."""
     weights, rate = [3, 1, 2, 1], 0.5
     support = np.arange(-120, 121)
     mass = np.ones(1)
     for weight in weights:
-        law = np.exp(-rate * np.abs(support))
+        distribution = np.exp(-rate * np.abs(support))
         spaced = np.zeros(240 * weight + 1)
-        spaced[::weight] = law / law.sum()
+        spaced[::weight] = distribution / distribution.sum()
         mass = np.convolve(mass, spaced)
     places = np.arange(len(mass)) - len(mass) // 2
     spread = Spread(np.array([[float(sum(w * w for w in weights))]]), np.array([[3.0]]), 1)
@@ -210,27 +210,29 @@ def test_radii_hold_when_one_answer_has_many_unequal_coefficients():
 
 def test_more_levels_get_budgets_that_add_up():
     metric = Metric.path(300)
-    built = TreeCounts.build(metric, 100, law="laplace", epsilon=0.7, delta=0)
+    built = TreeCounts.build(metric, 100, distribution="laplace", epsilon=0.7, delta=0)
     shares = [float(2 * rate / Fraction(0.7)) for rate in built.noise.parameters]
     assert shares == sorted(shares, reverse=True)
     assert sum(shares) == pytest.approx(1, abs=1e-4)
     deviation = built.noise.deviations(built.spread).max() / metric.diameter
     assert deviation < 6 / (100 * 0.7)  # without a logarithm of the number of vertices
-    longer = TreeCounts.build(Metric.path(2400), 100, law="laplace", epsilon=0.7, delta=0)
+    longer = TreeCounts.build(Metric.path(2400), 100, distribution="laplace", epsilon=0.7, delta=0)
     assert longer.noise.deviations(longer.spread).max() / 2399 < 1.15 * deviation
 
 
-@pytest.mark.parametrize("law", ["laplace", "gaussian"])
-def test_the_noise_of_a_level_is_of_its_own_size_and_independent_in_each_count(law):
+@pytest.mark.parametrize("distribution", ["laplace", "gaussian"])
+def test_the_noise_of_a_level_is_of_its_own_size_and_independent_in_each_count(distribution):
     """Sums of 20 independent numbers have 20 times the variance, of 20 equal ones 400 times.
 
     Of 400 such sums the empirical variance is off by 40 % with probability below 1e-6 (the fourth
     moment is at most 3.15 times the squared variance); the seed is fixed.
     """
     parameters = (
-        (Fraction(1, 4), Fraction(1, 40)) if law == "laplace" else (Fraction(9), Fraction(900))
+        (Fraction(1, 4), Fraction(1, 40))
+        if distribution == "laplace"
+        else (Fraction(9), Fraction(900))
     )
-    noise, source = LevelNoise(law, parameters), SeededEntropy(3)
+    noise, source = LevelNoise(distribution, parameters), SeededEntropy(3)
     for level, deviation in enumerate(noise.deviations(Spread(np.eye(2), np.eye(2), 2))):
         draws = noise.draw(level, 8000, source)
         assert np.var(draws) == pytest.approx(deviation**2, rel=0.4)
@@ -242,7 +244,7 @@ def test_the_noise_of_a_level_is_of_its_own_size_and_independent_in_each_count(l
 def test_distances_are_rounded_by_half_a_step_at_most(monkeypatch):
     """Down to a step, and half a step is added: without noise that is all the error there is."""
     metric = Metric.path(40, np.random.default_rng(0).uniform(0.1, 1.0, 39))
-    made = PerQuery.build(metric, 1, law="laplace", epsilon=1.0, delta=0)
+    made = PerQuery.build(metric, 1, distribution="laplace", epsilon=1.0, delta=0)
     monkeypatch.setattr(LevelNoise, "draw", lambda _, __, size, ___: np.zeros(size, np.int64))
     answers = made.answers(Locations(metric, 1 * (np.arange(40) == 7)), None)
     off = np.abs(answers - metric.matrix[7]).max()

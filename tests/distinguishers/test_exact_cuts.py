@@ -40,7 +40,7 @@ def random_gaps(shape, seed, *, largest=3):
     return gaps
 
 
-def law(gaps, rate, score, pairs):
+def distribution(gaps, rate, score, pairs):
     """Outcome -> probability by enumeration."""
     weights = {}
     for S, T in pairs:
@@ -75,7 +75,7 @@ def check_sampler(gaps, rate, score, draws, seed, *, bipartite=False):
         ]
     else:
         pairs = disjoint_pairs(len(gaps))
-    expected = law(gaps, float(rate), score, pairs)
+    expected = distribution(gaps, float(rate), score, pairs)
     assert set(seen) <= set(expected)
     check_frequencies([seen[o] for o in expected], list(expected.values()))
 
@@ -110,7 +110,7 @@ def check_sampler_with_wrong_rate():
     for _ in range(4000):
         S, T, sign = sampler.draw(source)
         seen[(*S, *T), sign] += 1
-    expected = law(gaps, 0.2, "signed", disjoint_pairs(4))
+    expected = distribution(gaps, 0.2, "signed", disjoint_pairs(4))
     check_frequencies([seen[o] for o in expected], list(expected.values()))
 
 
@@ -139,17 +139,17 @@ def test_privacy_by_enumeration_of_all_neighbours(score, weights):
     tuned = ExactCuts(universe=universe, epsilon=epsilon, score=score)
     rate = tuned.scoring.rate(epsilon)
     hypothesis = DenseHypothesis(universe, matrix)
-    laws = {}
+    distributions = {}
     pairs = list(disjoint_pairs(4))
     for bits, graph in all_graphs(4):
         search = tuned.begin(graph, SeededEntropy(0))
         gaps = search._matrix - tuned.scoring.rounded(hypothesis.dense())
-        laws[bits] = np.log(list(law(gaps, float(rate), score, pairs).values()))
+        distributions[bits] = np.log(list(distribution(gaps, float(rate), score, pairs).values()))
     worst = 0.0
-    for bits, logs in laws.items():
+    for bits, logs in distributions.items():
         for pair in range(6):
             other = tuple(bit != (i == pair) for i, bit in enumerate(bits))
-            ratios = logs - laws[other]
+            ratios = logs - distributions[other]
             worst = max(worst, np.abs(ratios).max())
             # the range that the zCDP bound rests on
             assert ratios.max() - ratios.min() <= float(epsilon) * (1 + 1e-9)
@@ -167,7 +167,7 @@ def test_shortfall_holds(score):
     gaps = tuned.begin(graph, SeededEntropy(0))._matrix
     gaps = gaps - tuned.scoring.rounded(hypothesis.dense())
     rate, unit = float(tuned.scoring.rate(tuned.epsilon)), tuned.scoring.unit
-    found = law(gaps, rate, score, disjoint_pairs(6))
+    found = distribution(gaps, rate, score, disjoint_pairs(6))
 
     def value(outcome):
         name, sign = outcome

@@ -33,7 +33,7 @@ def tuned(queries, epsilon=Fraction(1), **options):
     return Exponential(queries=CutList(UNIVERSE, queries), epsilon=epsilon, **options)
 
 
-def noisy_max_law(scores, rate):
+def noisy_max_distribution(scores, rate):
     """P(i wins), ties to the first, by summing over the winner's noise."""
     r = math.exp(-rate)
     top = max(scores) - min(scores) + int(40 / rate) + 2
@@ -63,11 +63,11 @@ def test_drawn_entries_have_the_stated_probabilities(sampling):
     source = SeededEntropy(1)
     drawn = [search._draw(np.array(scores), source) for _ in range(5000)]
     if sampling == "noisy-max":
-        law = noisy_max_law(scores, float(rate))
+        distribution = noisy_max_distribution(scores, float(rate))
     else:
-        law = np.exp(float(rate) * np.array(scores))
-        law /= law.sum()
-    check_frequencies(np.bincount(drawn, minlength=5), law)
+        distribution = np.exp(float(rate) * np.array(scores))
+        distribution /= distribution.sum()
+    check_frequencies(np.bincount(drawn, minlength=5), distribution)
 
 
 @pytest.mark.parametrize("monotone", [False, True])
@@ -75,12 +75,12 @@ def test_noisy_max_is_private_by_enumeration(monotone):
     """All neighbouring scores of three entries; twice the rate would break the promise."""
     rate, worst = 0.7, 0.0
     epsilon = rate if monotone else 2 * rate
-    laws = {}
+    distributions = {}
     moves = itertools.product((0, 1) if monotone else (-1, 0, 1), repeat=3)
     for move in moves:
         for base in itertools.product((0,), (0, 2), (0, 1, 4)):
-            one = laws.setdefault(base, noisy_max_law(base, rate))
-            other = noisy_max_law([b + d for b, d in zip(base, move, strict=True)], rate)
+            one = distributions.setdefault(base, noisy_max_distribution(base, rate))
+            other = noisy_max_distribution([b + d for b, d in zip(base, move, strict=True)], rate)
             worst = max(worst, np.abs(np.log(one / other)).max())
     assert worst <= epsilon * (1 + 1e-9)
     assert worst >= 0.6 * epsilon
@@ -144,7 +144,7 @@ def test_lists_answer_as_their_queries():
     assert cuts[-1].value(GRAPH) == queries[-1].value(GRAPH)
     for hypothesis in (
         DenseHypothesis(UNIVERSE, GRAPH.dense() * 0.7),
-        frieze_kannan(UNIVERSE, alpha=1.0, mass=20.0).initial(),
+        frieze_kannan(UNIVERSE, alpha=1.0, total_weight=20.0).initial(),
         all_graphs(Universe(4)),
     ):
         universe = hypothesis.universe
@@ -163,7 +163,7 @@ def test_bipartite_and_large_sparse_graphs():
     queries = [CutQuery(range(6)), CutQuery(range(9000, 10_000))]
     cuts = CutList(Universe(10_000), queries)
     assert cuts.counts(large, Grid()).tolist() == [2, 1]
-    sparse = frieze_kannan(Universe(10_000), alpha=10.0, mass=50.0).initial()
+    sparse = frieze_kannan(Universe(10_000), alpha=10.0, total_weight=50.0).initial()
     np.testing.assert_allclose(cuts.answers(sparse), sparse.estimate_all(queries))
 
 

@@ -32,7 +32,7 @@ from graphcuts_dp.graph.random_graphs import planted_partition
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.dense import DenseHypothesis
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.noises import noise_law
+from graphcuts_dp.privacy.noises import noise_distribution
 
 GRAPHS = {
     "plain": random_graph(24, 1, density=0.4),
@@ -44,11 +44,11 @@ GRAPHS = {
 def made(graph, **options):
     """One of each kind, with next to no noise."""
     universe, grid = Universe.of(graph), Grid.of(graph)
-    law = noise_law("laplace" if graph.weighted else "binary", epsilon=50.0,
+    distribution = noise_distribution("laplace" if graph.weighted else "binary", epsilon=50.0,
                     weight_cap=graph.weight_cap)  # fmt: skip
     common = {"universe": universe, **options}
     return [
-        ResponseRankOne(law=law, **common),
+        ResponseRankOne(distribution=distribution, **common),
         GaussianRankOne(rho=1e4, delta=1e-6, grid=grid, **common),
         PowerRankOne(rho=1e6, delta=1e-6, grid=grid, steps=12, **common),
         PowerRankOne(rho=1e6, delta=1e-6, grid=grid, steps=12, vectors=2, **common),
@@ -92,7 +92,7 @@ def test_planted_blocks_are_found_at_epsilon_one():
     block = np.arange(240) < 120
     best = abs(gap_of(CutQuery(block, ~block), graph, hypothesis))
     for distinguisher in (
-        ResponseRankOne(universe=universe, law=noise_law("binary", epsilon=1.0)),
+        ResponseRankOne(universe=universe, distribution=noise_distribution("binary", epsilon=1.0)),
         PowerRankOne(universe=universe, rho=0.0243, delta=1e-6, steps=4),
     ):
         found = distinguisher.begin(graph, SeededEntropy(1)).find(hypothesis, SeededEntropy(2))
@@ -115,7 +115,9 @@ def test_the_stated_shortfall_holds(kind):
     if kind == "gaussian":
         of = GaussianRankOne(universe=universe, rho=5.0, delta=1e-6, answer="pair")
     else:
-        of = ResponseRankOne(universe=universe, law=noise_law("binary", epsilon=3.0), answer="pair")
+        of = ResponseRankOne(
+            universe=universe, distribution=noise_distribution("binary", epsilon=3.0), answer="pair"
+        )
     hypothesis = DenseHypothesis.constant(universe, 0.0)
     best = pair_scale(universe) * np.linalg.norm(graph.dense(), 2)
     source, short, runs = SeededEntropy(6), 0, 80 if kind != "gaussian" else 8
@@ -321,7 +323,7 @@ def test_the_double_moves_as_its_graph_does():
 def test_budgets():
     response, gaussian, power, _ = made(GRAPHS["plain"])
     tuned = response.with_rho(0.02, rounds=5)
-    assert Fraction(0.0199999) < tuned.law.epsilon**2 / 2 <= Fraction(0.02)
+    assert Fraction(0.0199999) < tuned.distribution.epsilon**2 / 2 <= Fraction(0.02)
     assert tuned.call is None
     assert response.with_epsilon(Fraction(1, 3), rounds=9).setup.pure == Fraction(1, 3)
     assert gaussian.with_rho(0.02, rounds=5).setup.rho == 0.02

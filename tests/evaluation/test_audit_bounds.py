@@ -71,7 +71,7 @@ def test_bounds_exceed_the_truth_no_more_often_than_claimed():
 
 
 @pytest.mark.parametrize("rho", [0.1, 0.5, 2.0])
-def test_exact_losses_of_known_laws(rho):
+def test_exact_losses_of_known_distributions(rho):
     """Discrete Gaussian and randomised response, with the closed forms for both."""
     reach = int(math.sqrt(600 / rho))
     k = np.arange(-reach, reach + 1)

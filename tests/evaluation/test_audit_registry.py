@@ -10,7 +10,7 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.evaluation.audit import Claim, Law, Neighbours
+from graphcuts_dp.evaluation.audit import Claim, DistributionPair, Neighbours
 from graphcuts_dp.evaluation.audits import registry
 from graphcuts_dp.evaluation.audits.base import Entry, Enumerated, Sampled
 from graphcuts_dp.evaluation.audits.registry import (
@@ -125,8 +125,8 @@ def test_a_mechanism_that_leaks_is_refuted_and_a_twin_that_does_not_is_missed():
 
 
 def test_losses_of_independent_outputs_add_up():
-    bit = Law("one", [0.25, 0.75], [0.75, 0.25])
-    three = Law("three", bit.first, bit.second, 2, (bit,))
+    bit = DistributionPair("one", [0.25, 0.75], [0.75, 0.25])
+    three = DistributionPair("three", bit.first, bit.second, 2, (bit,))
     assert three.loss(Claim(1.0)) == pytest.approx(3 * math.log(3))
     rho = Claim(1.0, kind="rho")
     assert three.loss(rho) == pytest.approx(3 * bit.loss(rho))
@@ -134,9 +134,16 @@ def test_losses_of_independent_outputs_add_up():
         three.loss(Claim(1.0, 0.1))
 
 
-def test_an_enumerated_audit_finds_the_worst_law():
-    laws = [Law("same", [0.5, 0.5], [0.5, 0.5]), Law("apart", [0.4, 0.6], [0.6, 0.4])]
-    audit = Enumerated(claim=Claim(1.0), laws=lambda: laws, twins={"same": lambda: laws[:1]})
+def test_an_enumerated_audit_finds_the_worst_distribution():
+    distributions = [
+        DistributionPair("same", [0.5, 0.5], [0.5, 0.5]),
+        DistributionPair("apart", [0.4, 0.6], [0.6, 0.4]),
+    ]
+    audit = Enumerated(
+        claim=Claim(1.0),
+        distributions=lambda: distributions,
+        twins={"same": lambda: distributions[:1]},
+    )
     (outcome,) = run_audits([Entry("made", lambda _: audit)])
     assert (outcome.pair, outcome.method) == ("apart", "exact")
     assert outcome.found == pytest.approx(math.log(1.5))

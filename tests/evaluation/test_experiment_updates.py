@@ -76,7 +76,7 @@ def small_case(share):
 def test_a_bound_that_is_too_small_is_seen():
     """The twin: a fortieth of the start's potential."""
     case = small_case(0.05)
-    sound = frieze_kannan(case.universe, alpha=case.alpha, mass=case.mass)
+    sound = frieze_kannan(case.universe, alpha=case.alpha, total_weight=case.total_weight)
     used = updates_used(sound, case, "adversarial", np.random.default_rng(0))
     assert 10 < used <= sound.update_bound(case.alpha)
     broken = replace(sound, start_potential=sound.start_potential / 40)

@@ -21,12 +21,12 @@ def heavy_tailed(count, seed):
     return np.minimum(3 * (1 + np.random.default_rng(seed).pareto(1.3, count)), 500)
 
 
-@pytest.mark.parametrize("law", ["gaussian", "laplace"])
+@pytest.mark.parametrize("distribution", ["gaussian", "laplace"])
 @pytest.mark.parametrize("seed", range(3))
-def test_posterior_means_beat_raw_on_a_heavy_tail(law, seed):
+def test_posterior_means_beat_raw_on_a_heavy_tail(distribution, seed):
     rng = np.random.default_rng(seed)
     true = heavy_tailed(500, seed)
-    if law == "gaussian":
+    if distribution == "gaussian":
         observed = true + rng.normal(0, 10, 500)
         likelihood = gaussian_log_likelihood(observed, grid_for(observed), 10.0)
     else:
@@ -70,7 +70,7 @@ def test_sums_fit_each_other(case, degrees):
     """Totals agree; frames are orthonormal; group sums, raked, have the degrees as margins."""
     make, n, m = CASES[case]
     given = problem(make(), degrees=degrees)
-    sums = credible_sums(given, given.blocks.law)
+    sums = credible_sums(given, given.blocks.distribution)
     assert (len(sums.rows), len(sums.columns)) == (n, m)
     assert sums.rows.sum() == pytest.approx(sums.columns.sum())
     assert sums.rows.min() > 0
@@ -95,7 +95,7 @@ def test_noisy_degrees_make_better_degrees(case):
     errors = []
     for degrees in (None, 1):
         given = [problem(graph, epsilon=0.5, degrees=degrees, seed=seed) for seed in range(4)]
-        found = [credible_sums(each, each.blocks.law).rows for each in given]
+        found = [credible_sums(each, each.blocks.distribution).rows for each in given]
         errors.append(np.mean([((rows - graph.dense().sum(axis=1)) ** 2).mean() for rows in found]))
     raw = np.mean([((p.blocks.estimate() - graph.dense()).sum(axis=1) ** 2).mean() for p in given])
     assert errors[1] < 0.5 * errors[0] < 0.5 * raw
@@ -111,7 +111,8 @@ def test_a_better_total_is_used(case, degrees):
     known = replace(given, total=NoisyTotal(true, 1e-3, Fraction(1)))
     useless = replace(given, total=NoisyTotal(-1e9, 1e30, Fraction(1)))
     found, plain, same = (
-        credible_sums(each, given.blocks.law).rows.sum() for each in (known, given, useless)
+        credible_sums(each, given.blocks.distribution).rows.sum()
+        for each in (known, given, useless)
     )
     assert found == pytest.approx(true, rel=1e-3)
     assert abs(plain - true) > abs(found - true)
@@ -125,7 +126,7 @@ def test_a_degree_out_of_all_bounds(huge):
     rows = given.degrees.rows.copy()
     rows[0] = huge
     broken = replace(given, degrees=replace(given.degrees, rows=rows, columns=rows))
-    sums = credible_sums(broken, given.blocks.law)
+    sums = credible_sums(broken, given.blocks.distribution)
     assert np.isfinite(sums.rows).all()
     assert np.isfinite(sums.groups).all()
     assert sums.rows.min() > 0
@@ -137,7 +138,7 @@ def test_true_blocks_get_their_sums():
     groups, A = indicators((100, 100)), graph.dense()
     for degrees in (None, 1):
         given = problem(graph, degrees=degrees)
-        sums = credible_sums(given, given.blocks.law)
+        sums = credible_sums(given, given.blocks.distribution)
         inner = groups.T @ sums.left
         said, true = inner @ sums.groups @ inner.T, groups.T @ A @ groups
         assert said == pytest.approx(true, rel=0.1)

@@ -13,7 +13,7 @@ from graphcuts_dp.fits.first_order import FirstOrder
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.measurements import blocks
 from graphcuts_dp.measurements.blocks import LocalBlocks, RowBlock
-from graphcuts_dp.measurements.entries import law_for, randomized_response
+from graphcuts_dp.measurements.entries import distribution_for, randomized_response
 from graphcuts_dp.privacy.entropy import SeededEntropy
 
 
@@ -24,7 +24,7 @@ def problem(n=90, *, symmetric=True, noise="binary", cap=1.0, seed=0):
         graph = Graph(*np.nonzero(np.triu(dense, 1)), vertices=n)
     else:
         graph = BipartiteGraph(*np.nonzero(dense), left=n, right=n // 2)
-    noisy = randomized_response(graph, law_for(graph, noise, 1.0), SeededEntropy(seed))
+    noisy = randomized_response(graph, distribution_for(graph, noise, 1.0), SeededEntropy(seed))
     return FitProblem(noisy.blocks, cap)
 
 
@@ -35,7 +35,7 @@ def cut_again(given):
     ends = [whole.layout.pairs_before(stop) for _, stop in whole.layout.bounds()[:-1]]
     pairs = np.split(whole.layout.fold(steps, 0), ends)
     parts = [lambda part=part: part for part in pairs]
-    return FitProblem(LocalBlocks.from_pairs(whole.law, whole.layout, parts), given.cap)
+    return FitProblem(LocalBlocks.from_pairs(whole.distribution, whole.layout, parts), given.cap)
 
 
 @pytest.fixture

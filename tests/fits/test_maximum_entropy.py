@@ -97,7 +97,7 @@ def test_a_tiny_time_limit_gives_a_point_of_the_box(limit):
     assert told[-1] == (1.0, "certifying")
 
 
-def test_matrices_without_a_law_or_a_cap_are_refused():
+def test_matrices_without_a_distribution_or_a_cap_are_refused():
     rng = np.random.default_rng(0)
     plain = FitProblem.of_matrix(rng.normal(size=(6, 4)), symmetric=False)
     uncapped = FitProblem(problem(star(9)).blocks, np.inf)

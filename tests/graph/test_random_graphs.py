@@ -30,10 +30,10 @@ def test_imbalanced_has_the_degrees_of_the_paper(side):
 def test_power_law_counts_are_within_one_of_the_paper(side, exponent):
     graph = power_law_bipartite(side, exponent, seed=0)
     counts = np.bincount(left_degrees(graph), minlength=side + 1)
-    law = np.arange(1, side + 1, dtype=float) ** -exponent
+    distribution = np.arange(1, side + 1, dtype=float) ** -exponent
     assert counts[0] == 0
     assert counts.sum() == side
-    assert np.abs(counts[1:] - side * law / law.sum()).max() < 1
+    assert np.abs(counts[1:] - side * distribution / distribution.sum()).max() < 1
 
 
 def test_power_law_edges_grow_as_the_paper_says():

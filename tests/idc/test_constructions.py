@@ -27,18 +27,18 @@ CUT = CutQuery([0, 1], [2, 3, 4])  # 6 of 15 pairs
 
 
 def test_frieze_kannan_steps():
-    printed = frieze_kannan(SIX, alpha=3.0, mass=7.5, rule="as printed")
+    printed = frieze_kannan(SIX, alpha=3.0, total_weight=7.5, rule="as printed")
     assert printed.initial().estimate(CUT) == 0
     assert printed.update(printed.initial(), CUT, 1).estimate(CUT) == pytest.approx(6 * 3 / 15)
     assert printed.update(printed.initial(), CUT, -1).estimate(CUT) == pytest.approx(-6 * 3 / 15)
-    tight = frieze_kannan(SIX, alpha=3.0, mass=7.5)
+    tight = frieze_kannan(SIX, alpha=3.0, total_weight=7.5)
     assert tight.initial().estimate(CUT) == pytest.approx(3)
     assert tight.update(tight.initial(), CUT, 1).estimate(CUT) == pytest.approx(6)
     assert tight.update(tight.initial(), CUT, -1).estimate(CUT) == pytest.approx(0)
 
 
 def test_a_value_lengthens_the_frieze_kannan_step_as_far_as_it_is_safe():
-    exact = frieze_kannan(SIX, alpha=1.0, mass=3.0, value_error=0.0)
+    exact = frieze_kannan(SIX, alpha=1.0, total_weight=3.0, value_error=0.0)
     start = exact.initial()
     assert start.estimate(CUT) == pytest.approx(1.2)
     assert exact.update(start, CUT, 1, 5.7).estimate(CUT) == pytest.approx(5.7)
@@ -54,7 +54,7 @@ def test_a_value_lengthens_the_frieze_kannan_step_as_far_as_it_is_safe():
 
 def test_multiplicative_weights_steps():
     for rule, eta in (("as printed", 1.5 / (2 * 7.5)), ("tight", 4 * 1.5 / 7.5)):
-        construction = multiplicative_weights(SIX, alpha=1.5, mass=7.5, rule=rule)
+        construction = multiplicative_weights(SIX, alpha=1.5, total_weight=7.5, rule=rule)
         start = construction.initial()
         assert start.estimate(CUT) == pytest.approx(3)
         for sign in (1, -1):
@@ -65,7 +65,7 @@ def test_multiplicative_weights_steps():
 
 
 def test_a_value_lengthens_the_multiplicative_step():
-    exact = multiplicative_weights(SIX, alpha=0.5, mass=7.5, value_error=0.0)
+    exact = multiplicative_weights(SIX, alpha=0.5, total_weight=7.5, value_error=0.0)
     start = exact.initial()
     by_sign = exact.update(start, CUT, 1).estimate(CUT)
     by_value = exact.update(start, CUT, 1, 6.0).estimate(CUT)
@@ -76,9 +76,9 @@ def test_a_value_lengthens_the_multiplicative_step():
     assert exact.update(start, CUT, 1, 1e12).total() == pytest.approx(7.5)
 
 
-def test_an_uncertain_mass_shortens_the_multiplicative_step():
-    sure = multiplicative_weights(SIX, alpha=1.0, mass=7.5)
-    unsure = multiplicative_weights(SIX, alpha=1.5, mass=7.5, mass_error=0.5)
+def test_an_uncertain_total_shortens_the_multiplicative_step():
+    sure = multiplicative_weights(SIX, alpha=1.0, total_weight=7.5)
+    unsure = multiplicative_weights(SIX, alpha=1.5, total_weight=7.5, total_error=0.5)
     start = sure.initial()
     assert sure.update(start, CUT, 1).estimate(CUT) == pytest.approx(
         unsure.update(start, CUT, 1).estimate(CUT)
@@ -110,7 +110,7 @@ def test_coefficients_of_any_span():
 
 def test_queries_outside_the_class_are_refused():
     disjoint = frieze_kannan(
-        SIX, alpha=1.0, mass=3.0, largest_norm_squared=SIX.disjoint_norm_squared
+        SIX, alpha=1.0, total_weight=3.0, largest_norm_squared=SIX.disjoint_norm_squared
     )
     everything = CutQuery(range(6), range(6))
     with pytest.raises(QueryError, match="allows 9"):
@@ -140,11 +140,11 @@ def test_starts_from_degrees_and_from_a_released_graph():
         ({"alpha": -1.0}, "alpha"),
         ({"alpha": math.inf}, "alpha"),
         ({"alpha": math.nan}, "alpha"),
-        ({"mass": -1.0}, "mass"),
-        ({"mass": 16.0}, "mass"),
-        ({"mass": math.nan}, "mass"),
-        ({"mass_error": -1.0}, "mass_error"),
-        ({"mass_error": math.nan}, "mass_error"),
+        ({"total_weight": -1.0}, "total_weight"),
+        ({"total_weight": 16.0}, "total_weight"),
+        ({"total_weight": math.nan}, "total_weight"),
+        ({"total_error": -1.0}, "total_error"),
+        ({"total_error": math.nan}, "total_error"),
         ({"rule": "loose"}, "rule"),
         ({"value_error": -1.0}, "value_error"),
         ({"value_error": math.nan}, "value_error"),
@@ -152,7 +152,7 @@ def test_starts_from_degrees_and_from_a_released_graph():
 )
 def test_parameters_out_of_range(build, wrong, message):
     with pytest.raises(ParameterError, match=message):
-        build(SIX, **{"alpha": 1.0, "mass": 3.0, **wrong})
+        build(SIX, **{"alpha": 1.0, "total_weight": 3.0, **wrong})
 
 
 def test_more_parameters_out_of_range():
@@ -164,15 +164,15 @@ def test_more_parameters_out_of_range():
         (MultiplicativeWeights, {"start_potential": math.inf}, "start_potential"),
         (MultiplicativeWeights, {"span": 0.0}, "span"),
         (MultiplicativeWeights, {"span": 2.0, "rule": "as printed"}, "span=1"),
-        (MultiplicativeWeights, {"mass_error": 1.0}, "larger than"),
+        (MultiplicativeWeights, {"total_error": 1.0}, "larger than"),
         (MultiplicativeWeights, {"start": DenseHypothesis.constant(SIX, 0.0)}, "positive total"),
     ]:
         with pytest.raises(ParameterError, match=message):
             kind(**{"start": start, "alpha": 1.0, "start_potential": 1.0, **wrong})
-    with pytest.raises(ParameterError, match="mass must"):
-        multiplicative_weights(SIX, alpha=1.0, mass=0.0)
+    with pytest.raises(ParameterError, match="total_weight must"):
+        multiplicative_weights(SIX, alpha=1.0, total_weight=0.0)
     with pytest.raises(ParameterError, match="pairs"):
-        frieze_kannan(Universe(1), alpha=1.0, mass=0.0)
+        frieze_kannan(Universe(1), alpha=1.0, total_weight=0.0)
 
 
 # Tiny and extreme.
@@ -183,7 +183,7 @@ def test_more_parameters_out_of_range():
 @pytest.mark.parametrize("shape", [(2, None), (1, 1), (1, 5), (7, 1)])
 def test_tiny_universes(build, rule, shape):
     universe = Universe(*shape)
-    construction = build(universe, alpha=0.25, mass=0.5, rule=rule)
+    construction = build(universe, alpha=0.25, total_weight=0.5, rule=rule)
     hypothesis = construction.initial()
     for query in extreme_cuts(universe):
         if universe.norm_squared(query) > 0:
@@ -196,19 +196,19 @@ def test_tiny_universes(build, rule, shape):
 
 
 def test_a_query_without_pairs_teaches_nothing():
-    construction = frieze_kannan(SIX, alpha=1.0, mass=3.0)
+    construction = frieze_kannan(SIX, alpha=1.0, total_weight=3.0)
     for query in (CutQuery([], range(6)), CutQuery([0], [0]), CutQuery(range(6))):
         assert construction.initial().estimate(query) == 0
         with pytest.raises(HypothesisError, match="no pair"):
             construction.update(construction.initial(), query, 1)
-    weights = multiplicative_weights(SIX, alpha=1.0, mass=3.0)
+    weights = multiplicative_weights(SIX, alpha=1.0, total_weight=3.0)
     same = weights.update(weights.initial(), CutQuery([], range(6)), 1)
     assert same.estimate(CUT) == pytest.approx(weights.initial().estimate(CUT))
 
 
 @pytest.mark.parametrize("build", BUILDS)
 def test_a_huge_alpha_never_needs_an_update(build):
-    construction = build(SIX, alpha=1e6, mass=3.0)
+    construction = build(SIX, alpha=1e6, total_weight=3.0)
     assert construction.update_bound(1e6) < 1
     sequence = UpdateSequence(construction, SIX.checked(np.full((6, 6), 0.2)))
     with pytest.raises(HypothesisError, match="no update is due"):
@@ -223,8 +223,8 @@ def test_learning_makes_answers_right(build):
     truth = np.zeros((30, 30))
     truth[:10, :10] = truth[10:25, 10:25] = 1
     truth = universe.checked(truth)
-    mass = universe.total(truth)
-    construction = build(universe, alpha=0.1 * mass, mass=mass)
+    total_weight = universe.total(truth)
+    construction = build(universe, alpha=0.1 * total_weight, total_weight=total_weight)
     sequence = UpdateSequence(construction, truth)
     asked = [random_cut(universe, rng) for _ in range(150)]
     silent = False
@@ -244,7 +244,7 @@ def test_learning_makes_answers_right(build):
 
 def test_update_sequences_refuse_what_the_definition_forbids():
     truth = SIX.checked(np.ones((6, 6)))
-    construction = frieze_kannan(SIX, alpha=2.0, mass=7.5, mass_error=7.5)
+    construction = frieze_kannan(SIX, alpha=2.0, total_weight=7.5, total_error=7.5)
     sequence = UpdateSequence(construction, truth)
     assert sequence.discrepancy(CUT) == pytest.approx(3)
     with pytest.raises(HypothesisError, match="no update is due: the answer is off by 0"):
@@ -263,13 +263,13 @@ def test_update_sequences_refuse_what_the_definition_forbids():
 
 def test_update_sequences_count():
     """A start potential that is not true is caught."""
-    construction = replace(frieze_kannan(SIX, alpha=2.0, mass=7.5), start_potential=0.0)
+    construction = replace(frieze_kannan(SIX, alpha=2.0, total_weight=7.5), start_potential=0.0)
     with pytest.raises(HypothesisError, match=r"more than B\(alpha\)"):
         UpdateSequence(construction, SIX.checked(np.ones((6, 6)))).update(CUT)
 
 
 def test_truths_with_weights_above_one_are_refused():
-    construction = frieze_kannan(SIX, alpha=2.0, mass=7.5)
+    construction = frieze_kannan(SIX, alpha=2.0, total_weight=7.5)
     with pytest.raises(MatrixError, match="outside"):
         UpdateSequence(construction, np.full((6, 6), 1.01))
     with pytest.raises(MatrixError, match="shape"):

@@ -42,7 +42,7 @@ def test_all_graphs_are_all_graphs():
 
 
 def test_small_databases_are_all_multisets():
-    family = small_databases(FOUR, mass=4.0, size=3)
+    family = small_databases(FOUR, total_weight=4.0, size=3)
     assert len(family) == math.comb(6 + 3 - 1, 3)
     assert np.allclose(family.databases.sum(axis=1), 4)
     assert len(np.unique(family.databases, axis=0)) == len(family)
@@ -101,13 +101,13 @@ def test_a_net_is_near_every_database_and_not_larger_than_needed():
 
 def test_small_databases_of_the_given_size_are_near_every_truth():
     """Claim A.3 on all graphs with three edges and all single-pair queries."""
-    universe, mass, alpha = Universe(2, 2), 3.0, 1.2
+    universe, total_weight, alpha = Universe(2, 2), 3.0, 1.2
     queries = cuts_of(universe)
-    size = small_database_size(alpha=alpha, mass=mass, queries=len(queries))
+    size = small_database_size(alpha=alpha, total_weight=total_weight, queries=len(queries))
     assert size <= small_database_size(
-        alpha=alpha, mass=mass, queries=len(queries), rule="as printed"
+        alpha=alpha, total_weight=total_weight, queries=len(queries), rule="as printed"
     )
-    family = small_databases(universe, mass=mass, size=size)
+    family = small_databases(universe, total_weight=total_weight, size=size)
     members = np.stack([family.answers(query) for query in queries], axis=1)
     for truth in all_graphs(universe, 3).databases:
         answers = [query.value(truth.reshape(2, 2), bipartite=True) for query in queries]
@@ -120,13 +120,14 @@ def test_small_databases_of_the_given_size_are_near_every_truth():
 
 
 def test_sizes_as_formulas():
-    assert small_database_size(alpha=2, mass=10, queries=100, rule="as printed") == math.ceil(
-        25 * math.log(100)
-    )
+    assert small_database_size(
+        alpha=2, total_weight=10, queries=100, rule="as printed"
+    ) == math.ceil(25 * math.log(100))
     assert (
-        small_database_size(alpha=2, mass=10, queries=100) == math.floor(12.5 * math.log(200)) + 1
+        small_database_size(alpha=2, total_weight=10, queries=100)
+        == math.floor(12.5 * math.log(200)) + 1
     )
-    assert small_database_size(alpha=10, mass=1, queries=1) == 1
+    assert small_database_size(alpha=10, total_weight=1, queries=1) == 1
 
 
 def test_families_that_would_be_too_large_are_refused_before_they_are_built():
@@ -134,7 +135,7 @@ def test_families_that_would_be_too_large_are_refused_before_they_are_built():
         (lambda: all_graphs(Universe(8)), "268435456 databases with 28"),
         (lambda: all_graphs(Universe(100_000)), r"2\^4999950000.0 databases"),
         (lambda: all_graphs(Universe(20), 12), "databases with 190"),
-        (lambda: small_databases(Universe(20), mass=9.0, size=12), "databases with 190"),
+        (lambda: small_databases(Universe(20), total_weight=9.0, size=12), "databases with 190"),
     ]:
         with pytest.raises(HypothesisError, match=count) as caught:
             build()
@@ -150,11 +151,11 @@ def test_parameters_out_of_range():
     for build in [
         lambda: all_graphs(FOUR, 7),
         lambda: all_graphs(FOUR, -1),
-        lambda: small_databases(FOUR, mass=0.0, size=1),
-        lambda: small_databases(FOUR, mass=1.0, size=0),
-        lambda: small_databases(Universe(1), mass=1.0, size=1),
-        lambda: small_database_size(alpha=0.0, mass=1.0, queries=1),
-        lambda: small_database_size(alpha=1.0, mass=1.0, queries=0),
+        lambda: small_databases(FOUR, total_weight=0.0, size=1),
+        lambda: small_databases(FOUR, total_weight=1.0, size=0),
+        lambda: small_databases(Universe(1), total_weight=1.0, size=1),
+        lambda: small_database_size(alpha=0.0, total_weight=1.0, queries=1),
+        lambda: small_database_size(alpha=1.0, total_weight=1.0, queries=0),
         lambda: alpha_net(family, [], 1.0),
         lambda: alpha_net(family, [CutQuery([0])], 0.0),
         lambda: Median(start=family, alpha=0.0),

@@ -22,7 +22,7 @@ SIZES = [(20, Universe(20)), (21, Universe(21)), ((7, 12), Universe(7, 12))]
 def test_formulas_are_the_constructions_own(size, universe, edges, rule):
     assert pairs_of(size) == universe.size
     assert largest_disjoint_cut(size) == universe.disjoint_norm_squared
-    shared = {"alpha": 3.0, "mass": edges, "rule": rule}
+    shared = {"alpha": 3.0, "total_weight": edges, "rule": rule}
     mw = multiplicative_weights(universe, **shared)
     assert multiplicative_weights_updates(size, edges, rule=rule)(0.5) == pytest.approx(
         mw.update_bound(0.5)

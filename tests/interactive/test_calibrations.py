@@ -83,7 +83,7 @@ def test_the_tight_budget_is_never_passed(sensitivity, share):
     eta = sensitivity * (tuning.test.threshold_rate + 2 * tuning.test.query_rate)
     spent = (tuning.updates + 2) * eta**2 / 8  # exact
     if share:
-        assert tuning.value_noise.law == "gaussian"
+        assert tuning.value_noise.distribution == "gaussian"
         spent += tuning.updates * sensitivity**2 / (2 * tuning.value_noise.parameter)
     assert rho * (1 - Fraction(1, 10**6)) < spent <= rho
     assert calibration.cost.rho == float(rho)
@@ -99,7 +99,7 @@ def test_tight_tuning_is_the_formula():
 
 @pytest.mark.parametrize("sensitivity", [1, 7])
 def test_intervals_are_what_the_tails_give(sensitivity):
-    """Probabilities of the failures that the error counts on, from the geometric laws."""
+    """Probabilities of the failures that the error counts on, from the geometric distributions."""
     tuning = Tight(**PROMISE).tune(UPDATES, sensitivity)
     test, c, k = tuning.test, tuning.updates, PROMISE["queries"]
     alpha = Fraction(tuning.alpha) * sensitivity
@@ -138,13 +138,15 @@ def test_a_session_is_within_three_percent_of_the_formula_with_a_known_total(n_m
     numbers = {"epsilon": 1.0, "delta": 1e-6, "queries": 10**6}
     expected = guaranteed_error("multiplicative-weights", Setting(n=n, edges=edges, **numbers))
     known = make_mechanism(
-        "multiplicative-weights", universe=universe, grid=grid, mass=edges, **numbers
+        "multiplicative-weights", universe=universe, grid=grid, total_weight=edges, **numbers
     )
-    bound = known.learner.construction(alpha=1.0, mass=edges, mass_error=0.0).update_bound
+    bound = known.learner.construction(alpha=1.0, total_weight=edges, total_error=0.0).update_bound
     assert known.calibration.tune(bound, 1).error == pytest.approx(expected, rel=1e-3)
     rest = known.calibration.with_total(1)[3]
     radius = known.calibration.with_total(1)[1]
-    unsure = known.learner.construction(alpha=edges, mass=edges, mass_error=radius).update_bound
+    unsure = known.learner.construction(
+        alpha=edges, total_weight=edges, total_error=radius
+    ).update_bound
 
     def careful(alpha):
         return unsure(alpha) if alpha > radius else 1e300

@@ -23,9 +23,9 @@ def test_guarantees_hold_as_often_as_promised_and_are_not_far_off(method):
         geometric = rng.geometric(-math.expm1(-rate), size=(2, 400, 50))
         noise = geometric[0] - geometric[1]
     else:
-        law = SETTING.law
-        flips = rng.binomial(SETTING.largest_cut, law.offset, size=(400, 50))
-        noise = (flips - SETTING.largest_cut * law.offset) * law.unit
+        distribution = SETTING.distribution
+        flips = rng.binomial(SETTING.largest_cut, distribution.offset, size=(400, 50))
+        noise = (flips - SETTING.largest_cut * distribution.offset) * distribution.unit
     error = guaranteed_error(method, SETTING, adaptive=False)
     worst = np.abs(noise).max(axis=1)
     assert (worst > error).sum() <= 0.2 * 400 + 40  # five deviations

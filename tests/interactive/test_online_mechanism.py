@@ -129,19 +129,19 @@ def test_nothing_is_drawn_for_refused_queries():
         learner=FriezeKannanLearner(Universe(4), disjoint=True),
         calibration=Fixed(),
         grid=Grid(),
-        mass=1.0,
+        total_weight=1.0,
     )
     state = disjoint.start(toy_graph(), SeededEntropy(1))
     with pytest.raises(QueryError, match="disjoint"):
         disjoint.step(state, CutQuery([0, 1], [1, 2]), 0, NoNoise())
 
 
-def test_constructions_need_a_cap_on_weights_and_a_possible_mass():
+def test_constructions_need_a_cap_on_weights_and_a_possible_total_weight():
     with pytest.raises(ParameterError, match="weight_cap"):
         OnlineMechanism(learner=StubbornLearner(), calibration=Fixed(), grid=Grid(0.5, 2, None))
-    for mass in (0.0, 7.0):
+    for total_weight in (0.0, 7.0):
         with pytest.raises(ParameterError, match="total weight"):
-            toy(mass=mass)
+            toy(total_weight=total_weight)
 
 
 def session_after_updates(learner, **promise):
@@ -222,7 +222,7 @@ def test_reprs_show_no_secret():
 
 
 def test_a_private_total_is_paid_for_and_shown():
-    mechanism = toy(mass=1.0)
+    mechanism = toy(total_weight=1.0)
     assert mechanism.guarantee().parts == ()
     assert "total weight" in mechanism.guarantee().public
     mechanism, _, state, _ = session_after_updates(FriezeKannanLearner)
@@ -231,7 +231,7 @@ def test_a_private_total_is_paid_for_and_shown():
     assert sum(share for _, share in guarantee.parts) == pytest.approx(guarantee.epsilon)
     assert dict(guarantee.parts)["total weight"] == pytest.approx(30 * float(TOTAL_SHARE))
     assert (guarantee.epsilon, guarantee.delta, guarantee.is_private) == (30.0, 1e-6, False)
-    assert state.mass_error > 0
+    assert state.total_error > 0
 
 
 @pytest.mark.parametrize("cap", [None, 3.0])
@@ -252,7 +252,7 @@ def test_a_private_total_is_the_true_one_and_the_noise_that_is_paid_for(cap):
     for seed, number in enumerate(drawn):
         state = mechanism.start(graph, SeededEntropy(seed))
         noisy = (mechanism.grid.total(graph) + number) / steps
-        assert state.mass == min(max(noisy, 1.0), 30 * 29 / 2)
+        assert state.total_weight == min(max(noisy, 1.0), 30 * 29 / 2)
 
 
 def test_bought_answers_come_with_their_own_interval():
@@ -286,7 +286,7 @@ def test_bought_answers_are_the_true_ones_and_fresh_noise_of_the_stated_size():
     """|N| <= 1 has probability 0.140, |N| > 10 has 0.349: of 400, as many as 100 and as few as 90
     have chances below 1e-7 each, for a random seed."""
     mechanism = OnlineMechanism(
-        learner=StubbornLearner(), calibration=Buying(threshold=-60), grid=Grid(), mass=1.0
+        learner=StubbornLearner(), calibration=Buying(threshold=-60), grid=Grid(), total_weight=1.0
     )
     source = SeededEntropy(5)
     errors, kept = [], 0

@@ -158,13 +158,13 @@ def test_a_graph_of_other_vertices_or_weights_is_refused_before_noise_is_drawn(m
             made(method).start(other, None)
 
 
-def test_binary_noise_and_unknown_laws_are_refused_where_they_do_not_fit():
+def test_binary_noise_and_unknown_distributions_are_refused_where_they_do_not_fit():
     weights = Graph([0, 1], [1, 2], [0.5, 3.0], vertices=3, weight_cap=3.0)
     with pytest.raises(ParameterError, match="laplace"):
         made("binary", weights)
-    with pytest.raises(ParameterError, match="law"):
+    with pytest.raises(ParameterError, match="distribution"):
         PerQueryNoise(
-            law="cauchy", universe=Universe.of(GRAPH), grid=Grid(), epsilon=1.0, queries=1
+            distribution="cauchy", universe=Universe.of(GRAPH), grid=Grid(), epsilon=1.0, queries=1
         )
 
 

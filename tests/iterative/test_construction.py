@@ -32,7 +32,7 @@ from graphcuts_dp.iterative.pure_tuning import PureOffline
 from graphcuts_dp.iterative.tuning import PracticalOffline, TightOffline
 from graphcuts_dp.privacy.composition import compose, zcdp_rho
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.noises import noise_law
+from graphcuts_dp.privacy.noises import noise_distribution
 
 N = 40
 UNIVERSE = Universe(N)
@@ -119,14 +119,14 @@ def test_all_parts_of_a_papers_mode_cost_the_budget(paper, delta):
 def schatten(universe):
     """Mirror descent with a Schatten norm, from zero."""
 
-    def rule(*, alpha, mass, mass_error, value_error):
-        del mass_error
+    def rule(*, alpha, total_weight, total_error, value_error):
+        del total_error
         return MirrorDescent(
             start=minimal_start(universe, SchattenNorm(1.5)),
             psi=SchattenNorm(1.5),
             alpha=alpha,
             zeta=float(universe.size),
-            start_potential=mass,
+            start_potential=total_weight,
             value_error=value_error,
         )
 
@@ -137,8 +137,8 @@ def halving(universe):
     """The median of all graphs."""
     family = all_graphs(universe)
 
-    def rule(*, alpha, mass, mass_error, value_error):
-        del mass, mass_error, value_error
+    def rule(*, alpha, total_weight, total_error, value_error):
+        del total_weight, total_error, value_error
         return Median(start=family, alpha=alpha)
 
     return RuleLearner(universe, "median", rule)
@@ -167,8 +167,8 @@ def test_any_update_rule_can_learn(learner):
 
 
 def paid_once(universe=UNIVERSE):
-    law = noise_law("binary", epsilon=1.0, weight_cap=None)
-    return ResponseRankOne(universe=universe, law=law)
+    distribution = noise_distribution("binary", epsilon=1.0, weight_cap=None)
+    return ResponseRankOne(universe=universe, distribution=distribution)
 
 
 @pytest.mark.parametrize(("rounds", "calls"), [(8, 1), (3, 2)])
@@ -231,7 +231,7 @@ def test_the_total_weight_is_fitted_again():
         calibration = PracticalOffline(epsilon=50.0, delta=1e-6, rounds=2)
         made = mechanism(calibration, FriezeKannanLearner(UNIVERSE), Liar(), refits=refits)
         outcome = made.run(blocks_graph(), SeededEntropy(3))
-        found.append(abs(outcome.hypothesis.estimate(everything) - outcome.mass))
+        found.append(abs(outcome.hypothesis.estimate(everything) - outcome.total_weight))
     assert found[0] > 150
     assert found[1] < 20
 
@@ -345,10 +345,10 @@ def test_weighted_graphs_scale():
 
 def test_a_public_total_is_not_paid_for():
     graph = blocks_graph()
-    made = mechanism(mass=float(len(graph.rows)))
+    made = mechanism(total_weight=float(len(graph.rows)))
     outcome = made.run(graph, SeededEntropy(7))
-    assert outcome.mass == len(graph.rows)
-    assert outcome.mass_error == 0
+    assert outcome.total_weight == len(graph.rows)
+    assert outcome.total_error == 0
     assert made.cost.epsilon == 4.0
 
 
@@ -359,7 +359,7 @@ def test_a_noisy_total_is_the_true_one_and_the_noise_that_is_paid_for():
     assert len(set(drawn)) > 5
     for seed, number in enumerate(drawn):
         outcome = made.run(blocks_graph(), SeededEntropy(seed))
-        assert outcome.mass == len(blocks_graph().rows) + number
+        assert outcome.total_weight == len(blocks_graph().rows) + number
 
 
 def test_a_noisy_total_below_one_is_allowed_for():
@@ -368,8 +368,8 @@ def test_a_noisy_total_below_one_is_allowed_for():
         outcome = mechanism(PracticalOffline(epsilon=1.0, delta=1e-6, rounds=2)).run(
             empty, SeededEntropy(seed)
         )
-        assert outcome.mass >= 1
-        assert outcome.mass_error >= 1
+        assert outcome.total_weight >= 1
+        assert outcome.total_error >= 1
 
 
 def test_distinguishers_that_prove_nothing():
@@ -418,7 +418,7 @@ def test_what_does_not_fit_is_refused():
     with pytest.raises(ParameterError, match="other vertices"):
         mechanism(distinguisher=ExactCuts(universe=Universe(5), epsilon=Fraction(1)))
     with pytest.raises(ParameterError, match="total weight"):
-        mechanism(mass=-1.0)
+        mechanism(total_weight=-1.0)
     with pytest.raises(ParameterError, match="refits"):
         mechanism(refits=-1)
     with pytest.raises(ParameterError, match="other vertices"):
@@ -451,7 +451,7 @@ def test_what_does_not_fit_is_refused():
 def test_the_practical_number_of_rounds_balances_noise_and_what_is_left_to_learn(epsilon):
     """No other number has a smaller sum of alpha/4, the noise and what a call may miss."""
     bound = MultiplicativeWeightsLearner(Universe(12)).construction(
-        alpha=20.0, mass=30.0, mass_error=0.0
+        alpha=20.0, total_weight=30.0, total_error=0.0
     )
 
     def score(rounds):
@@ -478,7 +478,7 @@ OFFLINE = [
 @pytest.mark.parametrize("steps", [1, 5])
 def test_a_total_weight_in_steps_has_noise_for_its_sensitivity(calibration, steps):
     noise, _, cost, _ = calibration.with_total(steps)
-    if noise.law == "laplace":
+    if noise.distribution == "laplace":
         assert noise.parameter * steps == cost.pure
     else:
         assert steps**2 / (2 * noise.parameter) <= Fraction(cost.rho) * (1 + Fraction(1, 2**50))
@@ -493,7 +493,7 @@ def test_answers_in_steps_have_noise_for_their_sensitivity(calibration):
     ]
     assert made[0].rounds == made[1].rounds > 1
     fine, coarse = (tuning.noise.parameter for tuning in made)
-    assert coarse == (fine * 16 if made[0].noise.law == "gaussian" else fine / 4)
+    assert coarse == (fine * 16 if made[0].noise.distribution == "gaussian" else fine / 4)
 
 
 @pytest.mark.parametrize("calibration", OFFLINE[2:])

@@ -45,7 +45,7 @@ def test_a_public_number_of_edges_makes_the_net_smaller():
 
 
 def test_members_with_weights_make_a_weighted_graph():
-    family = small_databases(Universe("abcd"), mass=3.0, size=2)
+    family = small_databases(Universe("abcd"), total_weight=3.0, size=2)
     made = release_net(PATH, CUTS, epsilon=1.0, family=family, seed=1)
     assert made.graph.weighted
     assert made.graph.weights.sum() == pytest.approx(3.0)

@@ -11,7 +11,7 @@ from graphcuts_dp import parallel
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.measurements import blocks
 from graphcuts_dp.measurements.blocks import Layout, LocalBlocks, RowBlock
-from graphcuts_dp.measurements.entries import law_for, randomized_response
+from graphcuts_dp.measurements.entries import distribution_for, randomized_response
 from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
 from graphcuts_dp.privacy.entropy import SeededEntropy
 
@@ -20,7 +20,7 @@ SHAPES = [(1, 1), (2, 2), (37, 37), (64, 64), (61, 23), (5, 90), (129, 16)]
 
 
 def noisy_matrix(graph, noise="binary", seed=0, epsilon=1.0):
-    return randomized_response(graph, law_for(graph, noise, epsilon), SeededEntropy(seed))
+    return randomized_response(graph, distribution_for(graph, noise, epsilon), SeededEntropy(seed))
 
 
 @pytest.fixture
@@ -47,27 +47,27 @@ def test_bounds_cover_all_rows_at_multiples_of_eight(rows, columns):
 @pytest.mark.parametrize("symmetric", [True, False])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("noise", NOISES)
-def test_blocks_are_the_matrix_that_the_law_drew(noise, shape, symmetric):
+def test_blocks_are_the_matrix_that_the_distribution_drew(noise, shape, symmetric):
     """Each pair is what `respond` gave for it; symmetric, zero diagonal, and as cut."""
     if symmetric and shape[0] != shape[1]:
         shape = (shape[0], shape[0])
     layout = Layout(shape, symmetric)
-    law = law_for(random_graph(4), noise, 1.0)
+    distribution = distribution_for(random_graph(4), noise, 1.0)
     drawn, pairs = np.zeros(shape, dtype=np.int64), layout.pairs_before(shape[0])
     places = np.triu_indices(shape[0], 1) if symmetric else np.indices(shape).reshape(2, -1)
     nothing = np.empty(0), np.empty(0, dtype=np.int64)
-    drawn[tuple(places)] = law.respond(pairs, *nothing, SeededEntropy(3))
+    drawn[tuple(places)] = distribution.respond(pairs, *nothing, SeededEntropy(3))
     if symmetric:
         drawn += drawn.T
     values = drawn[tuple(places)]
 
     ends = [layout.pairs_before(stop) for _, stop in layout.bounds()[:-1]]
     parts = [lambda part=part: part for part in np.split(values, ends)]
-    made = LocalBlocks.from_pairs(law, layout, parts)
+    made = LocalBlocks.from_pairs(distribution, layout, parts)
     assert np.array_equal(np.concatenate(made.map(RowBlock.steps)), drawn)
     assert len(made.map(RowBlock.steps)) == len(layout.bounds())
-    z = law.estimate(drawn)
-    evidence = law.evidence(drawn)
+    z = distribution.estimate(drawn)
+    evidence = distribution.evidence(drawn)
     if symmetric:
         np.fill_diagonal(z, 0)
         np.fill_diagonal(evidence, 0)
@@ -113,8 +113,8 @@ def test_a_seed_gives_one_matrix_on_any_number_of_processors(noise, monkeypatch)
 @pytest.mark.usefixtures("small_blocks")
 def test_one_source_draws_new_noise_each_time():
     graph, source = random_graph(90), SeededEntropy(0)
-    law = law_for(graph, "binary", 1.0)
-    first, second = (randomized_response(graph, law, source).steps for _ in range(2))
+    distribution = distribution_for(graph, "binary", 1.0)
+    first, second = (randomized_response(graph, distribution, source).steps for _ in range(2))
     # Two fair draws differ in 2q(1-q) = 39 % of 4005 pairs.
     assert 0.3 < (first != second)[np.triu_indices(90, 1)].mean() < 0.5
 
@@ -155,9 +155,9 @@ def test_plain_matrices_have_blocks_too():
     z = np.random.default_rng(0).standard_normal((30, 11))
     made = LocalBlocks.from_matrix(z, symmetric=False)
     assert np.array_equal(made.estimate(), z)
-    assert made.law is None
+    assert made.distribution is None
     assert (made.shape, made.symmetric) == ((30, 11), False)
-    with pytest.raises(ValueError, match="no law"):
+    with pytest.raises(ValueError, match="no distribution"):
         made.map(RowBlock.evidence)
 
 

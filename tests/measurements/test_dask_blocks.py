@@ -14,7 +14,7 @@ from graphcuts_dp.fits.base import FitProblem
 from graphcuts_dp.fits.first_order import FirstOrder
 from graphcuts_dp.measurements.blocks import LocalBlocks, RowBlock
 from graphcuts_dp.measurements.dask_blocks import DaskBlocks, dask_client
-from graphcuts_dp.measurements.entries import law_for, randomized_response
+from graphcuts_dp.measurements.entries import distribution_for, randomized_response
 from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy
 from graphcuts_dp.release.synthesis import release_graph
 
@@ -23,8 +23,8 @@ N = 372  # the smallest multiple of four whose matrix is cut into several blocks
 
 def noisy_matrix(make_blocks, *, noise="binary", symmetric=True, source=None):
     graph = random_graph(N if symmetric else (N, N))
-    law = law_for(graph, noise, 1.0)
-    return randomized_response(graph, law, source or SeededEntropy(4), make_blocks)
+    distribution = distribution_for(graph, noise, 1.0)
+    return randomized_response(graph, distribution, source or SeededEntropy(4), make_blocks)
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from graphcuts_dp.idc.update_bounds import (
 from graphcuts_dp.measurements.worst_case import noise_cut_bound
 from graphcuts_dp.planning import bounds
 from graphcuts_dp.planning.planner import VACUOUS, plan
-from graphcuts_dp.privacy.noises import noise_law
+from graphcuts_dp.privacy.noises import noise_distribution
 
 PROMISE = {"epsilon": 1.0, "delta": 1e-6}
 MW, FK = "multiplicative-weights", "frieze-kannan"
@@ -86,12 +86,14 @@ def test_paper_rows_are_their_formulas(n, m, k):
 
 def test_release_and_all_cuts():
     rows = rows_of(plan(500, edges=3e4, queries=10, **PROMISE))
-    law = noise_law("binary", epsilon=1.0)
-    bound = noise_cut_bound(law, (500, 500), symmetric=True, confidence=0.95)
+    distribution = noise_distribution("binary", epsilon=1.0)
+    bound = noise_cut_bound(distribution, (500, 500), symmetric=True, confidence=0.95)
     assert rows["release", "", "all"].guaranteed == pytest.approx(2 * bound)
     assert rows["release", "", "all"].typical is None
     # 3^n/2 pairs of disjoint sets, at most n^2/4 pairs each
-    every = law.radius(62_500, log_failures=500 * math.log(3) - math.log(2) - math.log(0.05))
+    every = distribution.radius(
+        62_500, log_failures=500 * math.log(3) - math.log(2) - math.log(0.05)
+    )
     assert rows["binary", "", "all"].guaranteed == pytest.approx(every)
     assert rows["binary", "", "fixed k"].guaranteed < every / 3
 
@@ -127,7 +129,7 @@ def test_typical_errors_on_random_halves(shape):
     assert typical["density only"] == pytest.approx(errors, rel=0.08)
     middle = (np.minimum(m, pairs) + np.maximum(0, m - universe + pairs)) / 2
     assert typical["midpoint"] == pytest.approx(np.abs(cuts - middle).mean(), rel=0.08)
-    noise = rng.normal(size=4000) * noise_law("binary", epsilon=1.0).standard_deviation
+    noise = rng.normal(size=4000) * noise_distribution("binary", epsilon=1.0).standard_deviation
     assert typical["binary"] == pytest.approx(np.abs(noise * np.sqrt(pairs)).mean(), rel=0.06)
     assert typical["laplace"] == pytest.approx(1 / math.sinh(0.1))
 

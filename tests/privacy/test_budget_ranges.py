@@ -31,7 +31,7 @@ TAKERS = [
     (GRU12, {"queries": 3}, False),
     (JT12, {"queries": 3}, False),
     (DR14, {"queries": 3}, True),
-    (PerQueryNoise, {"law": "gaussian", **PLAIN}, False),
+    (PerQueryNoise, {"distribution": "gaussian", **PLAIN}, False),
     (PracticalOffline, {}, False),
     (TightOffline, {}, False),
     (PaperOffline, {"paper": "gru12"}, False),
@@ -39,7 +39,7 @@ TAKERS = [
 ]
 PURE = [
     (DR14, {"queries": 3, "delta": 0.0}),
-    (PerQueryNoise, {"law": "laplace", **PLAIN}),
+    (PerQueryNoise, {"distribution": "laplace", **PLAIN}),
     (BinaryAnswers, PLAIN),
     (PureOffline, {"universe": UNIVERSE}),
 ]
@@ -50,7 +50,8 @@ LIST = CutList(UNIVERSE, [CutQuery([0], [1]), CutQuery([0], [2])])
 
 def names(cases):
     return [
-        f"{made.__name__}-{given.get('paper', given.get('law', ''))}" for made, given, *_ in cases
+        f"{made.__name__}-{given.get('paper', given.get('distribution', ''))}"
+        for made, given, *_ in cases
     ]
 
 

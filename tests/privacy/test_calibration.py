@@ -43,7 +43,7 @@ def test_gaussian_scale_is_the_smallest(epsilon, delta):
     [(1.0, 1e-6, 1), (1.0, 1e-6, 30), (0.5, 1e-4, 20), (4.0, 1e-5, 50), (20.0, 1e-5, 60)],
 )
 def test_discrete_gaussian_scale_by_exact_summation(epsilon, delta, queries):
-    """Convolve k laws; neighbours shift the sum by k. A quarter less noise must fail."""
+    """Convolve k distributions; neighbours shift the sum by k. A quarter less noise must fail."""
     scale = discrete_gaussian_scale(epsilon=epsilon, delta=delta, queries=queries)
 
     def exact(scale):

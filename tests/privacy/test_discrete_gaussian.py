@@ -45,22 +45,22 @@ def test_certain_events_need_no_bits():
 
 
 @pytest.mark.parametrize("variance", VARIANCES)
-def test_acceptance_makes_the_law(variance):
+def test_acceptance_makes_the_distribution(variance):
     """Proposal times acceptance is proportional to the discrete Gaussian, on every integer."""
     t = math.isqrt(math.floor(variance)) + 1
     k = np.arange(-40, 41)
     shift = float(variance / t)
     product = -np.abs(k) / t - (np.abs(k) - shift) ** 2 / (2 * float(variance))
-    law = -(k**2) / (2 * float(variance))
-    assert np.ptp(product - law) < 1e-9
+    distribution = -(k**2) / (2 * float(variance))
+    assert np.ptp(product - distribution) < 1e-9
 
 
 @pytest.mark.parametrize("variance", VARIANCES)
 def test_samples_fit(variance):
     samples = sample_discrete_gaussian(variance, SIZE, SeededEntropy(1))
     reach = math.ceil(12 * math.sqrt(variance)) + 3
-    k, law = masses(variance, reach)
-    expected = law * SIZE
+    k, distribution = masses(variance, reach)
+    expected = distribution * SIZE
     keep = expected >= 50
     observed = np.array([np.count_nonzero(samples == value) for value in k[keep]])
     rest = SIZE - observed.sum(), SIZE - expected[keep].sum()
@@ -73,13 +73,13 @@ def test_samples_fit(variance):
 def test_a_twin_that_rounds_a_continuous_gaussian_is_rejected():
     rng = np.random.default_rng(0)
     samples = np.rint(rng.normal(scale=0.5, size=10 * SIZE)).astype(int)
-    _, law = masses(Fraction(1, 4), 5)
+    _, distribution = masses(Fraction(1, 4), 5)
     zeros = int((samples == 0).sum())
-    assert scipy.stats.binomtest(zeros, len(samples), law[5]).pvalue < LEVEL
+    assert scipy.stats.binomtest(zeros, len(samples), distribution[5]).pvalue < LEVEL
 
 
 @pytest.mark.parametrize("variance", [Fraction(1), Fraction(20)])
-def test_shifted_laws_have_the_claimed_divergence(variance):
+def test_shifted_distributions_have_the_claimed_divergence(variance):
     """1/(2 variance)-zCDP for sensitivity 1, by exact summation."""
     k = np.arange(-1000, 1001)
     p, q = (-((k - shift) ** 2) / (2 * float(variance)) for shift in (0, 1))

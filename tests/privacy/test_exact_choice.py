@@ -29,7 +29,7 @@ def test_choice_has_the_stated_probabilities_whatever_the_floats(error):
     counts = np.bincount([choice.draw(source) for _ in range(10_000)], minlength=4)
     weights = np.exp(logs)
     assert fits(counts, weights / weights.sum())
-    if error > 0.1:  # the test can fail: the floats' own law does not fit
+    if error > 0.1:  # the test can fail: the floats' own distribution does not fit
         assert not fits(counts, np.exp(wrong) / np.exp(wrong).sum())
 
 

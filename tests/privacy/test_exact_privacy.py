@@ -12,7 +12,7 @@ import pytest
 from exact_reference import exp_between
 
 from graphcuts_dp.privacy import noise
-from graphcuts_dp.privacy.laws import BinaryResponse, LaplaceNoise
+from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
 
 BITS = 256
 ERROR = Fraction(1, 1 << 240)
@@ -25,8 +25,8 @@ def limits(epsilon: Fraction) -> tuple[Fraction, Fraction]:
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(0.3), Fraction(1), Fraction(20)])
 def test_binary_response_ratio_is_e_to_the_epsilon(epsilon):
-    law = BinaryResponse(epsilon, 1.0)
-    keep = Fraction(noise._flip_sampler(law.epsilon)._cdf(0, BITS), 1 << BITS)
+    distribution = BinaryResponse(epsilon, 1.0)
+    keep = Fraction(noise._flip_sampler(distribution.epsilon)._cdf(0, BITS), 1 << BITS)
     given = {0: (keep, 1 - keep), 1: (1 - keep, keep)}  # bit -> P(y=0), P(y=1)
     low, high = limits(epsilon)
     ratios = [given[a][y] / given[1 - a][y] for a in (0, 1) for y in (0, 1)]
@@ -72,7 +72,7 @@ def difference_pmf(rate: Fraction, reach: int) -> dict[int, Fraction]:
 
 
 @pytest.mark.parametrize(
-    "law",
+    "distribution",
     [
         LaplaceNoise(Fraction(1), 1.0, 0),
         LaplaceNoise(Fraction(1), 1.0, -2),
@@ -81,11 +81,11 @@ def difference_pmf(rate: Fraction, reach: int) -> dict[int, Fraction]:
         LaplaceNoise(Fraction(0.7), 2.3, -1),
     ],
 )
-def test_laplace_ratio_is_at_most_e_to_the_epsilon_and_reaches_it(law):
-    steps = law.sensitivity_steps
+def test_laplace_ratio_is_at_most_e_to_the_epsilon_and_reaches_it(distribution):
+    steps = distribution.sensitivity_steps
     reach = 3 * steps + 8
-    mass = difference_pmf(law.rate, reach)
-    low, high = limits(law.epsilon)
+    mass = difference_pmf(distribution.rate, reach)
+    low, high = limits(distribution.epsilon)
     largest = Fraction(0)
     for shift in range(1, steps + 1):
         for y in range(shift - reach, reach + 1):
@@ -116,7 +116,7 @@ def test_the_enumeration_catches_half_the_noise():
 
 
 def test_the_enumeration_catches_a_sensitivity_of_one_for_a_cap_of_two():
-    law = LaplaceNoise(Fraction(1), 1.0, 0)
-    mass = difference_pmf(law.rate, 5)
-    _, high = limits(law.epsilon)
+    distribution = LaplaceNoise(Fraction(1), 1.0, 0)
+    mass = difference_pmf(distribution.rate, 5)
+    _, high = limits(distribution.epsilon)
     assert (mass[0] - ERROR) / (mass[2] + ERROR) > high

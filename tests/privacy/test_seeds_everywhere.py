@@ -70,15 +70,17 @@ RELEASES = {
 }
 
 
-@pytest.mark.parametrize(("kind", "law", "mechanism"), RELEASES)
-def test_measurements_of_a_release(kind, law, mechanism):
-    made = gc.release_graph(graph_of(kind), epsilon=1.0, noise=law, mechanism=mechanism, seed=5)
+@pytest.mark.parametrize(("kind", "distribution", "mechanism"), RELEASES)
+def test_measurements_of_a_release(kind, distribution, mechanism):
+    made = gc.release_graph(
+        graph_of(kind), epsilon=1.0, noise=distribution, mechanism=mechanism, seed=5
+    )
     parts = [made.noisy.steps]
     if made.degrees is not None:
         parts += [made.degrees.rows, made.degrees.columns]
     if made.total is not None:
         parts.append(round(made.total.value * 2**20))
-    assert digest(*parts) == RELEASES[kind, law, mechanism]
+    assert digest(*parts) == RELEASES[kind, distribution, mechanism]
 
 
 SESSIONS = {

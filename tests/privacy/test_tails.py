@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from graphcuts_dp.privacy.laws import BinaryResponse
-from graphcuts_dp.privacy.noises import noise_law
+from graphcuts_dp.privacy.distributions import BinaryResponse
+from graphcuts_dp.privacy.noises import noise_distribution
 from graphcuts_dp.privacy.tails import (
     discrete_gaussian_radius,
     discrete_laplace_radius,
@@ -16,9 +16,9 @@ from graphcuts_dp.privacy.tails import (
 
 
 def binary(epsilon) -> BinaryResponse:
-    law = noise_law("binary", epsilon=epsilon)
-    assert isinstance(law, BinaryResponse)
-    return law
+    distribution = noise_distribution("binary", epsilon=epsilon)
+    assert isinstance(distribution, BinaryResponse)
+    return distribution
 
 
 @pytest.mark.parametrize("scale", [0.7, 3.0, 55.5])
@@ -48,22 +48,22 @@ def test_discrete_laplace_is_the_least(rate, failure):
 @pytest.mark.parametrize("pairs", [1, 12, 700])
 @pytest.mark.parametrize("failure", [0.2, 1e-3, 1e-9])
 def test_binary_response_whatever_the_truth(epsilon, pairs, failure):
-    law = binary(epsilon)
-    radius, q = response_radius(law, pairs, failure=failure), law.offset
+    distribution = binary(epsilon)
+    radius, q = response_radius(distribution, pairs, failure=failure), distribution.offset
     for ones in {0, pairs // 3, pairs}:
-        law_of_sum = np.convolve(
+        distribution_of_sum = np.convolve(
             binom.pmf(np.arange(pairs - ones + 1), pairs - ones, q),
             binom.pmf(np.arange(ones + 1), ones, 1 - q),
         )
-        errors = (np.arange(pairs + 1) - pairs * q) * law.unit - ones
-        assert law_of_sum[np.abs(errors) > radius].sum() <= failure
-    assert radius <= law.radius(pairs, log_failures=-math.log(failure)) * (1 + 1e-6)
+        errors = (np.arange(pairs + 1) - pairs * q) * distribution.unit - ones
+        assert distribution_of_sum[np.abs(errors) > radius].sum() <= failure
+    assert radius <= distribution.radius(pairs, log_failures=-math.log(failure)) * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("pairs", [250_000, 10**10])
 @pytest.mark.parametrize("failure", [5e-6, 5e-10])
 def test_binary_response_is_near_the_normal_approximation(pairs, failure):
-    law = binary(1.0)
-    normal = law.standard_deviation * math.sqrt(pairs) * norm.isf(failure / 2)
-    assert normal < response_radius(law, pairs, failure=failure) < 1.012 * normal
-    assert response_radius(law, 0, failure=failure) == 0
+    distribution = binary(1.0)
+    normal = distribution.standard_deviation * math.sqrt(pairs) * norm.isf(failure / 2)
+    assert normal < response_radius(distribution, pairs, failure=failure) < 1.012 * normal
+    assert response_radius(distribution, 0, failure=failure) == 0

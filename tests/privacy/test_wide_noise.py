@@ -60,19 +60,19 @@ def test_wide_noise_is_never_added_to_narrow_integers_in_silence():
         values += noise.sample_discrete_laplace(Fraction(1, 2**70), 3, SeededEntropy(1))
 
 
-@pytest.mark.parametrize("law", ["laplace", "gaussian"])
+@pytest.mark.parametrize("distribution", ["laplace", "gaussian"])
 @pytest.mark.parametrize(
     ("cap", "queries", "epsilon"),
     [(1000.0, 10**9, 1e-3), (1.0, 10**9, 1e-6), (2.0**40, 10**6, 0.1), (1e-9, 1, 50.0)],
 )
-def test_answers_of_a_session_err_as_much_as_they_claim(law, cap, queries, epsilon):
+def test_answers_of_a_session_err_as_much_as_they_claim(distribution, cap, queries, epsilon):
     graph = Graph([0], [1], [cap / 2], vertices=4, weight_cap=cap)
     session = PerQueryNoise(
-        law=law,
+        distribution=distribution,
         universe=Universe.of(graph),
         grid=Grid.of(graph),
         epsilon=epsilon,
-        delta=1e-6 if law == "gaussian" else 0.0,
+        delta=1e-6 if distribution == "gaussian" else 0.0,
         queries=queries,
     )
     query, source = CutQuery([0], [1]), SeededEntropy(3)
@@ -85,7 +85,7 @@ def test_answers_of_a_session_err_as_much_as_they_claim(law, cap, queries, epsil
         assert low <= cap / 2 <= high
         errors.append((answer.value - cap / 2) / cap)
     if queries > 1:
-        if law == "laplace":
+        if distribution == "laplace":
             # Some weights are rounded up to whole steps: the scale is larger by less than 1e-8.
             scale, shape = queries / epsilon, "laplace"
         else:

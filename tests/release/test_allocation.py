@@ -17,7 +17,7 @@ from graphcuts_dp.measurements import degrees as degrees_module
 from graphcuts_dp.measurements import total as total_module
 from graphcuts_dp.measurements.base import Measurements
 from graphcuts_dp.measurements.degrees import measure_degrees
-from graphcuts_dp.measurements.entries import law_for, randomized_response
+from graphcuts_dp.measurements.entries import distribution_for, randomized_response
 from graphcuts_dp.measurements.noisy_sums import NoisyDegrees, NoisyTotal
 from graphcuts_dp.measurements.total import measure_total
 from graphcuts_dp.privacy.entropy import SeededEntropy
@@ -68,7 +68,7 @@ def spent(monkeypatch):
 
     watch("measure_total", lambda *_, epsilon, **__: epsilon)
     watch("measure_degrees", lambda *_, epsilon, **__: epsilon)
-    watch("randomized_response", lambda _, law, *__: law.epsilon)
+    watch("randomized_response", lambda _, distribution, *__: distribution.epsilon)
     return parts
 
 
@@ -100,9 +100,9 @@ def test_the_parts_add_up_to_epsilon_exactly(shape, how, epsilon, share, spent):
 def test_response_alone_is_randomised_response_to_the_last_bit(shape, noise):
     graph = graph_of(shape)
     data = drawn(graph, "response", noise=noise, seed=7)
-    plain = randomized_response(graph, law_for(graph, noise, 1.0), SeededEntropy(7))
+    plain = randomized_response(graph, distribution_for(graph, noise, 1.0), SeededEntropy(7))
     assert np.array_equal(data.noisy.steps, plain.steps)
-    assert data.noisy.law == plain.law
+    assert data.noisy.distribution == plain.distribution
     assert (data.degrees, data.total, data.guarantee.parts) == (None, None, ())
 
 
@@ -149,9 +149,9 @@ def test_the_exact_loss_of_degrees_and_total_is_within_epsilon():
     @given(neighbours(), st.fractions(Fraction(1, 100), 20))
     def check(case, epsilon):
         first, second, noise = case
-        law = law_for(first, noise, 1.0)
+        distribution = distribution_for(first, noise, 1.0)
         one, two = (
-            measure_degrees(graph, law, epsilon=epsilon, source=SeededEntropy(0))
+            measure_degrees(graph, distribution, epsilon=epsilon, source=SeededEntropy(0))
             for graph in (first, second)
         )
         distance = int(np.abs(one.rows - two.rows).sum())
@@ -160,7 +160,7 @@ def test_the_exact_loss_of_degrees_and_total_is_within_epsilon():
         assert one.rate == two.rate
         assert one.rate * distance <= epsilon
         totals = [
-            measure_total(graph, law, epsilon=epsilon, source=SeededEntropy(0))
+            measure_total(graph, distribution, epsilon=epsilon, source=SeededEntropy(0))
             for graph in (first, second)
         ]
         scale = totals[0].deviation
@@ -174,8 +174,8 @@ def test_the_exact_loss_of_degrees_and_total_is_within_epsilon():
     check()
     assert max(worst) <= 1
     edge = [Graph(*ends, vertices=4) for ends in (([], []), ([1], [2]))]
-    law = law_for(edge[0], "binary", 1.0)
-    one, two = (measure_degrees(g, law, epsilon=Fraction(1), source=None) for g in edge)
+    distribution = distribution_for(edge[0], "binary", 1.0)
+    one, two = (measure_degrees(g, distribution, epsilon=Fraction(1), source=None) for g in edge)
     assert one.rate * int(np.abs(one.rows - two.rows).sum()) == 1
 
 
@@ -184,9 +184,9 @@ def test_the_exact_loss_of_degrees_and_total_is_within_epsilon():
 def test_without_noise_degrees_and_total_are_right(shape):
     for cap in (None, 2.5):
         graph = graph_of(shape, cap=cap)
-        law = law_for(graph, "laplace", 1.0)
-        noisy = measure_degrees(graph, law, epsilon=Fraction(1), source=None)
-        total = measure_total(graph, law, epsilon=Fraction(1), source=None)
+        distribution = distribution_for(graph, "laplace", 1.0)
+        noisy = measure_degrees(graph, distribution, epsilon=Fraction(1), source=None)
+        total = measure_total(graph, distribution, epsilon=Fraction(1), source=None)
         dense = graph.dense()
         off = noisy.unit * max(dense.shape)  # rounded down, by less than a step each
         assert np.abs(noisy.rows * noisy.unit - dense.sum(axis=1)).max() <= off
@@ -201,15 +201,15 @@ def test_deviations_are_those_of_the_noise():
     """10,000 degrees without edges: a variance is off by 5.5 of its deviations with 4e-8."""
     n = 10_000
     graph = Graph([], [], vertices=n)
-    law = law_for(graph, "binary", 1.0)
-    noisy = measure_degrees(graph, law, epsilon=Fraction(1, 2), source=SeededEntropy(3))
+    distribution = distribution_for(graph, "binary", 1.0)
+    noisy = measure_degrees(graph, distribution, epsilon=Fraction(1, 2), source=SeededEntropy(3))
     variance = 1 / (2 * math.sinh(float(noisy.rate) / 2) ** 2)
     # Laplace has fourth moment 6 variance^2: the variance of k^2 is 5 variance^2.
     assert abs(np.mean(noisy.rows**2.0) / variance - 1) < 5.5 * math.sqrt(5.1 / n)
     assert noisy.rate == Fraction(1, 4)
     small = Graph([], [], vertices=3)
     values = [
-        measure_total(small, law, epsilon=Fraction(1, 2), source=SeededEntropy(s))
+        measure_total(small, distribution, epsilon=Fraction(1, 2), source=SeededEntropy(s))
         for s in range(2000)
     ]
     assert len({total.deviation for total in values}) == 1
@@ -259,6 +259,31 @@ def test_with_the_parts_replaced_nothing_of_the_graph_is_read(shape, monkeypatch
         assert read[0] == read[1]
 
 
+def test_the_stated_epsilon_is_never_below_the_exact_one():
+    for epsilon in (Fraction(1, 3), Fraction(2, 7), Fraction(10, 9)):
+        for how in ("response", "auto"):
+            data = drawn(graph_of(None), how, epsilon=epsilon)
+            assert sum(part.epsilon for part in data.measurements.values) == epsilon
+            assert epsilon <= Fraction(data.guarantee.epsilon) < epsilon * (1 + Fraction(1, 2**50))
+
+
+def test_nothing_is_drawn_before_all_parts_are_accepted(monkeypatch):
+    """The cap is possible with the whole of epsilon, and not with the part for the entries."""
+    cap = 2.0**31
+    graph = Graph([0], [1], [1.0], vertices=4, weight_cap=cap)
+    epsilon = 1.05 * cap / 2**44
+    whole = distribution_for(graph, "discrete-laplace", epsilon)
+    assert whole.weight_cap == cap
+
+    def never(*_, **__):
+        raise AssertionError("noise was drawn")
+
+    for part in ("measure_total", "measure_degrees", "randomized_response"):
+        monkeypatch.setattr(mechanism, part, never)
+    with pytest.raises(ParameterError, match="too large for this epsilon"):
+        drawn(graph, "auto", epsilon=epsilon, noise="discrete-laplace")
+
+
 # Shares and options.
 
 
@@ -292,7 +317,7 @@ def test_options_out_of_range(how, share, match, spent):
     with pytest.raises(ParameterError, match=match):
         drawn(graph_of(None), how, share=share)
     with pytest.raises(ParameterError, match=match):
-        mechanism.least_law(graph_of(None), "binary", 1.0, how, share)
+        mechanism.least_distribution(graph_of(None), "binary", 1.0, how, share)
     assert not spent
 
 
@@ -309,9 +334,9 @@ def test_budgets_too_small_to_split(epsilon, share, spent):
 
 
 @pytest.mark.parametrize("how", ["auto", "degrees+response", "response"])
-def test_the_least_law_is_the_one_that_is_used_when_everything_is_bought(how, spent):
+def test_the_least_distribution_is_the_one_that_is_used_when_everything_is_bought(how, spent):
     share = None if how == "response" else 0.25
-    told = mechanism.least_law(graph_of(None), "binary", 1.0, how, share).epsilon
+    told = mechanism.least_distribution(graph_of(None), "binary", 1.0, how, share).epsilon
     whole = 1 - (mechanism._TOTAL_SHARE if how == "auto" else 0)
     assert told == whole * (1 if share is None else Fraction(3, 4))
     drawn(graph_of(None), how, share=share)
@@ -340,8 +365,8 @@ def test_caps_that_sums_of_weights_could_overflow():
         drawn(graph, "degrees+response", noise="discrete-laplace")
     largest = 2.0**31
     full = Graph(*np.triu_indices(50, 1), np.full(1225, largest), vertices=50, weight_cap=largest)
-    law = law_for(full, "discrete-laplace", 1.0)
-    noisy = measure_degrees(full, law, epsilon=Fraction(1), source=SeededEntropy(0))
+    distribution = distribution_for(full, "discrete-laplace", 1.0)
+    noisy = measure_degrees(full, distribution, epsilon=Fraction(1), source=SeededEntropy(0))
     # Noise of scale 2^32: 30 of them have probability e^-30 a vertex.
     assert np.abs(noisy.rows - 49 * 2**31).max() < 30 * 2**32
 
@@ -352,8 +377,8 @@ def test_caps_that_sums_of_weights_could_overflow():
 @pytest.mark.parametrize("shape", SHAPES)
 def test_noisy_degrees_come_back_from_plain_values(shape):
     graph = graph_of(shape, cap=0.7)
-    law = law_for(graph, "laplace", 1.0)
-    noisy = measure_degrees(graph, law, epsilon=Fraction(1, 3), source=SeededEntropy(0))
+    distribution = distribution_for(graph, "laplace", 1.0)
+    noisy = measure_degrees(graph, distribution, epsilon=Fraction(1, 3), source=SeededEntropy(0))
     back = NoisyDegrees.from_dict(json.loads(json.dumps(noisy.to_dict())))
     assert np.array_equal(back.rows, noisy.rows)
     assert np.array_equal(back.columns, noisy.columns)

@@ -13,9 +13,9 @@ from graphcuts_dp.errors import QueryError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.measurements.base import Measurements
-from graphcuts_dp.measurements.entries import law_for, randomized_response
+from graphcuts_dp.measurements.entries import distribution_for, randomized_response
+from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.laws import BinaryResponse, LaplaceNoise
 from graphcuts_dp.release.allocation import guarantee_of
 from graphcuts_dp.release.release import Release
 from graphcuts_dp.release.synthesis import release_graph
@@ -27,14 +27,14 @@ random_graph = partial(helpers.random_graph, density=0.4)
 
 @pytest.fixture(autouse=True)
 def each_radius_once(monkeypatch):
-    """A radius depends on nothing but the law, the pairs and the confidence."""
-    for law in (BinaryResponse, LaplaceNoise):
-        monkeypatch.setattr(law, "radius", functools.cache(law.radius))
+    """A radius depends on nothing but the distribution, the pairs and the confidence."""
+    for distribution in (BinaryResponse, LaplaceNoise):
+        monkeypatch.setattr(distribution, "radius", functools.cache(distribution.radius))
 
 
 def noisy_release(graph, *, noise="binary", epsilon=1.0, source=None):
-    law = law_for(graph, noise, epsilon)
-    noisy = randomized_response(graph, law, source or SeededEntropy(0))
+    distribution = distribution_for(graph, noise, epsilon)
+    noisy = randomized_response(graph, distribution, source or SeededEntropy(0))
     return Release(measurements=Measurements((noisy,), guarantee_of([noisy], graph, 0)))
 
 
@@ -158,7 +158,7 @@ def test_simultaneous_intervals_hold_for_all_cuts_at_once(noise):
         dtype=float,
     )
     truth = forms @ np.array([graph.dense()[i, j] for i, j in pairs])
-    law = law_for(graph, noise, 1.0)
+    distribution = distribution_for(graph, noise, 1.0)
     made = noisy_release(graph, noise=noise)
     radii = np.array(
         [
@@ -171,7 +171,7 @@ def test_simultaneous_intervals_hold_for_all_cuts_at_once(noise):
     assert wide.interval[0] < single.interval[0] < single.interval[1] < wide.interval[1]
     misses = 0
     for _ in range(RUNS):
-        z = randomized_response(graph, law, source).estimate()
+        z = randomized_response(graph, distribution, source).estimate()
         values = forms @ np.array([z[i, j] for i, j in pairs])
         misses += bool((np.abs(values - truth) > radii + 1e-9).any())
     assert misses <= most_misses(confidence)

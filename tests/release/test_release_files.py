@@ -56,7 +56,7 @@ KINDS = ["plain", "unweighted", "labels", "bipartite", "capped", "uncapped", "pr
 def assert_same(loaded, made):
     assert np.array_equal(loaded.noisy.steps, made.noisy.steps)
     assert loaded.noisy.steps.dtype == made.noisy.steps.dtype
-    assert loaded.noisy.law == made.noisy.law
+    assert loaded.noisy.distribution == made.noisy.distribution
     assert loaded.noisy.left == made.noisy.left
     assert loaded.noisy.right == made.noisy.right
     assert loaded.noisy.symmetric == made.noisy.symmetric

@@ -21,7 +21,7 @@ from graphcuts_dp.measurements.base import Measurements
 from graphcuts_dp.measurements.entries import randomized_response
 from graphcuts_dp.privacy import entropy
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.noises import noise_law
+from graphcuts_dp.privacy.noises import noise_distribution
 from graphcuts_dp.release import allocation as mechanism
 from graphcuts_dp.release import synthesis
 from graphcuts_dp.release.synthesis import release_graph
@@ -394,9 +394,12 @@ def test_no_warning_where_weights_have_no_bound():
 
 def test_noise_made_for_another_schema_is_refused():
     weighted = Graph([0], [1], [2.0], vertices=4, weight_cap=2.0)
-    for law in (noise_law("laplace", epsilon=1.0), noise_law("binary", epsilon=1.0)):
+    for distribution in (
+        noise_distribution("laplace", epsilon=1.0),
+        noise_distribution("binary", epsilon=1.0),
+    ):
         with pytest.raises(ParameterError, match="does not suit"):
-            randomized_response(weighted, law, entropy.SeededEntropy(0))
+            randomized_response(weighted, distribution, entropy.SeededEntropy(0))
 
 
 def test_two_sides_given_by_one_vertex_set_stay_two():

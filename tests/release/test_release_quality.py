@@ -13,7 +13,7 @@ from noisy_cases import indicators, planted, problem
 
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.fits.first_order import FirstOrder
-from graphcuts_dp.privacy.noises import noise_law
+from graphcuts_dp.privacy.noises import noise_distribution
 from graphcuts_dp.release.synthesis import release_graph
 
 SIZES = (100, 100, 100, 100)
@@ -28,8 +28,8 @@ def community_error(x, A):
 
 def expected_raw_error():
     """A normal of 100 x 100 entries' deviation, in modulus, with all of epsilon for the entries."""
-    law = noise_law("binary", epsilon=1.0, weight_cap=1.0)
-    return law.standard_deviation * 100 * math.sqrt(2 / math.pi)
+    distribution = noise_distribution("binary", epsilon=1.0, weight_cap=1.0)
+    return distribution.standard_deviation * 100 * math.sqrt(2 / math.pi)
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,8 @@
 """Audits of the distance mechanisms on neighbouring locations, and of broken twins.
 
-A run gives the likelihood ratio of what was released under the honest mechanism's law, which is the
-event that tells the two neighbours apart best. Each audit may fail with probability 1e-6 if its
-seed were drawn at random; the exact losses of all neighbours are enumerated in
+A run gives the likelihood ratio of what was released under the honest mechanism's distribution,
+which is the event that tells the two neighbours apart best. Each audit may fail with probability
+1e-6 if its seed were drawn at random; the exact losses of all neighbours are enumerated in
 tests/distances/test_tree_counts.py. Here the code runs as it is.
 """
 
@@ -20,9 +20,9 @@ from graphcuts_dp.privacy.entropy import SeededEntropy
 
 MAP = Metric.path(4)
 HERE, THERE = Locations(MAP, [2, 0, 1, 0]), Locations(MAP, [1, 0, 1, 1])
-TREE = TreeCounts.build(MAP, 3, law="laplace", epsilon=1.0, delta=0)
-HISTOGRAM = TreeCounts.build_histogram(MAP, 3, law="laplace", epsilon=1.0, delta=0)
-QUERIES = PerQuery.build(MAP, 3, law="laplace", epsilon=1.0, delta=0)
+TREE = TreeCounts.build(MAP, 3, distribution="laplace", epsilon=1.0, delta=0)
+HISTOGRAM = TreeCounts.build_histogram(MAP, 3, distribution="laplace", epsilon=1.0, delta=0)
+QUERIES = PerQuery.build(MAP, 3, distribution="laplace", epsilon=1.0, delta=0)
 RUNS = 4000
 
 

@@ -126,7 +126,12 @@ def released(calibration, seed):
     def run(graph, _):
         outcome = mechanism.run(graph, source)
         edge = [m.value for m in outcome.transcript if UNIVERSE.masks(m.query)[0][0]]
-        return [outcome.mass, sum(edge) + outcome.mass, len(edge), max(edge, default=-50)]
+        return [
+            outcome.total_weight,
+            sum(edge) + outcome.total_weight,
+            len(edge),
+            max(edge, default=-50),
+        ]
 
     return run
 

@@ -1,8 +1,8 @@
 """Audits of the Net mechanism: exact probabilities on every pair of neighbours, and twins.
 
-The law of the choice is `choice_probabilities`, which test_noisy_maximum.py compares with the
-sampler; what is enumerated here is what the mechanism does with the graph. The audit that runs the
-code as it is may fail with probability 1e-6 if its seeds were drawn at random.
+The distribution of the choice is `choice_probabilities`, which test_noisy_maximum.py compares with
+the sampler; what is enumerated here is what the mechanism does with the graph. The audit that runs
+the code as it is may fail with probability 1e-6 if its seeds were drawn at random.
 """
 
 import itertools
@@ -42,11 +42,11 @@ def largest_loss(n, queries, rate_of):
     """max over neighbours and members of ln P/P', exactly."""
     public = net._Net(Universe(n), queries, None, 0.0)
     rate = rate_of(public)
-    laws = [choice_probabilities(public.scores(graph), rate) for graph in graphs(n)]
+    distributions = [choice_probabilities(public.scores(graph), rate) for graph in graphs(n)]
     pairs = range(n * (n - 1) // 2)
     return max(
-        float(np.log(law / laws[i ^ (1 << pair)]).max())
-        for i, law in enumerate(laws)
+        float(np.log(distribution / distributions[i ^ (1 << pair)]).max())
+        for i, distribution in enumerate(distributions)
         for pair in pairs
     )
 

@@ -1,4 +1,4 @@
-"""The noisy maximum: its law, its promise and its accuracy."""
+"""The noisy maximum: its distribution, its promise and its accuracy."""
 
 import math
 from fractions import Fraction

@@ -122,7 +122,7 @@ def per_query(**numbers):
 
 
 def test_plain_answers_keep_their_promise():
-    laplace = per_query(law="laplace", epsilon=1.0, queries=2)
+    laplace = per_query(distribution="laplace", epsilon=1.0, queries=2)
     found = audit(answers(laplace, 4, 2), toy_graph(), toy_graph(1))
     assert 0.5 < found.epsilon_lower <= 1.0, found.event
     binary = BinaryAnswers(universe=UNIVERSE, grid=Grid(), epsilon=1.0, queries=2)
@@ -131,7 +131,7 @@ def test_plain_answers_keep_their_promise():
 
 
 def test_a_twin_that_gives_more_answers_than_promised_is_caught():
-    honest = per_query(law="laplace", epsilon=0.5, queries=1)
+    honest = per_query(distribution="laplace", epsilon=0.5, queries=1)
     twin = replace(honest, epsilon=2.0, queries=4)  # the same noise on each answer
     assert twin.noise == honest.noise
     found = audit(answers(twin, 4, 4), toy_graph(), toy_graph(1))

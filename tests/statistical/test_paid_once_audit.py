@@ -15,7 +15,7 @@ from graphcuts_dp.idc.learners import FriezeKannanLearner
 from graphcuts_dp.iterative.construction import IterativeConstruction
 from graphcuts_dp.iterative.pure_tuning import PureOffline
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.noises import noise_law
+from graphcuts_dp.privacy.noises import noise_distribution
 
 UNIVERSE = Universe(4)
 WITHOUT = Graph([], [], vertices=4)
@@ -27,7 +27,9 @@ def released(epsilon, seed):
     """The total, the answers whose cut has the edge, the sum of both, and the pair's weight."""
     mechanism = IterativeConstruction(
         learner=FriezeKannanLearner(UNIVERSE),
-        distinguisher=ResponseRankOne(universe=UNIVERSE, law=noise_law("binary", epsilon=1.0)),
+        distinguisher=ResponseRankOne(
+            universe=UNIVERSE, distribution=noise_distribution("binary", epsilon=1.0)
+        ),
         calibration=PureOffline(universe=UNIVERSE, epsilon=epsilon, rounds=2),
         grid=Grid(),
         refits=4,
@@ -40,7 +42,13 @@ def released(epsilon, seed):
         values = np.array([made.value for made in outcome.transcript])
         edge = np.array([bool(S[0] & T[1] | S[1] & T[0]) for S, T in masks])
         weight = outcome.hypothesis.dense()[0, 1]
-        return [outcome.mass, values @ edge, values @ edge + outcome.mass, edge.sum(), weight]
+        return [
+            outcome.total_weight,
+            values @ edge,
+            values @ edge + outcome.total_weight,
+            edge.sum(),
+            weight,
+        ]
 
     return run
 

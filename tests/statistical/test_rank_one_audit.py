@@ -23,7 +23,7 @@ from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.dense import DenseHypothesis
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.noises import noise_law
+from graphcuts_dp.privacy.noises import noise_distribution
 
 COPIES = 2000
 ORDERS = 1 + np.geomspace(0.05, 50, 400)
@@ -187,7 +187,9 @@ def test_gaussian_entries_with_half_the_noise_are_caught():
 
 
 def response_audit(epsilon):
-    of = ResponseRankOne(universe=Universe(64), law=noise_law("binary", epsilon=epsilon))
+    of = ResponseRankOne(
+        universe=Universe(64), distribution=noise_distribution("binary", epsilon=epsilon)
+    )
     first, second = entries(of, seed=10)
     return audit(lambda part, run: [part[run]], first, second, runs=960).epsilon_lower
 
@@ -198,6 +200,6 @@ def test_responses_keep_their_promise():
 
 def test_responses_with_half_the_noise_are_caught():
     """Half the standard deviation: epsilon = 1.75."""
-    laws = [noise_law("binary", epsilon=epsilon) for epsilon in (1.0, 1.8)]
-    assert laws[1].standard_deviation < 0.52 * laws[0].standard_deviation
+    distributions = [noise_distribution("binary", epsilon=epsilon) for epsilon in (1.0, 1.8)]
+    assert distributions[1].standard_deviation < 0.52 * distributions[0].standard_deviation
     assert response_audit(1.8) > 1.0

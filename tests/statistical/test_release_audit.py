@@ -2,7 +2,8 @@
 
 Every audit may exceed the claimed epsilon with probability 1e-6 if its seed were drawn at random
 (see evaluation.audit); the seeds are fixed. More twins are in evaluation.audits.responses, of every
-law of noise and of weights; tests/evaluation/test_audit_registry.py sees that they are caught.
+distribution of noise and of weights; tests/evaluation/test_audit_registry.py sees that they are
+caught.
 """
 
 import numpy as np
@@ -11,9 +12,9 @@ import pytest
 from graphcuts_dp.evaluation.audit import audit
 from graphcuts_dp.evaluation.audits import responses
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
-from graphcuts_dp.measurements.entries import law_for, randomized_response
+from graphcuts_dp.measurements.entries import distribution_for, randomized_response
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.noises import noise_law
+from graphcuts_dp.privacy.noises import noise_distribution
 from graphcuts_dp.release.synthesis import release_graph
 
 RUNS = 2000  # of half the noise, 1.15 or more is found with each of the seeds that were tried
@@ -42,23 +43,23 @@ def vector(noisy):
     return noisy.steps.ravel().astype(float)
 
 
-def mechanism(law, seed=1):
+def mechanism(distribution, seed=1):
     source = SeededEntropy(seed)
-    return lambda graph, _: vector(randomized_response(graph, law, source))
+    return lambda graph, _: vector(randomized_response(graph, distribution, source))
 
 
 @pytest.mark.parametrize("noise", ["binary", "laplace", "discrete-laplace"])
 @pytest.mark.parametrize("place", PLACES)
 def test_one_edge_is_hidden(noise, place):
     first, second = PLACES[place]
-    found = audit(mechanism(law_for(first, noise, 1.0)), first, second, runs=RUNS)
+    found = audit(mechanism(distribution_for(first, noise, 1.0)), first, second, runs=RUNS)
     assert 0.4 < found.epsilon_lower <= 1.0, found.event
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 3.0])
 def test_other_epsilons(epsilon):
     first, second = PLACES["last pair"]
-    found = audit(mechanism(law_for(first, "binary", epsilon)), first, second)
+    found = audit(mechanism(distribution_for(first, "binary", epsilon)), first, second)
     assert found.epsilon_lower <= epsilon, found.event
 
 
@@ -66,14 +67,14 @@ def test_other_epsilons(epsilon):
 def test_a_weight_is_hidden_within_the_cap(noise, cap):
     first = Graph([0], [1], [cap], vertices=4, weight_cap=cap)
     second = Graph([0, 2], [1, 3], [cap, cap], vertices=4, weight_cap=cap)
-    found = audit(mechanism(law_for(first, noise, 1.0)), first, second, runs=RUNS)
+    found = audit(mechanism(distribution_for(first, noise, 1.0)), first, second, runs=RUNS)
     assert 0.4 < found.epsilon_lower <= 1.0, found.event
 
 
 def test_a_change_of_one_weight_by_one_is_hidden_without_a_cap():
     first = Graph([0, 1], [1, 2], [30.25, 7.1], vertices=4)
     second = Graph([0, 1], [1, 2], [30.25, 8.1], vertices=4)
-    found = audit(mechanism(law_for(first, "laplace", 1.0)), first, second, runs=RUNS)
+    found = audit(mechanism(distribution_for(first, "laplace", 1.0)), first, second, runs=RUNS)
     assert 0.4 < found.epsilon_lower <= 1.0, found.event
 
 
@@ -94,31 +95,35 @@ def test_a_whole_release_hides_one_edge(noise):
 # Broken twins. Each is a mistake that somebody could make; the very same audit must catch it.
 
 
-def half_the_noise(law):
-    return mechanism(noise_law(law.name, epsilon=2 * law.epsilon, weight_cap=law.weight_cap))
+def half_the_noise(distribution):
+    return mechanism(
+        noise_distribution(
+            distribution.name, epsilon=2 * distribution.epsilon, weight_cap=distribution.weight_cap
+        )
+    )
 
 
-def seed_reused(law):
-    return lambda graph, _: vector(randomized_response(graph, law, SeededEntropy(4)))
+def seed_reused(distribution):
+    return lambda graph, _: vector(randomized_response(graph, distribution, SeededEntropy(4)))
 
 
 @pytest.mark.parametrize("noise", ["binary", "laplace", "discrete-laplace"])
 @pytest.mark.parametrize(("twin", "runs"), [(half_the_noise, RUNS), (seed_reused, 400)])
 def test_broken_twins_are_caught(twin, runs, noise):
     first, second = PLACES["last pair"]
-    law = noise_law(noise, epsilon=1.0, weight_cap=1.0)
-    found = audit(twin(law), first, second, runs=runs)
+    distribution = noise_distribution(noise, epsilon=1.0, weight_cap=1.0)
+    found = audit(twin(distribution), first, second, runs=runs)
     assert found.epsilon_lower > 1.0, found.event
 
 
 @pytest.mark.parametrize("noise", ["binary", "discrete-laplace"])
 def test_the_helpers_of_the_twins_are_right(noise):
     """Unbroken, the pieces of the other twins pass the audit: what is caught is the mistake."""
-    law = noise_law(noise, epsilon=1.0, weight_cap=1.0)
+    distribution = noise_distribution(noise, epsilon=1.0, weight_cap=1.0)
     source = SeededEntropy(7)
 
     def sound(graph, _):
-        return responses._hidden(graph, law, responses._noise(law, source))
+        return responses._hidden(graph, distribution, responses._noise(distribution, source))
 
     found = audit(sound, *PLACES["last pair"], runs=RUNS)
     assert 0.4 < found.epsilon_lower <= 1.0, found.event

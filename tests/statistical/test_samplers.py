@@ -3,9 +3,9 @@
 Tolerances. Each test compares about 10^6 samples of a fixed seed with an exact distribution at a
 level of 1e-9 (`LEVEL`); there are fewer than 100 comparisons, so had the seeds been drawn at
 random, the chance that any of them fails for a right sampler would be below 1e-6.
-Chi-square cells hold at least 1000 expected samples, so that the chi-square law is nearly right in
-the far tail too; exact summation below shows for the smallest cell that the true level is under
-ten times the nominal one.
+Chi-square cells hold at least 1000 expected samples, so that the chi-square distribution is nearly
+right in the far tail too; exact summation below shows for the smallest cell that the true level is
+under ten times the nominal one.
 Each kind of test has a twin with a slightly broken sampler that it must reject.
 """
 
@@ -38,7 +38,7 @@ def chi_square(observed, expected):
 
 
 def laplace_cdf(k, rate):
-    """P(K <= k) of the discrete Laplace law."""
+    """P(K <= k) of the discrete Laplace distribution."""
     r = math.exp(-rate)
     k = np.asarray(k, dtype=float)
     return np.where(k < 0, np.exp(rate * k) / (1 + r), 1 - np.exp(-rate * (k + 1)) / (1 + r))
@@ -51,7 +51,7 @@ def geometric_cdf(k, rate):
 def fit_of(samples, cdf, rate, cells=60):
     """p-value of samples against a distribution function, in cells of about equal mass.
 
-    The cells are fixed by the exact law, before the samples are seen.
+    The cells are fixed by the exact distribution, before the samples are seen.
     """
     reach = math.ceil(12 / rate)
     grid = np.arange(-reach, reach + 1, max(1, reach // 2000))
@@ -127,7 +127,7 @@ def test_low_digits_are_right_alone(rate):
 @pytest.mark.parametrize("rate", RATES)
 @pytest.mark.parametrize("probability", [1e-2, 1e-4])
 def test_tails_on_both_sides(rate, probability):
-    """Counts beyond a far point against the exact binomial law, at `LEVEL`."""
+    """Counts beyond a far point against the exact binomial distribution, at `LEVEL`."""
     samples = sample_discrete_laplace(rate, SIZE, SeededEntropy(5))
     far = math.ceil(-math.log(probability) / float(rate))
     tail = float(laplace_cdf(-far, float(rate)))

@@ -1,8 +1,8 @@
 """Audits of private sensing on neighbouring matrices, and of broken twins that must be caught.
 
-What can be enumerated is: the sensitivity of the counts, and the law of the choice, whose exact
-sampler test_noisy_maximum.py audits. The measurement as it runs is audited by sampling; that may
-fail with probability 1e-6 if its seed were drawn at random. A rho-zCDP mechanism has
+What can be enumerated is: the sensitivity of the counts, and the distribution of the choice, whose
+exact sampler test_noisy_maximum.py audits. The measurement as it runs is audited by sampling; that
+may fail with probability 1e-6 if its seed were drawn at random. A rho-zCDP mechanism has
 P(E)/P'(E) <= exp(rho + 2 sqrt(rho ln 1/P(E))), and an event that the audit can show has
 probability 1/50 at least.
 """

@@ -14,13 +14,13 @@ import pytest
 from graphcuts_dp.evaluation.audit import audit
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.measurements.degrees import measure_degrees
-from graphcuts_dp.measurements.entries import law_for, randomized_response
+from graphcuts_dp.measurements.entries import distribution_for, randomized_response
 from graphcuts_dp.measurements.total import measure_total
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release.allocation import measure
 from graphcuts_dp.release.release import Release
 
-# A graph, a neighbour with one pair more, that pair, the law of noise.
+# A graph, a neighbour with one pair more, that pair, the distribution of noise.
 CASES = {
     "empty": (Graph([], [], vertices=4), Graph([2], [3], vertices=4), (2, 3), "binary"),
     "hub": (
@@ -68,10 +68,10 @@ def seen(noisy, first, second, pair):
 
 def degrees(case, epsilon, seed=1):
     first, second, pair, noise = CASES[case]
-    law, source = law_for(first, noise, 1.0), SeededEntropy(seed)
+    distribution, source = distribution_for(first, noise, 1.0), SeededEntropy(seed)
 
     def mechanism(graph, _):
-        noisy = measure_degrees(graph, law, epsilon=Fraction(epsilon), source=source)
+        noisy = measure_degrees(graph, distribution, epsilon=Fraction(epsilon), source=source)
         return seen(noisy, first, second, pair)
 
     return mechanism, first, second
@@ -79,10 +79,10 @@ def degrees(case, epsilon, seed=1):
 
 def totals(case, epsilon, seed=1):
     first, second, _, noise = CASES[case]
-    law, source = law_for(first, noise, 1.0), SeededEntropy(seed)
+    distribution, source = distribution_for(first, noise, 1.0), SeededEntropy(seed)
 
     def mechanism(graph, _):
-        return [measure_total(graph, law, epsilon=Fraction(epsilon), source=source).value]
+        return [measure_total(graph, distribution, epsilon=Fraction(epsilon), source=source).value]
 
     return mechanism, first, second
 
@@ -121,7 +121,7 @@ def everything(data, first, second, pair):
 
 def loss_of_entry(noisy, pair):
     """Log likelihood ratio of the largest weight and none, in which the neighbours differ."""
-    return noisy.law.evidence(noisy.steps[pair].reshape(1))[0]
+    return noisy.distribution.evidence(noisy.steps[pair].reshape(1))[0]
 
 
 def whole(case, mechanism, epsilon=1.0, seed=1):
@@ -163,12 +163,12 @@ def test_a_total_calibrated_to_half_a_pair_is_caught(case):
 @pytest.mark.parametrize("case", ["hub", "whole weights"])
 def test_parts_that_each_get_all_of_epsilon_are_caught(case):
     first, second, pair, noise = CASES[case]
-    law, source = law_for(first, noise, 1.0), SeededEntropy(2)
+    distribution, source = distribution_for(first, noise, 1.0), SeededEntropy(2)
 
     def twin(graph, _):
-        noisy = measure_degrees(graph, law, epsilon=Fraction(1), source=source)
+        noisy = measure_degrees(graph, distribution, epsilon=Fraction(1), source=source)
         of_degrees = seen(noisy, first, second, pair)[4]
-        of_entry = loss_of_entry(randomized_response(graph, law, source), pair)
+        of_entry = loss_of_entry(randomized_response(graph, distribution, source), pair)
         return [of_degrees, of_entry, of_degrees + of_entry]
 
     found = audit(twin, first, second, runs=2400)

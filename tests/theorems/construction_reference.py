@@ -25,12 +25,12 @@ class Case:
     rng: np.random.Generator
 
     @property
-    def mass(self):
+    def total_weight(self):
         return self.universe.total(self.truth)
 
-    def noisy_mass(self, error):
-        noisy = self.mass + self.rng.uniform(-error, error)
-        return float(np.clip(noisy, min(1e-3, self.mass), self.universe.size))
+    def noisy_total_weight(self, error):
+        noisy = self.total_weight + self.rng.uniform(-error, error)
+        return float(np.clip(noisy, min(1e-3, self.total_weight), self.universe.size))
 
 
 def masks(n):
@@ -61,8 +61,8 @@ def rank_one_queries(universe):
 
 
 def frieze_kannan_dense(case):
-    usual = frieze_kannan(case.universe, alpha=case.alpha, mass=case.mass)
-    density = case.mass / case.universe.size
+    usual = frieze_kannan(case.universe, alpha=case.alpha, total_weight=case.total_weight)
+    density = case.total_weight / case.universe.size
     return FriezeKannan(
         start=DenseHypothesis.constant(case.universe, density),
         alpha=case.alpha,
@@ -83,9 +83,9 @@ def frieze_kannan_warm(case):
 
 
 def weights_dense(case, span):
-    usual = multiplicative_weights(case.universe, alpha=case.alpha, mass=case.mass)
+    usual = multiplicative_weights(case.universe, alpha=case.alpha, total_weight=case.total_weight)
     return MultiplicativeWeights(
-        start=DenseHypothesis.constant(case.universe, case.mass / case.universe.size),
+        start=DenseHypothesis.constant(case.universe, case.total_weight / case.universe.size),
         alpha=case.alpha,
         start_potential=usual.start_potential,
         span=span,
@@ -93,22 +93,26 @@ def weights_dense(case, span):
 
 
 def weights_warm(case):
-    start = DenseHypothesis(case.universe, 0.5 * case.truth + 0.5 * case.mass / case.universe.size)
+    start = DenseHypothesis(
+        case.universe, 0.5 * case.truth + 0.5 * case.total_weight / case.universe.size
+    )
     # KL(D || (D + uniform) / 2) <= ln 2
     return MultiplicativeWeights(start=start, alpha=case.alpha, start_potential=np.log(2))
 
 
 def noisy_frieze_kannan(case):
     error = case.alpha
-    mass = case.noisy_mass(error)
-    return frieze_kannan(case.universe, alpha=case.alpha, mass=mass, mass_error=error)
+    total_weight = case.noisy_total_weight(error)
+    return frieze_kannan(
+        case.universe, alpha=case.alpha, total_weight=total_weight, total_error=error
+    )
 
 
 def noisy_weights(case, rule):
     error = case.alpha / 3
-    mass = case.noisy_mass(error)
+    total_weight = case.noisy_total_weight(error)
     return multiplicative_weights(
-        case.universe, alpha=case.alpha, mass=mass, mass_error=error, rule=rule
+        case.universe, alpha=case.alpha, total_weight=total_weight, total_error=error, rule=rule
     )
 
 
@@ -129,61 +133,75 @@ def net(case):
 # name: (construction of a case, query class, how far a value may be off in units of alpha)
 CONSTRUCTIONS = {
     "FK as printed": (
-        lambda c: frieze_kannan(c.universe, alpha=c.alpha, mass=c.mass, rule="as printed"),
+        lambda c: frieze_kannan(
+            c.universe, alpha=c.alpha, total_weight=c.total_weight, rule="as printed"
+        ),
         all_cuts,
         None,
     ),
-    "FK": (lambda c: frieze_kannan(c.universe, alpha=c.alpha, mass=c.mass), all_cuts, None),
+    "FK": (
+        lambda c: frieze_kannan(c.universe, alpha=c.alpha, total_weight=c.total_weight),
+        all_cuts,
+        None,
+    ),
     "FK disjoint": (
         lambda c: frieze_kannan(
             c.universe,
             alpha=c.alpha,
-            mass=c.mass,
+            total_weight=c.total_weight,
             largest_norm_squared=c.universe.disjoint_norm_squared,
         ),
         disjoint_cuts,
         None,
     ),
     "FK by value": (
-        lambda c: frieze_kannan(c.universe, alpha=c.alpha, mass=c.mass),
+        lambda c: frieze_kannan(c.universe, alpha=c.alpha, total_weight=c.total_weight),
         all_cuts,
         0.999,
     ),
     "FK by good value": (
-        lambda c: frieze_kannan(c.universe, alpha=c.alpha, mass=c.mass, value_error=0.1 * c.alpha),
+        lambda c: frieze_kannan(
+            c.universe, alpha=c.alpha, total_weight=c.total_weight, value_error=0.1 * c.alpha
+        ),
         all_cuts,
         0.1,
     ),
     "FK by exact value": (
-        lambda c: frieze_kannan(c.universe, alpha=c.alpha, mass=c.mass, value_error=0.0),
+        lambda c: frieze_kannan(
+            c.universe, alpha=c.alpha, total_weight=c.total_weight, value_error=0.0
+        ),
         all_cuts,
         0.0,
     ),
-    "FK, noisy mass": (noisy_frieze_kannan, all_cuts, None),
+    "FK, noisy total_weight": (noisy_frieze_kannan, all_cuts, None),
     "FK dense, rank one": (frieze_kannan_dense, rank_one_queries, None),
     "FK warm": (frieze_kannan_warm, all_cuts, None),
     "MW as printed": (
-        lambda c: multiplicative_weights(c.universe, alpha=c.alpha, mass=c.mass, rule="as printed"),
+        lambda c: multiplicative_weights(
+            c.universe, alpha=c.alpha, total_weight=c.total_weight, rule="as printed"
+        ),
         all_cuts,
         None,
     ),
     "MW": (
-        lambda c: multiplicative_weights(c.universe, alpha=c.alpha, mass=c.mass),
+        lambda c: multiplicative_weights(c.universe, alpha=c.alpha, total_weight=c.total_weight),
         all_cuts,
         None,
     ),
     "MW by value": (
-        lambda c: multiplicative_weights(c.universe, alpha=c.alpha, mass=c.mass),
+        lambda c: multiplicative_weights(c.universe, alpha=c.alpha, total_weight=c.total_weight),
         all_cuts,
         0.999,
     ),
     "MW by exact value": (
-        lambda c: multiplicative_weights(c.universe, alpha=c.alpha, mass=c.mass, value_error=0.0),
+        lambda c: multiplicative_weights(
+            c.universe, alpha=c.alpha, total_weight=c.total_weight, value_error=0.0
+        ),
         all_cuts,
         0.0,
     ),
-    "MW, noisy mass": (lambda c: noisy_weights(c, "tight"), all_cuts, None),
-    "MW as printed, noisy mass": (lambda c: noisy_weights(c, "as printed"), all_cuts, None),
+    "MW, noisy total_weight": (lambda c: noisy_weights(c, "tight"), all_cuts, None),
+    "MW as printed, noisy total_weight": (lambda c: noisy_weights(c, "as printed"), all_cuts, None),
     "MW dense": (lambda c: weights_dense(c, 1.0), all_cuts, None),
     "MW dense, rank one": (lambda c: weights_dense(c, 2.0), rank_one_queries, None),
     "MW warm": (weights_warm, all_cuts, None),

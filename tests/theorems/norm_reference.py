@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
-from graphcuts_dp.measurements.entries import law_for, randomized_response
+from graphcuts_dp.measurements.entries import distribution_for, randomized_response
 from graphcuts_dp.privacy.entropy import SeededEntropy
 
 NOISES = ["binary", "laplace", "discrete-laplace"]
@@ -34,5 +34,5 @@ def spectral_norm(matrix):
 
 def truth_and_noisy(graph, noise, seed, epsilon=1.0):
     """A and z."""
-    law = law_for(graph, noise, epsilon)
-    return graph.dense(), randomized_response(graph, law, SeededEntropy(seed)).estimate()
+    distribution = distribution_for(graph, noise, epsilon)
+    return graph.dense(), randomized_response(graph, distribution, SeededEntropy(seed)).estimate()

@@ -76,7 +76,7 @@ def check_theorem(paper, learner, runs, seed):
         distinguisher=Exponential(queries=cuts(20), epsilon=Fraction(1)),
         calibration=beyond_the_range(paper, epsilon),
         grid=Grid(),
-        mass=float(len(graph.rows)),
+        total_weight=float(len(graph.rows)),
     )
     outcome = mechanism.run(graph, SeededEntropy(seed))
     assert outcome.tuning.rounds >= 1
@@ -133,7 +133,7 @@ def test_dr14_theorem_5_4():
         distinguisher=Exponential(queries=cuts(20), epsilon=Fraction(1)),
         calibration=beyond_the_range("dr14", 3000.0),
         grid=Grid(),
-        mass=30.0,
+        total_weight=30.0,
     )
     tuning = mechanism.run(graph_of_two_blocks(1), SeededEntropy(1)).tuning
     each = float(mechanism.calibration.each(tuning.rounds + 1))  # T jumps where alpha is least
@@ -177,7 +177,7 @@ def test_gru12_alg_3_runs_too_few_rounds():
     everything = CutQuery(range(8), range(8))
     alpha = 25.0
     complete = np.ones((8, 8)) - np.eye(8)
-    rule = frieze_kannan(universe, alpha=alpha / 2, mass=28.0, rule="as printed")
+    rule = frieze_kannan(universe, alpha=alpha / 2, total_weight=28.0, rule="as printed")
     sequence = UpdateSequence(rule, complete)
     while abs(sequence.discrepancy(everything)) >= alpha / 2:
         sequence.update(everything)
@@ -233,13 +233,13 @@ def test_dr14_alphas_count_edges_here():
     """Theorem 5.4's 1/||x||_1 is gone: noise and shortfall do not depend on the weight."""
     learner = FriezeKannanLearner(UNIVERSE, disjoint=True)
     found = []
-    for mass in (20.0, 60.0):
+    for total_weight in (20.0, 60.0):
         made = IterativeConstruction(
             learner=learner,
             distinguisher=Exponential(queries=cuts(20), epsilon=Fraction(1)),
             calibration=beyond_the_range("dr14", 1000.0),
             grid=Grid(),
-            mass=mass,
+            total_weight=total_weight,
         )
         tuning = made.run(graph_of_two_blocks(1), SeededEntropy(1)).tuning
         found.append((tuning.rounds, tuning.alpha))
@@ -255,8 +255,8 @@ def test_nik17_exponent_as_printed_is_not_private():
     here, there = np.array([3.0, 0.0]), np.array([2.0, 0.0])  # counts of one query and of another
 
     def loss(rate):
-        laws = [np.exp(rate * gaps) / np.exp(rate * gaps).sum() for gaps in (here, there)]
-        return np.abs(np.log(laws[0] / laws[1])).max()
+        distributions = [np.exp(rate * gaps) / np.exp(rate * gaps).sum() for gaps in (here, there)]
+        return np.abs(np.log(distributions[0] / distributions[1])).max()
 
     assert loss(1 / (2 * epsilon)) > 10 * epsilon
     assert loss(epsilon / 2) <= epsilon

@@ -120,10 +120,12 @@ def test_the_bounds_are_those_of_the_table():
     X = 4950
 
     def fk(**more):
-        return frieze_kannan(universe, alpha=alpha, mass=m, **more).update_bound(alpha)
+        return frieze_kannan(universe, alpha=alpha, total_weight=m, **more).update_bound(alpha)
 
     def mw(**more):
-        return multiplicative_weights(universe, alpha=alpha, mass=m, **more).update_bound(alpha)
+        return multiplicative_weights(universe, alpha=alpha, total_weight=m, **more).update_bound(
+            alpha
+        )
 
     assert fk(rule="as printed") == pytest.approx(m * X / alpha**2)
     assert fk() == pytest.approx(m * (1 - m / X) * X / alpha**2)
@@ -155,9 +157,9 @@ def test_twelve_vertices_against_the_worst_disjoint_cut(build, rule, seed):
     universe = Universe(12)
     truth = np.triu(rng.random((12, 12)) < np.outer(np.arange(12) < 6, [0.8] * 12) + 0.1, 1)
     truth = universe.checked(truth + truth.T)
-    mass = universe.total(truth)
-    alpha = 0.1 * mass
-    construction = build(universe, alpha=alpha, mass=mass, rule=rule)
+    total_weight = universe.total(truth)
+    alpha = 0.1 * total_weight
+    construction = build(universe, alpha=alpha, total_weight=total_weight, rule=rule)
     sequence = UpdateSequence(construction, truth)
     sides = np.array(masks(12))
     potentials = [construction.potential(sequence.hypothesis, truth)]
@@ -180,9 +182,9 @@ def test_two_hundred_vertices_against_the_cut_norm_oracle(build, share):
     chance = np.where(np.equal.outer(groups, groups), 0.5, 0.05)
     truth = np.triu(rng.random((200, 200)) < chance, 1).astype(float)
     truth += truth.T
-    mass = universe.total(truth)
-    alpha = share * mass
-    construction = build(universe, alpha=alpha, mass=mass)
+    total_weight = universe.total(truth)
+    alpha = share * total_weight
+    construction = build(universe, alpha=alpha, total_weight=total_weight)
     sequence = UpdateSequence(construction, truth)
     potentials = [construction.potential(sequence.hypothesis, truth)]
     while True:
@@ -242,31 +244,35 @@ def test_erratum_gru12_mw_drop_is_alpha_squared_over_4_n_squared():
     truth = np.triu(np.ones((12, 12)), 1)
     truth[:6, :6] = 0
     truth += truth.T
-    mass = universe.total(truth)
-    alpha = 0.2 * mass
-    construction = multiplicative_weights(universe, alpha=alpha, mass=mass, rule="as printed")
+    total_weight = universe.total(truth)
+    alpha = 0.2 * total_weight
+    construction = multiplicative_weights(
+        universe, alpha=alpha, total_weight=total_weight, rule="as printed"
+    )
     query = CutQuery(range(6), range(6))
     start = construction.initial()
     assert start.estimate(query) >= alpha  # the truth is 0
     after = construction.update(start, query, -1)
     fall = construction.potential(start, truth) - construction.potential(after, truth)
-    assert construction.least_drop(alpha) == pytest.approx(alpha**2 / (4 * mass**2))
-    assert alpha**2 / (4 * mass**2) <= fall < alpha**2 / (4 * mass)
+    assert construction.least_drop(alpha) == pytest.approx(alpha**2 / (4 * total_weight**2))
+    assert alpha**2 / (4 * total_weight**2) <= fall < alpha**2 / (4 * total_weight)
 
 
 def test_erratum_gru12_answers_scaled_by_m():
     """A probability distribution never answers above 1, so updates would not end."""
     universe = Universe(6)
     truth = universe.checked(np.ones((6, 6)))
-    mass, alpha = 15.0, 2.0
+    total_weight, alpha = 15.0, 2.0
     everything = CutQuery(range(6), range(6))
-    scaled = multiplicative_weights(universe, alpha=alpha, mass=mass, rule="as printed")
-    assert scaled.initial().estimate(everything) == pytest.approx(mass)
+    scaled = multiplicative_weights(
+        universe, alpha=alpha, total_weight=total_weight, rule="as printed"
+    )
+    assert scaled.initial().estimate(everything) == pytest.approx(total_weight)
     distribution = DenseHypothesis.constant(universe, 1 / universe.size)
     for _ in range(math.floor(scaled.update_bound(alpha)) + 1):
         gap = everything.value(truth) - distribution.estimate(everything)
         assert gap >= alpha
-        distribution = distribution.tilted(everything, alpha / (2 * mass))
+        distribution = distribution.tilted(everything, alpha / (2 * total_weight))
 
 
 def test_erratum_gru12_median_log2():
@@ -318,7 +324,9 @@ def test_erratum_gru12_symmetric_difference_needs_symmetrised_queries():
 def test_erratum_gru12_corollary_7_4_takes_a_quarter_of_the_bound():
     """2 m^2 ln V is written where Theorem A.4 gives 4 m^2 ln X, about 8 m^2 ln V."""
     V, m, alpha = 1000, 500.0, 50.0
-    construction = multiplicative_weights(Universe(V), alpha=alpha, mass=m, rule="as printed")
+    construction = multiplicative_weights(
+        Universe(V), alpha=alpha, total_weight=m, rule="as printed"
+    )
     written = 2 * m**2 * math.log(V) / alpha**2
     assert 3.5 * written < construction.update_bound(alpha) < 4 * written
 
@@ -327,10 +335,10 @@ def test_erratum_dr14_algorithm_10_takes_the_unnormalised_alpha():
     """With alpha as a share of the total weight its steps are too short for Theorem 5.11."""
     universe, alpha = Universe(6), 5.0
     truth = universe.checked(np.ones((6, 6)))
-    mass = universe.total(truth)
+    total_weight = universe.total(truth)
     everything = CutQuery(range(6), range(6))
-    sound = frieze_kannan(universe, alpha=alpha, mass=mass, rule="as printed")
-    for share, within in ((1.0, True), (1 / mass, False)):
+    sound = frieze_kannan(universe, alpha=alpha, total_weight=total_weight, rule="as printed")
+    for share, within in ((1.0, True), (1 / total_weight, False)):
         hypothesis, count = sound.initial(), 0
         while everything.value(truth) - hypothesis.estimate(everything) >= alpha:
             hypothesis = hypothesis.plus(everything, share * alpha / universe.size)

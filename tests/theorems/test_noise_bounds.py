@@ -15,18 +15,18 @@ from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.measurements.entries import law_for
+from graphcuts_dp.measurements.entries import distribution_for
 from graphcuts_dp.measurements.worst_case import expected_worst_cut
+from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.laws import BinaryResponse, LaplaceNoise
-from graphcuts_dp.privacy.noises import noise_law
+from graphcuts_dp.privacy.noises import noise_distribution
 
 LOG_FAILURES = [1e-3, 0.1, 1.0, 3.0, 10.0, 25.0]
 
 
-def binary_error(law, zeros, ones):
+def binary_error(distribution, zeros, ones):
     """Values and exact probabilities of (estimate - truth) for that many zeros and ones."""
-    q = 1 / (1 + math.exp(law.epsilon))
+    q = 1 / (1 + math.exp(distribution.epsilon))
     up = scipy.stats.binom.pmf(np.arange(zeros + 1), zeros, q)  # zeros that became one
     down = scipy.stats.binom.pmf(np.arange(ones + 1), ones, q)[::-1]  # minus ones that became zero
     mass = np.convolve(up, down)
@@ -38,19 +38,19 @@ def binary_error(law, zeros, ones):
 @pytest.mark.parametrize("epsilon", [0.05, 0.5, 1.0, 2.0, 6.0, 20.0])
 @pytest.mark.parametrize("pairs", [1, 2, 7, 40, 300])
 def test_binary_radius_covers_the_exact_binomial_tail(epsilon, pairs):
-    law = BinaryResponse(Fraction(epsilon), 1.0)
+    distribution = BinaryResponse(Fraction(epsilon), 1.0)
     for ones in {0, 1, pairs // 2, pairs}:
-        error, mass = binary_error(law, pairs - ones, ones)
+        error, mass = binary_error(distribution, pairs - ones, ones)
         assert mass.sum() == pytest.approx(1)
         for log_failures in LOG_FAILURES:
-            radius = law.radius(pairs, log_failures=log_failures)
+            radius = distribution.radius(pairs, log_failures=log_failures)
             outside = mass[np.abs(error) > radius].sum()
             assert outside <= math.exp(-log_failures)
 
 
-def laplace_error(law, pairs):
+def laplace_error(distribution, pairs):
     """Exact probabilities of the sum of `pairs` noises, in steps, truncated at mass e^-60."""
-    rate = float(law.rate)
+    rate = float(distribution.rate)
     reach = int(60 / rate) + 1
     r = math.exp(-rate)
     one = (1 - r) / (1 + r) * r ** np.abs(np.arange(-reach, reach + 1))
@@ -62,7 +62,7 @@ def laplace_error(law, pairs):
 
 
 @pytest.mark.parametrize(
-    "law",
+    "distribution",
     [
         LaplaceNoise(Fraction(1), 1.0, 0),
         LaplaceNoise(Fraction(1, 4), 1.0, 0),
@@ -72,14 +72,14 @@ def laplace_error(law, pairs):
     ],
 )
 @pytest.mark.parametrize("pairs", [1, 2, 5, 12])
-def test_laplace_radius_covers_the_exact_convolution(law, pairs):
-    steps, mass = laplace_error(law, pairs)
+def test_laplace_radius_covers_the_exact_convolution(distribution, pairs):
+    steps, mass = laplace_error(distribution, pairs)
     assert mass.sum() == pytest.approx(1)
     for log_failures in LOG_FAILURES:
-        radius = law.radius(pairs, log_failures=log_failures)
+        radius = distribution.radius(pairs, log_failures=log_failures)
         # Rounding down to a fine grid moves the estimate by up to one step for each pair.
-        for lost in (0, pairs) if law.log2_step < 0 else (0,):
-            outside = mass[np.abs(steps - lost) * law.unit > radius].sum()
+        for lost in (0, pairs) if distribution.log2_step < 0 else (0,):
+            outside = mass[np.abs(steps - lost) * distribution.unit > radius].sum()
             assert outside <= math.exp(-log_failures)
 
 
@@ -90,7 +90,7 @@ def test_the_radius_is_not_wasteful(pairs):
     error, mass = binary_error(binary, pairs, 0)
     laplace = LaplaceNoise(Fraction(1), 1.0, 0)
     steps, other = laplace_error(laplace, min(pairs, 12))
-    for law, size, values, masses in (
+    for distribution, size, values, masses in (
         (binary, pairs, error, mass),
         (laplace, min(pairs, 12), steps, other),
     ):
@@ -99,8 +99,8 @@ def test_the_radius_is_not_wasteful(pairs):
             tail = np.cumsum(masses[order])
             quantile = np.abs(values)[order][np.searchsorted(tail, math.exp(-log_failures))]
             # One pair of binary noise takes two values only: nothing to compare.
-            if size > 1 or law is laplace:
-                assert law.radius(size, log_failures=log_failures) <= 1.6 * quantile + 1
+            if size > 1 or distribution is laplace:
+                assert distribution.radius(size, log_failures=log_failures) <= 1.6 * quantile + 1
 
 
 @pytest.mark.parametrize("noise", NOISES)
@@ -108,14 +108,14 @@ def test_the_radius_is_not_wasteful(pairs):
 def test_exceedances_of_samples(noise, epsilon):
     """20,000 sums each; the count beyond the radius is at most Binomial(20000, p) with false
     alarm 1e-7."""
-    law = noise_law(noise, epsilon=epsilon)
+    distribution = noise_distribution(noise, epsilon=epsilon)
     pairs, sums = 30, 20_000
-    noisy = law.respond(
+    noisy = distribution.respond(
         pairs * sums, np.empty(0), np.empty(0, dtype=np.int64), SeededEntropy(1)
     ).reshape(sums, pairs)
-    errors = np.abs((noisy - law.offset).sum(axis=1) * law.unit)
+    errors = np.abs((noisy - distribution.offset).sum(axis=1) * distribution.unit)
     for log_failures in (0.5, 2.0, 5.0):
-        beyond = int((errors > law.radius(pairs, log_failures=log_failures)).sum())
+        beyond = int((errors > distribution.radius(pairs, log_failures=log_failures)).sum())
         assert beyond <= scipy.stats.binom.isf(1e-7, sums, math.exp(-log_failures))
 
 
@@ -134,16 +134,16 @@ def test_our_simultaneous_radius_is_below_gru12_lemma_6_1(noise, n, epsilon):
     beta = 0.05
     universe = n * (n - 1) // 2
     log_queries = 2 * n * math.log(2)  # all pairs of sets
-    law = noise_law(noise, epsilon=epsilon)
-    ours = law.radius(universe, log_failures=log_queries - math.log(beta))
+    distribution = noise_distribution(noise, epsilon=epsilon)
+    ours = distribution.radius(universe, log_failures=log_queries - math.log(beta))
     theirs = lemma_6_1(epsilon, universe, log_queries, beta)
-    rounding = universe * law.unit if noise == "laplace" else 0.0
+    rounding = universe * distribution.unit if noise == "laplace" else 0.0
     assert ours <= theirs + rounding
     if noise == "laplace":
         # The constant 6 is not off by much: Chernoff gives 4 in the limit.
         assert ours >= math.sqrt(4 / 6) * theirs * 0.999
     # A cut S, T only feels its own pairs: Theorem 6.5, O(sqrt(n |S||T|)/epsilon).
-    small = law.radius(n, log_failures=log_queries - math.log(beta))
+    small = distribution.radius(n, log_failures=log_queries - math.log(beta))
     assert small < ours / 3
 
 
@@ -157,9 +157,11 @@ def test_no_cut_of_small_graphs_exceeds_the_bounds(noise):
     assert scipy.stats.binom.sf(14, 60, beta) < 1e-6
     pairs = list(itertools.combinations(range(n), 2))
     masks = np.array(list(itertools.product([False, True], repeat=n)))
-    law = law_for(random_graph(n, 0), noise, 1.0)
+    distribution = distribution_for(random_graph(n, 0), noise, 1.0)
     log_failures = 2 * n * math.log(2) - math.log(beta)
-    radii = np.array([law.radius(k, log_failures=log_failures) for k in range(len(pairs) + 1)])
+    radii = np.array(
+        [distribution.radius(k, log_failures=log_failures) for k in range(len(pairs) + 1)]
+    )
     failures = 0
     for seed in range(60):
         A, z = truth_and_noisy(random_graph(n, seed), noise, seed)
@@ -196,12 +198,12 @@ def test_the_constant_of_the_expected_worst_cut(noise, n, seeds):
     for 1e-6; another 0.025 is for the drift with n (0.93 at 60, 0.90 at 400).
     """
     graph = random_graph(n, 1)
-    law = law_for(graph, noise, 1.0)
+    distribution = distribution_for(graph, noise, 1.0)
     found = []
     for seed in range(seeds):
         A, z = truth_and_noisy(graph, noise, seed)
         found.append(large_cut(z - A))
-    ratio = np.mean(found) / expected_worst_cut(law, (n, n))
+    ratio = np.mean(found) / expected_worst_cut(distribution, (n, n))
     assert abs(ratio - 0.915) <= 0.025 + 4.9 * 0.75 / math.sqrt(n * seeds)
 
 
@@ -209,8 +211,8 @@ def test_the_constant_of_the_expected_worst_cut(noise, n, seeds):
 @pytest.mark.parametrize("noise", NOISES)
 def test_the_constant_of_the_expected_worst_cut_is_stable(noise):
     graph = random_graph(400, 2)
-    law = law_for(graph, noise, 1.0)
-    expected = expected_worst_cut(law, (400, 400))
+    distribution = distribution_for(graph, noise, 1.0)
+    expected = expected_worst_cut(distribution, (400, 400))
     found = [cut_norm(z - A) for A, z in (truth_and_noisy(graph, noise, s + 10) for s in range(6))]
     assert 0.86 <= np.mean([certificate.lower for certificate in found]) / expected <= 1.0
     assert 0.95 <= np.mean([certificate.upper for certificate in found]) / expected <= 1.1
@@ -219,12 +221,12 @@ def test_the_constant_of_the_expected_worst_cut_is_stable(noise):
 def test_the_constant_for_bipartite_graphs():
     for shape in ((60, 60), (40, 160)):
         graph = random_graph(shape, 1)
-        law = law_for(graph, "binary", 1.0)
+        distribution = distribution_for(graph, "binary", 1.0)
         found = []
         for seed in range(4):
             A, z = truth_and_noisy(graph, "binary", seed)
             found.append(large_cut(z - A))
-        assert 0.86 <= np.mean(found) / expected_worst_cut(law, shape) <= 1.05
+        assert 0.86 <= np.mean(found) / expected_worst_cut(distribution, shape) <= 1.05
 
 
 # Errata.
@@ -281,11 +283,11 @@ def test_clipping_the_noisy_matrix_entrywise_is_biased(noise):
         raw.append(worst_error(z, A))
     slope = np.polyfit(np.log(sizes), np.log(clipped), 1)[0]
     assert 1.95 < slope < 2.05
-    law = law_for(Graph([], [], vertices=4), noise, 1.0)
+    distribution = distribution_for(Graph([], [], vertices=4), noise, 1.0)
     for n, error in zip(sizes, raw, strict=True):
         # Unclipped: normal with deviation sd n/2; 6 deviations have probability 2e-9.
-        assert error < 6 * law.standard_deviation * n / 2
-    assert clipped[-1] > 5 * 6 * law.standard_deviation * sizes[-1] / 2
+        assert error < 6 * distribution.standard_deviation * n / 2
+    assert clipped[-1] > 5 * 6 * distribution.standard_deviation * sizes[-1] / 2
     # Clipping and shifting cannot help: dense graphs are biased the other way.
     n = 128
     full = Graph(*np.triu_indices(n, 1), vertices=n)

@@ -19,9 +19,9 @@ from norm_reference import NOISES, exact_cut_norm, truth_and_noisy
 from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.fits import finishing
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
-from graphcuts_dp.measurements.entries import law_for
+from graphcuts_dp.measurements.entries import distribution_for
 from graphcuts_dp.measurements.worst_case import noise_cut_bound
-from graphcuts_dp.privacy.noises import noise_law
+from graphcuts_dp.privacy.noises import noise_distribution
 from graphcuts_dp.release.release import Release
 from graphcuts_dp.release.synthesis import release_graph
 
@@ -56,7 +56,7 @@ def errors_of(made, graph):
 def check(made, graph):
     """All that must hold; whether the noise is within its bound and the error within the stated."""
     noisy = made.noisy
-    bound = noise_cut_bound(noisy.law, noisy.shape, symmetric=noisy.symmetric)
+    bound = noise_cut_bound(noisy.distribution, noisy.shape, symmetric=noisy.symmetric)
     error, noise = errors_of(made, graph)
     stated = made.worst_cut_error_bound(0.95)
     assert stated == pytest.approx(made.certificate.upper + bound)
@@ -114,24 +114,24 @@ def test_the_stated_bound_holds_for_weights(noise):
 # The bound on the noise.
 
 
-def pure_noise(law, shape, symmetric, seed):
+def pure_noise(distribution, shape, symmetric, seed):
     graph = (
         Graph([], [], vertices=shape[0])
         if symmetric
         else BipartiteGraph([], [], left=shape[0], right=shape[1])
     )
-    return truth_and_noisy(graph, law.name, seed, law.epsilon)[1]
+    return truth_and_noisy(graph, distribution.name, seed, distribution.epsilon)[1]
 
 
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("shape", [(7, 7), (6, 9), (1, 8)])
 def test_pure_noise_is_within_the_bound(noise, shape):
-    """500 matrices for each law and shape: all within; and the bound is not empty talk."""
+    """500 matrices for each distribution and shape: all within; and the bound is not empty talk."""
     symmetric = shape[0] == shape[1]
     for epsilon in (0.5, 2.0):
-        law = noise_law(noise, epsilon=epsilon, weight_cap=1.0)
-        bound = noise_cut_bound(law, shape, symmetric=symmetric)
-        norms = [exact_cut_norm(pure_noise(law, shape, symmetric, s)) for s in range(250)]
+        distribution = noise_distribution(noise, epsilon=epsilon, weight_cap=1.0)
+        bound = noise_cut_bound(distribution, shape, symmetric=symmetric)
+        norms = [exact_cut_norm(pure_noise(distribution, shape, symmetric, s)) for s in range(250)]
         assert max(norms) <= bound
         assert bound <= 6 * np.mean(norms)
 
@@ -140,10 +140,12 @@ def test_pure_noise_is_within_the_bound(noise, shape):
 @pytest.mark.parametrize("n", [100, 400, 3000])
 def test_the_bound_is_about_twice_the_norm(noise, n):
     """1.42 sd n^1.5 (the norm is 0.6 to 0.7 of it); Laplace tails add to that where n is small."""
-    law = noise_law(noise, epsilon=1.0, weight_cap=1.0)
-    ratio = noise_cut_bound(law, (n, n), symmetric=True) / (law.standard_deviation * n**1.5)
-    rounding = law.unit * n**2 if noise == "laplace" else 0.0
-    assert 1.2 < ratio < 1.65 + rounding / (law.standard_deviation * n**1.5)
+    distribution = noise_distribution(noise, epsilon=1.0, weight_cap=1.0)
+    ratio = noise_cut_bound(distribution, (n, n), symmetric=True) / (
+        distribution.standard_deviation * n**1.5
+    )
+    rounding = distribution.unit * n**2 if noise == "laplace" else 0.0
+    assert 1.2 < ratio < 1.65 + rounding / (distribution.standard_deviation * n**1.5)
 
 
 def test_the_bound_is_a_sum_over_signs():
@@ -158,9 +160,13 @@ def test_the_bound_is_a_sum_over_signs():
 
 @pytest.mark.parametrize("symmetric", [True, False])
 def test_the_bound_grows_with_the_confidence_and_the_noise(symmetric):
-    law, weaker = (noise_law("laplace", epsilon=e, weight_cap=1.0) for e in (1.0, 0.5))
+    distribution, weaker = (
+        noise_distribution("laplace", epsilon=e, weight_cap=1.0) for e in (1.0, 0.5)
+    )
     levels = [0.01, 0.5, 0.95, 0.999, 1 - 1e-12]
-    bounds = [noise_cut_bound(law, (20, 20), symmetric=symmetric, confidence=c) for c in levels]
+    bounds = [
+        noise_cut_bound(distribution, (20, 20), symmetric=symmetric, confidence=c) for c in levels
+    ]
     assert bounds == sorted(bounds)
     assert all(math.isfinite(bound) and bound > 0 for bound in bounds)
     assert noise_cut_bound(weaker, (20, 20), symmetric=symmetric) > bounds[2]
@@ -169,8 +175,8 @@ def test_the_bound_grows_with_the_confidence_and_the_noise(symmetric):
 @functools.cache
 def draws_of_noise(n, draws):
     """Shape (draws, n, n); shared, so not to be written to."""
-    law = law_for(Graph([], [], vertices=n), "discrete-laplace", 1.0)
-    return np.array([pure_noise(law, (n, n), True, seed) for seed in range(draws)])
+    distribution = distribution_for(Graph([], [], vertices=n), "discrete-laplace", 1.0)
+    return np.array([pure_noise(distribution, (n, n), True, seed) for seed in range(draws)])
 
 
 @pytest.mark.parametrize("signs", [0, 5, 10])
@@ -178,9 +184,9 @@ def test_each_term_stays_below_its_share(signs):
     """Exceedances of one term at a confidence that lets it fail often: a 20th at most, and at
     most 5 deviations more of what is counted (false alarm 3e-7)."""
     n, draws, confidence = 5, 1500, 0.05
-    law = law_for(Graph([], [], vertices=n), "discrete-laplace", 1.0)
+    distribution = distribution_for(Graph([], [], vertices=n), "discrete-laplace", 1.0)
     failures = -math.log1p(-confidence)
-    bound = 2 * law.radius(n * (n - 1) // 2, log_failures=failures + signs * math.log(2))
+    bound = 2 * distribution.radius(n * (n - 1) // 2, log_failures=failures + signs * math.log(2))
     masks = np.array(list(itertools.product([-1.0, 1.0], repeat=n)))
     ones = np.ones((1, n))
     left, right = {0: (ones, ones), 5: (masks, ones), 10: (masks, masks)}[signs]

@@ -10,8 +10,8 @@ from graphcuts_dp.evaluation.audit import (
     ALPHA,
     AuditResult,
     Claim,
+    DistributionPair,
     Draw,
-    Law,
     Neighbours,
     audit_worst,
     one_by_one,
@@ -22,7 +22,7 @@ from graphcuts_dp.privacy.entropy import EntropySource
 T = TypeVar("T")
 # One run on made data: a vector of numbers, computed from what the mechanism releases.
 Run = Callable[[T], npt.ArrayLike]
-Laws = Iterable[Law]
+DistributionPairs = Iterable[DistributionPair]
 _FIRST_LOOK = 8  # most twins show in this part of the runs
 
 
@@ -206,13 +206,13 @@ class Enumerated:
 
     Attributes:
         claim: of the mechanism.
-        laws: for every pair of neighbours that is tried.
+        distributions: for every pair of neighbours that is tried.
         twins: likewise, by what is broken.
     """
 
     claim: Claim
-    laws: Callable[[], Laws]
-    twins: Mapping[str, Callable[[], Laws]] = field(default_factory=dict)
+    distributions: Callable[[], DistributionPairs]
+    twins: Mapping[str, Callable[[], DistributionPairs]] = field(default_factory=dict)
 
     def check(
         self,
@@ -223,7 +223,7 @@ class Enumerated:
     ) -> Outcome:
         """See `Audit.check`. Draws nothing."""
         report("the mechanism")
-        own = worst_exact(self.laws(), self.claim)
+        own = worst_exact(self.distributions(), self.claim)
         return Outcome(
             name=name,
             method="exact",
@@ -236,9 +236,9 @@ class Enumerated:
         )
 
     def _twins(self, report: Callable[[str], None]) -> Iterator[TwinResult]:
-        for broken, laws in self.twins.items():
+        for broken, distributions in self.twins.items():
             report(f"twin: {broken}")
-            found = worst_exact(laws(), self.claim).epsilon_lower
+            found = worst_exact(distributions(), self.claim).epsilon_lower
             yield TwinResult(broken, found, found > self.claim.value * (1 + 1e-9))
 
 

@@ -18,7 +18,7 @@ from graphcuts_dp.evaluation.audits.base import Audit, Entry, Sampled
 from graphcuts_dp.evaluation.audits.graphs import BIPARTITE, HUB, LAST_PAIR, capped
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
 from graphcuts_dp.measurements.degrees import measure_degrees
-from graphcuts_dp.measurements.entries import law_for, randomized_response
+from graphcuts_dp.measurements.entries import distribution_for, randomized_response
 from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
 from graphcuts_dp.measurements.noisy_sums import NoisyDegrees
 from graphcuts_dp.measurements.total import measure_total
@@ -86,7 +86,7 @@ def seen_of_degrees(noisy: NoisyDegrees, where: Placed) -> list[float]:
 
 def seen_of_entry(noisy: NoisyMatrix, where: Placed) -> float:
     """Log likelihood ratio of the largest weight and none at the pair."""
-    return float(noisy.law.evidence(noisy.steps[where.ends].reshape(1))[0])
+    return float(noisy.distribution.evidence(noisy.steps[where.ends].reshape(1))[0])
 
 
 def seen_of_all(data: Release, where: Placed) -> list[float]:
@@ -106,8 +106,8 @@ def seen_of_all(data: Release, where: Placed) -> list[float]:
 
 def _degrees(epsilon: Fraction, noise: str, source: EntropySource) -> Run:
     def run(where: Placed) -> list[float]:
-        law = law_for(where.graph, noise, 1.0)
-        noisy = measure_degrees(where.graph, law, epsilon=epsilon, source=source)
+        distribution = distribution_for(where.graph, noise, 1.0)
+        noisy = measure_degrees(where.graph, distribution, epsilon=epsilon, source=source)
         return seen_of_degrees(noisy, where)
 
     return run
@@ -115,8 +115,8 @@ def _degrees(epsilon: Fraction, noise: str, source: EntropySource) -> Run:
 
 def _total(epsilon: Fraction, noise: str, source: EntropySource) -> Run:
     def run(where: Placed) -> list[float]:
-        law = law_for(where.graph, noise, 1.0)
-        return [measure_total(where.graph, law, epsilon=epsilon, source=source).value]
+        distribution = distribution_for(where.graph, noise, 1.0)
+        return [measure_total(where.graph, distribution, epsilon=epsilon, source=source).value]
 
     return run
 
@@ -141,11 +141,11 @@ def _all(epsilon: float, noise: str, mechanism: str, source: EntropySource) -> R
 
 def _parts_that_get_all(epsilon: float, noise: str, source: EntropySource) -> Run:
     def run(where: Placed) -> list[float]:
-        law = law_for(where.graph, noise, epsilon)
+        distribution = distribution_for(where.graph, noise, epsilon)
         exact = Fraction(epsilon)
-        noisy = measure_degrees(where.graph, law, epsilon=2 * exact, source=source)
+        noisy = measure_degrees(where.graph, distribution, epsilon=2 * exact, source=source)
         of_degrees = seen_of_degrees(noisy, where)[4]
-        of_entry = seen_of_entry(randomized_response(where.graph, law, source), where)
+        of_entry = seen_of_entry(randomized_response(where.graph, distribution, source), where)
         return [of_degrees, of_entry, of_degrees + of_entry]
 
     return run

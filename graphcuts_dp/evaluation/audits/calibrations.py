@@ -4,7 +4,7 @@ An analyst can choose queries so that each instance of a test sees one of a few 
 answers and public thresholds. Here the probabilities of all outcomes of such a stream are summed
 over the noise; instances are independent and add up, as many as a calibration allows to fire. The
 rates, thresholds and caps are those of mechanisms made as users make them; that their tests draw
-from these laws is what the audits by runs look at.
+from these distributions is what the audits by runs look at.
 """
 
 import itertools
@@ -19,7 +19,7 @@ import numpy.typing as npt
 import scipy.stats
 
 from graphcuts_dp.arrays import FloatVector
-from graphcuts_dp.evaluation.audit import Claim, Law
+from graphcuts_dp.evaluation.audit import Claim, DistributionPair
 from graphcuts_dp.evaluation.audits.base import Audit, Entry, Enumerated
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
@@ -93,13 +93,13 @@ def _streams(r1: float, r2: float, signs: tuple[int, ...]) -> Iterator[tuple[Any
             yield ((1, far / r2, 1), silent, (1, far / r2, last))
 
 
-def _of_test(tuning: Tuning, copies: int) -> Iterator[Law]:
+def _of_test(tuning: Tuning, copies: int) -> Iterator[DistributionPair]:
     test = tuning.test
     if isinstance(test, NoisyComparison):
         yield _of_values(float(test.rate), copies)
         return
     if not isinstance(test, OneSidedPair | SharedThreshold):
-        raise TypeError(f"no law is known for {type(test).__name__}")
+        raise TypeError(f"no distribution is known for {type(test).__name__}")
     shared = isinstance(test, SharedThreshold)
     r1, r2 = float(test.threshold_rate), float(test.query_rate)
     # A shared threshold also sees tests of the other sign, for which the truth moves away.
@@ -109,34 +109,40 @@ def _of_test(tuning: Tuning, copies: int) -> Iterator[Law]:
             for changed in (False, True)
         )
         rare = np.minimum(first, second) < _RARE
-        laws = [np.append(law[~rare], law[rare].sum()) for law in (first, second)]
-        if min(laws[0][-1], laws[1][-1]) < _RARE:
-            laws = [law[:-1] for law in laws]
-        yield Law(f"stream {stages}", laws[0], laws[1], copies)
+        distributions = [
+            np.append(distribution[~rare], distribution[rare].sum())
+            for distribution in (first, second)
+        ]
+        if min(distributions[0][-1], distributions[1][-1]) < _RARE:
+            distributions = [distribution[:-1] for distribution in distributions]
+        yield DistributionPair(f"stream {stages}", distributions[0], distributions[1], copies)
 
 
-def _of_values(rate: float, copies: int) -> Law:
+def _of_values(rate: float, copies: int) -> DistributionPair:
     """How many of the bought values are above the truth of the first neighbour."""
     above = [float(_two_sided(1 - change, rate)) for change in (0, 1)]
     counts = np.arange(copies + 1)
-    laws = [scipy.stats.binom.pmf(counts, copies, p) for p in above]
-    return Law(f"{copies} bought values", laws[0], laws[1])
+    distributions = [scipy.stats.binom.pmf(counts, copies, p) for p in above]
+    return DistributionPair(f"{copies} bought values", distributions[0], distributions[1])
 
 
-def _with_values(tuning: Tuning, copies: int) -> Iterator[Law]:
+def _with_values(tuning: Tuning, copies: int) -> Iterator[DistributionPair]:
     """Instances, each with the value that it buys: losses in pure epsilon add up."""
-    for law in _of_test(tuning, copies):
+    for distribution in _of_test(tuning, copies):
         if tuning.value_noise is None:
-            yield law
+            yield distribution
             continue
         rate = float(tuning.value_noise.parameter)
         x = np.array([float(_two_sided(1 - change, rate)) for change in (0, 1)])
         values = np.array([x, 1 - x])
-        both = [np.outer(p, values[:, k]).ravel() for k, p in enumerate((law.first, law.second))]
-        yield Law(law.name, both[0], both[1], law.copies)
+        both = [
+            np.outer(p, values[:, k]).ravel()
+            for k, p in enumerate((distribution.first, distribution.second))
+        ]
+        yield DistributionPair(distribution.name, both[0], both[1], distribution.copies)
 
 
-def _laws(tuning: Tuning, change: Change, more: int) -> Iterator[Law]:
+def _distributions(tuning: Tuning, change: Change, more: int) -> Iterator[DistributionPair]:
     changed = change(tuning)
     # With a cap of c that is not met on the last update, one more test fires.
     copies = changed.updates + (not changed.halts)
@@ -164,7 +170,7 @@ def _louder(tuning: Tuning, factor: int) -> Tuning:
     return replace(tuning, test=test, value_noise=noise)
 
 
-def _not_reset(tuning: Tuning) -> Iterator[Law]:
+def _not_reset(tuning: Tuning) -> Iterator[DistributionPair]:
     """Instances that have fired go on with the same threshold noise, uncharged."""
     test = tuning.test
     if not isinstance(test, OneSidedPair | SharedThreshold):
@@ -178,11 +184,11 @@ def _not_reset(tuning: Tuning) -> Iterator[Law]:
     tail = _two_sided if shared else _one_sided
     fires = np.arange(tests + 1)[:, None]
     for below in (0, round(1 / r1)):
-        laws = []
+        distributions = []
         for change in (0, 1):
             often = scipy.stats.binom.pmf(fires, tests, tail(below - change + R, r2))
-            laws.append(often @ (weights / weights.sum()))
-        yield Law(f"{tests} tests", laws[0], laws[1])
+            distributions.append(often @ (weights / weights.sum()))
+        yield DistributionPair(f"{tests} tests", distributions[0], distributions[1])
     # Tests with the edge that all fire, and as many without it that do not: R cannot hide that.
     many = math.ceil(4 / r2)
     both = []
@@ -190,13 +196,13 @@ def _not_reset(tuning: Tuning) -> Iterator[Law]:
         event = tail(R - change, r2) ** many * (1 - tail(R + 1, r2)) ** many
         p = float(event @ (weights / weights.sum()))
         both.append(np.array([p, 1 - p]))
-    yield Law(f"{many} tests with the edge, {many} without", both[0], both[1])
+    yield DistributionPair(f"{many} tests with the edge, {many} without", both[0], both[1])
 
 
-def _numbers_left_bare(tuning: Tuning) -> Iterator[Law]:
+def _numbers_left_bare(tuning: Tuning) -> Iterator[DistributionPair]:
     """Values are bought, and given without noise."""
     del tuning
-    yield Law("a value", np.array([1.0, 0.0]), np.array([0.0, 1.0]))
+    yield DistributionPair("a value", np.array([1.0, 0.0]), np.array([0.0, 1.0]))
 
 
 def _calibrated(construction: str, calibration: str, epsilon: float) -> tuple[Tuning, Claim]:
@@ -209,7 +215,7 @@ def _calibrated(construction: str, calibration: str, epsilon: float) -> tuple[Tu
         queries=_QUERIES,
         delta=0.0 if pure else _DELTA,
         calibration=calibration,
-        mass=n * (n - 1) / 4,
+        total_weight=n * (n - 1) / 4,
     )
     tuning = made.start(Graph([], [], vertices=n), SeededEntropy(0)).tuning
     if calibration == "tight":
@@ -229,19 +235,23 @@ def _calibration_audit(construction: str, calibration: str, epsilon: float) -> A
         # Their constants are so large that much less noise would do: only gross mistakes show.
         far = math.ceil(3 * claim.value / float(tuning.test.rate))
         twins = {
-            "sigma's factor left out": partial(_laws, tuning, partial(_louder, factor=far), 1),
+            "sigma's factor left out": partial(
+                _distributions, tuning, partial(_louder, factor=far), 1
+            ),
             "m used raw": partial(_numbers_left_bare, tuning),
         }
     else:
         twins = {
-            "half the noise": partial(_laws, tuning, _half_the_noise, 1),
-            "continue after the cap": partial(_laws, tuning, same, _MORE),
+            "half the noise": partial(_distributions, tuning, _half_the_noise, 1),
+            "continue after the cap": partial(_distributions, tuning, same, _MORE),
             "un-reset threshold": partial(_not_reset, tuning),
         }
-    return Enumerated(claim=claim, laws=partial(_laws, tuning, same, 1), twins=twins)
+    return Enumerated(
+        claim=claim, distributions=partial(_distributions, tuning, same, 1), twins=twins
+    )
 
 
-def _normal(mechanism: PerQueryNoise, factor: float) -> Iterator[Law]:
+def _normal(mechanism: PerQueryNoise, factor: float) -> Iterator[DistributionPair]:
     """The sum of all answers of a Gaussian session, which tells nearly all."""
     variance = float(mechanism.noise.parameter) / factor**2
     reach = math.ceil(14 * math.sqrt(variance * mechanism.queries))
@@ -250,12 +260,14 @@ def _normal(mechanism: PerQueryNoise, factor: float) -> Iterator[Law]:
     for _ in range(mechanism.queries - 1):
         both = np.convolve(both, total)
     shift = mechanism.queries
-    yield Law("an edge in all cuts", np.append(both, [0.0] * shift), np.append([0.0] * shift, both))
+    yield DistributionPair(
+        "an edge in all cuts", np.append(both, [0.0] * shift), np.append([0.0] * shift, both)
+    )
 
 
 def _gaussian_audit(epsilon: float) -> Audit:
     made = PerQueryNoise(
-        law="gaussian",
+        distribution="gaussian",
         universe=Universe(4),
         grid=Grid(),
         epsilon=epsilon,
@@ -264,7 +276,7 @@ def _gaussian_audit(epsilon: float) -> Audit:
     )
     return Enumerated(
         claim=Claim(epsilon, _DELTA),
-        laws=partial(_normal, made, 1),
+        distributions=partial(_normal, made, 1),
         twins={
             "half the noise": partial(_normal, made, 2),
             "sensitivity 1 for 2": partial(_normal, made, 2),

@@ -25,7 +25,7 @@ from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.distances.offline import release_distances
 from graphcuts_dp.distances.per_query import PerQuery
 from graphcuts_dp.distances.tree_counts import TreeCounts, part_counts
-from graphcuts_dp.evaluation.audit import Claim, Law, Neighbours
+from graphcuts_dp.evaluation.audit import Claim, DistributionPair, Neighbours
 from graphcuts_dp.evaluation.audits.base import Audit, Entry, Enumerated, Sampled
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.value_noise import ValueNoise
@@ -98,7 +98,7 @@ def _same_noise_on_levels(mechanism: TreeCounts, source: EntropySource) -> Run:
 
 
 def _laplace_audit(name: str, epsilon: float) -> Audit:
-    made = _MAKERS[name](MAP, 3, law="laplace", epsilon=epsilon, delta=0)
+    made = _MAKERS[name](MAP, 3, distribution="laplace", epsilon=epsilon, delta=0)
     twins = {"half the noise": partial(_ratio, made, _louder(made, 2), MOVES[0])}
     if name == "per-query":
         # Noise for one query, of which there are four.
@@ -116,17 +116,21 @@ def _laplace_audit(name: str, epsilon: float) -> Audit:
     )
 
 
-def normal_law(variance: float, shift: float) -> Law:
+def normal_distribution(variance: float, shift: float) -> DistributionPair:
     """A discrete Gaussian and its shift; on a coarser grid where there are too many numbers."""
     coarse = max(1.0, variance**0.5 / 1000)
     variance, shift = variance / coarse**2, shift / coarse
     reach = int(12 * variance**0.5 + abs(shift)) + 1
     at = np.arange(-reach, reach + 1)
-    laws = [np.exp(-((at - move) ** 2) / (2 * variance)) for move in (0, shift)]
-    return Law("count", laws[0] / laws[0].sum(), laws[1] / laws[1].sum())
+    distributions = [np.exp(-((at - move) ** 2) / (2 * variance)) for move in (0, shift)]
+    return DistributionPair(
+        "count",
+        distributions[0] / distributions[0].sum(),
+        distributions[1] / distributions[1].sum(),
+    )
 
 
-def _all_moves(mechanism: Any, factor: float) -> Iterator[Law]:
+def _all_moves(mechanism: Any, factor: float) -> Iterator[DistributionPair]:
     """Exact losses of every count that changes, for all moves of one person."""
     places = np.eye(4, dtype=np.int64)
     for x in range(4):
@@ -135,7 +139,7 @@ def _all_moves(mechanism: Any, factor: float) -> Iterator[Law]:
                 _counts(mechanism, Locations(MAP, places[end] + [1, 1, 0, 0])) for end in (x, y)
             )
             parts = [
-                normal_law(float(variance) / factor**2, int(change))
+                normal_distribution(float(variance) / factor**2, int(change))
                 for variance, a, b in zip(mechanism.noise.parameters, after, before, strict=True)
                 for change in a - b
                 if change
@@ -144,10 +148,10 @@ def _all_moves(mechanism: Any, factor: float) -> Iterator[Law]:
 
 
 def _gaussian_audit(name: str, epsilon: float) -> Audit:
-    made = _MAKERS[name](MAP, 3, law="gaussian", epsilon=epsilon, delta=1e-6)
+    made = _MAKERS[name](MAP, 3, distribution="gaussian", epsilon=epsilon, delta=1e-6)
     return Enumerated(
         claim=Claim(made.cost.rho, kind="rho"),
-        laws=partial(_all_moves, made, 1),
+        distributions=partial(_all_moves, made, 1),
         twins={
             "half the noise": partial(_all_moves, made, 2),
             "sensitivity 1 for 2": partial(_all_moves, made, 2**0.5),

@@ -14,9 +14,9 @@ import scipy.stats
 from graphcuts_dp.distinguishers.base import Distinguisher
 from graphcuts_dp.distinguishers.cut_list import CutList
 from graphcuts_dp.distinguishers.exponential import Exponential
-from graphcuts_dp.evaluation.audit import Claim, Law, Neighbours
+from graphcuts_dp.evaluation.audit import Claim, DistributionPair, Neighbours
 from graphcuts_dp.evaluation.audits.base import Audit, Entry, Enumerated, Sampled
-from graphcuts_dp.evaluation.audits.distances import normal_law
+from graphcuts_dp.evaluation.audits.distances import normal_distribution
 from graphcuts_dp.evaluation.audits.selection import softmax
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
@@ -76,7 +76,7 @@ class TwoRounds:
 
     @property
     def cost(self) -> Cost:
-        """Pure."""
+        """Pure epsilon, whatever happens."""
         return Cost.of_pure(self.epsilon)
 
     def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, "TwoRounds"]:
@@ -118,7 +118,12 @@ def _run(construction: str, calibration: TwoRounds, source: EntropySource) -> Ru
     def run(graph: Graph) -> list[float]:
         outcome = made.run(graph, source)
         edge = [m.value for m in outcome.transcript if UNIVERSE.masks(m.query)[0][0]]
-        return [outcome.mass, sum(edge) + outcome.mass, float(len(edge)), max(edge, default=-50)]
+        return [
+            outcome.total_weight,
+            sum(edge) + outcome.total_weight,
+            float(len(edge)),
+            max(edge, default=-50),
+        ]
 
     return run
 
@@ -148,7 +153,7 @@ _VERTICES = 1024  # enough weight that even the papers' tolerances leave rounds
 def _tuned(construction: str, calibration: str, epsilon: float) -> tuple[OfflineTuning, Claim]:
     pure = calibration == "dr14"
     graph = Graph([], [], vertices=_VERTICES)
-    mass = _VERTICES * (_VERTICES - 1) / 4
+    total_weight = _VERTICES * (_VERTICES - 1) / 4
     made = iterative_mechanism(
         graph,
         epsilon=epsilon,
@@ -156,41 +161,43 @@ def _tuned(construction: str, calibration: str, epsilon: float) -> tuple[Offline
         construction=construction,
         queries=[CutQuery([k]) for k in range(8)],
         calibration=calibration,
-        total_weight=mass,
+        total_weight=total_weight,
     )
-    bound = made._update_bound(mass, 0.0)
+    bound = made._update_bound(total_weight, 0.0)
     tuning = made.calibration.tune(bound, made.distinguisher, one=1.0, steps=1)
     if calibration in ("practical", "tight"):
         return tuning, Claim(made.cost.rho or 0.0, kind="rho")
     return tuning, Claim(epsilon, 0.0 if pure else 1e-6)
 
 
-def _rounds(tuning: OfflineTuning, claim: Claim, factor: float, more: int) -> Iterator[Law]:
+def _rounds(
+    tuning: OfflineTuning, claim: Claim, factor: float, more: int
+) -> Iterator[DistributionPair]:
     """All choices and all answers of queries that the edge is in."""
     of, noise, copies = tuning.distinguisher, tuning.noise, tuning.rounds * tuning.calls * more
     if not isinstance(of, Exponential) or noise is None:
-        raise TypeError("the law of another distinguisher is not known here")
+        raise TypeError("the distribution of another distinguisher is not known here")
     rate = float(of.scoring.rate(of.epsilon)) * of.scoring.sensitivity * factor
     # A cut far below in one direction, or two directions half way: the extremes of a choice.
     for lead, weight in itertools.product((0.0, 3.0), (0.5, 0.0)):
         change = np.array([1, -1]) if weight else np.array([1, 0])
         start = np.array([0.0, lead / rate]) - weight * change
         choice = softmax(start, rate), softmax(start + change, rate)
-        if noise.law == "gaussian":
-            value = normal_law(float(noise.parameter) / factor**2, 1)
-            parts = Law("", value.first, value.second, copies)
-            yield Law(f"lead {lead}", choice[0], choice[1], copies, (parts,))
+        if noise.distribution == "gaussian":
+            value = normal_distribution(float(noise.parameter) / factor**2, 1)
+            parts = DistributionPair("", value.first, value.second, copies)
+            yield DistributionPair(f"lead {lead}", choice[0], choice[1], copies, (parts,))
             continue
         r = float(noise.parameter) * factor
         low = math.exp(-r) / (1 + math.exp(-r))  # P(noise >= 1)
         bits = np.array([low, 1 - low]), np.array([1 - low, low])
         if claim.delta == 0:
-            parts = Law("", bits[0], bits[1], copies)
-            yield Law(f"lead {lead}", choice[0], choice[1], copies, (parts,))
+            parts = DistributionPair("", bits[0], bits[1], copies)
+            yield DistributionPair(f"lead {lead}", choice[0], choice[1], copies, (parts,))
         else:
             counts = np.arange(copies + 1)
-            laws = [scipy.stats.binom.pmf(counts, copies, p) for p in (low, 1 - low)]
-            yield Law(f"{copies} answers", laws[0], laws[1])
+            distributions = [scipy.stats.binom.pmf(counts, copies, p) for p in (low, 1 - low)]
+            yield DistributionPair(f"{copies} answers", distributions[0], distributions[1])
 
 
 def _calibration_audit(calibration: str, epsilon: float) -> Audit:
@@ -202,7 +209,7 @@ def _calibration_audit(calibration: str, epsilon: float) -> Audit:
         ),
         "continue after the cap": partial(_rounds, tuning, claim, 1, far**2),
     }
-    return Enumerated(claim=claim, laws=partial(_rounds, tuning, claim, 1, 1), twins=twins)
+    return Enumerated(claim=claim, distributions=partial(_rounds, tuning, claim, 1, 1), twins=twins)
 
 
 ENTRIES = (

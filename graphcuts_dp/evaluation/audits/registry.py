@@ -88,7 +88,9 @@ def _iterative() -> Iterator[str]:
 def _distances() -> Iterator[str]:
     for name in distance_plan.MECHANISMS:
         if name != "auto":
-            yield from (f"distances: {name}, {law}" for law in ("laplace", "gaussian"))
+            yield from (
+                f"distances: {name}, {distribution}" for distribution in ("laplace", "gaussian")
+            )
 
 
 # Public functions that draw noise, and the names of the mechanisms that they can run.

@@ -18,7 +18,7 @@ from graphcuts_dp.fits.methods import FIT_NAMES
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.measurements.entries import randomized_response
 from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.noises import noise_law
+from graphcuts_dp.privacy.noises import noise_distribution
 from graphcuts_dp.release.synthesis import release_graph
 
 Run = Callable[[Graph], FloatVector]
@@ -84,10 +84,10 @@ def _peeking_chung_lu(epsilon: float, source: EntropySource) -> Run:
 
 def _true_count(epsilon: float, source: EntropySource) -> Run:
     """The m largest noisy entries, m being the true number of edges."""
-    law = noise_law("laplace", epsilon=epsilon, weight_cap=1.0)
+    distribution = noise_distribution("laplace", epsilon=epsilon, weight_cap=1.0)
 
     def run(graph: Graph) -> FloatVector:
-        noisy = randomized_response(graph, law, source).estimate()[_PAIRS]
+        noisy = randomized_response(graph, distribution, source).estimate()[_PAIRS]
         kept = noisy >= np.sort(noisy)[::-1][len(graph.rows) - 1] if len(graph.rows) else noisy > 99
         return np.append(kept, kept.sum()).astype(np.float64)
 
@@ -101,10 +101,10 @@ def _raw_count(epsilon: float, source: EntropySource) -> Run:
 
 
 def _clipped_at_true_degrees(epsilon: float, source: EntropySource) -> Run:
-    law = noise_law("binary", epsilon=epsilon, weight_cap=1.0)
+    distribution = noise_distribution("binary", epsilon=epsilon, weight_cap=1.0)
 
     def run(graph: Graph) -> FloatVector:
-        noisy = randomized_response(graph, law, source).estimate()
+        noisy = randomized_response(graph, distribution, source).estimate()
         bound = np.minimum.outer(*[graph.dense().sum(axis=1)] * 2)
         clipped: FloatVector = np.clip(noisy, 0, bound)[_PAIRS]
         return clipped

@@ -1,4 +1,4 @@
-"""Audits of randomised response: every law of noise, weights, two sides, and whole releases."""
+"""Audits of randomised response: every noise, weights, two sides, and whole releases."""
 
 from collections.abc import Callable
 from functools import partial
@@ -10,14 +10,14 @@ from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.evaluation.audits.base import Audit, Entry, Sampled
 from graphcuts_dp.evaluation.audits.graphs import BIPARTITE, HUB, LAST_PAIR, PLAIN, UNCAPPED, capped
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
-from graphcuts_dp.measurements.entries import law_for, randomized_response
+from graphcuts_dp.measurements.entries import distribution_for, randomized_response
 from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
+from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
-from graphcuts_dp.privacy.laws import NoiseLaw
-from graphcuts_dp.privacy.noises import NOISES, noise_law
+from graphcuts_dp.privacy.noises import NOISES, noise_distribution
 
 Runner = Callable[[AnyGraph], FloatVector]
-Twin = Callable[[NoiseLaw, EntropySource], Runner]
+Twin = Callable[[NoiseDistribution, EntropySource], Runner]
 _PAIRS = np.triu_indices(4, 1)
 
 
@@ -27,49 +27,54 @@ def released(noisy: NoisyMatrix) -> FloatVector:
     return steps[_PAIRS] if noisy.symmetric else steps.ravel()
 
 
-def honest(law: NoiseLaw, source: EntropySource) -> Runner:
+def honest(distribution: NoiseDistribution, source: EntropySource) -> Runner:
     """The mechanism as it is."""
-    return lambda graph: released(randomized_response(graph, law, source))
+    return lambda graph: released(randomized_response(graph, distribution, source))
 
 
 # Broken twins. Each is a mistake that somebody could make.
 
 
-def half_the_noise(law: NoiseLaw, source: EntropySource) -> Runner:
+def half_the_noise(distribution: NoiseDistribution, source: EntropySource) -> Runner:
     """Calibrated to twice epsilon."""
-    return honest(noise_law(law.name, epsilon=2 * law.epsilon, weight_cap=law.weight_cap), source)
+    return honest(
+        noise_distribution(
+            distribution.name, epsilon=2 * distribution.epsilon, weight_cap=distribution.weight_cap
+        ),
+        source,
+    )
 
 
-def last_pair_missing(law: NoiseLaw, source: EntropySource) -> Runner:
+def last_pair_missing(distribution: NoiseDistribution, source: EntropySource) -> Runner:
     """A loop that ends one pair too early."""
 
     def twin(graph: AnyGraph) -> FloatVector:
-        noise = _noise(law, source)
+        noise = _noise(distribution, source)
         noise[-1] = 0
-        return _hidden(graph, law, noise)
+        return _hidden(graph, distribution, noise)
 
     return twin
 
 
-def noise_reused(law: NoiseLaw, source: EntropySource) -> Runner:
+def noise_reused(distribution: NoiseDistribution, source: EntropySource) -> Runner:
     """Two pairs share their noise."""
 
     def twin(graph: AnyGraph) -> FloatVector:
-        noise = _noise(law, source)
+        noise = _noise(distribution, source)
         noise[-1] = noise[2]
         noise[0] = noise[1]
-        return _hidden(graph, law, noise)
+        return _hidden(graph, distribution, noise)
 
     return twin
 
 
-def seed_reused_after_fork(law: NoiseLaw, source: EntropySource) -> Runner:
+def seed_reused_after_fork(distribution: NoiseDistribution, source: EntropySource) -> Runner:
     """Two processes that inherit one stream: two releases with the same noise."""
 
     def twin(graph: AnyGraph) -> FloatVector:
         seed = int.from_bytes(source.bytes(6).tobytes(), "little")
         first, second = (
-            released(randomized_response(data, law, SeededEntropy(seed)))
+            released(randomized_response(data, distribution, SeededEntropy(seed)))
             for data in (Graph([], [], vertices=4), graph)
         )
         return np.array([*(second - first)])
@@ -77,45 +82,51 @@ def seed_reused_after_fork(law: NoiseLaw, source: EntropySource) -> Runner:
     return twin
 
 
-def edges_alone_noised(law: NoiseLaw, source: EntropySource) -> Runner:
+def edges_alone_noised(distribution: NoiseDistribution, source: EntropySource) -> Runner:
     """Pairs without an edge are left at zero."""
 
     def twin(graph: AnyGraph) -> FloatVector:
         return np.where(
-            graph.dense()[_PAIRS] > 0, _hidden(graph, law, _noise(law, source)), 0
+            graph.dense()[_PAIRS] > 0, _hidden(graph, distribution, _noise(distribution, source)), 0
         ).astype(np.float64)
 
     return twin
 
 
-def noise_from_the_density(law: NoiseLaw, source: EntropySource) -> Runner:
+def noise_from_the_density(distribution: NoiseDistribution, source: EntropySource) -> Runner:
     """Epsilon depends on the private number of edges."""
 
     def twin(graph: AnyGraph) -> FloatVector:
-        epsilon = law.epsilon * (1 + 2 * len(graph.rows))
-        return honest(noise_law(law.name, epsilon=epsilon, weight_cap=1.0), source)(graph)
+        epsilon = distribution.epsilon * (1 + 2 * len(graph.rows))
+        return honest(
+            noise_distribution(distribution.name, epsilon=epsilon, weight_cap=1.0), source
+        )(graph)
 
     return twin
 
 
-def sensitivity_one(law: NoiseLaw, source: EntropySource) -> Runner:
+def sensitivity_one(distribution: NoiseDistribution, source: EntropySource) -> Runner:
     """Noise for weights that change by 1, on weights that change by the cap."""
-    sound = noise_law(law.name, epsilon=law.epsilon)
+    sound = noise_distribution(distribution.name, epsilon=distribution.epsilon)
 
     def twin(graph: AnyGraph) -> FloatVector:
-        weights = graph.weights * law.unit / sound.unit if law.name == "laplace" else graph.weights
+        weights = (
+            graph.weights * distribution.unit / sound.unit
+            if distribution.name == "laplace"
+            else graph.weights
+        )
         uncapped = Graph(graph.rows, graph.columns, weights, vertices=4)
         return released(randomized_response(uncapped, sound, source))
 
     return twin
 
 
-def clipped_before_noise(law: NoiseLaw, source: EntropySource) -> Runner:
+def clipped_before_noise(distribution: NoiseDistribution, source: EntropySource) -> Runner:
     """Clipped at the largest weight of the data, which also sets the noise."""
 
     def twin(graph: AnyGraph) -> FloatVector:
         cap = float(graph.weights.max())
-        own = noise_law("laplace", epsilon=law.epsilon, weight_cap=cap)
+        own = noise_distribution("laplace", epsilon=distribution.epsilon, weight_cap=cap)
         ends = graph.rows, graph.columns, graph.weights
         private = Graph(*ends, vertices=4, weight_cap=cap)
         return released(randomized_response(private, own, source)) * own.unit
@@ -138,17 +149,17 @@ _OF_WEIGHTS: dict[str, Twin] = {
 }
 
 
-def _noise(law: NoiseLaw, source: EntropySource) -> FloatVector:
+def _noise(distribution: NoiseDistribution, source: EntropySource) -> FloatVector:
     none = np.empty(0), np.empty(0, dtype=np.int64)
-    return law.respond(6, *none, source).astype(np.float64)
+    return distribution.respond(6, *none, source).astype(np.float64)
 
 
-def _hidden(graph: AnyGraph, law: NoiseLaw, noise: FloatVector) -> FloatVector:
-    """What the law releases when its noise for the empty graph is `noise`."""
+def _hidden(graph: AnyGraph, distribution: NoiseDistribution, noise: FloatVector) -> FloatVector:
+    """What the distribution releases when its noise for the empty graph is `noise`."""
     dense = graph.dense()[_PAIRS]
-    if law.bits:
+    if distribution.bits:
         return np.abs(noise - dense)
-    return noise + np.floor(dense / law.unit)
+    return noise + np.floor(dense / distribution.unit)
 
 
 def _audit(
@@ -158,12 +169,12 @@ def _audit(
     twin_pairs: tuple[Neighbours, ...],
     epsilon: float,
 ) -> Audit:
-    law = law_for(pairs[0].first, noise, epsilon)
+    distribution = distribution_for(pairs[0].first, noise, epsilon)
     return Sampled(
         claim=Claim(epsilon),
         pairs=pairs,
-        start=partial(honest, law),
-        twins={name: partial(twin, law) for name, twin in twins.items()},
+        start=partial(honest, distribution),
+        twins={name: partial(twin, distribution) for name, twin in twins.items()},
         twin_pairs=twin_pairs,
     )
 

@@ -1,7 +1,7 @@
 """Audits of what chooses privately: distinguishers, the net mechanism, sensing.
 
-The law of a choice is written out where it can be; that the samplers have these laws is tested by
-themselves. The others run.
+The distribution of a choice is written out where it can be; that the samplers have these
+distributions is tested by themselves. The others run.
 """
 
 import itertools
@@ -22,9 +22,9 @@ from graphcuts_dp.distinguishers.exponential import Exponential
 from graphcuts_dp.distinguishers.gaussian_rank_one import GaussianRankOne
 from graphcuts_dp.distinguishers.power_method import PowerRankOne
 from graphcuts_dp.distinguishers.response_rank_one import ResponseRankOne
-from graphcuts_dp.evaluation.audit import Claim, Draw, Law, Neighbours
+from graphcuts_dp.evaluation.audit import Claim, DistributionPair, Draw, Neighbours
 from graphcuts_dp.evaluation.audits.base import Audit, Entry, Enumerated, Sampled
-from graphcuts_dp.evaluation.audits.distances import normal_law
+from graphcuts_dp.evaluation.audits.distances import normal_distribution
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.queries import CutQuery, MatrixQuery
@@ -34,7 +34,7 @@ from graphcuts_dp.iterative import net
 from graphcuts_dp.iterative.sensing import Steps
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
-from graphcuts_dp.privacy.noises import noise_law
+from graphcuts_dp.privacy.noises import noise_distribution
 
 UNIVERSE = Universe(4)
 QUERIES = CutList(UNIVERSE, [CutQuery([2], [3]), CutQuery([0], [1, 2, 3])])
@@ -82,16 +82,18 @@ _HEAVY = DenseHypothesis(
 )
 
 
-def _exponential_laws(score: str, epsilon: Fraction, factor: float) -> Iterator[Law]:
+def _exponential_distributions(
+    score: str, epsilon: Fraction, factor: float
+) -> Iterator[DistributionPair]:
     of = Exponential(queries=QUERIES, epsilon=epsilon, score=score)  # type: ignore[arg-type]
     rate = float(of.scoring.rate(epsilon)) * of.scoring.substeps * factor
     for pair, (queries, start) in itertools.product(PAIRS, ((QUERIES, START), (_BOTH, _HEAVY))):
-        laws = []
+        distributions = []
         for graph in (pair.first, pair.second):
             gaps = np.asarray(queries.counts(graph, of.grid)) - queries.answers(start)
             scores = {"signed": gaps, "two-signed": np.concatenate([gaps, -gaps])}
-            laws.append(softmax(scores.get(score, np.abs(gaps)), rate))
-        yield Law(pair.name, laws[0], laws[1])
+            distributions.append(softmax(scores.get(score, np.abs(gaps)), rate))
+        yield DistributionPair(pair.name, distributions[0], distributions[1])
 
 
 def _exponential_audit(score: str, epsilon: float) -> Audit:
@@ -99,8 +101,8 @@ def _exponential_audit(score: str, epsilon: float) -> Audit:
     exact = Fraction(epsilon)
     return Enumerated(
         claim=Claim(epsilon),
-        laws=partial(_exponential_laws, score, exact, 1),
-        twins={"sensitivity 1 for 2": partial(_exponential_laws, score, exact, 2)},
+        distributions=partial(_exponential_distributions, score, exact, 1),
+        twins={"sensitivity 1 for 2": partial(_exponential_distributions, score, exact, 2)},
     )
 
 
@@ -160,7 +162,9 @@ def _entries(make: Callable[[Universe], Any], source: EntropySource) -> Draw:
 
 
 def _response(epsilon: float, universe: Universe) -> ResponseRankOne:
-    return ResponseRankOne(universe=universe, law=noise_law("binary", epsilon=epsilon))
+    return ResponseRankOne(
+        universe=universe, distribution=noise_distribution("binary", epsilon=epsilon)
+    )
 
 
 def _gaussian(rho: float, universe: Universe) -> GaussianRankOne:
@@ -234,26 +238,28 @@ _CUTS: Sequence[LinearQuery] = [CutQuery([1]), CutQuery([2]), CutQuery([1, 2])]
 _WEIGHTED: Sequence[LinearQuery] = [MatrixQuery(np.array([[0, 2, 1], [0, 0, -1], [0, 0, 0]]))]
 
 
-def _net_laws(
+def _net_distributions(
     queries: Sequence[LinearQuery], epsilon: Fraction, factor: int, moves: int | None = None
-) -> Iterator[Law]:
+) -> Iterator[DistributionPair]:
     public = net._Net(Universe(3), queries, None, 0.0)
     rate = factor * epsilon / (2 * (moves or public.sensitivity))
-    laws = [choice_probabilities(public.scores(graph), rate) for graph in _graphs(3)]
-    for i, pair in itertools.product(range(len(laws)), range(3)):
+    distributions = [choice_probabilities(public.scores(graph), rate) for graph in _graphs(3)]
+    for i, pair in itertools.product(range(len(distributions)), range(3)):
         j = i ^ (1 << pair)
         if i < j:
-            yield Law(f"graphs {i} and {j}", laws[i], laws[j])
+            yield DistributionPair(f"graphs {i} and {j}", distributions[i], distributions[j])
 
 
 def _net_audit(epsilon: float) -> Audit:
     exact = Fraction(epsilon)
     return Enumerated(
         claim=Claim(epsilon),
-        laws=lambda: itertools.chain(_net_laws(_CUTS, exact, 1), _net_laws(_WEIGHTED, exact, 1)),
+        distributions=lambda: itertools.chain(
+            _net_distributions(_CUTS, exact, 1), _net_distributions(_WEIGHTED, exact, 1)
+        ),
         twins={
-            "half the noise": partial(_net_laws, _CUTS, exact, 2),
-            "sensitivity 1 for 2": partial(_net_laws, _WEIGHTED, exact, 1, 1),
+            "half the noise": partial(_net_distributions, _CUTS, exact, 2),
+            "sensitivity 1 for 2": partial(_net_distributions, _WEIGHTED, exact, 1, 1),
         },
     )
 
@@ -267,7 +273,7 @@ _RATINGS: Sequence[LinearQuery] = [
 ]
 
 
-def _sensing_laws(rho: float, choices: float, values: float) -> Iterator[Law]:
+def _sensing_distributions(rho: float, choices: float, values: float) -> Iterator[DistributionPair]:
     """One rating is 0 or 3, where the first query has its largest coefficient."""
     steps = Steps(Universe(2, 3), _RATINGS, _CAP)
     rate, noise = steps.noise(Fraction(rho), _ROUNDS)
@@ -280,21 +286,23 @@ def _sensing_laws(rho: float, choices: float, values: float) -> Iterator[Law]:
     change = (second - first)[:1]
     both = np.concatenate([change, -change]).astype(np.float64)
     # Both directions of one query, as likely as each other half way.
-    laws = [softmax(sign * both / 2, float(rate) * choices) for sign in (-1, 1)]
-    measured = normal_law(float(noise.parameter) / values**2, float(change[0]))
+    distributions = [softmax(sign * both / 2, float(rate) * choices) for sign in (-1, 1)]
+    measured = normal_distribution(float(noise.parameter) / values**2, float(change[0]))
     beside = (replace(measured, copies=_ROUNDS),)
-    yield Law("the largest coefficient", laws[0], laws[1], _ROUNDS, beside)
+    yield DistributionPair(
+        "the largest coefficient", distributions[0], distributions[1], _ROUNDS, beside
+    )
 
 
 def _sensing_audit(epsilon: float) -> Audit:
     rho = zcdp_rho(epsilon=epsilon, delta=1e-6)
     return Enumerated(
         claim=Claim(rho, kind="rho"),
-        laws=partial(_sensing_laws, rho, 1, 1),
+        distributions=partial(_sensing_distributions, rho, 1, 1),
         twins={
-            "half the noise": partial(_sensing_laws, rho, 1, 2),
-            "choices taken for monotone": partial(_sensing_laws, rho, 2, 1),
-            "sensitivity without the cap": partial(_sensing_laws, rho, 1, _CAP),
+            "half the noise": partial(_sensing_distributions, rho, 1, 2),
+            "choices taken for monotone": partial(_sensing_distributions, rho, 2, 1),
+            "sensitivity without the cap": partial(_sensing_distributions, rho, 1, _CAP),
         },
     )
 

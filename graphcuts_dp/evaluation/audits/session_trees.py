@@ -20,7 +20,7 @@ from scipy.special import log_ndtr, ndtr
 
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.evaluation.audit import Claim, Law
+from graphcuts_dp.evaluation.audit import Claim, DistributionPair
 from graphcuts_dp.evaluation.audits.base import Entry, Enumerated
 from graphcuts_dp.privacy.composition import Cost, compose, rounded_up, zcdp_epsilon, zcdp_rho
 from graphcuts_dp.privacy.filters import admits
@@ -170,7 +170,9 @@ def worst_tree(first: Cost, menu: Sequence[Cost], epsilon: float) -> float:
     return float(cells.first[sure] @ best)
 
 
-def tree_law(first: Cost, menu: Sequence[Cost], epsilon: float, name: str) -> Law:
+def tree_distribution(
+    first: Cost, menu: Sequence[Cost], epsilon: float, name: str
+) -> DistributionPair:
     """The distribution of all transcripts of that tree on both neighbours."""
     cells = losses_of(first)
     with np.errstate(invalid="ignore"):
@@ -187,7 +189,7 @@ def tree_law(first: Cost, menu: Sequence[Cost], epsilon: float, name: str) -> La
     first_side, second_side = (
         np.concatenate([part[side].ravel() for part in parts]) for side in (0, 1)
     )
-    return Law(name, first_side, second_side)
+    return DistributionPair(name, first_side, second_side)
 
 
 def random_trees(
@@ -242,10 +244,10 @@ def search(
     return worst
 
 
-def _laws(rule: Rule, epsilon: float) -> Iterator[Law]:
+def _distributions(rule: Rule, epsilon: float) -> Iterator[DistributionPair]:
     for number, (first, menu) in enumerate(random_trees(rule, epsilon, _DELTA, 24, seed=1)):
         if menu:
-            yield tree_law(first, menu, epsilon, f"tree {number}")
+            yield tree_distribution(first, menu, epsilon, f"tree {number}")
 
 
 def _audit(epsilon: float) -> Enumerated:
@@ -253,8 +255,8 @@ def _audit(epsilon: float) -> Enumerated:
     budget = 8 * epsilon
     return Enumerated(
         claim=Claim(rounded_up(Fraction(budget)), _DELTA),
-        laws=lambda: _laws(the_rule, budget),
-        twins={"any bound counts": lambda: _laws(any_bound, budget)},
+        distributions=lambda: _distributions(the_rule, budget),
+        twins={"any bound counts": lambda: _distributions(any_bound, budget)},
     )
 
 

@@ -39,7 +39,7 @@ def _per_query(
     epsilon: float, queries: int = 2, *, delta: float = 0.0, grid: Grid | None = None
 ) -> PerQueryNoise:
     return PerQueryNoise(
-        law="gaussian" if delta else "laplace",
+        distribution="gaussian" if delta else "laplace",
         universe=UNIVERSE,
         grid=grid or Grid(),
         epsilon=epsilon,

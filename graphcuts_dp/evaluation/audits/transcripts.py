@@ -82,12 +82,12 @@ class ByHand:
 
     @property
     def name(self) -> str:
-        """Of the method."""
+        """As users type it."""
         return "by hand"
 
     @property
     def cost(self) -> Cost:
-        """Pure."""
+        """Pure epsilon, whatever happens."""
         return Cost.of_pure(self.epsilon)
 
     def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Calibration]:
@@ -143,7 +143,7 @@ def transcript(mechanism: Mechanism[Any], source: EntropySource, query: CutQuery
                 bought.append(answer.value)
             signs += [update.sign for update in answer.updates]
             silent += not signs
-        total, moved = float(getattr(state, "mass", 0.0)), sum(signs)
+        total, moved = float(getattr(state, "total_weight", 0.0)), sum(signs)
         ends = values[0], values[-1], min(values), max(values)
         soon = signs[0] / (1 + silent) if signs else 0  # from -1, down at once, to 1, up at once
         tests = [silent, soon, moved, 10 * state.stopped + len(signs)]
@@ -181,24 +181,24 @@ class NotReset:
 
     @property
     def sides(self) -> int:
-        """As the test."""
+        """As many as the test has."""
         return self.test.sides
 
     @property
     def secrets(self) -> int:
-        """As the test."""
+        """As many as the test has."""
         return self.test.secrets
 
     def start(self, source: EntropySource) -> Secret:
-        """As the test."""
+        """Start the test."""
         return self.test.start(source)
 
     def run(self, secret: Secret, truth: int, estimate: Fraction, source: EntropySource) -> Finding:
-        """As the test."""
+        """Run the test."""
         return self.test.run(secret, truth, estimate, source)
 
     def restart(self, secret: Secret, sign: int, source: EntropySource) -> Secret:
-        """The old noise."""
+        """Keep the old noise."""
         del sign, source
         return secret
 
@@ -230,7 +230,7 @@ def _reused_twice(learner: str, calibration: ByHand, source: EntropySource) -> R
         learner=LEARNERS[learner],
         calibration=replace(calibration, broken=_many_answers),
         grid=Grid(),
-        mass=3.0,
+        total_weight=3.0,
     )
 
     def run(graph: Graph) -> FloatVector:

@@ -97,15 +97,15 @@ class MirrorDescentLearner:
 
     @property
     def name(self) -> str:
-        """Of the method."""
+        """As users type it."""
         return "mirror-descent"
 
     def construction(
         self,
         *,
         alpha: float,
-        mass: float,  # noqa: ARG002  # the potential knows it
-        mass_error: float,  # noqa: ARG002
+        total_weight: float,  # noqa: ARG002  # the potential knows it
+        total_error: float,  # noqa: ARG002
         value_error: float | None = None,
     ) -> MirrorDescent:
         """See `Learner.construction`."""
@@ -250,7 +250,7 @@ def _session(
         learner=learner,
         calibration=Tight(epsilon=_EPSILON, delta=_DELTA, queries=_QUERIES, beta=_BETA),
         grid=Grid.of(graph),
-        mass=float(truth.sum()),
+        total_weight=float(truth.sum()),
     )
     source, rng = entropy_source(seed), np.random.default_rng([seed, truth.shape[0]])
     state = mechanism.start(graph, source)

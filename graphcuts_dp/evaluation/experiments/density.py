@@ -31,7 +31,7 @@ from graphcuts_dp.interactive.methods import make_mechanism
 from graphcuts_dp.iterative.methods import release_iteratively
 from graphcuts_dp.planning.rates import gru12_lemma_6_1, table_1_all_cuts
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.noises import noise_law
+from graphcuts_dp.privacy.noises import noise_distribution
 from graphcuts_dp.progress import Progress
 from graphcuts_dp.release.synthesis import release_graph
 
@@ -302,8 +302,10 @@ def _at_most(table: Table, method: str) -> Finding:
 
 def _binary_to_laplace(table: Table) -> Finding:
     ratios = _ratios(table, "binary", "laplace")
-    laws = [noise_law(name, epsilon=_EPSILON, weight_cap=1.0) for name in ("binary", "laplace")]
-    claimed = laws[0].standard_deviation / laws[1].standard_deviation
+    distributions = [
+        noise_distribution(name, epsilon=_EPSILON, weight_cap=1.0) for name in ("binary", "laplace")
+    ]
+    claimed = distributions[0].standard_deviation / distributions[1].standard_deviation
     measured = float(np.median(ratios))
     return Finding(
         statement="binary over Laplace noise, worst error: ratio of deviations",

@@ -17,7 +17,7 @@ from graphcuts_dp.cutnorm.spectral import largest_singular_value, prefix_cuts
 from graphcuts_dp.evaluation.experiments.base import Finding, Table
 from graphcuts_dp.evaluation.experiments.exponents import exponent_finding
 from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
-from graphcuts_dp.privacy.noises import noise_law
+from graphcuts_dp.privacy.noises import noise_distribution
 from graphcuts_dp.progress import Progress
 
 COLUMNS = ("panel", "series", "repetition", "x", "y")
@@ -82,9 +82,9 @@ def theorem_6_5(terms: int, x: npt.ArrayLike) -> FloatMatrix:
 
 
 def _noise(shape: tuple[int, int], epsilon: float, source: EntropySource) -> FloatMatrix:
-    law = noise_law("laplace", epsilon=epsilon, weight_cap=1.0)
-    steps = law.respond(math.prod(shape), np.empty(0), np.empty(0, np.int64), source)
-    return law.estimate(steps).reshape(shape)
+    distribution = noise_distribution("laplace", epsilon=epsilon, weight_cap=1.0)
+    steps = distribution.respond(math.prod(shape), np.empty(0), np.empty(0, np.int64), source)
+    return distribution.estimate(steps).reshape(shape)
 
 
 def _tails(sums: int, source: EntropySource) -> list[Row]:
@@ -99,7 +99,9 @@ def _tails(sums: int, source: EntropySource) -> list[Row]:
             ]
         )
         scaled = np.sort(np.abs(values)) / math.sqrt(terms)
-        beyond = sums - np.searchsorted(scaled, points)  # the law is symmetric: both sides count
+        beyond = sums - np.searchsorted(
+            scaled, points
+        )  # the distribution is symmetric: both sides count
         rows += [
             ("tail", f"k = {terms}", 0, float(x), float(count / (2 * sums)))
             for x, count in zip(points, beyond, strict=True)

@@ -21,7 +21,7 @@ from graphcuts_dp.evaluation.experiments.base import Finding, Table
 from graphcuts_dp.graph.random_graphs import planted_partition
 from graphcuts_dp.measurements.entries import randomized_response
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.noises import noise_law
+from graphcuts_dp.privacy.noises import noise_distribution
 from graphcuts_dp.progress import Progress
 
 COLUMNS = ("panel", "series", "repetition", "x", "y")
@@ -86,8 +86,8 @@ def _signs(n: int, seed: int) -> FloatMatrix:
 def _response(n: int, seed: int) -> FloatMatrix:
     """Noise of a release at epsilon = 1: what GRU12 bounds."""
     graph = planted_partition(n, 2, 0.3, 0.1, seed=seed)
-    law = noise_law("binary", epsilon=1.0, weight_cap=1.0)
-    noise: FloatMatrix = randomized_response(graph, law, SeededEntropy(seed)).estimate()
+    distribution = noise_distribution("binary", epsilon=1.0, weight_cap=1.0)
+    noise: FloatMatrix = randomized_response(graph, distribution, SeededEntropy(seed)).estimate()
     noise -= graph.dense()
     return noise
 

@@ -11,7 +11,7 @@ from graphcuts_dp.graph.random_graphs import power_law_bipartite
 from graphcuts_dp.planning.rates import power_law_rates
 from graphcuts_dp.progress import Progress
 
-EXPONENT = 1.25  # b of the law, inside the paper's 1 < b < 3/2
+EXPONENT = 1.25  # b of the distribution, inside the paper's 1 < b < 3/2
 _GROUP_NORM = "JT12 4.1, promised error with (2,p): exponent of V, logarithms divided out"
 
 
@@ -46,13 +46,13 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
     )
     return replace(
         table,
-        parameters={**table.parameters, "exponent of the law": EXPONENT},
+        parameters={**table.parameters, "exponent of the distribution": EXPONENT},
         findings=[*table.findings, printed],
     )
 
 
 def _degrees(side: int) -> tuple[FloatVector, FloatVector]:
-    """The law itself, not rounded to whole numbers of vertices."""
+    """The distribution itself, not rounded to whole numbers of vertices."""
     degrees = np.arange(1, side + 1, dtype=np.float64)
     counts = degrees**-EXPONENT
     return degrees, side * counts / counts.sum()

@@ -30,7 +30,7 @@ from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.dense import DenseHypothesis
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.noises import noise_law
+from graphcuts_dp.privacy.noises import noise_distribution
 from graphcuts_dp.progress import Progress
 
 EPSILON, DELTA, GAMMA = 1.0, 1e-6, 0.05
@@ -82,7 +82,9 @@ class Setting:
 
 def response_of(setting: Setting) -> ResponseRankOne:
     """Randomised response with the whole budget."""
-    return ResponseRankOne(universe=setting.universe, law=noise_law("binary", epsilon=EPSILON))
+    return ResponseRankOne(
+        universe=setting.universe, distribution=noise_distribution("binary", epsilon=EPSILON)
+    )
 
 
 def gaussian_of(setting: Setting) -> GaussianRankOne:

@@ -24,7 +24,7 @@ from graphcuts_dp.idc.update_bounds import (
 )
 from graphcuts_dp.planning.rates import table_1_all_cuts
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.noises import noise_law
+from graphcuts_dp.privacy.noises import noise_distribution
 from graphcuts_dp.progress import Progress
 
 CONSTRUCTIONS = ("multiplicative weights", "frieze-kannan", "median")
@@ -157,8 +157,8 @@ def _errors(n: int, edges: float) -> list[tuple[str, str, float]]:
         for method in CONSTRUCTIONS
         for constants, error_of in _BY_CONSTANTS.items()
     ]
-    law = noise_law("binary", epsilon=_EPSILON, weight_cap=1.0)
-    response = law.radius(pairs_of(n), log_failures=log_all_cuts(n) - math.log(_BETA))
+    distribution = noise_distribution("binary", epsilon=_EPSILON, weight_cap=1.0)
+    response = distribution.radius(pairs_of(n), log_failures=log_all_cuts(n) - math.log(_BETA))
     trivial = min(edges, pairs_of(n) - edges) / 2
     return [*found, ("randomized response", "tight", response), ("trivial", "", trivial)]
 

@@ -72,14 +72,14 @@ class Case:
     share: float
 
     @property
-    def mass(self) -> float:
+    def total_weight(self) -> float:
         """Its number of edges."""
         return self.universe.total(self.truth)
 
     @property
     def alpha(self) -> float:
         """The tolerance."""
-        return self.share * self.mass
+        return self.share * self.total_weight
 
 
 Build = Callable[[Case, Rule], Construction[Any]]
@@ -199,8 +199,10 @@ def _median(case: Case, rule: Rule) -> Median:
     if rule == "tight":
         return Median(start=all_graphs(case.universe), alpha=case.alpha)
     cuts = len(distinct_cuts(case.universe))
-    size = small_database_size(alpha=case.alpha, mass=case.mass, queries=cuts, rule=rule)
-    family = small_databases(case.universe, mass=case.mass, size=size)
+    size = small_database_size(
+        alpha=case.alpha, total_weight=case.total_weight, queries=cuts, rule=rule
+    )
+    family = small_databases(case.universe, total_weight=case.total_weight, size=size)
     return Median(start=family, alpha=case.alpha)
 
 
@@ -225,16 +227,16 @@ def _descent(potential: Callable[[Case], Potential]) -> Build:
 
 _BUILDS: dict[str, Build] = {
     "Frieze-Kannan": lambda case, rule: frieze_kannan(
-        case.universe, alpha=case.alpha, mass=case.mass, rule=rule
+        case.universe, alpha=case.alpha, total_weight=case.total_weight, rule=rule
     ),
     "multiplicative weights": lambda case, rule: multiplicative_weights(
-        case.universe, alpha=case.alpha, mass=case.mass, rule=rule
+        case.universe, alpha=case.alpha, total_weight=case.total_weight, rule=rule
     ),
     _MEDIAN: _median,
     "descent, l_p": _descent(lambda case: LpNorm(near_one(case.universe.size))),
     "descent, (2,p)": _descent(lambda case: GroupNorm(near_one(case.universe.shape[0]))),
     "descent, Schatten-p": _descent(lambda case: SchattenNorm(near_one(case.universe.size))),
-    "descent, entropy": _descent(lambda case: Entropy(case.mass)),
+    "descent, entropy": _descent(lambda case: Entropy(case.total_weight)),
 }
 CONSTRUCTIONS = tuple(_BUILDS)
 _OF_MATRICES = ("descent, (2,p)", "descent, Schatten-p")  # need two sides

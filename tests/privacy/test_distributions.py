@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.laws import BinaryResponse, LaplaceNoise
-from graphcuts_dp.privacy.noises import NOISES, noise_law
+from graphcuts_dp.privacy.noises import NOISES, noise_distribution
 
 EPSILONS = [0.01, 0.1, 0.5, 1.0, 3.0, 20.0]
 CAPS = [None, 0.3, 1.0, 2.0, 7.3, 1000.0, 1e-3]
@@ -18,79 +18,81 @@ NOWHERE = np.empty(0), np.empty(0, dtype=np.int64)
 
 
 @pytest.mark.parametrize("name", NOISES)
-def test_a_law_knows_its_name(name):
-    assert noise_law(name, epsilon=1.0).name == name
-    assert noise_law(name, epsilon=0.1).epsilon == Fraction(0.1)
+def test_a_distribution_knows_its_name(name):
+    assert noise_distribution(name, epsilon=1.0).name == name
+    assert noise_distribution(name, epsilon=0.1).epsilon == Fraction(0.1)
 
 
 @pytest.mark.parametrize("epsilon", [*EPSILONS, 1e-6, 50.0])
 def test_binary_scale_and_spread(epsilon):
-    law = noise_law("binary", epsilon=epsilon)
+    distribution = noise_distribution("binary", epsilon=epsilon)
     q = 1 / (1 + math.exp(epsilon))
-    assert math.isclose(law.offset, q, rel_tol=1e-12)
-    assert math.isclose(law.unit, 1 / math.tanh(epsilon / 2), rel_tol=1e-12)
+    assert math.isclose(distribution.offset, q, rel_tol=1e-12)
+    assert math.isclose(distribution.unit, 1 / math.tanh(epsilon / 2), rel_tol=1e-12)
     # Variance of (y-q)/(1-2q) is q(1-q)/(1-2q)^2; algorithms.md: e^(eps/2)/(e^eps - 1).
     spread = math.exp(epsilon / 2) / math.expm1(epsilon)
-    assert math.isclose(law.standard_deviation, spread, rel_tol=1e-12)
-    assert math.isclose(law.standard_deviation, math.sqrt(q * (1 - q)) * law.unit, rel_tol=1e-9)
+    assert math.isclose(distribution.standard_deviation, spread, rel_tol=1e-12)
+    assert math.isclose(
+        distribution.standard_deviation, math.sqrt(q * (1 - q)) * distribution.unit, rel_tol=1e-9
+    )
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_binary_estimates_are_unbiased(epsilon):
-    law = noise_law("binary", epsilon=epsilon)
-    q = law.offset
+    distribution = noise_distribution("binary", epsilon=epsilon)
+    q = distribution.offset
     for bit in (0, 1):
         chance = 1 - q if bit else q
-        mean = (chance - law.offset) * law.unit
+        mean = (chance - distribution.offset) * distribution.unit
         assert math.isclose(mean, bit, abs_tol=1e-12)
 
 
 def test_documented_deviations_at_epsilon_one():
-    assert round(noise_law("binary", epsilon=1.0).standard_deviation, 2) == 0.96
-    assert round(noise_law("laplace", epsilon=1.0).standard_deviation, 2) == 1.41
+    assert round(noise_distribution("binary", epsilon=1.0).standard_deviation, 2) == 0.96
+    assert round(noise_distribution("laplace", epsilon=1.0).standard_deviation, 2) == 1.41
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_discrete_laplace_variance(epsilon):
     r = math.exp(-epsilon)
-    law = noise_law("discrete-laplace", epsilon=epsilon)
-    assert math.isclose(law.standard_deviation**2, 2 * r / (1 - r) ** 2, rel_tol=1e-9)
-    assert law.unit == 1
-    assert law.offset == 0
+    distribution = noise_distribution("discrete-laplace", epsilon=epsilon)
+    assert math.isclose(distribution.standard_deviation**2, 2 * r / (1 - r) ** 2, rel_tol=1e-9)
+    assert distribution.unit == 1
+    assert distribution.offset == 0
 
 
 @pytest.mark.parametrize("cap", CAPS)
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_laplace_deviation_is_that_of_a_real_laplace(epsilon, cap):
-    law = noise_law("laplace", epsilon=epsilon, weight_cap=cap)
+    distribution = noise_distribution("laplace", epsilon=epsilon, weight_cap=cap)
     ideal = math.sqrt(2) * (cap or 1.0) / epsilon
     # The sensitivity is at most one step too large, and a scale has 2^20 steps at least.
-    assert 1 - 1e-9 <= law.standard_deviation / ideal <= 1 + 2**-20 / epsilon
+    assert 1 - 1e-9 <= distribution.standard_deviation / ideal <= 1 + 2**-20 / epsilon
 
 
 @pytest.mark.parametrize("cap", CAPS)
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_laplace_releases_integers_on_a_power_of_two_grid(epsilon, cap):
-    law = noise_law("laplace", epsilon=epsilon, weight_cap=cap)
-    mantissa, _ = math.frexp(law.unit)
+    distribution = noise_distribution("laplace", epsilon=epsilon, weight_cap=cap)
+    mantissa, _ = math.frexp(distribution.unit)
     assert mantissa == 0.5
-    assert law.unit < 1
+    assert distribution.unit < 1
     scale = (cap or 1.0) / epsilon
-    assert law.unit <= max(scale * 2.0**-20, 0.0)
+    assert distribution.unit <= max(scale * 2.0**-20, 0.0)
     weights = np.array([cap or 1.0, (cap or 1.0) / 3])
-    noisy = law.respond(100, weights, np.array([3, 50]), SeededEntropy(1))
+    noisy = distribution.respond(100, weights, np.array([3, 50]), SeededEntropy(1))
     assert noisy.dtype == np.int64
-    estimates = (noisy - law.offset) * law.unit
-    assert (np.remainder(estimates, law.unit) == 0).all()
+    estimates = (noisy - distribution.offset) * distribution.unit
+    assert (np.remainder(estimates, distribution.unit) == 0).all()
 
 
 @pytest.mark.parametrize("name", ["laplace", "discrete-laplace"])
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("cap", [1.0, 3.0, 12.0])
 def test_sensitivity_is_the_cap_in_whole_steps(name, cap, epsilon):
-    law = noise_law(name, epsilon=epsilon, weight_cap=cap)
-    assert law.sensitivity_steps * Fraction(law.unit) == Fraction(cap)
-    assert law.rate * law.sensitivity_steps == law.epsilon
+    distribution = noise_distribution(name, epsilon=epsilon, weight_cap=cap)
+    assert distribution.sensitivity_steps * Fraction(distribution.unit) == Fraction(cap)
+    assert distribution.rate * distribution.sensitivity_steps == distribution.epsilon
 
 
 @pytest.mark.parametrize("cap", [0.3, 0.1, 7.3, 1e-3, 123.456])
@@ -99,15 +101,15 @@ def test_sensitivity_of_a_cap_off_the_grid_is_rounded_up(cap):
     steps = coarse.sensitivity_steps
     assert steps - 1 < Fraction(cap) * 4 <= steps
     assert coarse.rate * steps == 1  # so e^(rate |difference|) never exceeds e^epsilon
-    fine = noise_law("laplace", epsilon=1.0, weight_cap=cap)
+    fine = noise_distribution("laplace", epsilon=1.0, weight_cap=cap)
     assert fine.sensitivity_steps - 1 < Fraction(cap) / Fraction(fine.unit)
     assert Fraction(cap) / Fraction(fine.unit) <= fine.sensitivity_steps
 
 
 def test_without_a_cap_the_sensitivity_is_one():
-    law = noise_law("laplace", epsilon=1.0)
-    assert law.weight_cap is None
-    assert law.sensitivity_steps * law.unit == 1
+    distribution = noise_distribution("laplace", epsilon=1.0)
+    assert distribution.weight_cap is None
+    assert distribution.sensitivity_steps * distribution.unit == 1
 
 
 @given(
@@ -117,30 +119,32 @@ def test_without_a_cap_the_sensitivity_is_one():
     cap=st.floats(1e-3, 50),
 )
 def test_rounding_down_never_stretches_a_difference(a, b, log2_step, cap):
-    """floor(a + s) <= floor(a) + ceil(s), on the very numbers that the law computes."""
+    """floor(a + s) <= floor(a) + ceil(s), on the very numbers that the distribution computes."""
     low, high = min(a, b), max(a, b)
-    law = LaplaceNoise(Fraction(1), cap, log2_step)
+    distribution = LaplaceNoise(Fraction(1), cap, log2_step)
     if Fraction(high) - Fraction(low) > Fraction(cap):
         high = low
-    steps = np.floor(np.array([low, high]) / law.unit)
-    assert 0 <= steps[1] - steps[0] <= law.sensitivity_steps
+    steps = np.floor(np.array([low, high]) / distribution.unit)
+    assert 0 <= steps[1] - steps[0] <= distribution.sensitivity_steps
 
 
 @given(weight=st.floats(0, 1e6), log2_step=st.integers(-12, -1))
 def test_weights_are_rounded_down_to_the_grid(weight, log2_step):
-    law = LaplaceNoise(Fraction(1), None, log2_step)
+    distribution = LaplaceNoise(Fraction(1), None, log2_step)
     place = np.array([0])
-    noise = law.respond(1, *NOWHERE, SeededEntropy(0))
-    noisy = law.respond(1, np.array([weight]), place, SeededEntropy(0))
-    assert int(noisy[0] - noise[0]) == math.floor(Fraction(weight) / Fraction(law.unit))
+    noise = distribution.respond(1, *NOWHERE, SeededEntropy(0))
+    noisy = distribution.respond(1, np.array([weight]), place, SeededEntropy(0))
+    assert int(noisy[0] - noise[0]) == math.floor(Fraction(weight) / Fraction(distribution.unit))
 
 
-def log_probability(law, y, entry):
+def log_probability(distribution, y, entry):
     """Of a released integer, up to a constant that does not depend on the entry."""
-    if law.name == "binary":
-        q = law.offset
+    if distribution.name == "binary":
+        q = distribution.offset
         return math.log(1 - q if y == entry else q)
-    return -float(law.rate) * abs(y - math.floor(Fraction(entry) / Fraction(law.unit)))
+    return -float(distribution.rate) * abs(
+        y - math.floor(Fraction(entry) / Fraction(distribution.unit))
+    )
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -149,36 +153,41 @@ def log_probability(law, y, entry):
 def test_evidence_is_the_log_likelihood_ratio(name, cap, epsilon):
     if name == "binary":
         cap = None
-    law = noise_law(name, epsilon=epsilon, weight_cap=cap)
-    reach = round((cap or 1.0) / law.unit)
+    distribution = noise_distribution(name, epsilon=epsilon, weight_cap=cap)
+    reach = round((cap or 1.0) / distribution.unit)
     steps = [0, 1] if name == "binary" else [-3 * reach, -1, 0, 1, reach // 3, reach, 5 * reach]
-    found = law.evidence(np.array(steps))
-    expected = [log_probability(law, y, cap or 1.0) - log_probability(law, y, 0) for y in steps]
+    found = distribution.evidence(np.array(steps))
+    expected = [
+        log_probability(distribution, y, cap or 1.0) - log_probability(distribution, y, 0)
+        for y in steps
+    ]
     assert np.allclose(found, expected, rtol=1e-9, atol=1e-9 * epsilon)
     assert math.isclose(found.max(), epsilon, rel_tol=1e-9)
     assert math.isclose(found.min(), -epsilon, rel_tol=1e-9)
-    assert law.evidence(np.array(steps), np.float32).dtype == np.float32
+    assert distribution.evidence(np.array(steps), np.float32).dtype == np.float32
 
 
 def test_estimates_are_shifted_and_scaled():
-    law = noise_law("binary", epsilon=1.0)
+    distribution = noise_distribution("binary", epsilon=1.0)
     bits = np.array([[0, 1], [1, 0]], dtype=np.uint8)
-    assert np.array_equal(law.estimate(bits), (bits - law.offset) * law.unit)
-    assert law.bits
-    assert not noise_law("laplace", epsilon=1.0).bits
+    assert np.array_equal(
+        distribution.estimate(bits), (bits - distribution.offset) * distribution.unit
+    )
+    assert distribution.bits
+    assert not noise_distribution("laplace", epsilon=1.0).bits
 
 
 @pytest.mark.parametrize("name", NOISES)
 def test_noise_does_not_depend_on_where_the_edges_are(name):
-    law = noise_law(name, epsilon=1.0)
-    plain = law.respond(50, *NOWHERE, SeededEntropy(4))
-    noisy = law.respond(50, np.ones(2), np.array([7, 49]), SeededEntropy(4))
+    distribution = noise_distribution(name, epsilon=1.0)
+    plain = distribution.respond(50, *NOWHERE, SeededEntropy(4))
+    noisy = distribution.respond(50, np.ones(2), np.array([7, 49]), SeededEntropy(4))
     changed = np.flatnonzero(plain != noisy)
     assert changed.tolist() == [7, 49]
     if name == "binary":
         assert (plain[changed] + noisy[changed] == 1).all()
     else:
-        assert ((noisy - plain)[changed] * law.unit == 1).all()
+        assert ((noisy - plain)[changed] * distribution.unit == 1).all()
 
 
 def test_no_weight_is_refused_for_a_refusal_would_tell_of_it():
@@ -190,9 +199,9 @@ def test_no_weight_is_refused_for_a_refusal_would_tell_of_it():
         ("laplace", 1e12, 2**52),
         ("laplace", 1e308, 2**52),
     ):
-        law = noise_law(name, epsilon=1.0)
-        noise = law.respond(1, np.array([0.0]), place, SeededEntropy(0))
-        noisy = law.respond(1, np.array([weight]), place, SeededEntropy(0))
+        distribution = noise_distribution(name, epsilon=1.0)
+        noise = distribution.respond(1, np.array([0.0]), place, SeededEntropy(0))
+        noisy = distribution.respond(1, np.array([weight]), place, SeededEntropy(0))
         assert (noisy - noise).tolist() == [steps]
 
 
@@ -212,32 +221,34 @@ def test_no_weight_is_refused_for_a_refusal_would_tell_of_it():
 )
 def test_parameters_out_of_range(arguments, match):
     with pytest.raises(ParameterError, match=match) as caught:
-        noise_law(**{"epsilon": 1.0, **arguments})
+        noise_distribution(**{"epsilon": 1.0, **arguments})
     assert "\n" not in str(caught.value)
 
 
 def test_the_largest_noise_fits_into_64_bits():
-    law = noise_law("discrete-laplace", epsilon=1.0, weight_cap=2.0**44)
-    noisy = law.respond(20_000, *NOWHERE, SeededEntropy(3)).astype(float)
+    distribution = noise_distribution("discrete-laplace", epsilon=1.0, weight_cap=2.0**44)
+    noisy = distribution.respond(20_000, *NOWHERE, SeededEntropy(3)).astype(float)
     # Wrapped noise would be uniform on 64 bits. 8 sigma of the mean of |noise|/scale, which is 1.
     assert abs(np.abs(noisy).mean() / 2.0**44 - 1) < 8 / math.sqrt(20_000)
 
 
 @pytest.mark.parametrize("name", NOISES)
 def test_a_sum_of_no_entries_is_known(name):
-    assert noise_law(name, epsilon=1.0).radius(0, log_failures=3.0) == 0
+    assert noise_distribution(name, epsilon=1.0).radius(0, log_failures=3.0) == 0
 
 
 @pytest.mark.parametrize("name", NOISES)
 def test_radius_grows_with_pairs_and_confidence(name):
-    law = noise_law(name, epsilon=1.0)
-    by_pairs = [law.radius(n, log_failures=3.0) for n in (1, 10, 1000, 10**6)]
-    by_confidence = [law.radius(100, log_failures=f) for f in (1e-3, 1.0, 3.0, 100.0, 2000.0)]
+    distribution = noise_distribution(name, epsilon=1.0)
+    by_pairs = [distribution.radius(n, log_failures=3.0) for n in (1, 10, 1000, 10**6)]
+    by_confidence = [
+        distribution.radius(100, log_failures=f) for f in (1e-3, 1.0, 3.0, 100.0, 2000.0)
+    ]
     assert by_pairs == sorted(by_pairs)
     assert by_confidence == sorted(by_confidence)
     # Large sums are nearly normal: the radius is near sqrt(2 N ln(2/p)) deviations.
-    normal = law.standard_deviation * math.sqrt(2 * 10**6 * (3 + math.log(2)))
-    assert normal <= by_pairs[-1] <= 1.02 * normal + 10**6 * law.unit * (name == "laplace")
+    normal = distribution.standard_deviation * math.sqrt(2 * 10**6 * (3 + math.log(2)))
+    assert normal <= by_pairs[-1] <= 1.02 * normal + 10**6 * distribution.unit * (name == "laplace")
 
 
 def test_the_flip_probability_is_the_warner_one():

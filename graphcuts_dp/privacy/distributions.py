@@ -1,6 +1,6 @@
-"""The three laws of noise for one entry of a matrix: scales, spread and proven tails.
+"""The three distributions of noise for one entry of a matrix: scales, spread and proven tails.
 
-A law is public: it is made from epsilon, the weight cap and the name alone.
+A distribution is public: it is made from epsilon, the weight cap and the name alone.
 """
 
 import math
@@ -23,7 +23,7 @@ _LARGEST_STEPS = 2**52  # beyond it a float no longer holds every integer
 
 
 @dataclass(frozen=True)
-class NoiseLaw(ABC):
+class NoiseDistribution(ABC):
     """How one entry is hidden, independently of all others.
 
     The released integers y ("steps") are turned into unbiased estimates
@@ -124,7 +124,7 @@ class NoiseLaw(ABC):
 
 @final
 @dataclass(frozen=True)
-class BinaryResponse(NoiseLaw):
+class BinaryResponse(NoiseDistribution):
     """Flip each bit with probability q = 1/(1+e^epsilon); estimate (y-q)/(1-2q).
 
     Guarantee: P(y | 1)/P(y | 0) is (1-q)/q = e^epsilon or its inverse: epsilon-DP, tight.
@@ -148,13 +148,13 @@ class BinaryResponse(NoiseLaw):
 
     @property
     def bits(self) -> bool:
-        """They are."""
+        """True: the released integers are flipped bits."""
         return True
 
     def evidence(
         self, steps: npt.NDArray[Any], dtype: npt.DTypeLike = np.float64
     ) -> npt.NDArray[Any]:
-        """See `NoiseLaw.evidence`: epsilon for a one, -epsilon for a zero."""
+        """See `NoiseDistribution.evidence`: epsilon for a one, -epsilon for a zero."""
         values = steps.astype(dtype)
         values *= values.dtype.type(2 * float(self.epsilon))
         values -= values.dtype.type(float(self.epsilon))
@@ -172,13 +172,13 @@ class BinaryResponse(NoiseLaw):
         places: npt.NDArray[np.int64],
         source: EntropySource,
     ) -> IntegerMatrix:
-        """See `NoiseLaw.respond`. The released integers are flipped bits; each entry is a one."""
+        """See `NoiseDistribution.respond`: the released integers are flipped bits."""
         bits = sample_flips(self.epsilon, pairs, source).view(np.uint8)
         bits[places] ^= entries != 0
         return bits
 
     def radius(self, pairs: int, *, log_failures: float) -> float:
-        """See `NoiseLaw.radius`.
+        """See `NoiseDistribution.radius`.
 
         Chernoff with the moment generating function of a centred bit of probability q or 1-q,
         whichever is larger: ln M(s) = max over both signs of ln(1-q+q e^s) - q s. The signs
@@ -194,7 +194,7 @@ class BinaryResponse(NoiseLaw):
 
 @final
 @dataclass(frozen=True)
-class LaplaceNoise(NoiseLaw):
+class LaplaceNoise(NoiseDistribution):
     """Add two-sided geometric noise on a grid: the discrete Laplace distribution.
 
     Weights are rounded down to the grid first. That keeps the sensitivity: if one weight grows by
@@ -208,7 +208,7 @@ class LaplaceNoise(NoiseLaw):
 
     Guarantee: noise P(k) proportional to e^(-rate |k|) on a value of sensitivity s steps with
     rate s = epsilon: epsilon-DP, tight. Standard deviation sqrt(2)/epsilon up to the grid.
-    Source: GRU12 section 6; Ghosh, Roughgarden, Sundararajan 2009 for the discrete law.
+    Source: GRU12 section 6; Ghosh, Roughgarden, Sundararajan 2009 for the discrete distribution.
     """
 
     log2_step: int = 0
@@ -231,7 +231,7 @@ class LaplaceNoise(NoiseLaw):
     def evidence(
         self, steps: npt.NDArray[Any], dtype: npt.DTypeLike = np.float64
     ) -> npt.NDArray[Any]:
-        """See `NoiseLaw.evidence`: (|y| - |y - s|) rate, s being the cap rounded down to a step."""
+        """See `NoiseDistribution.evidence`: (|y| - |y - s|) rate, s the cap in whole steps."""
         cap = math.floor(Fraction(self.weight_cap or 1.0) / Fraction(self.unit))
         values = np.clip(steps.astype(np.float64), 0, cap)  # |y| - |y - s| = 2 y - s within 0..s
         values *= 2 * float(self.rate)
@@ -255,7 +255,7 @@ class LaplaceNoise(NoiseLaw):
         places: npt.NDArray[np.int64],
         source: EntropySource,
     ) -> IntegerMatrix:
-        """See `NoiseLaw.respond`. The released integers count grid steps."""
+        """See `NoiseDistribution.respond`. The released integers count grid steps."""
         with np.errstate(over="ignore"):  # a warning would tell of a huge weight
             steps = np.minimum(np.floor(entries / self.unit), _LARGEST_STEPS)
         noisy = sample_discrete_laplace(self.rate, pairs, source)
@@ -263,7 +263,7 @@ class LaplaceNoise(NoiseLaw):
         return noisy
 
     def radius(self, pairs: int, *, log_failures: float) -> float:
-        """See `NoiseLaw.radius`.
+        """See `NoiseDistribution.radius`.
 
         Chernoff with M(s) = sinh(rate/2)^2 / (sinh((rate-s)/2) sinh((rate+s)/2)), 0 < s < rate.
         One step for each pair is added for rounding weights down to the fine grid.
