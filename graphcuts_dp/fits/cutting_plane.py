@@ -3,7 +3,7 @@
 import math
 import time
 from dataclasses import dataclass
-from typing import Literal, Protocol, final
+from typing import ClassVar, Literal, Protocol, final
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -135,16 +135,8 @@ class CuttingPlane:
     tolerance: float = 0.05
     max_rounds: int = 100
     time_limit: float | None = None
-
-    @property
-    def uses_degrees(self) -> bool:
-        """False: sums of noisy entries stand for them."""
-        return False
-
-    @property
-    def needs_cap(self) -> bool:
-        """False: it takes weights without a bound, too."""
-        return False
+    uses_degrees: ClassVar[bool] = False  # sums of noisy entries stand for them
+    needs_cap: ClassVar[bool] = False
 
     def __call__(self, problem: FitProblem, *, progress: Progress = silent) -> Fit:
         """Run the steps above; same input, same output, unless the time limit strikes."""

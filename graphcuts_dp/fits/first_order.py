@@ -3,7 +3,7 @@
 import math
 import time
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -70,16 +70,8 @@ class FirstOrder:
     tolerance: float = 0.05
     max_steps: int | None = None
     time_limit: float | None = None
-
-    @property
-    def uses_degrees(self) -> bool:
-        """False: sums of noisy entries stand for them."""
-        return False
-
-    @property
-    def needs_cap(self) -> bool:
-        """False: it takes weights without a bound, too."""
-        return False
+    uses_degrees: ClassVar[bool] = False  # sums of noisy entries stand for them
+    needs_cap: ClassVar[bool] = False
 
     def __call__(self, problem: FitProblem, *, progress: Progress = silent) -> Fit:
         """Run the steps above; same input, same output, unless the time limit strikes."""

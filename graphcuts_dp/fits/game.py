@@ -3,7 +3,7 @@
 import math
 import time
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -59,16 +59,8 @@ class QueryGame:
     tolerance: float = 0.05
     max_rounds: int | None = None
     time_limit: float | None = None
-
-    @property
-    def uses_degrees(self) -> bool:
-        """False: sums of noisy entries stand for them."""
-        return False
-
-    @property
-    def needs_cap(self) -> bool:
-        """False: it takes weights without a bound, too."""
-        return False
+    uses_degrees: ClassVar[bool] = False  # sums of noisy entries stand for them
+    needs_cap: ClassVar[bool] = False
 
     def __call__(self, problem: FitProblem, *, progress: Progress = silent) -> Fit:
         """Play; same input, same output, unless the time limit strikes."""

@@ -3,7 +3,7 @@
 import math
 import time
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -49,21 +49,13 @@ class MaximumEntropy:
     """
 
     time_limit: float | None = None
+    uses_degrees: ClassVar[bool] = True  # its sums are held to them
+    needs_cap: ClassVar[bool] = True  # odds are those of weights between 0 and a cap
 
     @property
     def tolerance(self) -> None:
         """None: there is no gap to close."""
         return
-
-    @property
-    def uses_degrees(self) -> bool:
-        """True: its sums are held to noisy degrees."""
-        return True
-
-    @property
-    def needs_cap(self) -> bool:
-        """True: odds are those of weights between 0 and a cap."""
-        return True
 
     def __call__(self, problem: FitProblem, *, progress: Progress = silent) -> Fit:
         """Run the steps above; same input, same output, unless the time limit strikes."""

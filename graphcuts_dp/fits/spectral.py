@@ -3,7 +3,7 @@
 import math
 import time
 from dataclasses import dataclass
-from typing import Any, Literal, final
+from typing import Any, ClassVar, Literal, final
 
 import numpy as np
 import scipy.linalg
@@ -48,16 +48,8 @@ class Spectral:
     tolerance: float = 0.03
     max_steps: int = 60
     time_limit: float | None = None
-
-    @property
-    def uses_degrees(self) -> bool:
-        """False: sums of noisy entries stand for them."""
-        return False
-
-    @property
-    def needs_cap(self) -> bool:
-        """False: it takes weights without a bound, too."""
-        return False
+    uses_degrees: ClassVar[bool] = False  # sums of noisy entries stand for them
+    needs_cap: ClassVar[bool] = False
 
     def __call__(self, problem: FitProblem, *, progress: Progress = silent) -> Fit:
         """Run the steps above; same input, same output, unless the time limit strikes."""
