@@ -7,7 +7,7 @@ import typer
 
 from graphcuts_dp.cli.console import out, progress_bar, show_json, show_table
 from graphcuts_dp.evaluation.audit import Claim
-from graphcuts_dp.evaluation.audits.base import Outcome
+from graphcuts_dp.evaluation.audits.base import AuditOutcome
 from graphcuts_dp.evaluation.audits.registry import ENTRIES, find_audits, run_audits
 
 EXAMPLE = """Example: graphcuts-dp audit
@@ -78,7 +78,7 @@ def _show_list(as_json: bool) -> None:
         out.print(f"  {entry.name}", markup=False)
 
 
-def _cells(outcome: Outcome) -> tuple[str, ...]:
+def _cells(outcome: AuditOutcome) -> tuple[str, ...]:
     caught = sum(twin.caught for twin in outcome.twins)
     seen = f"{100 * outcome.seen:.0f} of {100 * outcome.could_see:.0f}"
     verdict = "ok" if outcome.passed else "missed" if outcome.kept else "REFUTED"
@@ -97,7 +97,7 @@ def _claim(claim: Claim) -> str:
     return f"{'rho ' if claim.kind == 'rho' else ''}{claim.value:.3g}{delta}"
 
 
-def _failures(outcomes: list[Outcome]) -> list[str]:
+def _failures(outcomes: list[AuditOutcome]) -> list[str]:
     lines = []
     for outcome in outcomes:
         if not outcome.kept:
@@ -113,6 +113,6 @@ def _failures(outcomes: list[Outcome]) -> list[str]:
     return lines
 
 
-def _plain(outcome: Outcome) -> dict[str, Any]:
+def _plain(outcome: AuditOutcome) -> dict[str, Any]:
     shares = {"seen": outcome.seen, "could_see": outcome.could_see, "passed": outcome.passed}
     return {**asdict(outcome), **shares, "data": "made graphs"}

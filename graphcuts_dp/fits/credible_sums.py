@@ -15,7 +15,7 @@ from graphcuts_dp.fits.degrees import (
     laplace_log_likelihood,
     posterior_means,
 )
-from graphcuts_dp.fits.log_odds import Sums
+from graphcuts_dp.fits.log_odds import GroupSums
 from graphcuts_dp.fits.message_passing import sharpened_structure
 from graphcuts_dp.fits.structure import Structure, spectral_structure
 from graphcuts_dp.fits.view import View
@@ -29,7 +29,7 @@ _LEAST_TOTAL = 0.3  # in units of the cap
 _DEPENDENT = 1e-2  # singular value of unit columns below which they count as dependent
 
 
-def credible_sums(problem: FitProblem, distribution: NoiseDistribution) -> Sums:
+def credible_sums(problem: FitProblem, distribution: NoiseDistribution) -> GroupSums:
     """Degrees and block sums for a synthetic graph.
 
     Without noisy degrees, structure is looked for in Z; degrees are those of the structure plus the
@@ -37,7 +37,7 @@ def credible_sums(problem: FitProblem, distribution: NoiseDistribution) -> Sums:
     give posterior means of the degrees, and structure is looked for in Z less the graph that such
     degrees alone expect (Chung, Lu).
 
-    Sums between groups are the mean of two estimates: what the structure says, which lacks all
+    GroupSums between groups are the mean of two estimates: what the structure says, which lacks all
     that lies between its directions, and Z's own, which follow the noise that shaped the groups.
 
     Both are corrected to have the degrees as their sums (`_raked`).
@@ -88,7 +88,7 @@ def credible_sums(problem: FitProblem, distribution: NoiseDistribution) -> Sums:
     groups = (seen + said) / 2
     if blocks.symmetric:
         groups = (groups + groups.T) / 2
-    return Sums(rows, columns, left, right, groups)
+    return GroupSums(rows, columns, left, right, groups)
 
 
 @final

@@ -36,7 +36,7 @@ _NEVER = -60.0  # log-odds of a pair that is none
 
 @final
 @dataclass(frozen=True, eq=False)
-class Sums:
+class GroupSums:
     """What the synthetic graph is to have.
 
     Attributes:
@@ -85,7 +85,7 @@ class OutOfTimeError(Exception):
 
 def solve(
     blocks: Blocks,
-    sums: Sums,
+    sums: GroupSums,
     cap: float,
     *,
     rounds: int = _ROUNDS,
@@ -135,13 +135,13 @@ class _Dual:
     """The function that L-BFGS minimises, of scaled variables."""
 
     blocks: Blocks
-    sums: Sums
+    sums: GroupSums
     cap: float
     strength: float  # s
     scale: FloatVector
 
     @classmethod
-    def of(cls, blocks: Blocks, sums: Sums, cap: float) -> Self:
+    def of(cls, blocks: Blocks, sums: GroupSums, cap: float) -> Self:
         rows, columns = blocks.shape
         strength = math.sqrt(rows * columns)
         plain = cls(blocks, sums, cap, strength, np.ones(1))

@@ -18,7 +18,7 @@ from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph, Vertic
 from graphcuts_dp.graph.assemble import GivenVertices, Merge, Options, build
 from graphcuts_dp.graph.atomic import PathLike, atomic_write, check_writable
 from graphcuts_dp.graph.edge_lists import Column
-from graphcuts_dp.graph.formats import FORMATS, Layout
+from graphcuts_dp.graph.formats import FORMATS, ColumnLayout
 from graphcuts_dp.graph.schema import labels_of
 from graphcuts_dp.graph.unpack import gunzip
 from graphcuts_dp.graph.vertices import VertexSet
@@ -97,7 +97,7 @@ def read_graph(
         raise FileFormatError(f"one_based, header and columns are for edge lists, not {ending}")
     data = _read_bytes(path)
     try:
-        return build(FORMATS[ending].read(data, options, Layout(header, columns)), options)
+        return build(FORMATS[ending].read(data, options, ColumnLayout(header, columns)), options)
     except (FileFormatError, GraphError) as problem:
         raise FileFormatError(f"{path!s}: {problem}") from None
 

@@ -22,7 +22,7 @@ from graphcuts_dp.graph.pajek import read_pajek, write_pajek
 
 @final
 @dataclass(frozen=True)
-class Layout:
+class ColumnLayout:
     """How the columns of a text edge list are to be read; see `read_graph`.
 
     Attributes:
@@ -46,13 +46,13 @@ class FileFormat:
         columns: whether it is a text edge list, which has a header and columns.
     """
 
-    read: Callable[[bytes, Options, Layout], RawEdges]
+    read: Callable[[bytes, Options, ColumnLayout], RawEdges]
     write: Callable[[AnyGraph, BinaryIO], None] | None
     columns: bool = False
 
 
 def _edge_list(form: TextFormat, *, written: bool = True) -> FileFormat:
-    def read(data: bytes, options: Options, layout: Layout) -> RawEdges:
+    def read(data: bytes, options: Options, layout: ColumnLayout) -> RawEdges:
         return read_edge_list(
             data,
             form,
@@ -66,14 +66,14 @@ def _edge_list(form: TextFormat, *, written: bool = True) -> FileFormat:
 
 
 def _matrix(read: Callable[..., RawEdges], write: Callable[..., None]) -> FileFormat:
-    def read_some(data: bytes, options: Options, _layout: Layout) -> RawEdges:
+    def read_some(data: bytes, options: Options, _layout: ColumnLayout) -> RawEdges:
         return read(_some(data), bipartite=options.bipartite)
 
     return FileFormat(read=read_some, write=write)
 
 
 def _exchange(read: Callable[..., RawEdges], write: Callable[..., Any]) -> FileFormat:
-    def read_some(data: bytes, options: Options, _layout: Layout) -> RawEdges:
+    def read_some(data: bytes, options: Options, _layout: ColumnLayout) -> RawEdges:
         return read(_some(data), bipartite=options.bipartite, weighted=options.weighted)
 
     return FileFormat(read=read_some, write=write)

@@ -110,7 +110,7 @@ def matrix_of(data: Data, bipartite: bool) -> tuple[Any, Space]:
     return data.biadjacency, (data.left, data.right)  # type: ignore[union-attr]  # the other kind
 
 
-class Factors(NamedTuple):
+class QueryFactors(NamedTuple):
     """A query as u' A v, less the pairs within `overlap`, which u' A v counts twice.
 
     Attributes:
@@ -154,7 +154,7 @@ class LinearQuery(Protocol):
         """
         ...
 
-    def factors(self, space: Space) -> Factors | None:
+    def factors(self, space: Space) -> QueryFactors | None:
         """The query in factors, if it has them: answers then need no matrix of coefficients."""
         del space
         return None

@@ -17,8 +17,8 @@ from graphcuts_dp.errors import QueryError
 from graphcuts_dp.graph.linear_query import (
     AnyGraph,
     Data,
-    Factors,
     LinearQuery,
+    QueryFactors,
     Space,
     is_plain,
     matrix_of,
@@ -89,11 +89,11 @@ class CutQuery(LinearQuery):
             np.fill_diagonal(joined, False)
         return joined.astype(np.float64)
 
-    def factors(self, space: Space) -> Factors:
+    def factors(self, space: Space) -> QueryFactors:
         """See `LinearQuery.factors`."""
         S, T = self.masks(space)
         both = (S & T).astype(np.float64) if isinstance(space, VertexSet) else None
-        return Factors(S.astype(np.float64), T.astype(np.float64), both)
+        return QueryFactors(S.astype(np.float64), T.astype(np.float64), both)
 
     def norm_squared(self, space: Space) -> float:
         """The number of pairs between S and T."""
@@ -180,9 +180,9 @@ class RankOneQuery(LinearQuery):
         """See `LinearQuery.coefficients`: u_i v_j + u_j v_i."""
         return _folded(np.outer(*self.vectors(_shape(space))), space)
 
-    def factors(self, space: Space) -> Factors:
+    def factors(self, space: Space) -> QueryFactors:
         """See `LinearQuery.factors`."""
-        return Factors(*self.vectors(_shape(space)))
+        return QueryFactors(*self.vectors(_shape(space)))
 
     def norm_squared(self, space: Space) -> float:
         """See `LinearQuery.norm_squared`."""

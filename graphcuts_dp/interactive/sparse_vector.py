@@ -22,7 +22,7 @@ Secret = tuple[int, ...]
 
 @final
 @dataclass(frozen=True)
-class Finding:
+class GapFinding:
     """What a test found.
 
     Attributes:
@@ -54,7 +54,9 @@ class GapTest(Protocol):
         """Noise for `sides` new instances."""
         ...
 
-    def run(self, secret: Secret, truth: int, estimate: Fraction, source: EntropySource) -> Finding:
+    def run(
+        self, secret: Secret, truth: int, estimate: Fraction, source: EntropySource
+    ) -> GapFinding:
         """Test once.
 
         Args:
@@ -129,17 +131,19 @@ class OneSidedPair:
         up, down = sample_geometric(self.threshold_rate, 2, source)
         return int(up), int(down)
 
-    def run(self, secret: Secret, truth: int, estimate: Fraction, source: EntropySource) -> Finding:
+    def run(
+        self, secret: Secret, truth: int, estimate: Fraction, source: EntropySource
+    ) -> GapFinding:
         """See `GapTest.run`. Both noises are drawn, whichever side fires; the upper one is first.
 
         The lower instance is not asked when the upper one fires: its test is left out.
         """
         up, down = (int(noise) for noise in sample_geometric(self.query_rate, 2, source))
         if truth + up >= math.ceil(self.threshold + estimate) + secret[0]:
-            return Finding(1)
+            return GapFinding(1)
         if -truth + down >= math.ceil(self.threshold - estimate) + secret[1]:
-            return Finding(-1)
-        return Finding(None)
+            return GapFinding(-1)
+        return GapFinding(None)
 
     def restart(self, secret: Secret, sign: Sign, source: EntropySource) -> Secret:
         """A new R for the side that fired."""
@@ -183,14 +187,16 @@ class SharedThreshold:
         """Draw the noisy threshold R."""
         return (int(sample_discrete_laplace(self.threshold_rate, 1, source)[0]),)
 
-    def run(self, secret: Secret, truth: int, estimate: Fraction, source: EntropySource) -> Finding:
+    def run(
+        self, secret: Secret, truth: int, estimate: Fraction, source: EntropySource
+    ) -> GapFinding:
         """See `GapTest.run`."""
         up, down = (int(noise) for noise in sample_discrete_laplace(self.query_rate, 2, source))
         if truth + up >= math.ceil(self.threshold + estimate) + secret[0]:
-            return Finding(1)
+            return GapFinding(1)
         if -truth + down >= math.ceil(self.threshold - estimate) + secret[0]:
-            return Finding(-1)
-        return Finding(None)
+            return GapFinding(-1)
+        return GapFinding(None)
 
     def restart(self, secret: Secret, sign: Sign, source: EntropySource) -> Secret:  # noqa: ARG002
         """Draw a new noisy threshold R."""
@@ -234,12 +240,12 @@ class NoisyComparison:
         truth: int,
         estimate: Fraction,
         source: EntropySource,
-    ) -> Finding:
+    ) -> GapFinding:
         """See `GapTest.run`."""
         noisy = truth + int(sample_discrete_laplace(self.rate, 1, source)[0])
         if abs(noisy - estimate) <= self.threshold:
-            return Finding(None)
-        return Finding(1 if noisy > estimate else -1, noisy)
+            return GapFinding(None)
+        return GapFinding(1 if noisy > estimate else -1, noisy)
 
     def restart(self, secret: Secret, sign: Sign, source: EntropySource) -> Secret:  # noqa: ARG002
         """Keep nothing: all noise is fresh."""

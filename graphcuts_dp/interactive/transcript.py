@@ -25,7 +25,7 @@ from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 
 @final
 @dataclass(frozen=True)
-class Entry:
+class HistoryEntry:
     """One answer on the record.
 
     Attributes:
@@ -40,7 +40,7 @@ class Entry:
 
 
 @final
-class History(Sequence[Entry]):
+class History(Sequence[HistoryEntry]):
     """The answers of a session so far, oldest first; each is read from the record when needed."""
 
     def __init__(self, ledger: Ledger, records: Sequence[int], universe: Universe) -> None:
@@ -52,17 +52,17 @@ class History(Sequence[Entry]):
         return len(self._records)
 
     @overload
-    def __getitem__(self, index: int) -> Entry: ...
+    def __getitem__(self, index: int) -> HistoryEntry: ...
     @overload
     def __getitem__(self, index: slice) -> "History": ...
-    def __getitem__(self, index: int | slice) -> "Entry | History":
+    def __getitem__(self, index: int | slice) -> "HistoryEntry | History":
         if isinstance(index, slice):
             return History(self._ledger, self._records[index], self._universe)
         seq = self._records[index]
         with self._ledger.locked():
             digest, body = self._ledger.record(seq)
             query = decode_query(self._ledger.content(digest), self._universe)
-        return Entry(seq, query, decode_answer(body))
+        return HistoryEntry(seq, query, decode_answer(body))
 
     def __repr__(self) -> str:
         return f"History({len(self)} answers)"
@@ -232,7 +232,7 @@ def export_ledger(ledger: Ledger, name: str | None = None) -> Iterator[dict[str,
             yield {"session": each.terms.name, **entry_to_dict(entry, universe)}
 
 
-def entry_to_dict(entry: Entry, universe: Universe) -> dict[str, Any]:
+def entry_to_dict(entry: HistoryEntry, universe: Universe) -> dict[str, Any]:
     """One answer as plain values, with labels; T is left out when it is all the rest."""
     left, right = sides(universe)
     values: dict[str, Any] = {"S": labels_in(left, entry.query.masks(universe.space)[0])}

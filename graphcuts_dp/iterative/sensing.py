@@ -36,7 +36,7 @@ _PASSES = 2  # over the answers bought so far, after each round: free
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Measurement:
+class SensingMeasurement:
     """A query with its noisy answer. Public.
 
     Attributes:
@@ -66,7 +66,7 @@ class SensingRelease:
     """
 
     hypothesis: DenseHypothesis
-    measurements: tuple[Measurement, ...]
+    measurements: tuple[SensingMeasurement, ...]
     guarantee: PrivacyGuarantee
     cost: Cost
     deviation: float
@@ -161,7 +161,7 @@ def release_sensing(
     source = entropy_source(seed)
 
     truth = steps.count(ratings)  # private
-    measurements: list[Measurement] = []
+    measurements: list[SensingMeasurement] = []
     for number in range(1, rounds + 1):
         made = _measure(steps, learner.hypothesis, truth, rate, noise, source)
         measurements.append(made)
@@ -193,7 +193,7 @@ def _measure(
     rate: Fraction,
     noise: ValueNoise,
     source: EntropySource,
-) -> Measurement:
+) -> SensingMeasurement:
     """Steps 1 and 2 of a round."""
     estimates = hypothesis.estimate_all(steps.queries)
     limit = 2.0**_SUM_BITS
@@ -201,10 +201,10 @@ def _measure(
     gaps = truth - public
     index = exponential_choice(np.concatenate([gaps, -gaps]), rate, source) % len(truth)
     value = steps.unit * (int(truth[index]) + noise.draw(source))
-    return Measurement(index=index, value=value, estimate=float(estimates[index]))
+    return SensingMeasurement(index=index, value=value, estimate=float(estimates[index]))
 
 
-def _gap(measurement: Measurement) -> float:
+def _gap(measurement: SensingMeasurement) -> float:
     return abs(measurement.value - measurement.estimate)
 
 
@@ -304,7 +304,7 @@ class _Learner:
         self._zeta = math.sqrt(max(universe.norm_squared(query) for query in steps.queries))
         self._start = self.hypothesis = minimal_start(universe, self._psi)
 
-    def learn(self, measurements: Sequence[Measurement], deviation: float) -> None:
+    def learn(self, measurements: Sequence[SensingMeasurement], deviation: float) -> None:
         """Step 3: the newest measurement corrects, then all of them do a few times."""
         for made in [measurements[-1], *list(measurements) * _PASSES]:
             query = self._queries[made.index]

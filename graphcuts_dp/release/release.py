@@ -176,7 +176,7 @@ class Release:
             FileFormatError: unknown ending, missing folder, files that are there, a full disk.
                 Nothing is left behind then, and older files stay as they are.
         """
-        parts = storage.Parts(
+        parts = storage.ReleaseParts(
             graph=self._graph,
             measurements=self.measurements,
             noisy=self.noisy,

@@ -37,7 +37,7 @@ _IN_RECEIPT: dict[str, type[NoisyTotal | NoisyDegrees]] = {
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Parts:
+class ReleaseParts:
     """What a release consists of; see `Release`."""
 
     graph: AnyGraph | None
@@ -62,7 +62,7 @@ def check_release_path(path: PathLike, *, force: bool = False) -> None:
     check_writable_set((path, noisy_path(path), receipt_path(path)), force=force)
 
 
-def write_release(path: PathLike, parts: Parts, *, force: bool) -> tuple[str, ...]:
+def write_release(path: PathLike, parts: ReleaseParts, *, force: bool) -> tuple[str, ...]:
     """Write the files of a release; see `Release.save`."""
     check_release_path(path, force=force)
     guarantee, noisy = parts.measurements.guarantee, parts.noisy
@@ -94,7 +94,7 @@ def write_release(path: PathLike, parts: Parts, *, force: bool) -> tuple[str, ..
     return tuple(str(name) for name in (names if graph is not None else names[1:]))
 
 
-def read_release(path: PathLike) -> Parts:
+def read_release(path: PathLike) -> ReleaseParts:
     """Read the files of a release; see `Release.load`."""
     receipt = read_receipt(path, _FORMAT)
     try:
@@ -133,7 +133,7 @@ def read_release(path: PathLike) -> Parts:
             bipartite=not noisy.symmetric,
         )
     check_files(path, receipt["files"])  # as it was read: others may replace a release meanwhile
-    return Parts(
+    return ReleaseParts(
         graph=graph, measurements=measurements, noisy=noisy, fit=fit, certificate=certificate
     )
 

@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from graphcuts_dp import parallel
 from graphcuts_dp.fits import log_odds
-from graphcuts_dp.fits.log_odds import OutOfTimeError, Sums, sigmoid, solve, synthetic_rows
+from graphcuts_dp.fits.log_odds import GroupSums, OutOfTimeError, sigmoid, solve, synthetic_rows
 from graphcuts_dp.fits.maximum_entropy import MaximumEntropy
 from graphcuts_dp.measurements import blocks
 
@@ -27,12 +27,12 @@ def case(symmetric, *, noise="binary", sizes=(8, 8, 8), seed=0):
     A = graph.dense()
     rows = A.sum(axis=1) + 0.5
     if symmetric:
-        return problem(graph, noise=noise, seed=seed), Sums(
+        return problem(graph, noise=noise, seed=seed), GroupSums(
             rows, rows, left, left, left.T @ A @ left
         )
     columns = A.sum(axis=0) + 0.5
     columns *= rows.sum() / columns.sum()
-    return problem(graph, noise=noise, seed=seed), Sums(
+    return problem(graph, noise=noise, seed=seed), GroupSums(
         rows, columns, left, right, left.T @ A @ right
     )
 
@@ -127,7 +127,7 @@ def test_any_wish_gives_a_matrix_in_the_box(symmetric, wish):
     given, sums = case(symmetric)
     rows, groups = ABSURD[wish](sums.rows)
     columns = rows if symmetric else ABSURD[wish](sums.columns)[0]
-    wanted = Sums(rows, columns, sums.left, sums.right, sums.groups + groups)
+    wanted = GroupSums(rows, columns, sums.left, sums.right, sums.groups + groups)
     x = matrix_of(given, solve(given.blocks, wanted, 1.0))
     assert np.isfinite(x).all()
     assert 0 <= x.min() <= x.max() <= 1
@@ -148,7 +148,7 @@ def test_a_cap_scales_the_matrix():
         noisy = problem(given, noise="laplace")
         A = given.dense()
         frame = np.ones((16, 1)) / 4
-        sums = Sums(A.sum(axis=1), A.sum(axis=1), frame, frame, frame.T @ A @ frame)
+        sums = GroupSums(A.sum(axis=1), A.sum(axis=1), frame, frame, frame.T @ A @ frame)
         results.append(matrix_of(noisy, solve(noisy.blocks, sums, cap), cap))
     assert np.abs(results[1] - 2 * results[0]).max() < 0.02
 
@@ -181,7 +181,7 @@ def test_evidence_that_settles_everything():
     graph, _ = planted_bipartite((6,), (5,), 1.0, 1.0)
     given = problem(graph, epsilon=40.0)
     rows, columns = np.full(6, 5.0), np.full(5, 6.0)
-    sums = Sums(
+    sums = GroupSums(
         rows, columns, np.ones((6, 1)) / 6**0.5, np.ones((5, 1)) / 5**0.5, np.array([[30**0.5]])
     )
     assert matrix_of(given, solve(given.blocks, sums, 1.0)).min() == 1

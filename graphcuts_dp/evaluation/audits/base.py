@@ -44,7 +44,7 @@ class TwinResult:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class AuditOutcome:
     """What the audit of one mechanism found.
 
     Attributes:
@@ -121,7 +121,7 @@ class Audit(Protocol):
 
     def check(
         self, name: str, effort: Effort, source: EntropySource, report: Callable[[str], None]
-    ) -> Outcome:
+    ) -> AuditOutcome:
         """Audit the mechanism and its twins.
 
         Args:
@@ -160,7 +160,7 @@ class Sampled:
 
     def check(
         self, name: str, effort: Effort, source: EntropySource, report: Callable[[str], None]
-    ) -> Outcome:
+    ) -> AuditOutcome:
         """See `Audit.check`. A twin is looked at twice, with half of alpha each."""
         runs = effort.runs(self.runs, self.least)
         report("the mechanism")
@@ -174,7 +174,7 @@ class Sampled:
                 if found > self.claim.value:
                     break
             twins.append(TwinResult(broken, found, found > self.claim.value))
-        return Outcome(
+        return AuditOutcome(
             name=name,
             method="runs",
             claim=self.claim,
@@ -220,11 +220,11 @@ class Enumerated:
         effort: Effort,  # noqa: ARG002
         source: EntropySource,  # noqa: ARG002
         report: Callable[[str], None],
-    ) -> Outcome:
+    ) -> AuditOutcome:
         """See `Audit.check`. Draws nothing."""
         report("the mechanism")
         own = worst_exact(self.distributions(), self.claim)
-        return Outcome(
+        return AuditOutcome(
             name=name,
             method="exact",
             claim=self.claim,
@@ -265,7 +265,7 @@ class Entry:
         effort: Effort,
         source: EntropySource,
         report: Callable[[str], None] = lambda _: None,
-    ) -> Outcome:
+    ) -> AuditOutcome:
         """Audit it.
 
         Args:

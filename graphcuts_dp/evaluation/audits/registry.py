@@ -22,7 +22,7 @@ from graphcuts_dp.evaluation.audits import (
     sessions,
     transcripts,
 )
-from graphcuts_dp.evaluation.audits.base import Effort, Entry, Outcome
+from graphcuts_dp.evaluation.audits.base import AuditOutcome, Effort, Entry
 from graphcuts_dp.evaluation.baselines import BASELINES
 from graphcuts_dp.fits.methods import FIT_NAMES
 from graphcuts_dp.idc.constructions import CONSTRUCTIONS
@@ -140,7 +140,7 @@ def run_audits(
     seed: int | None = None,
     processes: int = 1,
     progress: Progress = silent,
-) -> list[Outcome]:
+) -> list[AuditOutcome]:
     """Audit mechanisms on made data, and see whether their broken twins are caught.
 
     A claim that holds is refuted with probability 1e-6 at most, for all entries together.
@@ -178,7 +178,7 @@ def _on_processes(
     sources: Sequence[EntropySource],
     processes: int,
     progress: Progress,
-) -> list[Outcome]:
+) -> list[AuditOutcome]:
     # Fresh interpreters: a fork would copy locks that threads of numerical libraries hold.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processes, mp_context=context) as pool:
@@ -186,7 +186,7 @@ def _on_processes(
             pool.submit(_audited, entry.name, epsilon, effort, source): number
             for number, (entry, source) in enumerate(zip(entries, sources, strict=True))
         }
-        made: dict[int, Outcome] = {}
+        made: dict[int, AuditOutcome] = {}
         for future in as_completed(running):
             number = running[future]
             made[number] = future.result()
@@ -194,6 +194,6 @@ def _on_processes(
     return [made[number] for number in range(len(entries))]
 
 
-def _audited(name: str, epsilon: float, effort: Effort, source: EntropySource) -> Outcome:
+def _audited(name: str, epsilon: float, effort: Effort, source: EntropySource) -> AuditOutcome:
     (entry,) = (entry for entry in ENTRIES if entry.name == name)
     return entry.run(epsilon, effort, source)

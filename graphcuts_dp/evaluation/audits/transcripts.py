@@ -27,7 +27,7 @@ from graphcuts_dp.interactive.base import Mechanism
 from graphcuts_dp.interactive.calibrations import Calibration
 from graphcuts_dp.interactive.mechanism import OnlineMechanism
 from graphcuts_dp.interactive.sparse_vector import (
-    Finding,
+    GapFinding,
     GapTest,
     NoisyComparison,
     OneSidedPair,
@@ -193,7 +193,9 @@ class NotReset:
         """Start the test."""
         return self.test.start(source)
 
-    def run(self, secret: Secret, truth: int, estimate: Fraction, source: EntropySource) -> Finding:
+    def run(
+        self, secret: Secret, truth: int, estimate: Fraction, source: EntropySource
+    ) -> GapFinding:
         """Run the test."""
         return self.test.run(secret, truth, estimate, source)
 

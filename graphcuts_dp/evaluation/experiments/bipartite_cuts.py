@@ -78,7 +78,7 @@ class Family:
 
 @final
 @dataclass(frozen=True)
-class MirrorDescentLearner:
+class OnlineMirrorDescent:
     """Mirror descent in a session, with numbers about the truth that are taken as public.
 
     Attributes:
@@ -223,7 +223,7 @@ def _sessions(family: Family, side: int, repeats: int, seed: int) -> list[Row]:
     head = (side, size, math.log10(_QUERIES))
     for method, psi in zip(METHODS, potentials, strict=True):
         start = minimal_start(universe, psi)
-        learner = MirrorDescentLearner(
+        learner = OnlineMirrorDescent(
             universe, psi, psi.dual_norm(widest), bregman(psi, truth, start.matrix), start
         )
         for repeat in range(repeats):
@@ -239,7 +239,7 @@ def _sessions(family: Family, side: int, repeats: int, seed: int) -> list[Row]:
 
 
 def _session(
-    learner: MirrorDescentLearner,
+    learner: OnlineMirrorDescent,
     graph: BipartiteGraph,
     truth: npt.NDArray[np.float64],
     size: int,

@@ -52,10 +52,10 @@ _FULL_SPHERE = 2000  # largest n for the exponential mechanism: all eigenvectors
 
 # (u'Rv, the cut found); the first argument is what is known in the experiment.
 Found = tuple[float, CutQuery]
-Method = Callable[["Setting", SeededEntropy], Found]
+Method = Callable[["RankOneSetting", SeededEntropy], Found]
 
 
-class Setting:
+class RankOneSetting:
     """A graph, its residual, and what all methods share. Not private.
 
     Args:
@@ -80,29 +80,29 @@ class Setting:
         return float(left @ self.residual @ right)
 
 
-def response_of(setting: Setting) -> ResponseRankOne:
+def response_of(setting: RankOneSetting) -> ResponseRankOne:
     """Randomised response with the whole budget."""
     return ResponseRankOne(
         universe=setting.universe, distribution=noise_distribution("binary", epsilon=EPSILON)
     )
 
 
-def gaussian_of(setting: Setting) -> GaussianRankOne:
+def gaussian_of(setting: RankOneSetting) -> GaussianRankOne:
     """Gaussian noise on the matrix with the whole budget."""
     return GaussianRankOne(universe=setting.universe, rho=setting.rho, delta=DELTA)
 
 
-def _on_matrix(setting: Setting, search: MatrixSearch, source: SeededEntropy) -> Found:
+def _on_matrix(setting: RankOneSetting, search: MatrixSearch, source: SeededEntropy) -> Found:
     pair = search.find_pair(setting.hypothesis)
     found = search.find(setting.hypothesis, source).query
     return setting.form(pair.left, pair.right), cast(CutQuery, found)
 
 
-def _response(setting: Setting, source: SeededEntropy) -> Found:
+def _response(setting: RankOneSetting, source: SeededEntropy) -> Found:
     return _on_matrix(setting, response_of(setting).begin(setting.graph, source), source)
 
 
-def _gaussian(setting: Setting, source: SeededEntropy) -> Found:
+def _gaussian(setting: RankOneSetting, source: SeededEntropy) -> Found:
     of, n = gaussian_of(setting), setting.graph.n
     if n <= _EXACT_GAUSSIAN:
         return _on_matrix(setting, of.begin(setting.graph, source), source)
@@ -113,7 +113,7 @@ def _gaussian(setting: Setting, source: SeededEntropy) -> Found:
     return _on_matrix(setting, MatrixSearch(setting.universe, noisy, "cut"), source)
 
 
-def _power(setting: Setting, source: SeededEntropy) -> Found:
+def _power(setting: RankOneSetting, source: SeededEntropy) -> Found:
     """The pair and the cut are two calls: a cut pays for one more product."""
     of = PowerRankOne(universe=setting.universe, rho=setting.rho, delta=DELTA)
     found = of.begin(setting.graph, source).find(setting.hypothesis, source).query
@@ -122,7 +122,7 @@ def _power(setting: Setting, source: SeededEntropy) -> Found:
     return setting.form(pair.left, pair.right), cast(CutQuery, found)
 
 
-def _sphere(setting: Setting, source: SeededEntropy) -> Found:
+def _sphere(setting: RankOneSetting, source: SeededEntropy) -> Found:
     """One call, sensitivity 1, so the exponent is epsilon/2 times the form; the cut is by signs."""
     seed = np.frombuffer(source.bytes(8), dtype=np.uint64)
     x = bingham_samples(setting.residual, EPSILON / 2, 1, np.random.default_rng(seed))[0]
@@ -161,7 +161,7 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
     for place, (case, n) in enumerate(cases):
         progress(place / len(cases), f"{case}, n = {n}")
         p_in, p_out = probabilities(case, n)
-        setting = Setting(planted_partition(n, 2, p_in, p_out, seed=seed + place))
+        setting = RankOneSetting(planted_partition(n, 2, p_in, p_out, seed=seed + place))
         sigma = top_pair(setting.residual, symmetric=True).gap
         noiseless = MatrixSearch(setting.universe, setting.graph.dense(), "cut")
         cut = cast(CutQuery, noiseless.find(setting.hypothesis, SeededEntropy(0)).query)
@@ -205,7 +205,7 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
     )
 
 
-def _proven(name: str, setting: Setting) -> float | None:
+def _proven(name: str, setting: RankOneSetting) -> float | None:
     if name == "response":
         return response_of(setting).unit_shortfall(GAMMA)
     return gaussian_of(setting).unit_shortfall(GAMMA) if name == "gaussian" else None

@@ -1,0 +1,57 @@
+"""The house: names mean one thing, tests mirror the package, the picture shows the layers."""
+
+import ast
+import re
+import tomllib
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "graphcuts_dp"
+# Folders of tests that are about the whole, not about one room.
+BESIDES = {"architecture", "attacks", "benchmarks", "crash", "scripts", "statistical", "theorems"}
+
+
+def classes():
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                yield node.name
+
+
+def rooms():
+    return {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+
+
+def test_no_two_classes_have_one_name():
+    assert [name for name, count in Counter(classes()).items() if count > 1] == []
+
+
+def test_tests_mirror_the_package():
+    tests = ROOT / "tests"
+    folders = {path.parent.name for path in tests.glob("*/test_*.py")}
+    assert folders - BESIDES <= rooms()
+    assert rooms() - folders == set()
+    for path in tests.glob("test_*.py"):
+        module = path.stem.removeprefix("test_")
+        assert (PACKAGE / f"{module}.py").exists(), module
+
+
+def test_every_room_is_in_the_layers_and_in_the_picture():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
+    layers = re.findall(
+        r"graphcuts_dp\.(\w+)", " ".join(settings["importlinter"]["contracts"][0]["layers"])
+    )
+    modules = {path.stem for path in PACKAGE.glob("*.py") if not path.stem.startswith("_")}
+    assert set(layers) == rooms() | modules
+    guide = (ROOT / "CONTRIBUTING.md").read_text()
+    picture = guide.split("```")[3]
+    for name in layers:
+        assert re.search(rf"\b{name}\b", picture), name
+
+
+def test_every_package_is_installed():
+    setup = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    found = {".".join(path.parent.relative_to(ROOT).parts) for path in PACKAGE.rglob("__init__.py")}
+    assert set(setup["packages"]) == found | {"graphcuts_dp.bundled"}
+    assert setup["package-dir"] == {"graphcuts_dp.bundled": "datasets"}
