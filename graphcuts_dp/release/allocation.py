@@ -26,7 +26,7 @@ from graphcuts_dp.privacy.guarantee import (
 from graphcuts_dp.privacy.noises import noise_distribution
 
 MECHANISMS = ("auto", "response", "degrees+response")
-_TOTAL_SHARE = Fraction(1, 50)  # of epsilon, for choosing between the two
+_CHOICE_SHARE = Fraction(1, 50)  # of epsilon, for choosing between the two
 # Tuned on planted graphs, n = 400 and 1000, densities .1 to .8, with bench_fit_quality.py: where
 # they # change the choice the worst cut is 0.6 to 1.3 times, cuts between blocks 0.1 to 1.1 times
 # as large.
@@ -78,7 +78,7 @@ def measure(
     bought: list[Measurement] = []
     mechanism = _possible(mechanism, distribution, rest, _share(graph, share))
     if mechanism == "auto":
-        spent = rest * _TOTAL_SHARE
+        spent = rest * _CHOICE_SHARE
         total = measure_total(graph, distribution, epsilon=spent, source=source)
         bought.append(total)
         rest -= spent
@@ -169,7 +169,7 @@ def _possible(
     Raises:
         ParameterError: degrees are asked for, and cannot be had.
     """
-    least = epsilon * min(_TOTAL_SHARE, (1 - _TOTAL_SHARE) * min(share, 1 - share))
+    least = epsilon * min(_CHOICE_SHARE, (1 - _CHOICE_SHARE) * min(share, 1 - share))
     if mechanism == "response":
         return mechanism
     try:
@@ -202,7 +202,7 @@ def least_distribution(
     mechanism = _possible(mechanism, distribution, rest, part)
     if mechanism == "response":
         return distribution
-    spent = _TOTAL_SHARE if mechanism == "auto" else Fraction(0)
+    spent = _CHOICE_SHARE if mechanism == "auto" else Fraction(0)
     return noise_distribution(
         noise, epsilon=rest * (1 - spent) * (1 - part), weight_cap=graph.weight_cap
     )

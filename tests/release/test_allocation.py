@@ -337,7 +337,7 @@ def test_budgets_too_small_to_split(epsilon, share, spent):
 def test_the_least_distribution_is_the_one_that_is_used_when_everything_is_bought(how, spent):
     share = None if how == "response" else 0.25
     told = mechanism.least_distribution(graph_of(None), "binary", 1.0, how, share).epsilon
-    whole = 1 - (mechanism._TOTAL_SHARE if how == "auto" else 0)
+    whole = 1 - (mechanism._CHOICE_SHARE if how == "auto" else 0)
     assert told == whole * (1 if share is None else Fraction(3, 4))
     drawn(graph_of(None), how, share=share)
     assert told <= spent["randomized_response"]
