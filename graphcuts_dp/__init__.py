@@ -4,45 +4,93 @@ Release a synthetic graph whose cuts are near those of a private one, answer cut
 intervals, and bound cut norms with certificates. Start with `read_graph` and `release_graph`.
 """
 
-from graphcuts_dp import datasets
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from graphcuts_dp._version import __version__
-from graphcuts_dp.cutnorm.certificate import CutNormCertificate
-from graphcuts_dp.cutnorm.cut_norm import cut_norm, infinity_to_one_norm, normalised_cut_norm
-from graphcuts_dp.distances.answers import DistanceAnswer, DistanceAnswers, answer_distances
-from graphcuts_dp.distances.locations import Locations
-from graphcuts_dp.distances.metric import Metric
-from graphcuts_dp.distances.plan import DistancePlan, plan_distances
-from graphcuts_dp.distances.queries import DistanceQuery
-from graphcuts_dp.distinguishers.cut_list import CutList
-from graphcuts_dp.evaluation.cut_distance import cut_distance
-from graphcuts_dp.evaluation.cut_error import cut_errors
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
-from graphcuts_dp.graph.convert import (
-    from_edges,
-    from_igraph,
-    from_networkx,
-    from_pandas,
-    from_scipy,
-    to_igraph,
-    to_networkx,
-    to_pandas,
-    to_scipy,
-)
-from graphcuts_dp.graph.files import read_graph, write_graph
-from graphcuts_dp.graph.linear_query import LinearQuery
-from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, RankOneQuery, answer_all
-from graphcuts_dp.graph.vertices import VertexSet
-from graphcuts_dp.interactive.base import Answer
-from graphcuts_dp.interactive.session import Session, open_session
-from graphcuts_dp.iterative.methods import release_iteratively
-from graphcuts_dp.iterative.net import NetRelease, release_net
-from graphcuts_dp.iterative.release import IterativeRelease
-from graphcuts_dp.iterative.sensing import SensingRelease, release_sensing
-from graphcuts_dp.measurements.noisy_matrix import CutAnswer
-from graphcuts_dp.planning.planner import Plan, PlanRow, plan
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
-from graphcuts_dp.release.release import Release
-from graphcuts_dp.release.synthesis import release_graph
+
+if TYPE_CHECKING:
+    from graphcuts_dp import datasets
+    from graphcuts_dp.cutnorm.certificate import CutNormCertificate
+    from graphcuts_dp.cutnorm.cut_norm import cut_norm, infinity_to_one_norm, normalised_cut_norm
+    from graphcuts_dp.distances.answers import DistanceAnswer, DistanceAnswers, answer_distances
+    from graphcuts_dp.distances.locations import Locations
+    from graphcuts_dp.distances.metric import Metric
+    from graphcuts_dp.distances.plan import DistancePlan, plan_distances
+    from graphcuts_dp.distances.queries import DistanceQuery
+    from graphcuts_dp.distinguishers.cut_list import CutList
+    from graphcuts_dp.evaluation.cut_distance import cut_distance
+    from graphcuts_dp.evaluation.cut_error import cut_errors
+    from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+    from graphcuts_dp.graph.convert import (
+        from_edges,
+        from_igraph,
+        from_networkx,
+        from_pandas,
+        from_scipy,
+        to_igraph,
+        to_networkx,
+        to_pandas,
+        to_scipy,
+    )
+    from graphcuts_dp.graph.files import read_graph, write_graph
+    from graphcuts_dp.graph.linear_query import LinearQuery
+    from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, RankOneQuery, answer_all
+    from graphcuts_dp.graph.vertices import VertexSet
+    from graphcuts_dp.interactive.base import Answer
+    from graphcuts_dp.interactive.session import Session, open_session
+    from graphcuts_dp.iterative.methods import release_iteratively
+    from graphcuts_dp.iterative.net import NetRelease, release_net
+    from graphcuts_dp.iterative.release import IterativeRelease
+    from graphcuts_dp.iterative.sensing import SensingRelease, release_sensing
+    from graphcuts_dp.measurements.noisy_matrix import CutAnswer
+    from graphcuts_dp.planning.planner import Plan, PlanRow, plan
+    from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+    from graphcuts_dp.release.release import Release
+    from graphcuts_dp.release.synthesis import release_graph
+
+# Modules are imported when something of theirs is first used: a command that reads a graph should
+# not wait for everything else. Type checkers see the imports above; a test compares the two.
+_HOMES = {
+    "cutnorm.certificate": ("CutNormCertificate",),
+    "cutnorm.cut_norm": ("cut_norm", "infinity_to_one_norm", "normalised_cut_norm"),
+    "distances.answers": ("DistanceAnswer", "DistanceAnswers", "answer_distances"),
+    "distances.locations": ("Locations",),
+    "distances.metric": ("Metric",),
+    "distances.plan": ("DistancePlan", "plan_distances"),
+    "distances.queries": ("DistanceQuery",),
+    "distinguishers.cut_list": ("CutList",),
+    "evaluation.cut_distance": ("cut_distance",),
+    "evaluation.cut_error": ("cut_errors",),
+    "graph.adjacency": ("BipartiteGraph", "Graph"),
+    "graph.convert": (
+        "from_edges",
+        "from_igraph",
+        "from_networkx",
+        "from_pandas",
+        "from_scipy",
+        "to_igraph",
+        "to_networkx",
+        "to_pandas",
+        "to_scipy",
+    ),
+    "graph.files": ("read_graph", "write_graph"),
+    "graph.linear_query": ("LinearQuery",),
+    "graph.queries": ("CutQuery", "MatrixQuery", "RankOneQuery", "answer_all"),
+    "graph.vertices": ("VertexSet",),
+    "interactive.base": ("Answer",),
+    "interactive.session": ("Session", "open_session"),
+    "iterative.methods": ("release_iteratively",),
+    "iterative.net": ("NetRelease", "release_net"),
+    "iterative.release": ("IterativeRelease",),
+    "iterative.sensing": ("SensingRelease", "release_sensing"),
+    "measurements.noisy_matrix": ("CutAnswer",),
+    "planning.planner": ("Plan", "PlanRow", "plan"),
+    "privacy.guarantee": ("PrivacyGuarantee",),
+    "release.release": ("Release",),
+    "release.synthesis": ("release_graph",),
+}
+_MODULES = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Answer",
@@ -98,3 +146,17 @@ __all__ = [
     "to_scipy",
     "write_graph",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "datasets":
+        return import_module("graphcuts_dp.datasets")
+    if name not in _MODULES:
+        raise AttributeError(f"module 'graphcuts_dp' has no attribute {name!r}")
+    value = getattr(import_module(f"graphcuts_dp.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

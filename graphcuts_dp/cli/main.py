@@ -5,71 +5,126 @@ import io
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 from typer.exceptions import Abort, Exit, TyperException
 from typer.main import get_command
 
 from graphcuts_dp._version import __version__
-from graphcuts_dp.cli import (
-    answer,
-    audit,
-    cut_norm,
-    datasets,
-    distances,
-    evaluate,
-    figures,
-    plan,
-    release,
-    release_iteratively,
-    session,
-    session_record,
-    session_repl,
-)
 from graphcuts_dp.cli.console import out, say
 from graphcuts_dp.errors import GraphCutsError
 
 _INTERRUPTED = 130  # what a shell makes of Ctrl-C, and typer
 
+
+@dataclass(frozen=True)
+class _Line:
+    """A line of the table of commands.
+
+    Attributes:
+        place: module and name of the function, or of the group.
+        help: for the list of commands; a test compares it with the command's own.
+    """
+
+    place: tuple[str, str]
+    help: str
+
+
+COMMANDS: Mapping[str, _Line] = {
+    "release": _Line(
+        ("graphcuts_dp.cli.release", "release"),
+        "Release a synthetic graph with edge-level differential privacy.",
+    ),
+    "release-iteratively": _Line(
+        ("graphcuts_dp.cli.release_iteratively", "command"),
+        "Learn a synthetic graph from noisy answers to cuts that are looked for.",
+    ),
+    "answer": _Line(
+        ("graphcuts_dp.cli.answer", "answer"),
+        "Answer a cut query from a release: how much passes between S and T.",
+    ),
+    "plan": _Line(
+        ("graphcuts_dp.cli.plan", "plan"),
+        "Compare what all mechanisms would guarantee, best first.",
+    ),
+    "distances": _Line(
+        ("graphcuts_dp.cli.distances", "distances"),
+        "Answer from every vertex of a map how far all people are on average, privately.",
+    ),
+    "audit": _Line(
+        ("graphcuts_dp.cli.audit", "audit"),
+        "Audit the mechanisms and their broken twins, on made graphs.",
+    ),
+    "datasets": _Line(
+        ("graphcuts_dp.cli.datasets", "datasets"),
+        "List the bundled public graphs, or write one to a file.",
+    ),
+    "figures": _Line(
+        ("graphcuts_dp.cli.figures", "figures"),
+        "Measure and draw what the papers state, and say whether it holds; or list the figures.",
+    ),
+    "evaluate": _Line(
+        ("graphcuts_dp.cli.evaluations", "evaluations"),
+        "Measure errors against the truth: evaluate TRUE SYNTHETIC.",
+    ),
+    "session": _Line(
+        ("graphcuts_dp.cli.sessions", "sessions"),
+        "Answer cut queries on a private graph one by one, on a durable ledger.",
+    ),
+}
+
+
+class _Commands(TyperGroup):
+    """Loads a command when it is asked for: to load all of them takes longer than most take."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        """In the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
+        """Load it, or None for a name that is none."""
+        return _loaded(cmd_name) if cmd_name in COMMANDS else None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Names that are nearly right are suggested."""
+        names: Any = dict.fromkeys(COMMANDS)
+        self.commands = names
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
+        """The list, from the table alone."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line.help) for name, line in COMMANDS.items()])
+
+
 app = typer.Typer(
     name="graphcuts-dp",
+    cls=_Commands,
     help="Cut queries on private graphs, with a proven promise of edge-level privacy.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-evaluations = typer.Typer(
-    cls=evaluate.GraphsByDefault,
-    help="Measure errors against the truth: evaluate TRUE SYNTHETIC. NOT PRIVATE.",
-    no_args_is_help=True,
-)
-sessions = typer.Typer(
-    help="Answer cut queries on a private graph one by one, on a durable ledger.",
-    no_args_is_help=True,
-)
-app.add_typer(evaluations, name="evaluate")
-app.add_typer(sessions, name="session")
-app.command(epilog=release.EXAMPLE)(release.release)
-app.command("release-iteratively", epilog=release_iteratively.EXAMPLE)(release_iteratively.command)
-app.command(epilog=answer.EXAMPLE)(answer.answer)
-app.command(epilog=plan.EXAMPLE)(plan.plan)
-app.command(epilog=distances.EXAMPLE)(distances.distances)
-app.command(epilog=audit.EXAMPLE)(audit.audit)
-app.command(epilog=datasets.EXAMPLE)(datasets.datasets)
-app.command(epilog=figures.EXAMPLE)(figures.figures)
-evaluations.command("graphs", epilog=evaluate.GRAPHS_EXAMPLE)(evaluate.evaluate_graphs)
-evaluations.command("release", epilog=evaluate.RELEASE_EXAMPLE)(evaluate.evaluate_release)
-evaluations.command("cut-norm", epilog=cut_norm.EXAMPLE)(cut_norm.evaluate_cut_norm)
-sessions.command(epilog=session.START_EXAMPLE)(session.start)
-sessions.command(epilog=session.ASK_EXAMPLE)(session.ask)
-sessions.command(epilog=session_repl.EXAMPLE)(session_repl.repl)
-sessions.command(epilog=session.RUN_EXAMPLE)(session.run)
-sessions.command(epilog=session_record.STATUS_EXAMPLE)(session_record.status)
-sessions.command(epilog=session_record.EXPORT_EXAMPLE)(session_record.export)
-sessions.command("list", epilog=session_record.LIST_EXAMPLE)(session_record.list_sessions)
+
+
+@functools.cache
+def _loaded(name: str) -> Any:
+    module_name, attribute = COMMANDS[name].place
+    module = import_module(module_name)
+    found = getattr(module, attribute)
+    if not isinstance(found, typer.Typer):
+        alone = typer.Typer(rich_markup_mode=None, add_completion=False)
+        alone.command(name, epilog=module.EXAMPLE)(found)
+        found = alone
+    command = get_command(found)
+    command.name = name
+    return command
 
 
 def _show_version(wanted: bool) -> None:

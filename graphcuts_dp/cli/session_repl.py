@@ -20,8 +20,6 @@ from graphcuts_dp.errors import GraphCutsError, LedgerError, QueryError
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.vertices import Label
 from graphcuts_dp.interactive.session import Session
-from graphcuts_dp.plotting.saving import write_figure
-from graphcuts_dp.plotting.session_answers import AnswerPoint, session_answers_figure
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 
 EXAMPLE = """Example: graphcuts-dp session repl mail.db
@@ -154,6 +152,9 @@ class Prompt:
     def _plot(self, path: str) -> None:
         if not path.lower().endswith((".png", ".pdf")):
             raise QueryError("name a file, for example :plot answers.png")
+        from graphcuts_dp.plotting.saving import write_figure
+        from graphcuts_dp.plotting.session_answers import AnswerPoint, session_answers_figure
+
         points = [
             AnswerPoint(entry.answer.value, *entry.answer.interval, entry.answer.updated)
             for entry in self._session.history

@@ -4,7 +4,7 @@ import math
 from typing import Protocol
 
 import numpy as np
-from scipy.special import gammaincinv
+import scipy
 
 from graphcuts_dp.arrays import FloatArray
 from graphcuts_dp.cutnorm.operand import UNIT_ROUNDOFF
@@ -108,7 +108,10 @@ def _local_error(
 def _least_refuted(reach: float, errors: list[float]) -> float:
     """An x >= 1 with T_q(x) (c - r(x)) > reach, close to the least; infinity if none is found."""
     degree = len(errors) - 1
-    quantile = math.sqrt(2.0 * float(gammaincinv(_COLUMNS / 2.0, FAILURE_PROBABILITY))) * 0.999
+    quantile = (
+        math.sqrt(2.0 * float(scipy.special.gammaincinv(_COLUMNS / 2.0, FAILURE_PROBABILITY)))
+        * 0.999
+    )
     orders = np.arange(degree + 1)
     weighted = (degree - orders + 1) * np.asarray(errors)
 

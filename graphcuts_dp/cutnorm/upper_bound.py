@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
-import scipy.linalg
+import scipy
 
 from graphcuts_dp.arrays import FloatArray, RealMatrix
 from graphcuts_dp.cutnorm.chebyshev import (

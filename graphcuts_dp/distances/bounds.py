@@ -7,7 +7,7 @@ error, 1, from two million people on (pure), or from eleven million (delta = 1e-
 
 import math
 
-from scipy.optimize import brentq
+import scipy
 
 from graphcuts_dp.errors import ParameterError
 
@@ -126,7 +126,9 @@ def hr12_offline_error(
         return log_alpha - math.log(2 * online)
 
     # The online error falls with alpha: one root.
-    return math.exp(float(brentq(excess, math.log(1e-30), math.log(1e30), xtol=1e-12)))
+    return math.exp(
+        float(scipy.optimize.brentq(excess, math.log(1e-30), math.log(1e30), xtol=1e-12))
+    )
 
 
 def embedded_range(

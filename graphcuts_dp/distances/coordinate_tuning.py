@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import final
 
 import numpy as np
-from scipy.stats import norm
+import scipy
 
 from graphcuts_dp.distances.above_threshold import AboveThreshold, geometric_quantile
 from graphcuts_dp.errors import ParameterError
@@ -120,7 +120,7 @@ def _predict(
         part = math.sqrt(lines) / (math.sqrt(lines) + math.sqrt(tests))
         noise = lines / part + tests / (1 - part)
     else:
-        quantile = float(norm.isf(beta / (8 * c)))
+        quantile = float(-scipy.special.ndtri(beta / (8 * c)))
         tests *= math.sqrt((c + 1) / (2 * budget))
         lines = task.width * quantile * math.sqrt(c / (2 * budget)) * (1 + 2 ** (2 / 3)) ** 1.5
         part = lines ** (2 / 3) / (lines ** (2 / 3) + tests ** (2 / 3))

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Literal, final
 
 import numpy as np
-from scipy.optimize import minimize
+import scipy
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.errors import ParameterError
@@ -192,6 +192,8 @@ def _best_shares(squares: FloatMatrix, power: int) -> FloatVector:
         return value, power * (pull.sum() * shares - pull)
 
     start = np.log(np.maximum(top / top.sum(), 1e-12)) / (power + 1)
-    found = minimize(objective, start, jac=True, method="L-BFGS-B", options={"maxiter": 300})
+    found = scipy.optimize.minimize(
+        objective, start, jac=True, method="L-BFGS-B", options={"maxiter": 300}
+    )
     shares = np.exp(found.x - found.x.max())
     return np.asarray(shares / shares.sum())

@@ -28,8 +28,7 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize, minimize_scalar
-from scipy.special import betaln, digamma
+import scipy
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.distributions import BinaryResponse, NoiseDistribution
@@ -104,7 +103,7 @@ def _symmetric(n: int, log_failures: float) -> float:
         return 2 * math.sqrt(_beta_divergence(a, 0.5, b) + log_failures) * (n - 1) / (n * mean - 1)
 
     middle = math.log(2.5 * b + 1)  # the best r' for large n is 0.715
-    found = minimize_scalar(bound, bounds=(middle - 6, middle + 6), method="bounded")
+    found = scipy.optimize.minimize_scalar(bound, bounds=(middle - 6, middle + 6), method="bounded")
     return float(found.fun)
 
 
@@ -122,9 +121,13 @@ def _rectangular(shape: tuple[int, int], log_failures: float) -> float:
             kept *= (a - b) / (a + b)
         return math.sqrt(2 * divergence) / kept
 
-    return float(minimize(bound, np.full(2, 1.7), method="Nelder-Mead").fun)
+    return float(scipy.optimize.minimize(bound, np.full(2, 1.7), method="Nelder-Mead").fun)
 
 
 def _beta_divergence(a: float, start: float, b: float) -> float:
     """KL(Beta(a, b), Beta(start, b))."""
-    return float(betaln(start, b) - betaln(a, b) + (a - start) * (digamma(a) - digamma(a + b)))
+    return float(
+        scipy.special.betaln(start, b)
+        - scipy.special.betaln(a, b)
+        + (a - start) * (scipy.special.digamma(a) - scipy.special.digamma(a + b))
+    )

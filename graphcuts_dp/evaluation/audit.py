@@ -21,7 +21,7 @@ from typing import Any, Literal, TypeVar, final
 
 import numpy as np
 import numpy.typing as npt
-import scipy.stats
+import scipy
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 

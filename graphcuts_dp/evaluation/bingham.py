@@ -7,7 +7,7 @@ find: its gap stays below the largest by about n/epsilon, where hiding every pai
 """
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 
 from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.errors import MatrixError
@@ -45,7 +45,7 @@ def bingham_samples(
     values, basis = np.linalg.eigh(matrix)
     n = len(values)
     a = concentration * (values[-1] - values)
-    b = float(brentq(lambda b: float((1 / (b + 2 * a)).sum()) - 1, 1e-9, n + 1.0))
+    b = float(scipy.optimize.brentq(lambda b: float((1 / (b + 2 * a)).sum()) - 1, 1e-9, n + 1.0))
     scale = 1 / np.sqrt(1 + 2 * a / b)
     found = np.empty((0, n))
     while len(found) < count:

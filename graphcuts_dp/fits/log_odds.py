@@ -13,7 +13,7 @@ from typing import Self, final
 
 import numpy as np
 import numpy.typing as npt
-import scipy.optimize
+import scipy
 
 from graphcuts_dp.arrays import FloatVector, RealMatrix
 from graphcuts_dp.fits.base import Stopped

@@ -6,7 +6,7 @@ from typing import Any, final
 
 import highspy
 import numpy as np
-import scipy.optimize
+import scipy
 
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.errors import SolverError

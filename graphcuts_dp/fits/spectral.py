@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, final
 
 import numpy as np
-import scipy.linalg
+import scipy
 
 from graphcuts_dp.arrays import RealMatrix
 from graphcuts_dp.fits.base import Fit, FitProblem, degree_matched_start

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
-from scipy.optimize import brentq, minimize_scalar
+import scipy
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.idc.update_bounds import UpdateBound
@@ -198,7 +198,7 @@ def tight_online(
         return _alpha_for(update_bound, updates) + slack(updates)
 
     top = math.log(_MOST_UPDATES)
-    found = math.exp(minimize_scalar(error, bounds=(0, top), method="bounded").x)
+    found = math.exp(scipy.optimize.minimize_scalar(error, bounds=(0, top), method="bounded").x)
     # The best whole number, the smallest alpha for it, and its neighbours if B has jumps.
     updates = min(
         {0, 1, math.floor(found), math.ceil(found)},
@@ -248,7 +248,9 @@ def solve_circle(right_side: Callable[[float], float]) -> float:
     low, high = math.log(_SMALLEST), math.log(_LARGEST)
     if excess(low) >= 0 or excess(high) <= 0:
         raise ParameterError("no tolerance solves the mechanism's equation: check the bound on B")
-    root = float(brentq(lambda x: max(-1e3, min(1e3, excess(x))), low, high, xtol=1e-13))
+    root = float(
+        scipy.optimize.brentq(lambda x: max(-1e3, min(1e3, excess(x))), low, high, xtol=1e-13)
+    )
     while excess(root) < 0:  # on the wrong side of a jump, or of the last bit
         root += 1e-12
     return math.exp(root)
@@ -265,7 +267,7 @@ def _alpha_for(update_bound: UpdateBound, updates: float) -> float:
         return _LARGEST  # never few enough; no such cap is best
     if update_bound(_SMALLEST) < updates + 1:
         return _SMALLEST
-    root = float(brentq(excess, low, high, xtol=1e-13))
+    root = float(scipy.optimize.brentq(excess, low, high, xtol=1e-13))
     while excess(root) >= 0:
         root += 1e-12
     return math.exp(root)

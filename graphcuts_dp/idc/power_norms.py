@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
+import scipy
 
 from graphcuts_dp.arrays import FloatArray
 from graphcuts_dp.errors import ParameterError
@@ -100,7 +100,9 @@ def box_minimiser(theta: FloatArray, p: float, low: float, high: float) -> Float
     most = lp(primal_magnitudes(row_norms(theta), p), p)  # the norm without a box
     norm = least = norm_at(most)
     if least < most and norm_at(least) > least:
-        root = brentq(lambda n: norm_at(n) - n, least, most, xtol=1e-15 * most, rtol=1e-15)
+        root = scipy.optimize.brentq(
+            lambda n: norm_at(n) - n, least, most, xtol=1e-15 * most, rtol=1e-15
+        )
         norm = float(root)
     return rows_at(norm)
 

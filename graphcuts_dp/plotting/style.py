@@ -11,11 +11,11 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 import numpy.typing as npt
+import scipy
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-from scipy.optimize import isotonic_regression
 
 COLUMN, PAGE = 3.4, 7.0  # widths in inches of a figure in one column of a page, and in both
 
@@ -198,5 +198,5 @@ def spread(places: Sequence[float], gap: float) -> npt.NDArray[np.float64]:
     order = np.argsort(places, kind="stable")
     steps = gap * np.arange(len(places))
     moved = np.empty(len(places))
-    moved[order] = isotonic_regression(np.asarray(places)[order] - steps).x + steps
+    moved[order] = scipy.optimize.isotonic_regression(np.asarray(places)[order] - steps).x + steps
     return moved

@@ -6,8 +6,7 @@ from fractions import Fraction
 from typing import final
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import log_ndtr
+import scipy
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.composition import zcdp_rho
@@ -106,7 +105,7 @@ def gaussian_scale(*, epsilon: float, delta: float, sensitivity: float = 1.0) ->
     low = high - 1
     while excess(low) <= 0:
         low -= 1
-    root = float(brentq(lambda x: max(excess(x), -1e3), low, high, xtol=1e-12))
+    root = float(scipy.optimize.brentq(lambda x: max(excess(x), -1e3), low, high, xtol=1e-12))
     return sensitivity * math.exp(root) * (1 + 1e-9)
 
 
@@ -155,13 +154,18 @@ def discrete_gaussian_scale(*, epsilon: float, delta: float, queries: int) -> fl
         return plain
     if excess(least) <= 0:
         return least
-    return float(brentq(lambda x: min(1e3, excess(x)), least, plain, rtol=1e-10)) * (1 + 1e-9)
+    return float(scipy.optimize.brentq(lambda x: min(1e3, excess(x)), least, plain, rtol=1e-10)) * (
+        1 + 1e-9
+    )
 
 
 def _gaussian_log_delta(epsilon: float, ratio: float) -> float:
     """Logarithm of the Gaussian mechanism's delta; `ratio` is sensitivity over deviation."""
     near, far = ratio / 2, epsilon / ratio
-    above, below = float(log_ndtr(near - far)), epsilon + float(log_ndtr(-near - far))
+    above, below = (
+        float(scipy.special.log_ndtr(near - far)),
+        epsilon + float(scipy.special.log_ndtr(-near - far)),
+    )
     # ln(e^above - e^below), which is -inf when they agree to the last bit
     gap = -math.expm1(below - above)
     return above + math.log(gap) if gap > 0 else -math.inf

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeVar, final
 
-from scipy.optimize import brentq, minimize_scalar
+import scipy
 
 from graphcuts_dp.errors import ParameterError
 
@@ -126,7 +126,7 @@ def zcdp_epsilon(rho: float, *, delta: float) -> float:
 
     # The best a - 1 is about sqrt(ln(1/delta)/rho), and never below a small part of that.
     middle = math.log(-math.log(delta) / rho) / 2
-    found = minimize_scalar(
+    found = scipy.optimize.minimize_scalar(
         at, bounds=(middle - 12, middle + 6), method="bounded", options={"xatol": 1e-9}
     )
     return max(0.0, float(found.fun)) * (1 + _SLACK)
@@ -183,7 +183,7 @@ def zcdp_rho(*, epsilon: float, delta: float) -> float:
     high = low + 2
     while excess(high) < 0:
         high += 2
-    return math.exp(float(brentq(excess, low, high, xtol=1e-12))) * (1 - _SLACK)
+    return math.exp(float(scipy.optimize.brentq(excess, low, high, xtol=1e-12))) * (1 - _SLACK)
 
 
 def _log_delta(rho: float, epsilon: float) -> float:
@@ -194,5 +194,7 @@ def _log_delta(rho: float, epsilon: float) -> float:
 
     # The best a is at most about (epsilon + rho)/(2 rho) + 1/epsilon; a wide bracket costs little.
     largest = math.log(10 * (1 + epsilon / rho + 1 / epsilon))
-    found = minimize_scalar(at, bounds=(-20.0, largest), method="bounded", options={"xatol": 1e-9})
+    found = scipy.optimize.minimize_scalar(
+        at, bounds=(-20.0, largest), method="bounded", options={"xatol": 1e-9}
+    )
     return min(0.0, float(found.fun))

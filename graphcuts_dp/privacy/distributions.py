@@ -13,7 +13,7 @@ from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
-import scipy.optimize
+import scipy
 
 from graphcuts_dp.arrays import IntegerMatrix
 from graphcuts_dp.privacy.entropy import EntropySource

@@ -2,8 +2,7 @@
 
 import math
 
-from scipy.optimize import minimize_scalar
-from scipy.stats import norm
+import scipy
 
 from graphcuts_dp.privacy.distributions import BinaryResponse
 
@@ -23,7 +22,7 @@ def discrete_gaussian_radius(scale: float, *, failure: float) -> int:
     Source: Canonne, Kamath, Steinke, *The Discrete Gaussian for Differential Privacy*, 2020,
     Proposition 25.
     """
-    return math.ceil(scale * float(norm.isf(failure / 2)))
+    return math.ceil(scale * float(-scipy.special.ndtri(failure / 2)))
 
 
 def discrete_laplace_radius(rate: float, *, failure: float) -> int:
@@ -74,7 +73,7 @@ def response_radius(distribution: BinaryResponse, pairs: int, *, failure: float)
         return numerator / s
 
     top = math.log(60.0)
-    best = minimize_scalar(bound, bounds=(top - 35, top), method="bounded")
+    best = scipy.optimize.minimize_scalar(bound, bounds=(top - 35, top), method="bounded")
     return float(best.fun) * (1 + 1e-9) * distribution.unit
 
 

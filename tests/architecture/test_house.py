@@ -6,6 +6,8 @@ import tomllib
 from collections import Counter
 from pathlib import Path
 
+import graphcuts_dp as gc
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "graphcuts_dp"
 # Folders of tests that are about the whole, not about one room.
@@ -55,3 +57,19 @@ def test_every_package_is_installed():
     found = {".".join(path.parent.relative_to(ROOT).parts) for path in PACKAGE.rglob("__init__.py")}
     assert set(setup["packages"]) == found | {"graphcuts_dp.bundled"}
     assert setup["package-dir"] == {"graphcuts_dp.bundled": "datasets"}
+
+
+def test_public_names_are_where_type_checkers_see_them():
+    tree = ast.parse((PACKAGE / "__init__.py").read_text())
+    (seen,) = (node for node in tree.body if isinstance(node, ast.If))
+    imported = {
+        (node.module.removeprefix("graphcuts_dp").lstrip("."), name.name)
+        for node in seen.body
+        for name in node.names
+    }
+    homes = {(module, name) for name, module in gc._MODULES.items()}
+    assert imported == homes | {("", "datasets")}
+    assert {name for _, name in imported} | {"__version__"} == set(gc.__all__)
+    assert all(hasattr(gc, name) for name in gc.__all__)
+    assert set(gc.__all__) <= set(dir(gc))
+    assert not hasattr(gc, "release_everything")

@@ -173,7 +173,7 @@ def quick_work() -> Iterator[None]:
             "cli.distances.distance_map_figure": _small,
             "cli.distances.drawing": _small,
             "cli.evaluate.cut_error_figure": _small,
-            "cli.session_repl.session_answers_figure": _small,
+            "plotting.session_answers.session_answers_figure": _small,
             "figures.FIGURES": (_TOY,),
         }.items():
             patches.enter_context(mock.patch(f"graphcuts_dp.{place}", stand_in))

@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 from typing import Any, final
 
 import numpy as np
-import scipy.stats
+import scipy
 
 from graphcuts_dp.distinguishers.base import Distinguisher
 from graphcuts_dp.distinguishers.cut_list import CutList

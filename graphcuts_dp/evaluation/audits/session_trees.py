@@ -15,8 +15,7 @@ from fractions import Fraction
 from typing import final
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import log_ndtr, ndtr
+import scipy
 
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.errors import ParameterError
@@ -89,7 +88,7 @@ def losses_of(cost: Cost) -> Losses:
 
 def _cell_masses(edges: FloatVector) -> FloatVector:
     """Normal probabilities between edges and beyond the outer ones, exact in both tails."""
-    below, above = ndtr(edges), ndtr(-edges)
+    below, above = scipy.special.ndtr(edges), scipy.special.ndtr(-edges)
     inner = np.where(edges[1:] < 0, np.diff(below), -np.diff(above))
     return np.concatenate([below[:1], inner, above[-1:]])
 
@@ -99,7 +98,10 @@ def excess(cost: Cost, epsilon: FloatVector) -> FloatVector:
     if cost.rho is not None and cost.pure is None:
         spread = math.sqrt(2 * cost.rho)
         at = epsilon / spread
-        return np.asarray(ndtr(spread / 2 - at) - np.exp(epsilon + log_ndtr(-spread / 2 - at)))
+        return np.asarray(
+            scipy.special.ndtr(spread / 2 - at)
+            - np.exp(epsilon + scipy.special.log_ndtr(-spread / 2 - at))
+        )
     delta = 0.0 if cost.pure is not None else cost.delta
     likely = 1 / (1 + math.exp(-cost.epsilon))
     with np.errstate(over="ignore"):
@@ -112,7 +114,7 @@ def excess(cost: Cost, epsilon: FloatVector) -> FloatVector:
 def gaussian(rho: float, delta: float) -> Cost:
     """A session of fresh Gaussian noise, stated as sharply as it can be for a delta."""
     bare = Cost(epsilon=0.0, rho=rho)
-    least = brentq(
+    least = scipy.optimize.brentq(
         lambda epsilon: float(excess(bare, np.array([epsilon]))[0]) - delta,
         -1.0,
         zcdp_epsilon(rho, delta=delta),

@@ -14,8 +14,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import expit
+import scipy
 
 from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
@@ -190,11 +189,14 @@ def _graph(n: int, density: float, seed: int) -> Graph:
     inside = (n / _BLOCKS - 1) / (n - 1)
 
     def excess(shift: float) -> float:
-        within, across = expit(shift + _LOG_ODDS), expit(shift)
+        within, across = scipy.special.expit(shift + _LOG_ODDS), scipy.special.expit(shift)
         return float(inside * within + (1 - inside) * across) - density
 
-    shift = float(brentq(excess, -30, 30))
-    within, across = float(expit(shift + _LOG_ODDS)), float(expit(shift))
+    shift = float(scipy.optimize.brentq(excess, -30, 30))
+    within, across = (
+        float(scipy.special.expit(shift + _LOG_ODDS)),
+        float(scipy.special.expit(shift)),
+    )
     return planted_partition(n, _BLOCKS, within, across, seed=seed)
 
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, final
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+import scipy
 
 from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.evaluation.experiments.base import Finding, Table
@@ -159,7 +159,7 @@ def best_exponent(X: FloatMatrix, F: FloatMatrix) -> float:
         psi = SchattenNorm(p)
         return psi.value(X) * psi.dual_norm(F) ** 2
 
-    return float(minimize_scalar(cost, bounds=(1.02, 2.0), method="bounded").x)
+    return float(scipy.optimize.minimize_scalar(cost, bounds=(1.02, 2.0), method="bounded").x)
 
 
 def _updates(

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
+import scipy
 
 from graphcuts_dp.evaluation.experiments.base import Finding, Table
 from graphcuts_dp.evaluation.experiments.exponents import exponent_finding
@@ -103,7 +103,7 @@ def tight_error(bound: UpdateBound, *, log_queries: float) -> float:
         return math.sqrt(constant / (c + 1)) + both**2 / math.sqrt(8 * rho / (c + 2))
 
     top = math.log(_MOST_UPDATES)
-    found = float(minimize_scalar(error, bounds=(0, top), method="bounded").fun)
+    found = float(scipy.optimize.minimize_scalar(error, bounds=(0, top), method="bounded").fun)
     return min(found, error(-math.inf))  # or no update at all
 
 
@@ -174,7 +174,7 @@ def _crossover(n: int, error_of: ErrorOf) -> float | None:
     low, high = math.log(n), math.log(pairs_of(n) * (1 - 1e-9))
     if excess(low) * excess(high) > 0:
         return None
-    return math.exp(float(brentq(excess, low, high, xtol=1e-12)))
+    return math.exp(float(scipy.optimize.brentq(excess, low, high, xtol=1e-12)))
 
 
 # Findings

@@ -1,0 +1,18 @@
+"""`graphcuts-dp session`: the group of its subcommands."""
+
+import typer
+
+from graphcuts_dp.cli import session, session_record, session_repl
+
+sessions = typer.Typer(
+    help="Answer cut queries on a private graph one by one, on a durable ledger.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+sessions.command(epilog=session.START_EXAMPLE)(session.start)
+sessions.command(epilog=session.ASK_EXAMPLE)(session.ask)
+sessions.command(epilog=session_repl.EXAMPLE)(session_repl.repl)
+sessions.command(epilog=session.RUN_EXAMPLE)(session.run)
+sessions.command(epilog=session_record.STATUS_EXAMPLE)(session_record.status)
+sessions.command(epilog=session_record.EXPORT_EXAMPLE)(session_record.export)
+sessions.command("list", epilog=session_record.LIST_EXAMPLE)(session_record.list_sessions)

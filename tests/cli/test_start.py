@@ -1,0 +1,47 @@
+"""What a command and an import load: no more than they need."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from graphcuts_dp.cli import main
+
+COMMAND = "from graphcuts_dp.cli import main"
+HEAVY = ("cvxpy", "highspy", "igraph", "matplotlib", "networkx", "pandas", "scipy", "sqlite3")
+
+
+def loaded(code):
+    """Which of the heavy modules a fresh interpreter has after running this."""
+    report = f"import json, sys; print(json.dumps([m for m in {HEAVY} if m in sys.modules]))"
+    ended = subprocess.run(
+        [sys.executable, "-c", f"{code}\n{report}"], capture_output=True, text=True, check=True
+    )
+    return set(json.loads(ended.stdout.splitlines()[-1]))
+
+
+@pytest.mark.parametrize(
+    ("code", "needed"),
+    [
+        ("import graphcuts_dp", set()),
+        (f"{COMMAND}; import sys; sys.argv = ['x', '--help']; main._status()", set()),
+        ("import graphcuts_dp as gc; gc.read_graph", {"scipy"}),
+        ("import graphcuts_dp as gc; gc.open_session", {"scipy", "sqlite3"}),
+        (f"{COMMAND}; main._loaded('session')", {"scipy", "sqlite3"}),
+        (f"{COMMAND}; main._loaded('release')", {"scipy", "highspy"}),
+    ],
+)
+def test_only_what_is_needed_is_loaded(code, needed):
+    assert loaded(code) <= needed
+
+
+@pytest.mark.parametrize("name", main.COMMANDS)
+def test_the_list_of_commands_says_what_each_says(name):
+    assert main.COMMANDS[name].help == main._loaded(name).get_short_help_str(400)
+
+
+def test_a_name_that_is_nearly_right_is_suggested(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["graphcuts-dp", "relase"])
+    assert main._status() == 2
+    assert "Did you mean 'release'?" in capsys.readouterr().err
