@@ -6,7 +6,8 @@ the labels are sorted: their order in the source may tell in which order edges w
 """
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -33,16 +34,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Rules(TypedDict, total=False):
-    """Keywords that every `from_...` function takes; they mean what they mean in `read_graph`.
-
-    Attributes:
-        vertices: public vertex set: a count or labels; a pair of these if `bipartite`.
-        weighted: None: use weights where there are any; False: ignore them; True: require them.
-        weight_cap: public bound on any weight; larger ones are clipped to it.
-        bipartite: make a `BipartiteGraph`.
-        merge: weight of parallel edges: the largest ("max"), the smallest ("min") or their "sum".
-    """
+@dataclass(frozen=True, kw_only=True)
+class _Rules:
+    """What every `from_...` function is told; the keywords mean what they mean in `read_graph`."""
 
     vertices: Vertices | tuple[Vertices, Vertices] | None
     weighted: bool | None
@@ -51,17 +45,36 @@ class Rules(TypedDict, total=False):
     merge: Merge
 
 
-def from_edges(edges: Iterable[Any], **rules: Unpack[Rules]) -> AnyGraph:
+def from_edges(
+    edges: Iterable[Any],
+    *,
+    vertices: Vertices | tuple[Vertices, Vertices] | None = None,
+    weighted: bool | None = None,
+    weight_cap: float | None = None,
+    bipartite: bool = False,
+    merge: Merge = "max",
+) -> AnyGraph:
     """Graph of pairs (source, target) or triples (source, target, weight).
 
     Args:
         edges: an iterable of tuples, all of the same length, or an array of shape (m, 2) or
             (m, 3). Ends are strings or integers; if `bipartite`, left before right.
-        rules: see `Rules`.
+        vertices: public vertex set: a count or labels; a pair of these if `bipartite`.
+        weighted: None: use weights where there are any; False: ignore them; True: require them.
+        weight_cap: public bound on any weight; larger ones are clipped to it.
+        bipartite: make a `BipartiteGraph`.
+        merge: weight of parallel edges: the largest ("max"), the smallest ("min") or their "sum".
 
     Raises:
         GraphError: ends that are neither strings nor integers, or what `assemble.build` refuses.
     """
+    rules = _Rules(
+        vertices=vertices,
+        weighted=weighted,
+        weight_cap=weight_cap,
+        bipartite=bipartite,
+        merge=merge,
+    )
     if isinstance(edges, np.ndarray):
         if edges.ndim != 2 or edges.shape[1] not in (2, 3):
             raise GraphError("an array of edges has two columns, or three with weights")
@@ -77,7 +90,14 @@ def from_edges(edges: Iterable[Any], **rules: Unpack[Rules]) -> AnyGraph:
 
 
 def from_networkx(
-    graph: "nx.Graph[Any]", *, weight: str = "weight", **rules: Unpack[Rules]
+    graph: "nx.Graph[Any]",
+    *,
+    weight: str = "weight",
+    vertices: Vertices | tuple[Vertices, Vertices] | None = None,
+    weighted: bool | None = None,
+    weight_cap: float | None = None,
+    bipartite: bool = False,
+    merge: Merge = "max",
 ) -> AnyGraph:
     """Graph of a networkx graph of any class; isolated nodes are kept.
 
@@ -85,11 +105,22 @@ def from_networkx(
         graph: nodes are strings or integers. If `bipartite`, each has an attribute `bipartite`
             that is 0 (left) or 1 (right).
         weight: edge attribute with the weight.
-        rules: see `Rules`.
+        vertices: public vertex set: a count or labels; a pair of these if `bipartite`.
+        weighted: None: use weights where there are any; False: ignore them; True: require them.
+        weight_cap: public bound on any weight; larger ones are clipped to it.
+        bipartite: make a `BipartiteGraph`.
+        merge: weight of parallel edges: the largest ("max"), the smallest ("min") or their "sum".
 
     Raises:
         GraphError: other nodes (relabel them), or what `assemble.build` refuses.
     """
+    rules = _Rules(
+        vertices=vertices,
+        weighted=weighted,
+        weight_cap=weight_cap,
+        bipartite=bipartite,
+        merge=merge,
+    )
     nodes = _labels(graph.nodes)
     sides = [graph.nodes[node].get("bipartite") for node in graph.nodes]
     table = {node: row for row, node in enumerate(graph.nodes)}
@@ -103,7 +134,14 @@ def from_networkx(
 
 
 def from_igraph(
-    graph: "igraph.Graph", *, weight: str = "weight", **rules: Unpack[Rules]
+    graph: "igraph.Graph",
+    *,
+    weight: str = "weight",
+    vertices: Vertices | tuple[Vertices, Vertices] | None = None,
+    weighted: bool | None = None,
+    weight_cap: float | None = None,
+    bipartite: bool = False,
+    merge: Merge = "max",
 ) -> AnyGraph:
     """Graph of an igraph graph; isolated vertices are kept.
 
@@ -111,12 +149,23 @@ def from_igraph(
         graph: labels are the vertex attribute `name`, or 0..n-1 without it. If `bipartite`, the
             vertex attribute `type` is false (left) or true (right).
         weight: edge attribute with the weight.
-        rules: see `Rules`.
+        vertices: public vertex set: a count or labels; a pair of these if `bipartite`.
+        weighted: None: use weights where there are any; False: ignore them; True: require them.
+        weight_cap: public bound on any weight; larger ones are clipped to it.
+        bipartite: make a `BipartiteGraph`.
+        merge: weight of parallel edges: the largest ("max"), the smallest ("min") or their "sum".
 
     Raises:
         GraphError: names that are neither strings nor integers or are not distinct, or what
             `assemble.build` refuses.
     """
+    rules = _Rules(
+        vertices=vertices,
+        weighted=weighted,
+        weight_cap=weight_cap,
+        bipartite=bipartite,
+        merge=merge,
+    )
     n = graph.vcount()
     attributes = graph.vs.attributes()
     nodes = _labels(graph.vs["name"] if "name" in attributes else range(n))
@@ -127,23 +176,42 @@ def from_igraph(
     return _build_rows([pairs[:, 0], pairs[:, 1]], nodes, sides, weights, rules)
 
 
-def from_scipy(matrix: Any, **rules: Unpack[Rules]) -> AnyGraph:
+def from_scipy(
+    matrix: Any,
+    *,
+    vertices: Vertices | tuple[Vertices, Vertices] | None = None,
+    weighted: bool | None = None,
+    weight_cap: float | None = None,
+    bipartite: bool = False,
+    merge: Merge = "max",
+) -> AnyGraph:
     """Graph of a matrix, scipy sparse or dense; the diagonal is ignored.
 
     Args:
         matrix: shape (n, n). Symmetric: each edge twice; else its entries are arcs. If
             `bipartite`, any shape: rows left, columns right.
-        rules: see `Rules`; `vertices` label the rows, 0..n-1 when omitted. Weights are used unless
-            `weighted` is False or the entries are truth values.
+        vertices: labels of the rows, 0..n-1 when omitted; a pair of these if `bipartite`.
+        weighted: None: use weights unless the entries are truth values; False: ignore them; True:
+            require them.
+        weight_cap: public bound on any weight; larger ones are clipped to it.
+        bipartite: make a `BipartiteGraph`.
+        merge: weight of an arc and its reverse: the largest ("max"), the smallest ("min") or "sum".
 
     Raises:
         GraphError: not real, not finite, negative, empty, not square, or labels of wrong number.
     """
+    rules = _Rules(
+        vertices=vertices,
+        weighted=weighted,
+        weight_cap=weight_cap,
+        bipartite=bipartite,
+        merge=merge,
+    )
     kind = matrix.dtype if sp.issparse(matrix) else np.asarray(matrix).dtype
     raw = matrix_edges(
         matrix,
         Schema(),
-        bipartite=rules.get("bipartite", False),
+        bipartite=rules.bipartite,
         unweighted=kind == np.bool_,
         error=GraphError,
     )
@@ -156,7 +224,11 @@ def from_pandas(
     source: str = "source",
     target: str = "target",
     weight: str = "weight",
-    **rules: Unpack[Rules],
+    vertices: Vertices | tuple[Vertices, Vertices] | None = None,
+    weighted: bool | None = None,
+    weight_cap: float | None = None,
+    bipartite: bool = False,
+    merge: Merge = "max",
 ) -> AnyGraph:
     """Graph of a table with one row for each edge.
 
@@ -165,11 +237,22 @@ def from_pandas(
         source: column with the first (left) ends.
         target: column with the second (right) ends.
         weight: column with the weights; if there is none, the graph is simple.
-        rules: see `Rules`.
+        vertices: public vertex set: a count or labels; a pair of these if `bipartite`.
+        weighted: None: use weights where there are any; False: ignore them; True: require them.
+        weight_cap: public bound on any weight; larger ones are clipped to it.
+        bipartite: make a `BipartiteGraph`.
+        merge: weight of parallel edges: the largest ("max"), the smallest ("min") or their "sum".
 
     Raises:
         GraphError: no such columns, missing ids, or what `assemble.build` refuses.
     """
+    rules = _Rules(
+        vertices=vertices,
+        weighted=weighted,
+        weight_cap=weight_cap,
+        bipartite=bipartite,
+        merge=merge,
+    )
     if source not in frame.columns or target not in frame.columns:
         raise GraphError("the table lacks the source or target column; name them")
     ends = [_ends(frame[name].to_numpy()) for name in (source, target)]
@@ -248,8 +331,8 @@ def to_pandas(graph: AnyGraph) -> "pd.DataFrame":
     return pd.DataFrame(columns)
 
 
-def _options(rules: Rules) -> Options:
-    vertices, bipartite = rules.get("vertices"), rules.get("bipartite", False)
+def _options(rules: _Rules) -> Options:
+    vertices, bipartite = rules.vertices, rules.bipartite
     given: GivenVertices
     if vertices is None:
         given = None
@@ -261,10 +344,10 @@ def _options(rules: Rules) -> Options:
         given = _vertex_set(vertices)
     return Options(
         vertices=given,
-        weighted=rules.get("weighted"),
-        weight_cap=rules.get("weight_cap"),
+        weighted=rules.weighted,
+        weight_cap=rules.weight_cap,
         bipartite=bipartite,
-        merge=rules.get("merge", "max"),
+        merge=rules.merge,
     )
 
 
@@ -277,7 +360,7 @@ def _where(position: int) -> str:
 
 
 def _build_labelled(
-    sources: Ends, targets: Ends, weights: FloatArray | None, rules: Rules
+    sources: Ends, targets: Ends, weights: FloatArray | None, rules: _Rules
 ) -> AnyGraph:
     if isinstance(sources, np.ndarray) != isinstance(targets, np.ndarray):
         sources, targets = _listed(sources), _listed(targets)
@@ -290,9 +373,9 @@ def _build_rows(
     nodes: list[Label],
     sides: list[Any],
     weights: FloatArray | None,
-    rules: Rules,
+    rules: _Rules,
 ) -> AnyGraph:
-    if not rules.get("bipartite", False):
+    if not rules.bipartite:
         schema = Schema(vertices=VertexSet(nodes))
     else:
         ends, sets = split_sides(ends, nodes, sides, _where, GraphError)
@@ -310,8 +393,8 @@ def _build_rows(
     return build(raw, _options(rules))
 
 
-def _attribute(values: list[Any], rules: Rules) -> FloatArray | None:
-    if rules.get("weighted") is False or all(value is None for value in values):
+def _attribute(values: list[Any], rules: _Rules) -> FloatArray | None:
+    if rules.weighted is False or all(value is None for value in values):
         return None
     if any(value is None for value in values):
         raise GraphError("an edge has no weight though others have; add it, or pass weighted=False")

@@ -129,7 +129,7 @@ def iterative_mechanism(
     if max(universe.shape) > MOST_DENSE_VERTICES:
         raise ParameterError(
             f"an iterative construction holds a number for each pair: up to {MOST_DENSE_VERTICES}"
-            " vertices; use another mechanism"
+            " vertices; use release_graph"
         )
     grid = Grid.of(graph)
     listed = None if queries is None else _as_list(universe, queries)

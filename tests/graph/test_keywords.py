@@ -1,0 +1,49 @@
+"""A keyword that is misspelt is refused: a lost cap or vertex set would be lost in silence."""
+
+import inspect
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+
+import graphcuts_dp as gc
+
+# `cut_distance` hands its keywords on to `cut_norm`; a protocol is not called.
+FUNCTIONS = [
+    name
+    for name in gc.__all__
+    if inspect.isfunction(getattr(gc, name)) or inspect.isclass(getattr(gc, name))
+    if name not in ("cut_distance", "LinearQuery")
+]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_no_public_function_takes_any_keyword(name):
+    parameters = inspect.signature(getattr(gc, name)).parameters.values()
+    assert not [p for p in parameters if p.kind is inspect.Parameter.VAR_KEYWORD]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"weight_capp": 3.0}, {"vertex": ["a", "b"]}, {"Weighted": True}]
+)
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("from_edges", [("a", "b", 7.0)]),
+        ("from_networkx", nx.Graph([("a", "b", {"weight": 7.0})])),
+        ("from_scipy", np.array([[0.0, 7.0], [7.0, 0.0]])),
+        ("from_pandas", pd.DataFrame({"source": ["a"], "target": ["b"], "weight": [7.0]})),
+        ("from_igraph", None),
+        ("read_graph", "mail.csv"),
+    ],
+)
+def test_misspelt_keywords_are_refused(name, given, wrong):
+    with pytest.raises(TypeError, match=next(iter(wrong))):
+        getattr(gc, name)(given, **wrong)
+
+
+def test_keywords_that_are_handed_on_are_refused_there():
+    graph = gc.Graph([0], [1], vertices=3)
+    with pytest.raises(TypeError, match="methud"):
+        gc.cut_distance(graph, graph, methud="exact")
