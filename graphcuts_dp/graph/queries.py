@@ -368,7 +368,10 @@ def _keep(subset: Subset) -> Subset:
         return subset.copy()
     if isinstance(subset, str):
         raise QueryError(f"a set of vertices is a list of labels, not the string {subset!r}")
-    return tuple(subset)
+    try:
+        return tuple(subset)
+    except TypeError:
+        raise QueryError(f"a set of vertices is a list of labels, not {subset!r}") from None
 
 
 def _crossing_table() -> npt.NDArray[np.bool_]:

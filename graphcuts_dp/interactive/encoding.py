@@ -75,8 +75,13 @@ def encode_query(query: CutQuery, universe: Universe) -> EncodedQuery:
     is stored as such, and S may then also be exchanged with it.
 
     Raises:
-        QueryError: unknown vertices, or a truth vector of the wrong length.
+        QueryError: another query than a cut, unknown vertices, or a truth vector of the wrong
+            length.
     """
+    if not isinstance(query, CutQuery):
+        raise QueryError(
+            f"a session answers cut queries, not {type(query).__name__}: give two sets of vertices"
+        )
     S, T = query.masks(universe.space)
     if universe.bipartite:
         complement = bool(T.all())

@@ -133,6 +133,11 @@ class Release:
             if T is not None:
                 raise QueryError("give either a CutQuery or two sets, not both")
             query = S
+        elif hasattr(S, "coefficients"):
+            raise QueryError(
+                f"a release answers cut queries, not {type(S).__name__}: ask its synthetic graph, "
+                "for example query.value(release.graph)"
+            )
         else:
             query = CutQuery(S, T)
         noisy = self.noisy

@@ -11,7 +11,7 @@ import scipy.stats
 
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
-from graphcuts_dp.graph.queries import CutQuery
+from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, RankOneQuery
 from graphcuts_dp.measurements.base import Measurements
 from graphcuts_dp.measurements.entries import distribution_for, randomized_response
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
@@ -36,6 +36,18 @@ def noisy_release(graph, *, noise="binary", epsilon=1.0, source=None):
     distribution = distribution_for(graph, noise, epsilon)
     noisy = randomized_response(graph, distribution, source or SeededEntropy(0))
     return Release(measurements=Measurements((noisy,), guarantee_of([noisy], graph, 0)))
+
+
+def test_what_is_no_cut_is_refused_in_words():
+    made = noisy_release(random_graph(6, 0))
+    ones = np.ones(6)
+    for query in (RankOneQuery(ones, ones), MatrixQuery(np.ones((6, 6)))):
+        with pytest.raises(QueryError, match=r"cut queries, not (RankOne|Matrix)Query"):
+            made.answer(query)
+        with pytest.raises(QueryError, match="cut queries"):
+            made.answer_all([query])
+    with pytest.raises(QueryError, match="a list of labels, not 5"):
+        made.answer(5)
 
 
 @pytest.mark.parametrize("noise", NOISES)
