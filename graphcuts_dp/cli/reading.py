@@ -1,6 +1,7 @@
 """Options for reading a private graph, sets and queries, the same in every subcommand."""
 
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, final
@@ -100,10 +101,8 @@ def read_set(text: str, vertices: VertexSet) -> list[Label]:
 
 
 def _number(word: str) -> Label:
-    try:
-        return int(word)
-    except ValueError:
-        return word
+    """An integer as files have them: no sign but a minus, no leading zero, ASCII digits alone."""
+    return int(word) if re.fullmatch("0|-?[1-9][0-9]{0,99}", word) else word
 
 
 def check_apart(outputs: Iterable[str | None], *inputs: str | None) -> None:

@@ -11,6 +11,7 @@ from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.errors import GraphError, QueryError
 
 Label = str | int
+_MOST = 2**31 - 1  # row numbers are 32-bit integers
 
 
 @final
@@ -31,6 +32,8 @@ class VertexSet:
         if isinstance(labels, int | np.integer):
             if labels < 1:
                 raise GraphError("a graph needs at least one vertex")
+            if labels > _MOST:
+                raise GraphError(f"a graph has at most {_MOST:,} vertices")
             self._labels: Sequence[Label] = range(int(labels))
         elif isinstance(labels, range) and labels == range(len(labels)):
             self._labels = labels

@@ -42,12 +42,12 @@ def read_lines(path: str) -> list[tuple[int, str]]:
         FileFormatError: the file cannot be read, or is not text.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = Path(path).read_text(encoding="utf-8-sig")  # some editors begin with a mark
     except OSError as problem:
         raise FileFormatError(f"cannot read {path}: {problem.strerror}") from None
     except UnicodeDecodeError:
         raise FileFormatError(f"{path} is not text") from None
-    return [(i, line) for i, line in enumerate(text.splitlines(), start=1) if line.strip()]
+    return [(i, line) for i, line in enumerate(text.split("\n"), start=1) if line.strip()]
 
 
 def read_query(line: str, number: int) -> CutQuery:
@@ -57,7 +57,7 @@ def read_query(line: str, number: int) -> CutQuery:
         QueryError: anything else.
     """
     try:
-        value: Any = json.loads(line)
+        value: Any = json.loads(line, object_pairs_hook=_each_key_once)
         S, T = value["S"], value.get("T")
         if set(value) <= {"S", "T"} and isinstance(S, list) and isinstance(T, list | None):
             return CutQuery(S, T)
@@ -66,6 +66,13 @@ def read_query(line: str, number: int) -> CutQuery:
     raise QueryError(
         f'line {number} of the queries is not an object like {{"S": ["ann"], "T": ["kim"]}}'
     )
+
+
+def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key occurs twice")
+    return found
 
 
 def encode_query(query: CutQuery, universe: Universe) -> EncodedQuery:

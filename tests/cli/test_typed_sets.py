@@ -1,0 +1,55 @@
+"""Sets of vertices and lines of queries as people type them, and as other programs write them."""
+
+import pytest
+
+import graphcuts_dp as gc
+from graphcuts_dp.cli.reading import read_set
+from graphcuts_dp.errors import FileFormatError, GraphError, QueryError
+from graphcuts_dp.graph.vertices import VertexSet
+from graphcuts_dp.interactive.encoding import read_lines, read_query
+
+
+@pytest.mark.parametrize("word", ["1_0", "+1", "01", "\u0661", "1.0", "1e1", "-0", "9" * 5000])
+def test_only_plain_integers_are_numbers(word):
+    with pytest.raises(QueryError):
+        VertexSet(12).mask(read_set(word, VertexSet(12)))
+
+
+def test_plain_integers_are_numbers_where_labels_are():
+    assert read_set("0, 7,-3", VertexSet(12)) == [0, 7, -3]
+    assert read_set("01", VertexSet(["01", "b"])) == ["01"]
+
+
+def test_a_count_of_vertices_has_a_limit():
+    for count in (2**31, 10**99):
+        with pytest.raises(GraphError, match="at most 2,147,483,647 vertices"):
+            VertexSet(count)
+    assert len(VertexSet(2**31 - 1)) == 2**31 - 1
+
+
+def queries(path, data):
+    path.write_bytes(data)
+    return [read_query(line, number) for number, line in read_lines(str(path))]
+
+
+def test_lines_of_queries_that_other_programs_write(tmp_path):
+    path = tmp_path / "queries.jsonl"
+    plain = queries(path, b'{"S": ["a"]}\n{"S": ["b"], "T": ["c"]}\n')
+    marked = queries(path, b'\xef\xbb\xbf{"S": ["a"]}\r\n\r\n{"S": ["b"], "T": ["c"]}')
+    assert plain == marked == [gc.CutQuery(["a"]), gc.CutQuery(["b"], ["c"])]
+    # U+2028 ends a line for some, and may stand in a string of JSON.
+    (query,) = queries(path, '{"S": ["a\u2028b"]}\n'.encode())
+    assert query == gc.CutQuery(["a\u2028b"])
+
+
+@pytest.mark.parametrize(
+    "line", [b'{"S": ["a"], "S": ["b"]}', b'{"S": ["a"], "T": [], "T": ["b"]}']
+)
+def test_a_key_twice_is_refused(tmp_path, line):
+    with pytest.raises(QueryError, match="line 1 of the queries"):
+        queries(tmp_path / "queries.jsonl", line)
+
+
+def test_what_is_no_text_is_refused(tmp_path):
+    with pytest.raises(FileFormatError, match="is not text"):
+        queries(tmp_path / "queries.jsonl", b"\xff\xfe\x00")
