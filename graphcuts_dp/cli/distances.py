@@ -14,11 +14,7 @@ from graphcuts_dp.cli.console import (
     show_table,
 )
 from graphcuts_dp.cli.reading import check_apart
-from graphcuts_dp.distances.answers import (
-    DistanceAnswers,
-    answer_distances,
-    receipt_path,
-)
+from graphcuts_dp.distances.answers import DistanceAnswers, answer_distances
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.map_files import read_map
 from graphcuts_dp.distances.plan import MECHANISMS, NOISES
@@ -27,6 +23,7 @@ from graphcuts_dp.graph.atomic import check_writable_set
 from graphcuts_dp.plotting.distance_map import DistanceMap, distance_map_figure, layout
 from graphcuts_dp.plotting.saving import write_figure
 from graphcuts_dp.privacy.guarantee import exact_epsilon
+from graphcuts_dp.receipts import receipt_path
 
 EXAMPLE = """Example: graphcuts-dp distances roads.csv people.csv --epsilon 1 --plot map.png
 

@@ -3,9 +3,7 @@
 import csv
 import hashlib
 import io
-import json
 import os
-import platform
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,7 +12,6 @@ from typing import Any, final
 
 import numpy as np
 
-from graphcuts_dp._version import __version__
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric, as_metric
@@ -22,8 +19,10 @@ from graphcuts_dp.distances.plan import DistancePlan, error_radii, plan_distance
 from graphcuts_dp.errors import AccuracyWarning, ParameterError, QueryError
 from graphcuts_dp.graph.atomic import PathLike, atomic_set, atomic_write
 from graphcuts_dp.graph.vertices import Label
+from graphcuts_dp.privacy.composition import rounded_up
 from graphcuts_dp.privacy.entropy import entropy_source
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
+from graphcuts_dp.receipts import receipt_path, write_receipt
 
 HIDDEN = "where any one person is"
 PUBLIC = "the map and the number of people"
@@ -157,17 +156,11 @@ class DistanceAnswers:
         data = text.getvalue().encode()
         receipt = self.to_dict() | {
             "files": {Path(path).name: hashlib.sha256(data).hexdigest()},
-            "versions": {
-                "graphcuts_dp": __version__,
-                "python": platform.python_version(),
-                "numpy": np.__version__,
-            },
         }
         with atomic_set((path, receipt_path(path)), force=force) as (table_file, receipt_file):
             with atomic_write(table_file) as handle:
                 handle.write(data)
-            with atomic_write(receipt_file) as handle:
-                handle.write(json.dumps(receipt, indent=2).encode() + b"\n")
+            write_receipt(receipt_file, receipt)
         return str(path), str(receipt_path(path))
 
     def __str__(self) -> str:
@@ -175,11 +168,6 @@ class DistanceAnswers:
             f"{self.guarantee}\n{self.plan.title}\nchoice: {self.plan.reason}\nbest: {self.best}\n"
             f"vertices that may be the best: {len(self.candidates)}"
         )
-
-
-def receipt_path(path: PathLike) -> Path:
-    """Where the receipt of answers at `path` is."""
-    return Path(f"{os.fspath(path)}.json")
 
 
 def answer_distances(
@@ -241,7 +229,7 @@ def answer_distances(
         radii=radii + 1e-9 * metric.diameter,  # the rounding of floats
         confidence=confidence,
         guarantee=PrivacyGuarantee(
-            epsilon=float(epsilon),
+            epsilon=rounded_up(exact_epsilon(epsilon)),
             delta=0.0 if built.cost.pure is not None else float(delta),
             neighbours=HIDDEN,
             public=PUBLIC,

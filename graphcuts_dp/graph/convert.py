@@ -6,7 +6,6 @@ the labels are sorted: their order in the source may tell in which order edges w
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,17 +33,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Rules:
-    """What every `from_...` function is told; the keywords mean what they mean in `read_graph`."""
-
-    vertices: Vertices | tuple[Vertices, Vertices] | None
-    weighted: bool | None
-    weight_cap: float | None
-    bipartite: bool
-    merge: Merge
-
-
 def from_edges(
     edges: Iterable[Any],
     *,
@@ -68,13 +56,7 @@ def from_edges(
     Raises:
         GraphError: ends that are neither strings nor integers, or what `assemble.build` refuses.
     """
-    rules = _Rules(
-        vertices=vertices,
-        weighted=weighted,
-        weight_cap=weight_cap,
-        bipartite=bipartite,
-        merge=merge,
-    )
+    options = _options(vertices, weighted, weight_cap, bipartite, merge)
     if isinstance(edges, np.ndarray):
         if edges.ndim != 2 or edges.shape[1] not in (2, 3):
             raise GraphError("an array of edges has two columns, or three with weights")
@@ -86,7 +68,7 @@ def from_edges(
             raise GraphError("edges are all pairs, or all triples with a weight")
         columns = [list(column) for column in zip(*rows, strict=True)] or [[], []]
     weights = _numbers(columns[2]) if len(columns) == 3 else None
-    return _build_labelled(_ends(columns[0]), _ends(columns[1]), weights, rules)
+    return _build_labelled(_ends(columns[0]), _ends(columns[1]), weights, options)
 
 
 def from_networkx(
@@ -114,13 +96,7 @@ def from_networkx(
     Raises:
         GraphError: other nodes (relabel them), or what `assemble.build` refuses.
     """
-    rules = _Rules(
-        vertices=vertices,
-        weighted=weighted,
-        weight_cap=weight_cap,
-        bipartite=bipartite,
-        merge=merge,
-    )
+    options = _options(vertices, weighted, weight_cap, bipartite, merge)
     nodes = _labels(graph.nodes)
     sides = [graph.nodes[node].get("bipartite") for node in graph.nodes]
     table = {node: row for row, node in enumerate(graph.nodes)}
@@ -129,8 +105,8 @@ def from_networkx(
         np.fromiter((table[edge[side]] for edge in triples), dtype=np.int64, count=len(triples))
         for side in (0, 1)
     ]
-    weights = _attribute([edge[2] for edge in triples], rules)
-    return _build_rows(ends, nodes, sides, weights, rules)
+    weights = _attribute([edge[2] for edge in triples], options)
+    return _build_rows(ends, nodes, sides, weights, options)
 
 
 def from_igraph(
@@ -159,21 +135,15 @@ def from_igraph(
         GraphError: names that are neither strings nor integers or are not distinct, or what
             `assemble.build` refuses.
     """
-    rules = _Rules(
-        vertices=vertices,
-        weighted=weighted,
-        weight_cap=weight_cap,
-        bipartite=bipartite,
-        merge=merge,
-    )
+    options = _options(vertices, weighted, weight_cap, bipartite, merge)
     n = graph.vcount()
     attributes = graph.vs.attributes()
     nodes = _labels(graph.vs["name"] if "name" in attributes else range(n))
     sides: list[Any] = list(graph.vs["type"]) if "type" in attributes else [None] * n
     pairs = np.array(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2)
     values = graph.es[weight] if weight in graph.es.attributes() else [None] * len(pairs)
-    weights = _attribute(list(values), rules)
-    return _build_rows([pairs[:, 0], pairs[:, 1]], nodes, sides, weights, rules)
+    weights = _attribute(list(values), options)
+    return _build_rows([pairs[:, 0], pairs[:, 1]], nodes, sides, weights, options)
 
 
 def from_scipy(
@@ -200,22 +170,16 @@ def from_scipy(
     Raises:
         GraphError: not real, not finite, negative, empty, not square, or labels of wrong number.
     """
-    rules = _Rules(
-        vertices=vertices,
-        weighted=weighted,
-        weight_cap=weight_cap,
-        bipartite=bipartite,
-        merge=merge,
-    )
+    options = _options(vertices, weighted, weight_cap, bipartite, merge)
     kind = matrix.dtype if sp.issparse(matrix) else np.asarray(matrix).dtype
     raw = matrix_edges(
         matrix,
         Schema(),
-        bipartite=rules.bipartite,
+        bipartite=options.bipartite,
         unweighted=kind == np.bool_,
         error=GraphError,
     )
-    return build(raw, _options(rules))
+    return build(raw, options)
 
 
 def from_pandas(
@@ -246,18 +210,12 @@ def from_pandas(
     Raises:
         GraphError: no such columns, missing ids, or what `assemble.build` refuses.
     """
-    rules = _Rules(
-        vertices=vertices,
-        weighted=weighted,
-        weight_cap=weight_cap,
-        bipartite=bipartite,
-        merge=merge,
-    )
+    options = _options(vertices, weighted, weight_cap, bipartite, merge)
     if source not in frame.columns or target not in frame.columns:
         raise GraphError("the table lacks the source or target column; name them")
     ends = [_ends(frame[name].to_numpy()) for name in (source, target)]
     weights = _numbers(frame[weight].to_numpy()) if weight in frame.columns else None
-    return _build_labelled(ends[0], ends[1], weights, rules)
+    return _build_labelled(ends[0], ends[1], weights, options)
 
 
 def to_networkx(graph: AnyGraph) -> "nx.Graph[Any]":
@@ -331,8 +289,9 @@ def to_pandas(graph: AnyGraph) -> "pd.DataFrame":
     return pd.DataFrame(columns)
 
 
-def _options(rules: _Rules) -> Options:
-    vertices, bipartite = rules.vertices, rules.bipartite
+def _options(
+    vertices: Any, weighted: bool | None, weight_cap: float | None, bipartite: bool, merge: Merge
+) -> Options:
     given: GivenVertices
     if vertices is None:
         given = None
@@ -343,11 +302,7 @@ def _options(rules: _Rules) -> Options:
     else:
         given = _vertex_set(vertices)
     return Options(
-        vertices=given,
-        weighted=rules.weighted,
-        weight_cap=rules.weight_cap,
-        bipartite=bipartite,
-        merge=rules.merge,
+        vertices=given, weighted=weighted, weight_cap=weight_cap, bipartite=bipartite, merge=merge
     )
 
 
@@ -360,12 +315,12 @@ def _where(position: int) -> str:
 
 
 def _build_labelled(
-    sources: Ends, targets: Ends, weights: FloatArray | None, rules: _Rules
+    sources: Ends, targets: Ends, weights: FloatArray | None, options: Options
 ) -> AnyGraph:
     if isinstance(sources, np.ndarray) != isinstance(targets, np.ndarray):
         sources, targets = _listed(sources), _listed(targets)
     raw = RawEdges(sources=sources, targets=targets, weights=weights, as_text=False, where=_where)
-    return build(raw, _options(rules))
+    return build(raw, options)
 
 
 def _build_rows(
@@ -373,9 +328,9 @@ def _build_rows(
     nodes: list[Label],
     sides: list[Any],
     weights: FloatArray | None,
-    rules: _Rules,
+    options: Options,
 ) -> AnyGraph:
-    if not rules.bipartite:
+    if not options.bipartite:
         schema = Schema(vertices=VertexSet(nodes))
     else:
         ends, sets = split_sides(ends, nodes, sides, _where, GraphError)
@@ -390,11 +345,11 @@ def _build_rows(
         arbitrary_order=True,
         where=_where,
     )
-    return build(raw, _options(rules))
+    return build(raw, options)
 
 
-def _attribute(values: list[Any], rules: _Rules) -> FloatArray | None:
-    if rules.weighted is False or all(value is None for value in values):
+def _attribute(values: list[Any], options: Options) -> FloatArray | None:
+    if options.weighted is False or all(value is None for value in values):
         return None
     if any(value is None for value in values):
         raise GraphError("an edge has no weight though others have; add it, or pass weighted=False")

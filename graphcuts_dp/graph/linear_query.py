@@ -165,7 +165,10 @@ class LinearQuery(Protocol):
         Raises:
             QueryError: a query that does not fit, or a matrix that is not symmetric.
         """
-        matrix, space = matrix_of(data, bipartite)
+        return self.value_on_matrix(*matrix_of(data, bipartite))
+
+    def value_on_matrix(self, matrix: Any, space: Space) -> float:
+        """The answer on a matrix over the vertex sets, dense or sparse, which is not checked."""
         return weighted_sum(self.coefficients(space), matrix, space)
 
     def sensitivity(self, graph: AnyGraph | Space) -> float:

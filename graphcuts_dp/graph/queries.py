@@ -23,7 +23,6 @@ from graphcuts_dp.graph.linear_query import (
     is_plain,
     matrix_of,
     sides_of,
-    weighted_sum,
 )
 from graphcuts_dp.graph.vertices import Label, VertexSet
 
@@ -270,16 +269,9 @@ class MatrixQuery(LinearQuery):
         """See `LinearQuery.coefficients`: C_ij + C_ji, or C_ij for two vertex sets."""
         return _folded(self.entries(_shape(space)).copy(), space)
 
-    def value(self, data: Data, *, bipartite: bool = False) -> float:
-        """The answer on a graph or a matrix.
-
-        Raises:
-            QueryError: a matrix of the wrong shape.
-        """
-        matrix, _ = matrix_of(data, bipartite)
-        return self._sum(matrix)
-
-    def _sum(self, matrix: Any) -> float:
+    def value_on_matrix(self, matrix: Any, space: Space) -> float:
+        """See `LinearQuery.value_on_matrix`: the sum over all entries, with no matrix made."""
+        del space
         C = self.entries(matrix.shape)
         return float(matrix.multiply(C).sum() if sp.issparse(matrix) else np.vdot(C, matrix))
 
@@ -320,30 +312,25 @@ def answer_on_matrix(queries: Sequence[LinearQuery], matrix: Any, space: Space) 
         QueryError: a query that does not fit the vertex sets.
     """
     answers = np.empty(len(queries))
-    factored = []
-    for i, query in enumerate(queries):
-        if isinstance(query, MatrixQuery):
-            answers[i] = query._sum(matrix)
-        elif type(query).factors is LinearQuery.factors:
-            answers[i] = weighted_sum(query.coefficients(space), matrix, space)
-        else:
-            factored.append(i)
     block = max(1, _BATCH_ENTRIES // (matrix.shape[0] + matrix.shape[1]))
-    for start in range(0, len(factored), block):
-        part = factored[start : start + block]
-        answers[part] = _answer_block([queries[i] for i in part], matrix, space)
+    for start in range(0, len(queries), block):
+        factored: dict[int, QueryFactors] = {}
+        for i, query in enumerate(queries[start : start + block], start):
+            factors = query.factors(space)
+            if factors is None:
+                answers[i] = query.value_on_matrix(matrix, space)
+            else:
+                factored[i] = factors
+        if factored:
+            answers[list(factored)] = _answer_block(list(factored.values()), matrix)
     return answers
 
 
-def _answer_block(queries: Sequence[LinearQuery], matrix: Any, space: Space) -> FloatVector:
-    left = np.empty((len(queries), matrix.shape[0]))
-    right = np.empty((len(queries), matrix.shape[1]))
-    both = np.zeros((len(queries), matrix.shape[0]))
-    for i, query in enumerate(queries):
-        factors = query.factors(space)
-        if factors is None:
-            raise QueryError("a query that has factors has them for all vertex sets")
-        left[i], right[i] = factors.left, factors.right
+def _answer_block(factored: list[QueryFactors], matrix: Any) -> FloatVector:
+    left = np.array([factors.left for factors in factored])
+    right = np.array([factors.right for factors in factored])
+    both = np.zeros_like(left)
+    for i, factors in enumerate(factored):
         if factors.overlap is not None:
             both[i] = factors.overlap
     answers = np.einsum("ij,ij->i", left @ matrix, right)

@@ -92,10 +92,10 @@ class BlockHypothesis:
         Raises:
             QueryError: a query that does not fit the vertex sets.
         """
-        answer = answer_bilinear(query, self.universe, self._bilinear, self._diagonal_sum)
-        if answer is None:
+        factors, bipartite = query.factors(self.universe.space), self.universe.bipartite
+        if factors is None:
             return self.universe.total(self.universe.coefficients(query) * self.dense())
-        return answer
+        return answer_bilinear(factors, bipartite, self._bilinear, self._diagonal_sum)
 
     def estimate_all(self, queries: Sequence[LinearQuery]) -> FloatVector:
         """Answers to many queries, one after the other."""

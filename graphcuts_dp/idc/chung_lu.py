@@ -12,32 +12,25 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.graph.linear_query import LinearQuery
-from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.graph.linear_query import QueryFactors
 
 
 def answer_bilinear(
-    query: LinearQuery,
-    universe: Universe,
+    factors: QueryFactors,
+    bipartite: bool,
     bilinear: Callable[[FloatVector, FloatVector], float],
     diagonal_sum: Callable[[FloatVector], float],
-) -> float | None:
-    """The answer to a query from a bilinear form; None for a query that has no factors.
+) -> float:
+    """The answer to a query with factors from a bilinear form.
 
     Args:
-        query: over the universe.
-        universe: the public vertex pairs.
+        factors: `query.factors(space)`.
+        bipartite: whether the space has two vertex sets.
         bilinear: (u, v) to u' C v, the diagonal of C included.
-        diagonal_sum: x to sum_i C_ii x_i; only called if the universe is plain.
-
-    Raises:
-        QueryError: a query that does not fit the vertex sets.
+        diagonal_sum: x to sum_i C_ii x_i; only called for one vertex set.
     """
-    factors = query.factors(universe.space)
-    if factors is None:
-        return None
     answer = bilinear(factors.left, factors.right)
-    if universe.bipartite:
+    if bipartite:
         return answer
     if factors.overlap is None:
         return answer - diagonal_sum(factors.left * factors.right)

@@ -13,7 +13,7 @@ from typing import Self, final
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.arrays import FloatMatrix, FloatVector
+from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector
 from graphcuts_dp.errors import FileFormatError, HypothesisError, ParameterError, QueryError
 from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.queries import CutQuery
@@ -89,21 +89,23 @@ class CutSum:
         Raises:
             QueryError: a query that does not fit the vertex sets.
         """
-        factors = query.factors(self.universe.space)
-        start = answer_bilinear(query, self.universe, self.start.bilinear, self.start.diagonal_sum)
-        if isinstance(query, CutQuery) and start is not None:
-            return start + float(self.weights @ self._cuts_of_cut(query))
-        if factors is None or factors.overlap is not None or start is None:
+        factors, is_cut = query.factors(self.universe.space), isinstance(query, CutQuery)
+        if factors is None or (factors.overlap is not None and not is_cut):
             return self.universe.total(self.universe.coefficients(query) * self.dense())
-        return start + float(self.weights @ self._cuts_of_rank_one(factors.left, factors.right))
+        bipartite = self.universe.bipartite
+        start = answer_bilinear(factors, bipartite, self.start.bilinear, self.start.diagonal_sum)
+        if is_cut:
+            shared = self._cuts_of_cut(factors.left != 0, factors.right != 0)
+        else:
+            shared = self._cuts_of_rank_one(factors.left, factors.right)
+        return start + float(self.weights @ shared)
 
     def estimate_all(self, queries: Sequence[LinearQuery]) -> FloatVector:
         """Answers to many queries, one after the other."""
         return np.array([self.estimate(query) for query in queries], dtype=np.float64)
 
-    def _cuts_of_cut(self, query: CutQuery) -> FloatVector:
-        """How many pairs the query shares with each cut."""
-        S_mask, T_mask = self.universe.masks(query)
+    def _cuts_of_cut(self, S_mask: BoolVector, T_mask: BoolVector) -> FloatVector:
+        """How many pairs the cut between S and T shares with each cut."""
         S, T = pack_bits(S_mask), pack_bits(T_mask)
         if self.universe.bipartite:
             return np.asarray(self._S.shared(S)[0] * self._T.shared(T)[0])

@@ -40,6 +40,7 @@ from graphcuts_dp.interactive.transcript import (
     ledger_status,
     sides,
 )
+from graphcuts_dp.privacy.composition import as_stored
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, SeededEntropy
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.progress import Progress, silent
@@ -278,7 +279,7 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
         source = source or {"path": os.path.realpath(graph)}
         graph = read_graph(graph)
     given = {
-        "epsilon": epsilon,
+        "epsilon": None if epsilon is None else as_stored(epsilon),
         "delta": delta,
         "queries": queries,
         "method": None if method == "auto" else method,

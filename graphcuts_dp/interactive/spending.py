@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any, final
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.privacy.composition import Cost, rounded_up
+from graphcuts_dp.privacy.composition import Cost, as_stored, rounded_up
 from graphcuts_dp.privacy.filters import admits, exact, least_epsilon
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 
@@ -43,11 +43,10 @@ class Budget:
         """
         if isinstance(given, Budget):
             return given
-        if not isinstance(given, tuple):
-            return cls(given)
-        if len(given) != 2:
+        numbers = given if isinstance(given, tuple) else (given,)
+        if len(numbers) not in (1, 2):
             raise ParameterError("a budget is epsilon, or a pair (epsilon, delta)")
-        return cls(*given)
+        return cls(*(as_stored(number) for number in numbers))
 
     def allows(self, costs: Sequence[Cost]) -> bool:
         """Whether sessions of these costs, each chosen after seeing the others' answers, fit in.

@@ -32,6 +32,7 @@ from graphcuts_dp.iterative.tuning import (
     check_probabilities,
 )
 from graphcuts_dp.privacy.calibration import TOTAL_SHARE
+from graphcuts_dp.privacy.composition import as_stored
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
 from graphcuts_dp.progress import Progress, silent
@@ -134,6 +135,7 @@ def iterative_mechanism(
     grid = Grid.of(graph)
     listed = None if queries is None else _as_list(universe, queries)
     exact_epsilon(epsilon)
+    epsilon = as_stored(epsilon)
     finder = distinguisher_of(
         distinguisher, Task(universe=universe, grid=grid, queries=listed, delta=delta)
     )

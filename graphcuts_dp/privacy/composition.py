@@ -94,6 +94,17 @@ def rounded_up(number: Fraction | int) -> float:
     return nearest if nearest >= number else math.nextafter(nearest, math.inf)
 
 
+def as_stored(epsilon: float | Fraction) -> float:
+    """An epsilon that files can hold: a fraction becomes the largest float that is not above it.
+
+    What is asked for is then what is spent and stated, to the last bit. Others stay as they are.
+    """
+    if not isinstance(epsilon, Fraction):
+        return epsilon
+    nearest = float(epsilon)
+    return nearest if nearest <= epsilon else math.nextafter(nearest, -math.inf)
+
+
 def _sum_known(numbers: list[N | None]) -> N | None:
     known = [number for number in numbers if number is not None]
     return sum(known[1:], known[0]) if len(known) == len(numbers) and known else None
