@@ -39,10 +39,12 @@ if TYPE_CHECKING:
     from graphcuts_dp.graph.vertices import VertexSet
     from graphcuts_dp.interactive.base import Answer
     from graphcuts_dp.interactive.session import Session, open_session
+    from graphcuts_dp.interactive.transcript import LedgerStatus, store_status
     from graphcuts_dp.iterative.methods import release_iteratively
     from graphcuts_dp.iterative.net import NetRelease, release_net
     from graphcuts_dp.iterative.release import IterativeRelease
     from graphcuts_dp.iterative.sensing import SensingRelease, release_sensing
+    from graphcuts_dp.ledger.opening import Store
     from graphcuts_dp.measurements.noisy_matrix import CutAnswer
     from graphcuts_dp.planning.planner import Plan, PlanRow, plan
     from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
@@ -80,10 +82,12 @@ _HOMES = {
     "graph.vertices": ("VertexSet",),
     "interactive.base": ("Answer",),
     "interactive.session": ("Session", "open_session"),
+    "interactive.transcript": ("LedgerStatus", "store_status"),
     "iterative.methods": ("release_iteratively",),
     "iterative.net": ("NetRelease", "release_net"),
     "iterative.release": ("IterativeRelease",),
     "iterative.sensing": ("SensingRelease", "release_sensing"),
+    "ledger.opening": ("Store",),
     "measurements.noisy_matrix": ("CutAnswer",),
     "planning.planner": ("Plan", "PlanRow", "plan"),
     "privacy.guarantee": ("PrivacyGuarantee",),
@@ -105,6 +109,7 @@ __all__ = [
     "DistanceQuery",
     "Graph",
     "IterativeRelease",
+    "LedgerStatus",
     "LinearQuery",
     "Locations",
     "MatrixQuery",
@@ -117,6 +122,7 @@ __all__ = [
     "Release",
     "SensingRelease",
     "Session",
+    "Store",
     "VertexSet",
     "__version__",
     "answer_all",
@@ -140,6 +146,7 @@ __all__ = [
     "release_iteratively",
     "release_net",
     "release_sensing",
+    "store_status",
     "to_igraph",
     "to_networkx",
     "to_pandas",

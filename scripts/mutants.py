@@ -30,15 +30,16 @@ TARGETS = (
     "interactive/calibrations",
     "interactive/choice",
     "interactive/counts",
-    "interactive/ledger",
     "interactive/mechanism",
-    "interactive/opening",
     "interactive/paper_calibrations",
     "interactive/per_query",
     "interactive/response",
     "interactive/running",
     "interactive/sparse_vector",
-    "interactive/spending",
+    "ledger/ledger",
+    "ledger/opening",
+    "ledger/spending",
+    "ledger/uses",
     "distinguishers/*",
     "distances/above_threshold",
     "distances/coordinate",
@@ -51,7 +52,7 @@ TARGETS = (
 # Files that draw noise or account for it.
 CORE = re.compile(
     "privacy/(calibration|composition|exact_choice|distributions|noise|selection|value_noise)|"
-    "interactive/(calibrations|mechanism|paper_cal|per_query|running|sparse_vector|spending)|"
+    "interactive/(calibrations|mechanism|paper_cal|per_query|running|sparse_vector)|ledger/(spending|uses)|"
     "measurements/(degrees|entries|steps|total)|release/allocation|"
     "iterative/(construction|net|pure_tuning|paper_tuning|sensing|tuning)|"
     "distinguishers/(exponential|exact_cuts|gaussian|power_method|scoring)|"

@@ -11,9 +11,9 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError
-from graphcuts_dp.interactive import store as store_module
-from graphcuts_dp.interactive.ledger import Kind
 from graphcuts_dp.interactive.session import Session, open_session
+from graphcuts_dp.ledger import file as store_module
+from graphcuts_dp.ledger.records import Kind
 
 N = 40
 PROMISED = 100_000
@@ -31,8 +31,8 @@ def query(number: int) -> gc.CutQuery:
     return gc.CutQuery(rng.random(N) < 0.5, rng.random(N) < 0.5)
 
 
-def begin(path: Path, *, method: str = "gaussian", name: str = "default", **options) -> Session:
-    """Begin or resume the session that tests use."""
+def begin(path, *, method: str = "gaussian", name: str = "default", **options) -> Session:
+    """Begin or resume the session that tests use, on a path or a `Store`."""
     terms = {"epsilon": 40.0, "delta": 0.01, "queries": PROMISED} | options
     return open_session(private_graph(), store=path, method=method, name=name, **terms)
 
@@ -72,6 +72,7 @@ class CountingConnection(sqlite3.Connection):
             kind.act()
         result = super().execute(*arguments)
         if hit and kind.after:
+            result.close()  # what failed has no rows that could still be read
             kind.act()
         return result
 

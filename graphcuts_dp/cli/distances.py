@@ -14,7 +14,19 @@ from graphcuts_dp.cli.console import (
     show_table,
 )
 from graphcuts_dp.cli.reading import check_apart
-from graphcuts_dp.distances.answers import DistanceAnswers, answer_distances
+from graphcuts_dp.cli.store_options import (
+    BudgetDeltaOption,
+    BudgetEpsilonOption,
+    StoreOption,
+    UncountedOption,
+    check_counted,
+    optional_store,
+)
+from graphcuts_dp.distances.answers import (
+    DistanceAnswers,
+    answer_distances,
+    locations_subject,
+)
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.map_files import read_map
 from graphcuts_dp.distances.plan import MECHANISMS, NOISES
@@ -38,6 +50,10 @@ def distances(
     locations: Annotated[str, typer.Argument(metavar="LOCATIONS", help="Where people are.")],
     epsilon: Annotated[float, typer.Option(help="Privacy of one person; smaller hides more.")],
     delta: Annotated[float, typer.Option(help="0 for pure privacy; else far below 1/n.")] = 0.0,
+    store: StoreOption = None,
+    budget_epsilon: BudgetEpsilonOption = None,
+    budget_delta: BudgetDeltaOption = 0.0,
+    uncounted: UncountedOption = False,
     mechanism: Annotated[str, typer.Option(help=f"One of: {', '.join(MECHANISMS)}.")] = "auto",
     noise: Annotated[str, typer.Option(help=f"One of: {', '.join(NOISES)}.")] = "auto",
     confidence: Annotated[float, typer.Option(help="That all intervals hold at once.")] = 0.95,
@@ -66,16 +82,19 @@ def distances(
     exact_epsilon(epsilon)
     if top < 0:
         raise ParameterError("--top must be 0 or more")
-    check_apart([output, plot], map_file, locations, coordinates)
+    place = optional_store(store, budget_epsilon, budget_delta)
+    check_apart([output, plot], map_file, locations, coordinates, store)
     _check_paths(output, plot, force=force)
     metric = read_map(map_file, coordinates=coordinates, ignore_lengths=ignore_lengths)
     placed = Locations.read(metric, locations)
+    check_counted(place, locations_subject(placed), locations, uncounted=uncounted)
     with accuracy_notes(), progress_bar("answering") as progress, metric.reporting(progress):
         made = answer_distances(
             metric,
             placed,
             epsilon=epsilon,
             delta=delta,
+            store=place,
             mechanism=mechanism,
             noise=noise,
             confidence=confidence,

@@ -76,6 +76,10 @@ COMMANDS: Mapping[str, _Line] = {
         ("graphcuts_dp.cli.sessions", "sessions"),
         "Answer cut queries on a private graph one by one, on a durable ledger.",
     ),
+    "store": _Line(
+        ("graphcuts_dp.cli.stores", "stores"),
+        "Tell what was spent on private data, by all commands together.",
+    ),
 }
 
 

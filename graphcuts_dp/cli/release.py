@@ -14,6 +14,14 @@ from graphcuts_dp.cli.reading import (
     WeightCapOption,
     check_apart,
 )
+from graphcuts_dp.cli.store_options import (
+    BudgetDeltaOption,
+    BudgetEpsilonOption,
+    StoreOption,
+    UncountedOption,
+    check_counted,
+    optional_store,
+)
 from graphcuts_dp.fits.methods import FIT_NAMES, ORACLES, fit_method
 from graphcuts_dp.graph.files import check_labels
 from graphcuts_dp.measurements.worst_case import expected_error_note
@@ -27,13 +35,18 @@ from graphcuts_dp.release.synthesis import release_graph
 EXAMPLE = """Example: graphcuts-dp release mail.edges.gz synthetic.graphml --epsilon 1
 
 Writes the synthetic graph, a receipt beside it (.json) and the noisy matrix (.noisy.npz), from
-which any cut query can be answered later."""
+which any cut query can be answered later. With --store mail.db, what it costs is charged to the
+budget of the graph, together with all other releases and sessions."""
 
 
 def release(
     source: Annotated[str, typer.Argument(metavar="IN", help="The private graph.")],
     target: Annotated[str, typer.Argument(metavar="OUT", help="The synthetic graph.")],
     epsilon: Annotated[float, typer.Option(help="Privacy of one edge; smaller hides more.")],
+    store: StoreOption = None,
+    budget_epsilon: BudgetEpsilonOption = None,
+    budget_delta: BudgetDeltaOption = 0.0,
+    uncounted: UncountedOption = False,
     noise: Annotated[str, typer.Option(help=f"One of: {', '.join(NOISES)}.")] = "binary",
     mechanism: Annotated[
         str,
@@ -65,10 +78,12 @@ def release(
 ) -> None:
     """Release a synthetic graph with edge-level differential privacy."""
     exact_epsilon(epsilon)
-    check_apart([target], source, vertices)
+    place = optional_store(store, budget_epsilon, budget_delta)
+    check_apart([target], source, vertices, store)
     check_release_path(target, force=force)
     reading = Reading(vertices, bipartite, ignore_weights, weight_cap, one_based)
     graph = reading.read(source)
+    check_counted(place, graph, source, uncounted=uncounted)
     check_labels(target, graph)
     if noise == "discrete-laplace" and graph.weighted:
         say("note: Weights are rounded down to whole numbers.")
@@ -81,6 +96,7 @@ def release(
         made = release_graph(
             graph,
             epsilon=epsilon,
+            store=place,
             noise=noise,
             mechanism=mechanism,
             degree_share=degree_share,

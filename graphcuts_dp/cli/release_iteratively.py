@@ -14,6 +14,14 @@ from graphcuts_dp.cli.reading import (
     WeightCapOption,
     check_apart,
 )
+from graphcuts_dp.cli.store_options import (
+    BudgetDeltaOption,
+    BudgetEpsilonOption,
+    StoreOption,
+    UncountedOption,
+    check_counted,
+    optional_store,
+)
 from graphcuts_dp.distinguishers.methods import DISTINGUISHER_NAMES
 from graphcuts_dp.graph.files import check_labels
 from graphcuts_dp.idc.constructions import CONSTRUCTIONS
@@ -38,6 +46,10 @@ def command(
     delta: Annotated[
         float, typer.Option(help="For example 1e-6; response-rank-one needs none.")
     ] = 0.0,
+    store: StoreOption = None,
+    budget_epsilon: BudgetEpsilonOption = None,
+    budget_delta: BudgetDeltaOption = 0.0,
+    uncounted: UncountedOption = False,
     queries: Annotated[
         str | None,
         typer.Option(help="Public cuts to be right on: lines of JSON, as `session run`."),
@@ -68,10 +80,12 @@ def command(
     cuts = None
     if queries is not None:
         cuts = [read_query(line, number) for number, line in read_lines(queries)]
-    check_apart([target], source, vertices, queries)
+    place = optional_store(store, budget_epsilon, budget_delta)
+    check_apart([target], source, vertices, queries, store)
     check_iterative_path(target, force=force)
     reading = Reading(vertices, bipartite, ignore_weights, weight_cap, one_based)
     graph = reading.read(source)
+    check_counted(place, graph, source, uncounted=uncounted)
     check_labels(target, graph)
     for note in reading.notes(graph):
         say(f"note: {note}")
@@ -80,6 +94,7 @@ def command(
             graph,
             epsilon=epsilon,
             delta=delta,
+            store=place,
             queries=cuts,
             construction=construction,
             distinguisher=distinguisher,

@@ -31,6 +31,12 @@ from graphcuts_dp.cli.session_options import (
     remembered,
     resume,
 )
+from graphcuts_dp.cli.store_options import (
+    BudgetDeltaOption,
+    BudgetEpsilonOption,
+    ExpectHeadOption,
+    store_named,
+)
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.atomic import atomic_write, check_writable
 from graphcuts_dp.graph.grid import Grid
@@ -79,16 +85,12 @@ def start(
     disjoint: Annotated[
         bool, typer.Option("--disjoint", help="Only disjoint sets will be asked.")
     ] = False,
-    total_weight: Annotated[
-        float | None, typer.Option(help="The number of edges, if it is public.")
-    ] = None,
     expected_edges: Annotated[
         float | None, typer.Option(help="A public guess, for the choice of the method only.")
     ] = None,
-    budget_epsilon: Annotated[
-        float | None, typer.Option(help="Cap on all sessions of a new store together.")
-    ] = None,
-    budget_delta: Annotated[float, typer.Option(help="Likewise.")] = 0.0,
+    budget_epsilon: BudgetEpsilonOption = None,
+    budget_delta: BudgetDeltaOption = 0.0,
+    expect_head: ExpectHeadOption = None,
     vertices: VerticesOption = None,
     bipartite: BipartiteOption = False,
     ignore_weights: IgnoreWeightsOption = False,
@@ -100,13 +102,14 @@ def start(
     as_json: JsonOption = False,
 ) -> None:
     """Begin a session of cut queries on a private graph."""
+    place = store_named(store, budget_epsilon, budget_delta, expect_head)
     reading = Reading(vertices, bipartite, ignore_weights, weight_cap, one_based)
     private = reading.read(graph)
     for note in reading.notes(private):
         say(f"note: {note}")
     with open_session(
         private,
-        store=store,
+        store=place,
         name=name,
         epsilon=epsilon,
         delta=delta,
@@ -115,10 +118,8 @@ def start(
         calibration=calibration,
         beta=beta,
         disjoint=disjoint,
-        total_weight=total_weight,
         expected_edges=expected_edges,
         seed=seed,
-        budget=None if budget_epsilon is None else (budget_epsilon, budget_delta),
         source=remembered(graph, reading),
     ) as session:
         status = session.status
@@ -152,12 +153,13 @@ def ask(
     name: NameOption = "default",
     graph: GraphOption = None,
     unguaranteed: UnguaranteedOption = False,
+    expect_head: ExpectHeadOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Ask how much passes between S and T."""
     if complement and second is not None:
         raise ParameterError("give --to or --complement, not both")
-    with resume(store, name, graph) as session:
+    with resume(store_named(store, expect_head=expect_head), name, graph) as session:
         left, right = session.vertices
         answer = session.ask(
             read_set(first, left),
@@ -180,6 +182,7 @@ def run(
     name: NameOption = "default",
     graph: GraphOption = None,
     unguaranteed: UnguaranteedOption = False,
+    expect_head: ExpectHeadOption = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the output file.")] = False,
 ) -> None:
     """Answer a file of queries; resumable."""
@@ -187,7 +190,7 @@ def run(
     if output is not None:
         check_writable(output, force=force)
     lines = read_lines(queries)
-    with resume(store, name, graph) as session:
+    with resume(store_named(store, expect_head=expect_head), name, graph) as session:
         parsed = [read_query(line, number) for number, line in lines]
         preview = session.cost(parsed)
         if not preview.allowed and not unguaranteed:

@@ -10,8 +10,9 @@ from graphcuts_dp.cli.reading import Reading
 from graphcuts_dp.errors import LedgerError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.interactive.base import Answer
-from graphcuts_dp.interactive.opening import session_source
 from graphcuts_dp.interactive.session import Session, open_session
+from graphcuts_dp.interactive.transcript import session_source
+from graphcuts_dp.ledger.opening import Store
 
 StoreArgument = Annotated[
     str, typer.Argument(metavar="STORE", help="The store, made by `session start`.")
@@ -44,14 +45,14 @@ def remembered(path: str, reading: Reading) -> dict[str, Any]:
     return {"path": str(Path(path).resolve()), **asdict(reading), "vertices": vertices}
 
 
-def resume(store: str, name: str, graph: str | None) -> Session:
+def resume(store: Store, name: str, graph: str | None) -> Session:
     """Open a session on a store, with its graph.
 
     Raises:
         ParameterError: no such session, or nobody knows where the graph is.
         GraphCutsError: as `open_session`.
     """
-    path, source = session_source(Path(store), name, moved_to=graph)
+    path, source = session_source(store, name, moved_to=graph)
     return open_session(_read(path, source), store=store, name=name)
 
 

@@ -4,7 +4,6 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,16 +11,18 @@ import typer
 from graphcuts_dp.cli.console import out, show_facts, show_json, show_table
 from graphcuts_dp.cli.reading import check_apart
 from graphcuts_dp.cli.session_options import AnyNameOption, JsonOption, StoreArgument
+from graphcuts_dp.cli.store_options import ExpectHeadOption, store_named
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.atomic import atomic_write
-from graphcuts_dp.interactive.ledger import Ledger
-from graphcuts_dp.interactive.opening import open_ledger
 from graphcuts_dp.interactive.transcript import (
     LedgerStatus,
     SessionStatus,
     export_ledger,
     ledger_status,
+    store_status,
 )
+from graphcuts_dp.ledger.ledger import Ledger
+from graphcuts_dp.ledger.opening import Store, open_ledger
 
 STATUS_EXAMPLE = "Example: graphcuts-dp session status mail.db"
 LIST_EXAMPLE = "Example: graphcuts-dp session list mail.db"
@@ -31,10 +32,14 @@ Every answer with its query, and what is promised for all of them. Nothing secre
 be published."""
 
 
-def status(store: StoreArgument, name: AnyNameOption = None, as_json: JsonOption = False) -> None:
-    """Tell what was spent, and what is left."""
-    with _ledger(store) as ledger:
-        found = ledger_status(ledger)
+def status(
+    store: StoreArgument,
+    name: AnyNameOption = None,
+    expect_head: ExpectHeadOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Tell what the sessions have spent, and what is left of them."""
+    found = store_status(store_named(store, expect_head=expect_head))
     chosen = _chosen(found, name)
     if as_json:
         show_json({**found.to_dict(), "sessions": [each.to_dict() for each in chosen]})
@@ -42,13 +47,12 @@ def status(store: StoreArgument, name: AnyNameOption = None, as_json: JsonOption
     for each in chosen:
         show_facts(session_facts(each))
         out.print()
-    show_facts(_totals(found))
+    show_facts(totals(found))
 
 
 def list_sessions(store: StoreArgument, as_json: JsonOption = False) -> None:
     """List the sessions in a store."""
-    with _ledger(store) as ledger:
-        found = ledger_status(ledger)
+    found = store_status(store_named(store))
     if as_json:
         show_json([each.to_dict() for each in found.sessions])
         return
@@ -74,11 +78,12 @@ def export(
         str | None, typer.Option("-o", "--output", help="Where to; else standard output.")
     ] = None,
     name: AnyNameOption = None,
+    expect_head: ExpectHeadOption = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the output file.")] = False,
 ) -> None:
     """Write the transcript and what is promised for it, as JSON."""
     check_apart([output], store)
-    with _ledger(store) as ledger:
+    with _ledger(store_named(store, expect_head=expect_head)) as ledger:
         _chosen(ledger_status(ledger), name)
         if output is None:
             sys.stdout.writelines(_document(ledger, name))
@@ -88,8 +93,8 @@ def export(
 
 
 @contextmanager
-def _ledger(store: str) -> Iterator[Ledger]:
-    ledger = open_ledger(Path(store), None)
+def _ledger(store: Store) -> Iterator[Ledger]:
+    ledger = open_ledger(store)
     try:
         yield ledger
     finally:
@@ -135,10 +140,12 @@ def _left(each: SessionStatus) -> str:
     return "no limit" if left is None else f"{left:,}"
 
 
-def _totals(found: LedgerStatus) -> dict[str, str]:
+def totals(found: LedgerStatus) -> dict[str, str]:
+    """What all uses of the data cost together, for printing."""
     delta = f", delta = {found.delta:g}" if found.delta else ""
     mark = " (seeded: not private)" if found.seeded else ""
     return {
-        "all sessions": f"epsilon = {found.epsilon:.4g}{delta}{mark}",
+        "all uses together": f"epsilon = {found.epsilon:.4g}{delta}{mark}",
         "budget": found.budget or "no cap",
+        "head": found.head,
     }

@@ -16,6 +16,7 @@ from graphcuts_dp.cli.session_options import (
     resume,
 )
 from graphcuts_dp.cli.session_record import session_facts
+from graphcuts_dp.cli.store_options import ExpectHeadOption, store_named
 from graphcuts_dp.errors import GraphCutsError, LedgerError, QueryError
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.vertices import Label
@@ -48,9 +49,10 @@ def repl(
         bool,
         typer.Option("--unguaranteed", help="When the session has run out: answer, marked."),
     ] = False,
+    expect_head: ExpectHeadOption = None,
 ) -> None:
     """Ask queries at a prompt."""
-    with resume(store, name, graph) as session:
+    with resume(store_named(store, expect_head=expect_head), name, graph) as session:
         prompt = Prompt(session, unguaranteed=unguaranteed)
         if sys.stdin.isatty():
             out.print(f"session {session.name}: {session.guarantee}", markup=False)

@@ -19,6 +19,8 @@ from graphcuts_dp.distances.plan import DistancePlan, error_radii, plan_distance
 from graphcuts_dp.errors import AccuracyWarning, ParameterError, QueryError
 from graphcuts_dp.graph.atomic import PathLike, atomic_set, atomic_write
 from graphcuts_dp.graph.vertices import Label
+from graphcuts_dp.ledger.opening import Store, Subject, labels_of
+from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.privacy.composition import rounded_up
 from graphcuts_dp.privacy.entropy import entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
@@ -176,6 +178,7 @@ def answer_distances(
     *,
     epsilon: float,
     delta: float = 0.0,
+    store: PathLike | Store | None = None,
     mechanism: str = "auto",
     noise: str = "auto",
     confidence: float = 0.95,
@@ -193,6 +196,8 @@ def answer_distances(
             the path of a CSV file, see `Locations.read`.
         epsilon: privacy parameter, in [1e-6, 50].
         delta: in [0, 1); 0 for pure privacy.
+        store: path of the store, or a `Store`, that remembers what was spent on these locations;
+            None for locations of which nothing else is ever released.
         mechanism: "auto" (the least guaranteed error), "tree-counts", "histogram" or "per-query".
         noise: "auto", "laplace" or "gaussian" (which needs a delta).
         confidence: that the intervals of all vertices hold at once.
@@ -203,6 +208,8 @@ def answer_distances(
         GraphError: a map that is not connected, or has lengths that are not positive.
         QueryError: locations that are not on the map, or none.
         FileFormatError: a file of locations that cannot be read.
+        BudgetError: the budget of the store does not allow it. Nothing was spent.
+        LedgerError: the store cannot be used.
 
     Warns:
         AccuracyWarning: half the diameter for every vertex guarantees as much.
@@ -223,20 +230,40 @@ def answer_distances(
         warnings.warn(plan.reason, AccuracyWarning, stacklevel=2)
     built = plan.best.built
     radii = np.broadcast_to(error_radii(built, confidence=confidence), (len(metric),))
+    guarantee = PrivacyGuarantee(
+        epsilon=rounded_up(exact_epsilon(epsilon)),
+        delta=0.0 if built.cost.pure is not None else float(delta),
+        neighbours=HIDDEN,
+        public=PUBLIC,
+        seed=source.seed,
+    )
+    with charged(
+        store,
+        locations_subject(placed),
+        kind="distances",
+        parameters={"mechanism": built.name},
+        cost=built.cost,
+        guarantee=guarantee,
+    ):
+        values = built.answers(placed, source)
     return DistanceAnswers(
         metric=metric,
-        values=built.answers(placed, source),
+        values=values,
         radii=radii + 1e-9 * metric.diameter,  # the rounding of floats
         confidence=confidence,
-        guarantee=PrivacyGuarantee(
-            epsilon=rounded_up(exact_epsilon(epsilon)),
-            delta=0.0 if built.cost.pure is not None else float(delta),
-            neighbours=HIDDEN,
-            public=PUBLIC,
-            seed=source.seed,
-        ),
+        guarantee=guarantee,
         plan=plan,
     )
+
+
+def locations_subject(placed: Locations) -> Subject:
+    """Locations as the subject of a ledger: where people are is private, how many is not."""
+    schema = {
+        "kind": "locations",
+        "vertices": [labels_of(placed.metric.vertices)],
+        "people": placed.people,
+    }
+    return Subject(schema, ((placed.counts, "<i8"),))
 
 
 def _placed(metric: Metric, locations: Any) -> Locations:

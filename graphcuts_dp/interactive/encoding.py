@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, final
@@ -16,7 +17,8 @@ from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.base import Answer, Update
 
 _COMPLEMENT, _PAIR = 0, 1
-_BITS, _ROWS = 0, 1
+_BITS, _ROWS, _NAMED = 0, 1, 2
+_SHORT = 64  # bytes: longer sets are kept once each, and queries name them
 
 
 @final
@@ -28,11 +30,13 @@ class EncodedQuery:
         query: with truth vectors for sets.
         data: the query as bytes.
         digest: SHA-256 of them: equal for equal queries.
+        sets: long sets as bytes, which `data` names by their SHA-256: to be kept with it.
     """
 
     query: CutQuery = field(repr=False)
     data: bytes = field(repr=False)
     digest: bytes
+    sets: tuple[bytes, ...] = field(repr=False)
 
 
 def read_lines(path: str) -> list[tuple[int, str]]:
@@ -96,24 +100,30 @@ def encode_query(query: CutQuery, universe: Universe) -> EncodedQuery:
         complement = query.T is None or np.array_equal(T, ~S)
         if _later(S, T):
             S, T = T, S
-    data = bytes([_COMPLEMENT if complement else _PAIR]) + _encode_set(S)
-    if not complement:
-        data += _encode_set(T)
+    sets = [_encode_set(mask) for mask in ((S,) if complement else (S, T))]
+    named = [each if len(each) <= _SHORT else _name_of(each) for each in sets]
+    data = bytes([_COMPLEMENT if complement else _PAIR]) + b"".join(named)
     found = CutQuery(S) if complement else CutQuery(S, T)
-    return EncodedQuery(found, data, hashlib.sha256(data).digest())
+    long = tuple(each for each in sets if len(each) > _SHORT)
+    return EncodedQuery(found, data, hashlib.sha256(data).digest(), long)
 
 
-def decode_query(data: bytes, universe: Universe) -> CutQuery:
+def decode_query(data: bytes, universe: Universe, content: Callable[[bytes], bytes]) -> CutQuery:
     """The query that `encode_query` made these bytes of.
+
+    Args:
+        data: the bytes.
+        universe: the public vertex pairs.
+        content: gives a long set by its SHA-256.
 
     Raises:
         LedgerError: other bytes.
     """
     try:
-        S, rest = _decode_set(data[1:], universe.shape[0])
+        S, rest = _decode_set(data[1:], universe.shape[0], content)
         if data[0] == _COMPLEMENT and not rest:
             return CutQuery(S)
-        T, rest = _decode_set(rest, universe.shape[1])
+        T, rest = _decode_set(rest, universe.shape[1], content)
         if data[0] == _PAIR and not rest:
             return CutQuery(S, T)
     except (ValueError, IndexError):
@@ -140,9 +150,18 @@ def _encode_set(mask: BoolVector) -> bytes:
     return bytes([form]) + len(payload).to_bytes(4, "little") + payload
 
 
-def _decode_set(data: bytes, size: int) -> tuple[BoolVector, bytes]:
+def _name_of(encoded: bytes) -> bytes:
+    name = hashlib.sha256(encoded).digest()
+    return bytes([_NAMED]) + len(name).to_bytes(4, "little") + name
+
+
+def _decode_set(
+    data: bytes, size: int, content: Callable[[bytes], bytes]
+) -> tuple[BoolVector, bytes]:
     length = int.from_bytes(data[1:5], "little")
     payload, rest = data[5 : 5 + length], data[5 + length :]
+    if data[0] == _NAMED:
+        return _decode_set(content(payload), size, content)[0], rest
     if data[0] == _BITS:
         bits: npt.NDArray[np.uint8] = np.unpackbits(np.frombuffer(payload, np.uint8))
         if not 0 <= len(bits) - size < 8:

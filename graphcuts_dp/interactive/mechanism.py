@@ -125,7 +125,11 @@ class OnlineMechanism:
         learner: the update rule.
         calibration: the budget, and the noise that it buys.
         grid: how true answers are counted.
-        total_weight: public total weight; None: it is private, and a noisy value is bought.
+        total_weight: None buys a noisy total weight. A number is taken as it is: one that was fixed
+            without a look at the graph, for audits and theorems. The guarantee does not cover that
+            somebody computed it from the graph. If the total is public, one edge can only be
+            moved, which changes two pairs: by group privacy, all that is hidden then costs
+            2 epsilon, 4 rho, or (2 epsilon, (1 + e^epsilon) delta).
 
     Raises:
         ParameterError: weights without a public cap, or a total_weight out of range.
@@ -180,8 +184,7 @@ class OnlineMechanism:
     def guarantee(self, seed: int | None = None) -> PrivacyGuarantee:
         """See `Mechanism.guarantee`; its parts are shares of the budget."""
         if self.total_weight is not None:
-            public = "the vertex set, the total weight"
-            return promise(self.cost, self.grid, seed=seed, public=public)
+            return promise(self.cost, self.grid, seed=seed)
         total = self.cost.epsilon * float(TOTAL_SHARE)
         parts = (("total weight", total), ("answers", self.cost.epsilon - total))
         return promise(self.cost, self.grid, seed=seed, parts=parts)

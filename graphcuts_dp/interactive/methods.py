@@ -86,7 +86,6 @@ def _construction(
     universe: Universe,
     grid: Grid,
     calibration: str,
-    total_weight: float | None,
     disjoint: bool,
     value_share: float,
     adaptive: bool,
@@ -108,7 +107,6 @@ def _construction(
         ),
         calibration=CALIBRATIONS[calibration].make(**promise),
         grid=grid,
-        total_weight=total_weight,
     )
 
 
@@ -217,7 +215,6 @@ def make_mechanism(
     delta: float = 0.0,
     beta: float = 0.05,
     calibration: str = "tight",
-    total_weight: float | None = None,
     disjoint: bool = False,
     value_share: float = 0.0,
     adaptive: bool = True,
@@ -235,7 +232,6 @@ def make_mechanism(
         beta: probability that any interval is wrong, in (0, 1).
         calibration: of the constructions: a name of `CALIBRATIONS`; the papers' use their printed
             update rules too, and (for delta > 0) epsilon of at most 1.
-        total_weight: of the constructions: public total weight; None buys a noisy one.
         disjoint: of "frieze-kannan": only cuts with disjoint S and T will be asked.
         value_share: of the tight calibration: see `calibrations.Tight`.
         adaptive: of "binary": see `BinaryAnswers`.
@@ -251,7 +247,6 @@ def make_mechanism(
         delta=delta,
         beta=beta,
         calibration=calibration,
-        total_weight=total_weight,
         disjoint=disjoint,
         value_share=value_share,
         adaptive=adaptive,

@@ -28,8 +28,6 @@ class Parameters:
         calibration: of the constructions, see `make_mechanism`.
         disjoint: of "frieze-kannan": only cuts with disjoint S and T will be asked.
         value_share: of the tight calibration, see `make_mechanism`.
-        total_weight: the graph's total weight if that is public; else the constructions pay for
-            a noisy value.
     """
 
     method: str = "auto"
@@ -40,7 +38,6 @@ class Parameters:
     calibration: str = "tight"
     disjoint: bool = False
     value_share: float = 0.0
-    total_weight: float | None = None
 
     def resolved(
         self, universe: Universe, grid: Grid, expected_edges: float | None = None
@@ -51,14 +48,14 @@ class Parameters:
             universe: the public vertex pairs.
             grid: how answers are counted.
             expected_edges: a public guess of the number of edges, for this choice only; if None,
-                the public total weight, else an average degree of 20.
+                an average degree of 20.
 
         Raises:
             ParameterError: a number out of range.
         """
         if self.method != "auto":
             return self
-        setting = self._setting(universe, grid, expected_edges)
+        setting = self._setting(universe, expected_edges)
         errors = {
             name: method.error(setting, True)
             for name, method in METHODS.items()
@@ -83,12 +80,10 @@ class Parameters:
         """
         if self.calibration != "tight":
             return None
-        setting = self._setting(universe, grid, expected_edges)
+        setting = self._setting(universe, expected_edges)
         return guaranteed_error(self.method, setting) * grid.unit * grid.sensitivity
 
-    def _setting(self, universe: Universe, grid: Grid, expected: float | None) -> Setting:
-        if expected is None and self.total_weight is not None:
-            expected = self.total_weight / (grid.unit * grid.sensitivity)
+    def _setting(self, universe: Universe, expected: float | None) -> Setting:
         if expected is None:
             vertices = sum(universe.shape) if universe.bipartite else universe.shape[0]
             expected = vertices * _GUESSED_DEGREE / 2
@@ -118,7 +113,6 @@ class Parameters:
             delta=self.delta,
             beta=self.beta,
             calibration=self.calibration,
-            total_weight=self.total_weight,
             disjoint=self.disjoint,
             value_share=self.value_share,
         )

@@ -17,6 +17,7 @@ from graphcuts_dp.errors import (
 )
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.queries import CutQuery
+from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.base import Answer, Mechanism, State, Update
 from graphcuts_dp.interactive.counts import EdgeCounter
 from graphcuts_dp.interactive.encoding import (
@@ -25,7 +26,8 @@ from graphcuts_dp.interactive.encoding import (
     decode_query,
     encode_answer,
 )
-from graphcuts_dp.interactive.ledger import Entries, Kind, Ledger, SessionTotals, StoredState
+from graphcuts_dp.ledger.ledger import Entries, Ledger
+from graphcuts_dp.ledger.records import Kind, StoredState, UseTotals
 from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy, SystemEntropy
 
 _SNAPSHOT_EVERY = 32  # corrections that are made again when a session is opened, at most
@@ -64,9 +66,9 @@ class Runner:
         self._hypothesis: tuple[int, bytes] | None = None  # the latest snapshot that was read
 
     @property
-    def totals(self) -> SessionTotals:
+    def totals(self) -> UseTotals:
         """What the records of the session add up to; within `Ledger.locked`."""
-        return self.ledger.sessions[self._number]
+        return self.ledger.uses[self._number]
 
     def start(self) -> None:
         """Make the first state. BEGIN is on the disk already: its cost counts from then on."""
@@ -158,7 +160,7 @@ class Runner:
                 truths = self._counter.counts([key.query for key in fresh])
             with self.ledger.writing() as entries:  # 1.
                 for key in fresh:
-                    entries.content(key.data)
+                    _keep_query(entries, key)
                 entries.add(Kind.RESERVE, self._number, b"".join(key.digest for key in fresh))
             self._state = None  # never step twice from one state
             steps, state, problem = self._steps(fresh, truths, state)  # 2.
@@ -218,7 +220,7 @@ class Runner:
         answers = [self.mechanism.unguaranteed(state, key.query) for key in rest]
         with self.ledger.writing() as entries:
             for key, answer in zip(rest, answers, strict=True):
-                entries.content(key.data)
+                _keep_query(entries, key)
                 body = encode_answer(answer)
                 entries.plain(Kind.UNGUARANTEED, self._number, body, key.digest)
 
@@ -247,7 +249,7 @@ class Runner:
         found = []
         for seq in self.totals.corrections:
             digest, body = self.ledger.record(seq)
-            query = decode_query(self.ledger.content(digest), self.mechanism.universe)
+            query = recorded_query(self.ledger, digest, self.mechanism.universe)
             found += [(query, update) for update in decode_answer(body).updates]
         return found
 
@@ -257,6 +259,16 @@ class Runner:
             return SystemEntropy()
         key = hashlib.sha256(f"{self._seed} {self._number} {self.ledger.records}".encode())
         return SeededEntropy(int.from_bytes(key.digest()[:16], "big"))
+
+
+def recorded_query(ledger: Ledger, digest: bytes, universe: Universe) -> CutQuery:
+    """The query of a record, by its digest; within `Ledger.locked`."""
+    return decode_query(ledger.content(digest), universe, ledger.content)
+
+
+def _keep_query(entries: Entries, key: EncodedQuery) -> None:
+    for data in (*key.sets, key.data):
+        entries.content(data)
 
 
 def _stored(state: State) -> StoredState:

@@ -4,7 +4,6 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, final
 
@@ -18,20 +17,8 @@ from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.graph.vertices import VertexSet
 from graphcuts_dp.interactive.base import Answer, Mechanism
 from graphcuts_dp.interactive.encoding import encode_query
-from graphcuts_dp.interactive.ledger import Ledger
-from graphcuts_dp.interactive.opening import (
-    Terms,
-    begin_session,
-    check_budget,
-    checked_name,
-    create_ledger,
-    ledger_budget,
-    open_ledger,
-    session_terms,
-)
 from graphcuts_dp.interactive.parameters import Parameters
 from graphcuts_dp.interactive.running import Runner
-from graphcuts_dp.interactive.spending import Budget
 from graphcuts_dp.interactive.transcript import (
     History,
     Remaining,
@@ -40,6 +27,9 @@ from graphcuts_dp.interactive.transcript import (
     ledger_status,
     sides,
 )
+from graphcuts_dp.ledger.ledger import Ledger
+from graphcuts_dp.ledger.opening import Store, open_ledger
+from graphcuts_dp.ledger.uses import SESSION, Use, begin_use, opened, sessions_of
 from graphcuts_dp.privacy.composition import as_stored
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, SeededEntropy
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
@@ -81,7 +71,7 @@ class Session:
     Use it as a context manager, or call `close`.
     """
 
-    def __init__(self, ledger: Ledger, terms: Terms, runner: Runner) -> None:
+    def __init__(self, ledger: Ledger, terms: Use, runner: Runner) -> None:
         self._ledger = ledger
         self._terms = terms
         self._runner = runner
@@ -200,8 +190,8 @@ class Session:
     @property
     def status(self) -> SessionStatus:
         """Where the session stands."""
-        number = self._terms.number
-        return ledger_status(self._ledger).sessions[number - 1]
+        found = ledger_status(self._ledger).sessions
+        return next(each for each in found if each.terms.number == self._terms.number)
 
     @property
     def history(self) -> History:
@@ -219,7 +209,7 @@ class Session:
 def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed on once
     graph: AnyGraph | PathLike,
     *,
-    store: PathLike,
+    store: PathLike | Store,
     name: str = "default",
     epsilon: float | None = None,
     delta: float | None = None,
@@ -229,23 +219,20 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
     calibration: str | None = None,
     disjoint: bool | None = None,
     value_share: float | None = None,
-    total_weight: float | None = None,
     expected_edges: float | None = None,
     seed: int | None = None,
-    budget: float | tuple[float, float] | None = None,
-    timeout: float = 30.0,
     source: dict[str, Any] | None = None,
 ) -> Session:
     """Begin a session on a private graph, or resume one.
 
-    The store is a file that remembers everything that was spent on this graph: all sessions on the
+    The store is a file that remembers everything that was spent on this graph: all uses of the
     graph belong into one store. It is made if it is not there. A session of this name that is on
     it is resumed; parameters may then be left out, and must agree where they are given.
 
     Args:
         graph: the private graph, or a file for `read_graph`.
-        store: path of the store, for example "mail.db". It holds secrets: only its owner may
-            read it.
+        store: path of the store, for example "mail.db", or a `Store`, which can say more, such as
+            the budget of a new one. It holds secrets: only its owner may read it.
         name: of the session; analysts with sessions of their own choose their own.
         epsilon: privacy of the whole session, in [1e-6, 50].
         delta: in [0, 1), for example 1e-6; 0 if omitted.
@@ -256,12 +243,8 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
             papers' constants.
         disjoint: see `Parameters`.
         value_share: see `Parameters`.
-        total_weight: the graph's total weight, if that is public.
         expected_edges: a public guess of the number of edges, for method "auto".
         seed: makes the noise repeatable. NOT PRIVATE: for tests only.
-        budget: when the store is made: the most that all its sessions may cost together, epsilon
-            or (epsilon, delta), for ever.
-        timeout: seconds to wait for other processes and threads.
         source: how the graph was read, kept for the command line.
 
     Returns:
@@ -274,7 +257,7 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
             others, or busy.
         FileFormatError: the graph cannot be read.
     """
-    checked_name(name)
+    _check_name(name)
     if not isinstance(graph, Graph | BipartiteGraph):
         source = source or {"path": os.path.realpath(graph)}
         graph = read_graph(graph)
@@ -287,23 +270,15 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
         "calibration": calibration,
         "disjoint": disjoint,
         "value_share": value_share,
-        "total_weight": total_weight,
     }
     wanted = {key: value for key, value in given.items() if value is not None}
-    cap = None if budget is None else Budget.of(budget)
-    path = Path(os.path.realpath(store))
-    if not path.exists():
-        fresh = _fresh(graph, wanted, expected_edges, seed)
-        check_budget(cap, [], fresh[1].cost)
-        create_ledger(path, graph, cap)
-    ledger = open_ledger(path, graph, timeout=timeout)
+    place = Store.of(store)
+    ledger = open_ledger(place, graph) if place.exists else None
+    if ledger is None:
+        ledger = opened(place, graph, _fresh(graph, wanted, expected_edges, seed)[1].cost)
     try:
-        if cap not in (None, ledger_budget(ledger)):
-            raise ParameterError(
-                f"the budget of {path} was fixed when the store was made: {ledger_budget(ledger)}"
-            )
         with ledger.locked():
-            terms = {each.name: each for each in session_terms(ledger)}
+            terms = sessions_of(ledger)
             if name in terms:
                 return _resumed(ledger, terms[name], graph, wanted, seed)
             return _begun(ledger, name, graph, wanted, expected_edges, seed, source or {})
@@ -349,21 +324,22 @@ def _begun(
     source: dict[str, Any],
 ) -> Session:
     parameters, mechanism = _fresh(graph, wanted, expected_edges, seed)
-    number = begin_session(
+    use = begin_use(
         ledger,
+        kind=SESSION,
         name=name,
         parameters=parameters.to_dict(),
         cost=mechanism.cost,
         guarantee=mechanism.guarantee(seed),
         source=source,
     )
-    runner = Runner(ledger, number, mechanism, graph, seed)
+    runner = Runner(ledger, use.number, mechanism, graph, seed)
     runner.start()
-    return Session(ledger, session_terms(ledger)[number - 1], runner)
+    return Session(ledger, use, runner)
 
 
 def _resumed(
-    ledger: Ledger, terms: Terms, graph: AnyGraph, wanted: dict[str, Any], seed: int | None
+    ledger: Ledger, terms: Use, graph: AnyGraph, wanted: dict[str, Any], seed: int | None
 ) -> Session:
     if seed is not None:
         wanted = {**wanted, "seed": seed}
@@ -383,3 +359,8 @@ def _resumed(
     if runner.totals.started:
         runner.present()
     return Session(ledger, terms, runner)
+
+
+def _check_name(name: str) -> None:
+    if not isinstance(name, str) or not 0 < len(name) <= 100 or not name.isprintable():
+        raise ParameterError("a session's name is a printable text of 1 to 100 characters")

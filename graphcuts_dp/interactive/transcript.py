@@ -3,23 +3,23 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any, final, overload
 
 from graphcuts_dp._version import __version__
 from graphcuts_dp.arrays import BoolVector
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.graph.vertices import Label, VertexSet
 from graphcuts_dp.interactive.base import Answer
-from graphcuts_dp.interactive.encoding import decode_answer, decode_query
-from graphcuts_dp.interactive.ledger import Ledger
-from graphcuts_dp.interactive.opening import (
-    Terms,
-    ledger_budget,
-    ledger_universe,
-    session_terms,
-)
-from graphcuts_dp.interactive.spending import total_cost
+from graphcuts_dp.interactive.encoding import decode_answer
+from graphcuts_dp.interactive.running import recorded_query
+from graphcuts_dp.ledger.ledger import Ledger
+from graphcuts_dp.ledger.opening import Store, ledger_budget, ledger_universe, open_ledger
+from graphcuts_dp.ledger.spending import total_cost
+from graphcuts_dp.ledger.uses import SESSION, Use, sessions_of, uses_of
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 
 
@@ -61,7 +61,7 @@ class History(Sequence[HistoryEntry]):
         seq = self._records[index]
         with self._ledger.locked():
             digest, body = self._ledger.record(seq)
-            query = decode_query(self._ledger.content(digest), self._universe)
+            query = recorded_query(self._ledger, digest, self._universe)
         return HistoryEntry(seq, query, decode_answer(body))
 
     def __repr__(self) -> str:
@@ -98,7 +98,7 @@ class SessionStatus:
         remaining: what is left.
     """
 
-    terms: Terms
+    terms: Use
     state: str
     answers: int
     corrections: int
@@ -121,22 +121,54 @@ class SessionStatus:
 
 @final
 @dataclass(frozen=True)
-class LedgerStatus:
-    """What all sessions on one graph have spent together.
+class UseStatus:
+    """Where one use of the private data stands.
 
     Attributes:
-        sessions: in the order in which they began.
-        epsilon: of all of them together, the smallest proven bound; 0 if there are none.
+        use: what was agreed when it began.
+        state: of a session as `SessionStatus.state`; of another use "finished", or "unfinished"
+            (at work, or interrupted: its cost counts as spent).
+    """
+
+    use: Use
+    state: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "number": self.use.number,
+            "kind": self.use.kind,
+            "name": self.use.name,
+            "state": self.state,
+            "time": self.use.time,
+            "user": self.use.user,
+            "parameters": self.use.parameters,
+            "guarantee": self.use.guarantee.to_dict(),
+        }
+
+
+@final
+@dataclass(frozen=True)
+class LedgerStatus:
+    """What all uses of one private data set have spent together.
+
+    Attributes:
+        uses: all of them, in the order in which they began.
+        sessions: those that are sessions, likewise.
+        epsilon: of all uses together, the smallest proven bound; 0 if there are none.
         delta: likewise.
         budget: the cap on that as text, or None.
         seeded: whether any of them is seeded: then nothing is promised.
+        head: where the record stands, for `Store.expect_head`.
     """
 
+    uses: tuple[UseStatus, ...]
     sessions: tuple[SessionStatus, ...]
     epsilon: float
     delta: float
     budget: str | None
     seeded: bool
+    head: str
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -145,8 +177,26 @@ class LedgerStatus:
             "delta": self.delta,
             "budget": self.budget,
             "entropy": SEEDED_WARNING if self.seeded else "operating system",
+            "head": self.head,
+            "uses": [use.to_dict() for use in self.uses],
             "sessions": [session.to_dict() for session in self.sessions],
         }
+
+
+def store_status(store: PathLike | Store) -> LedgerStatus:
+    """Everything that was spent on the private data of a store. The data are not needed.
+
+    Args:
+        store: an existing one.
+
+    Raises:
+        LedgerError: it is missing, damaged, of another version, or busy.
+    """
+    ledger = open_ledger(store)
+    try:
+        return ledger_status(ledger)
+    finally:
+        ledger.close()
 
 
 def ledger_status(ledger: Ledger) -> LedgerStatus:
@@ -156,21 +206,26 @@ def ledger_status(ledger: Ledger) -> LedgerStatus:
         LedgerError: the store cannot be read.
     """
     with ledger.locked():
-        terms = session_terms(ledger)
-        sessions = tuple(_session_status(ledger, each) for each in terms)
-        budget = ledger_budget(ledger)
-        total = total_cost([each.cost for each in terms], budget) if terms else None
+        uses = uses_of(ledger)
+        sessions = tuple(_session_status(ledger, each) for each in uses if each.kind == SESSION)
+        states = {session.terms.number: session.state for session in sessions}
+        for number, totals in ledger.uses.items():
+            states.setdefault(number, "finished" if totals.started else "unfinished")
+        total = total_cost([each.cost for each in uses], ledger_budget(ledger)) if uses else None
+        budget, head = ledger_budget(ledger), str(ledger.head)
     return LedgerStatus(
-        sessions,
-        total.epsilon if total else 0.0,
-        total.delta if total else 0.0,
-        None if budget is None else str(budget),
-        any(each.seed is not None for each in terms),
+        uses=tuple(UseStatus(each, states[each.number]) for each in uses),
+        sessions=sessions,
+        epsilon=total.epsilon if total else 0.0,
+        delta=total.delta if total else 0.0,
+        budget=None if budget is None else str(budget),
+        seeded=any(each.seed is not None for each in uses),
+        head=head,
     )
 
 
-def _session_status(ledger: Ledger, terms: Terms) -> SessionStatus:
-    totals = ledger.sessions[terms.number]
+def _session_status(ledger: Ledger, terms: Use) -> SessionStatus:
+    totals = ledger.uses[terms.number]
     queries = terms.parameters["queries"]
     remaining = Remaining(queries, None)
     stopped = False
@@ -206,20 +261,20 @@ def export_ledger(ledger: Ledger, name: str | None = None) -> Iterator[dict[str,
         name: of one session; None for all.
 
     Yields:
-        A header with the guarantee, then one dictionary for each answer.
+        A header with the guarantee and all uses, then one dictionary for each answer.
 
     Raises:
         LedgerError: the store cannot be read.
     """
-    universe = ledger_universe(ledger)
+    universe, subject = ledger_universe(ledger), ledger.header["subject"]
     status = ledger_status(ledger)
     chosen = [each for each in status.sessions if name in (None, each.terms.name)]
     yield {
         "made_by": f"graphcuts_dp {__version__}",
         "vertices": list(universe.shape) if universe.bipartite else universe.shape[0],
         "bipartite": universe.bipartite,
-        "weighted": ledger.header["weighted"],
-        "weight_cap": ledger.header["weight_cap"],
+        "weighted": subject.get("weighted"),
+        "weight_cap": subject.get("weight_cap"),
         "whole_ledger": {
             key: value for key, value in status.to_dict().items() if key != "sessions"
         },
@@ -227,7 +282,7 @@ def export_ledger(ledger: Ledger, name: str | None = None) -> Iterator[dict[str,
     }
     for each in chosen:
         with ledger.locked():
-            shown = tuple(ledger.sessions[each.terms.number].shown)
+            shown = tuple(ledger.uses[each.terms.number].shown)
         for entry in History(ledger, shown, universe):
             yield {"session": each.terms.name, **entry_to_dict(entry, universe)}
 
@@ -265,3 +320,39 @@ def sides(universe: Universe) -> tuple[VertexSet, VertexSet]:
 def labels_in(vertices: VertexSet, mask: BoolVector) -> list[Label]:
     """The labels that a truth vector chooses."""
     return [label for label, chosen in zip(vertices.labels, mask, strict=True) if chosen]
+
+
+def session_source(
+    store: PathLike | Store, name: str, *, moved_to: str | None = None
+) -> tuple[str, dict[str, Any]]:
+    """Where the graph of a session is, and how to read it again.
+
+    Args:
+        store: an existing one.
+        name: of a session in it.
+        moved_to: where the graph's file is now, if it has moved.
+
+    Returns:
+        The path, and the options with which it was read.
+
+    Raises:
+        LedgerError: as `open_ledger`.
+        ParameterError: no such session, or nobody knows where the graph is.
+    """
+    ledger = open_ledger(store)
+    try:
+        with ledger.locked():
+            sessions = sessions_of(ledger)
+    finally:
+        ledger.close()
+    if name not in sessions:
+        known = ", ".join(sessions) or "none"
+        raise ParameterError(f"no session {name!r} in {ledger.file.path}; there is: {known}")
+    source = dict(sessions[name].source)
+    path = source.pop("path", None) if moved_to is None else moved_to
+    source.pop("path", None)
+    if path is None:
+        raise ParameterError("the store does not know where the graph is; pass --graph")
+    if moved_to is None and not Path(path).is_file():
+        raise ParameterError(f"the graph is no longer at {path}; pass --graph")
+    return str(path), source

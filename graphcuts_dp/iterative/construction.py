@@ -89,7 +89,11 @@ class IterativeConstruction:
         distinguisher: of any budget; the calibration tunes it.
         calibration: the budget, and how it is spent.
         grid: `Grid.of` the graph.
-        total_weight: public total weight; None: it is private, and a noisy value is bought.
+        total_weight: None buys a noisy total weight. A number is taken as it is: one that was fixed
+            without a look at the graph, for audits and theorems. The guarantee does not cover that
+            somebody computed it from the graph. If the total is public, one edge can only be
+            moved, which changes two pairs: by group privacy, all that is hidden then costs
+            2 epsilon, 4 rho, or (2 epsilon, (1 + e^epsilon) delta).
         refits: corrections by old answers after a round, in 0..1000.
 
     Guarantee: what `cost` says. Steps 1, 2a and 2b are the only ones that read the graph: one count

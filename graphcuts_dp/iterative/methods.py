@@ -14,6 +14,7 @@ from graphcuts_dp.distinguishers.methods import Task, distinguisher_of
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.fits.certify import weights_of
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
+from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
@@ -31,6 +32,8 @@ from graphcuts_dp.iterative.tuning import (
     TightOffline,
     check_probabilities,
 )
+from graphcuts_dp.ledger.opening import Store
+from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.privacy.calibration import TOTAL_SHARE
 from graphcuts_dp.privacy.composition import as_stored
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
@@ -43,6 +46,7 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
     *,
     epsilon: float,
     delta: float = 0.0,
+    store: PathLike | Store | None = None,
     queries: Iterable[CutQuery] | None = None,
     construction: str | Learner = "multiplicative-weights",
     distinguisher: str | Distinguisher = "auto",
@@ -51,7 +55,6 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
     queries_per_round: int = 1,
     refits: int = 12,
     beta: float = 0.05,
-    total_weight: float | None = None,
     seed: int | None = None,
     progress: Progress = silent,
 ) -> IterativeRelease:
@@ -66,6 +69,9 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
         epsilon: privacy parameter for one edge, in [1e-6, 50]; all of it is spent.
         delta: in (0, 1), needed but for calibration="dr14", and for "practical" with
             "response-rank-one", which spends epsilon alone.
+        store: path of the store, or a `Store`, that remembers what was spent on this graph: the
+            release is charged to it, and refused if its budget does not allow it. None for a graph
+            of which nothing else is ever released.
         queries: a public list of cuts, a `CutList` for very long ones.
         construction: "multiplicative-weights", "frieze-kannan", "mirror-descent" (its hypothesis
             stays within the weights allowed), or an object of your own, see `Learner`.
@@ -80,7 +86,6 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
         queries_per_round: found by the same hypothesis.
         refits: corrections by old answers after each round.
         beta: probability that the stated accuracy fails.
-        total_weight: of the graph, if that is public; else a noisy value is bought.
         seed: makes the run repeatable and voids the promise; None for the system's entropy.
         progress: called with the fraction of the rounds done and a message.
 
@@ -88,6 +93,8 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
         ParameterError: an option out of range, or options that do not fit together or the graph.
         GraphError: fewer than two vertices.
         QueryError: a query that is no cut of the graph.
+        BudgetError: the budget of the store does not allow the release. Nothing was spent.
+        LedgerError: the store cannot be used.
 
     Guarantee: (epsilon, delta)-DP at edge level: see `IterativeConstruction`; the synthetic graph
     is computed from its outcome. Source: GRU12 Alg. 3; DR14 Alg. 8; Nik17 Alg. 1.
@@ -104,10 +111,22 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
         queries_per_round=queries_per_round,
         refits=refits,
         beta=beta,
-        total_weight=total_weight,
     )
-    outcome = mechanism.run(graph, entropy_source(seed), progress=progress)
-    return _released(graph, mechanism, outcome, calibration=calibration, beta=beta, seed=seed)
+    source = entropy_source(seed)
+    with charged(
+        store,
+        graph,
+        kind="release-iteratively",
+        parameters={
+            "construction": mechanism.learner.name,
+            "distinguisher": mechanism.distinguisher.name,
+            "calibration": calibration,
+        },
+        cost=mechanism.cost,
+        guarantee=_guarantee(mechanism, seed),
+    ):
+        outcome = mechanism.run(graph, source, progress=progress)
+        return _released(graph, mechanism, outcome, calibration=calibration, beta=beta, seed=seed)
 
 
 def iterative_mechanism(
@@ -123,7 +142,6 @@ def iterative_mechanism(
     queries_per_round: int = 1,
     refits: int = 12,
     beta: float = 0.05,
-    total_weight: float | None = None,
 ) -> IterativeConstruction:
     """The mechanism of these options; see `release_iteratively`. Reads the graph's schema only."""
     universe = _universe_of(graph)
@@ -156,7 +174,6 @@ def iterative_mechanism(
         distinguisher=finder,
         calibration=budget,
         grid=grid,
-        total_weight=total_weight,
         refits=0 if printed else refits,
     )
 
@@ -245,14 +262,11 @@ def _guarantee(mechanism: IterativeConstruction, seed: int | None) -> PrivacyGua
     public = "both vertex sets" if mechanism.universe.bipartite else "the vertex set"
     if grid.weighted:
         public += ", the weight cap"
-    if mechanism.total_weight is not None:
-        public += ", the total weight"
-    bought = mechanism.total_weight is None
     if isinstance(mechanism.calibration, PureOffline):
-        parts = mechanism.calibration.parts(total=bought)
+        parts = mechanism.calibration.parts()
     else:
         total = cost.epsilon * float(TOTAL_SHARE)
-        parts = (("total weight", total), ("rounds", cost.epsilon - total)) if bought else ()
+        parts = (("total weight", total), ("rounds", cost.epsilon - total))
     return PrivacyGuarantee(
         epsilon=cost.epsilon,
         delta=cost.delta,

@@ -12,9 +12,12 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import FloatMatrix, IntMatrix
 from graphcuts_dp.errors import GraphError, HypothesisError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
+from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.median import DatabaseFamily, all_graphs, alpha_net
+from graphcuts_dp.ledger.opening import Store
+from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
@@ -77,6 +80,7 @@ def release_net(
     queries: Sequence[LinearQuery],
     *,
     epsilon: float,
+    store: PathLike | Store | None = None,
     alpha: float = 0.0,
     family: DatabaseFamily | None = None,
     seed: int | None = None,
@@ -93,6 +97,7 @@ def release_net(
         graph: the private graph, without weights.
         queries: the public list that the release is for, at least one.
         epsilon: privacy parameter for one edge, in [1e-6, 50]; all of it is spent.
+        store: see `release_graph`.
         alpha: of the net, >= 0. A coarser net is smaller: less noise, but more rounding.
         family: public databases that the truth may be; None for every graph on these vertices,
             which takes at most 19 pairs. Less is possible when more is public: see `all_graphs`
@@ -121,18 +126,21 @@ def release_net(
     net = _Net(_universe_of(graph), queries, family, alpha)
     rate = exact / (2 * net.sensitivity)
 
-    # The private graph is read here, and nowhere else.
-    scores = net.scores(graph)
-    chosen = noisy_maximum(scores, rate, entropy_source(seed))
+    source, cost = entropy_source(seed), Cost.of_pure(exact)
+    guarantee = PrivacyGuarantee(
+        epsilon=cost.epsilon,
+        neighbours=hidden_change(weighted=False, weight_cap=1.0),
+        public="the vertex set, the queries and the family of possible graphs",
+        seed=seed,
+    )
+    with charged(store, graph, kind="net", parameters={}, cost=cost, guarantee=guarantee):
+        # The private graph is read here, and nowhere else.
+        scores = net.scores(graph)
+        chosen = noisy_maximum(scores, rate, source)
     return NetRelease(
         graph=net.graph(chosen, note="" if seed is None else SEEDED_WARNING),
-        guarantee=PrivacyGuarantee(
-            epsilon=float(exact),
-            neighbours=hidden_change(weighted=False, weight_cap=1.0),
-            public="the vertex set, the queries and the family of possible graphs",
-            seed=seed,
-        ),
-        cost=Cost.of_pure(exact),
+        guarantee=guarantee,
+        cost=cost,
         members=len(net.databases),
         alpha=alpha,
         unit=net.unit,

@@ -75,18 +75,14 @@ class PureOffline:
         errors = usual_cut_norm(self.universe), 2 * _LAPLACE, answers
         return math.sqrt(errors[0]), math.sqrt(errors[1]), math.sqrt(errors[2])
 
-    def parts(self, *, total: bool) -> tuple[tuple[str, float], ...]:
-        """What epsilon is spent on.
-
-        Args:
-            total: whether the total weight is bought, too.
-        """
+    def parts(self) -> tuple[tuple[str, float], ...]:
+        """What epsilon is spent on, with a bought total weight."""
         names = "noisy matrix", "total weight", "answers"
-        bought = Fraction(self.epsilon) * self._total_share if total else Fraction(0)
+        bought = Fraction(self.epsilon) * self._total_share
         left = Fraction(self.epsilon) - bought
         matrix = left * self._matrix_share
         parts = zip(names, (matrix, bought, left - matrix), strict=True)
-        return tuple((name, float(part)) for name, part in parts if part)
+        return tuple((name, float(part)) for name, part in parts)
 
     @property
     def _total_share(self) -> Fraction:

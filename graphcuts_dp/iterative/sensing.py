@@ -13,12 +13,15 @@ from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.distinguishers.scoring import root_at_most
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.graph.adjacency import BipartiteGraph
+from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Sign
 from graphcuts_dp.idc.dense import DenseHypothesis
 from graphcuts_dp.idc.mirror_descent import MirrorDescent, minimal_start
 from graphcuts_dp.idc.potentials import LpNorm, Potential, SchattenNorm, near_one
+from graphcuts_dp.ledger.opening import Store
+from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.privacy.composition import Cost, zcdp_rho
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
@@ -96,6 +99,7 @@ def release_sensing(
     *,
     epsilon: float,
     delta: float,
+    store: PathLike | Store | None = None,
     rounds: int = 10,
     p: float | None = None,
     beta: float = 0.05,
@@ -117,6 +121,7 @@ def release_sensing(
         queries: the public list: sums over groups of users and items, random matrices, ...
         epsilon: privacy parameter for one rating, in [1e-6, 50]; all of it is spent.
         delta: in (0, 1).
+        store: see `release_graph`.
         rounds: how many queries are measured, 1 to 10,000.
         p: of the Schatten norm, in (1, 2]; 2 is the Frobenius norm, which is better when queries
             are of rank one. None: ln(mn)/(ln(mn) - 1), better for queries whose singular values
@@ -160,26 +165,37 @@ def release_sensing(
     learner = _Learner(steps, p)
     source = entropy_source(seed)
 
-    truth = steps.count(ratings)  # private
+    cost = Cost(epsilon=float(epsilon), delta=delta, rho=float(rho))
+    guarantee = PrivacyGuarantee(
+        epsilon=cost.epsilon,
+        delta=delta,
+        neighbours=hidden_change(weighted=ratings.weighted, weight_cap=ratings.weight_cap),
+        public="the users, the items, the queries" + (", the cap" if ratings.weighted else ""),
+        seed=seed,
+    )
+
     measurements: list[SensingMeasurement] = []
-    for number in range(1, rounds + 1):
-        made = _measure(steps, learner.hypothesis, truth, rate, noise, source)
-        measurements.append(made)
-        if number < rounds:
-            learner.learn(measurements, steps.unit * math.sqrt(noise.parameter))
-        progress(number / rounds, f"round {number}: off by about {_gap(made):.3g}")
+    with charged(
+        store,
+        ratings,
+        kind="sensing",
+        parameters={"rounds": rounds},
+        cost=cost,
+        guarantee=guarantee,
+    ):
+        truth = steps.count(ratings)  # private
+        for number in range(1, rounds + 1):
+            made = _measure(steps, learner.hypothesis, truth, rate, noise, source)
+            measurements.append(made)
+            if number < rounds:
+                learner.learn(measurements, steps.unit * math.sqrt(noise.parameter))
+            progress(number / rounds, f"round {number}: off by about {_gap(made):.3g}")
 
     return SensingRelease(
         hypothesis=learner.hypothesis,
         measurements=tuple(measurements),
-        guarantee=PrivacyGuarantee(
-            epsilon=float(epsilon),
-            delta=delta,
-            neighbours=hidden_change(weighted=ratings.weighted, weight_cap=ratings.weight_cap),
-            public="the users, the items, the queries" + (", the cap" if ratings.weighted else ""),
-            seed=seed,
-        ),
-        cost=Cost(epsilon=float(epsilon), delta=delta, rho=float(rho)),
+        guarantee=guarantee,
+        cost=cost,
         deviation=steps.unit * math.sqrt(noise.parameter),
         error=_gap(measurements[-1]) + steps.slack(rate, noise, beta),
         beta=beta,

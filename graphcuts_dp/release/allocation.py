@@ -1,7 +1,6 @@
 """How a release spends its budget: on entries alone, or on degrees too."""
 
 import math
-from collections.abc import Sequence
 from fractions import Fraction
 
 from graphcuts_dp.errors import ParameterError
@@ -89,28 +88,35 @@ def measure(
         rest -= spent
     distribution = noise_distribution(noise, epsilon=rest, weight_cap=distribution.weight_cap)
     bought.append(randomized_response(graph, distribution, source, make_blocks))
-    return Measurements(tuple(bought), guarantee_of(bought, graph, source.seed))
+    spent = sum((part.epsilon for part in bought), Fraction(0))
+    parts = tuple((part.name, float(part.epsilon)) for part in bought) if bought[1:] else ()
+    return Measurements(tuple(bought), promise(graph, spent, seed=source.seed, parts=parts))
 
 
-def guarantee_of(
-    bought: Sequence[Measurement], graph: AnyGraph, seed: int | None
+def promise(
+    graph: AnyGraph,
+    epsilon: Fraction,
+    *,
+    seed: int | None,
+    parts: tuple[tuple[str, float], ...] = (),
 ) -> PrivacyGuarantee:
     """What a release promises. Reads the schema of the graph only.
 
     Args:
-        bought: all measurements.
         graph: the private graph.
+        epsilon: spent on everything together.
         seed: of the noise, or None.
+        parts: see `PrivacyGuarantee.parts`.
     """
     public = "the vertex set" if isinstance(graph, Graph) else "both vertex sets"
     if graph.weighted and graph.weight_cap is not None:
         public += " and the weight cap"
     return PrivacyGuarantee(
-        epsilon=rounded_up(sum((part.epsilon for part in bought), Fraction(0))),
+        epsilon=rounded_up(epsilon),
         neighbours=hidden_change(weighted=graph.weighted, weight_cap=graph.weight_cap),
         public=public,
         seed=seed,
-        parts=tuple((part.name, float(part.epsilon)) for part in bought) if bought[1:] else (),
+        parts=parts,
     )
 
 

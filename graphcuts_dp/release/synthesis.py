@@ -15,7 +15,10 @@ from graphcuts_dp.fits.certify import weights_of
 from graphcuts_dp.fits.finishing import finished_fit
 from graphcuts_dp.fits.methods import fit_method
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
+from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.vertices import VertexSet
+from graphcuts_dp.ledger.opening import Store
+from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.measurements.base import Measurements
 from graphcuts_dp.measurements.blocks import LocalBlocks
 from graphcuts_dp.measurements.dask_blocks import DaskBlocks, dask_client
@@ -23,19 +26,22 @@ from graphcuts_dp.measurements.entries import MakeBlocks, distribution_for
 from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
 from graphcuts_dp.measurements.noisy_sums import NoisyDegrees, NoisyTotal
 from graphcuts_dp.measurements.worst_case import accuracy_warning
+from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, entropy_source
+from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.progress import Progress, silent
-from graphcuts_dp.release.allocation import measure, mechanism_for
+from graphcuts_dp.release.allocation import least_distribution, measure, mechanism_for, promise
 from graphcuts_dp.release.release import Release
 
 PLACES = ("local", "dask")
 _ROW_ENTRIES = 1 << 20  # entries of the synthetic matrix turned into edges at a time
 
 
-def release_graph(
+def release_graph(  # noqa: PLR0913  # each is a public choice of one release
     graph: AnyGraph,
     *,
     epsilon: float,
+    store: PathLike | Store | None = None,
     noise: str = "binary",
     mechanism: str = "auto",
     degree_share: float | None = None,
@@ -52,6 +58,9 @@ def release_graph(
     Args:
         graph: the private graph, at least two vertices (one on each side if bipartite).
         epsilon: privacy parameter for one edge, in [1e-6, 50]; all of it is spent.
+        store: path of the store, or a `Store`, that remembers what was spent on this graph: the
+            release is charged to it, and refused if its budget does not allow it. None for a graph
+            of which nothing else is ever released.
         noise: "binary" (graphs without weights: flipped bits, least error), "laplace" or
             "discrete-laplace" (weights are rounded down to whole numbers).
         mechanism: "response" (all of epsilon for the entries), "degrees+response" (a part for
@@ -81,6 +90,8 @@ def release_graph(
     Raises:
         ParameterError: an option out of range, or options that do not fit together.
         GraphError: fewer than two vertices.
+        BudgetError: the budget of the store does not allow the release. Nothing was spent.
+        LedgerError: the store cannot be used.
 
     Warns:
         AccuracyWarning: before anything is spent, when no graph of this size can hold cuts above
@@ -106,17 +117,27 @@ def release_graph(
     if warning is not None:
         warnings.warn(warning, AccuracyWarning, stacklevel=2)
 
-    measurements = measure(
+    least_distribution(graph, noise, epsilon, mechanism, degree_share)  # refused before it is paid
+    exact = exact_epsilon(epsilon)
+    with charged(
+        store,
         graph,
-        epsilon=epsilon,
-        noise=noise,
-        mechanism=mechanism,
-        share=degree_share,
-        source=source,
-        make_blocks=make_blocks,
-    )
-    # From here on nothing reads the private graph.
-    return _post_process(measurements, method, unweighted, source, progress)
+        kind="release",
+        parameters={"noise": noise, "mechanism": mechanism},
+        cost=Cost.of_pure(exact),
+        guarantee=promise(graph, exact, seed=source.seed),
+    ):
+        measurements = measure(
+            graph,
+            epsilon=epsilon,
+            noise=noise,
+            mechanism=mechanism,
+            share=degree_share,
+            source=source,
+            make_blocks=make_blocks,
+        )
+        # From here on nothing reads the private graph.
+        return _post_process(measurements, method, unweighted, source, progress)
 
 
 def _post_process(

@@ -137,9 +137,7 @@ def test_a_session_is_within_three_percent_of_the_formula_with_a_known_total(n_m
     grid, universe = Grid(), Universe(n)
     numbers = {"epsilon": 1.0, "delta": 1e-6, "queries": 10**6}
     expected = guaranteed_error("multiplicative-weights", Setting(n=n, edges=edges, **numbers))
-    known = make_mechanism(
-        "multiplicative-weights", universe=universe, grid=grid, total_weight=edges, **numbers
-    )
+    known = make_mechanism("multiplicative-weights", universe=universe, grid=grid, **numbers)
     bound = known.learner.construction(alpha=1.0, total_weight=edges, total_error=0.0).update_bound
     assert known.calibration.tune(bound, 1).error == pytest.approx(expected, rel=1e-3)
     rest = known.calibration.with_total(1)[3]

@@ -9,7 +9,7 @@ import pytest
 import session_workers as workers
 
 from graphcuts_dp.errors import LedgerError
-from graphcuts_dp.interactive.ledger import Ledger
+from graphcuts_dp.ledger.ledger import Ledger
 
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(["graphcuts_dp.interactive.session"])
@@ -168,7 +168,7 @@ def test_two_processes_on_one_store(tmp_path):
     for log in logs:
         workers.check(path, log, "gaussian")
     ledger = Ledger(path)
-    assert len(ledger.sessions) == 1
-    assert ledger.sessions[1].steps == 30
-    assert ledger.sessions[1].interruptions == 0
+    assert len(ledger.uses) == 1
+    assert ledger.uses[1].steps == 30
+    assert ledger.uses[1].interruptions == 0
     ledger.close()

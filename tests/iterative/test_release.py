@@ -163,7 +163,6 @@ def test_a_failed_save_leaves_nothing(tmp_path, monkeypatch):
         ({"delta": 2.0, "distinguisher": "response-rank-one"}, "needs delta"),
         ({"epsilon": -1.0}, "epsilon"),
         ({"queries": []}, "at least one"),
-        ({"total_weight": -1.0}, "total weight"),
         ({"queries": gc.CutList(Universe(3), [gc.CutQuery([0])])}, "other vertices"),
     ],
 )

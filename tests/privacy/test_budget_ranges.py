@@ -18,10 +18,10 @@ from graphcuts_dp.interactive.calibrations import Tight
 from graphcuts_dp.interactive.paper_calibrations import DR14, GRU12, JT12
 from graphcuts_dp.interactive.per_query import PerQueryNoise
 from graphcuts_dp.interactive.response import BinaryAnswers
-from graphcuts_dp.interactive.spending import Budget
 from graphcuts_dp.iterative.paper_tuning import PaperOffline
 from graphcuts_dp.iterative.pure_tuning import PureOffline
 from graphcuts_dp.iterative.tuning import PracticalOffline, TightOffline
+from graphcuts_dp.ledger.spending import Budget
 
 UNIVERSE = Universe(5)
 PLAIN = {"universe": UNIVERSE, "grid": Grid(), "queries": 3}

@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.interactive.spending import Budget, total_cost
+from graphcuts_dp.ledger.spending import Budget, total_cost
 from graphcuts_dp.privacy.composition import Cost, compose, zcdp_delta, zcdp_epsilon, zcdp_rho
 
 

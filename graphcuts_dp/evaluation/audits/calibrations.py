@@ -25,6 +25,7 @@ from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.constructions import CONSTRUCTIONS
+from graphcuts_dp.interactive.mechanism import OnlineMechanism
 from graphcuts_dp.interactive.methods import CALIBRATIONS, make_mechanism
 from graphcuts_dp.interactive.per_query import PerQueryNoise
 from graphcuts_dp.interactive.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
@@ -215,8 +216,10 @@ def _calibrated(construction: str, calibration: str, epsilon: float) -> tuple[Tu
         queries=_QUERIES,
         delta=0.0 if pure else _DELTA,
         calibration=calibration,
-        total_weight=n * (n - 1) / 4,
     )
+    if not isinstance(made, OnlineMechanism):
+        raise TypeError("a construction is run by an online mechanism")
+    made = replace(made, total_weight=n * (n - 1) / 4)  # the audit is of what comes after it
     tuning = made.start(Graph([], [], vertices=n), SeededEntropy(0)).tuning
     if calibration == "tight":
         return tuning, Claim(made.cost.rho or 0.0, kind="rho")

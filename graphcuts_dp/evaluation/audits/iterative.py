@@ -161,7 +161,6 @@ def _tuned(construction: str, calibration: str, epsilon: float) -> tuple[Offline
         construction=construction,
         queries=[CutQuery([k]) for k in range(8)],
         calibration=calibration,
-        total_weight=total_weight,
     )
     bound = made._update_bound(total_weight, 0.0)
     tuning = made.calibration.tune(bound, made.distinguisher, one=1.0, steps=1)

@@ -1,4 +1,4 @@
-"""What all sessions on one graph cost together, and whether a budget allows one more."""
+"""What all uses of one private data set cost together, and whether a budget allows one more."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from graphcuts_dp.privacy.guarantee import exact_epsilon
 @final
 @dataclass(frozen=True)
 class Budget:
-    """The most that all sessions on a graph may cost together.
+    """The most that all uses of a graph may cost together.
 
     Attributes:
         epsilon: > 0.
@@ -49,12 +49,12 @@ class Budget:
         return cls(*(as_stored(number) for number in numbers))
 
     def allows(self, costs: Sequence[Cost]) -> bool:
-        """Whether sessions of these costs, each chosen after seeing the others' answers, fit in.
+        """Whether uses of these costs, each chosen after seeing the others' answers, fit in.
 
         Args:
-            costs: in the order in which the sessions were begun.
+            costs: in the order in which the uses were begun.
 
-        Guarantee: all sessions that this rule admits are (epsilon, delta)-DP together, also when
+        Guarantee: all uses that this rule admits are (epsilon, delta)-DP together, also when
         their parameters are chosen adaptively and their queries interleave: see `admits`.
         """
         return admits(costs, epsilon=self.epsilon, delta=self.delta)
@@ -64,14 +64,14 @@ class Budget:
 
 
 def total_cost(costs: Sequence[Cost], budget: Budget | None = None) -> Cost:
-    """What at least one session cost together, as a valid odometer.
+    """What at least one use cost together, as a valid odometer.
 
-    Whoever stops before it passes numbers fixed beforehand is within these, though each session was
+    Whoever stops before it passes numbers fixed beforehand is within these, though each was
     chosen after seeing the others' answers. With a budget that has a delta: the least epsilon for
-    that delta (`least_epsilon`). Else the sums of the stated numbers; one session is its own cost.
+    that delta (`least_epsilon`). Else the sums of the stated numbers; one use is its own cost.
 
     Args:
-        costs: in the order in which the sessions were begun.
+        costs: in the order in which the uses were begun.
         budget: of the store, fixed when it was made.
     """
     if len(costs) == 1:

@@ -1,23 +1,23 @@
 """The file under a ledger: an SQLite database that is created whole, locked, and never rewritten.
 
-Beside `mail.db` lie, while it is in use, `mail.db-wal` and `mail.db-shm` (SQLite's write-ahead log)
-and `mail.db-mark` (a lock, and the place that the records had reached). Closing the last handle
-leaves `mail.db` alone. All are readable by their owner only.
+Beside `mail.db` lie, while it is in use, `mail.db-lock` and `mail.db-journal` (SQLite's rollback
+journal). Closing leaves `mail.db` alone. All are readable by their owner only.
 
 - A store appears under its name complete or not at all (written elsewhere, flushed, then linked).
-- A step holds an exclusive lock on the mark file, which the system releases when a process dies.
+- A step holds an exclusive lock on the lock file, which the system releases when a process dies.
   SQLite's own locks protect the single transactions, this one the whole step between two of them.
-- The mark is written after each commit. If the write-ahead log is later deleted or cut short, the
-  records end before the mark, and the store is refused instead of forgetting what was spent.
+- When a transaction has ended, all of it is in `mail.db` itself, and flushed. A journal is needed
+  only to take back a transaction that was cut off. So `mail.db` alone, copied or moved after a
+  crash, holds every answer that was shown; if its journal stayed behind, it may hold a part of the
+  transaction that was cut off, which opening notices: the pages must fit together
+  (`integrity_check`), and so must the records (see `ledger`).
 """
 
 import contextlib
 import errno
 import fcntl
 import os
-import secrets
 import sqlite3
-import struct
 import threading
 import time
 from collections.abc import Iterator
@@ -27,18 +27,15 @@ from typing import final
 from graphcuts_dp.errors import LedgerError
 
 APPLICATION = 0x67634450  # "gcDP"
-VERSION = 1
-_MARK = struct.Struct(">8sQ32s")
-_MAGIC = b"gcdpmark"
-_WAL_PAGES = 100  # a short log is written over and over, which flushes faster than a growing one
+VERSION = 2
 
 _TABLES = {
     "ledger": "(id INTEGER PRIMARY KEY CHECK (id = 1), header BLOB NOT NULL)",
-    "records": "(seq INTEGER PRIMARY KEY, session INTEGER NOT NULL, kind INTEGER NOT NULL, "
+    "records": "(seq INTEGER PRIMARY KEY, use INTEGER NOT NULL, kind INTEGER NOT NULL, "
     "query BLOB NOT NULL, body BLOB NOT NULL)",
     "contents": "(id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, data BLOB NOT NULL)",
     "head": "(id INTEGER PRIMARY KEY CHECK (id = 1), seq INTEGER NOT NULL, digest BLOB NOT NULL)",
-    "states": "(session INTEGER PRIMARY KEY, record INTEGER NOT NULL REFERENCES records (seq), "
+    "states": "(use INTEGER PRIMARY KEY, record INTEGER NOT NULL REFERENCES records (seq), "
     "nonce BLOB NOT NULL, public BLOB NOT NULL, secret BLOB)",
 }
 _APPEND_ONLY = ("ledger", "records", "contents")
@@ -62,13 +59,14 @@ def _schema() -> dict[str, str]:
     return schema
 
 
-def create_store(path: Path, header: bytes, digest: bytes) -> bool:
+def create_store(path: Path, header: bytes, digest: bytes, *, timeout: float = 30.0) -> bool:
     """Make a store with no records.
 
     Args:
         path: where.
         header: what the ledger is about, kept unchanged for ever.
         digest: of the header: the start of the chain of records.
+        timeout: seconds to wait for others that make it.
 
     Returns:
         Whether it was made; False if something is there already, perhaps made meanwhile.
@@ -76,37 +74,40 @@ def create_store(path: Path, header: bytes, digest: bytes) -> bool:
     Raises:
         LedgerError: the file cannot be written.
     """
-    part = path.with_name(f".{secrets.token_hex(8)}.part")
-    try:
-        # 1. An empty file of mode 0600 whatever the umask: SQLite keeps the mode for its log.
-        handle = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600)
-        os.fchmod(handle, 0o600)
-        os.close(handle)
-        # 2. Everything in one transaction. Without a log: what closing could not move from there
-        #    into the file, it would not tell.
-        with explained(path), contextlib.closing(_connect(part, timeout=5.0)) as connection:
-            connection.execute("PRAGMA synchronous = FULL")
-            connection.execute("BEGIN IMMEDIATE")
-            for statement in _schema().values():
-                connection.execute(statement)
-            connection.execute("INSERT INTO ledger VALUES (1, ?)", (header,))
-            connection.execute("INSERT INTO head VALUES (1, 0, ?)", (digest,))
-            connection.execute(f"PRAGMA application_id = {APPLICATION}")
-            connection.execute(f"PRAGMA user_version = {VERSION}")
-            connection.execute("COMMIT")
-            connection.execute("PRAGMA journal_mode = WAL")
-        # 3. Its name, which only one of several creators gets.
-        _flush(part)
-        os.link(part, path)
-        _flush(path.parent)
-    except FileExistsError:
-        return False
-    except OSError as problem:
-        raise LedgerError(f"cannot create the store {path}: {_reason(problem)}") from None
-    finally:
-        for suffix in ("", "-journal", "-wal", "-shm"):
-            with contextlib.suppress(OSError):  # a disk that fails
-                Path(f"{part}{suffix}").unlink(missing_ok=True)
+    part = path.with_name(f".{path.name}.part")
+    with contextlib.closing(_Lock(path, timeout=timeout, doing="create the store")) as lock:
+        lock.take()
+        try:
+            if path.exists():
+                return False
+            _remove(part)  # what a killed process has left
+            # 1. An empty file of mode 0600 whatever the umask: SQLite keeps the mode.
+            handle = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600)
+            os.fchmod(handle, 0o600)
+            os.close(handle)
+            # 2. Everything in one transaction. Nobody knows the file: a journal is for nothing.
+            with explained(path), contextlib.closing(_connect(part, timeout=5.0)) as connection:
+                connection.execute("PRAGMA journal_mode = MEMORY")
+                connection.execute("PRAGMA synchronous = FULL")
+                connection.execute("BEGIN IMMEDIATE")
+                for statement in _schema().values():
+                    connection.execute(statement)
+                connection.execute("INSERT INTO ledger VALUES (1, ?)", (header,))
+                connection.execute("INSERT INTO head VALUES (1, 0, ?)", (digest,))
+                connection.execute(f"PRAGMA application_id = {APPLICATION}")
+                connection.execute(f"PRAGMA user_version = {VERSION}")
+                connection.execute("COMMIT")
+            # 3. Its name.
+            _flush(part)
+            os.link(part, path)
+            _flush(path.parent)
+        except FileExistsError:
+            return False
+        except OSError as problem:
+            raise LedgerError(f"cannot create the store {path}: {_reason(problem)}") from None
+        finally:
+            _remove(part)
+            lock.remove()
     return True
 
 
@@ -122,6 +123,70 @@ def explained(path: Path) -> Iterator[None]:
 
 
 @final
+class _Lock:
+    """The lock beside a store, for one thread at a time.
+
+    Whoever closes the store removes the file while holding the lock; those who then get the lock of
+    the removed file notice that it has no name any more, and make another.
+    """
+
+    def __init__(self, path: Path, *, timeout: float, doing: str) -> None:
+        self._path = Path(f"{path}-lock")
+        self._of = path
+        self._timeout = timeout
+        self._doing = doing
+        self._handle: int | None = None
+
+    def take(self, deadline: float | None = None) -> None:
+        """Wait for the lock.
+
+        Raises:
+            LedgerError: somebody else held it for all of the timeout, or the file cannot be made.
+        """
+        if deadline is None:
+            deadline = time.monotonic() + self._timeout
+        pause = 0.0005
+        while True:
+            try:
+                if self._handle is None:
+                    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+                    self._handle = os.open(self._path, flags, 0o600)
+                    os.fchmod(self._handle, 0o600)
+                fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if os.fstat(self._handle).st_nlink:
+                    return
+                self.close()
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise self.busy() from None
+                time.sleep(pause)
+                pause = min(2 * pause, 0.02)
+            except OSError as problem:
+                reason = _reason(problem)
+                raise LedgerError(f"cannot {self._doing} {self._of}: {reason}") from None
+
+    def give(self) -> None:
+        """Let others have it."""
+        if self._handle is not None:
+            fcntl.flock(self._handle, fcntl.LOCK_UN)
+
+    def remove(self) -> None:
+        """Remove its file; only while it is held."""
+        with contextlib.suppress(OSError):  # a lock file that stays is harmless
+            self._path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Give it back for good."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+    def busy(self) -> LedgerError:
+        """What to say when somebody else has it."""
+        return LedgerError(f"the store {self._of} is busy: another process works on it; try again")
+
+
+@final
 class StoreFile:
     """One open handle on a store. Threads take turns by `locked`; a fork must open its own.
 
@@ -132,7 +197,6 @@ class StoreFile:
     Attributes:
         path: as given.
         header: what was given to `create_store`.
-        marked: (records, digest) that the mark told when the store was opened, or None.
 
     Raises:
         LedgerError: not a store of this version, readable by others, damaged, or busy.
@@ -144,24 +208,22 @@ class StoreFile:
         self._process = os.getpid()
         self._turn = threading.RLock()
         self._depth = 0
-        self._mark: int | None = None
+        self._lock = _Lock(path, timeout=timeout, doing="lock")
         self._connection: sqlite3.Connection | None = None
         _check_file(path)
         try:
             with self.locked(), explained(path):
                 try:
-                    self.marked = self._read_mark()
-                    whole = not _has_content(self._log_path)
                     self._connection = _connect(path, timeout=timeout)
-                    self.header = self._open(self._connection, whole=whole)
+                    self.header = self._open(self._connection)
                 except BaseException:
-                    self._disconnect(refused=True)
+                    self._disconnect()
                     raise
         except BaseException:
-            self._drop_mark()
+            self._lock.close()
             raise
 
-    def _open(self, connection: sqlite3.Connection, *, whole: bool) -> bytes:
+    def _open(self, connection: sqlite3.Connection) -> bytes:
         for pragma, expected, name in (
             ("application_id", APPLICATION, "is not a store of this program"),
             (
@@ -169,23 +231,23 @@ class StoreFile:
                 VERSION,
                 "is of version {}, written by another version of this program; use that one",
             ),
-            ("journal_mode = WAL", "wal", "is on a disk that cannot hold a write-ahead log"),
+            ("journal_mode = TRUNCATE", "truncate", "is on a disk that cannot hold a journal"),
         ):
             (found,) = connection.execute(f"PRAGMA {pragma}").fetchone()
             if found != expected:
                 raise LedgerError(f"the store {self.path} {name.format(found)}")
-        # A log that is at work may hold the end of the file; without one it must be all there.
         (page_size,) = connection.execute("PRAGMA page_size").fetchone()
-        if whole and self.path.stat().st_size % page_size:
+        if self.path.stat().st_size % page_size:
             raise LedgerError(f"the store {self.path} is damaged: it was cut short")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA secure_delete = ON")  # superseded secrets become zeros
         connection.execute("PRAGMA trusted_schema = OFF")
-        connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
         found = connection.execute("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
         if dict(found.fetchall()) != _schema():
             raise LedgerError(f"the store {self.path} was altered: its tables are not as made")
+        if connection.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
+            raise LedgerError(f"the store {self.path} is damaged: it was cut short or altered")
         (header,) = connection.execute("SELECT header FROM ledger").fetchone() or (None,)
         if not isinstance(header, bytes):
             raise LedgerError(f"the store {self.path} was altered: it has no header")
@@ -215,43 +277,19 @@ class StoreFile:
             raise LedgerError("an open store does not survive a fork; open it in the new process")
         deadline = time.monotonic() + self._timeout
         if not self._turn.acquire(timeout=self._timeout):
-            raise self._busy()
+            raise self._lock.busy()
         try:
             if self._depth == 0:
-                self._take(deadline)
+                self._lock.take(deadline)
             self._depth += 1
             try:
                 yield
             finally:
                 self._depth -= 1
-                if self._depth == 0 and self._mark is not None:
-                    fcntl.flock(self._mark, fcntl.LOCK_UN)
+                if self._depth == 0:
+                    self._lock.give()
         finally:
             self._turn.release()
-
-    def _take(self, deadline: float) -> None:
-        pause = 0.0005
-        while True:
-            try:
-                if self._mark is None:
-                    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-                    self._mark = os.open(self._mark_path, flags, 0o600)
-                    os.fchmod(self._mark, 0o600)
-                fcntl.flock(self._mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if os.fstat(self._mark).st_nlink:
-                    return
-                os.close(self._mark)  # whoever closed the store last removed this file
-                self._mark = None
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise self._busy() from None
-                time.sleep(pause)
-                pause = min(2 * pause, 0.02)
-            except OSError as problem:
-                raise LedgerError(f"cannot lock {self.path}: {_reason(problem)}") from None
-
-    def _busy(self) -> LedgerError:
-        return LedgerError(f"the store {self.path} is busy: another process works on it; try again")
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -273,57 +311,21 @@ class StoreFile:
                         connection.execute("ROLLBACK")
                 raise
 
-    @property
-    def _log_path(self) -> Path:
-        return Path(f"{self.path}-wal")
-
-    @property
-    def _mark_path(self) -> Path:
-        return Path(f"{self.path}-mark")
-
-    def mark(self, records: int, digest: bytes) -> None:
-        """Note how far the records go. Needs no flush: it may lag behind, never run ahead."""
-        if self._mark is not None:
-            with contextlib.suppress(OSError):
-                os.pwrite(self._mark, _MARK.pack(_MAGIC, records, digest), 0)
-
-    def _read_mark(self) -> tuple[int, bytes] | None:
-        if self._mark is None:
-            return None
-        text = os.pread(self._mark, _MARK.size + 1, 0)
-        if not text:
-            return None
-        if len(text) != _MARK.size or text[: len(_MAGIC)] != _MAGIC:
-            raise LedgerError(f"{self._mark_path} is not the mark of a store; it was altered")
-        _, records, digest = _MARK.unpack(text)
-        return records, digest
-
-    def close(self, *, refused: bool = False) -> None:
-        """Give the handle back; the last one to do so leaves the store as one file.
-
-        Args:
-            refused: whether the records were not accepted: then the mark stays as evidence.
-        """
+    def close(self) -> None:
+        """Give the handle back; nothing but the store is left."""
         if self._connection is None or self._process != os.getpid():
             return
         with self.locked(), explained(self.path):
-            self._disconnect(refused=refused)
-        self._drop_mark()
+            self._disconnect()
+        self._lock.close()
 
-    def _disconnect(self, *, refused: bool) -> None:
+    def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
+            with contextlib.suppress(sqlite3.Error):  # an empty journal that stays is harmless
+                connection.execute("PRAGMA journal_mode = DELETE")
             connection.close()
-        if self._mark is not None:
-            unused = os.fstat(self._mark).st_size == 0
-            if unused or not (refused or self._log_path.exists()):
-                with contextlib.suppress(OSError):  # a mark that stays is harmless
-                    self._mark_path.unlink(missing_ok=True)
-
-    def _drop_mark(self) -> None:
-        if self._mark is not None:
-            os.close(self._mark)
-            self._mark = None
+        self._lock.remove()
 
 
 def _connect(path: Path, *, timeout: float) -> sqlite3.Connection:
@@ -353,8 +355,10 @@ def _check_file(path: Path) -> None:
         raise LedgerError(f"the store {path} is damaged: it is empty")
 
 
-def _has_content(path: Path) -> bool:
-    return path.exists() and path.stat().st_size > 0
+def _remove(part: Path) -> None:
+    for suffix in ("", "-journal"):
+        with contextlib.suppress(OSError):  # a disk that fails
+            Path(f"{part}{suffix}").unlink(missing_ok=True)
 
 
 def _flush(path: Path) -> None:

@@ -8,10 +8,11 @@ name; they are checked when they are read. What a mechanism needs to go on (`Sto
 replaced by each step; the record of the step holds a digest of the public part, and a commitment
 to the secret part that is salted with a nonce, which is overwritten together with the secret.
 
-The digests detect accidents and edits; they cannot detect that somebody put back an older copy of
-all files, or recomputed every digest. Whoever may write the store is trusted.
+The digests detect accidents and edits; by themselves they cannot detect that somebody put back an
+older copy, or recomputed every digest. Whoever may write the store is trusted; whoever keeps a
+`Head` notices an older copy.
 
-Order of a step, by `Session`, and what a crash at each point leaves:
+Order of a step of a session, and what a crash at each point leaves:
     1. RESERVE is committed             before: nothing was spent, nothing is lost
     2. noise is drawn, the step is made  in between: the reservation counts as spent; the next
                                          process to come applies and records `interrupted`, once
@@ -25,115 +26,19 @@ import hashlib
 import json
 import secrets
 import struct
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from enum import IntEnum
 from pathlib import Path
 from typing import Any, final
 
 from graphcuts_dp.errors import LedgerError
-from graphcuts_dp.interactive.store import StoreFile, create_store, explained
+from graphcuts_dp.ledger.file import StoreFile, create_store, explained
+from graphcuts_dp.ledger.records import Head, Kind, StoredState, UseTotals
 
 _FRAME = struct.Struct(">QqBQQ")  # what the digest of a record starts with
 _FETCH = 4096
-
-
-class Kind(IntEnum):
-    """What a record tells. The numbers are part of the file format."""
-
-    BEGIN = 1  # a session was begun: its whole cost is spent
-    STARTED = 2  # its mechanism has its first state
-    RESERVE = 3  # steps are about to be made
-    ANSWER = 4  # the answer of a step
-    CORRECTION = 5  # the answer of a step that corrected the hypothesis
-    RELEASE = 6  # reserved steps that were not made: the mechanism had stopped before them
-    INTERRUPTED = 7  # reserved steps that were lost count as spent
-    UNGUARANTEED = 8  # an answer after the mechanism had stopped; it cost nothing
-    SNAPSHOT = 9  # the hypothesis after all corrections so far
-
-
-ANSWERS = (Kind.ANSWER, Kind.CORRECTION, Kind.UNGUARANTEED)
-
-
-@final
-@dataclass
-class SessionTotals:
-    """What replaying the records of a session gives.
-
-    Attributes:
-        number: of the session, from 1.
-        begin: number of its BEGIN record.
-        started: whether its mechanism has a state.
-        reserved: steps that are reserved and not yet answered.
-        steps: answered steps.
-        corrected: answers that corrected the hypothesis.
-        interruptions: times that reserved steps were lost.
-        lost: records of interruptions since the latest answer.
-        answers: record of the latest answer, by digest of the query.
-        shown: records of all answers, in order.
-        snapshot: record of the latest hypothesis, or None.
-        corrections: records of corrections since that snapshot.
-        state: record that the stored state belongs to, or None.
-    """
-
-    number: int
-    begin: int
-    started: bool = False
-    reserved: int = 0
-    steps: int = 0
-    corrected: int = 0
-    interruptions: int = 0
-    lost: list[int] = field(default_factory=list)
-    answers: dict[bytes, int] = field(default_factory=dict)
-    shown: list[int] = field(default_factory=list)
-    snapshot: int | None = None
-    corrections: list[int] = field(default_factory=list)
-    state: int | None = None
-
-    def follow(self, seq: int, kind: int, query: bytes, body: bytes) -> None:
-        """Take one more record into account."""
-        if kind in (Kind.ANSWER, Kind.CORRECTION):
-            self.answers[query] = seq
-            self.shown.append(seq)
-            self.lost.clear()
-            self.reserved -= 1
-            self.steps += 1
-            self.state = seq
-            if kind == Kind.CORRECTION:
-                self.corrections.append(seq)
-                self.corrected += 1
-        elif kind == Kind.RESERVE:
-            self.reserved += len(body) // hashlib.sha256().digest_size
-        elif kind in (Kind.RELEASE, Kind.INTERRUPTED):
-            self.reserved = 0
-            if kind == Kind.INTERRUPTED:
-                self.interruptions += 1
-                self.lost.append(seq)
-                self.state = seq
-        elif kind == Kind.UNGUARANTEED:
-            self.answers[query] = seq
-            self.shown.append(seq)
-        elif kind == Kind.SNAPSHOT:
-            self.snapshot = seq
-            self.corrections.clear()
-        elif kind == Kind.STARTED:
-            self.started = True
-            self.state = seq
-
-
-@final
-@dataclass(frozen=True)
-class StoredState:
-    """What a mechanism goes on from. Secret: no repr, no export.
-
-    Attributes:
-        public: `State.public`.
-        secret: `State.secret`, or None if it was lost.
-    """
-
-    public: bytes = field(repr=False)
-    secret: bytes | None = field(repr=False)
+_PLAIN, _COMPRESSED = b"\0", b"\1"  # what a stored content starts with
 
 
 @final
@@ -151,45 +56,47 @@ class Entries:
         """The number that the next record gets."""
         return self._ledger.records + len(self._rows) + 1
 
-    def add(self, kind: Kind, session: int, body: bytes, query: bytes = b"") -> int:
+    def add(self, kind: Kind, use: int, body: bytes, query: bytes = b"") -> int:
         """Append a record; returns its number."""
-        row = (self.next, session, int(kind), query, body)
+        row = (self.next, use, int(kind), query, body)
         self._connection.execute("INSERT INTO records VALUES (?, ?, ?, ?, ?)", row)
         self._chain.update(_framed(*row))
         self._rows.append(row)
         return row[0]
 
-    def plain(self, kind: Kind, session: int, body: dict[str, Any], query: bytes = b"") -> None:
+    def plain(self, kind: Kind, use: int, body: dict[str, Any], query: bytes = b"") -> None:
         """Append a record of plain values."""
-        self.add(kind, session, encode(body), query)
+        self.add(kind, use, encode(body), query)
 
     def content(self, data: bytes) -> bytes:
-        """Keep large contents once; returns the digest that names them."""
+        """Keep large contents once, compressed; returns the digest that names them."""
         digest = hashlib.sha256(data).digest()
+        packed = zlib.compress(data)
+        kept = _COMPRESSED + packed if len(packed) < len(data) else _PLAIN + data
         self._connection.execute(
             "INSERT INTO contents (digest, data) SELECT :digest, :data "
             "WHERE NOT EXISTS (SELECT 1 FROM contents WHERE digest = :digest)",
-            {"digest": digest, "data": data},
+            {"digest": digest, "data": kept},
         )
         return digest
 
     def with_state(
         self,
         kind: Kind,
-        session: int,
+        use: int,
         body: dict[str, Any],
         state: StoredState,
         query: bytes = b"",
     ) -> int:
-        """Append a record and replace the session's state by the one after it."""
+        """Append a record of a session and replace its state by the one after it."""
         nonce = secrets.token_bytes(32)
         sealed = {**body, "state": _seal(nonce, state)}
-        seq = self.add(kind, session, encode(sealed), query)
+        seq = self.add(kind, use, encode(sealed), query)
         self._connection.execute(
-            "INSERT INTO states VALUES (?, ?, ?, ?, ?) ON CONFLICT (session) DO UPDATE SET "
+            "INSERT INTO states VALUES (?, ?, ?, ?, ?) ON CONFLICT (use) DO UPDATE SET "
             "record = excluded.record, nonce = excluded.nonce, public = excluded.public, "
             "secret = excluded.secret",
-            (session, seq, nonce, state.public, state.secret),
+            (use, seq, nonce, state.public, state.secret),
         )
         return seq
 
@@ -211,31 +118,55 @@ class Ledger:
     Args:
         path: an existing store.
         timeout: seconds to wait for other processes and threads.
+        expected: where the ledger stood at some time; None if nobody knows.
 
     Attributes:
         file: the store.
         header: what the ledger is about, plain values.
         records: how many records there are.
         chain: running SHA-256 of header and records.
-        sessions: totals of each session, by number.
+        uses: totals of each use of the data, by number.
 
     Raises:
-        LedgerError: damaged, altered, cut short, of another version, or busy.
+        LedgerError: damaged, altered, cut short, of another version, older than `expected`, or
+            busy.
     """
 
-    def __init__(self, path: Path, *, timeout: float = 30.0) -> None:
+    def __init__(self, path: Path, *, timeout: float = 30.0, expected: Head | None = None) -> None:
         self.file = StoreFile(path, timeout=timeout)
         self.records = 0
         self.chain = hashlib.sha256(self.file.header)
-        self.sessions: dict[int, SessionTotals] = {}
+        self.uses: dict[int, UseTotals] = {}
+        self._expected = expected
         try:
             self.header = decode(self.file.header, path)
             with self.locked():
-                for session in self.sessions:
-                    self.state(session)
+                self._check_whole()
         except BaseException:
-            self.file.close(refused=True)
+            self.file.close()
             raise
+
+    @property
+    def head(self) -> Head:
+        """Where the ledger stands."""
+        return Head(self.records, self.chain.digest())
+
+    def _check_whole(self) -> None:
+        """What the chain does not cover: states, and that every query is there."""
+        for use in self.uses:
+            self.state(use)
+        with explained(self.file.path):
+            missing = self.file.connection.execute(
+                "SELECT 1 FROM records WHERE query <> x'' AND NOT EXISTS "
+                "(SELECT 1 FROM contents WHERE contents.digest = records.query) LIMIT 1"
+            ).fetchone()
+        if missing:
+            raise LedgerError(f"the store {self.file.path} was altered: a content is missing")
+        if self._expected is not None and self._expected.records > self.records:
+            raise LedgerError(
+                f"{self.file.path} is an older copy: its latest records are lost; "
+                "bring back the store that the expected head was read from"
+            )
 
     @classmethod
     def create(cls, path: Path, header: dict[str, Any]) -> bool:
@@ -258,7 +189,6 @@ class Ledger:
             yield entries
             entries.finish()
         entries.adopt()
-        self.file.mark(self.records, self.chain.digest())
 
     def _catch_up(self) -> None:
         """Replay what others have written since, and check it against the chain."""
@@ -272,9 +202,11 @@ class Ledger:
                 self._replay(head)
 
     def _replay(self, head: tuple[int, bytes]) -> None:
-        path, marked = self.file.path, self.file.marked
+        path, expected = self.file.path, self._expected
+        if expected is not None and not expected.records and self.records == 0:
+            self._compare(expected, self.chain)
         cursor = self.file.connection.execute(
-            "SELECT seq, session, kind, query, body FROM records WHERE seq > ? ORDER BY seq",
+            "SELECT seq, use, kind, query, body FROM records WHERE seq > ? ORDER BY seq",
             (self.records,),
         )
         while rows := cursor.fetchmany(_FETCH):
@@ -282,26 +214,27 @@ class Ledger:
             try:
                 for row in rows:
                     chain.update(_framed(*row))
-                    if marked is not None and row[0] == marked[0] and chain.digest() != marked[1]:
-                        raise LedgerError(f"the store {path} was altered since it was last used")
+                    if expected is not None and row[0] == expected.records:
+                        self._compare(expected, chain)
                 self.follow(rows, chain)
             except (TypeError, struct.error, KeyError):
                 raise LedgerError(f"the store {path} was altered: a record is damaged") from None
         if (self.records, self.chain.digest()) != head:
             raise LedgerError(f"the store {path} was altered: its records do not fit together")
-        if marked is not None and marked[0] > self.records:
+
+    def _compare(self, expected: Head, chain: Any) -> None:
+        if chain.digest() != expected.digest:
             raise LedgerError(
-                f"the latest records of {path} are lost: {path.name}-wal is missing or cut short; "
-                "bring that file back"
+                f"{self.file.path} is not the store that the expected head was read from"
             )
 
     def follow(self, rows: Sequence[tuple[int, int, int, bytes, bytes]], chain: Any) -> None:
         """Take records into the totals, with the chain after them."""
-        for seq, session, kind, query, body in rows:
+        for seq, use, kind, query, body in rows:
             if kind == Kind.BEGIN:
-                self.sessions[session] = SessionTotals(session, seq)
+                self.uses[use] = UseTotals(use, seq)
             else:
-                self.sessions[session].follow(seq, kind, query, body)
+                self.uses[use].follow(seq, kind, query, body)
             self.records = seq
         self.chain = chain
 
@@ -321,20 +254,20 @@ class Ledger:
             row = self.file.connection.execute(
                 "SELECT data FROM contents WHERE digest = ?", (digest,)
             ).fetchone()
-        if row is None or hashlib.sha256(row[0]).digest() != digest:
+        data = None if row is None else _unpacked(row[0])
+        if data is None or hashlib.sha256(data).digest() != digest:
             raise LedgerError(f"the store {self.file.path} was altered: a content does not fit")
-        data: bytes = row[0]
         return data
 
-    def state(self, session: int) -> StoredState | None:
+    def state(self, use: int) -> StoredState | None:
         """Where a session's mechanism stands, checked; None before it has started."""
-        seq = self.sessions[session].state
+        seq = self.uses[use].state
         if seq is None:
             return None
         _, body = self.record(seq)
         with explained(self.file.path):
             row = self.file.connection.execute(
-                "SELECT record, nonce, public, secret FROM states WHERE session = ?", (session,)
+                "SELECT record, nonce, public, secret FROM states WHERE use = ?", (use,)
             ).fetchone()
         if row is not None and row[0] == seq:
             state = StoredState(row[2], row[3])
@@ -365,8 +298,17 @@ def decode(text: bytes, path: Path) -> dict[str, Any]:
     return value
 
 
-def _framed(seq: int, session: int, kind: int, query: bytes, body: bytes) -> bytes:
-    return _FRAME.pack(seq, session, kind, len(query), len(body)) + query + body
+def _unpacked(kept: bytes) -> bytes | None:
+    if kept[:1] == _PLAIN:
+        return kept[1:]
+    try:
+        return zlib.decompress(kept[1:])
+    except zlib.error:
+        return None
+
+
+def _framed(seq: int, use: int, kind: int, query: bytes, body: bytes) -> bytes:
+    return _FRAME.pack(seq, use, kind, len(query), len(body)) + query + body
 
 
 def _seal(nonce: bytes, state: StoredState) -> list[str]:

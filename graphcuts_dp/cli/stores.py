@@ -1,0 +1,56 @@
+"""`graphcuts-dp store status`: everything that was spent on private data. They are not read."""
+
+import typer
+
+from graphcuts_dp.cli.console import show_facts, show_json, show_table
+from graphcuts_dp.cli.session_options import JsonOption, StoreArgument
+from graphcuts_dp.cli.session_record import totals
+from graphcuts_dp.cli.store_options import ExpectHeadOption, store_named
+from graphcuts_dp.interactive.transcript import UseStatus, store_status
+
+STATUS_EXAMPLE = """Example: graphcuts-dp store status mail.db
+
+All releases and sessions on one graph, who began them when, and what they cost together. Keep the
+head that is printed: with --expect-head, every command that opens the store refuses an older copy
+of it."""
+
+stores = typer.Typer(
+    help="Tell what was spent on private data, by all commands together.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+
+
+@stores.callback()
+def _group() -> None:
+    """Tell what was spent on private data, by all commands together."""
+
+
+@stores.command(epilog=STATUS_EXAMPLE)
+def status(
+    store: StoreArgument, expect_head: ExpectHeadOption = None, as_json: JsonOption = False
+) -> None:
+    """List all uses of the data, and what they cost together."""
+    found = store_status(store_named(store, expect_head=expect_head))
+    if as_json:
+        show_json(found.to_dict())
+        return
+    columns = ("began (UTC)", "by", "use", "state", "epsilon", "delta")
+    show_table(f"Spent on the data of {store}", columns, [_row(each) for each in found.uses])
+    show_facts(totals(found))
+
+
+def _row(each: UseStatus) -> tuple[str, ...]:
+    use = each.use
+    name = f"{use.kind} {use.name}".rstrip()
+    mark = "" if use.seed is None else " (seeded: not private)"
+    cost = use.guarantee
+    return (
+        use.time.removesuffix("+00:00").replace("T", " "),
+        use.user,
+        name + mark,
+        each.state,
+        f"{cost.epsilon:g}",
+        f"{cost.delta:g}",
+    )

@@ -1,0 +1,1 @@
+"""The durable record of everything that was spent on one private data set."""

@@ -1,0 +1,216 @@
+"""Uses of the private data: each is on the ledger, with its whole cost, before it draws noise."""
+
+import getpass
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, final
+
+from graphcuts_dp._version import __version__
+from graphcuts_dp.errors import BudgetError, LedgerError
+from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.atomic import PathLike
+from graphcuts_dp.ledger.ledger import Ledger
+from graphcuts_dp.ledger.opening import Store, Subject, create_ledger, ledger_budget, open_ledger
+from graphcuts_dp.ledger.records import Kind
+from graphcuts_dp.ledger.spending import Budget, cost_from_dict, cost_to_dict
+from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+
+SESSION = "session"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Use:
+    """One use of the private data, as its BEGIN record tells. All of it is public.
+
+    Attributes:
+        number: of the use, from 1.
+        kind: "session", "release", "distances", ...
+        name: of a session, each once in a ledger; empty for other uses.
+        parameters: of the mechanism, plain values.
+        cost: what all of it costs.
+        guarantee: what it promises.
+        source: how to read the data again; empty if that is not known.
+        time: when it began, in UTC, as ISO 8601 writes it.
+        user: of the operating system, who began it.
+    """
+
+    number: int
+    kind: str
+    name: str
+    parameters: dict[str, Any]
+    cost: Cost
+    guarantee: PrivacyGuarantee
+    source: dict[str, Any]
+    time: str
+    user: str
+
+    @property
+    def seed(self) -> int | None:
+        """Of the noise; a seed voids the promise."""
+        return self.guarantee.seed
+
+
+def uses_of(ledger: Ledger) -> list[Use]:
+    """All uses, in order; within `Ledger.locked`."""
+    found = []
+    for number, totals in ledger.uses.items():
+        _, body = ledger.record(totals.begin)
+        try:
+            plain = {key: body[key] for key in ("kind", "name", "parameters", "source")}
+            found.append(
+                Use(
+                    number=number,
+                    cost=cost_from_dict(body["cost"]),
+                    guarantee=PrivacyGuarantee.from_dict(body["guarantee"]),
+                    time=body["time"],
+                    user=body["user"],
+                    **plain,
+                )
+            )
+        except (LookupError, TypeError, AttributeError):
+            path = ledger.file.path
+            raise LedgerError(f"the store {path} was written by another version") from None
+    return found
+
+
+def sessions_of(ledger: Ledger) -> dict[str, Use]:
+    """All sessions by name, in order; within `Ledger.locked`."""
+    return {use.name: use for use in uses_of(ledger) if use.kind == SESSION}
+
+
+def check_budget(budget: Budget | None, spent: Sequence[Cost], cost: Cost) -> None:
+    """Refuse a use that the budget does not allow.
+
+    Raises:
+        BudgetError: it would cost too much.
+    """
+    if budget is not None and not budget.allows([*spent, cost]):
+        deltas = sum(other.delta for other in [*spent, cost] if other.pure is None)
+        hint = (
+            f". Uses that share a budget may state deltas of {budget.delta / 2:g} together, "
+            "half of the budget's: choose a smaller delta"
+            if spent and deltas > budget.delta / 2
+            else ""
+        )
+        before = "another" if spent else "a"
+        raise BudgetError(
+            f"the graph's budget ({budget}) does not allow {before} use of epsilon = "
+            f"{cost.epsilon:g}, delta = {cost.delta:g}; nothing was spent{hint}"
+        )
+
+
+def begin_use(
+    ledger: Ledger,
+    *,
+    kind: str,
+    name: str = "",
+    parameters: dict[str, Any],
+    cost: Cost,
+    guarantee: PrivacyGuarantee,
+    source: dict[str, Any] | None = None,
+) -> Use:
+    """Write that a use begins; its whole cost is spent from then on. Within `Ledger.locked`.
+
+    Raises:
+        BudgetError: the budget does not allow it.
+        LedgerError: the store cannot be written.
+    """
+    before = uses_of(ledger)
+    check_budget(ledger_budget(ledger), [other.cost for other in before], cost)
+    begun = Use(
+        number=len(before) + 1,
+        kind=kind,
+        name=name,
+        parameters=parameters,
+        cost=cost,
+        guarantee=guarantee,
+        source=source or {},
+        time=datetime.now(UTC).isoformat(timespec="seconds"),
+        user=_user(),
+    )
+    body = {
+        **{key: getattr(begun, key) for key in ("kind", "name", "parameters", "source")},
+        "cost": cost_to_dict(cost),
+        "guarantee": guarantee.to_dict(),
+        "time": begun.time,
+        "user": begun.user,
+        "made_by": f"graphcuts_dp {__version__}",
+    }
+    with ledger.writing() as entries:
+        entries.plain(Kind.BEGIN, begun.number, body)
+    return begun
+
+
+def opened(store: Store, data: AnyGraph | Subject, cost: Cost) -> Ledger:
+    """Open the ledger of a store; make it if it is not there and allows a first use of this cost.
+
+    Raises:
+        BudgetError: it does not.
+        LedgerError: as `open_ledger`.
+        ParameterError: likewise.
+    """
+    if not store.exists:
+        check_budget(store.cap, [], cost)
+        create_ledger(store, data)
+    return open_ledger(store, data)
+
+
+@contextmanager
+def charged(
+    store: PathLike | Store | None,
+    data: AnyGraph | Subject,
+    *,
+    kind: str,
+    parameters: dict[str, Any],
+    cost: Cost,
+    guarantee: PrivacyGuarantee,
+) -> Iterator[None]:
+    """Charge a use that is no session: its cost is on the disk before the body begins.
+
+    Whatever happens in the body, the cost stays spent.
+
+    Args:
+        store: where; None charges nothing.
+        data: private.
+        kind: what the use is.
+        parameters: public, plain values.
+        cost: of all that the body does.
+        guarantee: of the same.
+
+    Raises:
+        BudgetError: the budget does not allow it; the body is not run.
+        LedgerError: the store cannot be used; likewise.
+        ParameterError: likewise.
+    """
+    if store is None:
+        yield
+        return
+    place = Store.of(store)
+    ledger = opened(place, data, cost)
+    try:
+        with ledger.locked():
+            use = begin_use(
+                ledger, kind=kind, parameters=parameters, cost=cost, guarantee=guarantee
+            )
+    finally:
+        ledger.close()
+    yield
+    with suppress(LedgerError):  # it is paid for: the result must not be lost for a note
+        ledger = open_ledger(place)
+        try:
+            with ledger.locked(), ledger.writing() as entries:
+                entries.plain(Kind.FINISHED, use.number, {})
+        finally:
+            ledger.close()
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container whose user has no name
+        return f"uid {os.getuid()}"

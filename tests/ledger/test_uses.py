@@ -1,0 +1,204 @@
+"""One budget for all uses of a graph: each is charged before it draws noise, and all are shown."""
+
+import getpass
+import itertools
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import session_workers as workers
+
+import graphcuts_dp as gc
+from graphcuts_dp.errors import BudgetError, LedgerError, ParameterError
+from graphcuts_dp.ledger.beside import stores_beside
+from graphcuts_dp.ledger.uses import charged
+from graphcuts_dp.privacy import entropy
+from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.release import synthesis
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "mail.db"
+
+
+@pytest.fixture
+def graph():
+    return workers.private_graph()
+
+
+def tiny():
+    return gc.Graph([0, 1], [1, 2], vertices=4)
+
+
+def ratings():
+    return gc.BipartiteGraph([0, 1, 2], [1, 0, 1], left=6, right=5)
+
+
+def a_map():
+    return gc.Metric.from_graph(gc.Graph([0, 1, 2], [1, 2, 3], vertices=4))
+
+
+CUTS = [gc.CutQuery([0]), gc.CutQuery([1, 2])]
+NUMBERS = itertools.count()
+PRODUCTS = {
+    "release": lambda store: gc.release_graph(tiny(), epsilon=1.0, store=store, fit="none"),
+    "release-iteratively": lambda store: gc.release_iteratively(
+        tiny(), epsilon=1.0, delta=1e-6, store=store, queries=CUTS, rounds=1
+    ),
+    "net": lambda store: gc.release_net(tiny(), CUTS, epsilon=1.0, store=store),
+    "sensing": lambda store: gc.release_sensing(
+        ratings(), CUTS, epsilon=1.0, delta=1e-6, store=store, rounds=1
+    ),
+    "distances": lambda store: gc.answer_distances(a_map(), [0, 0, 3], epsilon=1.0, store=store),
+    "session": lambda store: gc.open_session(
+        tiny(), store=store, name=f"s{next(NUMBERS)}", epsilon=1.0, queries=5, method="laplace"
+    ).close(),
+}
+pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
+
+
+@pytest.mark.parametrize("kind", PRODUCTS)
+def test_every_product_is_charged_and_shown_with_time_and_user(path, kind):
+    PRODUCTS[kind](path)
+    found = gc.store_status(path)
+    (use,) = found.uses
+    assert (use.use.kind, use.use.guarantee.epsilon) == (kind, 1.0)
+    assert use.state == ("open" if kind == "session" else "finished")
+    assert use.use.user == getpass.getuser()
+    began = datetime.fromisoformat(use.use.time)
+    assert began.tzinfo is UTC
+    assert abs(began - datetime.now(UTC)) < timedelta(days=1)
+    assert found.epsilon == 1.0
+    assert found.to_dict()["uses"][0]["kind"] == kind
+
+
+@pytest.mark.parametrize("kind", PRODUCTS)
+def test_every_product_is_refused_beyond_the_budget_before_it_draws(path, kind, monkeypatch):
+    with pytest.raises(BudgetError, match="nothing was spent"):
+        PRODUCTS[kind](gc.Store(path, budget=(0.5, 1e-5)))
+    assert not path.exists()  # a store that allows nothing of this is not made
+    PRODUCTS[kind](gc.Store(path, budget=(1.2, 1e-5)))
+
+    def never(*_):
+        raise AssertionError("noise was drawn")
+
+    monkeypatch.setattr(entropy.SystemEntropy, "bytes", never, raising=True)
+    with pytest.raises(BudgetError):
+        PRODUCTS[kind](path)
+    assert len(gc.store_status(path).uses) == 1
+
+
+def test_releases_and_sessions_share_one_budget(path, graph):
+    store = gc.Store(path, budget=2.0)
+    gc.open_session(graph, store=store, epsilon=0.5, queries=5, method="laplace").close()
+    gc.release_graph(graph, epsilon=1.0, store=path, fit="none")
+    with pytest.raises(BudgetError, match="does not allow another use of epsilon = 5"):
+        gc.release_graph(graph, epsilon=5.0, store=path, fit="none")
+    with pytest.raises(BudgetError):
+        gc.open_session(graph, store=path, name="b", epsilon=0.75, queries=5, method="laplace")
+    gc.open_session(graph, store=path, name="b", epsilon=0.5, queries=5, method="laplace").close()
+    found = gc.store_status(path)
+    assert [use.use.kind for use in found.uses] == ["session", "release", "session"]
+    assert [session.terms.name for session in found.sessions] == ["default", "b"]
+    assert found.epsilon == 2.0
+    with gc.open_session(graph, store=path, name="b") as session:
+        session.ask([1])
+        told = session.export()["whole_ledger"]
+        assert session.remaining.queries == 4
+    assert [use["kind"] for use in told["uses"]] == ["session", "release", "session"]
+    assert all(use["time"] and use["user"] for use in told["uses"])
+    assert told["epsilon"] == 2.0
+
+
+def test_what_is_cut_off_stays_spent_and_is_shown_as_unfinished(path, graph, monkeypatch):
+    def killed(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(synthesis, "measure", killed)
+    with pytest.raises(KeyboardInterrupt):
+        gc.release_graph(graph, epsilon=1.0, store=gc.Store(path, budget=1.5), fit="none")
+    monkeypatch.undo()
+    found = gc.store_status(path)
+    assert [use.state for use in found.uses] == ["unfinished"]
+    assert found.epsilon == 1.0
+    with pytest.raises(BudgetError):
+        gc.release_graph(graph, epsilon=1.0, store=path, fit="none")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"noise": "gauss"}, {"fit": "best"}, {"mechanism": "none"}, {"degree_share": 2.0}],
+)
+def test_what_is_refused_is_not_charged(path, graph, wrong):
+    with pytest.raises(ParameterError):
+        gc.release_graph(graph, epsilon=1.0, store=path, **wrong)
+    assert not path.exists()
+
+
+def test_the_charge_is_on_the_disk_before_the_noise(path, graph, monkeypatch):
+    seen = []
+
+    def looked(*arguments, **options):
+        seen.append([use.use.kind for use in gc.store_status(path).uses])
+        return measured(*arguments, **options)
+
+    measured = synthesis.measure
+    monkeypatch.setattr(synthesis, "measure", looked)
+    gc.release_graph(graph, epsilon=1.0, store=path, fit="none")
+    assert seen == [["release"]]
+
+
+def test_a_disk_that_fails_after_the_release_does_not_lose_it(path, graph, monkeypatch):
+    def post_process(*arguments):
+        path.rename(path.with_name("away.db"))
+        return post_processed(*arguments)
+
+    post_processed = synthesis._post_process
+    monkeypatch.setattr(synthesis, "_post_process", post_process)
+    made = gc.release_graph(graph, epsilon=1.0, store=path, fit="none")
+    assert made.guarantee.epsilon == 1.0
+    assert [use.state for use in gc.store_status(path.with_name("away.db")).uses] == ["unfinished"]
+
+
+def test_another_graph_or_other_locations_are_refused(path, graph):
+    gc.release_graph(graph, epsilon=1.0, store=path, fit="none")
+    with pytest.raises(LedgerError, match="not the one"):
+        gc.release_graph(workers.private_graph(8), epsilon=1.0, store=path, fit="none")
+    people = path.with_name("people.db")
+    gc.answer_distances(a_map(), [0, 0, 3], epsilon=1.0, store=people)
+    with pytest.raises(LedgerError, match="other private data"):
+        gc.answer_distances(a_map(), [0, 0, 2], epsilon=1.0, store=people)
+    with pytest.raises(LedgerError, match="other private data"):
+        gc.release_graph(graph, epsilon=1.0, store=people, fit="none")
+    gc.answer_distances(a_map(), [3, 0, 0], epsilon=1.0, store=people)  # the same people
+
+
+def test_stores_beside_the_data_are_found(path, graph):
+    assert list(stores_beside([path.parent], graph)) == []
+    gc.release_graph(graph, epsilon=1.0, store=path, fit="none")
+    path.with_name("notes.txt").write_text("SQLite format 3\0")
+    path.with_name("damaged.db").write_bytes(path.read_bytes()[:3000])
+    gc.release_graph(tiny(), epsilon=1.0, store=path.with_name("other.db"), fit="none")
+    assert list(stores_beside([path.parent, path.parent / "nowhere"], graph)) == [path]
+
+
+@pytest.mark.parametrize("name", ["a\0b.db", "x" * 300, 5])
+def test_names_that_no_file_can_have_are_refused(tmp_path, graph, name):
+    store = name if isinstance(name, int) else str(tmp_path / name)
+    with pytest.raises((ParameterError, LedgerError)) as caught:
+        gc.release_graph(graph, epsilon=1.0, store=store, fit="none")
+    assert "\n" not in str(caught.value)
+    with pytest.raises((ParameterError, LedgerError)):
+        gc.open_session(graph, store=store, epsilon=1.0, queries=5)
+
+
+def test_no_store_charges_nothing(graph):
+    exact = Fraction(1)
+    guarantee = gc.PrivacyGuarantee(epsilon=1.0, neighbours="one pair")
+    with charged(
+        None, graph, kind="x", parameters={}, cost=Cost.of_pure(exact), guarantee=guarantee
+    ):
+        pass
+    assert np.isfinite(gc.release_graph(graph, epsilon=1.0, fit="none").guarantee.epsilon)
