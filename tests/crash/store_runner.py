@@ -8,6 +8,7 @@ import ctypes
 import errno
 import json
 import os
+import shutil
 import sys
 import traceback
 from collections import Counter
@@ -73,6 +74,22 @@ def in_child(path: Path, log: Path, method: str, arms: tuple[int, int, int]) -> 
     return failed > 0, calls
 
 
+def refused_when_moved(path: Path, log: Path, method: str) -> bool:
+    """Whether the store without its journal is refused; else all that was shown must be known."""
+    moved = path.parent / "moved" / path.name
+    moved.parent.mkdir()
+    if path.exists():
+        shutil.copyfile(path, moved)
+        moved.chmod(0o600)
+    try:
+        workers.check(moved, log, method)
+    except LedgerError:
+        return True
+    finally:
+        shutil.rmtree(moved.parent)
+    return False
+
+
 def sweep(folder: Path, method: str, stride: int) -> Counter:
     """Strike at every stride-th call, by one trouble after the other."""
     struck: Counter = Counter()
@@ -90,6 +107,7 @@ def sweep(folder: Path, method: str, stride: int) -> Counter:
             struck[trouble] += hit
             if number == errno.ENOSPC:
                 assert not list(place.glob(".*")), (trouble, target)
+            struck["moved alone, then refused"] += refused_when_moved(path, log, method)
             workers.check(path, log, method)
             workers.check(path, log, method)  # what was interrupted is written off once only
     return struck
