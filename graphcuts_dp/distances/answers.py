@@ -20,7 +20,7 @@ from graphcuts_dp.errors import AccuracyWarning, ParameterError, QueryError
 from graphcuts_dp.graph.atomic import PathLike, atomic_set, atomic_write
 from graphcuts_dp.graph.vertices import Label
 from graphcuts_dp.privacy.composition import rounded_up
-from graphcuts_dp.privacy.entropy import entropy_source
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
 from graphcuts_dp.receipts import receipt_path, write_receipt
 
@@ -140,7 +140,8 @@ class DistanceAnswers:
         """Write the answers as CSV, and a receipt (`path`.json) beside it.
 
         Args:
-            path: of the CSV file, with columns vertex, value, low, high.
+            path: of the CSV file, with columns vertex, value, low, high; of a seeded run also
+                mark, which says in every row that it is not private.
             force: replace files that are there.
 
         Returns:
@@ -151,8 +152,10 @@ class DistanceAnswers:
         """
         text = io.StringIO()
         table = csv.writer(text, lineterminator="\n")
-        table.writerow(("vertex", "value", "low", "high"))
-        table.writerows((a.vertex, a.value, *a.interval) for a in self.all())
+        # A column, since a comment would be taken for the heads of the columns.
+        head, mark = ((), ()) if self.guarantee.is_private else (("mark",), (SEEDED_WARNING,))
+        table.writerow(("vertex", "value", "low", "high", *head))
+        table.writerows((a.vertex, a.value, *a.interval, *mark) for a in self.all())
         data = text.getvalue().encode()
         receipt = self.to_dict() | {
             "files": {Path(path).name: hashlib.sha256(data).hexdigest()},
