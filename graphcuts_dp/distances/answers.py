@@ -19,7 +19,7 @@ from graphcuts_dp.distances.plan import DistancePlan, error_radii, plan_distance
 from graphcuts_dp.errors import AccuracyWarning, ParameterError, QueryError
 from graphcuts_dp.graph.atomic import PathLike, atomic_set, atomic_write
 from graphcuts_dp.graph.vertices import Label
-from graphcuts_dp.privacy.composition import rounded_up
+from graphcuts_dp.privacy.composition import stated_cost
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
 from graphcuts_dp.receipts import receipt_path, write_receipt
@@ -206,6 +206,7 @@ def answer_distances(
         GraphError: a map that is not connected, or has lengths that are not positive.
         QueryError: locations that are not on the map, or none.
         FileFormatError: a file of locations that cannot be read.
+        BudgetError: the mechanism that was built costs more than was asked for.
 
     Warns:
         AccuracyWarning: half the diameter for every vertex guarantees as much.
@@ -225,6 +226,7 @@ def answer_distances(
     if plan.vacuous:
         warnings.warn(plan.reason, AccuracyWarning, stacklevel=2)
     built = plan.best.built
+    cost = stated_cost(built.cost, epsilon=exact_epsilon(epsilon), delta=delta)
     radii = np.broadcast_to(error_radii(built, confidence=confidence), (len(metric),))
     return DistanceAnswers(
         metric=metric,
@@ -232,8 +234,8 @@ def answer_distances(
         radii=radii + 1e-9 * metric.diameter,  # the rounding of floats
         confidence=confidence,
         guarantee=PrivacyGuarantee(
-            epsilon=rounded_up(exact_epsilon(epsilon)),
-            delta=0.0 if built.cost.pure is not None else float(delta),
+            epsilon=cost.epsilon,
+            delta=cost.delta,
             neighbours=HIDDEN,
             public=PUBLIC,
             seed=source.seed,

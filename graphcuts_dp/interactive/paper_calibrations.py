@@ -14,11 +14,11 @@ from graphcuts_dp.idc.online_bounds import (
     jt12_online,
 )
 from graphcuts_dp.idc.update_bounds import UpdateBound, at_least_one
-from graphcuts_dp.interactive.calibrations import Calibration, check_scale
+from graphcuts_dp.interactive.calibrations import Calibration, check_scale, paid
 from graphcuts_dp.interactive.sparse_vector import NoisyComparison, SharedThreshold
 from graphcuts_dp.interactive.tunings import Tuning
 from graphcuts_dp.privacy.calibration import TOTAL_SHARE, at_most
-from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.composition import Cost, check_paid, compose
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.value_noise import ValueNoise
 
@@ -181,7 +181,7 @@ class DR14:
         noise = ValueNoise("laplace", at_most(second / spread) / sensitivity)
         test = SharedThreshold(rate, rate / 2, Fraction(2 * bound.alpha) * sensitivity)
         check_scale(rate / 2, noise.parameter)
-        return Tuning(
+        tuning = Tuning(
             alpha=bound.alpha,
             updates=bound.updates,
             queries=self.queries,
@@ -191,6 +191,7 @@ class DR14:
             value_error=noise.radius(self.beta / (2 * c)),
             halts=True,
         )
+        return paid(tuning, self.cost, sensitivity)
 
 
 _Paper = GRU12 | JT12 | DR14
@@ -221,7 +222,9 @@ def _pure_total(promise: _Paper, sensitivity: int) -> tuple[ValueNoise, int, Cos
     left = math.nextafter(float(total - spent), 0)
     noise = ValueNoise("laplace", spent / sensitivity)
     radius = noise.radius(promise.beta * share)
-    return noise, radius, Cost.of_pure(spent), left, promise.beta * (1 - share)
+    cost = noise.cost(sensitivity, delta=promise.delta)
+    check_paid(compose([cost, Cost.of_pure(Fraction(left))], delta=0.0), Cost.of_pure(total))
+    return noise, radius, cost, left, promise.beta * (1 - share)
 
 
 def _comparison(promise: GRU12 | JT12, bound: ErrorBound, sensitivity: int, error: float) -> Tuning:
@@ -229,7 +232,7 @@ def _comparison(promise: GRU12 | JT12, bound: ErrorBound, sensitivity: int, erro
     logs = math.log(2 * promise.queries / promise.beta)
     rate = at_most(4 * logs / bound.threshold) / sensitivity
     check_scale(rate)
-    return Tuning(
+    tuning = Tuning(
         alpha=bound.alpha,
         updates=bound.updates,
         queries=promise.queries,
@@ -238,3 +241,4 @@ def _comparison(promise: GRU12 | JT12, bound: ErrorBound, sensitivity: int, erro
         value_error=ValueNoise("laplace", rate).radius(math.exp(-logs)),
         halts=True,
     )
+    return paid(tuning, promise.cost, sensitivity)

@@ -32,7 +32,7 @@ from graphcuts_dp.iterative.tuning import (
     check_probabilities,
 )
 from graphcuts_dp.privacy.calibration import TOTAL_SHARE
-from graphcuts_dp.privacy.composition import as_stored
+from graphcuts_dp.privacy.composition import Cost, as_stored, check_paid, compose, stated_cost
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
 from graphcuts_dp.progress import Progress, silent
@@ -88,9 +88,12 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
         ParameterError: an option out of range, or options that do not fit together or the graph.
         GraphError: fewer than two vertices.
         QueryError: a query that is no cut of the graph.
+        BudgetError: a distinguisher of your own costs more than it was given; nothing is released.
 
     Guarantee: (epsilon, delta)-DP at edge level: see `IterativeConstruction`; the synthetic graph
-    is computed from its outcome. Source: GRU12 Alg. 3; DR14 Alg. 8; Nik17 Alg. 1.
+    is computed from its outcome. With a public total weight, what is stated is what the run costs
+    at most, which may be less.
+    Source: GRU12 Alg. 3; DR14 Alg. 8; Nik17 Alg. 1.
     """
     mechanism = iterative_mechanism(
         graph,
@@ -179,7 +182,7 @@ def _released(
     return IterativeRelease(
         graph=_synthetic(graph, weights, cap, "" if seed is None else SEEDED_WARNING),
         hypothesis=DenseHypothesis(mechanism.universe, matrix),
-        guarantee=_guarantee(mechanism, seed),
+        guarantee=_guarantee(mechanism, outcome, seed),
         accuracy=_accuracy(mechanism, outcome, beta, weights - matrix, listed),
         settings=Settings(
             construction=mechanism.learner.name,
@@ -240,8 +243,10 @@ def _calibration(
     return kind(epsilon=epsilon, delta=delta, beta=beta, rounds=rounds, calls=calls)
 
 
-def _guarantee(mechanism: IterativeConstruction, seed: int | None) -> PrivacyGuarantee:
-    cost, grid = mechanism.cost, mechanism.grid
+def _guarantee(
+    mechanism: IterativeConstruction, outcome: Outcome, seed: int | None
+) -> PrivacyGuarantee:
+    grid, cost = mechanism.grid, _stated(mechanism, outcome)
     public = "both vertex sets" if mechanism.universe.bipartite else "the vertex set"
     if grid.weighted:
         public += ", the weight cap"
@@ -261,6 +266,23 @@ def _guarantee(mechanism: IterativeConstruction, seed: int | None) -> PrivacyGua
         seed=seed,
         parts=parts,
     )
+
+
+def _stated(mechanism: IterativeConstruction, outcome: Outcome) -> Cost:
+    """What a run states, after what it was built from has been added up.
+
+    A bought total weight decides about the rounds. What they cost may then be less than the budget
+    in some runs, but only the budget, which is fixed beforehand, is a bound for all of them.
+    """
+    steps, budget = mechanism.grid.sensitivity, mechanism.cost
+    rounds = compose(outcome.tuning.built(steps, delta=budget.delta), delta=budget.delta)
+    if mechanism.total_weight is not None:
+        return stated_cost(rounds, epsilon=budget.epsilon, delta=budget.delta)
+    noise, _, _, rest = mechanism.calibration.with_total(steps)
+    check_paid(rounds, rest.cost)
+    total = noise.cost(steps, delta=budget.delta)
+    check_paid(compose([total, rest.cost], delta=budget.delta), budget)
+    return budget
 
 
 def _accuracy(

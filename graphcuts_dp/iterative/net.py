@@ -15,7 +15,7 @@ from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
 from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.median import DatabaseFamily, all_graphs, alpha_net
-from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
 from graphcuts_dp.privacy.selection import noisy_maximum, shortfall
@@ -120,6 +120,7 @@ def release_net(
         raise ParameterError(f"alpha must be a finite number >= 0, not {alpha}")
     net = _Net(_universe_of(graph), queries, family, alpha)
     rate = exact / (2 * net.sensitivity)
+    cost = stated_cost(Cost.of_pure(2 * net.sensitivity * rate), epsilon=epsilon)
 
     # The private graph is read here, and nowhere else.
     scores = net.scores(graph)
@@ -127,12 +128,12 @@ def release_net(
     return NetRelease(
         graph=net.graph(chosen, note="" if seed is None else SEEDED_WARNING),
         guarantee=PrivacyGuarantee(
-            epsilon=float(exact),
+            epsilon=cost.epsilon,
             neighbours=hidden_change(weighted=False, weight_cap=1.0),
             public="the vertex set, the queries and the family of possible graphs",
             seed=seed,
         ),
-        cost=Cost.of_pure(exact),
+        cost=cost,
         members=len(net.databases),
         alpha=alpha,
         unit=net.unit,

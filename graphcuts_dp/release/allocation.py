@@ -14,7 +14,7 @@ from graphcuts_dp.measurements.entries import MakeBlocks, distribution_for, rand
 from graphcuts_dp.measurements.noisy_sums import NoisyTotal
 from graphcuts_dp.measurements.steps import check_sums
 from graphcuts_dp.measurements.total import measure_total
-from graphcuts_dp.privacy.composition import rounded_up
+from graphcuts_dp.privacy.composition import Cost, rounded_up, stated_cost
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import (
@@ -61,6 +61,7 @@ def measure(
     Raises:
         ParameterError: an option out of range; weights without a cap with degrees; parts of
             epsilon below the least. Nothing is drawn before.
+        BudgetError: what was drawn costs more than epsilon.
 
     Returns:
         The measurements in the order in which they were bought, with the guarantee for all.
@@ -89,6 +90,8 @@ def measure(
         rest -= spent
     distribution = noise_distribution(noise, epsilon=rest, weight_cap=distribution.weight_cap)
     bought.append(randomized_response(graph, distribution, source, make_blocks))
+    spent = sum((part.epsilon for part in bought), Fraction(0))
+    stated_cost(Cost.of_pure(spent), epsilon=epsilon)
     return Measurements(tuple(bought), guarantee_of(bought, graph, source.seed))
 
 
