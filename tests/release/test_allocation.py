@@ -241,6 +241,18 @@ def test_the_choice_depends_on_the_noisy_total_alone(share):
     assert chosen == {"response", "degrees+response"}
 
 
+@pytest.mark.parametrize("noise", ["binary", "laplace"])
+def test_the_degrees_of_both_sides_have_noise_of_their_own(noise):
+    """2000 pairs of independent numbers have a correlation above .15 with probability 2e-11."""
+    graph = graph_of((2000, 2000), density=0.0)
+    noisy = drawn(graph, "degrees+response", noise=noise).degrees
+    rows, columns = (side - side.mean() for side in (noisy.rows, noisy.columns))
+    for other in (columns, columns[::-1], np.roll(rows, 1), np.roll(rows, 1000)):
+        assert abs(np.corrcoef(rows, other)[0, 1]) < 0.15
+    assert rows.std() > 0
+    assert columns.std() > 0
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_with_the_parts_replaced_nothing_of_the_graph_is_read(shape, monkeypatch):
     """Equal noisy parts, equal results: an empty graph and a full one."""
