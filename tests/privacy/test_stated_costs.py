@@ -246,7 +246,8 @@ CASES = {
                 {
                     "tests": of_result(
                         paper_calibrations, "at_most", lambda rate, much=much: rate * much
-                    )
+                    ),
+                    "total": of_noise(paper_calibrations, 50),
                 },
             )
             for name, delta, much in (
