@@ -37,10 +37,11 @@ by Markov. A loss that passes epsilon with probability delta at most is (epsilon
 For small e this is about (1 + a) e^2 B in Renyi divergence of order 1 + a: B noisy counts that are
 always shown cost half of it.
 
-Source: our own; in place of Claims 4.2 to 4.7 of GRU12, whose steps do not hold as printed. Claim
+Source: our own; in place of the proof of GRU12's Theorem 4.1, which does not hold as printed. Claim
 4.3 bounds ln(2 (1 + e/(sigma - 1))), which is above ln 2, by 2e/(sigma - 1), which falls to 0.
 Claim 4.7 takes the loss of a silent round as 0 outside of H, where only the loss given the event E1
-is; it uses epsilon0 for terms that Claim 4.3 bounds by 11 epsilon0, and E|H| <= 8 for 8 B.
+is; it uses epsilon0 for terms that Claim 4.3 bounds by 11 epsilon0, E|H| <= 8 for 8 B, and Azuma's
+inequality without the 2 in its exponent. The constant 1000 is large enough to make up for all that.
 """
 
 import math

@@ -166,6 +166,7 @@ def test_a_constant_of_2_2_would_do_and_one_of_1_is_not_proven():
 
 @pytest.mark.parametrize(("calibration", "C"), [(GRU12, 1000), (JT12, 100)])
 def test_noise_and_number_of_updates_are_those_of_the_proof(calibration, C):
+    corrected = set()
     for epsilon, delta, size in itertools.product((1.0, 0.1), (1e-6, 0.1), (1e4, 1e8, 1e12)):
         made = calibration(epsilon=epsilon, delta=delta, queries=50)
         for sensitivity in (1, 7):
@@ -178,6 +179,10 @@ def test_noise_and_number_of_updates_are_those_of_the_proof(calibration, C):
             built = tuning.cost(sensitivity, delta=delta)
             assert built.delta == delta
             assert built.epsilon <= epsilon * 2.2 / C  # what the papers' constants leave unused
+            proven = comparison_epsilon(each, updates=updates, delta=delta)
+            assert built.epsilon == pytest.approx(proven, rel=1e-9)
+            corrected.add(tuning.updates)
+    assert max(corrected) > 10
 
 
 def test_every_line_of_the_proof_for_dr14():
