@@ -1,5 +1,7 @@
 """The places where a mutant of the code is worth trying: small edits aimed at privacy.
 
+Most are found by rule, below; `mutants_by_hand` has mistakes of other kinds.
+
 Noise left out or drawn once for all, statements of the accounting dropped, guards removed, the last
 element forgotten, nothing clipped, sums and products swapped, constants halved or doubled,
 comparisons shifted by one, the largest in place of the smallest. Left out: docstrings, messages,
@@ -13,6 +15,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+
+from mutants_by_hand import BY_HAND
 
 ROOT = Path(__file__).resolve().parents[1]
 TARGETS = (
@@ -51,7 +55,7 @@ TARGETS = (
 )
 # Files that draw noise or account for it.
 CORE = re.compile(
-    "privacy/(calibration|composition|exact_choice|distributions|noise|selection|value_noise)|"
+    "privacy/(calibration|comparisons|composition|exact_choice|distributions|noise|selection|value_noise)|"
     "interactive/(calibrations|mechanism|paper_cal|per_query|running|sparse_vector)|ledger/(spending|uses)|"
     "measurements/(degrees|entries|steps|total)|release/allocation|"
     "iterative/(construction|net|pure_tuning|paper_tuning|sensing|tuning)|"
@@ -65,6 +69,7 @@ PRIVATE = re.compile(
     r"deviation|variance|pure|beta|failure|margin|slack|cap|limit|change|step|largest|updates"
 )
 DRAW = re.compile(r"sample_\w+|draw|respond|discrete_\w+_noise")
+_ALWAYS = ("by hand", "noise", "reuse", "clip")
 NOISE = re.compile(r"noise|sample_|draw\(|\bup\b|\bdown\b|fresh|secret|flips?\b")
 
 
@@ -85,13 +90,17 @@ class Mutant:
     @property
     def key(self) -> str:
         """Stable name as long as the file does not change."""
-        return f"{self.path}:{self.line}:{self.start} {self.kind}: {self.old} => {self.text}"
+        return f"{self.path}:{self.line}:{self.start} {self.kind}: {self._change}"
 
     @property
     def entry(self) -> str:
         """How the list of survivors begins its line, wherever in the file the place is."""
         path = self.path.removeprefix("graphcuts_dp/")
-        return f"- `{path}` `{self.function or 'module'}`: `{self.old} => {self.text}`"
+        return f"- `{path}` `{self.function or 'module'}`: `{self._change}`"
+
+    @property
+    def _change(self) -> str:
+        return f"{_one_line(self.old)} => {_one_line(self.text)}"
 
 
 COMPARE = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "=="}
@@ -136,7 +145,7 @@ class Finder:
     def add(self, node: Any, kind: str, text: str) -> None:
         """One more mutant: the node becomes the text."""
         start, stop = self.span(node)
-        old = re.sub(r"\s+", " ", self.source[start:stop].decode())
+        old = self.source[start:stop].decode()
         weight = bool(PRIVATE.search(self.statement) or PRIVATE.search(".".join(self.scope)))
         function = ".".join(self.scope)
         self.found.append(
@@ -266,9 +275,49 @@ def _neutral(node: ast.AST) -> bool:
     return isinstance(node, ast.keyword) and node.arg in ("axis", "dtype", "shape", "ndmin")
 
 
+def _one_line(text: str) -> str:
+    return re.sub(r"\s+", " ", text)
+
+
+def by_hand() -> list[Mutant]:
+    """The mutants of `BY_HAND`.
+
+    Raises:
+        ValueError: the text of one of them does not stand just once in its function.
+    """
+    found = []
+    for edit in BY_HAND:
+        path = f"graphcuts_dp/{edit.path}.py"
+        source = (ROOT / path).read_bytes()
+        first, last = _lines_of(ast.parse(source), edit.function)
+        lines = source.splitlines(keepends=True)
+        begin, end = (sum(map(len, lines[:line])) for line in (first - 1, last))
+        old = edit.old.encode()
+        if source[begin:end].count(old) != 1:
+            raise ValueError(f"{path} {edit.function} has changed: {_one_line(edit.old)}")
+        start = source.index(old, begin)
+        line = source[:start].count(b"\n") + 1
+        span = start, start + len(old)
+        found.append(Mutant(path, edit.function, line, "by hand", *span, edit.old, edit.new, True))
+    return found
+
+
+def _lines_of(tree: ast.Module, function: str) -> tuple[int, int]:
+    """First and last line of a function, by its qualified name."""
+    body: list[ast.stmt] = tree.body
+    for name in function.split("."):
+        (node,) = (
+            node
+            for node in body
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name
+        )
+        body = node.body
+    return node.lineno, node.end_lineno or node.lineno
+
+
 def candidates() -> list[Mutant]:
     """Every mutant of every target."""
-    found = []
+    found = by_hand()
     for pattern in TARGETS:
         for path in sorted((ROOT / "graphcuts_dp").glob(pattern + ".py")):
             found += Finder(path.relative_to(ROOT).as_posix(), path.read_bytes()).found
@@ -276,7 +325,7 @@ def candidates() -> list[Mutant]:
 
 
 def select(found: list[Mutant], *, sample: int, seed: int) -> list[Mutant]:
-    """All that leave noise out, reuse it, or drop accounting in the core; a sample of the others.
+    """Those by hand, all that leave noise out, reuse it or drop accounting; a sample of the rest.
 
     Two thirds of the sample speak of privacy in the core; each file has the same share of it.
     """
@@ -284,7 +333,7 @@ def select(found: list[Mutant], *, sample: int, seed: int) -> list[Mutant]:
     for mutant in found:
         core = bool(CORE.search(mutant.path))
         spent = core and mutant.weight
-        always = mutant.kind in ("noise", "reuse", "clip") or (spent and mutant.kind == "drop")
+        always = mutant.kind in _ALWAYS or (spent and mutant.kind == "drop")
         tiers[0 if always else 1 if spent else 2].append(mutant)
 
     def lot(mutant: Mutant) -> str:  # the same whatever happens to other code

@@ -7,6 +7,7 @@ tests/mutation_survivors.md. Results are kept in a folder, so a stopped run goes
 
     python scripts/mutate.py --list           # the mutants, none of them run
     python scripts/mutate.py --only privacy/  # those of some files
+    python scripts/mutate.py --kind 'by hand' # those of one kind
     python scripts/mutate.py --retry          # run the survivors again, after new tests
 """
 
@@ -134,7 +135,8 @@ def in_child(tree: Path, wanted: list[str], log: Path, limit: float) -> tuple[st
 
         plugin = Ordered(wanted)
         files = dict.fromkeys(nodeid.split("::")[0] for nodeid in wanted)
-        status = pytest.main([*files, "-x", "-q", "--tb=short", "-rN"], plugins=[plugin])
+        options = ["-x", "-q", "--tb=short", "-rN", "-n", "0"]  # in the order that is wanted
+        status = pytest.main([*files, *options], plugins=[plugin])
         verdict.write_text(json.dumps([int(status), plugin.failure]))
         os._exit(0)
     end = time.monotonic() + limit
@@ -175,8 +177,14 @@ def copy_tree(tree: Path) -> None:
     compileall.compile_dir(tree / "graphcuts_dp", quiet=1, invalidation_mode=checked)
 
 
-def reach(work: Path, tree: Path) -> dict[str, dict[str, Any]]:
-    """Which functions each test enters: one run of the suite on an instrumented copy, kept."""
+def reach(work: Path, tree: Path, tests: list[str]) -> dict[str, dict[str, Any]]:
+    """Which functions each test enters: one run of the suite on an instrumented copy, kept.
+
+    Args:
+        work: where it is kept.
+        tree: of the copy.
+        tests: files or folders; all if there are none.
+    """
     kept = work / "reach.json"
     if not kept.exists():
         copy_tree(tree)
@@ -191,7 +199,7 @@ def reach(work: Path, tree: Path) -> dict[str, dict[str, Any]]:
             import pytest
 
             plugin = Reach(work / "entered")
-            pytest.main(["-q"], plugins=[plugin])
+            pytest.main(["-q", "-n", "0", *tests], plugins=[plugin])  # one process tells its tests
             kept.write_text(json.dumps(plugin.found))
             os._exit(0)
         os.waitpid(child, 0)
@@ -321,6 +329,8 @@ def main() -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--list", action="store_true", help="print the mutants and stop")
     parser.add_argument("--only", default="", metavar="TEXT", help="files whose path contains it")
+    parser.add_argument("--kind", default="", metavar="TEXT", help="kinds that contain it")
+    parser.add_argument("--tests", nargs="*", default=[], help="files of tests; all by default")
     parser.add_argument("--sample", type=int, default=150, help="mutants of the sampled kinds")
     parser.add_argument("--seed", type=int, default=1, help="of the sample")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
@@ -329,7 +339,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=folder, help="where copies and results lie")
     options = parser.parse_args()
     chosen = select(candidates(), sample=options.sample, seed=options.seed)
-    chosen = [mutant for mutant in chosen if options.only in mutant.path]
+    chosen = [m for m in chosen if options.only in m.path and options.kind in m.kind]
     if options.list:
         for mutant in chosen:
             print(mutant.key)
@@ -342,7 +352,7 @@ def main() -> None:
         done = {key: result for key, result in done.items() if result["outcome"] == "caught"}
         (options.work / "reach.json").unlink(missing_ok=True)
     preload()
-    plan = Plan(reach(options.work, options.work / "tree0"))
+    plan = Plan(reach(options.work, options.work / "tree0", options.tests))
     todo = [mutant for mutant in chosen if mutant.key not in done]
     work_through(todo, plan, options.work, options.jobs, keep)
     report(chosen, kept_results(keep))

@@ -21,8 +21,8 @@ from graphcuts_dp.graph.atomic import PathLike, atomic_set, atomic_write
 from graphcuts_dp.graph.vertices import Label
 from graphcuts_dp.ledger.opening import Store, Subject, labels_of
 from graphcuts_dp.ledger.uses import charged
-from graphcuts_dp.privacy.composition import rounded_up
-from graphcuts_dp.privacy.entropy import entropy_source
+from graphcuts_dp.privacy.composition import stated_cost
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
 from graphcuts_dp.receipts import receipt_path, write_receipt
 
@@ -142,7 +142,8 @@ class DistanceAnswers:
         """Write the answers as CSV, and a receipt (`path`.json) beside it.
 
         Args:
-            path: of the CSV file, with columns vertex, value, low, high.
+            path: of the CSV file, with columns vertex, value, low, high; of a seeded run also
+                mark, which says in every row that it is not private.
             force: replace files that are there.
 
         Returns:
@@ -153,8 +154,10 @@ class DistanceAnswers:
         """
         text = io.StringIO()
         table = csv.writer(text, lineterminator="\n")
-        table.writerow(("vertex", "value", "low", "high"))
-        table.writerows((a.vertex, a.value, *a.interval) for a in self.all())
+        # A column, since a comment would be taken for the heads of the columns.
+        head, mark = ((), ()) if self.guarantee.is_private else (("mark",), (SEEDED_WARNING,))
+        table.writerow(("vertex", "value", "low", "high", *head))
+        table.writerows((a.vertex, a.value, *a.interval, *mark) for a in self.all())
         data = text.getvalue().encode()
         receipt = self.to_dict() | {
             "files": {Path(path).name: hashlib.sha256(data).hexdigest()},
@@ -208,7 +211,8 @@ def answer_distances(
         GraphError: a map that is not connected, or has lengths that are not positive.
         QueryError: locations that are not on the map, or none.
         FileFormatError: a file of locations that cannot be read.
-        BudgetError: the budget of the store does not allow it. Nothing was spent.
+        BudgetError: the budget of the store does not allow it, or the mechanism as built costs
+            more than was asked for. Nothing was spent.
         LedgerError: the store cannot be used.
 
     Warns:
@@ -229,10 +233,11 @@ def answer_distances(
     if plan.vacuous:
         warnings.warn(plan.reason, AccuracyWarning, stacklevel=2)
     built = plan.best.built
+    cost = stated_cost(built.cost, epsilon=exact_epsilon(epsilon), delta=delta)
     radii = np.broadcast_to(error_radii(built, confidence=confidence), (len(metric),))
     guarantee = PrivacyGuarantee(
-        epsilon=rounded_up(exact_epsilon(epsilon)),
-        delta=0.0 if built.cost.pure is not None else float(delta),
+        epsilon=cost.epsilon,
+        delta=cost.delta,
         neighbours=HIDDEN,
         public=PUBLIC,
         seed=source.seed,
@@ -242,7 +247,7 @@ def answer_distances(
         locations_subject(placed),
         kind="distances",
         parameters={"mechanism": built.name},
-        cost=built.cost,
+        cost=cost,
         guarantee=guarantee,
     ):
         values = built.answers(placed, source)

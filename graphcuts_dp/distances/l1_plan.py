@@ -19,7 +19,7 @@ from graphcuts_dp.distances.embeddings import L1Embedding
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.queries import checked_people
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.privacy.composition import Cost, zcdp_rho
+from graphcuts_dp.privacy.composition import Cost, rounded_up, stated_cost, zcdp_rho
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
 
 # The errors of a coordinate of width W fall with its share as W share^-2/3 (pure), W share^-4/10
@@ -135,10 +135,20 @@ class L1Plan:
         return min(steps / self.people * self.embedding.unit, self.embedding.reach)
 
     def guarantee(self, seed: int | None = None) -> PrivacyGuarantee:
-        """What everything that comes out promises, taken together."""
+        """What everything that comes out promises, taken together.
+
+        Raises:
+            BudgetError: the coordinates cost more than was asked for.
+        """
+        spent = sum((tuning.spent for tuning in self.tunings), Fraction(0))
+        if self.delta == 0:
+            built = Cost.of_pure(spent)
+        else:
+            built = Cost.of_rho(rounded_up(spent), delta=self.delta)
+        cost = stated_cost(built, epsilon=self.epsilon, delta=self.delta)
         return PrivacyGuarantee(
-            epsilon=self.epsilon,
-            delta=self.delta,
+            epsilon=cost.epsilon,
+            delta=cost.delta,
             neighbours=HIDDEN,
             public=PUBLIC,
             seed=seed,

@@ -15,7 +15,7 @@ import scipy
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.privacy.composition import Cost, zcdp_rho
+from graphcuts_dp.privacy.composition import Cost, rounded_up, zcdp_rho
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.noise import sample_discrete_gaussian, sample_discrete_laplace
@@ -131,7 +131,7 @@ class LevelNoise:
             return Cost.of_pure(sum((rate * change[0] for rate, change in parts), Fraction(0)))
         pairs = zip(self.parameters, changes, strict=True)
         rho = sum((change[1] / (2 * variance) for variance, change in pairs), Fraction(0))
-        return Cost.of_rho(float(rho) * (1 + 1e-12), delta=delta)
+        return Cost.of_rho(rounded_up(rho), delta=delta)
 
 
 def split_budget(
@@ -146,7 +146,7 @@ def split_budget(
 
     Level j with share e_j of epsilon has rate e_j/(l1 change); with share e_j of rho, variance
     (squared change)/(2 e_j). The shares minimise the 16-norm of the variances of all answers, which
-    stands for the largest; then they are rounded down to exact fractions.
+    stands for the largest; then they are rounded to exact fractions that add up to the whole.
 
     Args:
         spread: of the answers.
@@ -167,8 +167,7 @@ def split_budget(
     scale = np.array([float(change[0]) ** 2 if power == 2 else change[1] for change in changes])
     shares = _best_shares(spread.squares * scale, power)
     whole = np.maximum(1, np.floor(shares * _SHARES)).astype(np.int64)
-    total = max(_SHARES, int(whole.sum()))  # levels that get next to nothing may pass the whole
-    parts = [exact * Fraction(int(share), total) for share in whole]
+    parts = [exact * Fraction(int(share), int(whole.sum())) for share in whole]
     pairs = list(zip(parts, changes, strict=True))
     if distribution == "laplace":
         return LevelNoise("laplace", tuple(part / change[0] for part, change in pairs))

@@ -17,7 +17,7 @@ from graphcuts_dp.idc.update_bounds import UpdateBound
 from graphcuts_dp.interactive.sparse_vector import OneSidedPair
 from graphcuts_dp.interactive.tunings import Tuning
 from graphcuts_dp.privacy.calibration import TOTAL_SHARE, at_most, sparse_vector_scales
-from graphcuts_dp.privacy.composition import Cost, zcdp_epsilon, zcdp_rho
+from graphcuts_dp.privacy.composition import Cost, check_paid, compose, zcdp_epsilon, zcdp_rho
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.value_noise import ValueNoise
 
@@ -61,6 +61,7 @@ class Calibration(Protocol):
 
         Raises:
             ParameterError: the noise does not fit into 64 bits, or no tolerance is possible.
+            BudgetError: the noise that was chosen costs more than the budget.
         """
         ...
 
@@ -130,7 +131,8 @@ class Tight:
         left = float(rho - spent) * (1 - 1e-15)
         share = float(TOTAL_SHARE)
         rest = replace(self, rho=left, beta=self.beta * (1 - share))
-        cost = Cost.of_rho(float(spent), delta=self.delta)
+        cost = noise.cost(sensitivity, delta=self.delta)
+        check_paid(compose([cost, rest.cost], delta=self.delta), self.cost)
         return noise, noise.radius(self.beta * share), cost, rest
 
     def tune(self, update_bound: UpdateBound, sensitivity: int) -> Tuning:
@@ -159,7 +161,7 @@ class Tight:
             noise = ValueNoise("gaussian", c * sensitivity**2 / (2 * spent))
             value_error = noise.radius(self.beta / (2 * c))
         check_scale(test.threshold_rate, test.query_rate)
-        return Tuning(
+        tuning = Tuning(
             alpha=bound.alpha,
             updates=c,
             queries=self.queries,
@@ -169,6 +171,7 @@ class Tight:
             value_error=value_error,
             halts=False,
         )
+        return paid(tuning, self.cost, sensitivity)
 
 
 def _rates(rho: Fraction, c: int, queries: int, beta: float) -> tuple[Fraction, Fraction]:
@@ -183,6 +186,21 @@ def _rates(rho: Fraction, c: int, queries: int, beta: float) -> tuple[Fraction, 
 def _quantile(log_failures: float, rate: Fraction) -> int:
     """The least whole t with P(N > t) = e^(-rate (t+1)) <= e^-log_failures."""
     return max(0, math.ceil(log_failures / float(rate) * (1 + 1e-12)) - 1)
+
+
+def paid(tuning: Tuning, budget: Cost, sensitivity: int) -> Tuning:
+    """The tuning, whose noise must not cost more than the budget.
+
+    Args:
+        tuning: what a calibration has chosen.
+        budget: of the calibration.
+        sensitivity: of the answers, in steps.
+
+    Raises:
+        BudgetError: it costs more.
+    """
+    check_paid(tuning.cost(sensitivity, delta=budget.delta), budget)
+    return tuning
 
 
 def check_scale(*rates: Fraction) -> None:

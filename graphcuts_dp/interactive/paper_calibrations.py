@@ -14,11 +14,11 @@ from graphcuts_dp.idc.online_bounds import (
     jt12_online,
 )
 from graphcuts_dp.idc.update_bounds import UpdateBound, at_least_one
-from graphcuts_dp.interactive.calibrations import Calibration, check_scale
+from graphcuts_dp.interactive.calibrations import Calibration, check_scale, paid
 from graphcuts_dp.interactive.sparse_vector import NoisyComparison, SharedThreshold
 from graphcuts_dp.interactive.tunings import Tuning
 from graphcuts_dp.privacy.calibration import TOTAL_SHARE, at_most
-from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.composition import Cost, check_paid, compose
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.value_noise import ValueNoise
 
@@ -32,12 +32,22 @@ class GRU12:
     two-sided geometric distribution of the same rate 1/sigma, not Laplace's; errors count edges;
     where B < 1, sigma is that of B = 1, so that the first update has been paid for.
 
-    Guarantee: (epsilon, delta)-DP by the paper's Theorem 4.1. Its proof uses the noise through
-    ratios e^(1/sigma) of shifted probabilities and tails e^(-t/sigma), which the geometric
-    distribution has at whole numbers, and a truth that moves by whole steps; the corrected claims
-    leave the theorem standing (Claim 4.3: loss <= 2e/sigma for sigma >= 2; Claim 4.7: 11
-    epsilon0). With probability 1 - beta/2 hypothesis answers are within 5T/4 (and a step of
-    rounding) and noisy ones T/4.
+    Guarantee: (epsilon, delta)-DP, as the paper's Theorem 4.1 says; its proof does not hold as
+    printed, and the constant is loose. Proof, from the theorem in `privacy.comparisons`, for any
+    constant C >= 100 in place of 1000. The threshold is public and without noise, and nothing rests
+    on it. Let L = ln(4/delta) > 1.386, e = 1/sigma = epsilon/(C sqrt(B) L) and a = 2 L/epsilon,
+    with epsilon <= 1, B >= 1, and at most B updates, after which the mechanism stops:
+    1. a > 2.77, a e <= 2/C, e < 0.722/C.
+    2. theta = exp(e) - 1 <= 1.01 e, so 1 - a theta > 0.979.
+    3. (a + 2) e < 3.45/C, so exp((a + 2) e) < 1.036.
+    4. a (a + 1) e^2 = (a e)^2 (1 + 1/a) < 4/(C^2 B) 1.361 < 5.45/(C^2 B).
+    5. K theta^2 < 5.45/2 1.036 1.01^2/(C^2 B) < 2.89/(C^2 B).
+    6. mu = 2 artanh(K theta^2/(1 - a theta)) < 2.01 2.96/(C^2 B) < 6/(C^2 B).
+    7. ln delta' = mu B - a epsilon < 6/C^2 - 2 L, so delta' < 1.001 (delta/4)^2 < delta.
+    By the same theorem C = 2.2 would do: `Tuning.cost` says what a tuning really costs.
+
+    With probability 1 - beta/2 hypothesis answers are within 5T/4 (and a step of rounding) and
+    noisy ones T/4.
 
     Attributes: as `Tight`'s, with epsilon at most 1, as in the theorem.
 
@@ -81,8 +91,8 @@ class JT12:
     Updates are valid for alpha = T/2. B is B(T/2); the paper takes it as given. Errors: 2T as
     printed. Deviations: as in `GRU12`; gamma, the change of the data, is 1.
 
-    Guarantee: (epsilon, delta)-DP by the paper's Theorem 1, with the constant 100 in place of
-    GRU12's 1000, which the same proof supports.
+    Guarantee: (epsilon, delta)-DP, as the paper's Theorem 1 says, which takes it from GRU12 with
+    another constant: by the proof in `GRU12`, with e = epsilon0 and C = 100.
 
     Attributes: as `GRU12`'s.
 
@@ -130,7 +140,16 @@ class DR14:
     in the logarithm; the interval of a bought answer is the one that its noise gives (for delta > 0
     the book's claim for it, alpha, does not follow from its own scale).
 
-    Guarantee: (epsilon, delta)-DP by the book's theorem on NumericSparse (section 3.6).
+    Guarantee: (epsilon, delta)-DP, as the book's theorem on NumericSparse (section 3.6) says. Let
+    S = sqrt(32 c ln(2/delta)), or 2 c for delta = 0:
+    1. An instance of the test is 2 e1/S-DP (see `SharedThreshold`), an answer e2/S-DP; there are at
+       most c of each, after which the mechanism stops.
+    2. delta = 0: c (2 e1 + e2)/(2 c) = e1 + e2/2 = epsilon.
+    3. Else they are rho-zCDP with rho = c ((2 e1/S)^2 + (e2/S)^2)/2, which is
+       (4 e1^2 + e2^2)/(64 ln(2/delta)) < 0.0575 epsilon^2/ln(2/delta), since
+       4 e1^2 + e2^2 < 3.68 epsilon^2.
+    4. That is (rho + 2 sqrt(rho ln(1/delta)), delta)-DP: with epsilon <= 1 and ln(2/delta) > 0.693
+       less than (0.083 + 0.48) epsilon.
 
     Attributes: as `GRU12`'s; for delta = 0 epsilon may be larger than 1.
 
@@ -181,7 +200,7 @@ class DR14:
         noise = ValueNoise("laplace", at_most(second / spread) / sensitivity)
         test = SharedThreshold(rate, rate / 2, Fraction(2 * bound.alpha) * sensitivity)
         check_scale(rate / 2, noise.parameter)
-        return Tuning(
+        tuning = Tuning(
             alpha=bound.alpha,
             updates=bound.updates,
             queries=self.queries,
@@ -191,6 +210,7 @@ class DR14:
             value_error=noise.radius(self.beta / (2 * c)),
             halts=True,
         )
+        return paid(tuning, self.cost, sensitivity)
 
 
 _Paper = GRU12 | JT12 | DR14
@@ -221,7 +241,9 @@ def _pure_total(promise: _Paper, sensitivity: int) -> tuple[ValueNoise, int, Cos
     left = math.nextafter(float(total - spent), 0)
     noise = ValueNoise("laplace", spent / sensitivity)
     radius = noise.radius(promise.beta * share)
-    return noise, radius, Cost.of_pure(spent), left, promise.beta * (1 - share)
+    cost = noise.cost(sensitivity, delta=promise.delta)
+    check_paid(compose([cost, Cost.of_pure(Fraction(left))], delta=0.0), Cost.of_pure(total))
+    return noise, radius, cost, left, promise.beta * (1 - share)
 
 
 def _comparison(promise: GRU12 | JT12, bound: ErrorBound, sensitivity: int, error: float) -> Tuning:
@@ -229,7 +251,7 @@ def _comparison(promise: GRU12 | JT12, bound: ErrorBound, sensitivity: int, erro
     logs = math.log(2 * promise.queries / promise.beta)
     rate = at_most(4 * logs / bound.threshold) / sensitivity
     check_scale(rate)
-    return Tuning(
+    tuning = Tuning(
         alpha=bound.alpha,
         updates=bound.updates,
         queries=promise.queries,
@@ -238,3 +260,4 @@ def _comparison(promise: GRU12 | JT12, bound: ErrorBound, sensitivity: int, erro
         value_error=ValueNoise("laplace", rate).radius(math.exp(-logs)),
         halts=True,
     )
+    return paid(tuning, promise.cost, sensitivity)

@@ -1,5 +1,6 @@
 """Fresh noise on every answer: no hypothesis, nothing to learn."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -15,8 +16,8 @@ from graphcuts_dp.idc.online_bounds import checked_promise
 from graphcuts_dp.interactive.base import Answer, Update
 from graphcuts_dp.interactive.packing import fingerprint, pack, unpack, whole_number
 from graphcuts_dp.interactive.promises import check_graph, pairs_of, promise
-from graphcuts_dp.privacy.calibration import discrete_gaussian_scale
-from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.calibration import discrete_gaussian_delta, discrete_gaussian_scale
+from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
 from graphcuts_dp.privacy.value_noise import ValueNoise
@@ -128,11 +129,14 @@ class PerQueryNoise:
 
     @cached_property
     def cost(self) -> Cost:
-        """See `Mechanism.cost`."""
-        if self.distribution == "laplace":
-            return Cost.of_pure(Fraction(self.epsilon))
-        rho = float(self.queries / (2 * self._scale_squared)) * (1 + 1e-15)
-        return Cost(epsilon=self.epsilon, delta=self.delta, rho=rho)
+        """See `Mechanism.cost`: of k answers with `noise`, which is at most what was asked for."""
+        all_of_them = self.noise.cost(self.grid.sensitivity, delta=self.delta).times(self.queries)
+        if self.distribution == "gaussian":
+            scale = math.sqrt(self.noise.parameter) / self.grid.sensitivity
+            delta = discrete_gaussian_delta(scale, epsilon=self.epsilon, queries=self.queries)
+            all_of_them = replace(all_of_them, epsilon=self.epsilon, delta=delta)
+        stated_cost(all_of_them, epsilon=self.epsilon, delta=self.delta)
+        return replace(all_of_them, epsilon=self.epsilon, delta=self.delta)
 
     @property
     def needs_truth(self) -> bool:

@@ -25,7 +25,7 @@ from graphcuts_dp.interactive.packing import (
 from graphcuts_dp.interactive.promises import check_graph, pairs_of, promise
 from graphcuts_dp.measurements.entries import randomized_response
 from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
-from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.distributions import BinaryResponse
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
@@ -134,8 +134,8 @@ class BinaryAnswers:
 
     @property
     def cost(self) -> Cost:
-        """Pure epsilon, whatever happens."""
-        return Cost.of_pure(Fraction(self.epsilon))
+        """Pure epsilon of the distribution, whatever happens."""
+        return stated_cost(Cost.of_pure(self.distribution.epsilon), epsilon=self.epsilon)
 
     @property
     def needs_truth(self) -> bool:

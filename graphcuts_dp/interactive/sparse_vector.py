@@ -14,6 +14,8 @@ from fractions import Fraction
 from typing import Protocol, final
 
 from graphcuts_dp.idc.base import Sign
+from graphcuts_dp.privacy.comparisons import comparison_epsilon
+from graphcuts_dp.privacy.composition import Cost, rounded_up
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.noise import sample_discrete_laplace, sample_geometric
 
@@ -69,6 +71,16 @@ class GapTest(Protocol):
 
     def restart(self, secret: Secret, sign: Sign, source: EntropySource) -> Secret:
         """Noise after the instance that found `sign` has been replaced by a new one."""
+        ...
+
+    def cost(self, sensitivity: int, *, updates: int, delta: float) -> Cost:
+        """Of all tests until so many have fired, and values that they make.
+
+        Args:
+            sensitivity: s, by how many steps the truth can change.
+            updates: c >= 0.
+            delta: for which a cost that is not pure is stated, in [0, 1).
+        """
         ...
 
 
@@ -150,6 +162,13 @@ class OneSidedPair:
         fresh = int(sample_geometric(self.threshold_rate, 1, source)[0])
         return (fresh, secret[1]) if sign > 0 else (secret[0], fresh)
 
+    def cost(self, sensitivity: int, *, updates: int, delta: float) -> Cost:  # noqa: ARG002
+        """Of c + 2 instances: two at first, and one for each update."""
+        pure = (updates + 2) * sensitivity * (self.threshold_rate + self.query_rate)
+        span = sensitivity * (self.threshold_rate + 2 * self.query_rate)
+        rho = rounded_up((updates + 2) * span**2 / 8)
+        return Cost(epsilon=rounded_up(pure), rho=rho, pure=pure)
+
 
 @final
 @dataclass(frozen=True)
@@ -163,10 +182,13 @@ class SharedThreshold:
         query_rate: of N and N', for one step.
         threshold: T, in steps.
 
+    Guarantee, for one instance and a truth that changes by s steps either way: it is
+    (s r1 + 2 s r2)-DP. The proof of AboveThreshold shifts R by s and N by 2 s and needs ratios
+    e^(r s) of the distributions only, which the discrete distributions have; rounding the
+    hypothesis's side up to a whole number is exact.
+
     Source: DR14 Alg. 2 and 3 (Sparse, NumericSparse), as used by Alg. 11, with the discrete Laplace
-    distribution in place of Laplace's. The proof of AboveThreshold shifts R by s and N by 2 s and
-    needs ratios e^(r s) of the distributions only, which the discrete distributions have; rounding
-    the hypothesis's side up to a whole number is exact.
+    distribution in place of Laplace's.
     """
 
     threshold_rate: Fraction
@@ -202,6 +224,11 @@ class SharedThreshold:
         """Draw a new noisy threshold R."""
         return self.start(source)
 
+    def cost(self, sensitivity: int, *, updates: int, delta: float) -> Cost:  # noqa: ARG002
+        """One instance for each update: after the last one the mechanism halts."""
+        one = sensitivity * (self.threshold_rate + 2 * self.query_rate)
+        return Cost.of_pure(one).times(max(1, updates))
+
 
 @final
 @dataclass(frozen=True)
@@ -209,6 +236,9 @@ class NoisyComparison:
     """One noisy answer is compared with the hypothesis, and released if it is far: no secret.
 
     Fires when |q + Z - h| > T, and the value is q + Z.
+
+    Guarantee: the theorem of `privacy.comparisons`, with e = s rate and B = c, for any number of
+    tests.
 
     Attributes:
         rate: of Z, for one step, two-sided.
@@ -250,3 +280,9 @@ class NoisyComparison:
     def restart(self, secret: Secret, sign: Sign, source: EntropySource) -> Secret:  # noqa: ARG002
         """Keep nothing: all noise is fresh."""
         return ()
+
+    def cost(self, sensitivity: int, *, updates: int, delta: float) -> Cost:
+        """After the last update the mechanism halts. Needs delta > 0."""
+        each = rounded_up(sensitivity * self.rate)
+        epsilon = comparison_epsilon(each, updates=max(1, updates), delta=delta)
+        return Cost(epsilon=epsilon, delta=delta)

@@ -10,6 +10,7 @@ from graphcuts_dp.interactive.sparse_vector import (
     OneSidedPair,
     SharedThreshold,
 )
+from graphcuts_dp.privacy.composition import Cost, compose
 from graphcuts_dp.privacy.value_noise import ValueNoise
 
 _TESTS = {test.__name__: test for test in (OneSidedPair, SharedThreshold, NoisyComparison)}
@@ -41,6 +42,18 @@ class Tuning:
     error: int
     value_error: int = 0
     halts: bool
+
+    def cost(self, sensitivity: int, *, delta: float) -> Cost:
+        """What all tests and bought answers cost together, from the scales of their noise.
+
+        Args:
+            sensitivity: of the answers, in steps.
+            delta: for which a cost that is not pure is stated, in [0, 1).
+        """
+        parts = [self.test.cost(sensitivity, updates=self.updates, delta=delta)]
+        if self.value_noise is not None and self.updates:
+            parts.append(self.value_noise.cost(sensitivity, delta=delta).times(self.updates))
+        return compose(parts, delta=delta)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; fractions as strings."""

@@ -35,7 +35,7 @@ from graphcuts_dp.iterative.tuning import (
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.privacy.calibration import TOTAL_SHARE
-from graphcuts_dp.privacy.composition import as_stored
+from graphcuts_dp.privacy.composition import as_stored, check_paid, compose
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
 from graphcuts_dp.progress import Progress, silent
@@ -93,7 +93,8 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
         ParameterError: an option out of range, or options that do not fit together or the graph.
         GraphError: fewer than two vertices.
         QueryError: a query that is no cut of the graph.
-        BudgetError: the budget of the store does not allow the release. Nothing was spent.
+        BudgetError: the budget of the store does not allow the release, and nothing was spent; or a
+            distinguisher of your own costs more than it was given, and nothing is released.
         LedgerError: the store cannot be used.
 
     Guarantee: (epsilon, delta)-DP at edge level: see `IterativeConstruction`; the synthetic graph
@@ -126,6 +127,7 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
         guarantee=_guarantee(mechanism, seed),
     ):
         outcome = mechanism.run(graph, source, progress=progress)
+        _check_outcome(mechanism, outcome)
         return _released(graph, mechanism, outcome, calibration=calibration, beta=beta, seed=seed)
 
 
@@ -258,7 +260,7 @@ def _calibration(
 
 
 def _guarantee(mechanism: IterativeConstruction, seed: int | None) -> PrivacyGuarantee:
-    cost, grid = mechanism.cost, mechanism.grid
+    grid, cost = mechanism.grid, mechanism.cost
     public = "both vertex sets" if mechanism.universe.bipartite else "the vertex set"
     if grid.weighted:
         public += ", the weight cap"
@@ -275,6 +277,21 @@ def _guarantee(mechanism: IterativeConstruction, seed: int | None) -> PrivacyGua
         seed=seed,
         parts=parts,
     )
+
+
+def _check_outcome(mechanism: IterativeConstruction, outcome: Outcome) -> None:
+    """Refuse to release what cost more than is stated, by the scales of the noise that was drawn.
+
+    A bought total weight decides about the rounds. What they cost may then be less than the budget
+    in some runs, but only the budget, which is fixed beforehand, is a bound for all of them.
+    """
+    steps, budget = mechanism.grid.sensitivity, mechanism.cost
+    noise, _, _, rest = mechanism.calibration.with_total(steps)
+    check_paid(
+        compose(outcome.tuning.built(steps, delta=budget.delta), delta=budget.delta), rest.cost
+    )
+    total = noise.cost(steps, delta=budget.delta)
+    check_paid(compose([total, rest.cost], delta=budget.delta), budget)
 
 
 def _accuracy(

@@ -18,7 +18,7 @@ from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.median import DatabaseFamily, all_graphs, alpha_net
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
-from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
 from graphcuts_dp.privacy.selection import noisy_maximum, shortfall
@@ -125,8 +125,9 @@ def release_net(
         raise ParameterError(f"alpha must be a finite number >= 0, not {alpha}")
     net = _Net(_universe_of(graph), queries, family, alpha)
     rate = exact / (2 * net.sensitivity)
+    cost = stated_cost(Cost.of_pure(2 * net.sensitivity * rate), epsilon=epsilon)
 
-    source, cost = entropy_source(seed), Cost.of_pure(exact)
+    source = entropy_source(seed)
     guarantee = PrivacyGuarantee(
         epsilon=cost.epsilon,
         neighbours=hidden_change(weighted=False, weight_cap=1.0),

@@ -80,8 +80,15 @@ class PaperOffline:
     Theorem 5.6 gives 32 T and 64; Nik17 has sqrt(L/delta) for sqrt(L ln(1/delta)), exponents and
     noise upside down (here alpha counts edges, and no m appears), and reaches 4 alpha.
 
-    Guarantee: (epsilon, delta)-DP: 2 T mechanisms compose to that by zCDP for epsilon up to
-    8 ln(1/delta), purely for delta = 0.
+    Guarantee: (epsilon, delta)-DP: the threshold has no noise, T is fixed beforehand, and there are
+    2 T mechanisms, T calls and T answers, each epsilon_0-DP:
+    1. delta = 0: 2 T epsilon_0 = epsilon.
+    2. Else each is epsilon_0^2/2-zCDP, so all are rho-zCDP with
+       rho = T epsilon_0^2 = epsilon^2/(16 ln(1/delta)).
+    3. That is (rho + 2 sqrt(rho ln(1/delta)), delta)-DP, epsilon^2/(16 ln(1/delta)) + epsilon/2,
+       at most epsilon just when epsilon <= 8 ln(1/delta); beyond that it is refused.
+    DR14 Theorem 3.20, which the papers use, gives epsilon/2 + 2 T epsilon_0 (exp(epsilon_0) - 1) in
+    step 3, whose second term is more than twice as large.
 
     Attributes:
         paper: "gru12", "dr14" or "nik17".

@@ -22,7 +22,7 @@ from graphcuts_dp.idc.mirror_descent import MirrorDescent, minimal_start
 from graphcuts_dp.idc.potentials import LpNorm, Potential, SchattenNorm, near_one
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
-from graphcuts_dp.privacy.composition import Cost, zcdp_rho
+from graphcuts_dp.privacy.composition import Cost, rounded_up, stated_cost, zcdp_rho
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
 from graphcuts_dp.privacy.selection import exponential_choice
@@ -162,13 +162,13 @@ def release_sensing(
     rho = Fraction(zcdp_rho(epsilon=epsilon, delta=delta))
     steps = Steps(Universe(ratings.left, ratings.right), queries, ratings.weight_cap)
     rate, noise = steps.noise(rho, rounds)
+    cost = stated_cost(steps.cost(rate, noise, rounds, delta), epsilon=epsilon, delta=delta)
     learner = _Learner(steps, p)
     source = entropy_source(seed)
 
-    cost = Cost(epsilon=float(epsilon), delta=delta, rho=float(rho))
     guarantee = PrivacyGuarantee(
         epsilon=cost.epsilon,
-        delta=delta,
+        delta=cost.delta,
         neighbours=hidden_change(weighted=ratings.weighted, weight_cap=ratings.weight_cap),
         public="the users, the items, the queries" + (", the cap" if ratings.weighted else ""),
         seed=seed,
@@ -291,6 +291,12 @@ class Steps:
         if of_values.parameter > _LARGEST_DEVIATION**2:
             raise ParameterError("the noise does not fit into 64 bits: use more epsilon")
         return root_at_most(4 * rho / rounds) / (2 * self.sensitivity), of_values
+
+    def cost(self, rate: Fraction, noise: ValueNoise, rounds: int, delta: float) -> Cost:
+        """Of so many choices of this rate and measurements with this noise."""
+        choice = (2 * self.sensitivity * rate) ** 2 / 8
+        measured = Fraction(self.sensitivity) ** 2 / (2 * noise.parameter)
+        return Cost.of_rho(rounded_up(rounds * (choice + measured)), delta=delta)
 
     def slack(self, rate: Fraction, noise: ValueNoise, beta: float) -> float:
         """How far above the last gap an error may be, but for probability beta."""

@@ -58,6 +58,20 @@ class OfflineTuning:
     cost: Cost
     calls: int = 1
 
+    def built(self, steps: int, *, delta: float) -> list[Cost]:
+        """What all rounds cost, part by part, from the scales of their noise.
+
+        Args:
+            steps: sensitivity of the answers.
+            delta: for which the cost of Gaussian noise is stated.
+        """
+        if self.noise is None:
+            return []
+        of_call, count = self.distinguisher.call, self.rounds * self.calls
+        parts = [self.noise.cost(steps, delta=delta).times(count)]
+        parts += [] if of_call is None else [of_call.times(count)]
+        return parts + [part for part in [self.distinguisher.setup] if part is not None]
+
 
 class OfflineCalibration(Protocol):
     """A budget and a way to spend it."""

@@ -6,15 +6,24 @@ trusted as the curator's machine. Noise is drawn where the block will live: rele
 worker to worker once, for the lower half of a symmetric matrix, and come home in `fetch`. Later
 only results of maps travel, all of them computed from noisy data; those of one worker come home
 together, so both ends need memory for them.
+
+When a worker dies, Dask computes again what was lost with it: noise too, and with fresh noise the
+same private edges would be told twice. So every draw has a number of its own, and no result is used
+before all workers are known to hold the same draw of each block. After that the blocks live in
+actors, which Dask does not make again. A worker that dies ends the release with an error, at any
+time; what was drawn until then has left the cluster in no form, and nothing is spent.
 """
 
+import contextlib
 import itertools
+import secrets
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar, final
 
 import numpy.typing as npt
 
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.errors import ClusterError, ParameterError
 from graphcuts_dp.measurements.blocks import (
     Blocks,
     Layout,
@@ -28,6 +37,8 @@ from graphcuts_dp.measurements.blocks import (
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 
 R = TypeVar("R")
+
+_LOST = "a worker of the Dask cluster was lost; nothing was released or spent: start again"
 
 
 @final
@@ -64,6 +75,7 @@ class DaskBlocks(Blocks):
 
         Raises:
             ParameterError: Dask is not installed, or there is no client of a cluster with workers.
+            ClusterError: a worker died.
         """
         client = dask_client()
         threads = dict(client.nthreads())
@@ -89,13 +101,23 @@ class DaskBlocks(Blocks):
             )
             for index, (worker, bounds) in enumerate(places)
         ]
-        return DaskBlocks(distribution, layout, [shelf.result() for shelf in shelves])
+        with _lost_workers_told():
+            made = _all_made(client, [worker for worker, _ in places], shelves)
+            _check_draws([shelf.draws().result() for shelf in made])
+        return DaskBlocks(distribution, layout, made)
 
     def results(self, function: Callable[..., R], *arguments: Any) -> Iterator[R]:
-        """See `Blocks.results`. The function and the arguments go to each worker once."""
-        pending = [shelf.map(self._name, function, arguments) for shelf in self._shelves]
+        """See `Blocks.results`. The function and the arguments go to each worker once.
+
+        Raises:
+            ClusterError: a worker died.
+        """
+        with _lost_workers_told():
+            pending = [shelf.map(self._name, function, arguments) for shelf in self._shelves]
         for shelf in pending:
-            yield from shelf.result()
+            with _lost_workers_told():
+                found = shelf.result()
+            yield from found
 
     def copy(self) -> "DaskBlocks":
         """See `Blocks.copy`."""
@@ -127,9 +149,10 @@ class _Shelf:
         layout: Layout,
         bounds: tuple[int, int],
         threads: int,
-        *parts: list[npt.NDArray[Any]],
+        *parts: "_Drawn",
     ) -> None:
-        every = list(itertools.chain(*parts))
+        self._draws = [part.number for part in parts]
+        every = list(itertools.chain.from_iterable(part.rows for part in parts))
         rows = [
             RowBlock(
                 *layout.bounds()[index],
@@ -141,6 +164,10 @@ class _Shelf:
         ]
         self._copies = {0: LocalBlocks(rows, threads)}
 
+    def draws(self) -> list[bytes]:
+        """The numbers of the draws that its blocks are made from."""
+        return self._draws
+
     def map(self, name: int, function: Callable[..., R], arguments: tuple[Any, ...]) -> list[R]:
         """Results of a function for each block of a copy; copy 0 is the first."""
         if name not in self._copies:
@@ -148,10 +175,55 @@ class _Shelf:
         return self._copies[name].map(function, *arguments)
 
 
+@final
+@dataclass(frozen=True)
+class _Drawn:
+    """What one run of `_draw` gives: packed rows, a random number that no other run has."""
+
+    number: bytes
+    rows: list[npt.NDArray[Any]]
+
+
 def _draw(
     distribution: NoiseDistribution, layout: Layout, first: int, pairs: list[Pairs]
-) -> list[npt.NDArray[Any]]:
-    return [draw_part(distribution, layout, first + i, block) for i, block in enumerate(pairs)]
+) -> _Drawn:
+    rows = [draw_part(distribution, layout, first + i, block) for i, block in enumerate(pairs)]
+    return _Drawn(secrets.token_bytes(16), rows)
+
+
+def _all_made(client: Any, workers: Sequence[str], shelves: Sequence[Any]) -> list[Any]:
+    """The actors behind futures. What is to be made on a worker that is gone would never come."""
+    from distributed import wait
+
+    while not all(shelf.done() for shelf in shelves):
+        if not set(workers) <= set(client.nthreads()):
+            raise ClusterError(_LOST)
+        with contextlib.suppress(TimeoutError):
+            wait(shelves, timeout=1)  # type: ignore[no-untyped-call]
+    return [shelf.result() for shelf in shelves]
+
+
+def _check_draws(seen: Sequence[Sequence[bytes]]) -> None:
+    """Refuse blocks of which two draws were read.
+
+    Args:
+        seen: by each shelf, of all draws up to its own.
+
+    Raises:
+        ClusterError: a worker died and came back, and its noise was drawn again.
+    """
+    if any(list(draws) != list(seen[-1][: len(draws)]) for draws in seen):
+        raise ClusterError(_LOST)
+
+
+@contextlib.contextmanager
+def _lost_workers_told() -> Iterator[None]:
+    try:
+        yield
+    except (OSError, RuntimeError) as problem:
+        if "Actor" not in str(problem):  # Dask has no exception of its own for this
+            raise
+        raise ClusterError(_LOST) from problem
 
 
 def _data(block: RowBlock) -> npt.NDArray[Any]:

@@ -46,4 +46,4 @@ def measure_degrees(
     rows += sample_discrete_laplace(rate, len(rows), source)
     if columns is not rows:
         columns += sample_discrete_laplace(rate, len(columns), source)
-    return NoisyDegrees(rows, columns, grid.unit, rate, epsilon)
+    return NoisyDegrees(rows, columns, grid.unit, rate, 2 * grid.sensitivity_steps * rate)

@@ -36,4 +36,4 @@ def measure_total(
     steps += int(sample_discrete_laplace(rate, 1, source)[0])
     unit = grid.unit * (2 if isinstance(graph, Graph) else 1)
     deviation = unit / (math.sqrt(2) * math.sinh(float(rate) / 2))
-    return NoisyTotal(steps * unit, deviation, epsilon)
+    return NoisyTotal(steps * unit, deviation, grid.sensitivity_steps * rate)

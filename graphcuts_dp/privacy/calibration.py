@@ -9,7 +9,7 @@ import numpy as np
 import scipy
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.privacy.composition import zcdp_rho
+from graphcuts_dp.privacy.composition import zcdp_delta, zcdp_rho
 
 TOTAL_SHARE = Fraction(1, 40)  # of a construction's budget and beta, for a noisy total weight
 
@@ -140,15 +140,7 @@ def discrete_gaussian_scale(*, epsilon: float, delta: float, queries: int) -> fl
     least = gaussian_scale(epsilon=epsilon, delta=delta, sensitivity=math.sqrt(queries))
 
     def excess(scale: float) -> float:
-        apart = 10 * (queries - 1) * math.exp(-((math.pi * scale) ** 2))
-        left = epsilon - 2 * apart
-        if scale < 1 or left <= 0:  # the theorem needs s >= 1/2
-            return math.inf
-        variance = queries * scale**2
-        start = max(0.0, left * scale**2 - queries / 2)  # beyond it the function is positive
-        highest = -(start**2) / (2 * variance) - math.log(2 * math.pi * variance) / 2
-        body = _gaussian_log_delta(left, math.sqrt(queries) / scale)
-        return apart + float(np.logaddexp(body, highest)) - math.log(delta)
+        return _summed_log_delta(scale, epsilon, queries) - math.log(delta)
 
     if least >= plain or excess(plain) > 0:
         return plain
@@ -157,6 +149,33 @@ def discrete_gaussian_scale(*, epsilon: float, delta: float, queries: int) -> fl
     return float(scipy.optimize.brentq(lambda x: min(1e3, excess(x)), least, plain, rtol=1e-10)) * (
         1 + 1e-9
     )
+
+
+def discrete_gaussian_delta(scale: float, *, epsilon: float, queries: int) -> float:
+    """The delta of k integer queries of sensitivity 1, each with discrete Gaussian noise.
+
+    The smaller of what the two proofs of `discrete_gaussian_scale` give.
+
+    Args:
+        scale: s, > 0.
+        epsilon: > 0.
+        queries: k >= 1.
+    """
+    summed = _summed_log_delta(scale, epsilon, queries)
+    return min(zcdp_delta(queries / (2 * scale**2), epsilon), math.exp(min(0.0, summed)))
+
+
+def _summed_log_delta(scale: float, epsilon: float, queries: int) -> float:
+    """Logarithm of the delta by the second proof of `discrete_gaussian_scale`, or infinity."""
+    apart = 10 * (queries - 1) * math.exp(-((math.pi * scale) ** 2))
+    left = epsilon - 2 * apart
+    if scale < 1 or left <= 0:  # the theorem needs s >= 1/2
+        return math.inf
+    variance = queries * scale**2
+    start = max(0.0, left * scale**2 - queries / 2)  # beyond it the function is positive
+    highest = -(start**2) / (2 * variance) - math.log(2 * math.pi * variance) / 2
+    body = _gaussian_log_delta(left, math.sqrt(queries) / scale)
+    return apart + float(np.logaddexp(body, highest))
 
 
 def _gaussian_log_delta(epsilon: float, ratio: float) -> float:

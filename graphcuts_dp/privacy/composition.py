@@ -13,10 +13,12 @@ from typing import TypeVar, final
 
 import scipy
 
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.errors import BudgetError, ParameterError
 
 N = TypeVar("N", float, Fraction)
 _SLACK = 1e-7  # relative: more than the minimum and the root can be off
+_ROUNDED = 1e-13  # relative: sums of floats; far below _SLACK, which every rho has to spare
+_UNUSED = 1e-6  # relative: what rounding may leave of an epsilon that was asked for
 
 
 @final
@@ -45,6 +47,80 @@ class Cost:
     def of_rho(cls, rho: float, *, delta: float) -> "Cost":
         """rho-zCDP, stated for a delta in (0, 1)."""
         return cls(epsilon=zcdp_epsilon(rho, delta=delta), delta=delta, rho=rho)
+
+    def times(self, count: int) -> "Cost":
+        """The cost of so many mechanisms of this cost, at least one."""
+        return Cost(
+            epsilon=rounded_up(Fraction(self.epsilon) * count),
+            delta=rounded_up(Fraction(self.delta) * count),
+            rho=None if self.rho is None else rounded_up(Fraction(self.rho) * count),
+            pure=None if self.pure is None else self.pure * count,
+        )
+
+    def keeps(self, *, epsilon: float | Fraction, delta: float = 0.0) -> bool:
+        """Whether one of the bounds proves (epsilon, delta)-differential privacy."""
+        if self.pure is not None and self.pure <= Fraction(epsilon):
+            return True
+        if self.rho and delta and zcdp_delta(self.rho, as_stored(epsilon)) <= delta:
+            return True
+        return Fraction(self.epsilon) <= Fraction(epsilon) and self.delta <= delta
+
+
+def stated_cost(built: Cost, *, epsilon: float | Fraction, delta: float = 0.0) -> Cost:
+    """What a mechanism states that was asked to keep (epsilon, delta): its own cost.
+
+    Args:
+        built: the cost of the mechanism as it was built: from the scales of its noise, which must
+            be fixed before any is drawn.
+        epsilon: that was asked for. It is what is stated where only rounding is left of it.
+        delta: likewise, in [0, 1).
+
+    Raises:
+        BudgetError: the mechanism would cost more than that.
+    """
+    if not built.keeps(epsilon=epsilon, delta=delta):
+        raise BudgetError(_too_dear(float(epsilon), delta))
+    if built.pure is not None and built.pure <= Fraction(epsilon):
+        found = rounded_up(built.pure), 0.0
+    elif built.rho and delta:
+        found = zcdp_epsilon(built.rho, delta=delta), delta
+    else:
+        found = built.epsilon, built.delta
+    whole = rounded_up(Fraction(epsilon))
+    least = whole if found[0] > whole * (1 - _UNUSED) else found[0]
+    return Cost(epsilon=least, delta=found[1], rho=built.rho, pure=built.pure)
+
+
+def check_paid(built: Cost, budget: Cost) -> None:
+    """Refuse a part of a mechanism that costs more than it was given.
+
+    Both are compared in the currency of the budget, since its other parts are: a part that is
+    chosen after others were drawn may not use another bound than they do.
+
+    Args:
+        built: the cost of the part as it was built.
+        budget: pure, or zCDP, or else stated as (epsilon, delta).
+
+    Raises:
+        BudgetError: it costs more.
+    """
+    if built.epsilon == built.delta == 0:
+        return
+    if budget.pure is not None:
+        paid = built.pure is not None and built.pure <= budget.pure
+    elif budget.rho is not None:
+        paid = built.rho is not None and built.rho <= budget.rho * (1 + _ROUNDED)
+    else:
+        paid = built.keeps(epsilon=budget.epsilon, delta=budget.delta)
+    if not paid:
+        raise BudgetError(_too_dear(budget.epsilon, budget.delta))
+
+
+def _too_dear(epsilon: float, delta: float) -> str:
+    return (
+        f"as it was built this would cost more than epsilon = {epsilon:g}, delta = {delta:g}; "
+        "nothing was released: prove the costs of your own parts, or report this"
+    )
 
 
 def compose(costs: Iterable[Cost], *, delta: float) -> Cost:

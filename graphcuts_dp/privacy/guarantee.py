@@ -19,7 +19,8 @@ class PrivacyGuarantee:
     """A promise of differential privacy, with everything needed to read it.
 
     Attributes:
-        epsilon: > 0; e^epsilon bounds the ratio of probabilities of any output.
+        epsilon: >= 0; e^epsilon bounds the ratio of probabilities of any output. 0 where nothing
+            private was read.
         delta: in [0, 1); 0 is pure differential privacy.
         neighbours: which change of the data is hidden.
         public: what is assumed to be known to everybody.

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, final
 
+from graphcuts_dp.privacy.composition import Cost, rounded_up
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.noise import sample_discrete_gaussian, sample_discrete_laplace
 from graphcuts_dp.privacy.tails import discrete_gaussian_radius, discrete_laplace_radius
@@ -33,6 +34,17 @@ class ValueNoise:
         if self.distribution == "laplace":
             return int(sample_discrete_laplace(self.parameter, 1, source)[0])
         return int(sample_discrete_gaussian(self.parameter, 1, source)[0])
+
+    def cost(self, sensitivity: int, *, delta: float) -> Cost:
+        """Of one answer whose count changes by so many steps; the class says why.
+
+        Args:
+            sensitivity: s, in steps.
+            delta: for which the cost of Gaussian noise is stated, in (0, 1).
+        """
+        if self.distribution == "laplace":
+            return Cost.of_pure(sensitivity * self.parameter)
+        return Cost.of_rho(rounded_up(sensitivity**2 / (2 * self.parameter)), delta=delta)
 
     def radius(self, failure: float) -> int:
         """The number of steps t with P(|noise| > t) <= failure, proven.

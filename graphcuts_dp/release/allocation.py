@@ -13,7 +13,7 @@ from graphcuts_dp.measurements.entries import MakeBlocks, distribution_for, rand
 from graphcuts_dp.measurements.noisy_sums import NoisyTotal
 from graphcuts_dp.measurements.steps import check_sums
 from graphcuts_dp.measurements.total import measure_total
-from graphcuts_dp.privacy.composition import rounded_up
+from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import (
@@ -60,6 +60,7 @@ def measure(
     Raises:
         ParameterError: an option out of range; weights without a cap with degrees; parts of
             epsilon below the least. Nothing is drawn before.
+        BudgetError: what was drawn costs more than epsilon.
 
     Returns:
         The measurements in the order in which they were bought, with the guarantee for all.
@@ -89,13 +90,14 @@ def measure(
     distribution = noise_distribution(noise, epsilon=rest, weight_cap=distribution.weight_cap)
     bought.append(randomized_response(graph, distribution, source, make_blocks))
     spent = sum((part.epsilon for part in bought), Fraction(0))
+    cost = stated_cost(Cost.of_pure(spent), epsilon=epsilon)
     parts = tuple((part.name, float(part.epsilon)) for part in bought) if bought[1:] else ()
-    return Measurements(tuple(bought), promise(graph, spent, seed=source.seed, parts=parts))
+    return Measurements(tuple(bought), promise(graph, cost, seed=source.seed, parts=parts))
 
 
 def promise(
     graph: AnyGraph,
-    epsilon: Fraction,
+    cost: Cost,
     *,
     seed: int | None,
     parts: tuple[tuple[str, float], ...] = (),
@@ -104,7 +106,7 @@ def promise(
 
     Args:
         graph: the private graph.
-        epsilon: spent on everything together.
+        cost: of everything together.
         seed: of the noise, or None.
         parts: see `PrivacyGuarantee.parts`.
     """
@@ -112,7 +114,7 @@ def promise(
     if graph.weighted and graph.weight_cap is not None:
         public += " and the weight cap"
     return PrivacyGuarantee(
-        epsilon=rounded_up(epsilon),
+        epsilon=cost.epsilon,
         neighbours=hidden_change(weighted=graph.weighted, weight_cap=graph.weight_cap),
         public=public,
         seed=seed,

@@ -118,14 +118,14 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
         warnings.warn(warning, AccuracyWarning, stacklevel=2)
 
     least_distribution(graph, noise, epsilon, mechanism, degree_share)  # refused before it is paid
-    exact = exact_epsilon(epsilon)
+    cost = Cost.of_pure(exact_epsilon(epsilon))
     with charged(
         store,
         graph,
         kind="release",
         parameters={"noise": noise, "mechanism": mechanism},
-        cost=Cost.of_pure(exact),
-        guarantee=promise(graph, exact, seed=source.seed),
+        cost=cost,
+        guarantee=promise(graph, cost, seed=source.seed),
     ):
         measurements = measure(
             graph,

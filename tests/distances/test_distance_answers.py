@@ -7,6 +7,7 @@ from pathlib import Path
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 
 import graphcuts_dp as gc
@@ -123,6 +124,18 @@ def test_files(tmp_path):
     with pytest.raises(FileFormatError, match="exists"):
         answers.save(tmp_path / "answers.csv")
     assert answers.save(tmp_path / "answers.csv", force=True) == (table, receipt)
+
+
+@pytest.mark.parametrize("seed", [None, 4])
+def test_whoever_reads_the_table_of_a_seeded_run_sees_that_it_is_not_private(tmp_path, seed):
+    answers = gc.answer_distances(PATH, PEOPLE, epsilon=1.0, seed=seed)
+    table, _ = answers.save(tmp_path / "answers.csv")
+    read = pd.read_csv(table)
+    assert read["value"].tolist() == pytest.approx(answers.values.tolist())
+    marks = [] if seed is None else ["seeded: not private"] * len(PATH)
+    assert read.get("mark", pd.Series(dtype=object)).tolist() == marks
+    assert list(read.columns[:4]) == ["vertex", "value", "low", "high"]
+    assert len(read.columns) == 4 + (seed is not None)
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,28 @@ def test_the_cap_is_hard():
     assert profile.reads == 2 * tuning.updates + 1
 
 
+def test_a_test_that_has_fired_goes_on_with_a_new_threshold():
+    """Kept, one noise would answer for all instances, of which each is paid for by itself.
+
+    Two thresholds of a mean of 10^12 are equal with probability below 10^-12.
+    """
+    task = CoordinateTask(9, 50, 30, 10)
+    tuning = tune_coordinate(task, budget=Fraction(1), pure=True, beta=0.1)
+    wide = AboveThreshold(Fraction(1, 10**12), Fraction(5), -(10**18))
+    tuning = replace(tuning, test=wide, updates=4)
+    profile, source = Profile(np.array([2]), np.array([50])), SeededEntropy(1)
+    state = start_coordinate(tuning, source)
+    thresholds = [state.secret]
+    for _ in range(4):
+        state = step_coordinate(tuning, state, profile, 3, source)
+        thresholds.append(state.secret)
+    assert state.updates == 4
+    assert len(set(thresholds)) == 5
+    silent = replace(tuning, test=replace(wide, threshold=10**18))
+    kept = start_coordinate(silent, source)
+    assert step_coordinate(silent, kept, profile, 3, source).secret == kept.secret
+
+
 def test_no_more_tests_than_were_paid_for_in_accuracy():
     task = CoordinateTask(9, 50, 3, 10)
     tuning = tune_coordinate(task, budget=Fraction(1), pure=True, beta=0.1)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphcuts_dp.distances import tree_counts
-from graphcuts_dp.distances.level_noise import LevelNoise, Spread
+from graphcuts_dp.distances.level_noise import LevelNoise, Spread, split_budget
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.distances.parts import halving_order, nested_parts
@@ -206,6 +206,23 @@ def test_radii_hold_when_one_answer_has_many_unequal_coefficients():
         radius = LevelNoise("laplace", (Fraction(1, 2),)).radii(spread, failure=failure)[0]
         assert mass[np.abs(places) > radius].sum() <= failure
         assert mass[np.abs(places) > 0.5 * radius].sum() > failure
+
+
+@pytest.mark.parametrize("distribution", ["laplace", "gaussian"])
+@pytest.mark.parametrize("smallest", [1.0, 1e-3, 1e-30])
+def test_shares_of_levels_add_up_to_the_budget_exactly_however_small_some_are(
+    distribution, smallest
+):
+    squares = np.geomspace(smallest, 1.0, 40)[None, :]
+    changes = [(2, 2)] * 40
+    noise = split_budget(
+        Spread(squares, squares, 1), changes, distribution=distribution, epsilon=0.7, delta=1e-6
+    )
+    if distribution == "laplace":
+        assert noise.cost(delta=0, changes=changes).pure == Fraction(0.7)
+    else:
+        rho = sum(Fraction(2) / (2 * variance) for variance in noise.parameters)
+        assert rho == Fraction(zcdp_rho(epsilon=0.7, delta=1e-6))
 
 
 def test_more_levels_get_budgets_that_add_up():

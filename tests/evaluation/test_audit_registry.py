@@ -25,6 +25,7 @@ QUICK = [entry for entry in ENTRIES if not entry.slow]
 MISTAKES = (
     "half the noise",
     "noise reused",
+    "same noise on both sides",
     "last pair missing",
     "clipped before noise",
     "sensitivity 1 for 2",

@@ -215,6 +215,13 @@ def test_steps_of_papers_scale_with_the_sensitivity(calibration):
     assert abs(five.error - 5 * one.error) <= 10  # rounded up, and one more
 
 
+@pytest.mark.parametrize("calibration", [Tight, GRU12, JT12, DR14])
+@pytest.mark.parametrize("change", [{"queries": 0}, {"delta": 1.0}, {"beta": 0.0}, {"beta": 1.0}])
+def test_every_calibration_refuses_numbers_out_of_range_by_itself(calibration, change):
+    with pytest.raises(ParameterError, match=next(iter(change))):
+        calibration(**{**PROMISE, **change})
+
+
 @pytest.mark.parametrize("calibration", FORMULAS)
 def test_papers_are_held_to_the_range_of_their_theorems(calibration):
     with pytest.raises(ParameterError, match="up to 1"):

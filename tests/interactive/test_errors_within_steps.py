@@ -85,6 +85,29 @@ def test_an_error_at_any_line_of_a_step_is_paid_for(tmp_path, method):
     assert {"step", "draw" if method == "gaussian" else "_settle"} <= reached
 
 
+def test_an_error_that_is_no_refusal_is_paid_for_wherever_it_comes_from(tmp_path):
+    """A mistake of the program within `check` may have any cause: the graph, or the noise."""
+    with workers.begin(tmp_path / "a.db") as session:
+        session.ask([1])
+        mechanism = session._runner.mechanism
+
+        class Mistaken:
+            def __getattr__(self, name):
+                return getattr(mechanism, name)
+
+            def check(self, *_):
+                raise ZeroDivisionError("a mistake")
+
+        for number in range(2):
+            session._runner.mechanism = Mistaken()
+            with pytest.raises(ZeroDivisionError):
+                session.ask([2, 3 + number])
+            session._runner.mechanism = mechanism
+            with session._ledger.locked():
+                session._runner.present()
+            assert session.status.interruptions == number + 1
+
+
 def test_what_check_refuses_is_free_and_what_step_refuses_is_not(tmp_path):
     with workers.begin(tmp_path / "a.db") as session:
         session.ask([1])

@@ -2,6 +2,7 @@
 
 import builtins
 import os
+import signal
 
 import dask
 import distributed
@@ -9,10 +10,11 @@ import numpy as np
 import pytest
 from helpers import random_graph
 
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.errors import ClusterError, ParameterError
 from graphcuts_dp.fits.base import FitProblem
 from graphcuts_dp.fits.first_order import FirstOrder
-from graphcuts_dp.measurements.blocks import LocalBlocks, RowBlock
+from graphcuts_dp.measurements import dask_blocks
+from graphcuts_dp.measurements.blocks import Layout, LocalBlocks, RowBlock
 from graphcuts_dp.measurements.dask_blocks import DaskBlocks, dask_client
 from graphcuts_dp.measurements.entries import distribution_for, randomized_response
 from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy
@@ -32,7 +34,7 @@ def cluster():
     with (
         dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}),
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
         ) as local,
         distributed.Client(local) as client,
     ):
@@ -130,6 +132,90 @@ def fail(block):
 def test_errors_come_home():
     with pytest.raises(ArithmeticError, match="block 0"):
         noisy_matrix(DaskBlocks.from_pairs).blocks.map(fail)
+
+
+class Computed:
+    """A future of Dask's; what is lost is computed again after it was read once."""
+
+    def __init__(self, make, lost=False):
+        self._make, self._lost, self._value = make, lost, make()
+
+    def done(self):
+        return True
+
+    def result(self):
+        found = self._value
+        if self._lost:
+            self._value, self._lost = self._make(), False
+        return found
+
+
+class Remote:
+    """An actor: what its methods return are futures."""
+
+    def __init__(self, there):
+        self._there = there
+
+    def __getattr__(self, name):
+        return lambda *arguments: Computed(lambda: getattr(self._there, name)(*arguments))
+
+
+class Cluster:
+    """Two workers; the first may die between two readers of its draw, and come back.
+
+    Dask then draws once more for the shelf that is not yet made: seen on a cluster whose workers
+    have fixed ports, where the two halves of a symmetric matrix differed in a fifth of the pairs.
+    """
+
+    def __init__(self, dies):
+        self._dies = dies
+
+    def nthreads(self):
+        return {"tcp://first": 1, "tcp://second": 1}
+
+    def submit(self, function, *arguments, actor=False, workers, **_):
+        def make():
+            made = function(*(a.result() if isinstance(a, Computed) else a for a in arguments))
+            return Remote(made) if actor else made
+
+        return Computed(make, self._dies and not actor and "tcp://first" in workers)
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+@pytest.mark.parametrize("dies", [False, True])
+def test_two_draws_of_a_block_are_never_both_read_when_a_worker_dies(monkeypatch, dies, symmetric):
+    monkeypatch.setattr(dask_blocks, "dask_client", lambda: Cluster(dies))
+    if dies:
+        with pytest.raises(ClusterError, match="nothing was released or spent: start again"):
+            noisy_matrix(DaskBlocks.from_pairs, symmetric=symmetric, source=SystemEntropy())
+    else:
+        steps = noisy_matrix(DaskBlocks.from_pairs, symmetric=symmetric).steps
+        here = noisy_matrix(LocalBlocks.from_pairs, symmetric=symmetric).steps
+        assert np.array_equal(steps, here)
+
+
+def end_process(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_worker_that_dies_ends_the_work_with_one_sentence(cluster):
+    with (
+        dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+        ) as local,
+        distributed.Client(local),
+    ):
+        layout = Layout((N, N), False)
+        distribution = distribution_for(random_graph(N), "binary", 1.0)
+        pairs = [end_process] * len(layout.bounds())
+        with pytest.raises(ClusterError, match="a worker of the Dask cluster was lost"):
+            DaskBlocks.from_pairs(distribution, layout, pairs)
+        local.wait_for_workers(2)
+        blocks = noisy_matrix(DaskBlocks.from_pairs).blocks
+        with pytest.raises(ClusterError, match="a worker of the Dask cluster was lost"):
+            blocks.map(end_process)
+    assert cluster.nthreads()  # of the other tests
 
 
 def test_without_a_cluster(monkeypatch):

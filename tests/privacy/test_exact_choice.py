@@ -33,6 +33,46 @@ def test_choice_has_the_stated_probabilities_whatever_the_floats(error):
         assert not fits(counts, np.exp(wrong) / np.exp(wrong).sum())
 
 
+class Scripted:
+    """A source whose first word is given; what follows is not asked for."""
+
+    seed = None
+
+    def __init__(self, word):
+        self._words = [word]
+
+    def bytes(self, count):
+        assert count == 8
+        word = self._words.pop() if self._words else 1 << 63
+        return np.frombuffer(word.to_bytes(8, "little"), dtype=np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("logs", "error"),
+    [
+        ([0.0, -0.7, 0.2], 0.1),  # the floats may be off by much
+        ([0.0, -33.0, -34.5, -36.2], 1e-12),  # proposals of a few units are rounded up by much
+    ],
+)
+def test_a_draw_is_kept_with_the_exact_ratio_of_its_weights_and_never_by_its_margin_alone(
+    logs, error
+):
+    wrong = np.array(logs) + error * np.resize([1, -1], len(logs)) * 0.9
+    choice = Choice(wrong, error, lambda index: Decimal(str(logs[index])))
+    shift, bits = Decimal(float(wrong.max())), min(52, 61 - len(logs).bit_length())
+    ends = [0, *map(int, choice._ends)]
+    ratios = []
+    for index, log in enumerate(logs):
+        true = (Decimal(str(log)) - shift).exp() * 2**bits
+        ratios.append(float(true / (ends[index + 1] - ends[index])))
+        for share in np.linspace(0.003, 0.997, 151):
+            if abs(share - ratios[-1]) > 1e-9:
+                kept = choice._kept(index, Scripted(int(share * 2.0**64)))
+                assert kept == (share < ratios[-1]), (index, share, ratios[-1])
+    assert min(ratios) < 0.9  # there is something to refuse
+    assert max(ratios) <= 1
+
+
 def test_choice_with_extreme_weights():
     logs = np.array([-1e6, 0.0, -800.0, 0.0])
     choice = Choice(logs, 1e-12, lambda index: Decimal(logs[index]))

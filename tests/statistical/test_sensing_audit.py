@@ -62,6 +62,17 @@ def test_no_rating_moves_an_answer_by_more_than_the_sensitivity_and_one_does_by_
     assert any((change > 0).any() and (change < 0).any() for change in changes())
 
 
+def test_the_largest_coefficient_counts_as_many_steps_as_its_own_rounding_gives():
+    """To the nearest step, upwards in half of the cases: rounded down, Delta would be too small."""
+    ratings = BipartiteGraph([0], [0], [CAP], left=1, right=1, weight_cap=CAP)
+    upwards = 0
+    for largest in np.random.default_rng(1).uniform(0.5, 2.0, size=40):
+        steps = Steps(Universe(1, 1), [MatrixQuery(np.array([[largest]]))], CAP)
+        assert int(steps.count(ratings)[0]) == steps.sensitivity
+        upwards += largest / steps._of_coefficients % 1 > 0.5
+    assert 5 < upwards < 35
+
+
 def largest_range(rate):
     """max over neighbours of the range of the choice's privacy loss, exactly."""
     ranges = []

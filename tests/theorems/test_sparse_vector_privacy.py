@@ -5,6 +5,7 @@ by 0 <= d_i <= s. With a = s r1 and b = s r2, no output's log ratio passes a + b
 outputs does not pass a + 2 b; streams are built for which both are reached.
 """
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -90,6 +91,17 @@ def test_both_bounds_are_reached(r1, r2, s):
     a, b = s * r1, s * r2
     assert 0.99 * (a + b) <= np.abs(found).max() <= a + b + SLACK
     assert 0.99 * (a + 2 * b) <= np.ptp(found) <= a + 2 * b + SLACK
+
+
+def test_the_cost_of_a_pair_is_that_of_all_instances_that_are_ever_started():
+    """Two at first and one for each update; each (a + b)-DP and (a + 2 b)^2/8-zCDP."""
+    pair = OneSidedPair(Fraction(1, 7), Fraction(1, 3), Fraction(10))
+    for s, updates in itertools.product((1, 4), (0, 1, 9)):
+        cost = pair.cost(s, updates=updates, delta=1e-6)
+        a, b = s * pair.threshold_rate, s * pair.query_rate
+        assert cost.pure == (updates + 2) * (a + b)
+        assert cost.rho == pytest.approx(float((updates + 2) * (a + 2 * b) ** 2 / 8))
+        assert cost.rho >= (updates + 2) * (a + 2 * b) ** 2 / 8
 
 
 def test_range_gives_the_claimed_renyi_divergence():

@@ -6,7 +6,7 @@ the most telling number there is.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 
@@ -73,6 +73,17 @@ _WEIGHTS = {
 Run = Callable[[Placed], list[float]]
 
 
+def growths(noisy: NoisyDegrees, where: Placed) -> list[float]:
+    """What was released, all of it, above the first neighbour's sums.
+
+    An audit looks at the difference of any two numbers of a run, so that noise which any two of
+    them share is seen: between vertices, and between the two sides of a bipartite graph.
+    """
+    sides = ((noisy.rows, where.before[0]), (noisy.columns, where.before[1]))
+    used = sides[:1] if noisy.symmetric else sides
+    return [float(x) for sums, before in used for x in sums * noisy.unit - before]
+
+
 def seen_of_degrees(noisy: NoisyDegrees, where: Placed) -> list[float]:
     """Growth of the two sums that the pair changes, and their log likelihood ratio."""
     row, column = where.ends
@@ -90,25 +101,28 @@ def seen_of_entry(noisy: NoisyMatrix, where: Placed) -> float:
 
 
 def seen_of_all(data: Release, where: Placed) -> list[float]:
-    """What all parts tell of the pair, and the sum of it."""
+    """What all parts tell of the pair, the sum of it, and all sums above the first neighbour's."""
     entry = seen_of_entry(data.noisy, where)
-    of_degrees = of_total = 0.0
+    of_degrees = of_total = above = 0.0
+    released = [0.0] * sum(map(len, where.before[: 1 if data.noisy.symmetric else 2]))
     if data.degrees is not None:
         of_degrees = seen_of_degrees(data.degrees, where)[4]
+        released = growths(data.degrees, where)
     if data.total is not None:
         value = data.total.value
         before, after = (sums[0].sum() for sums in (where.before, where.after))
         rate = math.sqrt(2) / data.total.deviation
         of_total = float(rate * (abs(value - before) - abs(value - after)))
+        above = float(value - before) / (2 if data.noisy.symmetric else 1)  # edges count twice
     parts = [entry, of_degrees, of_total, float(data.degrees is None)]
-    return [*parts, entry + of_degrees + of_total]
+    return [*parts, entry + of_degrees + of_total, above, *released]
 
 
 def _degrees(epsilon: Fraction, noise: str, source: EntropySource) -> Run:
     def run(where: Placed) -> list[float]:
         distribution = distribution_for(where.graph, noise, 1.0)
         noisy = measure_degrees(where.graph, distribution, epsilon=epsilon, source=source)
-        return seen_of_degrees(noisy, where)
+        return [*seen_of_degrees(noisy, where), *growths(noisy, where)]
 
     return run
 
@@ -162,6 +176,22 @@ def _noise_reused(epsilon: Fraction, source: EntropySource) -> Run:
     return run
 
 
+def _same_noise_on_both_sides(epsilon: Fraction, noise: str, source: EntropySource) -> Run:
+    """Columns get the noise of the rows: each side alone keeps its promise, both do not."""
+
+    def run(where: Placed) -> list[float]:
+        distribution = distribution_for(where.graph, noise, 1.0)
+        noisy = measure_degrees(where.graph, distribution, epsilon=epsilon, source=source)
+        if not noisy.symmetric:
+            exact = np.rint(where.graph.dense() / noisy.unit).astype(np.int64)
+            drawn = noisy.rows - exact.sum(axis=1)
+            columns = exact.sum(axis=0) + np.resize(drawn, len(noisy.columns))
+            noisy = replace(noisy, columns=columns)
+        return [*seen_of_degrees(noisy, where), *growths(noisy, where)]
+
+    return run
+
+
 def _not_rounded(epsilon: Fraction, source: EntropySource) -> Run:
     """Whole noise on weights that are not whole."""
 
@@ -211,9 +241,10 @@ def _degrees_audit(epsilon: float) -> Audit:
         twins={
             "sensitivity 1 for 2": partial(_degrees, 2 * exact, "laplace"),
             "noise reused": partial(_noise_reused, exact),
+            "same noise on both sides": partial(_same_noise_on_both_sides, exact, "laplace"),
             "weights not rounded": partial(_not_rounded, exact),
         },
-        twin_pairs=(PAIRS[0], _HALVES),
+        twin_pairs=(PAIRS[0], PAIRS[2], _HALVES),
         runs=10_000,
         least=2500,
     )

@@ -204,6 +204,10 @@ class NotReset:
         del sign, source
         return secret
 
+    def cost(self, sensitivity: int, *, updates: int, delta: float) -> Cost:
+        """What it would cost if the noise were new."""
+        return self.test.cost(sensitivity, updates=updates, delta=delta)
+
 
 def _not_reset(tuning: Tuning) -> Tuning:
     return replace(_past_the_cap(tuning), test=NotReset(tuning.test))

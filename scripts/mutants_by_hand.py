@@ -1,0 +1,80 @@
+"""Mistakes that somebody could make and that no rule of `mutants` finds, each with its place."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A mistake that somebody could make, by hand: all of `old` within a function becomes `new`."""
+
+    path: str
+    function: str
+    old: str
+    new: str
+
+
+BY_HAND = (
+    Edit(  # the same noise for the rows and the columns of a bipartite graph
+        "measurements/degrees",
+        "measure_degrees",
+        """    rows += sample_discrete_laplace(rate, len(rows), source)
+    if columns is not rows:
+        columns += sample_discrete_laplace(rate, len(columns), source)
+""",
+        """    noise = sample_discrete_laplace(rate, max(len(rows), len(columns)), source)
+    rows += noise[: len(rows)]
+    if columns is not rows:
+        columns += noise[: len(columns)]
+""",
+    ),
+    Edit(  # a threshold that is kept after its test has fired
+        "distances/coordinate",
+        "step_coordinate",
+        "secret=tuning.test.start(source)",
+        "secret=secret",
+    ),
+    Edit(  # shares that add up to more than the whole
+        "distances/level_noise", "split_budget", "int(whole.sum())", "_SHARES"
+    ),
+    Edit(  # a sensitivity that is rounded down
+        "iterative/sensing",
+        "Steps.__init__",
+        "round(largest / self._of_coefficients)",
+        "math.floor(largest / self._of_coefficients)",
+    ),
+    Edit(  # draws that are kept without looking at what rounding has added to small weights
+        "privacy/exact_choice", "Choice._kept", " - 2 / weight - 2**-50", ""
+    ),
+    Edit(  # or at what the floats may be off
+        "privacy/exact_choice", "Choice._kept", "math.exp(-2 * self._error - 2 * _ROUNDING)", "1"
+    ),
+    Edit(  # errors of any kind that count as refusals before the noise
+        "interactive/running",
+        "Runner._steps",
+        "except GraphCutsError as problem",
+        "except Exception as problem",
+    ),
+    Edit(  # and errors from within the step
+        "interactive/running",
+        "Runner._steps",
+        """                self.mechanism.check(state, key.query)
+            except GraphCutsError as problem:
+                return made, state, problem
+            state, answer = self.mechanism.step(state, key.query, truth, source)
+""",
+        """                state, answer = self.mechanism.step(state, key.query, truth, source)
+            except Exception as problem:
+                return made, state, problem
+""",
+    ),
+    Edit(  # two draws of a block that are both read after a worker has died
+        "measurements/dask_blocks", "_check_draws", "list(seen[-1][: len(draws)])", "list(draws)"
+    ),
+    Edit(  # a mechanism that states what was asked for, whatever it costs
+        "privacy/composition",
+        "stated_cost",
+        "not built.keeps(epsilon=epsilon, delta=delta)",
+        "False",
+    ),
+    Edit("privacy/composition", "check_paid", "not paid", "False"),
+)

@@ -1,0 +1,378 @@
+"""Every product states what its noise costs, and refuses to be built at more than was asked for.
+
+A twin draws less noise than the budget pays for, somewhere below the product. Nobody told the
+product: it finds out from the scales of its noise.
+"""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import graphcuts_dp as gc
+from graphcuts_dp.distances import l1_plan, per_query, tree_counts
+from graphcuts_dp.distances.embeddings import exact_embedding
+from graphcuts_dp.distances.level_noise import LevelNoise
+from graphcuts_dp.distances.offline import release_distances
+from graphcuts_dp.distinguishers.base import Found
+from graphcuts_dp.errors import BudgetError
+from graphcuts_dp.evaluation.audits.registry import _PRODUCTS
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.interactive import calibrations, paper_calibrations
+from graphcuts_dp.interactive import per_query as fresh_noise
+from graphcuts_dp.interactive import response as bits
+from graphcuts_dp.interactive.methods import CALIBRATIONS, METHODS, make_mechanism
+from graphcuts_dp.iterative import net, paper_tuning, pure_tuning, sensing, tuning
+from graphcuts_dp.privacy.composition import Cost, check_paid, stated_cost, zcdp_delta, zcdp_rho
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.release import allocation
+
+pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
+
+EDGES = [(i, j) for i in range(8) for j in range(i) if (i * j) % 3]
+GRAPH = gc.Graph(*zip(*EDGES, strict=True), vertices=8)
+DENSE = gc.Graph(*np.triu_indices(60, 1), vertices=60)  # sessions correct something
+RATINGS = gc.BipartiteGraph([0, 1, 2], [0, 1, 1], left=3, right=2)
+CUTS = [gc.CutQuery([i], [j]) for i in range(4) for j in range(4, 8)]
+MAP = gc.Metric.path(5)
+PEOPLE = gc.Locations(MAP, [3, 0, 1, 0, 2])
+
+
+def released(mechanism, noise="binary"):
+    return lambda: gc.release_graph(
+        GRAPH, epsilon=1.0, mechanism=mechanism, noise=noise, seed=1, time_limit=1e-9
+    )
+
+
+def iterative(calibration, delta=1e-6, total_weight=None, epsilon=1.0):
+    distinguisher = "response-rank-one" if delta == 0 and calibration == "practical" else "auto"
+    return lambda: gc.release_iteratively(
+        GRAPH,
+        epsilon=epsilon,
+        delta=delta,
+        queries=None if distinguisher == "response-rank-one" else CUTS,
+        distinguisher=distinguisher,
+        calibration=calibration,
+        total_weight=total_weight,
+        seed=1,
+    )
+
+
+def distances(mechanism, noise):
+    return lambda: gc.answer_distances(
+        MAP, PEOPLE, epsilon=1.0, delta=1e-6, mechanism=mechanism, noise=noise, seed=1
+    )
+
+
+def learnt_distances(delta):
+    def release():
+        plan = l1_plan.L1Plan(
+            embedding=exact_embedding(MAP), people=6, queries=None, epsilon=1.0, delta=delta
+        )
+        return release_distances(plan, PEOPLE, SeededEntropy(1))
+
+    return release
+
+
+def session(method, calibration="tight", delta=1e-6, total_weight=None, value_share=0.0):
+    def begin():
+        mechanism = make_mechanism(
+            method,
+            universe=Universe(60),
+            grid=Grid.of(DENSE),
+            epsilon=1.0,
+            delta=delta,
+            queries=20,
+            calibration=calibration,
+            total_weight=total_weight,
+            value_share=value_share,
+        )
+        mechanism.start(DENSE, SeededEntropy(1))
+        return mechanism
+
+    return begin
+
+
+def noisier(module, monkeypatch, factor):
+    """Noise of `factor` times the price, from the module's own constructor."""
+    real = module.ValueNoise
+
+    def cheap(distribution, parameter):
+        parameter = Fraction(parameter)
+        return real(
+            distribution,
+            parameter * factor if distribution == "laplace" else parameter / factor**2,
+        )
+
+    monkeypatch.setattr(module, "ValueNoise", cheap)
+
+
+def of_noise(module, factor=Fraction(5, 2)):
+    return lambda monkeypatch: noisier(module, monkeypatch, factor)
+
+
+def of_argument(module, name, keyword):
+    """A part of a release that is given a hundredth more than it is charged with."""
+
+    def broken(monkeypatch):
+        real = getattr(module, name)
+
+        def dearer(*positional, **keywords):
+            keywords[keyword] *= Fraction(101, 100)
+            return real(*positional, **keywords)
+
+        monkeypatch.setattr(module, name, dearer)
+
+    return broken
+
+
+def of_result(module, name, change):
+    def broken(monkeypatch):
+        real = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *a, **k: change(real(*a, **k)))
+
+    return broken
+
+
+def dearer_levels(noise):
+    factor = Fraction(101, 100) if noise.distribution == "laplace" else Fraction(99, 100)
+    return LevelNoise(noise.distribution, tuple(factor * p for p in noise.parameters))
+
+
+def dearer_bits(monkeypatch):
+    real = bits.BinaryResponse
+    monkeypatch.setattr(bits, "BinaryResponse", lambda e, cap: real(e * Fraction(101, 100), cap))
+
+
+# product: {name: (how it is made, {what is broken: how})}
+CASES = {
+    "release_graph": {
+        "response": (
+            released("response"),
+            {"entries": of_argument(allocation, "noise_distribution", "epsilon")},
+        ),
+        "auto": (
+            released("auto", "laplace"),
+            {
+                "total": of_argument(allocation, "measure_total", "epsilon"),
+                "entries": of_argument(allocation, "noise_distribution", "epsilon"),
+            },
+        ),
+        "degrees": (
+            released("degrees+response", "discrete-laplace"),
+            {
+                "degrees": of_argument(allocation, "measure_degrees", "epsilon"),
+                "entries": of_argument(allocation, "noise_distribution", "epsilon"),
+            },
+        ),
+    },
+    "release_iteratively": {
+        "practical": (iterative("practical"), {"answers": of_noise(tuning)}),
+        "tight": (
+            iterative("tight", total_weight=float(len(EDGES))),
+            {"answers": of_noise(tuning)},
+        ),
+        "pure": (iterative("practical", delta=0.0), {"answers": of_noise(pure_tuning)}),
+        "dr14": (iterative("dr14", delta=0.0), {"total": of_noise(paper_tuning, 50)}),
+        "gru12": (iterative("gru12", epsilon=50.0), {"answers": of_noise(paper_tuning)}),
+    },
+    "release_net": {
+        "net": (
+            lambda: gc.release_net(
+                gc.Graph([0], [1], vertices=4), [gc.CutQuery([1])], epsilon=1.0, seed=1
+            ),
+            {"rate": of_result(net, "exact_epsilon", lambda e: e * 2)},
+        ),
+    },
+    "release_sensing": {
+        "sensing": (
+            lambda: gc.release_sensing(
+                RATINGS, [gc.CutQuery([0], [1])], epsilon=1.0, delta=1e-6, rounds=3, seed=1
+            ),
+            {
+                "values": of_noise(sensing, Fraction(101, 100)),
+                "choices": of_result(sensing, "root_at_most", lambda root: root * 2),
+            },
+        ),
+    },
+    "answer_distances": {
+        **{
+            f"{mechanism}, {noise}": (
+                distances(mechanism, noise),
+                {
+                    "levels": of_result(
+                        per_query if mechanism == "per-query" else tree_counts,
+                        "split_budget",
+                        dearer_levels,
+                    )
+                },
+            )
+            for mechanism in ("tree-counts", "histogram", "per-query")
+            for noise in ("laplace", "gaussian")
+        },
+        **{
+            f"HR12, delta={delta:g}": (
+                learnt_distances(delta),
+                {
+                    "coordinates": of_result(
+                        l1_plan,
+                        "tune_coordinate",
+                        lambda tuned: replace(tuned, spent=tuned.spent * Fraction(101, 100)),
+                    )
+                },
+            )
+            for delta in (0.0, 1e-6)
+        },
+    },
+    "open_session": {
+        "tight": (
+            session("multiplicative-weights"),
+            {
+                "tests": of_result(
+                    calibrations, "_rates", lambda found: (found[0] * 2, found[1] * 2)
+                ),
+                "total": of_noise(calibrations, 50),
+            },
+        ),
+        "tight with values": (
+            session("frieze-kannan", value_share=0.5),
+            {"values": of_noise(calibrations)},
+        ),
+        **{
+            f"{name}, delta={delta:g}": (
+                session("multiplicative-weights", name, delta),
+                {
+                    "tests": of_result(
+                        paper_calibrations, "at_most", lambda rate, much=much: rate * much
+                    ),
+                    "total": of_noise(paper_calibrations, 50),
+                },
+            )
+            for name, delta, much in (
+                ("gru12", 1e-6, 2000),
+                ("jt12", 1e-6, 200),
+                ("dr14", 1e-6, 5),
+                ("dr14", 0.0, Fraction(11, 10)),
+            )
+        },
+        "gaussian": (session("gaussian"), {"answers": of_noise(fresh_noise, Fraction(101, 100))}),
+        "laplace": (session("laplace"), {"answers": of_noise(fresh_noise, Fraction(101, 100))}),
+        "binary": (session("binary"), {"flips": dearer_bits}),
+    },
+}
+SOUND = [(product, name) for product, cases in CASES.items() for name in cases]
+TWINS = [(p, name, twin) for p, cases in CASES.items() for name in cases for twin in cases[name][1]]
+
+
+def promise_of(made):
+    return made.guarantee() if callable(made.guarantee) else made.guarantee
+
+
+@pytest.mark.parametrize(("product", "name"), SOUND)
+def test_every_product_states_at_most_what_was_asked_for(product, name):
+    guarantee = promise_of(CASES[product][name][0]())
+    assert guarantee.epsilon == (50 if name == "gru12" else 1)
+    assert guarantee.delta in (0, 1e-6)
+
+
+@pytest.mark.parametrize(("product", "name", "twin"), TWINS)
+def test_every_product_refuses_noise_that_costs_more_than_was_asked_for(
+    product, name, twin, monkeypatch
+):
+    make, broken = CASES[product][name]
+    broken[twin](monkeypatch)
+    with pytest.raises(BudgetError, match="would cost more than epsilon = "):
+        promise_of(make())
+
+
+def test_no_product_and_no_session_method_is_left_out():
+    assert set(CASES) == set(_PRODUCTS)
+    names = {name.split(",")[0].removesuffix(" with values") for name in CASES["open_session"]}
+    constructions = {name for name, method in METHODS.items() if method.needs_cap}
+    assert names == (set(METHODS) - constructions) | set(CALIBRATIONS)
+
+
+class Own:
+    """A distinguisher that says what it costs, and reads nothing."""
+
+    name, call, usual_shortfall = "own", None, 0.0
+    universe = Universe(8)
+
+    def __init__(self, setup):
+        self.setup = setup
+
+    def shortfall(self, _):
+        return np.inf
+
+    def with_rho(self, _, **__):
+        return self
+
+    def with_epsilon(self, _, **__):
+        return self
+
+    def begin(self, *_):
+        return self
+
+    def find(self, *_):
+        return Found(query=CUTS[0], sign=None)
+
+
+@pytest.mark.parametrize("total_weight", [None, 5.0])
+def test_a_distinguisher_of_ones_own_that_costs_more_than_it_was_given_is_refused(total_weight):
+    options = {"epsilon": 1.0, "total_weight": total_weight, "seed": 1}
+    for setup, more in (
+        (Cost.of_pure(Fraction(2)), {}),
+        (Cost.of_rho(1.0, delta=1e-6), {"delta": 1e-6, "calibration": "tight"}),
+    ):
+        with pytest.raises(BudgetError, match="prove the costs of your own parts"):
+            gc.release_iteratively(GRAPH, distinguisher=Own(setup), **options, **more)
+    made = gc.release_iteratively(GRAPH, distinguisher=Own(None), **options)
+    # What the distinguisher was given and did not use is not stated where the costs are fixed.
+    assert made.guarantee.epsilon == 1 if total_weight is None else made.guarantee.epsilon < 1
+
+
+def test_a_part_is_compared_with_its_budget_in_the_currency_of_the_budget():
+    rho = Cost.of_rho(0.02, delta=1e-6)
+    check_paid(rho, rho)
+    for part, budget in (
+        (Cost.of_pure(Fraction(3, 10)), rho),  # its epsilon is less, its rho more
+        (rho, Cost.of_pure(Fraction(2))),
+        (Cost(epsilon=0.1, delta=0.0), rho),
+        (Cost(epsilon=0.1, delta=1e-7), Cost(epsilon=0.2, delta=1e-8)),
+    ):
+        with pytest.raises(BudgetError):
+            check_paid(part, budget)
+    check_paid(Cost(epsilon=0.0), rho)
+    check_paid(Cost(epsilon=0.1, delta=1e-9), Cost(epsilon=0.2, delta=1e-8))
+    check_paid(Cost.of_pure(Fraction(1, 10)), rho)
+
+
+def test_what_is_stated_is_a_bound_that_is_proven():
+    pure = Cost.of_pure(Fraction(1, 3))
+    assert stated_cost(pure, epsilon=1.0).epsilon >= Fraction(1, 3)
+    assert stated_cost(pure, epsilon=Fraction(1, 3)).epsilon >= Fraction(1, 3)
+    rho = zcdp_rho(epsilon=1.0, delta=1e-6)
+    whole = stated_cost(Cost.of_rho(rho, delta=1e-6), epsilon=1.0, delta=1e-6)
+    assert (whole.epsilon, whole.delta) == (1.0, 1e-6)
+    assert zcdp_delta(rho, whole.epsilon) <= 1e-6
+    half = stated_cost(Cost.of_rho(rho / 4, delta=1e-6), epsilon=1.0, delta=1e-6)
+    assert zcdp_delta(rho / 4, half.epsilon) <= 1e-6
+    assert half.epsilon < 0.52
+    for much, delta in ((1.0001, 1e-6), (1.0, 0.0), (1.0, 9e-7)):
+        with pytest.raises(BudgetError):
+            stated_cost(Cost.of_rho(rho * much, delta=1e-6), epsilon=1.0, delta=delta)
+    stated = Cost(epsilon=0.5, delta=1e-7)
+    assert stated_cost(stated, epsilon=1.0, delta=1e-6) == stated
+    with pytest.raises(BudgetError):
+        stated_cost(stated, epsilon=0.4, delta=1e-6)
+
+
+def test_costs_of_many_are_the_sums_of_each():
+    each = Cost.of_rho(0.1, delta=1e-7)
+    assert each.times(3).rho >= 3 * Fraction(0.1)
+    assert each.times(3).delta >= 3 * Fraction(1e-7)
+    assert each.times(3).epsilon >= 3 * Fraction(each.epsilon)
+    assert np.isclose(each.times(3).rho, 0.3)
+    assert Cost.of_pure(Fraction(1, 3)).times(6).pure == 2
