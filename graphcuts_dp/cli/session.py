@@ -12,14 +12,10 @@ import typer
 
 from graphcuts_dp.cli.console import out, progress_bar, say, show_facts, show_json
 from graphcuts_dp.cli.reading import (
-    BipartiteOption,
-    IgnoreWeightsOption,
-    OneBasedOption,
     Reading,
-    VerticesOption,
-    WeightCapOption,
     check_apart,
     read_set,
+    with_options,
 )
 from graphcuts_dp.cli.session_options import (
     GraphOption,
@@ -60,6 +56,7 @@ Each line of the queries is an object: {"S": ["ann", "bob"], "T": ["kim"]}; with
 vertices. After an interruption run it again: answers on the record are free."""
 
 
+@with_options
 def start(
     graph: Annotated[str, typer.Argument(metavar="GRAPH", help="The private graph.")],
     store: Annotated[str, typer.Option(help="File that remembers what was spent on this graph.")],
@@ -89,21 +86,15 @@ def start(
         float | None, typer.Option(help="Cap on all sessions of a new store together.")
     ] = None,
     budget_delta: Annotated[float, typer.Option(help="Likewise.")] = 0.0,
-    vertices: VerticesOption = None,
-    bipartite: BipartiteOption = False,
-    ignore_weights: IgnoreWeightsOption = False,
-    weight_cap: WeightCapOption = None,
-    one_based: OneBasedOption = False,
+    *,
+    reading: Reading,
     seed: Annotated[
         int | None, typer.Option(help="Repeatable run. NOT PRIVATE: for tests only.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Begin a session of cut queries on a private graph."""
-    reading = Reading(vertices, bipartite, ignore_weights, weight_cap, one_based)
-    private = reading.read(graph)
-    for note in reading.notes(private):
-        say(f"note: {note}")
+    private = reading.read_private(graph)
     with open_session(
         private,
         store=store,

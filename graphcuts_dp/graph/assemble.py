@@ -31,6 +31,8 @@ class Options:
     vertices: GivenVertices = None
     weighted: bool | None = None
     weight_cap: float | None = None
+    hide_change: float | None = None
+    public_vertices: bool = False
     bipartite: bool = False
     one_based: bool = False
     merge: Merge = "max"
@@ -58,6 +60,7 @@ class RawEdges:
         arbitrary_order: the source is in an order that may tell of its edges, such as that of
             their first occurrence; labels are then sorted.
         anonymous: with `as_rows`: the source has rows but no labels, given ones are put on them.
+        reading: which columns were read, and which ignored; empty if the format leaves no choice.
         where: tells the place of an edge by its position, such as "line 3".
         error: class of the errors to raise.
     """
@@ -70,6 +73,7 @@ class RawEdges:
     as_rows: bool = False
     anonymous: bool = False
     arbitrary_order: bool = False
+    reading: str = ""
     where: Callable[[int], str]
     error: type[GraphCutsError] = GraphError
 
@@ -95,13 +99,14 @@ def build(raw: RawEdges, options: Options) -> AnyGraph:
             weights = np.minimum(weights, cap)
     elif cap not in (None, 1.0):
         raise raw.error("weight_cap needs weights; the source has none, or weighted=False")
-    note = raw.schema.note
+    rest: dict[str, Any] = {
+        "weight_cap": cap,
+        "hide_change": options.hide_change,
+        "note": raw.schema.note,
+    }
     if options.bipartite:
-        left, right = sets
-        return BipartiteGraph(
-            rows, columns, weights, left=left, right=right, weight_cap=cap, note=note
-        )
-    return Graph(rows, columns, weights, vertices=sets[0], weight_cap=cap, note=note)
+        return BipartiteGraph(rows, columns, weights, left=sets[0], right=sets[1], **rest)
+    return Graph(rows, columns, weights, vertices=sets[0], **rest)
 
 
 def _check_kind(raw: RawEdges, options: Options) -> None:
@@ -139,12 +144,15 @@ def _row_numbers(
         ends = [_shifted(end, raw) for end in ends]
     public = given if given is not None else declared
     if public is None:
-        return _occurring(ends, raw, options.bipartite)
+        rows, columns, found = _occurring(ends, raw, options.bipartite)
+        if options.public_vertices:
+            return rows, columns, found
+        return rows, columns, tuple(VertexSet(each, inferred=True) for each in found)
     sets = public if isinstance(public, tuple) else (public,)
-    rows = [
+    places = [
         _find(end, vertices, raw) for end, vertices in zip(ends, (sets[0], sets[-1]), strict=True)
     ]
-    return rows[0], rows[1], sets
+    return places[0], places[1], sets
 
 
 def _relabelled(

@@ -31,13 +31,15 @@ def pairs_of(query: CutQuery, universe: Universe) -> int:
 
 def promise(
     cost: Cost,
+    universe: Universe,
     grid: Grid,
     *,
     seed: int | None,
-    public: str = "the vertex set",
+    also: str = "",
     parts: tuple[tuple[str, float], ...] = (),
 ) -> PrivacyGuarantee:
-    """The guarantee of a mechanism of this cost."""
+    """The guarantee of a mechanism of this cost; `also` names what else is public."""
+    public = universe.public + also
     if grid.weighted and grid.cap is not None:
         public += ", the weight cap"
     return PrivacyGuarantee(

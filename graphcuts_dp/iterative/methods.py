@@ -242,7 +242,7 @@ def _calibration(
 
 def _guarantee(mechanism: IterativeConstruction, seed: int | None) -> PrivacyGuarantee:
     cost, grid = mechanism.cost, mechanism.grid
-    public = "both vertex sets" if mechanism.universe.bipartite else "the vertex set"
+    public = mechanism.universe.public
     if grid.weighted:
         public += ", the weight cap"
     if mechanism.total_weight is not None:

@@ -129,7 +129,7 @@ def release_net(
         guarantee=PrivacyGuarantee(
             epsilon=float(exact),
             neighbours=hidden_change(weighted=False, weight_cap=1.0),
-            public="the vertex set, the queries and the family of possible graphs",
+            public=f"{Universe.of(graph).public}, the queries and the family of possible graphs",
             seed=seed,
         ),
         cost=Cost.of_pure(exact),

@@ -176,7 +176,8 @@ def release_sensing(
             epsilon=float(epsilon),
             delta=delta,
             neighbours=hidden_change(weighted=ratings.weighted, weight_cap=ratings.weight_cap),
-            public="the users, the items, the queries" + (", the cap" if ratings.weighted else ""),
+            public=f"{steps.universe.public}, the queries"
+            + (", the cap" if ratings.weighted else ""),
             seed=seed,
         ),
         cost=Cost(epsilon=float(epsilon), delta=delta, rho=float(rho)),
