@@ -4,7 +4,6 @@ import csv
 import io
 import math
 from dataclasses import asdict
-from pathlib import Path
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.columns import TextOptions
+from graphcuts_dp.graph.file_bytes import read_text
 from graphcuts_dp.graph.files import read_graph
 from graphcuts_dp.graph.vertices import VertexSet
 
@@ -68,12 +68,9 @@ def read_coordinates(path: PathLike, vertices: VertexSet) -> FloatMatrix:
             by its line), or a vertex of the map is missing.
     """
     try:
-        text = Path(path).read_bytes().decode("utf-8-sig")
-        rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
-    except FileNotFoundError:
-        raise FileFormatError(f"{path!s} does not exist; check the name") from None
-    except (OSError, ValueError, csv.Error):
-        raise FileFormatError(f"cannot read {path!s}: it is not a CSV file in UTF-8") from None
+        rows = list(csv.reader(io.StringIO(read_text(path), newline=""), strict=True))
+    except csv.Error:
+        raise FileFormatError(f"cannot read {path!s}: it is not a CSV file") from None
     heads = [cell.strip().lower() for cell in rows[0]] if rows else []
     pair = next((p for p in (_PLANE, *_SPHERE) if set(p) <= set(heads)), None)
     if pair is None:

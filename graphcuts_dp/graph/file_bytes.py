@@ -2,10 +2,11 @@
 
 import os
 import stat
-from pathlib import Path
 
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.graph.atomic import PathLike
+from graphcuts_dp.graph.dialect import as_utf8
+from graphcuts_dp.graph.unpack import gunzip
 
 _PIECE = 1 << 20
 
@@ -25,7 +26,8 @@ def read_bytes(path: PathLike) -> bytes:
         try:
             kind = os.fstat(handle).st_mode
             if stat.S_ISREG(kind):
-                return Path(path).read_bytes()
+                with open(handle, "rb", closefd=False) as file:  # opened above
+                    return file.read()
             if stat.S_ISFIFO(kind):
                 return _from_pipe(handle, path)
         finally:
@@ -40,6 +42,33 @@ def read_bytes(path: PathLike) -> bytes:
     if stat.S_ISDIR(kind):
         raise FileFormatError(f"{path!s} is a folder, not a file")
     raise FileFormatError(f"{path!s} is a device, not a file; name a file")
+
+
+def read_unpacked(path: PathLike) -> bytes:
+    """All bytes of a file, unpacked if its name ends in .gz.
+
+    Raises:
+        FileFormatError: as `read_bytes`, or not a whole gzip file.
+    """
+    data = read_bytes(path)
+    if not os.fspath(path).lower().endswith(".gz"):
+        return data
+    try:
+        return gunzip(data)
+    except FileFormatError as problem:
+        raise FileFormatError(f"{path!s}: {problem}") from None
+
+
+def read_text(path: PathLike) -> str:
+    """Text in UTF-8, or in what the mark at its start says, perhaps packed (.gz).
+
+    Raises:
+        FileFormatError: as `read_unpacked`, or other text.
+    """
+    try:
+        return as_utf8(read_unpacked(path)).decode()
+    except UnicodeDecodeError:
+        raise FileFormatError(f"{path!s}: not UTF-8 text; convert it to UTF-8") from None
 
 
 def _from_pipe(handle: int, path: PathLike) -> bytes:

@@ -19,11 +19,9 @@ from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph, Vertic
 from graphcuts_dp.graph.assemble import GivenVertices, Merge, Options, build
 from graphcuts_dp.graph.atomic import PathLike, atomic_write, check_writable
 from graphcuts_dp.graph.columns import Column, TextOptions
-from graphcuts_dp.graph.dialect import as_utf8
-from graphcuts_dp.graph.file_bytes import read_bytes
+from graphcuts_dp.graph.file_bytes import read_text, read_unpacked
 from graphcuts_dp.graph.formats import FORMATS
 from graphcuts_dp.graph.schema import labels_of
-from graphcuts_dp.graph.unpack import gunzip
 from graphcuts_dp.graph.vertices import VertexSet
 
 VertexSource = Vertices | PathLike
@@ -126,7 +124,7 @@ def read_graph(  # noqa: PLR0913  # all that a file may leave open
         )
     if not form.encoded and encoding is not None:
         raise FileFormatError(f"encoding= is for edge lists, .gml and .net, not {ending}")
-    data = _unpacked(path)
+    data = read_unpacked(path)
     try:
         raw = form.read(data, options, text)
         graph = build(raw, options)
@@ -262,16 +260,6 @@ def _ending(path: PathLike) -> str:
     )
 
 
-def _unpacked(path: PathLike) -> bytes:
-    data = read_bytes(path)
-    if not os.fspath(path).lower().endswith(".gz"):
-        return data
-    try:
-        return gunzip(data)
-    except FileFormatError as problem:
-        raise FileFormatError(f"{path!s}: {problem}") from None
-
-
 def _public_vertices(
     vertices: VertexSource | tuple[VertexSource, VertexSource] | None, bipartite: bool
 ) -> GivenVertices:
@@ -303,11 +291,7 @@ def read_vertices(path: PathLike) -> VertexSet:
             number) before the end.
         GraphError: no label, or one twice.
     """
-    try:
-        text = as_utf8(_unpacked(path)).decode()
-    except UnicodeDecodeError:
-        raise FileFormatError(f"{path!s}: not UTF-8 text; convert it to UTF-8") from None
-    names = [line.rstrip("\r\n") for line in io.StringIO(text, newline="\n")]
+    names = [line.rstrip("\r\n") for line in io.StringIO(read_text(path), newline="\n")]
     while names and not names[-1]:
         names.pop()
     if "" in names:

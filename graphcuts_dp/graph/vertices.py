@@ -45,7 +45,7 @@ class VertexSet:
             if labels > _MOST:
                 raise GraphError(f"a graph has at most {_MOST:,} vertices")
             self._labels = range(int(labels))
-        elif isinstance(labels, range) and labels == range(len(labels)):
+        elif isinstance(labels, range) and labels == range(_length(labels)):
             self._labels = labels
         else:
             if isinstance(labels, np.ndarray) and labels.ndim == 1 and labels.dtype.kind in "iu":
@@ -132,6 +132,13 @@ class VertexSet:
                 )
             result[row] = True
         return result
+
+
+def _length(labels: range) -> int:
+    """How many there are, before any is made; `len` fails above 2^63."""
+    if labels and (labels[-1] - labels[0]) // labels.step >= _MOST:
+        raise GraphError(f"a graph has at most {_MOST:,} vertices")
+    return len(labels)
 
 
 def _check_spellings(labels: Sequence[Label]) -> None:

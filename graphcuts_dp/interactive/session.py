@@ -291,7 +291,7 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
     }
     wanted = {key: value for key, value in given.items() if value is not None}
     cap = None if budget is None else Budget.of(budget)
-    path = Path(os.path.realpath(store))
+    path = _store_path(store)
     if not path.exists():
         fresh = _fresh(graph, wanted, expected_edges, seed)
         check_budget(cap, [], fresh[1].cost)
@@ -310,6 +310,19 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
     except BaseException:
         ledger.close()
         raise
+
+
+def _store_path(store: PathLike) -> Path:
+    """The file itself, not a link to it."""
+    try:
+        path = Path(os.path.realpath(store))
+        path.lstat()
+    except FileNotFoundError:
+        return path
+    except (OSError, ValueError) as problem:
+        reason = problem.strerror if isinstance(problem, OSError) else "not a valid file name"
+        raise LedgerError(f"the store cannot have this name: {reason}") from None
+    return path
 
 
 def _fresh(
