@@ -6,9 +6,10 @@ edges; parallel edges are merged; weights above the cap are clipped to it. No er
 the private edges than where the source breaks a rule.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import repeat
+from itertools import count, repeat
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -243,12 +244,17 @@ def _ranked(ends: Ends, raw: RawEdges) -> tuple[VertexSet, IntVector]:
     if isinstance(ends, np.ndarray):
         labels, rows = _ranked_integers(ends)
         return VertexSet(labels), rows
-    distinct = list(dict.fromkeys(ends))
-    names = labels_of(cast(list[str], distinct)) if raw.as_text else distinct
-    order = sorted(range(len(names)), key=lambda i: _label_order(names[i]))
-    table = {distinct[i]: rank for rank, i in enumerate(order)}
+    # One pass over the ends: each new one gets the next number.
+    table: defaultdict[Label, int] = defaultdict(count().__next__)
     found = np.fromiter(map(table.__getitem__, ends), dtype=np.int64, count=len(ends))
-    return VertexSet([names[i] for i in order]), found
+    distinct = list(table)
+    names = labels_of(cast(list[str], distinct)) if raw.as_text else distinct
+    alike = len({type(name) for name in names}) == 1  # then no key is needed, which is faster
+    key: Any = names.__getitem__ if alike else lambda i: _label_order(names[i])
+    order = sorted(range(len(names)), key=key)
+    ranks = np.empty(len(order), dtype=np.int64)
+    ranks[order] = np.arange(len(order))
+    return VertexSet([names[i] for i in order]), ranks[found]
 
 
 def _label_order(label: Label) -> tuple[bool, Label]:

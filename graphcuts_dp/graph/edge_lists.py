@@ -25,9 +25,10 @@ from graphcuts_dp.graph.dialect import (
     separated,
 )
 from graphcuts_dp.graph.schema import MARK, Schema, load_schema, parse_number
-from graphcuts_dp.graph.text_scan import scan
+from graphcuts_dp.graph.text_scan import cells, scan
 
 Row = tuple[int, list[str]]
+_NUMBER = set("0123456789+-.eE")
 
 
 def read_edge_list(
@@ -77,13 +78,41 @@ def read_edge_list(
 def _edges(
     body: bytes, line: int, form: TextFormat, columns: ColumnPlaces, schema: Schema
 ) -> RawEdges:
-    if columns.is_plain and len((form.delimiter or " ").encode()) == 1:
-        separators = {None: b" \t,", " ": b" \t"}.get(form.delimiter)
-        found = scan(body, separators or (form.delimiter or "").encode())
+    separators = {None: b" \t,", " ": b" \t"}.get(form.delimiter)
+    if separators is None and form.delimiter is not None:
+        separators = form.delimiter.encode()
+        separators = separators if len(separators) == 1 else b""
+    lines = range(line, 2**63)
+    if columns.is_plain and separators:
+        found = scan(body, separators)
         if found is not None and (columns.width == 3) == (found.weights is not None):
             weights = None if columns.weight is None else found.weights
-            return _raw(found.sources, found.targets, weights, schema, range(line, 2**63))
+            return _raw(found.sources, found.targets, weights, schema, lines)
+    made = _from_cells(body, separators, columns, form) if separators else None
+    if made is not None:
+        return _raw(*made, schema, lines)
     return _careful(_rows(body, line, form), columns, schema)
+
+
+def _from_cells(
+    body: bytes, separators: bytes, columns: ColumnPlaces, form: TextFormat
+) -> tuple[list[str], list[str], FloatArray | None] | None:
+    """Ends and weights of rows that are all alike; None where each needs a closer look."""
+    quoting = form.delimiter not in (None, " ")
+    places = columns.source, columns.target
+    split = cells(body, separators, columns.width, places, inner_blanks=quoting)
+    if split is None:
+        return None
+    ends = [split[place :: columns.width] for place in places]
+    if columns.weight is None:
+        return ends[0], ends[1], None
+    texts = split[columns.weight :: columns.width]
+    if not set("".join(texts)) <= _NUMBER:
+        return None
+    try:
+        return ends[0], ends[1], np.array(list(map(float, texts)), dtype=np.float64)
+    except ValueError:
+        return None
 
 
 def _raw(
