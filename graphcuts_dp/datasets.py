@@ -25,6 +25,7 @@ class Dataset:
         licence: terms of use.
         file: its file in the folder `datasets`, or None if it comes with networkx.
         sha256: of that file.
+        weight: column of the weights, if its name does not say so.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Dataset:
     licence: str
     file: str | None = None
     sha256: str | None = None
+    weight: str | None = None
 
 
 _DATASETS = (
@@ -71,6 +73,7 @@ _DATASETS = (
         "public domain",
         "us_flights_2008.csv",
         "c0fd767023d2811e2a465a073abdf384659be01bb76d1db30f7eea713b53d1c2",
+        weight="flights",
     ),
 )
 _SHORT = {"davis": "davis_women", "us_flights": "us_flights_2008"}
@@ -87,7 +90,7 @@ def names() -> tuple[str, ...]:
 
 
 def load(name: str) -> AnyGraph:
-    """Load a data set.
+    """Load a data set; its vertices are public, and its weights have no cap (`hide_change=1`).
 
     Args:
         name: one of those that `list_datasets` tells, with underscores or hyphens; "us-flights"
@@ -113,7 +116,7 @@ def load(name: str) -> AnyGraph:
         raise FileFormatError(f"{path} is missing: install the package again")
     if hashlib.sha256(path.read_bytes()).hexdigest() != found.sha256:
         raise FileFormatError(f"{path} was changed: its SHA-256 differs; install the package again")
-    return read_graph(path)
+    return read_graph(path, weight=found.weight, public_vertices_from_file=True, hide_change=1)
 
 
 def _from_networkx(name: str) -> AnyGraph:

@@ -39,7 +39,9 @@ def regions() -> dict[str, list[str]]:
 def main() -> None:
     warnings.simplefilter("error")
     OUTPUT.mkdir(exist_ok=True)
-    graph = gc.read_graph(ROOT / "datasets" / "us_flights_2008.csv", weighted=False)
+    graph = gc.read_graph(
+        ROOT / "datasets" / "us_flights_2008.csv", weighted=False, public_vertices_from_file=True
+    )
     out.print(f"1. Private graph: which of {graph.n} US airports had direct flights in 2008")
 
     with progress_bar("fitting") as progress:

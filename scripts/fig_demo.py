@@ -14,7 +14,9 @@ SEED = 2008
 
 
 def main() -> None:
-    graph = gc.read_graph(ROOT / "datasets" / "us_flights_2008.csv", weighted=False)
+    graph = gc.read_graph(
+        ROOT / "datasets" / "us_flights_2008.csv", weighted=False, public_vertices_from_file=True
+    )
     with one_blas_thread():  # the same digits whatever the number of processors
         release = gc.release_graph(graph, epsilon=EPSILON, seed=SEED)
         table = gc.cut_errors(graph, release, groups=regions())

@@ -24,5 +24,6 @@ def random_graph(shape, seed=0, *, density=0.3, largest=None, whole=False, **opt
     if whole and weights is not None:
         weights = np.ceil(weights)
     if plain:
-        return Graph(*ends, weights, **{"vertices": shape} | options)
-    return BipartiteGraph(*ends, weights, left=shape[0], right=shape[1], **options)
+        return Graph(*ends, weights, **{"vertices": shape, "hide_change": 1} | options)
+    sides = {"left": shape[0], "right": shape[1], "hide_change": 1}
+    return BipartiteGraph(*ends, weights, **sides | options)

@@ -24,6 +24,9 @@ def answer(
     second: Annotated[
         str | None, typer.Option("--to", help="The set T; all other vertices if omitted.")
     ] = None,
+    complement: Annotated[
+        bool, typer.Option("--complement", help="T is all other vertices, as without --to.")
+    ] = False,
     confidence: Annotated[float, typer.Option(help="Of the interval.")] = 0.95,
     simultaneous: Annotated[
         bool,
@@ -34,6 +37,8 @@ def answer(
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
 ) -> None:
     """Answer a cut query from a release: how much passes between S and T."""
+    if complement and second is not None:
+        raise ParameterError("give --to or --complement, not both")
     release: Release | IterativeRelease
     if os.path.isfile(hypothesis_path(path)):  # noqa: PTH113  # false for names too long, too
         if confidence != 0.95 or simultaneous:

@@ -5,13 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from graphcuts_dp.cli.console import say, show_facts, show_json
-from graphcuts_dp.cli.reading import (
-    BipartiteOption,
-    IgnoreWeightsOption,
-    OneBasedOption,
-    Reading,
-    VerticesOption,
-)
+from graphcuts_dp.cli.reading import Reading, with_options
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate
 from graphcuts_dp.cutnorm.cut_norm import METHODS, cut_norm
 from graphcuts_dp.evaluation.cut_distance import cut_distance
@@ -25,6 +19,7 @@ The cut norm of a graph's adjacency matrix, or of the difference of two graphs o
 the largest error of any cut, edges inside both sets counted twice. NOT PRIVATE."""
 
 
+@with_options
 def evaluate_cut_norm(
     first: Annotated[str, typer.Argument(metavar="A", help="A graph file.")],
     second: Annotated[
@@ -35,16 +30,11 @@ def evaluate_cut_norm(
         float, typer.Option(help="Stop when upper/lower is at most 1 + this.")
     ] = 0.01,
     time_limit: Annotated[float | None, typer.Option(help="Seconds of search.")] = None,
-    vertices: VerticesOption = None,
-    bipartite: BipartiteOption = False,
-    ignore_weights: IgnoreWeightsOption = False,
-    one_based: OneBasedOption = False,
+    *,
+    reading: Reading,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Bound the cut norm of a graph, or the cut distance of two, from both sides. NOT PRIVATE."""
-    reading = Reading(
-        vertices, bipartite=bipartite, ignore_weights=ignore_weights, one_based=one_based
-    )
     options: dict[str, Any] = {"method": method, "tolerance": tolerance, "time_limit": time_limit}
     graph = reading.read(first)
     if second is None:

@@ -13,7 +13,7 @@ from graphcuts_dp.cli.console import (
     show_json,
     show_table,
 )
-from graphcuts_dp.cli.reading import check_apart
+from graphcuts_dp.cli.reading import TextReading, check_apart, spelled, with_options
 from graphcuts_dp.cli.store_options import (
     BudgetDeltaOption,
     BudgetEpsilonOption,
@@ -29,9 +29,11 @@ from graphcuts_dp.distances.answers import (
 )
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.map_files import read_map
+from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.distances.plan import MECHANISMS, NOISES
-from graphcuts_dp.errors import FileFormatError, ParameterError
+from graphcuts_dp.errors import FileFormatError, GraphCutsError, ParameterError
 from graphcuts_dp.graph.atomic import check_writable_set
+from graphcuts_dp.graph.columns import TextOptions
 from graphcuts_dp.plotting.distance_map import DistanceMap, distance_map_figure, layout
 from graphcuts_dp.plotting.saving import write_figure
 from graphcuts_dp.privacy.guarantee import exact_epsilon
@@ -45,6 +47,7 @@ LOCATIONS is private: a CSV file with a vertex of the map in each row, one for e
 columns vertex and people. What is hidden is where any one person is; how many there are is not."""
 
 
+@with_options
 def distances(
     map_file: Annotated[str, typer.Argument(metavar="MAP", help="The public map.")],
     locations: Annotated[str, typer.Argument(metavar="LOCATIONS", help="Where people are.")],
@@ -65,6 +68,8 @@ def distances(
         bool, typer.Option("--ignore-lengths", help="Every edge of the map has length 1.")
     ] = False,
     top: Annotated[int, typer.Option(help="Best vertices to show; 0 for all.")] = 20,
+    *,
+    reading: TextReading,
     output: Annotated[
         str | None, typer.Option(help="CSV file for all answers; a receipt goes beside it.")
     ] = None,
@@ -85,7 +90,7 @@ def distances(
     place = optional_store(store, budget_epsilon, budget_delta)
     check_apart([output, plot], map_file, locations, coordinates, store)
     _check_paths(output, plot, force=force)
-    metric = read_map(map_file, coordinates=coordinates, ignore_lengths=ignore_lengths)
+    metric = _read_map(map_file, coordinates, ignore_lengths, reading)
     placed = Locations.read(metric, locations)
     check_counted(place, locations_subject(placed), locations, uncounted=uncounted)
     with accuracy_notes(), progress_bar("answering") as progress, metric.reporting(progress):
@@ -110,6 +115,18 @@ def distances(
     _show(made, top, unit)
     for file in written:
         say(f"wrote {file}")
+
+
+def _read_map(
+    path: str, coordinates: str | None, ignore_lengths: bool, reading: TextReading
+) -> Metric:
+    text = TextOptions(**reading.options())
+    try:
+        return read_map(path, coordinates=coordinates, ignore_lengths=ignore_lengths, text=text)
+    except GraphCutsError as problem:
+        told = spelled(problem, path)
+        told.args = (str(told).replace("--ignore-weights", "--ignore-lengths"),)
+        raise told from None
 
 
 def _show(made: DistanceAnswers, top: int, unit: str) -> None:

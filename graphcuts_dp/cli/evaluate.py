@@ -7,20 +7,11 @@ import typer
 from typer.core import TyperGroup
 
 from graphcuts_dp.cli.console import out, progress_bar, say, show_json, show_table
-from graphcuts_dp.cli.reading import (
-    BipartiteOption,
-    IgnoreWeightsOption,
-    OneBasedOption,
-    Reading,
-    VerticesOption,
-    WeightCapOption,
-    check_apart,
-)
+from graphcuts_dp.cli.reading import Reading, check_apart, with_options
 from graphcuts_dp.evaluation.cut_error import cut_errors, graph_cut_errors
 from graphcuts_dp.evaluation.tables import NOT_PRIVATE, CutErrorTable
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.atomic import check_writable
-from graphcuts_dp.graph.files import read_graph
 from graphcuts_dp.interactive.encoding import read_lines, read_query
 from graphcuts_dp.plotting.cut_errors import cut_error_figure
 from graphcuts_dp.plotting.saving import write_figure
@@ -49,6 +40,7 @@ class GraphsByDefault(TyperGroup):
         return super().parse_args(ctx, args)
 
 
+@with_options
 def evaluate_graphs(
     source: Annotated[str, typer.Argument(metavar="TRUE", help="The true graph.")],
     other: Annotated[str, typer.Argument(metavar="SYNTHETIC", help="Any graph beside it.")],
@@ -59,24 +51,21 @@ def evaluate_graphs(
     plot: Annotated[
         str | None, typer.Option(help="Also draw the errors to this .png or .pdf file.")
     ] = None,
-    vertices: VerticesOption = None,
-    bipartite: BipartiteOption = False,
-    ignore_weights: Annotated[
-        bool, typer.Option("--ignore-weights", help="Of TRUE, keep only which pairs are edges.")
-    ] = False,
-    one_based: OneBasedOption = False,
+    *,
+    reading: Reading,
     seed: Annotated[int, typer.Option(min=0, help="Of the random cuts.")] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace the plot.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
 ) -> None:
     """Measure the cut errors of any graph against a true one. NOT PRIVATE."""
-    check_apart([plot], source, other, cuts, vertices)
+    check_apart([plot], source, other, cuts, reading.vertices)
     if plot is not None:
         check_writable(plot, force=force)
     queries = [read_query(line, number) for number, line in read_lines(cuts)] if cuts else []
-    graph = Reading(vertices, bipartite, ignore_weights, one_based=one_based).read(source)
+    graph = reading.read(source)
     public = graph.vertices if isinstance(graph, Graph) else (graph.left, graph.right)
-    synthetic = read_graph(other, vertices=public, bipartite=bipartite, one_based=one_based)
+    same = Reading(bipartite=reading.bipartite, one_based=reading.one_based)
+    synthetic = same.read(other, public=public)
     with progress_bar("measuring") as progress:
         table = graph_cut_errors(
             graph,
@@ -89,14 +78,12 @@ def evaluate_graphs(
     _show(table, plot, force=force, as_json=as_json)
 
 
+@with_options
 def evaluate_release(
     source: Annotated[str, typer.Argument(metavar="IN", help="The private graph.")],
     path: Annotated[str, typer.Argument(metavar="RELEASE", help="OUT of `release`.")],
-    vertices: VerticesOption = None,
-    bipartite: BipartiteOption = False,
-    ignore_weights: IgnoreWeightsOption = False,
-    weight_cap: WeightCapOption = None,
-    one_based: OneBasedOption = False,
+    *,
+    reading: Reading,
     figure: Annotated[
         str | None, typer.Option(help="Also draw the errors to this .png or .pdf file.")
     ] = None,
@@ -105,11 +92,11 @@ def evaluate_release(
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
 ) -> None:
     """Measure the cut errors of a release against the truth. NOT PRIVATE."""
-    check_apart([figure], source, path, vertices)
+    check_apart([figure], source, path, reading.vertices)
     if figure is not None:
         check_writable(figure, force=force)
     release = Release.load(path)
-    graph = Reading(vertices, bipartite, ignore_weights, weight_cap, one_based).read(source)
+    graph = reading.read(source)
     table = cut_errors(graph, release, seed=seed)
     _show(table, figure, force=force, as_json=as_json)
 

@@ -1,67 +1,159 @@
 """Options for reading a private graph, sets and queries, the same in every subcommand."""
 
+import functools
+import inspect
 import os
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Annotated, final
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Annotated, Any, final, get_type_hints
 
 import typer
 
-from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
-from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.cli.console import say
+from graphcuts_dp.errors import FileFormatError, GraphCutsError, ParameterError, QueryError
+from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.files import describe_reading, read_graph, read_vertices
 from graphcuts_dp.graph.vertices import Label, VertexSet
 
-VerticesOption = Annotated[
-    str | None,
-    typer.Option(
-        help="Public vertex set: a count, or a file with one label on each line; "
-        "for --bipartite two of these with a comma between. "
-        "Without it the file's vertices are taken as public.",
-    ),
-]
-BipartiteOption = Annotated[
-    bool, typer.Option("--bipartite", help="Two sides: first column left, second right.")
-]
-IgnoreWeightsOption = Annotated[
-    bool, typer.Option("--ignore-weights", help="Keep only which pairs are edges.")
-]
-WeightCapOption = Annotated[
-    float | None,
-    typer.Option(help="Public bound on a weight; larger ones are clipped. Hides whole edges."),
-]
-OneBasedOption = Annotated[
-    bool, typer.Option("--one-based", help="Ids in the file count from 1 (KONECT).")
-]
+_DELIMITERS = {"tab": "\t", "\\t": "\t", "blank": " "}
+# How the command line spells what the readers' errors name.
+_FLAGS = {
+    "weighted=False": "--ignore-weights",
+    "bipartite=True": "--bipartite",
+    "header=True": "--header",
+    "header=False": "--no-header",
+}
+_VALUES = "weight_cap|hide_change|vertices|source|target|weight|delimiter|encoding"
+_SPELLED = re.compile(
+    rf"\b(?:({'|'.join(_FLAGS)})|({_VALUES})=(?:'([\w-]+)'|(\d+))?|(one_based|weight_cap)\b)"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextReading:
+    """How to read the columns of a text edge list."""
+
+    source_column: Annotated[
+        str | None,
+        typer.Option("--source", metavar="COLUMN", help="First ends: a name or number, from 1."),
+    ] = None
+    target_column: Annotated[
+        str | None, typer.Option("--target", metavar="COLUMN", help="Second ends, likewise.")
+    ] = None
+    weight_column: Annotated[
+        str | None, typer.Option("--weight", metavar="COLUMN", help="Weights, likewise.")
+    ] = None
+    header: Annotated[
+        bool | None, typer.Option("--header/--no-header", help="Whether row one names columns.")
+    ] = None
+    delimiter: Annotated[
+        str | None, typer.Option(help="Between columns: a character, tab, or blank.")
+    ] = None
+    encoding: Annotated[
+        str | None, typer.Option(help="Of the text, such as cp1252; UTF-8 without it.")
+    ] = None
+
+    def options(self) -> dict[str, Any]:
+        """The same for `read_graph`."""
+        delimiter = self.delimiter
+        return {
+            "source": _column(self.source_column),
+            "target": _column(self.target_column),
+            "weight": _column(self.weight_column),
+            "header": self.header,
+            "delimiter": None if delimiter is None else _DELIMITERS.get(delimiter, delimiter),
+            "encoding": self.encoding,
+        }
 
 
 @final
-@dataclass(frozen=True)
-class Reading:
+@dataclass(frozen=True, kw_only=True)
+class Reading(TextReading):
     """How to read a graph file."""
 
-    vertices: str | None = None
-    bipartite: bool = False
-    ignore_weights: bool = False
-    weight_cap: float | None = None
-    one_based: bool = False
+    vertices: Annotated[
+        str | None,
+        typer.Option(
+            help="Public vertex set: a count, or a file with one label on each line; "
+            "for --bipartite two of these with a comma between."
+        ),
+    ] = None
+    public_vertices_from_file: Annotated[
+        bool,
+        typer.Option(
+            "--public-vertices-from-file",
+            help="The vertices that occur in the file are public. Without it or --vertices, "
+            "they tell of the edges, and the guarantee says so.",
+        ),
+    ] = False
+    bipartite: Annotated[
+        bool, typer.Option("--bipartite", help="Two sides: first column left, second right.")
+    ] = False
+    ignore_weights: Annotated[
+        bool, typer.Option("--ignore-weights", help="Keep only which pairs are edges.")
+    ] = False
+    weight_cap: Annotated[
+        float | None,
+        typer.Option(help="Public bound on a weight; larger ones are clipped. Hides whole edges."),
+    ] = None
+    hide_change: Annotated[
+        float | None,
+        typer.Option(help="1: no cap; hide a change of a weight by 1, and no edge above that."),
+    ] = None
+    one_based: Annotated[
+        bool, typer.Option("--one-based", help="Ids in the file count from 1 (KONECT).")
+    ] = False
 
-    def read(self, path: str) -> AnyGraph:
-        """Read the graph."""
-        return read_graph(
-            path,
-            vertices=self._vertices(),
-            weighted=False if self.ignore_weights else None,
-            weight_cap=self.weight_cap,
-            bipartite=self.bipartite,
-            one_based=self.one_based,
-        )
+    def read(
+        self,
+        path: str,
+        *,
+        public: VertexSet | tuple[VertexSet, VertexSet] | None = None,
+        tell: Callable[[str], None] | None = None,
+    ) -> AnyGraph:
+        """Read a graph, perhaps on vertices that are known already.
 
-    def notes(self, graph: AnyGraph) -> tuple[str, ...]:
-        """What reading did, in words that depend on options and schema alone."""
+        Raises:
+            GraphCutsError: as `read_graph`; it names options as the command line spells them.
+        """
+        try:
+            return read_graph(
+                path,
+                vertices=self._vertices() if public is None else public,
+                public_vertices_from_file=self.public_vertices_from_file,
+                weighted=False if self.ignore_weights else None,
+                weight_cap=self.weight_cap,
+                hide_change=self.hide_change,
+                bipartite=self.bipartite,
+                one_based=self.one_based,
+                tell=tell,
+                **self.options(),
+            )
+        except GraphCutsError as problem:
+            raise spelled(problem, path) from None
+
+    def read_private(self, path: str) -> AnyGraph:
+        """Read a graph of which something will be released, and say how it was read.
+
+        Raises:
+            GraphCutsError: as `read`.
+            ParameterError: weights whose bound nobody has given.
+        """
+        graph = self.read(path, tell=_note)
+        try:
+            graph.check_bounded()
+        except ParameterError as problem:
+            raise spelled(problem, path) from None
+        for note in self._notes(graph):
+            _note(note)
+        return graph
+
+    def _notes(self, graph: AnyGraph) -> tuple[str, ...]:
+        sets = (graph.vertices,) if isinstance(graph, Graph) else (graph.left, graph.right)
         return describe_reading(
-            vertices_given=self.vertices is not None,
+            vertices_given=self.vertices is not None or self.public_vertices_from_file,
+            inferred=any(vertices.inferred for vertices in sets),
             weighted=graph.weighted,
             capped=self.weight_cap is not None,
             bipartite=self.bipartite,
@@ -76,6 +168,63 @@ class Reading:
         if len(parts) != 2:
             raise ParameterError("--vertices of a bipartite graph is LEFT,RIGHT")
         return _count_or_file(parts[0]), _count_or_file(parts[1])
+
+
+def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """A command whose parameters that are `TextReading` or `Reading` become their options."""
+    signature = inspect.signature(command)
+    parameters: list[inspect.Parameter] = []
+    groups: dict[str, tuple[Any, list[str]]] = {}
+    for name, given in signature.parameters.items():
+        if not is_dataclass(given.annotation):
+            parameters.append(given.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+            continue
+        hints = get_type_hints(given.annotation, include_extras=True)
+        groups[name] = given.annotation, list(hints)
+        parameters += [
+            inspect.Parameter(
+                field.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=field.default,
+                annotation=hints[field.name],
+            )
+            for field in fields(given.annotation)
+        ]
+
+    @functools.wraps(command)
+    def run(**given: Any) -> Any:
+        for name, (kind, names) in groups.items():
+            given[name] = kind(**{each: given.pop(each) for each in names})
+        return command(**given)
+
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return run
+
+
+def spelled(problem: GraphCutsError, path: str) -> GraphCutsError:
+    """The same error, which names options as the command line spells them."""
+    text = str(problem)
+    start = len(path) if text.startswith(path) else 0
+    return type(problem)(text[:start] + _SPELLED.sub(_as_option, text[start:]))
+
+
+def _as_option(found: re.Match[str]) -> str:
+    flag, name, word, number, alone = found.groups()
+    if flag:
+        return _FLAGS[flag]
+    value = word or number
+    return f"--{(name or alone).replace('_', '-')}" + (f" {value}" if value else "")
+
+
+def _note(text: str) -> None:
+    say(f"note: {text}")
+
+
+def _column(text: str | None) -> str | int | None:
+    """A name, or a number from 1 as a place from 0."""
+    if text is None:
+        return None
+    return int(text) - 1 if text.isascii() and text.isdigit() and len(text) < 10 else text
 
 
 def _count_or_file(text: str) -> int | str:

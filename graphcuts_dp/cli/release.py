@@ -5,15 +5,7 @@ from typing import Annotated
 import typer
 
 from graphcuts_dp.cli.console import accuracy_notes, progress_bar, say, show_made
-from graphcuts_dp.cli.reading import (
-    BipartiteOption,
-    IgnoreWeightsOption,
-    OneBasedOption,
-    Reading,
-    VerticesOption,
-    WeightCapOption,
-    check_apart,
-)
+from graphcuts_dp.cli.reading import Reading, check_apart, with_options
 from graphcuts_dp.cli.store_options import (
     BudgetDeltaOption,
     BudgetEpsilonOption,
@@ -39,6 +31,7 @@ which any cut query can be answered later. With --store mail.db, what it costs i
 budget of the graph, together with all other releases and sessions."""
 
 
+@with_options
 def release(
     source: Annotated[str, typer.Argument(metavar="IN", help="The private graph.")],
     target: Annotated[str, typer.Argument(metavar="OUT", help="The synthetic graph.")],
@@ -59,11 +52,8 @@ def release(
     oracle: Annotated[
         str, typer.Option(help=f"Of the cutting-plane fit, one of: {', '.join(ORACLES)}.")
     ] = "cut-norm",
-    vertices: VerticesOption = None,
-    bipartite: BipartiteOption = False,
-    ignore_weights: IgnoreWeightsOption = False,
-    weight_cap: WeightCapOption = None,
-    one_based: OneBasedOption = False,
+    *,
+    reading: Reading,
     unweighted: Annotated[
         bool, typer.Option("--unweighted", help="Round the synthetic weights to 0 and 1.")
     ] = False,
@@ -79,10 +69,9 @@ def release(
     """Release a synthetic graph with edge-level differential privacy."""
     exact_epsilon(epsilon)
     place = optional_store(store, budget_epsilon, budget_delta)
-    check_apart([target], source, vertices, store)
+    check_apart([target], source, reading.vertices, store)
     check_release_path(target, force=force)
-    reading = Reading(vertices, bipartite, ignore_weights, weight_cap, one_based)
-    graph = reading.read(source)
+    graph = reading.read_private(source)
     check_counted(place, graph, source, uncounted=uncounted)
     check_labels(target, graph)
     if noise == "discrete-laplace" and graph.weighted:
@@ -90,8 +79,7 @@ def release(
     method = fit_method(fit, weight_cap=graph.weight_cap, oracle=oracle, time_limit=time_limit)
     mechanism = mechanism_for(method, mechanism, degree_share)
     distribution = least_distribution(graph, noise, epsilon, mechanism, degree_share)
-    for note in (*reading.notes(graph), expected_error_note(distribution, graph.shape)):
-        say(f"note: {note}")
+    say(f"note: {expected_error_note(distribution, graph.shape)}")
     with accuracy_notes(), progress_bar("fitting") as progress:
         made = release_graph(
             graph,

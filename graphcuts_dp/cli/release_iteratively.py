@@ -4,16 +4,8 @@ from typing import Annotated
 
 import typer
 
-from graphcuts_dp.cli.console import progress_bar, say, show_made
-from graphcuts_dp.cli.reading import (
-    BipartiteOption,
-    IgnoreWeightsOption,
-    OneBasedOption,
-    Reading,
-    VerticesOption,
-    WeightCapOption,
-    check_apart,
-)
+from graphcuts_dp.cli.console import progress_bar, show_made
+from graphcuts_dp.cli.reading import Reading, check_apart, with_options
 from graphcuts_dp.cli.store_options import (
     BudgetDeltaOption,
     BudgetEpsilonOption,
@@ -39,6 +31,7 @@ graph, a receipt beside it (.json) and what was learnt (.hypothesis.npz). It is 
 and for proven errors on small graphs; as a synthetic graph that of `release` is better."""
 
 
+@with_options
 def command(
     source: Annotated[str, typer.Argument(metavar="IN", help="The private graph.")],
     target: Annotated[str, typer.Argument(metavar="OUT", help="The synthetic graph.")],
@@ -64,11 +57,8 @@ def command(
         str, typer.Option(help=f"How the budget is cut up: {', '.join(CALIBRATIONS)}.")
     ] = "practical",
     rounds: Annotated[int | None, typer.Option(help="At most so many rounds.")] = None,
-    vertices: VerticesOption = None,
-    bipartite: BipartiteOption = False,
-    ignore_weights: IgnoreWeightsOption = False,
-    weight_cap: WeightCapOption = None,
-    one_based: OneBasedOption = False,
+    *,
+    reading: Reading,
     seed: Annotated[
         int | None, typer.Option(help="Repeatable run. NOT PRIVATE: for tests only.")
     ] = None,
@@ -81,14 +71,11 @@ def command(
     if queries is not None:
         cuts = [read_query(line, number) for number, line in read_lines(queries)]
     place = optional_store(store, budget_epsilon, budget_delta)
-    check_apart([target], source, vertices, queries, store)
+    check_apart([target], source, reading.vertices, queries, store)
     check_iterative_path(target, force=force)
-    reading = Reading(vertices, bipartite, ignore_weights, weight_cap, one_based)
-    graph = reading.read(source)
+    graph = reading.read_private(source)
     check_counted(place, graph, source, uncounted=uncounted)
     check_labels(target, graph)
-    for note in reading.notes(graph):
-        say(f"note: {note}")
     with progress_bar("learning") as progress:
         made = release_iteratively(
             graph,

@@ -12,14 +12,10 @@ import typer
 
 from graphcuts_dp.cli.console import out, progress_bar, say, show_facts, show_json
 from graphcuts_dp.cli.reading import (
-    BipartiteOption,
-    IgnoreWeightsOption,
-    OneBasedOption,
     Reading,
-    VerticesOption,
-    WeightCapOption,
     check_apart,
     read_set,
+    with_options,
 )
 from graphcuts_dp.cli.session_options import (
     GraphOption,
@@ -66,6 +62,7 @@ Each line of the queries is an object: {"S": ["ann", "bob"], "T": ["kim"]}; with
 vertices. After an interruption run it again: answers on the record are free."""
 
 
+@with_options
 def start(
     graph: Annotated[str, typer.Argument(metavar="GRAPH", help="The private graph.")],
     store: Annotated[str, typer.Option(help="File that remembers what was spent on this graph.")],
@@ -91,11 +88,8 @@ def start(
     budget_epsilon: BudgetEpsilonOption = None,
     budget_delta: BudgetDeltaOption = 0.0,
     expect_head: ExpectHeadOption = None,
-    vertices: VerticesOption = None,
-    bipartite: BipartiteOption = False,
-    ignore_weights: IgnoreWeightsOption = False,
-    weight_cap: WeightCapOption = None,
-    one_based: OneBasedOption = False,
+    *,
+    reading: Reading,
     seed: Annotated[
         int | None, typer.Option(help="Repeatable run. NOT PRIVATE: for tests only.")
     ] = None,
@@ -103,10 +97,7 @@ def start(
 ) -> None:
     """Begin a session of cut queries on a private graph."""
     place = store_named(store, budget_epsilon, budget_delta, expect_head)
-    reading = Reading(vertices, bipartite, ignore_weights, weight_cap, one_based)
-    private = reading.read(graph)
-    for note in reading.notes(private):
-        say(f"note: {note}")
+    private = reading.read_private(graph)
     with open_session(
         private,
         store=place,

@@ -3,8 +3,7 @@
 import csv
 import io
 from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import Any, Self, final
+from typing import Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +12,7 @@ from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.errors import FileFormatError, QueryError
 from graphcuts_dp.graph.atomic import PathLike
+from graphcuts_dp.graph.file_bytes import read_text
 from graphcuts_dp.graph.vertices import Label, VertexSet
 
 _VERTEX_HEADS = ("vertex", "location", "place", "label")
@@ -131,16 +131,7 @@ def _people(cells: list[str], column: int, where: str) -> int:
 
 
 def _csv_rows(path: PathLike) -> list[tuple[int, list[str]]]:
-    try:
-        text = Path(path).read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise FileFormatError(f"{path!s}: not UTF-8 text; convert it to UTF-8") from None
-    except FileNotFoundError:
-        raise FileFormatError(f"{path!s} does not exist; check the name") from None
-    except (OSError, ValueError) as problem:
-        reason: Any = getattr(problem, "strerror", None) or "not a valid file name"
-        raise FileFormatError(f"cannot read {path!s}: {reason}") from None
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
     try:
         return [(reader.line_num, cells) for cells in reader if any(map(str.strip, cells))]
     except csv.Error:

@@ -3,7 +3,7 @@
 import csv
 import io
 import math
-from pathlib import Path
+from dataclasses import asdict
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.atomic import PathLike
+from graphcuts_dp.graph.columns import TextOptions
+from graphcuts_dp.graph.file_bytes import read_text
 from graphcuts_dp.graph.files import read_graph
 from graphcuts_dp.graph.vertices import VertexSet
 
@@ -21,7 +23,11 @@ _SPHERE = (("lon", "lat"), ("longitude", "latitude"))
 
 
 def read_map(
-    path: PathLike, *, coordinates: PathLike | None = None, ignore_lengths: bool = False
+    path: PathLike,
+    *,
+    coordinates: PathLike | None = None,
+    ignore_lengths: bool = False,
+    text: TextOptions = TextOptions(),  # noqa: B008  # frozen
 ) -> Metric:
     """Read a public map; weights are lengths, 1 without weights.
 
@@ -30,12 +36,15 @@ def read_map(
             counts.
         coordinates: a CSV file, see `read_coordinates`.
         ignore_lengths: give every edge the length 1.
+        text: how to read the columns of an edge list.
 
     Raises:
         FileFormatError: a file cannot be read, or is malformed.
         GraphError: the map is not connected.
     """
-    graph = read_graph(path, weighted=False if ignore_lengths else None, merge="min")
+    graph = read_graph(
+        path, weighted=False if ignore_lengths else None, merge="min", **asdict(text)
+    )
     assert isinstance(graph, Graph)  # noqa: S101  # for the type checker: not asked for two sides
     points = None if coordinates is None else read_coordinates(coordinates, graph.vertices)
     return Metric.from_graph(graph, coordinates=points)
@@ -59,12 +68,9 @@ def read_coordinates(path: PathLike, vertices: VertexSet) -> FloatMatrix:
             by its line), or a vertex of the map is missing.
     """
     try:
-        text = Path(path).read_bytes().decode("utf-8-sig")
-        rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
-    except FileNotFoundError:
-        raise FileFormatError(f"{path!s} does not exist; check the name") from None
-    except (OSError, ValueError, csv.Error):
-        raise FileFormatError(f"cannot read {path!s}: it is not a CSV file in UTF-8") from None
+        rows = list(csv.reader(io.StringIO(read_text(path), newline=""), strict=True))
+    except csv.Error:
+        raise FileFormatError(f"cannot read {path!s}: it is not a CSV file") from None
     heads = [cell.strip().lower() for cell in rows[0]] if rows else []
     pair = next((p for p in (_PLANE, *_SPHERE) if set(p) <= set(heads)), None)
     if pair is None:

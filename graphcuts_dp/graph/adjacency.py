@@ -13,7 +13,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from graphcuts_dp.arrays import FloatArray, IndexArray
-from graphcuts_dp.errors import GraphError
+from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.graph.vertices import Label, VertexSet
 
 Vertices = VertexSet | int | Iterable[Label]
@@ -32,6 +32,8 @@ class _EdgeList:
         weighted: public: whether weights other than one are possible.
         weight_cap: public upper bound on any weight; 1 for graphs without weights, else None if
             no bound was given.
+        hide_change: 1 if the owner of weights without a cap accepts that a change of a weight by
+            at most 1 is all that is hidden; else None. Neither compared nor written to files.
         note: what everybody who meets the graph should know, such as "seeded: not private"; shown
             by `repr`, written to files, not compared.
     """
@@ -41,7 +43,28 @@ class _EdgeList:
     weights: FloatArray
     weighted: bool
     weight_cap: float | None
+    hide_change: float | None
     note: str
+
+    def check_bounded(self) -> None:
+        """Check that it is said which change of a weight is to be hidden. Reads the schema only.
+
+        Every mechanism asks for it before it is made.
+
+        Raises:
+            ParameterError: weights have neither a cap, nor is `hide_change` given.
+        """
+        if self.weighted and self.weight_cap is None and self.hide_change is None:
+            raise ParameterError(
+                "weights without a public cap: pass weight_cap= when you read the graph, or read "
+                "it without its weights (weighted=False), or pass hide_change=1 to hide no more "
+                "than a change of a weight by 1, and no edge that weighs more"
+            )
+
+    def _say(self, note: str, hide_change: float | None) -> None:
+        if hide_change not in (None, 1):
+            raise GraphError("hide_change can only be 1; scale the weights, or give weight_cap")
+        self.note, self.hide_change = note, hide_change
 
     def _store(
         self,
@@ -134,7 +157,8 @@ class Graph(_EdgeList):
         weights: None for a simple graph, else finite numbers >= 0; zeros are no edges.
         vertices: public vertex set: a count, labels, or a `VertexSet`.
         weight_cap: public bound on any weight. Neighbouring graphs then differ in one pair by up
-            to the cap instead of by up to 1.
+            to the cap.
+        hide_change: 1 to have weights without a cap, and to hide a change of one by at most 1.
         note: public remark that goes with the graph, also into files.
 
     Raises:
@@ -150,9 +174,10 @@ class Graph(_EdgeList):
         *,
         vertices: Vertices,
         weight_cap: float | None = None,
+        hide_change: float | None = None,
         note: str = "",
     ) -> None:
-        self.note = note
+        self._say(note, hide_change)
         self.vertices = vertices if isinstance(vertices, VertexSet) else VertexSet(vertices)
         n = len(self.vertices)
         first, second, mass = _checked_ends(rows, columns, weights, (n, n))
@@ -172,6 +197,7 @@ class Graph(_EdgeList):
         vertices: Vertices | None = None,
         weighted: bool | None = None,
         weight_cap: float | None = None,
+        hide_change: float | None = None,
     ) -> Self:
         """Graph of a symmetric matrix, dense or scipy sparse; the diagonal is ignored.
 
@@ -181,6 +207,7 @@ class Graph(_EdgeList):
             weighted: False keeps only which entries are non-zero; None means weighted unless
                 every entry is 0 or 1, which is then public: say it for a private matrix.
             weight_cap: as for `Graph`.
+            hide_change: as for `Graph`.
 
         Raises:
             GraphError: not square, not symmetric, not finite, negative, or the wrong size.
@@ -197,6 +224,7 @@ class Graph(_EdgeList):
             _matrix_weights(weights, weighted),
             vertices=_matching(vertices, entries.shape[0]),
             weight_cap=weight_cap,
+            hide_change=hide_change,
         )
 
     @classmethod
@@ -287,6 +315,7 @@ class BipartiteGraph(_EdgeList):
         left: public left vertex set: a count, labels, or a `VertexSet`.
         right: public right vertex set, likewise. A label may occur on both sides.
         weight_cap: as for `Graph`.
+        hide_change: as for `Graph`.
         note: as for `Graph`.
 
     Raises:
@@ -302,14 +331,15 @@ class BipartiteGraph(_EdgeList):
         left: Vertices,
         right: Vertices,
         weight_cap: float | None = None,
+        hide_change: float | None = None,
         note: str = "",
     ) -> None:
-        self.note = note
+        self._say(note, hide_change)
         self.left = left if isinstance(left, VertexSet) else VertexSet(left)
         self.right = right if isinstance(right, VertexSet) else VertexSet(right)
         if self.right is self.left:
             # Two sides with equal labels are still two: elsewhere, one object means one set.
-            self.right = VertexSet(self.left.labels)
+            self.right = VertexSet(self.left, inferred=self.left.inferred)
         first, second, mass = _checked_ends(rows, columns, weights, self.shape)
         if mass is not None and not mass.all():
             keep = mass != 0
@@ -325,6 +355,7 @@ class BipartiteGraph(_EdgeList):
         right: Vertices | None = None,
         weighted: bool | None = None,
         weight_cap: float | None = None,
+        hide_change: float | None = None,
     ) -> Self:
         """Bipartite graph of a biadjacency matrix, dense or scipy sparse; see `Graph.from_matrix`.
 
@@ -339,6 +370,7 @@ class BipartiteGraph(_EdgeList):
             left=_matching(left, entries.shape[0]),
             right=_matching(right, entries.shape[1]),
             weight_cap=weight_cap,
+            hide_change=hide_change,
         )
 
     @classmethod

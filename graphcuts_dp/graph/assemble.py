@@ -6,9 +6,10 @@ edges; parallel edges are merged; weights above the cap are clipped to it. No er
 the private edges than where the source breaks a rule.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import repeat
+from itertools import count, repeat
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -31,6 +32,8 @@ class Options:
     vertices: GivenVertices = None
     weighted: bool | None = None
     weight_cap: float | None = None
+    hide_change: float | None = None
+    public_vertices: bool = False
     bipartite: bool = False
     one_based: bool = False
     merge: Merge = "max"
@@ -58,6 +61,7 @@ class RawEdges:
         arbitrary_order: the source is in an order that may tell of its edges, such as that of
             their first occurrence; labels are then sorted.
         anonymous: with `as_rows`: the source has rows but no labels, given ones are put on them.
+        reading: which columns were read, and which ignored; empty if the format leaves no choice.
         where: tells the place of an edge by its position, such as "line 3".
         error: class of the errors to raise.
     """
@@ -70,6 +74,7 @@ class RawEdges:
     as_rows: bool = False
     anonymous: bool = False
     arbitrary_order: bool = False
+    reading: str = ""
     where: Callable[[int], str]
     error: type[GraphCutsError] = GraphError
 
@@ -95,13 +100,14 @@ def build(raw: RawEdges, options: Options) -> AnyGraph:
             weights = np.minimum(weights, cap)
     elif cap not in (None, 1.0):
         raise raw.error("weight_cap needs weights; the source has none, or weighted=False")
-    note = raw.schema.note
+    rest: dict[str, Any] = {
+        "weight_cap": cap,
+        "hide_change": options.hide_change,
+        "note": raw.schema.note,
+    }
     if options.bipartite:
-        left, right = sets
-        return BipartiteGraph(
-            rows, columns, weights, left=left, right=right, weight_cap=cap, note=note
-        )
-    return Graph(rows, columns, weights, vertices=sets[0], weight_cap=cap, note=note)
+        return BipartiteGraph(rows, columns, weights, left=sets[0], right=sets[1], **rest)
+    return Graph(rows, columns, weights, vertices=sets[0], **rest)
 
 
 def _check_kind(raw: RawEdges, options: Options) -> None:
@@ -139,12 +145,15 @@ def _row_numbers(
         ends = [_shifted(end, raw) for end in ends]
     public = given if given is not None else declared
     if public is None:
-        return _occurring(ends, raw, options.bipartite)
+        rows, columns, found = _occurring(ends, raw, options.bipartite)
+        if options.public_vertices:
+            return rows, columns, found
+        return rows, columns, tuple(VertexSet(each, inferred=True) for each in found)
     sets = public if isinstance(public, tuple) else (public,)
-    rows = [
+    places = [
         _find(end, vertices, raw) for end, vertices in zip(ends, (sets[0], sets[-1]), strict=True)
     ]
-    return rows[0], rows[1], sets
+    return places[0], places[1], sets
 
 
 def _relabelled(
@@ -235,12 +244,17 @@ def _ranked(ends: Ends, raw: RawEdges) -> tuple[VertexSet, IntVector]:
     if isinstance(ends, np.ndarray):
         labels, rows = _ranked_integers(ends)
         return VertexSet(labels), rows
-    distinct = list(dict.fromkeys(ends))
-    names = labels_of(cast(list[str], distinct)) if raw.as_text else distinct
-    order = sorted(range(len(names)), key=lambda i: _label_order(names[i]))
-    table = {distinct[i]: rank for rank, i in enumerate(order)}
+    # One pass over the ends: each new one gets the next number.
+    table: defaultdict[Label, int] = defaultdict(count().__next__)
     found = np.fromiter(map(table.__getitem__, ends), dtype=np.int64, count=len(ends))
-    return VertexSet([names[i] for i in order]), found
+    distinct = list(table)
+    names = labels_of(cast(list[str], distinct)) if raw.as_text else distinct
+    alike = len({type(name) for name in names}) == 1  # then no key is needed, which is faster
+    key: Any = names.__getitem__ if alike else lambda i: _label_order(names[i])
+    order = sorted(range(len(names)), key=key)
+    ranks = np.empty(len(order), dtype=np.int64)
+    ranks[order] = np.arange(len(order))
+    return VertexSet([names[i] for i in order]), ranks[found]
 
 
 def _label_order(label: Label) -> tuple[bool, Label]:

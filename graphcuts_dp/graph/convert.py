@@ -5,7 +5,7 @@ above the cap are clipped. Labels are strings or integers and keep their type. W
 the labels are sorted: their order in the source may tell in which order edges were added.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,6 +39,7 @@ def from_edges(
     vertices: Vertices | tuple[Vertices, Vertices] | None = None,
     weighted: bool | None = None,
     weight_cap: float | None = None,
+    hide_change: float | None = None,
     bipartite: bool = False,
     merge: Merge = "max",
 ) -> AnyGraph:
@@ -50,13 +51,14 @@ def from_edges(
         vertices: public vertex set: a count or labels; a pair of these if `bipartite`.
         weighted: None: use weights where there are any; False: ignore them; True: require them.
         weight_cap: public bound on any weight; larger ones are clipped to it.
+        hide_change: 1 to have weights without a cap, see `read_graph`.
         bipartite: make a `BipartiteGraph`.
         merge: weight of parallel edges: the largest ("max"), the smallest ("min") or their "sum".
 
     Raises:
         GraphError: ends that are neither strings nor integers, or what `assemble.build` refuses.
     """
-    options = _options(vertices, weighted, weight_cap, bipartite, merge)
+    options = _options(vertices, weighted, weight_cap, hide_change, bipartite, merge)
     if isinstance(edges, np.ndarray):
         if edges.ndim != 2 or edges.shape[1] not in (2, 3):
             raise GraphError("an array of edges has two columns, or three with weights")
@@ -78,6 +80,7 @@ def from_networkx(
     vertices: Vertices | tuple[Vertices, Vertices] | None = None,
     weighted: bool | None = None,
     weight_cap: float | None = None,
+    hide_change: float | None = None,
     bipartite: bool = False,
     merge: Merge = "max",
 ) -> AnyGraph:
@@ -90,13 +93,14 @@ def from_networkx(
         vertices: public vertex set: a count or labels; a pair of these if `bipartite`.
         weighted: None: use weights where there are any; False: ignore them; True: require them.
         weight_cap: public bound on any weight; larger ones are clipped to it.
+        hide_change: 1 to have weights without a cap, see `read_graph`.
         bipartite: make a `BipartiteGraph`.
         merge: weight of parallel edges: the largest ("max"), the smallest ("min") or their "sum".
 
     Raises:
         GraphError: other nodes (relabel them), or what `assemble.build` refuses.
     """
-    options = _options(vertices, weighted, weight_cap, bipartite, merge)
+    options = _options(vertices, weighted, weight_cap, hide_change, bipartite, merge)
     nodes = _labels(graph.nodes)
     sides = [graph.nodes[node].get("bipartite") for node in graph.nodes]
     table = {node: row for row, node in enumerate(graph.nodes)}
@@ -116,6 +120,7 @@ def from_igraph(
     vertices: Vertices | tuple[Vertices, Vertices] | None = None,
     weighted: bool | None = None,
     weight_cap: float | None = None,
+    hide_change: float | None = None,
     bipartite: bool = False,
     merge: Merge = "max",
 ) -> AnyGraph:
@@ -128,6 +133,7 @@ def from_igraph(
         vertices: public vertex set: a count or labels; a pair of these if `bipartite`.
         weighted: None: use weights where there are any; False: ignore them; True: require them.
         weight_cap: public bound on any weight; larger ones are clipped to it.
+        hide_change: 1 to have weights without a cap, see `read_graph`.
         bipartite: make a `BipartiteGraph`.
         merge: weight of parallel edges: the largest ("max"), the smallest ("min") or their "sum".
 
@@ -135,7 +141,7 @@ def from_igraph(
         GraphError: names that are neither strings nor integers or are not distinct, or what
             `assemble.build` refuses.
     """
-    options = _options(vertices, weighted, weight_cap, bipartite, merge)
+    options = _options(vertices, weighted, weight_cap, hide_change, bipartite, merge)
     n = graph.vcount()
     attributes = graph.vs.attributes()
     nodes = _labels(graph.vs["name"] if "name" in attributes else range(n))
@@ -152,6 +158,7 @@ def from_scipy(
     vertices: Vertices | tuple[Vertices, Vertices] | None = None,
     weighted: bool | None = None,
     weight_cap: float | None = None,
+    hide_change: float | None = None,
     bipartite: bool = False,
     merge: Merge = "max",
 ) -> AnyGraph:
@@ -164,13 +171,14 @@ def from_scipy(
         weighted: None: use weights unless the entries are truth values; False: ignore them; True:
             require them.
         weight_cap: public bound on any weight; larger ones are clipped to it.
+        hide_change: 1 to have weights without a cap, see `read_graph`.
         bipartite: make a `BipartiteGraph`.
         merge: weight of an arc and its reverse: the largest ("max"), the smallest ("min") or "sum".
 
     Raises:
         GraphError: not real, not finite, negative, empty, not square, or labels of wrong number.
     """
-    options = _options(vertices, weighted, weight_cap, bipartite, merge)
+    options = _options(vertices, weighted, weight_cap, hide_change, bipartite, merge)
     kind = matrix.dtype if sp.issparse(matrix) else np.asarray(matrix).dtype
     raw = matrix_edges(
         matrix,
@@ -191,6 +199,7 @@ def from_pandas(
     vertices: Vertices | tuple[Vertices, Vertices] | None = None,
     weighted: bool | None = None,
     weight_cap: float | None = None,
+    hide_change: float | None = None,
     bipartite: bool = False,
     merge: Merge = "max",
 ) -> AnyGraph:
@@ -204,18 +213,19 @@ def from_pandas(
         vertices: public vertex set: a count or labels; a pair of these if `bipartite`.
         weighted: None: use weights where there are any; False: ignore them; True: require them.
         weight_cap: public bound on any weight; larger ones are clipped to it.
+        hide_change: 1 to have weights without a cap, see `read_graph`.
         bipartite: make a `BipartiteGraph`.
         merge: weight of parallel edges: the largest ("max"), the smallest ("min") or their "sum".
 
     Raises:
         GraphError: no such columns, missing ids, or what `assemble.build` refuses.
     """
-    options = _options(vertices, weighted, weight_cap, bipartite, merge)
+    options = _options(vertices, weighted, weight_cap, hide_change, bipartite, merge)
     if source not in frame.columns or target not in frame.columns:
         raise GraphError("the table lacks the source or target column; name them")
-    ends = [_ends(frame[name].to_numpy()) for name in (source, target)]
-    weights = _numbers(frame[weight].to_numpy()) if weight in frame.columns else None
-    return _build_labelled(ends[0], ends[1], weights, options)
+    ends = [_ends(frame[name].to_numpy(), _row) for name in (source, target)]
+    weights = _numbers(frame[weight].to_numpy(), _row) if weight in frame.columns else None
+    return _build_labelled(ends[0], ends[1], weights, options, _row)
 
 
 def to_networkx(graph: AnyGraph) -> "nx.Graph[Any]":
@@ -290,7 +300,12 @@ def to_pandas(graph: AnyGraph) -> "pd.DataFrame":
 
 
 def _options(
-    vertices: Any, weighted: bool | None, weight_cap: float | None, bipartite: bool, merge: Merge
+    vertices: Any,
+    weighted: bool | None,
+    weight_cap: float | None,
+    hide_change: float | None,
+    bipartite: bool,
+    merge: Merge,
 ) -> Options:
     given: GivenVertices
     if vertices is None:
@@ -302,7 +317,12 @@ def _options(
     else:
         given = _vertex_set(vertices)
     return Options(
-        vertices=given, weighted=weighted, weight_cap=weight_cap, bipartite=bipartite, merge=merge
+        vertices=given,
+        weighted=weighted,
+        weight_cap=weight_cap,
+        hide_change=hide_change,
+        bipartite=bipartite,
+        merge=merge,
     )
 
 
@@ -314,12 +334,20 @@ def _where(position: int) -> str:
     return f"edge {position} (counted from 0)"
 
 
+def _row(position: int) -> str:
+    return f"row {position} (counted from 0)"
+
+
 def _build_labelled(
-    sources: Ends, targets: Ends, weights: FloatArray | None, options: Options
+    sources: Ends,
+    targets: Ends,
+    weights: FloatArray | None,
+    options: Options,
+    where: Callable[[int], str] = _where,
 ) -> AnyGraph:
     if isinstance(sources, np.ndarray) != isinstance(targets, np.ndarray):
         sources, targets = _listed(sources), _listed(targets)
-    raw = RawEdges(sources=sources, targets=targets, weights=weights, as_text=False, where=_where)
+    raw = RawEdges(sources=sources, targets=targets, weights=weights, as_text=False, where=where)
     return build(raw, options)
 
 
@@ -356,27 +384,43 @@ def _attribute(values: list[Any], options: Options) -> FloatArray | None:
     return _numbers(values)
 
 
-def _numbers(values: Any) -> FloatArray:
+def _numbers(values: Any, where: Callable[[int], str] = _where) -> FloatArray:
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
+        for position, value in enumerate(values):
+            try:
+                float(value)
+            except (TypeError, ValueError):
+                raise GraphError(f"{where(position)}: the weight is not a number") from None
         raise GraphError("an edge weight is not a number") from None
 
 
-def _ends(values: Any) -> Ends:
+def _ends(values: Any, where: Callable[[int], str] = _where) -> Ends:
     """Integer ends as an array, others as a checked list."""
     if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
         return values.astype(np.int64)
     if isinstance(values, np.ndarray) and values.dtype.kind == "f":
         with np.errstate(invalid="ignore"):
             whole = values.astype(np.int64)
-        if np.array_equal(whole, values) and (np.abs(values) < 2.0**53).all():
+            bad = (whole != values) | ~(np.abs(values) < 2.0**53)
+        if not bad.any():
             return whole
-        raise GraphError("edge ends must be strings or integers, and none may be missing")
-    labels = _labels(values.tolist() if isinstance(values, np.ndarray) else values)
+        raise _bad_end(int(np.argmax(bad)), where)
+    labels: list[Label] = []
+    for position, value in enumerate(values.tolist() if isinstance(values, np.ndarray) else values):
+        if isinstance(value, bool) or not isinstance(value, str | int | np.integer):
+            raise _bad_end(position, where)
+        labels.append(str(value) if isinstance(value, str) else int(value))
     if labels and all(type(label) is int and abs(label) < 2**62 for label in labels):
         return np.array(labels, dtype=np.int64)
     return labels
+
+
+def _bad_end(position: int, where: Callable[[int], str]) -> GraphError:
+    return GraphError(
+        f"{where(position)}: edge ends must be strings or integers, and none may be missing"
+    )
 
 
 def _listed(ends: Ends) -> list[Label]:
@@ -388,8 +432,6 @@ def _labels(values: Iterable[Any]) -> list[Label]:
 
 
 def _plain(value: Any) -> Label:
-    if isinstance(value, np.integer):
-        return int(value)
-    if isinstance(value, bool) or not isinstance(value, str | int):
+    if isinstance(value, bool) or not isinstance(value, str | int | np.integer):
         raise GraphError("vertex labels must be strings or integers; relabel the vertices first")
     return str(value) if isinstance(value, str) else int(value)

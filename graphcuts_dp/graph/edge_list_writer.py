@@ -8,7 +8,7 @@ import numpy as np
 from graphcuts_dp.arrays import FloatArray
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
-from graphcuts_dp.graph.edge_lists import TextFormat
+from graphcuts_dp.graph.dialect import TextFormat
 from graphcuts_dp.graph.schema import MARK, dump_schema, token_table
 from graphcuts_dp.graph.vertices import VertexSet
 

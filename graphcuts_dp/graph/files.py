@@ -9,7 +9,8 @@ each also with `.gz`. Messages never quote a row; they tell its line number.
 
 import gzip
 import io
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -17,10 +18,10 @@ from graphcuts_dp.errors import FileFormatError, GraphError
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph, Vertices
 from graphcuts_dp.graph.assemble import GivenVertices, Merge, Options, build
 from graphcuts_dp.graph.atomic import PathLike, atomic_write, check_writable
-from graphcuts_dp.graph.edge_lists import Column
-from graphcuts_dp.graph.formats import FORMATS, ColumnLayout
+from graphcuts_dp.graph.columns import Column, TextOptions
+from graphcuts_dp.graph.file_bytes import read_text, read_unpacked
+from graphcuts_dp.graph.formats import FORMATS
 from graphcuts_dp.graph.schema import labels_of
-from graphcuts_dp.graph.unpack import gunzip
 from graphcuts_dp.graph.vertices import VertexSet
 
 VertexSource = Vertices | PathLike
@@ -28,17 +29,24 @@ VertexSource = Vertices | PathLike
 KNOWN_ENDINGS = tuple(FORMATS)
 
 
-def read_graph(
+def read_graph(  # noqa: PLR0913  # all that a file may leave open
     path: PathLike,
     *,
     vertices: VertexSource | tuple[VertexSource, VertexSource] | None = None,
+    public_vertices_from_file: bool = False,
     weighted: bool | None = None,
     weight_cap: float | None = None,
+    hide_change: float | None = None,
     bipartite: bool = False,
     one_based: bool = False,
     header: bool | None = None,
-    columns: Sequence[Column] | None = None,
+    source: Column | None = None,
+    target: Column | None = None,
+    weight: Column | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
     merge: Merge = "max",
+    tell: Callable[[str], None] | None = None,
 ) -> AnyGraph:
     """Read a private graph from a file.
 
@@ -50,27 +58,39 @@ def read_graph(
         path: the file; its ending tells the format, see `KNOWN_ENDINGS`, and may end in `.gz`.
         vertices: the public vertex set: a count n (ids 0..n-1), labels, or the path of a file
             with one label on each line; for bipartite graphs a pair of these, left and right.
-            Without it, the vertices that the file declares or else those that occur in it are
-            taken as public, sorted (order in a file may tell of edges) unless we wrote the file.
+            Without it, the vertices that the file lists are taken, or else those that occur in
+            edges, sorted (order in a file may tell of edges) unless we wrote the file. A set that
+            was taken from edges tells of them, and every guarantee then says so.
+        public_vertices_from_file: say that the vertices that occur in this file are public.
         weighted: None reads weights if the file has any; False ignores them; True requires them.
         weight_cap: public bound on any weight; larger weights are clipped to it. Without it, the
             one that the file declares, if any.
+        hide_change: 1 to have weights without a cap: then a change of a weight by at most 1 is
+            hidden, and no edge that weighs more. One of the two is needed for all that draws noise.
         bipartite: read two sides. Edge lists: first column left, second right. Matrices: rows
             left, columns right. GraphML, GML: vertex attribute `bipartite` 0 or 1 (networkx) or
             `type` false or true (igraph). Pajek: `*Vertices n n_left`.
         one_based: text edge lists: ids are the integers 1, 2, ... and become 0, 1, ...; a count
             n then means ids 1..n, and given labels are those after the shift. Never guessed.
-        header: text edge lists: whether the first row names the columns. None: never in
-            `.edges`, `.edgelist`, `.txt` and KONECT files; in `.csv` and `.tsv` files the first
-            row is an edge if an id in it is an integer or a further column is a number, a header
-            if its first two columns are known names (source and target, from and to, ...) or a
-            further column is a number in the second row only; otherwise you must say.
-        columns: text edge lists: source, target and perhaps weight, by header name or position
-            from 0. Without it the known names or else the first two columns are the ends; the
-            weight is a column called weight, w or count, or else the third of three.
+        header: text edge lists: whether the first row names the columns. None: it is an edge if an
+            id in it is an integer or a further column is a number, a header if it has two known
+            names (source and target, from and to, ...) or a further column is a number in the
+            second row only; otherwise `.edges`, `.edgelist`, `.txt` and KONECT files have none, and
+            for others you must say.
+        source: text edge lists: column of the first ends, by its name or its place from 0. Without
+            it the known names, else the first two columns or the only two that could be ends.
+        target: likewise, of the second ends.
+        weight: likewise, of the weights. Without it, a column of a known name (weight, count,
+            amount, length, ...: `columns.WEIGHTS`); no other one is ever taken for a weight.
+        delimiter: text edge lists: what stands between columns, such as ";"; " " for any blanks.
+            None: in `.csv` files the comma, semicolon, tab or bar that the first row has, in `.tsv`
+            the tab, in others blanks or commas; a first line `sep=;` decides.
+        encoding: of text edge lists, GML and Pajek: a name that Python knows. None: what the mark
+            at the start says (UTF-8, UTF-16, UTF-32), else UTF-8.
         merge: weight of parallel and reciprocal edges: the largest ("max"), the smallest ("min",
             for lengths) or their "sum", which is then clipped to the cap. A symmetric matrix holds
             each edge once.
+        tell: called with a sentence that names the columns that were read and ignored.
 
     Comments are lines that start with # or %; in `.csv` and `.tsv` files only above the header.
 
@@ -80,26 +100,39 @@ def read_graph(
     Raises:
         FileFormatError: the file cannot be read, its ending is unknown, a row is malformed or
             names a vertex outside the public set, a weight is negative or not finite, or an
-            option does not fit the file.
+            option does not fit the file or is needed.
         GraphError: `vertices` holds a label twice, or none.
-        ParameterError: `weight_cap` or `merge` is out of range.
+        ParameterError: `weight_cap`, `hide_change`, `merge`, `delimiter` or `encoding` is none.
     """
     ending = _ending(path)
     options = Options(
         vertices=_public_vertices(vertices, bipartite),
         weighted=weighted,
         weight_cap=weight_cap,
+        hide_change=hide_change,
+        public_vertices=public_vertices_from_file,
         bipartite=bipartite,
         one_based=one_based,
         merge=merge,
     )
-    if not FORMATS[ending].columns and (one_based or header is not None or columns is not None):
-        raise FileFormatError(f"one_based, header and columns are for edge lists, not {ending}")
-    data = _read_bytes(path)
+    form = FORMATS[ending]
+    text = TextOptions(header, source, target, weight, delimiter, encoding)
+    if not form.columns and (one_based or text.of_columns):
+        raise FileFormatError(
+            "one_based, header, source, target, weight and delimiter are for edge lists, "
+            f"not {ending}"
+        )
+    if not form.encoded and encoding is not None:
+        raise FileFormatError(f"encoding= is for edge lists, .gml and .net, not {ending}")
+    data = read_unpacked(path)
     try:
-        return build(FORMATS[ending].read(data, options, ColumnLayout(header, columns)), options)
+        raw = form.read(data, options, text)
+        graph = build(raw, options)
     except (FileFormatError, GraphError) as problem:
         raise FileFormatError(f"{path!s}: {problem}") from None
+    if tell is not None and raw.reading:
+        tell(raw.reading)
+    return graph
 
 
 def write_graph(graph: AnyGraph, path: PathLike, *, force: bool = False) -> None:
@@ -161,6 +194,7 @@ def check_writable_graph(path: PathLike, *, force: bool = False) -> str:
 def describe_reading(
     *,
     vertices_given: bool,
+    inferred: bool = False,
     weighted: bool,
     capped: bool = False,
     merge: Merge = "max",
@@ -168,10 +202,16 @@ def describe_reading(
 ) -> tuple[str, ...]:
     """What reading does to every file, in sentences for the user.
 
-    They depend on the options alone, never on what the file holds.
+    They depend on the options and the format alone, never on what the file holds. `inferred` tells
+    whether the vertices are those that occur in edges.
     """
     notes = []
-    if not vertices_given:
+    if inferred:
+        notes.append(
+            "The vertices are taken from the edges, so the release is not private in its vertex "
+            "set: pass --vertices, or --public-vertices-from-file if they are public."
+        )
+    elif not vertices_given:
         notes.append("The vertices in the file are taken as public; pass them yourself if not.")
     if not bipartite:
         notes.append("Self-loops are dropped: they cross no cut.")
@@ -210,30 +250,14 @@ def _ending(path: PathLike) -> str:
         return ending
     if plain.startswith("out.") and len(plain) > 4:
         return ".konect"
+    if os.fspath(path).startswith(("/dev/", "/proc/")):
+        raise FileFormatError(
+            f"{path!s}: the name of a device or a pipe tells no format; name a file such as x.csv"
+        )
     raise FileFormatError(
         f"{name}: unknown ending; known are {' '.join(KNOWN_ENDINGS)}, each also with .gz, "
         "and out.* for KONECT"
     )
-
-
-def _read_bytes(path: PathLike) -> bytes:
-    file = Path(path)
-    try:
-        if file.is_dir():
-            raise IsADirectoryError
-        data = file.read_bytes()
-        return gunzip(data) if file.name.lower().endswith(".gz") else data
-    except FileFormatError as problem:
-        raise FileFormatError(f"{path!s}: {problem}") from None
-    except FileNotFoundError:
-        raise FileFormatError(f"{path!s} does not exist; check the name") from None
-    except IsADirectoryError:
-        raise FileFormatError(f"{path!s} is a folder, not a file") from None
-    except PermissionError:
-        raise FileFormatError(f"no permission to read {path!s}") from None
-    except (OSError, ValueError) as problem:
-        reason = problem.strerror if isinstance(problem, OSError) else "not a valid file name"
-        raise FileFormatError(f"cannot read {path!s}: {reason}") from None
 
 
 def _public_vertices(
@@ -267,11 +291,7 @@ def read_vertices(path: PathLike) -> VertexSet:
             number) before the end.
         GraphError: no label, or one twice.
     """
-    try:
-        text = _read_bytes(path).decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise FileFormatError(f"{path!s}: not UTF-8 text; convert it to UTF-8") from None
-    names = [line.rstrip("\r\n") for line in io.StringIO(text, newline="\n")]
+    names = [line.rstrip("\r\n") for line in io.StringIO(read_text(path), newline="\n")]
     while names and not names[-1]:
         names.pop()
     if "" in names:

@@ -3,7 +3,7 @@
 A new format is its module and a line here.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, BinaryIO, final
@@ -11,8 +11,10 @@ from typing import Any, BinaryIO, final
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.assemble import Options, RawEdges
+from graphcuts_dp.graph.columns import TextOptions
+from graphcuts_dp.graph.dialect import TextFormat, as_utf8
 from graphcuts_dp.graph.edge_list_writer import write_edge_list
-from graphcuts_dp.graph.edge_lists import Column, TextFormat, read_edge_list
+from graphcuts_dp.graph.edge_lists import read_edge_list
 from graphcuts_dp.graph.gml import read_gml, write_gml
 from graphcuts_dp.graph.graphml import read_graphml, write_graphml
 from graphcuts_dp.graph.matrices import read_npz, write_npz
@@ -21,62 +23,47 @@ from graphcuts_dp.graph.pajek import read_pajek, write_pajek
 
 
 @final
-@dataclass(frozen=True)
-class ColumnLayout:
-    """How the columns of a text edge list are to be read; see `read_graph`.
-
-    Attributes:
-        header: whether the first row names the columns; None to guess.
-        columns: source, target and perhaps weight; None for the known names.
-    """
-
-    header: bool | None = None
-    columns: Sequence[Column] | None = None
-
-
-@final
 @dataclass(frozen=True, kw_only=True)
 class FileFormat:
     """A line of the table.
 
     Attributes:
-        read: makes raw edges from the bytes of a file, the options of `read_graph`, and the
-            layout of its columns.
+        read: makes raw edges from the bytes of a file, the options of `read_graph`, and those
+            for text.
         write: writes a graph to a handle; None for a format that is only read.
         columns: whether it is a text edge list, which has a header and columns.
+        encoded: whether the caller may say in which encoding it is.
     """
 
-    read: Callable[[bytes, Options, ColumnLayout], RawEdges]
+    read: Callable[[bytes, Options, TextOptions], RawEdges]
     write: Callable[[AnyGraph, BinaryIO], None] | None
     columns: bool = False
+    encoded: bool = False
 
 
 def _edge_list(form: TextFormat, *, written: bool = True) -> FileFormat:
-    def read(data: bytes, options: Options, layout: ColumnLayout) -> RawEdges:
-        return read_edge_list(
-            data,
-            form,
-            header=layout.header,
-            columns=layout.columns,
-            weighted=options.weighted,
-        )
+    def read(data: bytes, options: Options, text: TextOptions) -> RawEdges:
+        return read_edge_list(data, form, text, weighted=options.weighted)
 
     write = partial(write_edge_list, form=form) if written else None
-    return FileFormat(read=read, write=write, columns=True)
+    return FileFormat(read=read, write=write, columns=True, encoded=True)
 
 
 def _matrix(read: Callable[..., RawEdges], write: Callable[..., None]) -> FileFormat:
-    def read_some(data: bytes, options: Options, _layout: ColumnLayout) -> RawEdges:
+    def read_some(data: bytes, options: Options, _text: TextOptions) -> RawEdges:
         return read(_some(data), bipartite=options.bipartite)
 
     return FileFormat(read=read_some, write=write)
 
 
-def _exchange(read: Callable[..., RawEdges], write: Callable[..., Any]) -> FileFormat:
-    def read_some(data: bytes, options: Options, _layout: ColumnLayout) -> RawEdges:
-        return read(_some(data), bipartite=options.bipartite, weighted=options.weighted)
+def _exchange(
+    read: Callable[..., RawEdges], write: Callable[..., Any], *, encoded: bool = True
+) -> FileFormat:
+    def read_some(data: bytes, options: Options, text: TextOptions) -> RawEdges:
+        plain = as_utf8(data, text.encoding) if encoded else data
+        return read(_some(plain), bipartite=options.bipartite, weighted=options.weighted)
 
-    return FileFormat(read=read_some, write=write)
+    return FileFormat(read=read_some, write=write, encoded=encoded)
 
 
 def _some(data: bytes) -> bytes:
@@ -94,7 +81,7 @@ FORMATS: Mapping[str, FileFormat] = {
     ".konect": _edge_list(TextFormat(konect=True), written=False),
     ".mtx": _matrix(read_mtx, write_mtx),
     ".npz": _matrix(read_npz, write_npz),
-    ".graphml": _exchange(read_graphml, write_graphml),
+    ".graphml": _exchange(read_graphml, write_graphml, encoded=False),
     ".gml": _exchange(read_gml, write_gml),
     ".net": _exchange(read_pajek, write_pajek),
 }

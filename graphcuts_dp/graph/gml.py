@@ -7,6 +7,7 @@ from typing import BinaryIO
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.assemble import RawEdges
+from graphcuts_dp.graph.dialect import NOT_UTF8
 from graphcuts_dp.graph.edge_list_writer import edge_chunks
 from graphcuts_dp.graph.exchange import (
     Contents,
@@ -44,7 +45,7 @@ def read_gml(data: bytes, *, bipartite: bool, weighted: bool | None) -> RawEdges
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise FileFormatError("not UTF-8 text; convert it to UTF-8") from None
+        raise FileFormatError(NOT_UTF8) from None
     reader = _Reader(text)
     reader.read()
     return to_raw(

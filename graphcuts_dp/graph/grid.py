@@ -43,7 +43,12 @@ class Grid:
 
     @classmethod
     def of(cls, graph: AnyGraph) -> "Grid":
-        """The grid that suits a graph. Reads its schema (weighted or not, the cap) only."""
+        """The grid that suits a graph. Reads its schema (weighted or not, the cap) only.
+
+        Raises:
+            ParameterError: weights whose bound nobody has given, see `Graph.check_bounded`.
+        """
+        graph.check_bounded()
         if not graph.weighted:
             return cls()
         largest = graph.weight_cap or 1.0

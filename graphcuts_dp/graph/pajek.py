@@ -7,6 +7,7 @@ from typing import BinaryIO
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.assemble import RawEdges
+from graphcuts_dp.graph.dialect import NOT_UTF8
 from graphcuts_dp.graph.edge_list_writer import edge_chunks
 from graphcuts_dp.graph.exchange import Contents, exchange_facts, pick_names, to_raw, written_names
 from graphcuts_dp.graph.schema import MARK, parse_number
@@ -33,7 +34,7 @@ def read_pajek(data: bytes, *, bipartite: bool, weighted: bool | None) -> RawEdg
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise FileFormatError("not UTF-8 text; convert it to UTF-8") from None
+        raise FileFormatError(NOT_UTF8) from None
     reader = _Reader(max(_VERTICES_ALWAYS, _VERTICES_PER_BYTE * len(data)))
     section = ""
     for number, content in enumerate(text.split("\n"), 1):

@@ -1,12 +1,14 @@
-"""Read plain numeric edge lists at memory speed, or decline.
+"""Read plain edge lists at memory speed, or decline.
 
 The body of most edge lists is `id separator id [separator weight] newline` with ids that are plain
 digits. Such bytes become arrays without a Python object for each token. Anything else (quotes,
 names, blanks at line ends, leading zeros, comments between rows) makes `scan` return None, and the
-careful line-by-line reader takes over; it never makes a guess.
+careful line-by-line reader takes over; it never makes a guess. Names take `cells`, which splits the
+whole text at once where all rows are alike.
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +20,7 @@ _NEWLINE, _ZERO = 10, 48
 _SEPARATORS = b" \t,"
 _BLOCK = 1 << 18  # bytes; a block and its arrays stay in the processor's cache
 _MOST_DIGITS = 18  # fits in 64 bits
+_BLANKS = [chr(code) for code in range(0x3001) if chr(code).isspace() and chr(code) != "\n"]
 _NUMBER_BYTES = b"0123456789+-.eE"
 
 
@@ -63,6 +66,54 @@ def scan(body: bytes, separators: bytes = _SEPARATORS) -> Columns | None:
         np.concatenate([part.targets for part in parts], dtype=np.int64),
         None if count == 2 else np.concatenate([p.weights for p in parts if p.weights is not None]),
     )
+
+
+def cells(
+    body: bytes, separators: bytes, width: int, filled: Sequence[int], *, inner_blanks: bool
+) -> list[str] | None:
+    """All cells, row by row, of rows that all have `width` of them, or decline.
+
+    Args:
+        body: the rows, without comments and header. The last newline may be missing.
+        separators: bytes that may stand between the columns; the first row tells which one does.
+        width: number of columns.
+        filled: columns in which no cell may be empty.
+        inner_blanks: whether cells may hold blanks, though not at their ends.
+
+    Returns:
+        The cells, or None: text that is not UTF-8, quotes, comments, blanks, a row of another
+        length, or more than one kind of separator.
+    """
+    body = body.replace(b"\r\n", b"\n")
+    if not body.endswith(b"\n"):
+        body += b"\n"
+    first = body[: body.find(b"\n")]
+    found = [bytes([mark]) for mark in separators if mark in first]
+    if len(found) != 1 or any(mark in body for mark in (b'"', b"#", b"%", b"\r")):
+        return None
+    separator = found[0].decode()
+    bytes_ = np.frombuffer(body, dtype=np.uint8)
+    ends = np.flatnonzero((bytes_ == _NEWLINE) | (bytes_ == ord(separator)))
+    marks = bytes_[ends]
+    if len(ends) % width or (marks[width - 1 :: width] != _NEWLINE).any():
+        return None
+    if np.count_nonzero(marks == _NEWLINE) * width != len(ends):
+        return None
+    lengths = np.diff(ends, prepend=-1) - 1
+    if any((lengths[column::width] < 1).any() for column in filled):
+        return None
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        return None
+    if not inner_blanks and separator != "," and "," in text:
+        return None
+    if any(blank in text for blank in _BLANKS if blank != separator):
+        mark = re.escape(separator)
+        at_an_end = rf"(?:^|[\n{mark}])[^\S\n{mark}]|[^\S\n{mark}][\n{mark}]"
+        if not inner_blanks or re.search(at_an_end, text):
+            return None
+    return text.replace("\n", separator).split(separator)[:-1]
 
 
 def _blocks(body: bytes) -> Iterator[bytes]:

@@ -15,7 +15,7 @@ from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector
 from graphcuts_dp.errors import MatrixError
 from graphcuts_dp.graph.linear_query import AnyGraph, LinearQuery, Space, is_plain
 from graphcuts_dp.graph.queries import CutQuery, answer_on_matrix
-from graphcuts_dp.graph.vertices import Label, VertexSet
+from graphcuts_dp.graph.vertices import Label, VertexSet, public_vertices
 
 Vertices = VertexSet | int | Sequence[Label]
 
@@ -46,7 +46,8 @@ class Universe:
         self.size = len(left) * (len(left) - 1) // 2
         if right is not None:
             # Always a new object: queries take one object on both sides for one set.
-            other = VertexSet(right.labels if isinstance(right, VertexSet) else right)
+            inferred = isinstance(right, VertexSet) and right.inferred
+            other = VertexSet(right, inferred=inferred)
             self.space = left, other
             self.shape = len(left), len(other)
             self.size = len(left) * len(other)
@@ -66,6 +67,11 @@ class Universe:
 
     def __repr__(self) -> str:
         return f"Universe(shape={self.shape}, bipartite={self.bipartite})"
+
+    @property
+    def public(self) -> str:
+        """What a guarantee says about the vertex sets."""
+        return public_vertices(*self.space if isinstance(self.space, tuple) else (self.space,))
 
     @property
     def disjoint_norm_squared(self) -> int:

@@ -1,5 +1,6 @@
 """The public vertex set: labels, and the way from labels to row numbers."""
 
+import unicodedata
 from collections.abc import Hashable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, final
@@ -20,13 +21,22 @@ class VertexSet:
 
     Args:
         labels: a count n (labels 0..n-1) or the labels themselves, all strings or integers,
-            each once.
+            each once; or another `VertexSet`.
+        inferred: whether they are those that occur in private edges, so that the set itself tells
+            of them. Guarantees say so; sets are compared without it.
 
     Raises:
-        GraphError: no label, a label that is neither a string nor an integer, or one twice.
+        GraphError: no label, a label that is neither a string nor an integer, one twice, or one
+            in two spellings that look alike (Unicode normal forms).
     """
 
-    def __init__(self, labels: int | Iterable[Label]) -> None:
+    def __init__(
+        self, labels: "int | Iterable[Label] | VertexSet", *, inferred: bool = False
+    ) -> None:
+        self.inferred = inferred
+        if isinstance(labels, VertexSet):
+            self._labels: Sequence[Label] = labels.labels
+            return
         if isinstance(labels, bool):
             raise GraphError("the vertex set must be a count or labels, not a truth value")
         if isinstance(labels, int | np.integer):
@@ -34,8 +44,8 @@ class VertexSet:
                 raise GraphError("a graph needs at least one vertex")
             if labels > _MOST:
                 raise GraphError(f"a graph has at most {_MOST:,} vertices")
-            self._labels: Sequence[Label] = range(int(labels))
-        elif isinstance(labels, range) and labels == range(len(labels)):
+            self._labels = range(int(labels))
+        elif isinstance(labels, range) and labels == range(_length(labels)):
             self._labels = labels
         else:
             if isinstance(labels, np.ndarray) and labels.ndim == 1 and labels.dtype.kind in "iu":
@@ -47,6 +57,7 @@ class VertexSet:
             raise GraphError("a graph needs at least one vertex")
         if isinstance(self._labels, tuple) and len(self._index) != len(self._labels):
             raise GraphError("a vertex label occurs twice; labels must be distinct")
+        _check_spellings(self._labels)
 
     @cached_property
     def _index(self) -> dict[Label, int]:
@@ -121,6 +132,33 @@ class VertexSet:
                 )
             result[row] = True
         return result
+
+
+def _length(labels: range) -> int:
+    """How many there are, before any is made; `len` fails above 2^63."""
+    if labels and (labels[-1] - labels[0]) // labels.step >= _MOST:
+        raise GraphError(f"a graph has at most {_MOST:,} vertices")
+    return len(labels)
+
+
+def _check_spellings(labels: Sequence[Label]) -> None:
+    """Refuse a name in two normal forms of Unicode: people would see one vertex."""
+    if isinstance(labels, range):
+        return
+    odd = [label for label in labels if isinstance(label, str) and not label.isascii()]
+    if len({unicodedata.normalize("NFC", label) for label in odd}) != len(odd):
+        raise GraphError(
+            "two vertex labels look alike: one name in two Unicode spellings; "
+            "bring all labels to the form NFC first, for example by uconv -x nfc"
+        )
+
+
+def public_vertices(*sets: VertexSet) -> str:
+    """What a guarantee says of the vertex set, or of both: that it is public, or not quite."""
+    text = "the vertex set" if len(sets) == 1 else "both vertex sets"
+    if any(vertices.inferred for vertices in sets):
+        text += " (taken from the edges: not private in its vertex set)"
+    return text
 
 
 def _plain_label(label: object) -> Label:

@@ -4,7 +4,6 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, final
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.errors import FileFormatError, LedgerError, QueryError
+from graphcuts_dp.graph.file_bytes import read_bytes
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.base import Answer, Update
@@ -46,9 +46,7 @@ def read_lines(path: str) -> list[tuple[int, str]]:
         FileFormatError: the file cannot be read, or is not text.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")  # some editors begin with a mark
-    except OSError as problem:
-        raise FileFormatError(f"cannot read {path}: {problem.strerror}") from None
+        text = read_bytes(path).decode("utf-8-sig")  # some editors begin with a mark
     except UnicodeDecodeError:
         raise FileFormatError(f"{path} is not text") from None
     return [(i, line) for i, line in enumerate(text.split("\n"), start=1) if line.strip()]

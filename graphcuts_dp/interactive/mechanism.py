@@ -184,10 +184,10 @@ class OnlineMechanism:
     def guarantee(self, seed: int | None = None) -> PrivacyGuarantee:
         """See `Mechanism.guarantee`; its parts are shares of the budget."""
         if self.total_weight is not None:
-            return promise(self.cost, self.grid, seed=seed)
+            return promise(self.cost, self.universe, self.grid, seed=seed)
         total = self.cost.epsilon * float(TOTAL_SHARE)
         parts = (("total weight", total), ("answers", self.cost.epsilon - total))
-        return promise(self.cost, self.grid, seed=seed, parts=parts)
+        return promise(self.cost, self.universe, self.grid, seed=seed, parts=parts)
 
     def start(self, graph: AnyGraph, source: EntropySource) -> OnlineState:
         """See `Mechanism.start`: buys the total weight if it is not public."""

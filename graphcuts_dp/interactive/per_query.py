@@ -153,7 +153,7 @@ class PerQueryNoise:
 
     def guarantee(self, seed: int | None = None) -> PrivacyGuarantee:
         """See `Mechanism.guarantee`."""
-        return promise(self.cost, self.grid, seed=seed)
+        return promise(self.cost, self.universe, self.grid, seed=seed)
 
     def start(self, graph: AnyGraph, source: EntropySource) -> CountState:  # noqa: ARG002
         """See `Mechanism.start`: nothing is read."""

@@ -31,13 +31,14 @@ def pairs_of(query: CutQuery, universe: Universe) -> int:
 
 def promise(
     cost: Cost,
+    universe: Universe,
     grid: Grid,
     *,
     seed: int | None,
-    public: str = "the vertex set",
     parts: tuple[tuple[str, float], ...] = (),
 ) -> PrivacyGuarantee:
     """The guarantee of a mechanism of this cost."""
+    public = universe.public
     if grid.weighted and grid.cap is not None:
         public += ", the weight cap"
     return PrivacyGuarantee(

@@ -148,7 +148,7 @@ class BinaryAnswers:
 
     def guarantee(self, seed: int | None = None) -> PrivacyGuarantee:
         """See `Mechanism.guarantee`."""
-        return promise(self.cost, self.grid, seed=seed)
+        return promise(self.cost, self.universe, self.grid, seed=seed)
 
     def start(self, graph: AnyGraph, source: EntropySource) -> ResponseState:
         """See `Mechanism.start`: draws the noisy matrix."""

@@ -308,10 +308,13 @@ def _fresh(
 
 def _without_edges(graph: AnyGraph) -> AnyGraph:
     weights: list[float] | None = [] if graph.weighted else None
-    cap = graph.weight_cap if graph.weighted else None
+    schema: dict[str, Any] = {
+        "weight_cap": graph.weight_cap if graph.weighted else None,
+        "hide_change": graph.hide_change,
+    }
     if isinstance(graph, Graph):
-        return Graph([], [], weights, vertices=graph.vertices, weight_cap=cap)
-    return BipartiteGraph([], [], weights, left=graph.left, right=graph.right, weight_cap=cap)
+        return Graph([], [], weights, vertices=graph.vertices, **schema)
+    return BipartiteGraph([], [], weights, left=graph.left, right=graph.right, **schema)
 
 
 def _begun(

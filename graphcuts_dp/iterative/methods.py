@@ -261,7 +261,7 @@ def _calibration(
 
 def _guarantee(mechanism: IterativeConstruction, seed: int | None) -> PrivacyGuarantee:
     grid, cost = mechanism.grid, mechanism.cost
-    public = "both vertex sets" if mechanism.universe.bipartite else "the vertex set"
+    public = mechanism.universe.public
     if grid.weighted:
         public += ", the weight cap"
     if isinstance(mechanism.calibration, PureOffline):

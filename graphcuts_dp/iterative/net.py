@@ -131,7 +131,7 @@ def release_net(
     guarantee = PrivacyGuarantee(
         epsilon=cost.epsilon,
         neighbours=hidden_change(weighted=False, weight_cap=1.0),
-        public="the vertex set, the queries and the family of possible graphs",
+        public=f"{net.universe.public}, the queries and the family of possible graphs",
         seed=seed,
     )
     with charged(store, graph, kind="net", parameters={}, cost=cost, guarantee=guarantee):

@@ -170,7 +170,7 @@ def release_sensing(
         epsilon=cost.epsilon,
         delta=cost.delta,
         neighbours=hidden_change(weighted=ratings.weighted, weight_cap=ratings.weight_cap),
-        public="the users, the items, the queries" + (", the cap" if ratings.weighted else ""),
+        public=f"{steps.universe.public}, the queries" + (", the cap" if ratings.weighted else ""),
         seed=seed,
     )
 

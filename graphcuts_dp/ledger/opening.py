@@ -56,12 +56,17 @@ class Store:
         """The file itself: SQLite puts its journal beside that, not beside a link to it.
 
         Raises:
-            ParameterError: no file can have this name.
+            LedgerError: no file can have this name.
         """
         try:
-            return Path(os.path.realpath(self.path))
-        except (ValueError, TypeError):
-            raise ParameterError("a store is a file name, for example 'mail.db'") from None
+            path = Path(os.path.realpath(self.path))
+            path.lstat()
+        except FileNotFoundError:
+            return path
+        except (OSError, ValueError, TypeError) as problem:
+            reason = problem.strerror if isinstance(problem, OSError) else "not a valid file name"
+            raise LedgerError(f"the store cannot have this name: {reason}") from None
+        return path
 
     @property
     def exists(self) -> bool:

@@ -99,11 +99,13 @@ def distribution_for(graph: AnyGraph, noise: str, epsilon: float) -> NoiseDistri
     """The distribution of a name that suits the schema of a graph.
 
     Raises:
-        ParameterError: epsilon out of range, unknown noise, or binary noise for weights.
+        ParameterError: epsilon out of range, unknown noise, binary noise for weights, or weights
+            whose bound nobody has given.
     """
     if noise == "binary" and graph.weighted:
         raise ParameterError(
             "binary noise is for graphs without weights: "
             "choose noise 'laplace', or read the graph without its weights"
         )
+    graph.check_bounded()
     return noise_distribution(noise, epsilon=epsilon, weight_cap=graph.weight_cap)

@@ -76,7 +76,7 @@ def hidden_change(*, weighted: bool, weight_cap: float | None) -> str:
     if not weighted:
         return "whether any one pair is an edge"
     if weight_cap is None:
-        return "a change of any one pair's weight by at most 1"
+        return "a change of any one pair's weight by at most 1; an edge that weighs more is not"
     return f"the weight of any one pair, within 0 .. {weight_cap:g}"
 
 

@@ -5,7 +5,8 @@ from fractions import Fraction
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.fits.base import FitMethod
-from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.measurements.base import Measurement, Measurements
 from graphcuts_dp.measurements.blocks import LocalBlocks
 from graphcuts_dp.measurements.degrees import measure_degrees
@@ -110,7 +111,7 @@ def promise(
         seed: of the noise, or None.
         parts: see `PrivacyGuarantee.parts`.
     """
-    public = "the vertex set" if isinstance(graph, Graph) else "both vertex sets"
+    public = Universe.of(graph).public
     if graph.weighted and graph.weight_cap is not None:
         public += " and the weight cap"
     return PrivacyGuarantee(

@@ -82,13 +82,12 @@ ARROWS = '''
 import numpy as np
 
 from graphcuts_dp.graph.assemble import RawEdges
-from graphcuts_dp.graph.edge_lists import TextFormat, read_edge_list
+from graphcuts_dp.graph.dialect import TextFormat
+from graphcuts_dp.graph.edge_lists import read_edge_list
 
 
-def read_arrows(data, options, layout):
-    return read_edge_list(
-        data.replace(b"->", b" "), TextFormat(), header=None, columns=None, weighted=False
-    )
+def read_arrows(data, options, text):
+    return read_edge_list(data.replace(b"->", b" "), TextFormat(), text, weighted=False)
 
 
 def write_arrows(graph, handle):

@@ -75,7 +75,7 @@ def test_a_fit_of_your_own():
         gc.release_graph(small_graph(), epsilon=3.0, fit=clipped(), time_limit=1.0)
     with pytest.raises(ParameterError, match="an object as `FitMethod`"):
         gc.release_graph(small_graph(), epsilon=3.0, fit=7)
-    uncapped = gc.Graph([0], [1], [2.0], vertices=3)
+    uncapped = gc.Graph([0], [1], [2.0], vertices=3, hide_change=1)
     with pytest.raises(ParameterError, match="needs a public largest weight"):
         gc.release_graph(uncapped, epsilon=3.0, noise="laplace", fit=clipped())
 

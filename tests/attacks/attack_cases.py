@@ -24,7 +24,9 @@ def plain(*, more=False):
 
 def weighted(first, *, cap=1.0):
     """WEIGHTS on the places, with another first one."""
-    return Graph(*zip(*PLACES, strict=True), [first, *WEIGHTS[1:]], vertices=6, weight_cap=cap)
+    masses, change = [first, *WEIGHTS[1:]], None if cap else 1
+    ends = zip(*PLACES, strict=True)
+    return Graph(*ends, masses, vertices=6, weight_cap=cap, hide_change=change)
 
 
 def ratings(first, *, cap=1.0):

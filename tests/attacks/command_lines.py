@@ -44,8 +44,17 @@ NAMES = {
 READING = {
     "--vertices": ("number", "file"),
     "--bipartite": (),
+    "--public-vertices-from-file": (),
     "--ignore-weights": (),
+    "--hide-change": ("number",),
     "--one-based": (),
+    "--source": ("number", "text"),
+    "--target": ("number", "text"),
+    "--weight": ("number", "text"),
+    "--header": (),
+    "--no-header": (),
+    "--delimiter": ("text",),
+    "--encoding": ("text",),
 }
 # What comes after each command: kinds of arguments, then options with kinds of their values.
 COMMANDS = {

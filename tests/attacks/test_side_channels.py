@@ -55,7 +55,7 @@ def graphs(kind):
         cap = None if weights is None or "no cap" in kind else 1.0
         sides = {"left": N, "right": N} if "bipartite" in kind else {"vertices": N}
         make = gc.BipartiteGraph if "bipartite" in kind else gc.Graph
-        found.append(make(rows, columns, weights, weight_cap=cap, **sides))
+        found.append(make(rows, columns, weights, weight_cap=cap, hide_change=1, **sides))
     return found
 
 
@@ -432,7 +432,8 @@ def test_whether_there_are_weights_is_told_by_the_form_and_not_by_the_weights(tm
         (tmp_path / "plain.edges").write_text(f"0 1 1\n1 2 {weight}\n")
         scipy.io.mmwrite(tmp_path / "plain.mtx", matrix)
         sp.save_npz(tmp_path / "plain.npz", matrix.tocsr())
-        made += [gc.read_graph(tmp_path / f"plain{end}") for end in (".edges", ".mtx", ".npz")]
+        made += [gc.read_graph(tmp_path / f"plain{end}") for end in (".mtx", ".npz")]
+        made.append(gc.read_graph(tmp_path / "plain.edges", weight=2))
         shown.append([repr(each) for each in made])
     assert shown[0] == shown[1]
     assert set(shown[0]) == {"Graph(n=3, weighted)"}

@@ -17,7 +17,8 @@ import numpy as np
 import pandas as pd
 
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.graph.edge_lists import TextFormat, read_edge_list
+from graphcuts_dp.graph.dialect import TextFormat
+from graphcuts_dp.graph.edge_lists import read_edge_list
 from graphcuts_dp.graph.files import read_graph, write_graph
 
 

@@ -56,7 +56,8 @@ def test_start_says_what_is_promised(call, mail, tmp_path):
     assert status == 0
     assert "epsilon = 40, delta = 0.01" in out
     assert "expect up to" in out
-    assert "note: The vertices in the file are taken as public" in err
+    assert "note: The vertices are taken from the edges" in err
+    assert "not private in its vertex set" in out
     status, out, _ = call("start", mail, "--store", path, *TERMS, "--name", "two", "--json")
     assert status == 0
     assert json.loads(out)["name"] == "two"
@@ -119,7 +120,7 @@ def test_reading_options_are_remembered(call, tmp_path):
     source, labels, path = (tmp_path / name for name in ("m.edges", "v.txt", "m.db"))
     source.write_text("1 2 0.5\n2 3 1.5\n")
     labels.write_text("0\n1\n2\n3\n")
-    options = ("--vertices", labels, "--weight-cap", "2", "--one-based")
+    options = ("--vertices", labels, "--weight", "3", "--weight-cap", "2", "--one-based")
     assert call("start", source, "--store", path, *TERMS, *options)[0] == 0
     status, _, err = call("ask", path, "--from", "3")
     assert status == 0, err

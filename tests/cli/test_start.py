@@ -45,3 +45,16 @@ def test_a_name_that_is_nearly_right_is_suggested(monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["graphcuts-dp", "relase"])
     assert main._status() == 2
     assert "Did you mean 'release'?" in capsys.readouterr().err
+
+
+def test_without_fcntl_the_import_says_which_systems_will_do():
+    """As on Windows, where there is no module of this name."""
+    code = "import sys; sys.modules['fcntl'] = None; import graphcuts_dp"
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    last = ended.stderr.splitlines()[-1]
+    assert ended.returncode == 1
+    assert last.startswith("ImportError: graphcuts_dp needs a Unix system")
+    assert "Windows" in last
+    assert "No module named" not in ended.stderr

@@ -103,7 +103,7 @@ def test_iterative_releases_and_distances_are_charged_too(call, mail, tmp_path):
         (("--store", "m.db", "--budget-delta", "0.1"), "needs --budget-epsilon"),
         (("--store", "m.db", "--budget-epsilon", "-1"), "epsilon must be"),
         (("--store", "m.db", "--budget-epsilon", "2", "--budget-delta", "1"), "below 1"),
-        (("--store", "x" * 300), "cannot create the store"),
+        (("--store", "x" * 300), "cannot have this name"),
         (("--store", "nowhere/m.db"), "cannot create the store"),
     ],
 )

@@ -363,7 +363,7 @@ def test_no_part_is_below_the_least_epsilon(spent):
 
 
 def test_weights_without_a_cap_have_no_degrees():
-    graph = Graph([0], [1], [3.0], vertices=4)
+    graph = Graph([0], [1], [3.0], vertices=4, hide_change=1)
     assert drawn(graph, "auto", noise="laplace").guarantee.parts == ()
     with pytest.raises(ParameterError, match="public weight cap"):
         drawn(graph, "degrees+response", noise="laplace")

@@ -43,7 +43,7 @@ def sample(kind="plain"):
         graph = Graph([0, 1, 4], [1, 2, 5], [0.5, 2.0, 1.25], vertices=6, weight_cap=2.5)
         return release_graph(graph, epsilon=9.0, noise="laplace", seed=2)
     if kind == "uncapped":
-        graph = Graph([0, 1, 4], [1, 2, 5], [5e4, 2.0, 7.0], vertices=6)
+        graph = Graph([0, 1, 4], [1, 2, 5], [5e4, 2.0, 7.0], vertices=6, hide_change=1)
         return release_graph(graph, epsilon=9.0, noise="laplace", fit="first-order", seed=2)
     if kind == "private":
         return release_graph(random_graph(12), epsilon=3.0)

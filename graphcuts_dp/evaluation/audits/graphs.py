@@ -58,7 +58,7 @@ def capped(cap: float) -> tuple[Neighbours, ...]:
 UNCAPPED = (
     Neighbours(
         "a weight by 1",
-        Graph([0, 1], [1, 2], [30.25, 7.1], vertices=4),
-        Graph([0, 1], [1, 2], [30.25, 8.1], vertices=4),
+        Graph([0, 1], [1, 2], [30.25, 7.1], vertices=4, hide_change=1),
+        Graph([0, 1], [1, 2], [30.25, 8.1], vertices=4, hide_change=1),
     ),
 )

@@ -1,0 +1,235 @@
+"""What reading must not let out: times as weights, weights without a bound, vertices from edges."""
+
+import os
+import threading
+import unicodedata
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import graphcuts_dp as gc
+from graphcuts_dp.errors import FileFormatError, GraphError, LedgerError, ParameterError
+
+TIMES = "Patient ID,Contacted Person,Time Stamp\n1,2,1597427261\n2,3,1597427999\n"
+MARK = "not private in its vertex set"
+
+
+@pytest.fixture
+def put(tmp_path):
+    def put(name, text):
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+
+    return put
+
+
+# ------------------------------------------------------------------ weights
+
+
+@pytest.mark.parametrize("name", ["x.edges", "x.csv", "x.tsv", "x.txt", "out.x"])
+def test_a_column_without_a_name_is_never_a_weight_unless_the_caller_says_so(put, name):
+    separator = {"x.csv": ",", "x.tsv": "\t"}.get(name, " ")
+    path = put(name, "1 2 1597427261\n2 3 1597427999\n".replace(" ", separator))
+    with pytest.raises(FileFormatError, match="the third column has no name; pass weight= if"):
+        gc.read_graph(path)
+    with pytest.raises(FileFormatError, match="no name"):
+        gc.read_graph(path, weighted=True)
+    assert gc.read_graph(path, weighted=False) == gc.from_edges([(1, 2), (2, 3)])
+    assert gc.read_graph(path, weight=2).weights.tolist() == [1597427261, 1597427999]
+
+
+def test_a_column_with_an_odd_name_is_not_a_weight_and_is_told_to_be_ignored(put):
+    told = []
+    graph = gc.read_graph(put("x.csv", TIMES), tell=told.append)
+    assert graph == gc.from_edges([(1, 2), (2, 3)])
+    assert told == [
+        "Read as the ends of an edge: 'Patient ID', 'Contacted Person'; ignored: 'Time Stamp'."
+    ]
+
+
+@pytest.mark.parametrize("empty", [True, False])
+def test_whether_there_are_weights_does_not_depend_on_rows(put, empty):
+    rows = "" if empty else "a,b,1\n"
+    options = {"vertices": ["a", "b"]}
+    assert gc.read_graph(put("x.csv", "from,to,weight\n" + rows), **options).weighted
+    assert not gc.read_graph(put("x.csv", "from,to,time\n" + rows), **options).weighted
+    assert gc.read_graph(put("x.edges", rows), weight=2, **options).weighted
+    assert not gc.read_graph(put("x.edges", rows), weighted=False, **options).weighted
+
+
+def opened(graph, folder, method):
+    options = {"epsilon": 1.0, "delta": 1e-6, "queries": 5, "method": method}
+    with gc.open_session(graph, store=folder / f"{method}.db", **options) as session:
+        return session
+
+
+DOORS = {
+    "release": lambda g, _: gc.release_graph(g, epsilon=40.0, noise="laplace", fit="none"),
+    "release of whole numbers": lambda g, _: gc.release_graph(
+        g, epsilon=40.0, noise="discrete-laplace", fit="none"
+    ),
+    "session, laplace": lambda g, folder: opened(g, folder, "laplace"),
+    "session, gaussian": lambda g, folder: opened(g, folder, "gaussian"),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_weights_need_a_cap_or_a_word_at_every_door(tmp_path, door):
+    edges = [("a", "b", 7.0), ("b", "c", 1.0)]
+    with pytest.raises(ParameterError, match=r"weight_cap=.*weighted=False.*hide_change=1"):
+        DOORS[door](gc.from_edges(edges, vertices=["a", "b", "c"]), tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    said = gc.from_edges(edges, vertices=["a", "b", "c"], hide_change=1)
+    promise = DOORS[door](said, tmp_path).guarantee
+    assert promise.neighbours.endswith("by at most 1; an edge that weighs more is not")
+    capped = gc.from_edges(edges, vertices=["a", "b", "c"], weight_cap=7)
+    (tmp_path / "two").mkdir()
+    assert "within 0 .. 7" in DOORS[door](capped, tmp_path / "two").guarantee.neighbours
+
+
+def test_iterative_releases_and_sensing_need_a_cap_too():
+    heavy = gc.from_edges([("a", "b", 7.0)], vertices=["a", "b", "c"])
+    with pytest.raises(ParameterError, match="weight_cap"):
+        gc.release_iteratively(heavy, epsilon=1.0, delta=1e-6)
+    ratings = gc.from_edges([("a", "b", 7.0)], bipartite=True)
+    query = gc.CutQuery(["a"], ["b"])
+    with pytest.raises(ParameterError, match="weight_cap"):
+        gc.release_sensing(ratings, queries=[query], epsilon=1.0, delta=1e-6)
+
+
+@pytest.mark.parametrize("change", [0, 2, 0.5, -1, float("nan")])
+def test_only_a_change_by_one_can_be_hidden_without_a_cap(change):
+    with pytest.raises(GraphError, match="hide_change can only be 1"):
+        gc.from_edges([("a", "b", 7.0)], hide_change=change)
+
+
+# ------------------------------------------------------------------ the vertex set
+
+
+def guarantees(graph, folder):
+    """Of all doors that take a graph without weights."""
+    yield gc.release_graph(graph, epsilon=9.0, seed=0, fit="none").guarantee
+    for method in ("gaussian", "binary", "multiplicative-weights"):
+        yield opened(graph, folder, method).guarantee
+    made = gc.release_iteratively(graph, epsilon=9.0, delta=1e-6, seed=0, rounds=1)
+    yield made.guarantee
+    yield gc.release_net(graph, [gc.CutQuery(["a"])], epsilon=1.0, seed=0).guarantee
+
+
+def test_vertices_from_edges_are_marked_in_every_guarantee_unless_they_are_said_to_be_public(
+    put, tmp_path
+):
+    path = put("x.csv", "source,target\na,b\nb,c\n")
+    for options in ({"vertices": ["a", "b", "c"]}, {"public_vertices_from_file": True}):
+        (folder := tmp_path / next(iter(options))).mkdir()
+        for promise in guarantees(gc.read_graph(path, **options), folder):
+            assert MARK not in str(promise)
+    found = list(guarantees(gc.read_graph(path), tmp_path))
+    assert len(found) == 6
+    for promise in found:
+        assert MARK in promise.public
+        assert MARK in str(promise)
+        assert MARK in promise.to_dict()["public"]
+
+
+def test_vertices_of_tables_are_marked_and_those_that_a_source_lists_are_not(tmp_path):
+    pairs = [("a", "b"), ("b", "c")]
+    table = pd.DataFrame(pairs, columns=["source", "target"])
+    for graph in (gc.from_edges(pairs), gc.from_pandas(table)):
+        assert graph.vertices.inferred
+    listed = gc.from_networkx(gc.to_networkx(gc.from_edges(pairs)))
+    assert not listed.vertices.inferred
+    for ending in (".edges", ".csv", ".graphml", ".gml", ".net", ".mtx", ".npz"):
+        gc.write_graph(listed, tmp_path / f"x{ending}")
+        assert not gc.read_graph(tmp_path / f"x{ending}").vertices.inferred
+    sides = gc.from_edges(pairs, bipartite=True)
+    promise = gc.release_graph(sides, epsilon=1.0, fit="none").guarantee
+    assert promise.public == f"both vertex sets (taken from the edges: {MARK})"
+    assert not gc.datasets.load("us-flights").vertices.inferred
+
+
+def test_the_mark_is_in_the_receipt(put, tmp_path):
+    made = gc.release_graph(gc.read_graph(put("x.edges", "a b\nb c\n")), epsilon=9.0, seed=0)
+    made.save(tmp_path / "s.csv")
+    assert MARK in (tmp_path / "s.csv.json").read_text()
+    assert MARK in gc.Release.load(tmp_path / "s.csv").guarantee.public
+
+
+@pytest.mark.parametrize("size", [10**98, 2**63, 2**31])
+def test_vertex_sets_of_any_size_are_refused_in_words(size):
+    for labels in (size, range(size), range(1, size + 2), range(0, -2 * size, -2)):
+        with pytest.raises(GraphError, match=r"at most 2,147,483,647 vertices"):
+            gc.VertexSet(labels)
+
+
+# ------------------------------------------------------------------ labels and rows
+
+
+def test_one_name_in_two_unicode_spellings_is_refused_without_quoting_it(put):
+    name = "zoë"
+    rows = "".join(f"{unicodedata.normalize(form, name)},b\n" for form in ("NFC", "NFD"))
+    path = put("x.csv", "source,target\n" + rows)
+    with pytest.raises(FileFormatError, match=r"two Unicode spellings.*NFC") as caught:
+        gc.read_graph(path)
+    assert "zo" not in str(caught.value)
+    with pytest.raises(GraphError, match="two Unicode spellings"):
+        gc.VertexSet([unicodedata.normalize(form, name) for form in ("NFC", "NFD")])
+    assert gc.VertexSet(["zoë", "zoé", "zoe"])
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), pd.NA, pd.NaT])
+def test_a_table_with_a_missing_end_names_its_row_and_quotes_none(missing):
+    table = pd.DataFrame({"source": ["ann", "bob"], "target": ["SECRET", missing]})
+    with pytest.raises(GraphError, match=r"row 1 \(counted from 0\).*missing") as caught:
+        gc.from_pandas(table)
+    assert "SECRET" not in str(caught.value)
+    numbers = pd.DataFrame({"source": [1.0, 2.0, 3.0], "target": [2.0, 3.0, np.nan]})
+    with pytest.raises(GraphError, match="row 2 "):
+        gc.from_pandas(numbers)
+    weights = pd.DataFrame({"source": [1, 2], "target": [2, 3], "weight": [1, "SECRET"]})
+    with pytest.raises(GraphError, match=r"row 1 .*the weight is not a number") as caught:
+        gc.from_pandas(weights)
+    assert "SECRET" not in str(caught.value)
+
+
+# ------------------------------------------------------------------ what is no regular file
+
+
+def test_a_pipe_without_a_writer_is_refused_and_one_with_a_writer_is_read(tmp_path):
+    pipe = tmp_path / "x.edges"
+    os.mkfifo(pipe)
+    with pytest.raises(FileFormatError, match="a pipe that nothing writes into"):
+        gc.read_graph(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)  # so that the writer need not wait
+    writer = os.open(pipe, os.O_WRONLY)
+    os.close(reader)
+    later = threading.Thread(target=lambda: (os.write(writer, b"a b\nb c\n"), os.close(writer)))
+    later.start()
+    assert gc.read_graph(pipe) == gc.from_edges([("a", "b"), ("b", "c")])
+    later.join()
+
+
+def test_what_bash_makes_of_a_process_is_read_as_a_list_of_labels():
+    readable, writable = os.pipe()
+    os.write(writable, b"a\nb\n")
+    os.close(writable)
+    graph = gc.from_edges([("a", "b")], vertices=["a", "b"])
+    assert gc.graph.files.read_vertices(f"/dev/fd/{readable}") == graph.vertices
+    os.close(readable)
+
+
+def test_devices_are_refused_in_words(tmp_path):
+    with pytest.raises(FileFormatError, match="a device or a pipe tells no format"):
+        gc.read_graph("/dev/null")
+    (tmp_path / "x.edges").symlink_to("/dev/null")
+    with pytest.raises(FileFormatError, match="is a device, not a file"):
+        gc.read_graph(tmp_path / "x.edges")
+
+
+@pytest.mark.parametrize("name", ["x" * 300 + ".db", "a\0b.db"])
+def test_a_store_cannot_have_a_name_that_no_file_can(name):
+    graph = gc.Graph([0], [1], vertices=3)
+    with pytest.raises(LedgerError, match="the store cannot have this name"):
+        gc.open_session(graph, store=name, epsilon=1.0, queries=3)
