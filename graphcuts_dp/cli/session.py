@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from graphcuts_dp.cli.console import out, progress_bar, say, show_facts, show_json
+from graphcuts_dp.cli.console import accuracy_notes, out, progress_bar, say, show_facts, show_json
 from graphcuts_dp.cli.reading import (
     BipartiteOption,
     IgnoreWeightsOption,
@@ -33,10 +33,8 @@ from graphcuts_dp.cli.session_options import (
 )
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.atomic import atomic_write, check_writable
-from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.interactive.encoding import read_lines, read_query
 from graphcuts_dp.interactive.methods import CALIBRATIONS, METHODS
-from graphcuts_dp.interactive.parameters import Parameters
 from graphcuts_dp.interactive.session import open_session
 from graphcuts_dp.interactive.transcript import answer_to_dict
 from graphcuts_dp.progress import Progress
@@ -104,40 +102,38 @@ def start(
     private = reading.read(graph)
     for note in reading.notes(private):
         say(f"note: {note}")
-    with open_session(
-        private,
-        store=store,
-        name=name,
-        epsilon=epsilon,
-        delta=delta,
-        queries=queries,
-        method=method,
-        calibration=calibration,
-        beta=beta,
-        disjoint=disjoint,
-        total_weight=total_weight,
-        expected_edges=expected_edges,
-        seed=seed,
-        budget=None if budget_epsilon is None else (budget_epsilon, budget_delta),
-        source=remembered(graph, reading),
-    ) as session:
-        status = session.status
-        agreed = Parameters(**session.parameters)
-        error = agreed.expected_error(session.universe, Grid.of(private), expected_edges)
+    with (
+        accuracy_notes(),
+        open_session(
+            private,
+            store=store,
+            name=name,
+            epsilon=epsilon,
+            delta=delta,
+            queries=queries,
+            method=method,
+            calibration=calibration,
+            beta=beta,
+            disjoint=disjoint,
+            total_weight=total_weight,
+            expected_edges=expected_edges,
+            seed=seed,
+            budget=None if budget_epsilon is None else (budget_epsilon, budget_delta),
+            source=remembered(graph, reading),
+        ) as session,
+    ):
+        status, error = session.status, session.error_bound
+    agreed = status.terms.parameters
     if as_json:
-        show_json({"store": store, "expected_error": error, **status.to_dict()})
+        show_json({"store": store, "error_bound": error, **status.to_dict()})
         return
-    forecast = "see the answers"
-    if error is not None:
-        scope = f"{1 - agreed.beta:.0%}, all queries at once"
-        forecast = f"expect up to about {error:,.0f} ({scope})"
     show_facts(
         {
             "session": f"{status.terms.name} in {store}",
             "guarantee": str(status.terms.guarantee),
-            "method": str(status.terms.parameters["method"]),
-            "queries": f"{agreed.queries:,}",
-            "error": forecast,
+            "method": str(agreed["method"]),
+            "queries": f"{agreed['queries']:,}",
+            "error": f"up to {error:,.1f} ({1 - agreed['beta']:.0%}, all queries at once)",
         }
     )
 
