@@ -58,6 +58,13 @@ class Reading:
             one_based=self.one_based,
         )
 
+    @property
+    def counts(self) -> tuple[int, int] | None:
+        """Rows and columns of the matrix, where the options tell them; None where files do."""
+        given = self._vertices()
+        rows, columns = given if isinstance(given, tuple) else (given, given)
+        return (rows, columns) if isinstance(rows, int) and isinstance(columns, int) else None
+
     def notes(self, graph: AnyGraph) -> tuple[str, ...]:
         """What reading did, in words that depend on options and schema alone."""
         return describe_reading(

@@ -10,6 +10,7 @@ together, so both ends need memory for them.
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar, final
 
 import numpy.typing as npt
@@ -27,6 +28,7 @@ from graphcuts_dp.measurements.blocks import (
 )
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 
+_PATIENCE = 10  # seconds, for a scheduler to answer
 R = TypeVar("R")
 
 
@@ -163,18 +165,41 @@ def _only_at(worker: str) -> dict[str, Any]:
     return {"workers": [worker], "allow_other_workers": False, "pure": False}
 
 
+@contextmanager
+def dask_cluster(address: str | None) -> Iterator[None]:
+    """Work with the cluster of a scheduler; within, `dask_client` is its client.
+
+    Args:
+        address: of the scheduler, for example "tcp://10.0.0.1:8786".
+
+    Raises:
+        ParameterError: Dask is not installed, or no scheduler answers at the address.
+    """
+    distributed = _distributed()
+    if not address:
+        raise ParameterError(
+            "blocks='dask' needs the address of a scheduler: give --scheduler tcp://HOST:PORT, or "
+            "set DASK_SCHEDULER_ADDRESS"
+        )
+    try:
+        client = distributed.Client(address, timeout=_PATIENCE)
+    except (OSError, ValueError):
+        raise ParameterError(
+            f"no Dask scheduler answers at {address}; start one with `dask scheduler`"
+        ) from None
+    with client:
+        yield
+
+
 def dask_client() -> Any:
     """The client of the Dask cluster that this process works with.
 
     Raises:
         ParameterError: Dask is not installed, or there is no client of a cluster with workers.
     """
+    distributed = _distributed()
     try:
-        import distributed
-    except ImportError:
-        raise ParameterError("blocks='dask' needs Dask: pip install 'graphcuts-dp[dask]'") from None
-    try:
-        client: Any = distributed.default_client()  # type: ignore[no-untyped-call]
+        client: Any = distributed.default_client()
     except ValueError:
         raise ParameterError(
             "blocks='dask' needs a cluster: make a dask.distributed.Client first"
@@ -182,3 +207,11 @@ def dask_client() -> Any:
     if not client.nthreads():
         raise ParameterError("the Dask cluster has no workers yet; wait for them or add some")
     return client
+
+
+def _distributed() -> Any:
+    try:
+        import distributed
+    except ImportError:
+        raise ParameterError("blocks='dask' needs Dask: pip install 'graphcuts-dp[dask]'") from None
+    return distributed

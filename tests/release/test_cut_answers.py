@@ -142,7 +142,7 @@ def test_an_interval_holds_the_truth_as_often_as_it_says(noise):
             answer = made.answer(query, confidence=confidence)
             low, high = answer.interval
             misses[confidence] += not low <= truth <= high
-            if low > 0:  # not cut to what is possible
+            if 0 < low < high:  # not cut to what is possible
                 widths[confidence].add(round(2 * (answer.value - low), 6))
         errors.append(answer.value - truth)
     for confidence in levels:
