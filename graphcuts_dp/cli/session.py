@@ -203,7 +203,7 @@ def run(
         return
     with atomic_write(output, force=force) as handle:
         handle.writelines(row.encode() for row in rows)
-    say(f"{len(answers):,} answers in {output}, {preview.free:,} of them from the record")
+    say(f"{len(answers):,} answers in {output}, {preview.free:,} of them free")
 
 
 @contextmanager

@@ -50,7 +50,7 @@ class Parameters:
             universe: the public vertex pairs.
             grid: how answers are counted.
             expected_edges: a public guess of the number of edges, for this choice only; if None,
-                the public total weight, else an average degree of 20.
+                the public total weight, else an average degree of 20, or half of all pairs.
 
         Raises:
             ParameterError: a number out of range.
@@ -95,7 +95,8 @@ class Parameters:
             expected = self.total_weight / (grid.unit * grid.sensitivity)
         if expected is None:
             vertices = sum(universe.shape) if universe.bipartite else universe.shape[0]
-            expected = vertices * _GUESSED_DEGREE / 2
+            # Hardly any graph has more than half of all pairs.
+            expected = min(vertices * _GUESSED_DEGREE, max(universe.size, 2)) / 2
         if not isinstance(expected, int | float) or not expected > 0:
             raise ParameterError("expected_edges is a number of edges, for example 10_000")
         return min(max(1.0, float(expected)), float(universe.size))

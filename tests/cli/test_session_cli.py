@@ -275,7 +275,7 @@ def test_repl(call, store, monkeypatch, tmp_path):
     lines = out.splitlines()
     assert lines[0] == lines[1]
     assert "499 left" in lines[0]
-    assert "on the record: free" in out
+    assert "free: on the record, or without pairs" in out
     assert "one new query" in out
     assert "1 | 2" in out  # the smaller set first
     assert ":plot FILE.png" in out
@@ -324,5 +324,5 @@ def test_run_can_be_interrupted_and_goes_on(call, store, tmp_path, monkeypatch):
     assert found["interruptions"] == 0
     status, _, err = call("run", store, queries, "-o", answers)
     assert status == 0
-    assert f"200 answers in {answers}, {found['answers']} of them from the record" in err
+    assert f"200 answers in {answers}, {found['answers']} of them free" in err
     assert len(answers.read_text().splitlines()) == 200

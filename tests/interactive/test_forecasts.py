@@ -228,3 +228,12 @@ def test_no_warning_where_weights_have_no_bound_and_none_beyond_help():
     assert accuracy_warning(parameters, Universe(5), Grid.of(graph_of("uncapped"))) is None
     hopeless = Parameters(method="laplace", epsilon=0.1, queries=10**9)
     assert "no epsilon in range" in accuracy_warning(hopeless, Universe(2), Grid())
+
+
+def test_a_guess_of_the_edges_of_a_small_graph_leaves_room_for_what_must_be_learnt():
+    """A complete graph would need no updates: the least error, and a promise that nobody keeps."""
+    universe, grid = Universe(12), Grid()
+    parameters = Parameters(method="multiplicative-weights", epsilon=9.0, delta=1e-6, queries=50)
+    assert parameters.expected_error(universe, grid) == parameters.expected_error(
+        universe, grid, universe.size / 2
+    )
