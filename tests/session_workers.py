@@ -15,12 +15,12 @@ from graphcuts_dp.interactive.session import Session, open_session
 from graphcuts_dp.ledger import file as store_module
 from graphcuts_dp.ledger.records import Kind
 
-N = 40
+N = 48
 PROMISED = 100_000
 
 
 def private_graph(seed: int = 7) -> gc.Graph:
-    """About 150 edges on 40 vertices."""
+    """About 150 edges on 48 vertices."""
     rng = np.random.default_rng(seed)
     return gc.Graph(rng.integers(0, N, 160), rng.integers(0, N, 160), vertices=N)
 

@@ -133,6 +133,13 @@ class Reading(TextReading):
         except GraphCutsError as problem:
             raise spelled(problem, path) from None
 
+    @property
+    def counts(self) -> tuple[int, int] | None:
+        """Rows and columns of the matrix, where the options tell them; None where files do."""
+        given = self._vertices()
+        rows, columns = given if isinstance(given, tuple) else (given, given)
+        return (rows, columns) if isinstance(rows, int) and isinstance(columns, int) else None
+
     def read_private(self, path: str) -> AnyGraph:
         """Read a graph of which something will be released, and say how it was read.
 

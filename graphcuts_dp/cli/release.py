@@ -1,5 +1,6 @@
 """`graphcuts-dp release`: a private graph in, a synthetic graph out."""
 
+from contextlib import nullcontext
 from typing import Annotated
 
 import typer
@@ -14,15 +15,19 @@ from graphcuts_dp.cli.store_options import (
     check_counted,
     optional_store,
 )
+from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.fits.methods import FIT_NAMES, ORACLES, fit_method
 from graphcuts_dp.graph.files import check_labels
-from graphcuts_dp.measurements.worst_case import expected_error_note
+from graphcuts_dp.measurements.dask_blocks import dask_cluster
+from graphcuts_dp.measurements.entries import distribution_for
+from graphcuts_dp.measurements.worst_case import accuracy_warning, expected_error_note
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.noises import NOISES
 from graphcuts_dp.release.allocation import MECHANISMS, least_distribution, mechanism_for
 from graphcuts_dp.release.release import Release
+from graphcuts_dp.release.size import check_size, size_note
 from graphcuts_dp.release.storage import check_release_path
-from graphcuts_dp.release.synthesis import release_graph
+from graphcuts_dp.release.synthesis import PLACES, release_graph, sides_of
 
 EXAMPLE = """Example: graphcuts-dp release mail.edges.gz synthetic.graphml --epsilon 1
 
@@ -63,6 +68,20 @@ def release(
     time_limit: Annotated[
         float | None, typer.Option(help="Seconds after which the fit stops at its best point.")
     ] = None,
+    blocks: Annotated[
+        str, typer.Option(help=f"Where the noisy matrix lives, one of: {', '.join(PLACES)}.")
+    ] = "local",
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            envvar="DASK_SCHEDULER_ADDRESS",
+            help="Of --blocks dask: address of a running cluster, as trusted as this machine.",
+        ),
+    ] = None,
+    force_hopeless: Annotated[
+        bool,
+        typer.Option("--force-hopeless", help="Also where noise drowns any graph of this size."),
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
@@ -71,7 +90,10 @@ def release(
     place = optional_store(store, budget_epsilon, budget_delta)
     check_apart([target], source, reading.vertices, store)
     check_release_path(target, force=force)
+    if reading.counts is not None:
+        check_size(reading.counts, noise=noise, fit=fit, blocks=blocks)
     graph = reading.read_private(source)
+    check_size(graph.shape, noise=noise, fit=fit, blocks=blocks)
     check_counted(place, graph, source, uncounted=uncounted)
     check_labels(target, graph)
     if noise == "discrete-laplace" and graph.weighted:
@@ -79,8 +101,17 @@ def release(
     method = fit_method(fit, weight_cap=graph.weight_cap, oracle=oracle, time_limit=time_limit)
     mechanism = mechanism_for(method, mechanism, degree_share)
     distribution = least_distribution(graph, noise, epsilon, mechanism, degree_share)
-    say(f"note: {expected_error_note(distribution, graph.shape)}")
-    with accuracy_notes(), progress_bar("fitting") as progress:
+    notes = (
+        expected_error_note(distribution, graph.shape),
+        size_note(graph.shape, noise=noise, fit=fit),
+    )
+    for note in filter(None, notes):
+        say(f"note: {note}")
+    warning = accuracy_warning(distribution_for(graph, noise, epsilon), *sides_of(graph))
+    if warning is not None and not force_hopeless:
+        raise ParameterError(f"{warning}; --force-hopeless releases it all the same")
+    cluster = dask_cluster(scheduler) if blocks == "dask" else nullcontext()
+    with cluster, accuracy_notes(), progress_bar("fitting") as progress:
         made = release_graph(
             graph,
             epsilon=epsilon,
@@ -93,6 +124,7 @@ def release(
             unweighted=unweighted,
             seed=seed,
             time_limit=time_limit,
+            blocks=blocks,
             progress=progress,
         )
     show_made(_facts(made), made.save(target, force=force), as_json)

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from graphcuts_dp.cli.console import out, progress_bar, say, show_facts, show_json
+from graphcuts_dp.cli.console import accuracy_notes, out, progress_bar, say, show_facts, show_json
 from graphcuts_dp.cli.reading import (
     Reading,
     check_apart,
@@ -35,10 +35,8 @@ from graphcuts_dp.cli.store_options import (
 )
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.atomic import atomic_write, check_writable
-from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.interactive.encoding import read_lines, read_query
 from graphcuts_dp.interactive.methods import CALIBRATIONS, METHODS
-from graphcuts_dp.interactive.parameters import Parameters
 from graphcuts_dp.interactive.session import open_session
 from graphcuts_dp.interactive.transcript import answer_to_dict
 from graphcuts_dp.progress import Progress
@@ -98,38 +96,36 @@ def start(
     """Begin a session of cut queries on a private graph."""
     place = store_named(store, budget_epsilon, budget_delta, expect_head)
     private = reading.read_private(graph)
-    with open_session(
-        private,
-        store=place,
-        name=name,
-        epsilon=epsilon,
-        delta=delta,
-        queries=queries,
-        method=method,
-        calibration=calibration,
-        beta=beta,
-        disjoint=disjoint,
-        expected_edges=expected_edges,
-        seed=seed,
-        source=remembered(graph, reading),
-    ) as session:
-        status = session.status
-        agreed = Parameters(**session.parameters)
-        error = agreed.expected_error(session.universe, Grid.of(private), expected_edges)
+    with (
+        accuracy_notes(),
+        open_session(
+            private,
+            store=place,
+            name=name,
+            epsilon=epsilon,
+            delta=delta,
+            queries=queries,
+            method=method,
+            calibration=calibration,
+            beta=beta,
+            disjoint=disjoint,
+            expected_edges=expected_edges,
+            seed=seed,
+            source=remembered(graph, reading),
+        ) as session,
+    ):
+        status, error = session.status, session.error_bound
+    agreed = status.terms.parameters
     if as_json:
-        show_json({"store": store, "expected_error": error, **status.to_dict()})
+        show_json({"store": store, "error_bound": error, **status.to_dict()})
         return
-    forecast = "see the answers"
-    if error is not None:
-        scope = f"{1 - agreed.beta:.0%}, all queries at once"
-        forecast = f"expect up to about {error:,.0f} ({scope})"
     show_facts(
         {
             "session": f"{status.terms.name} in {store}",
             "guarantee": str(status.terms.guarantee),
-            "method": str(status.terms.parameters["method"]),
-            "queries": f"{agreed.queries:,}",
-            "error": forecast,
+            "method": str(agreed["method"]),
+            "queries": f"{agreed['queries']:,}",
+            "error": f"up to {error:,.1f} ({1 - agreed['beta']:.0%}, all queries at once)",
         }
     )
 
@@ -201,7 +197,7 @@ def run(
         return
     with atomic_write(output, force=force) as handle:
         handle.writelines(row.encode() for row in rows)
-    say(f"{len(answers):,} answers in {output}, {preview.free:,} of them from the record")
+    say(f"{len(answers):,} answers in {output}, {preview.free:,} of them free")
 
 
 @contextmanager

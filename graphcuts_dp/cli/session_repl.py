@@ -137,7 +137,8 @@ class Prompt:
 
     def _cost(self, line: str) -> None:
         preview = self._session.cost([CutQuery(*self._sets(line))])
-        out.print("on the record: free" if preview.free else "one new query", markup=False)
+        free = "free: on the record, or without pairs"
+        out.print(free if preview.free else "one new query", markup=False)
 
     def _status(self, _: str) -> None:
         show_facts(session_facts(self._session.status))

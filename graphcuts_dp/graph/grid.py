@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import final
 
 import numpy as np
@@ -97,4 +98,27 @@ class Grid:
 
     def most(self, pairs: int) -> float:
         """What a cut of so many pairs can weigh at most."""
-        return math.inf if self.cap is None else self.cap * pairs
+        return most_weight(pairs, self.cap)
+
+
+def most_weight(pairs: int, cap: float | None) -> float:
+    """What so many pairs can weigh at most, rounded up; infinity without a cap."""
+    if cap is None:
+        return math.inf
+    most = cap * pairs
+    exact = math.isinf(most) or Fraction(most) >= Fraction(cap) * pairs
+    return most if exact else math.nextafter(most, math.inf)
+
+
+def possible_part(interval: tuple[float, float], most: float) -> tuple[float, float]:
+    """The part of an interval where a cut can lie: no graph has weights below 0.
+
+    It holds every possible truth that the interval holds. One that lies beside all possible truths
+    becomes the nearest of them.
+
+    Args:
+        interval: (low, high).
+        most: what the pairs of the cut can weigh, see `most_weight`.
+    """
+    low, high = interval
+    return min(max(low, 0.0), most), min(max(high, 0.0), most)

@@ -12,7 +12,6 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Rule
 from graphcuts_dp.idc.learners import (
-    MOST_DENSE_VERTICES,
     FriezeKannanLearner,
     Learner,
     MirrorDescentLearner,
@@ -38,14 +37,12 @@ class KnownConstruction:
         updates: B on simple graphs, from the size, the number of edges, the form of the rule and
             whether S and T are disjoint; None where a start decides it.
         online: whether sessions can run it: its hypothesis can be stored and gone on from.
-        most_vertices: a side; None for no limit.
     """
 
     initials: str
     learner: Callable[[Universe, bool, Rule], Learner]
     updates: Callable[[Size, float, Rule, bool], UpdateBound] | None
     online: bool
-    most_vertices: int | None
 
 
 CONSTRUCTIONS: Mapping[str, KnownConstruction] = {
@@ -54,7 +51,6 @@ CONSTRUCTIONS: Mapping[str, KnownConstruction] = {
         learner=lambda universe, _, rule: MultiplicativeWeightsLearner(universe, rule),
         updates=lambda n, edges, rule, _: multiplicative_weights_updates(n, edges, rule=rule),
         online=True,
-        most_vertices=MOST_DENSE_VERTICES,
     ),
     "frieze-kannan": KnownConstruction(
         initials="FK",
@@ -63,14 +59,12 @@ CONSTRUCTIONS: Mapping[str, KnownConstruction] = {
             n, edges, rule=rule, disjoint=disjoint
         ),
         online=True,
-        most_vertices=None,
     ),
     "mirror-descent": KnownConstruction(
         initials="MD",
         learner=MirrorDescentLearner,
         updates=None,
         online=False,
-        most_vertices=MOST_DENSE_VERTICES,
     ),
 }
 

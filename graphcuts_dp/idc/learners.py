@@ -121,11 +121,22 @@ class FriezeKannanLearner:
 
     def check(self, query: CutQuery) -> None:
         """See `Learner.check`."""
-        S, T = self.universe.masks(query)
-        if self.disjoint and not self.universe.bipartite and (S & T).any():
-            raise QueryError(
-                "only cuts with disjoint S and T were announced; start again without disjoint=True"
-            )
+        self.universe.masks(query)
+        if self.disjoint:
+            check_disjoint(query, self.universe)
+
+
+def check_disjoint(query: CutQuery, universe: Universe) -> None:
+    """Refuse a cut of which S and T share vertices, where others were announced.
+
+    Raises:
+        QueryError: such a cut, or unknown vertices.
+    """
+    S, T = universe.masks(query)
+    if not universe.bipartite and (S & T).any():
+        raise QueryError(
+            "only cuts with disjoint S and T were announced; start again without disjoint=True"
+        )
 
 
 @final

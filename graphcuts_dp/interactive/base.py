@@ -40,7 +40,9 @@ class Answer:
 
     Attributes:
         value: the estimate of the cut value.
-        interval: (low, high) that holds the true value. Ends below zero are kept.
+        interval: (low, high) that holds the true value. A session cuts it and the value to what
+            the pairs of the cut can weigh: from 0 to as many caps, or without end where there is
+            none.
         confidence: probability with which the intervals of all guaranteed answers of the session
             hold at once, however the queries were chosen; 1 for what is known for certain.
         guaranteed: false when the mechanism had run out: then the interval is the trivial one,
@@ -147,6 +149,25 @@ class Mechanism(Protocol[S]):
 
         Args:
             seed: of the noise, or None; a seed voids the promise.
+        """
+        ...
+
+    def expected_error(self, total_weight: float) -> float:
+        """`error_bound` of a session on a graph of this total weight, before anything is drawn.
+
+        Exact for methods that do not go by the total weight, and where it is public; else as if
+        the noise on it were 0.
+
+        Args:
+            total_weight: a public guess, > 0.
+        """
+        ...
+
+    def error_bound(self, state: S) -> float:
+        """The largest half width of an interval, in weight: that of the cut of most pairs.
+
+        As far as the guarantee holds, no answer is farther off than this. Rounding of floats, of
+        a 10^9th part of the value and of this, comes on top.
         """
         ...
 

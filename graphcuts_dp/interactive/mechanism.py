@@ -28,7 +28,13 @@ from graphcuts_dp.interactive.packing import (
     unpack_hypothesis,
     whole_number,
 )
-from graphcuts_dp.interactive.promises import check_graph, pairs_of, promise, trivial_answer
+from graphcuts_dp.interactive.promises import (
+    NOTHING,
+    check_graph,
+    pairs_of,
+    promise,
+    trivial_answer,
+)
 from graphcuts_dp.interactive.sparse_vector import Secret
 from graphcuts_dp.interactive.tunings import Tuning
 from graphcuts_dp.privacy.calibration import TOTAL_SHARE
@@ -192,29 +198,50 @@ class OnlineMechanism:
     def start(self, graph: AnyGraph, source: EntropySource) -> OnlineState:
         """See `Mechanism.start`: buys the total weight if it is not public."""
         check_graph(graph, self.universe, self.grid)
-        steps = self.grid.sensitivity
+        total = None
         if self.total_weight is None:
-            noise, radius, _, rest = self.calibration.with_total(steps)
-            total_weight, error = (
-                (self.grid.total(graph) + noise.draw(source)) / steps,
-                radius / steps,
-            )
-        else:
-            total_weight, error, rest = self.total_weight / self._unit, 0.0, self.calibration
-        total_weight = min(max(total_weight, 1.0), float(self.universe.size))
-        error += self.grid.rounding(self.universe.size) / self._unit
-        start = self.learner.construction(
-            alpha=total_weight + error, total_weight=total_weight, total_error=error
-        )
-        tuning = rest.tune(_careful(start.update_bound), steps)
+            noise, *_ = self.calibration.with_total(self.grid.sensitivity)
+            total = (self.grid.total(graph) + noise.draw(source)) / self.grid.sensitivity
+        tuned = self._tuned(total)
+        start = self._construction(*tuned)
         return OnlineState(
             owner=self._owner,
-            tuning=tuning,
-            total_weight=total_weight,
-            total_error=error,
+            tuning=tuned[0],
+            total_weight=tuned[1],
+            total_error=tuned[2],
             current=start.initial(),
-            noise=tuning.test.start(source),
+            noise=tuned[0].test.start(source),
         )
+
+    def _tuned(self, total: float | None) -> tuple[Tuning, float, float]:
+        """Tuning, total weight and its error, the latter two in units.
+
+        Args:
+            total: the noisy one in units; not used where the total weight is public.
+        """
+        if self.total_weight is not None:
+            total, error, rest = self.total_weight / self._unit, 0.0, self.calibration
+        else:
+            _, radius, _, rest = self.calibration.with_total(self.grid.sensitivity)
+            error = radius / self.grid.sensitivity
+        total = min(max(total or 0.0, 1.0), float(self.universe.size))
+        error += self.grid.rounding(self.universe.size) / self._unit
+        start = self.learner.construction(
+            alpha=total + error, total_weight=total, total_error=error
+        )
+        return rest.tune(_careful(start.update_bound), self.grid.sensitivity), total, error
+
+    def expected_error(self, total_weight: float) -> float:
+        """See `Mechanism.expected_error`."""
+        return self._widest(self._tuned(total_weight / self._unit)[0])
+
+    def error_bound(self, state: OnlineState) -> float:
+        """See `Mechanism.error_bound`; it goes by the noisy total weight."""
+        return self._widest(state.tuning)
+
+    def _widest(self, tuning: Tuning) -> float:
+        error = max(tuning.error, tuning.value_error) * self.grid.unit
+        return error + self.grid.rounding(self.universe.size)
 
     def check(self, state: OnlineState, query: CutQuery) -> None:
         """See `Mechanism.check`."""
@@ -230,7 +257,7 @@ class OnlineMechanism:
         self.check(state, query)
         pairs = pairs_of(query, self.universe)
         if not pairs:
-            return state, self._finished(Answer(value=0.0, interval=(0, 0), confidence=1), state)
+            return state, self._finished(NOTHING, state)
         if truth is None or state.noise is None:
             raise ParameterError(
                 "this step needs the true answer, and a state with its secret part"

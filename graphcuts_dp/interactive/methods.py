@@ -66,18 +66,13 @@ class SessionMethod:
 
     Attributes:
         make: the mechanism, from the keywords of `make_mechanism`.
-        error: with probability 1 - beta no answer is farther off, from a setting and whether
-            queries may depend on earlier answers; infinite where delta must not be 0.
-        weights: whether it answers on graphs with weights.
-        needs_cap: whether weights must have a public cap.
-        most_vertices: a side; None for no limit.
+        error: with probability 1 - beta no answer about disjoint sets is farther off, from a
+            setting and whether queries may depend on earlier answers; infinite where delta must
+            not be 0. For plans, which know no vertex set; a mechanism knows its own errors.
     """
 
     make: Callable[..., Mechanism[Any]]
     error: Callable[[Setting, bool], float]
-    weights: bool = True
-    needs_cap: bool = False
-    most_vertices: int | None = None
 
 
 def _construction(
@@ -152,11 +147,18 @@ def _binary(
     epsilon: float,
     queries: int,
     beta: float,
+    disjoint: bool,
     adaptive: bool,
     **_: Any,
 ) -> Mechanism[Any]:
     return BinaryAnswers(
-        universe=universe, grid=grid, epsilon=epsilon, queries=queries, beta=beta, adaptive=adaptive
+        universe=universe,
+        grid=grid,
+        epsilon=epsilon,
+        queries=queries,
+        beta=beta,
+        disjoint=disjoint,
+        adaptive=adaptive,
     )
 
 
@@ -165,15 +167,13 @@ METHODS: Mapping[str, SessionMethod] = {
         name: SessionMethod(
             make=partial(_construction, name),
             error=partial(construction_error, known.updates),
-            needs_cap=True,
-            most_vertices=known.most_vertices,
         )
         for name, known in CONSTRUCTIONS.items()
         if known.online and known.updates is not None
     },
     "gaussian": SessionMethod(make=_gaussian, error=gaussian_error),
     "laplace": SessionMethod(make=_laplace, error=laplace_error),
-    "binary": SessionMethod(make=_binary, error=binary_error, weights=False),
+    "binary": SessionMethod(make=_binary, error=binary_error),
 }
 
 
@@ -189,7 +189,7 @@ def session_method(name: str) -> SessionMethod:
 
 
 def guaranteed_error(method: str, setting: Setting, *, adaptive: bool = True) -> float:
-    """With probability 1 - beta no answer of a session is farther off than this, in edges.
+    """With probability 1 - beta no answer about disjoint sets is farther off than this, in edges.
 
     Args:
         method: a name of `METHODS`.
@@ -232,7 +232,8 @@ def make_mechanism(
         beta: probability that any interval is wrong, in (0, 1).
         calibration: of the constructions: a name of `CALIBRATIONS`; the papers' use their printed
             update rules too, and (for delta > 0) epsilon of at most 1.
-        disjoint: of "frieze-kannan": only cuts with disjoint S and T will be asked.
+        disjoint: only cuts with disjoint S and T will be asked: smaller errors of "frieze-kannan"
+            and "binary", which then refuse others.
         value_share: of the tight calibration: see `calibrations.Tight`.
         adaptive: of "binary": see `BinaryAnswers`.
 

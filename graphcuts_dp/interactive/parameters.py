@@ -1,6 +1,5 @@
 """What a session is agreed on: plain public numbers, from which its mechanism is made."""
 
-import math
 from dataclasses import asdict, dataclass, replace
 from typing import Any, final
 
@@ -9,7 +8,7 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.base import Mechanism
 from graphcuts_dp.interactive.choice import Setting
-from graphcuts_dp.interactive.methods import METHODS, guaranteed_error, make_mechanism
+from graphcuts_dp.interactive.methods import METHODS, make_mechanism
 
 _GUESSED_DEGREE = 20  # average, where nobody says how many edges to expect
 
@@ -26,7 +25,7 @@ class Parameters:
         queries: k: how many answers are promised.
         beta: probability that any of the k intervals is wrong, in (0, 1).
         calibration: of the constructions, see `make_mechanism`.
-        disjoint: of "frieze-kannan": only cuts with disjoint S and T will be asked.
+        disjoint: only cuts with disjoint S and T will be asked, see `make_mechanism`.
         value_share: of the tight calibration, see `make_mechanism`.
     """
 
@@ -48,50 +47,59 @@ class Parameters:
             universe: the public vertex pairs.
             grid: how answers are counted.
             expected_edges: a public guess of the number of edges, for this choice only; if None,
-                an average degree of 20.
+                an average degree of 20, or half of all pairs.
 
         Raises:
             ParameterError: a number out of range.
         """
         if self.method != "auto":
             return self
-        setting = self._setting(universe, expected_edges)
-        errors = {
-            name: method.error(setting, True)
-            for name, method in METHODS.items()
-            if (method.weights or not grid.weighted)
-            and (grid.cap is not None or not method.needs_cap)
-            and max(universe.shape) <= (method.most_vertices or math.inf)
-        }
-        return replace(self, method=min(errors, key=errors.__getitem__))
+        self._check(universe, expected_edges)
+        errors, refusal = {}, ParameterError("there is no method")
+        for name in METHODS:
+            chosen = replace(self, method=name)
+            try:
+                errors[chosen] = chosen.expected_error(universe, grid, expected_edges)
+            except ParameterError as problem:  # it does not suit the graph, or needs delta
+                refusal = problem
+        if not errors:
+            raise refusal
+        return min(errors, key=errors.__getitem__)
 
     def expected_error(
         self, universe: Universe, grid: Grid, expected_edges: float | None = None
-    ) -> float | None:
-        """How far off any of the promised answers may be, in weight; None where nobody knows.
+    ) -> float:
+        """How far off any of the promised answers may be, in weight.
 
-        A forecast for constructions, which go by the true number of edges: their answers carry
-        the intervals that hold.
+        The mechanism's own `expected_error`: where the method goes by the total weight, a session
+        on a graph of another one has other intervals. `Session.error_bound` tells what holds.
 
         Args:
             universe: the public vertex pairs.
             grid: how answers are counted.
             expected_edges: as for `resolved`.
-        """
-        if self.calibration != "tight":
-            return None
-        setting = self._setting(universe, expected_edges)
-        return guaranteed_error(self.method, setting) * grid.unit * grid.sensitivity
 
-    def _setting(self, universe: Universe, expected: float | None) -> Setting:
+        Raises:
+            ParameterError: as `mechanism`.
+        """
+        edges = self._expected(universe, expected_edges)
+        made = self.mechanism(universe, grid)
+        return made.expected_error(edges * grid.unit * grid.sensitivity)
+
+    def _expected(self, universe: Universe, expected: float | None) -> float:
+        """The number of edges to expect, or of the largest weights that can change."""
         if expected is None:
             vertices = sum(universe.shape) if universe.bipartite else universe.shape[0]
-            expected = vertices * _GUESSED_DEGREE / 2
+            # Hardly any graph has more than half of all pairs.
+            expected = min(vertices * _GUESSED_DEGREE, max(universe.size, 2)) / 2
         if not isinstance(expected, int | float) or not expected > 0:
             raise ParameterError("expected_edges is a number of edges, for example 10_000")
-        return Setting(
+        return min(max(1.0, float(expected)), float(universe.size))
+
+    def _check(self, universe: Universe, expected: float | None) -> None:
+        Setting(
             n=universe.shape if universe.bipartite else universe.shape[0],
-            edges=min(max(1.0, float(expected)), float(universe.size)),
+            edges=self._expected(universe, expected),
             queries=self.queries,
             epsilon=self.epsilon,
             delta=self.delta,

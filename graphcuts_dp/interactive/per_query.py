@@ -15,7 +15,7 @@ from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.online_bounds import checked_promise
 from graphcuts_dp.interactive.base import Answer, Update
 from graphcuts_dp.interactive.packing import fingerprint, pack, unpack, whole_number
-from graphcuts_dp.interactive.promises import check_graph, pairs_of, promise
+from graphcuts_dp.interactive.promises import NOTHING, check_graph, pairs_of, promise
 from graphcuts_dp.privacy.calibration import discrete_gaussian_delta, discrete_gaussian_scale
 from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.entropy import EntropySource
@@ -151,6 +151,14 @@ class PerQueryNoise:
     def _radius(self) -> int:
         return self.noise.radius(self.beta / self.queries)
 
+    def expected_error(self, total_weight: float) -> float:  # noqa: ARG002
+        """See `Mechanism.expected_error`: the same for all graphs."""
+        return self._radius * self.grid.unit + self.grid.rounding(self.universe.size)
+
+    def error_bound(self, state: CountState) -> float:  # noqa: ARG002
+        """See `Mechanism.error_bound`."""
+        return self.expected_error(0.0)
+
     def guarantee(self, seed: int | None = None) -> PrivacyGuarantee:
         """See `Mechanism.guarantee`."""
         return promise(self.cost, self.universe, self.grid, seed=seed)
@@ -175,8 +183,7 @@ class PerQueryNoise:
         self.check(state, query)
         pairs = pairs_of(query, self.universe)
         if not pairs:
-            left = state.limit - state.queries
-            return state, Answer(value=0.0, interval=(0, 0), confidence=1, queries_left=left)
+            return state, replace(NOTHING, queries_left=state.limit - state.queries)
         if truth is None:
             raise ParameterError("this step needs the true answer")
         state = replace(state, queries=state.queries + 1)

@@ -1,13 +1,17 @@
 """What all mechanisms say in the same words: promises, certain answers, trivial ones."""
 
+from dataclasses import replace
+
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.grid import Grid, possible_part
 from graphcuts_dp.graph.queries import CutQuery, pairs_between
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.base import Answer
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, hidden_change
+
+NOTHING = Answer(value=0.0, interval=(0.0, 0.0), confidence=1.0)  # to a cut without pairs
 
 
 def check_graph(graph: AnyGraph, universe: Universe, grid: Grid) -> None:
@@ -54,3 +58,14 @@ def promise(
 def trivial_answer(value: float, pairs: int, grid: Grid) -> Answer:
     """An answer without guarantee: the interval is what the pairs of the cut can weigh."""
     return Answer(value=value, interval=(0.0, grid.most(pairs)), confidence=1.0, guaranteed=False)
+
+
+def possible_answer(answer: Answer, pairs: int, grid: Grid) -> Answer:
+    """An answer, value and interval, cut to what the pairs of its cut can weigh.
+
+    Post-processing with public numbers. It takes no value farther from the truth, and no truth out
+    of an interval.
+    """
+    most = grid.most(pairs)
+    value = min(max(answer.value, 0.0), most)
+    return replace(answer, value=value, interval=possible_part(answer.interval, most))

@@ -13,6 +13,7 @@ from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.idc.learners import check_disjoint
 from graphcuts_dp.interactive.base import Answer, Update
 from graphcuts_dp.interactive.packing import (
     fingerprint,
@@ -22,7 +23,7 @@ from graphcuts_dp.interactive.packing import (
     unpack_hypothesis,
     whole_number,
 )
-from graphcuts_dp.interactive.promises import check_graph, pairs_of, promise
+from graphcuts_dp.interactive.promises import NOTHING, check_graph, pairs_of, promise
 from graphcuts_dp.measurements.entries import randomized_response
 from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
 from graphcuts_dp.privacy.composition import Cost, stated_cost
@@ -94,6 +95,7 @@ class BinaryAnswers:
         epsilon: in [1e-6, 50].
         queries: k, or None for any number.
         beta: in (0, 1).
+        disjoint: only cuts with disjoint S and T are answered.
         adaptive: whether queries may depend on earlier answers. If not, k of them share beta, and
             intervals grow as the root of the number of pairs; they promise nothing about queries
             that were chosen after an answer was seen.
@@ -109,6 +111,7 @@ class BinaryAnswers:
     epsilon: float
     queries: int | None = None
     beta: float = 0.05
+    disjoint: bool = False
     adaptive: bool = True
 
     def __post_init__(self) -> None:
@@ -146,6 +149,16 @@ class BinaryAnswers:
     def _owner(self) -> str:
         return fingerprint(self)
 
+    def expected_error(self, total_weight: float) -> float:  # noqa: ARG002
+        """See `Mechanism.expected_error`: the same for all graphs."""
+        disjoint = self.disjoint or self.universe.bipartite
+        pairs = self.universe.disjoint_norm_squared if disjoint else self.universe.size
+        return self._radius(pairs, disjoint=disjoint)
+
+    def error_bound(self, state: ResponseState) -> float:  # noqa: ARG002
+        """See `Mechanism.error_bound`."""
+        return self.expected_error(0.0)
+
     def guarantee(self, seed: int | None = None) -> PrivacyGuarantee:
         """See `Mechanism.guarantee`."""
         return promise(self.cost, self.universe, self.grid, seed=seed)
@@ -164,6 +177,8 @@ class BinaryAnswers:
                 " guarantee"
             )
         self.universe.masks(query)
+        if self.disjoint:
+            check_disjoint(query, self.universe)
 
     def step(
         self,
@@ -172,8 +187,11 @@ class BinaryAnswers:
         truth: int | None,  # noqa: ARG002
         source: EntropySource,  # noqa: ARG002
     ) -> tuple[ResponseState, Answer]:
-        """See `Mechanism.step`: draws no noise."""
+        """See `Mechanism.step`: draws no noise. A cut without pairs is 0, free and certain."""
         self.check(state, query)
+        if not pairs_of(query, self.universe):
+            left = None if state.limit is None else state.limit - state.queries
+            return state, replace(NOTHING, queries_left=left)
         state = replace(state, queries=state.queries + 1)
         return state, self._answer(state, query)
 

@@ -26,6 +26,7 @@ from graphcuts_dp.interactive.encoding import (
     decode_query,
     encode_answer,
 )
+from graphcuts_dp.interactive.promises import NOTHING, pairs_of, possible_answer
 from graphcuts_dp.ledger.ledger import Entries, Ledger
 from graphcuts_dp.ledger.records import Kind, StoredState, UseTotals
 from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy, SystemEntropy
@@ -82,6 +83,8 @@ class Runner:
     def answers(self, asked: Sequence[EncodedQuery], *, unguaranteed: bool) -> list[Answer]:
         """Answer queries: from the record where possible, else by steps.
 
+        A cut without pairs is 0 whatever the graph: that takes no step, no record and no budget.
+
         Args:
             asked: the queries.
             unguaranteed: what to do once the mechanism has stopped: False refuses, True answers
@@ -95,10 +98,18 @@ class Runner:
         """
         with self.ledger.locked():
             answered = self.totals.answers
-            fresh = {key.digest: key for key in asked if key.digest not in answered}
+            counting = {key.digest: key for key in asked if self.pairs(key)}
+            fresh = [key for digest, key in counting.items() if digest not in answered]
             if fresh:
-                self._answer(list(fresh.values()), unguaranteed=unguaranteed)
-            return [self.recorded(answered[key.digest]) for key in asked]
+                self._answer(fresh, unguaranteed=unguaranteed)
+            return [
+                self.recorded(answered[key.digest]) if key.digest in counting else NOTHING
+                for key in asked
+            ]
+
+    def pairs(self, key: EncodedQuery) -> int:
+        """How many pairs a query counts; public."""
+        return pairs_of(key.query, self.mechanism.universe)
 
     def recorded(self, seq: int) -> Answer:
         """The answer of a record."""
@@ -196,7 +207,7 @@ class Runner:
             except GraphCutsError as problem:
                 return made, state, problem
             state, answer = self.mechanism.step(state, key.query, truth, source)
-            made.append((key, answer))
+            made.append((key, self._possible(key, answer)))
         return made, state, None
 
     def _write(
@@ -217,12 +228,17 @@ class Runner:
 
     def _answer_freely(self, rest: list[EncodedQuery], state: State) -> None:
         """Answers without guarantee; they read the hypothesis only."""
-        answers = [self.mechanism.unguaranteed(state, key.query) for key in rest]
+        answers = [
+            self._possible(key, self.mechanism.unguaranteed(state, key.query)) for key in rest
+        ]
         with self.ledger.writing() as entries:
             for key, answer in zip(rest, answers, strict=True):
                 _keep_query(entries, key)
                 body = encode_answer(answer)
                 entries.plain(Kind.UNGUARANTEED, self._number, body, key.digest)
+
+    def _possible(self, key: EncodedQuery, answer: Answer) -> Answer:
+        return possible_answer(answer, self.pairs(key), self.mechanism.grid)
 
     def _keep(self, state: State) -> None:
         self._state, self._record = state, self.totals.state or 0

@@ -1,13 +1,14 @@
 """Sessions: cut queries on a private graph, answered one by one, on a durable ledger."""
 
 import os
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from types import TracebackType
 from typing import Any, Self, final
 
-from graphcuts_dp.errors import LedgerError, ParameterError
+from graphcuts_dp.errors import AccuracyWarning, LedgerError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
 from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.files import read_graph
@@ -17,6 +18,7 @@ from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.graph.vertices import VertexSet
 from graphcuts_dp.interactive.base import Answer, Mechanism
 from graphcuts_dp.interactive.encoding import encode_query
+from graphcuts_dp.interactive.forecast import accuracy_warning
 from graphcuts_dp.interactive.parameters import Parameters
 from graphcuts_dp.interactive.running import Runner
 from graphcuts_dp.interactive.transcript import (
@@ -45,7 +47,7 @@ class Preview:
 
     Attributes:
         queries: asked for, each distinct one once.
-        free: of these, already on the record.
+        free: of these, already on the record, or without pairs.
         new: of these, would be answered by the mechanism.
         left: guaranteed answers that are left; None when there is no limit.
     """
@@ -67,7 +69,8 @@ class Session:
 
     Several sessions, threads and processes may work on one store: steps are made one after the
     other. All answers together have `guarantee`; it was paid for when the session began. A query
-    that was answered before is answered from the record, free, in whatever form it is written.
+    that was answered before is answered from the record, free, in whatever form it is written. A
+    cut without pairs is 0; it costs nothing, and is not put on the record.
     Use it as a context manager, or call `close`.
     """
 
@@ -109,6 +112,19 @@ class Session:
     def parameters(self) -> dict[str, Any]:
         """Of the mechanism, with "auto" replaced by what was chosen."""
         return dict(self._terms.parameters)
+
+    @property
+    def error_bound(self) -> float:
+        """The largest half width of an interval that the session can give, in weight.
+
+        With probability 1 - beta no guaranteed answer is farther off; see `Mechanism.error_bound`.
+
+        Raises:
+            BudgetError: the session was interrupted while it started.
+            LedgerError: the store cannot be used.
+        """
+        with self._ledger.locked():
+            return self._runner.mechanism.error_bound(self._runner.present())
 
     @property
     def vertices(self) -> tuple[VertexSet, VertexSet]:
@@ -177,10 +193,14 @@ class Session:
         Raises:
             QueryError: unknown vertices.
         """
-        digests = {encode_query(query, self.universe).digest for query in queries}
+        asked = {
+            key.digest: self._runner.pairs(key)
+            for key in (encode_query(query, self.universe) for query in queries)
+        }
         with self._ledger.locked():
-            new = len(digests - self._runner.totals.answers.keys())
-        return Preview(len(digests), len(digests) - new, new, self.remaining.queries)
+            on_record = self._runner.totals.answers.keys()
+            new = sum(pairs > 0 for digest, pairs in asked.items() if digest not in on_record)
+        return Preview(len(asked), len(asked) - new, new, self.remaining.queries)
 
     @property
     def remaining(self) -> Remaining:
@@ -243,7 +263,7 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
             papers' constants.
         disjoint: see `Parameters`.
         value_share: see `Parameters`.
-        expected_edges: a public guess of the number of edges, for method "auto".
+        expected_edges: a public guess of the number of edges, for method "auto" and the warning.
         seed: makes the noise repeatable. NOT PRIVATE: for tests only.
         source: how the graph was read, kept for the command line.
 
@@ -256,6 +276,10 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
         LedgerError: the store is damaged, about another graph or of another version, readable by
             others, or busy.
         FileFormatError: the graph cannot be read.
+
+    Warns:
+        AccuracyWarning: before anything is spent, when the answers are promised no better than
+            half of what a cut of this vertex set can hold would be.
     """
     _check_name(name)
     if not isinstance(graph, Graph | BipartiteGraph):
@@ -327,6 +351,9 @@ def _begun(
     source: dict[str, Any],
 ) -> Session:
     parameters, mechanism = _fresh(graph, wanted, expected_edges, seed)
+    warning = accuracy_warning(parameters, mechanism.universe, mechanism.grid, expected_edges)
+    if warning is not None:
+        warnings.warn(warning, AccuracyWarning, stacklevel=3)
     use = begin_use(
         ledger,
         kind=SESSION,

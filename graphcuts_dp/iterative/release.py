@@ -13,6 +13,7 @@ from graphcuts_dp.errors import FileFormatError, GraphCutsError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.atomic import atomic_set, atomic_write, check_writable_set
 from graphcuts_dp.graph.files import check_writable_graph, read_graph, write_graph
+from graphcuts_dp.graph.grid import most_weight, possible_part
 from graphcuts_dp.graph.queries import CutQuery, Subset, pairs_between
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.graph.vertices import VertexSet
@@ -112,8 +113,8 @@ class IterativeRelease:
     def answer(self, S: Subset | CutQuery, T: Subset | None = None) -> CutAnswer:
         """Answer any cut query from the hypothesis; free, as often as you like.
 
-        The interval holds for all queries of `accuracy.queries` at once. For others it is what the
-        pairs of the cut can weigh, which is certain.
+        The interval holds for all queries of `accuracy.queries` at once, cut to what the pairs of
+        the cut can weigh. For others it is all of that, which is certain.
 
         Args:
             S: vertex labels or a truth vector, or a whole `CutQuery`.
@@ -127,12 +128,12 @@ class IterativeRelease:
         query = S if isinstance(S, CutQuery) else CutQuery(S, T)
         value = self.hypothesis.estimate(query)
         error, confidence = self.accuracy.error, self.accuracy.confidence
+        pairs = pairs_between(*self.universe.masks(query), bipartite=self.universe.bipartite)
+        most = most_weight(pairs, self.cap)
         if error is None or not self._covers(query):
-            masks = self.universe.masks(query)
-            most = self.cap * pairs_between(*masks, bipartite=self.universe.bipartite)
             interval, confidence = (0.0, most), 1.0
         else:
-            interval = (value - error, value + error)
+            interval = possible_part((value - error, value + error), most)
         return CutAnswer(
             value=value,
             interval=interval,

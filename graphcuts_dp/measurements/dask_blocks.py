@@ -11,13 +11,15 @@ When a worker dies, Dask computes again what was lost with it: noise too, and wi
 same private edges would be told twice. So every draw has a number of its own, and no result is used
 before all workers are known to hold the same draw of each block. After that the blocks live in
 actors, which Dask does not make again. A worker that dies ends the release with an error, at any
-time; what was drawn until then has left the cluster in no form, and nothing is spent.
+time; what was drawn until then has left the cluster in no form (a store that was charged keeps the
+charge all the same).
 """
 
 import contextlib
 import itertools
 import secrets
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar, final
 
@@ -36,9 +38,10 @@ from graphcuts_dp.measurements.blocks import (
 )
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 
+_PATIENCE = 10  # seconds, for a scheduler to answer
 R = TypeVar("R")
 
-_LOST = "a worker of the Dask cluster was lost; nothing was released or spent: start again"
+_LOST = "a worker of the Dask cluster was lost; nothing was released: start again"
 
 
 @final
@@ -235,18 +238,41 @@ def _only_at(worker: str) -> dict[str, Any]:
     return {"workers": [worker], "allow_other_workers": False, "pure": False}
 
 
+@contextmanager
+def dask_cluster(address: str | None) -> Iterator[None]:
+    """Work with the cluster of a scheduler; within, `dask_client` is its client.
+
+    Args:
+        address: of the scheduler, for example "tcp://10.0.0.1:8786".
+
+    Raises:
+        ParameterError: Dask is not installed, or no scheduler answers at the address.
+    """
+    distributed = _distributed()
+    if not address:
+        raise ParameterError(
+            "blocks='dask' needs the address of a scheduler: give --scheduler tcp://HOST:PORT, or "
+            "set DASK_SCHEDULER_ADDRESS"
+        )
+    try:
+        client = distributed.Client(address, timeout=_PATIENCE)
+    except (OSError, ValueError):
+        raise ParameterError(
+            f"no Dask scheduler answers at {address}; start one with `dask scheduler`"
+        ) from None
+    with client:
+        yield
+
+
 def dask_client() -> Any:
     """The client of the Dask cluster that this process works with.
 
     Raises:
         ParameterError: Dask is not installed, or there is no client of a cluster with workers.
     """
+    distributed = _distributed()
     try:
-        import distributed
-    except ImportError:
-        raise ParameterError("blocks='dask' needs Dask: pip install 'graphcuts-dp[dask]'") from None
-    try:
-        client: Any = distributed.default_client()  # type: ignore[no-untyped-call]
+        client: Any = distributed.default_client()
     except ValueError:
         raise ParameterError(
             "blocks='dask' needs a cluster: make a dask.distributed.Client first"
@@ -254,3 +280,11 @@ def dask_client() -> Any:
     if not client.nthreads():
         raise ParameterError("the Dask cluster has no workers yet; wait for them or add some")
     return client
+
+
+def _distributed() -> Any:
+    try:
+        import distributed
+    except ImportError:
+        raise ParameterError("blocks='dask' needs Dask: pip install 'graphcuts-dp[dask]'") from None
+    return distributed

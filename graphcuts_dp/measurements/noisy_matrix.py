@@ -27,9 +27,10 @@ class CutAnswer:
     """An estimate of a cut value.
 
     Attributes:
-        value: unbiased estimate; may be negative.
-        interval: (low, high) that holds the true value with probability `confidence`. Ends below
-            zero are kept: they are part of the statement.
+        value: unbiased estimate; may be negative, or more than the cut can weigh, and then lies
+            outside of the interval.
+        interval: (low, high) that holds the true value with probability `confidence`, cut to what
+            the pairs of the cut can weigh.
         confidence: in (0, 1).
         simultaneous: whether the confidence is for all cuts of the graph at once, so that the cut
             may have been chosen after looking at other answers; else it is for this cut alone,

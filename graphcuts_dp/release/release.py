@@ -9,7 +9,8 @@ from graphcuts_dp.cutnorm.certificate import CutNormCertificate
 from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.fits.base import FitSummary
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.queries import CutQuery, Subset
+from graphcuts_dp.graph.grid import most_weight, possible_part
+from graphcuts_dp.graph.queries import CutQuery, Subset, pairs_between
 from graphcuts_dp.measurements.base import Measurements
 from graphcuts_dp.measurements.noisy_matrix import CutAnswer, NoisyMatrix
 from graphcuts_dp.measurements.noisy_sums import NoisyDegrees, NoisyTotal
@@ -118,6 +119,9 @@ class Release:
     ) -> CutAnswer:
         """Answer any cut query from the noisy matrix; free, as often as you like.
 
+        The value is unbiased, so that values may be added up and averaged; the interval alone is
+        cut to what is possible.
+
         Args:
             S: vertex labels or a truth vector, or a whole `CutQuery`.
             T: likewise; None for all vertices outside S (all right ones).
@@ -144,9 +148,11 @@ class Release:
         space = noisy.left if noisy.symmetric else (noisy.left, noisy.right)
         rows, columns = query.masks(space)
         value, radius = noisy.cut(rows, columns, confidence=confidence, simultaneous=simultaneous)
+        pairs = pairs_between(rows, columns, bipartite=not noisy.symmetric)
+        most = most_weight(pairs, noisy.distribution.weight_cap)
         return CutAnswer(
             value=value,
-            interval=(value - radius, value + radius),
+            interval=possible_part((value - radius, value + radius), most),
             confidence=confidence,
             simultaneous=simultaneous,
             seeded=not self.guarantee.is_private,

@@ -32,6 +32,7 @@ from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.progress import Progress, silent
 from graphcuts_dp.release.allocation import least_distribution, measure, mechanism_for, promise
 from graphcuts_dp.release.release import Release
+from graphcuts_dp.release.size import check_size
 
 PLACES = ("local", "dask")
 _ROW_ENTRIES = 1 << 20  # entries of the synthetic matrix turned into edges at a time
@@ -89,7 +90,7 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
 
     Raises:
         ParameterError: an option out of range, or options that do not fit together.
-        GraphError: fewer than two vertices.
+        GraphError: fewer than two vertices, or more than the memory here is enough for.
         BudgetError: the budget of the store does not allow the release. Nothing was spent.
         LedgerError: the store cannot be used.
 
@@ -105,7 +106,8 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
     is, as far as that itself is. See each fit for its own statement.
     Source: GRU12 section 6, Lemma 6.2.
     """
-    left, right = _sides(graph)
+    left, right = sides_of(graph)
+    check_size(graph.shape, noise=noise, fit=fit, blocks=blocks)
     distribution = distribution_for(graph, noise, epsilon)
     method = fit_method(fit, weight_cap=graph.weight_cap, oracle=oracle, time_limit=time_limit)
     mechanism = mechanism_for(method, mechanism, degree_share)
@@ -204,7 +206,12 @@ def _synthetic_graph(
     )
 
 
-def _sides(graph: AnyGraph) -> tuple[VertexSet, VertexSet]:
+def sides_of(graph: AnyGraph) -> tuple[VertexSet, VertexSet]:
+    """The vertex sets of the rows and of the columns; one object for a plain graph.
+
+    Raises:
+        GraphError: no graph, or one of a single vertex.
+    """
     if isinstance(graph, Graph):
         if graph.n < 2:
             raise GraphError("a graph of one vertex has no pairs: there is nothing to release")

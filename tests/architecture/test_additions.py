@@ -138,7 +138,6 @@ ADDITIONS = {
         learner=HalfSteps,
         updates=lambda n, edges, rule, _: frieze_kannan_updates(n, edges, rule=rule),
         online=True,
-        most_vertices=None,
     ),
 """,
         "from graphcuts_dp.idc.half_steps import HalfSteps\n",

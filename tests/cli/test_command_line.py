@@ -132,11 +132,17 @@ def test_the_warning_comes_before_anything_is_spent_and_names_an_epsilon(
 
     monkeypatch.setattr("graphcuts_dp.release.synthesis.entropy_source", lambda _: NoEntropy())
     with pytest.raises(AssertionError, match="noise was drawn"):
-        call("release", mail, tmp_path / "s.csv", "--epsilon", "0.1")
+        call("release", mail, tmp_path / "s.csv", "--epsilon", "0.1", "--force-hopeless")
 
 
-def test_worthless_accuracy_is_said(call, mail, tmp_path):
-    status, _, err = call("release", mail, tmp_path / "s.csv", "--epsilon", "0.1")
+def test_a_hopeless_release_is_refused_until_it_is_forced(call, mail, tmp_path):
+    hopeless = ("release", mail, tmp_path / "s.csv", "--epsilon", "0.1")
+    status, _, err = call(*hopeless)
+    assert status == 2
+    assert "error: worthless at this size" in err
+    assert "--force-hopeless" in err
+    assert files_in(tmp_path) == {mail.name}
+    status, _, err = call(*hopeless, "--force-hopeless")
     assert status == 0
     assert "warning: worthless at this size" in err
     named = err.split("epsilon = ")[1].split()[0]
@@ -312,7 +318,7 @@ def test_weights_and_binary_noise_are_refused_with_a_way_out(call, tmp_path):
     assert "--ignore-weights" in err
     for extra in (["--ignore-weights"], ["--noise", "laplace", "--weight-cap", "3"]):
         status, _, err = call(
-            "release", source, tmp_path / "s.csv", "--epsilon", "1", "--force", *extra
+            "release", source, tmp_path / "s.csv", "--epsilon", "9", "--force", *extra
         )
         assert status == 0, err
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import sys
 from contextlib import contextmanager
@@ -55,13 +56,30 @@ def test_start_says_what_is_promised(call, mail, tmp_path):
     status, out, err = call("start", mail, "--store", path, *TERMS)
     assert status == 0
     assert "epsilon = 40, delta = 0.01" in out
-    assert "expect up to" in out
+    assert "error      up to 13.0 (95%, all queries at once)" in out
+    assert "warning" not in err
     assert "note: The vertices are taken from the edges" in err
     assert "not private in its vertex set" in out
     status, out, _ = call("start", mail, "--store", path, *TERMS, "--name", "two", "--json")
     assert status == 0
     assert json.loads(out)["name"] == "two"
     assert oct(path.stat().st_mode)[-3:] == "600"
+
+
+def test_a_worthless_session_is_warned_of_and_states_its_whole_error(call, mail, tmp_path):
+    path = tmp_path / "mail.db"
+    options = ("--epsilon", "1", "--delta", "1e-6", "--queries", "10", "--calibration", "gru12")
+    start = ("start", mail, "--store", path, *options, "--method", "frieze-kannan")
+    status, out, err = call(*start)
+    assert status == 0
+    assert "warning: worthless at this size: answers are promised within" in err
+    assert "method 'gaussian' promises" in err
+    stated = float(re.search(r"up to ([0-9,.]+) ", out).group(1).replace(",", ""))
+    assert stated > 10**5
+    status, out, err = call("ask", path, "--from", "ann", "--to", "bob")
+    assert (status, err) == (0, "")
+    assert " in [0.0, 1.0] (95%" in out
+    assert json.loads(call(*start, "--name", "two", "--json")[1])["error_bound"] > 10**5
 
 
 def test_ask_in_all_its_forms(call, store, tmp_path):
@@ -258,7 +276,7 @@ def test_repl(call, store, monkeypatch, tmp_path):
     lines = out.splitlines()
     assert lines[0] == lines[1]
     assert "499 left" in lines[0]
-    assert "on the record: free" in out
+    assert "free: on the record, or without pairs" in out
     assert "one new query" in out
     assert "1 | 2" in out  # the smaller set first
     assert ":plot FILE.png" in out
@@ -307,5 +325,5 @@ def test_run_can_be_interrupted_and_goes_on(call, store, tmp_path, monkeypatch):
     assert found["interruptions"] == 0
     status, _, err = call("run", store, queries, "-o", answers)
     assert status == 0
-    assert f"200 answers in {answers}, {found['answers']} of them from the record" in err
+    assert f"200 answers in {answers}, {found['answers']} of them free" in err
     assert len(answers.read_text().splitlines()) == 200

@@ -90,6 +90,7 @@ def test_a_query_is_the_same_however_it_is_written(path):
         assert session.ask([1, 3], [2]) != answer
 
 
+@pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 def test_sides_of_a_bipartite_graph_are_kept_apart(path):
     graph = gc.BipartiteGraph([0, 1, 2], [0, 1, 1], left=3, right=["a", "b"])
     with open_session(
@@ -142,6 +143,7 @@ def test_counts_are_exact(seed, bipartite, queries):
     assert repr(counter) == "EdgeCounter()"
 
 
+@pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 def test_weights_are_answered_on_a_grid(path):
     graph = gc.Graph([0, 1, 2], [1, 2, 3], [0.25, 2.0, 0.75], vertices=4, weight_cap=2.0)
     with open_session(
@@ -328,6 +330,7 @@ def test_bad_budgets_leave_no_store(path, graph, budget):
     assert not path.exists()
 
 
+@pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 def test_a_budget_caps_the_sum_of_all_sessions(path, graph):
     pure = {"method": "laplace", "queries": 10}
     capped = gc.Store(path, budget=0.3)

@@ -53,8 +53,9 @@ def test_intervals_are_for_the_queries_given():
     assert made.accuracy.queries == "listed"
     for query in CUTS:
         answer = made.answer(query)
-        width = answer.interval[1] - answer.interval[0]
-        assert width == pytest.approx(2 * made.accuracy.error)
+        error, most = made.accuracy.error, made.cap * query.norm_squared(made.universe.space)
+        assert answer.interval[0] == pytest.approx(min(max(answer.value - error, 0), most))
+        assert answer.interval[1] == pytest.approx(min(max(answer.value + error, 0), most))
         assert answer.confidence == 0.95
     turned = made.answer(["c", "d"], ["a"])  # the same cut from the other side
     assert turned.confidence == 0.95

@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 from helpers import random_graph
 
+from graphcuts_dp.cli import main
 from graphcuts_dp.errors import ClusterError, ParameterError
 from graphcuts_dp.fits.base import FitProblem
 from graphcuts_dp.fits.first_order import FirstOrder
+from graphcuts_dp.graph.files import write_graph
 from graphcuts_dp.measurements import dask_blocks
 from graphcuts_dp.measurements.blocks import Layout, LocalBlocks, RowBlock
 from graphcuts_dp.measurements.dask_blocks import DaskBlocks, dask_client
@@ -124,6 +126,63 @@ def test_the_same_release():
     assert made[0].certificate.upper == made[1].certificate.upper
 
 
+def command(monkeypatch, *arguments):
+    """Run the command line in this process; returns the status."""
+    monkeypatch.setattr("sys.argv", ["graphcuts-dp", *map(str, arguments)])
+    return main._status()
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("given_by", ["option", "environment"])
+def test_the_command_line_releases_the_same_on_a_cluster(cluster, monkeypatch, tmp_path, given_by):
+    source = tmp_path / "mail.edges"
+    write_graph(random_graph(N), source)
+    start = ("release", source, tmp_path / "here.csv", "--epsilon", 1, "--seed", 3)
+    fit = ("--fit", "first-order", "--time-limit", 1e-9)
+    assert command(monkeypatch, *start, *fit) == 0
+    address = cluster.scheduler.address
+    where = ("--blocks", "dask")
+    if given_by == "option":
+        where += ("--scheduler", address)
+    else:
+        monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", address)
+    drawn = []
+    real = DaskBlocks.from_pairs
+    monkeypatch.setattr(
+        DaskBlocks, "from_pairs", staticmethod(lambda *given: drawn.append(1) or real(*given))
+    )
+    there = (*start[:2], tmp_path / "there.csv", *start[3:])
+    assert command(monkeypatch, *there, *fit, *where) == 0
+    assert drawn == [1]
+    assert (tmp_path / "there.csv").read_bytes() == (tmp_path / "here.csv").read_bytes()
+
+
+@pytest.mark.parametrize("problem", ["no address", "no answer", "no address at all", "no dask"])
+def test_the_command_line_says_on_one_line_what_is_wrong_with_the_cluster(
+    monkeypatch, tmp_path, capsys, problem
+):
+    source = tmp_path / "mail.edges"
+    write_graph(random_graph(30), source)
+    monkeypatch.setattr(dask_blocks, "_PATIENCE", 0.2)
+    monkeypatch.delenv("DASK_SCHEDULER_ADDRESS", raising=False)
+    start = ("release", source, tmp_path / "s.csv", "--epsilon", 5, "--blocks", "dask")
+    expected = "needs the address of a scheduler"
+    if problem == "no answer":
+        start += ("--scheduler", "tcp://127.0.0.1:1")
+        expected = "no Dask scheduler answers at tcp://127.0.0.1:1"
+    if problem == "no address at all":
+        start += ("--scheduler", "nonsense://there")
+        expected = "no Dask scheduler answers at nonsense://there"
+    if problem == "no dask":
+        forget_dask(monkeypatch)
+        expected = "pip install 'graphcuts-dp[dask]'"
+    assert command(monkeypatch, *start) == 2
+    errors = [line for line in capsys.readouterr().err.splitlines() if line[:5] != "note:"]
+    assert len(errors) == 1
+    assert expected in errors[0]
+    assert list(tmp_path.iterdir()) == [source]
+
+
 def fail(block):
     raise ArithmeticError(f"block {block.start}")
 
@@ -229,7 +288,7 @@ def test_without_a_cluster(monkeypatch):
         release_graph(random_graph(N), epsilon=1.0, fit="none", blocks="dask")
 
 
-def test_without_dask(monkeypatch):
+def forget_dask(monkeypatch):
     real = builtins.__import__
 
     def without(name, *rest):
@@ -238,6 +297,10 @@ def test_without_dask(monkeypatch):
         return real(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", without)
+
+
+def test_without_dask(monkeypatch):
+    forget_dask(monkeypatch)
     with pytest.raises(ParameterError, match=r"pip install 'graphcuts-dp\[dask\]'"):
         dask_client()
 

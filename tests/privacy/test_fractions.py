@@ -9,6 +9,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.privacy.composition import as_stored
 
 GRAPH = gc.Graph([0, 1], [1, 2], vertices=8)
+pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 FRACTIONS = [Fraction(1, 3), Fraction(2, 7), Fraction(10, 9)]
 
 

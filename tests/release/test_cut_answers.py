@@ -142,7 +142,8 @@ def test_an_interval_holds_the_truth_as_often_as_it_says(noise):
             answer = made.answer(query, confidence=confidence)
             low, high = answer.interval
             misses[confidence] += not low <= truth <= high
-            widths[confidence].add(round(high - low, 6))
+            if 0 < low < high:  # not cut to what is possible
+                widths[confidence].add(round(2 * (answer.value - low), 6))
         errors.append(answer.value - truth)
     for confidence in levels:
         assert misses[confidence] <= most_misses(confidence)
@@ -178,9 +179,9 @@ def test_simultaneous_intervals_hold_for_all_cuts_at_once(noise):
             for S, T in itertools.product(sets, sets)
         ]
     )
-    single = made.answer(sets[3], sets[12], confidence=confidence)
-    wide = made.answer(sets[3], sets[12], confidence=confidence, simultaneous=True)
-    assert wide.interval[0] < single.interval[0] < single.interval[1] < wide.interval[1]
+    _, single = made.noisy.cut(sets[3], sets[12], confidence=confidence, simultaneous=False)
+    _, wide = made.noisy.cut(sets[3], sets[12], confidence=confidence, simultaneous=True)
+    assert single < wide
     misses = 0
     for _ in range(RUNS):
         z = randomized_response(graph, distribution, source).estimate()
@@ -206,3 +207,34 @@ def test_a_cut_picked_after_looking_breaks_plain_intervals_but_not_simultaneous_
         simultaneous += answer.interval[0] > 0
     assert plain > scipy.stats.binom.isf(ALARM, runs, 0.05)
     assert simultaneous <= scipy.stats.binom.isf(ALARM, runs, 0.05)
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("cap", [None, 0.3, 1.0, 4.0])
+@pytest.mark.parametrize("bipartite", [False, True])
+def test_intervals_lie_where_a_cut_can_and_values_stay_unbiased(noise, cap, bipartite):
+    if cap not in {"binary": (1.0,), "discrete-laplace": (None, 1.0, 4.0)}.get(noise, (cap,)):
+        return
+    weights = None if noise == "binary" else [cap or 7.0]
+    kind = {"weights": weights, "weight_cap": cap if weights else None}
+    graph = (
+        BipartiteGraph([0], [1], left=3, right=3, **kind)
+        if bipartite
+        else Graph([0], [1], vertices=6, **kind)
+    )
+    outside = 0
+    sets = itertools.product([[0], [1, 2], [0, 1, 2]], [[1], [0, 2], [0, 1, 2]], range(4))
+    for S, T, seed in sets:
+        made = noisy_release(graph, noise=noise, epsilon=0.5, source=SeededEntropy(seed))
+        for simultaneous in (False, True):
+            answer = made.answer(S, T, simultaneous=simultaneous)
+            pairs = len(set(S)) * len(set(T))
+            if not bipartite:
+                pairs = sum(
+                    (i in S and j in T) or (i in T and j in S)
+                    for i, j in itertools.combinations(range(6), 2)
+                )
+            most = np.inf if cap is None else cap * pairs * (1 + 1e-15)
+            assert 0 <= answer.interval[0] <= answer.interval[1] <= most
+            outside += not 0 <= answer.value <= most
+    assert outside > 0  # an estimate that was cut, too, would be biased

@@ -1,0 +1,80 @@
+"""Whether a session will be worth its price, from public numbers, before anything is spent."""
+
+import math
+from dataclasses import replace
+
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.idc.constructions import CONSTRUCTIONS
+from graphcuts_dp.interactive.parameters import Parameters
+from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON
+
+_STEPS = 12  # of a bisection on the logarithm of epsilon: two digits
+
+
+def accuracy_warning(
+    parameters: Parameters,
+    universe: Universe,
+    grid: Grid,
+    expected_edges: float | None = None,
+) -> str | None:
+    """A sentence when a session promises no more than is known without the graph.
+
+    Half of what the pairs of a cut can weigh is never farther off than that half, which is largest
+    for the largest cut between disjoint sets.
+
+    Args:
+        parameters: of the session; the method must not be "auto".
+        universe: the public vertex pairs.
+        grid: how answers are counted.
+        expected_edges: a public guess, as for `Parameters.resolved`.
+
+    Returns:
+        None when the session promises more, or weights have no cap: they can be larger than any
+        noise.
+    """
+    if grid.cap is None:
+        return None
+    trivial = grid.most(universe.disjoint_norm_squared) / 2
+    error = parameters.expected_error(universe, grid, expected_edges)
+    if error < trivial:
+        return None
+
+    def best(epsilon: float) -> tuple[float, Parameters]:
+        """Of all methods, as they are here."""
+        plain = replace(
+            parameters, epsilon=epsilon, method="auto", calibration="tight", value_share=0.0
+        )
+        try:
+            found = plain.resolved(universe, grid, expected_edges)
+        except ParameterError:
+            return math.inf, plain
+        return found.expected_error(universe, grid, expected_edges), found
+
+    start = (
+        f"worthless at this size: answers are promised within {_shown(error)}, but half of all that"
+        f" a cut between disjoint sets can hold is never farther off than {_shown(trivial)}"
+    )
+    other, found = best(parameters.epsilon)
+    if other < trivial:
+        return f"{start}; {_named(found)} promises {_shown(other)}"
+    low, high = math.log(parameters.epsilon), math.log(LARGEST_EPSILON)
+    if best(LARGEST_EPSILON)[0] >= trivial:
+        return f"{start}; no epsilon in range helps, fewer queries or more vertices may"
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if best(math.exp(middle))[0] < trivial else (middle, high)
+    digits = 1 - math.floor(high / math.log(10))
+    enough = min(math.ceil(math.exp(high) * 10**digits) / 10**digits, LARGEST_EPSILON)
+    return f"{start}; epsilon = {enough:.2g} with {_named(best(enough)[1])} would do"
+
+
+def _named(parameters: Parameters) -> str:
+    if parameters.method in CONSTRUCTIONS:
+        return f"method {parameters.method!r}, calibration {parameters.calibration!r}"
+    return f"method {parameters.method!r}"
+
+
+def _shown(error: float) -> str:
+    return f"{error:,.0f}" if error >= 10 else f"{error:.2g}"
