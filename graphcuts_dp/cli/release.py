@@ -58,7 +58,8 @@ def release(
         int | None, typer.Option(help="Repeatable run. NOT PRIVATE: for tests only.")
     ] = None,
     time_limit: Annotated[
-        float | None, typer.Option(help="Seconds after which the fit stops at its best point.")
+        float | None,
+        typer.Option(help="Seconds for fit and certificates, beyond the shortest of both."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
