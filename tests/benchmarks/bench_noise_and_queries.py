@@ -85,12 +85,34 @@ def main(quick: bool) -> None:
             print(line(f"{name}, epsilon = {epsilon:g}", count / draw, peer, target))
     print_gaussian(count // 10, repeats)
 
+    print_queries()
+
+
+def print_queries() -> None:
+    """One cut query of a large graph, and sets of labels beside truth vectors."""
     rng = np.random.default_rng(0)
     n, m = 100_000, 1_000_000
-    graph = gc.Graph(rng.integers(0, n, m), rng.integers(0, n, m), vertices=n)
+    ends = rng.integers(0, n, m), rng.integers(0, n, m)
+    graph = gc.Graph(*ends, vertices=n)
     query = gc.CutQuery(rng.random(n) < 0.5, rng.random(n) < 0.5)
     milliseconds = 1e3 * median_seconds(lambda: query.value(graph), 20)
     print(f"\none cut query, 10^6 edges: {milliseconds:.1f} ms  target <= 20")
+    half = np.sort(rng.choice(n, n // 2, replace=False))
+    mask = np.isin(np.arange(n), half)
+    print("the same by a list of 50,000 labels, beside a truth vector")
+    for name, labels in (
+        ("0..n-1", range(n)),
+        ("other integers", range(5, n + 5)),
+        ("strings", [f"v{i}" for i in range(n)]),
+    ):
+        graph = gc.Graph(*ends, vertices=gc.VertexSet(labels))
+        chosen = [labels[i] for i in half]
+        times = [
+            1e3 * median_seconds(lambda S=S, graph=graph: gc.CutQuery(S).value(graph), 20)
+            for S in (chosen, mask)
+        ]
+        print(f"{name:<16} {times[0]:>6.1f} ms {times[1]:>6.1f} ms  "
+              f"{times[0] / times[1]:.1f} times  target <= 2", flush=True)  # fmt: skip
 
 
 if __name__ == "__main__":
