@@ -71,8 +71,8 @@ def timed(action: Callable[[], object]) -> float:
 def print_limited(n: int) -> None:
     """What time limits do, as parts of a release without one, in one run."""
     graph = planted_partition(n, 4, 0.2, 0.02, seed=0)
-    print(f"\ntime limits, n = {n}, epsilon = 1: seconds, their share of a release without a limit;\n"
-          "those beyond the limit, over a release whose time is over at once; the certificate's share\n"
+    print(f"\ntime limits, n = {n}, epsilon = 1: seconds, over those of a release without limit;\n"
+          "beyond the limit, over a release whose time is over at once; the certificate's share\n"
           f"{'fit':<16} {'limit':>8} {'seconds':>8} {'share':>6} {'beyond':>7}"
           f" {'certificate':>12}")  # fmt: skip
     for fit in ("maximum-entropy", "first-order"):
