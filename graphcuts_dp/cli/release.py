@@ -66,7 +66,8 @@ def release(
         int | None, typer.Option(help="Repeatable run. NOT PRIVATE: for tests only.")
     ] = None,
     time_limit: Annotated[
-        float | None, typer.Option(help="Seconds after which the fit stops at its best point.")
+        float | None,
+        typer.Option(help="Seconds for fit and certificates, beyond the shortest of both."),
     ] = None,
     blocks: Annotated[
         str, typer.Option(help=f"Where the noisy matrix lives, one of: {', '.join(PLACES)}.")

@@ -101,6 +101,7 @@ class LowRankSolver:
         self.V = self._random_rows(shape[1] + border)
         self.weights_U: RealMatrix = np.ones(shape[0] + border, dtype=self.dtype)
         self.weights_V: RealMatrix = np.ones(shape[1] + border, dtype=self.dtype)
+        self._before: RealMatrix | None = None  # V before its last move, where there is momentum
 
     def _random_rows(self, count: int) -> RealMatrix:
         rows = gaussian(self._rng, (count, self.rank), self.dtype)
@@ -122,21 +123,35 @@ class LowRankSolver:
         block = np.asarray(block, dtype=self.dtype)
         return with_border(block) if self.bordered else block
 
-    def step(self, matrix: Any, iterations: int = 1) -> float:
+    def step(self, matrix: Any, iterations: int = 1, *, momentum: float = 0.0) -> float:
         """Alternate U <- rows of A'V, V <- rows of A'^T U, each normalised; zero rows stay put.
 
         Args:
             matrix: shape (n1, n2): an array, a scipy sparse matrix or an `Operand`; not checked.
             iterations: alternations, at least 1.
+            momentum: by what part of the last move V goes on before the next, in [0, 1). For one
+                matrix over many calls: with 0 the value never falls, with more it rises faster
+                and may fall now and then.
 
         Returns:
             sum_ij a'_ij <u_i, v_j> / 4 at the new U and V (without the 1/4 if not bordered): a
             value between the norm over Grothendieck's constant and, once converged, above it.
         """
         for _ in range(iterations):
-            self.weights_U = _normalise_into(self.U, self._image(matrix, self.V, transpose=False))
+            V, self._before = self._moved_on(momentum), self.V.copy() if momentum else None
+            self.weights_U = _normalise_into(self.U, self._image(matrix, V, transpose=False))
             self.weights_V = _normalise_into(self.V, self._image(matrix, self.U, transpose=True))
         return float(self.weights_V.sum(dtype=np.float64)) / self._divisor
+
+    def _moved_on(self, momentum: float) -> RealMatrix:
+        """V, a part of its last move farther; no row comes near zero, for |(1+m)v - m w| >= 1."""
+        if self._before is None or not momentum:
+            return self.V
+        farther = self.V - self._before
+        farther *= np.asarray(momentum, dtype=self.dtype)
+        farther += self.V
+        farther /= row_norms(farther)[:, None]
+        return farther
 
     @property
     def _divisor(self) -> float:

@@ -16,8 +16,13 @@ from graphcuts_dp.cutnorm.upper_bound import UpperBound, trivial_bound
 
 _CHUNK = 5
 _MAX_ALTERNATIONS = 300
+# Chosen on five residuals of releases: bounds within 0.2 % of those without momentum, twice as many
+# hyperplanes and thresholds a third as large, in two thirds of the time; the same on 14 others.
+_MOMENTUM = 0.85
 _FIRST_RANK = 24
 _SLACK_SIGMA = 1.003
+_HYPERPLANES = 32
+_FEW_HYPERPLANES = 8  # when the time is up
 _VECTOR_ENTRIES = 1 << 20
 _LARGE = 5000
 _POPULATION = 32
@@ -61,10 +66,10 @@ def search_low_rank(
 ) -> CutNormCertificate:
     """Bound the norm from both sides with the low-rank method.
 
-    1. Alternate on unit vectors, in float32 for a dense matrix of moderate size, until the value
-       of the relaxation stands still.
-    2. Prove the upper bound on the matrix itself; add columns if sigma_1 says that the relaxation
-       is not solved.
+    1. Alternate on unit vectors with momentum (Polyak 1964), in float32 for a dense matrix of
+       moderate size, until the value of the relaxation stands still.
+    2. Prove the upper bound on the matrix itself; add columns if it (of a large matrix: an estimate
+       of sigma_1) says that the relaxation is not solved.
     3. Round by hyperplanes, then tabu search and recombination until nothing improves.
 
     Args:
@@ -84,10 +89,13 @@ def search_low_rank(
     rng = np.random.default_rng([seed, 3])
     bound = trivial_bound(operand, bordered=bordered)
     value = _relax(solver, working, limits)
-    batch = solver.round_batch(working, _hyperplanes(operand), _POPULATION)
-    if limits.met(_value(batch), 1.001 * value):  # likely solved: prove it before any estimate
+    hyperplanes = _FEW_HYPERPLANES if limits.late else _HYPERPLANES
+    batch = solver.round_batch(working, hyperplanes, _POPULATION)
+    # Mostly solved: then the proof is all that is needed. A large one costs more than an estimate.
+    large = max(operand.shape) > _LARGE
+    if not large or limits.met(_value(batch), 1.001 * value):
         bound = _least(bound, solver.upper_bound(operand))
-    if not limits.met(_value(batch), bound.value):
+    if not limits.met(_value(batch), bound.value) and bound.value > _SLACK_SIGMA * value:
         while not (fixed or limits.late or solver.rank >= most):
             sigma = solver.sigma_estimate(working)
             if sigma < _SLACK_SIGMA or limits.met(_value(batch), 1.002 * sigma * value):
@@ -129,22 +137,18 @@ def _narrow(operand: Operand) -> Operand:
 
 
 def _relax(solver: LowRankSolver, working: Operand, limits: SearchLimits) -> float:
-    """Alternate until five alternations raise the value by less than 1e-5 of it (1e-4 if large)."""
-    enough = 1e-4 if max(working.shape) > _LARGE else 1e-5
-    value = solver.step(working, _CHUNK)
+    """Alternate until five alternations raise the value by less than 3e-5 of it (1e-4 if large)."""
+    enough = 1e-4 if max(working.shape) > _LARGE else 3e-5
+    value = solver.step(working, _CHUNK, momentum=_MOMENTUM)
     for _ in range(_MAX_ALTERNATIONS // _CHUNK):
         if limits.late:
             break
-        new_value = solver.step(working, _CHUNK)
+        new_value = solver.step(working, _CHUNK, momentum=_MOMENTUM)
         stalled = new_value - value <= enough * abs(new_value)
         value = new_value
         if stalled:
             break
     return value
-
-
-def _hyperplanes(operand: Operand) -> int:
-    return 64 if max(operand.shape) <= _LARGE else 32
 
 
 def _value(batch: CutBatch) -> float:
@@ -189,6 +193,6 @@ def _search_cuts(
         if enough():
             return batch
         batch = recombine(working, batch, children=_POPULATION, rng=rng, bordered=bordered)
-        if _value(batch) <= before * (1.0 + 2e-4):
+        if _value(batch) <= before * (1.0 + 1e-3):
             break
     return batch

@@ -133,9 +133,10 @@ class FitSummary:
         lower: no point of the box does better.
         gap: 1 - lower/value.
         rounds: steps taken.
-        stopped: "gap", "settled", "rounds" or "time".
+        stopped: "gap", "settled", "rounds" or "time" (also when the time was over before a mixture
+            was proven to be within the bound that it was to keep).
         tolerance: gap at which the method was to stop.
-        time_limit: seconds that it was given, or None.
+        time_limit: seconds that it, mixtures and certificates were given together, or None.
         unweighted: whether the weights were then rounded to 0 and 1 by coin flips.
         mixed: share of the first-order fit that was mixed in to keep a bound; nearly always 0.
     """
@@ -206,7 +207,9 @@ class FitMethod(Protocol):
 
     @property
     def time_limit(self) -> float | None:
-        """Seconds after which the best point so far is returned; None for no limit."""
+        """Seconds after which the best point so far is returned, and after which a release looks
+        for no better certificate and no mixture; None for no limit.
+        """  # noqa: D205
         ...
 
     @property

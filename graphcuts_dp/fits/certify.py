@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
+from graphcuts_dp.deadline import NEVER, Deadline
 from graphcuts_dp.measurements.blocks import RowBlock
 from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
 
@@ -25,7 +26,9 @@ def weights_of(rows: npt.NDArray[np.number], cap: float) -> npt.NDArray[np.float
     return np.minimum(rows.astype(np.float64).round(DECIMALS), cap)
 
 
-def certify(matrix: npt.NDArray[np.number], noisy: NoisyMatrix, cap: float) -> CutNormCertificate:
+def certify(
+    matrix: npt.NDArray[np.number], noisy: NoisyMatrix, cap: float, deadline: Deadline = NEVER
+) -> CutNormCertificate:
     """Two-sided bound on ||x - z||_C, where x has the weights of the synthetic graph.
 
     A large difference is held in float32. What each entry loses by that is known: the bounds are
@@ -35,6 +38,7 @@ def certify(matrix: npt.NDArray[np.number], noisy: NoisyMatrix, cap: float) -> C
         matrix: the fit, as `weights_of` takes it.
         noisy: the noisy matrix.
         cap: largest weight, or infinity.
+        deadline: when to stop looking for better bounds; those found are proven all the same.
     """
     narrow = math.prod(noisy.shape) > _LARGEST_WIDE
     difference = np.empty(noisy.shape, dtype=np.float32 if narrow else np.float64)
@@ -49,7 +53,7 @@ def certify(matrix: npt.NDArray[np.number], noisy: NoisyMatrix, cap: float) -> C
             gained += float(np.maximum(exact, 0).sum())
             lost -= float(np.minimum(exact, 0).sum())
         start = stop
-    found = cut_norm(difference)
+    found = cut_norm(difference, time_limit=deadline.seconds_left)
     if not narrow:
         return found
     slack = max(gained, lost) * (1 + 1e-6)

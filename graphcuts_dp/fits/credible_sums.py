@@ -7,6 +7,7 @@ from typing import final
 import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
+from graphcuts_dp.deadline import NEVER, Deadline
 from graphcuts_dp.fits.base import FitProblem
 from graphcuts_dp.fits.chung_lu import chung_lu_bipartite_ends, chung_lu_ends
 from graphcuts_dp.fits.degrees import (
@@ -29,7 +30,9 @@ _LEAST_TOTAL = 0.3  # in units of the cap
 _DEPENDENT = 1e-2  # singular value of unit columns below which they count as dependent
 
 
-def credible_sums(problem: FitProblem, distribution: NoiseDistribution) -> GroupSums:
+def credible_sums(
+    problem: FitProblem, distribution: NoiseDistribution, deadline: Deadline = NEVER
+) -> GroupSums:
     """Degrees and block sums for a synthetic graph.
 
     Without noisy degrees, structure is looked for in Z; degrees are those of the structure plus the
@@ -45,6 +48,7 @@ def credible_sums(problem: FitProblem, distribution: NoiseDistribution) -> Group
     Args:
         problem: Z, noisy degrees and a noisy total if there are any, and a finite cap.
         distribution: of the noise of Z.
+        deadline: when to stop sharpening the structure.
     """
     blocks, cap, noisy = problem.blocks, problem.cap, problem.degrees
     plain = View(blocks)
@@ -60,7 +64,7 @@ def credible_sums(problem: FitProblem, distribution: NoiseDistribution) -> Group
     total = max(_total(float(observed_rows.sum()), distribution, problem), _LEAST_TOTAL * cap)
 
     if noisy is None:
-        structure = _structure(plain)
+        structure = _structure(plain, deadline)
         sums = (structure.row_sums, structure.column_sums)
         degrees = [_rescaled(s + side.rest(s), total) for side, s in zip(sides, sums, strict=False)]
         expected, extra = None, []
@@ -72,7 +76,7 @@ def credible_sums(problem: FitProblem, distribution: NoiseDistribution) -> Group
             for side, c in zip(sides, counts, strict=False)
         ]
         expected = _expected(blocks, degrees, cap)
-        structure = _structure(expected)
+        structure = _structure(expected, deadline)
         extra = degrees
     rows, columns = degrees[0], degrees[-1]
     left = _frame(n, structure.left_groups, extra[:1])
@@ -113,8 +117,8 @@ class _Side:
         return posterior_means(likelihood, grid)
 
 
-def _structure(view: View) -> Structure:
-    return sharpened_structure(view) if view.symmetric else spectral_structure(view)
+def _structure(view: View, deadline: Deadline) -> Structure:
+    return sharpened_structure(view, deadline) if view.symmetric else spectral_structure(view)
 
 
 def _total(seen: float, distribution: NoiseDistribution, problem: FitProblem) -> float:

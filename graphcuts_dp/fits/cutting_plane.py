@@ -1,7 +1,6 @@
 """The cutting-plane fit: a linear program whose separation oracle is the cut norm."""
 
 import math
-import time
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Protocol, final
 
@@ -12,6 +11,7 @@ from graphcuts_dp.arrays import BoolVector, FloatVector, RealMatrix
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.cutnorm.spectral import prefix_cuts
+from graphcuts_dp.deadline import NEVER, Deadline
 from graphcuts_dp.fits.base import Fit, FitProblem
 from graphcuts_dp.fits.first_order import FirstOrder
 from graphcuts_dp.fits.master import Master, Row
@@ -47,11 +47,13 @@ class CutNormOracle:
     Args:
         shape: of the matrices to come.
         cuts: how many cuts a call returns at most.
+        deadline: of `search`, beyond its shortest form.
     """
 
     objective: str = "cut norm"
 
-    def __init__(self, shape: tuple[int, int], cuts: int = 12) -> None:
+    def __init__(self, shape: tuple[int, int], cuts: int = 12, deadline: Deadline = NEVER) -> None:
+        self._deadline = deadline
         self._solver = LowRankSolver(shape, rank=min(32, max(shape) + 1), seed=0)
         self._cuts = cuts
         self._alternations = 30
@@ -69,7 +71,7 @@ class CutNormOracle:
 
     def search(self, residual: RealMatrix) -> list[Cut]:
         """The cut of a whole cut-norm search, exact for small matrices."""
-        found = cut_norm(residual)
+        found = cut_norm(residual, time_limit=self._deadline.seconds_left)
         return [(found.S, found.T)]
 
 
@@ -145,8 +147,8 @@ class CuttingPlane:
             return self._run(problem, progress)
 
     def _run(self, problem: FitProblem, progress: Progress) -> Fit:
-        started = time.monotonic()
-        run = _Run(problem, self._make_oracle(problem))
+        deadline = Deadline.after(self.time_limit)
+        run = _Run(problem, self._make_oracle(problem, deadline), deadline)
         stopped: Literal["gap", "rounds", "time"] = "rounds"
         rounds = 0
         for rounds in range(1, self.max_rounds + 1):
@@ -155,7 +157,7 @@ class CuttingPlane:
             if run.gap() <= self.tolerance and run.confirm() <= self.tolerance:
                 stopped = "gap"
                 break
-            if self.time_limit is not None and time.monotonic() - started > self.time_limit:
+            if deadline.passed():
                 stopped = "time"
                 break
         if stopped != "gap":
@@ -170,16 +172,16 @@ class CuttingPlane:
             stopped=stopped,
         )
 
-    def _make_oracle(self, problem: FitProblem) -> SeparationOracle:
+    def _make_oracle(self, problem: FitProblem, deadline: Deadline) -> SeparationOracle:
         if self.oracle == "spectral":
             return SpectralOracle()
-        return CutNormOracle(problem.shape)
+        return CutNormOracle(problem.shape, deadline=deadline)
 
 
 class _Run:
     """State of one run: the master program, the best point, both bounds."""
 
-    def __init__(self, problem: FitProblem, oracle: SeparationOracle) -> None:
+    def __init__(self, problem: FitProblem, oracle: SeparationOracle, deadline: Deadline) -> None:
         self.problem = problem
         self.oracle = oracle
         shape = problem.noisy.shape
@@ -190,7 +192,8 @@ class _Run:
         self.lower = 0.0
         self.best = math.inf
         self.best_matrix: RealMatrix = problem.noisy
-        self._consider(FirstOrder(max_steps=100)(problem).matrix.astype(np.float64))
+        start = FirstOrder(max_steps=100, time_limit=deadline.seconds_left)(problem)
+        self._consider(start.matrix.astype(np.float64))
 
     def gap(self) -> float:
         return 1.0 - self.lower / self.best if self.best > 0 else 0.0

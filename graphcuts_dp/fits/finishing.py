@@ -1,7 +1,7 @@
 """From a fit to the matrix of a synthetic graph: rounded, certified, within a bound."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import RealMatrix
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate
+from graphcuts_dp.deadline import Deadline
 from graphcuts_dp.fits.base import FitMethod, FitProblem, FitSummary
 from graphcuts_dp.fits.certify import certify
 from graphcuts_dp.fits.first_order import FirstOrder
@@ -48,7 +49,8 @@ def finished_fit(
     """Fit, round, certify; a fit that minimises no norm is kept within `noise_cut_bound`.
 
     Where ||x - z||_C of such a fit is not proven to be within that bound, x is mixed with the
-    first-order fit until it is, as far as that itself is.
+    first-order fit until it is, as far as that itself is. The method's time limit is for all of
+    this: when it is over no mixture is begun, and certificates are the shortest ones.
 
     Args:
         method: the fit.
@@ -58,37 +60,33 @@ def finished_fit(
         source: of the coins for that; no private data are involved.
         progress: called with the fraction done and a message.
     """
+    deadline = Deadline.after(method.time_limit)
+
+    def finished(x: RealMatrix) -> tuple[npt.NDArray[np.number], CutNormCertificate]:
+        matrix: npt.NDArray[np.number] = x
+        if unweighted:
+            progress(1.0, "rounding")
+            matrix = round_keeping_degrees(x, symmetric=noisy.symmetric, source=source)
+        progress(1.0, "certifying")
+        return matrix, certify(matrix, noisy, problem.cap, deadline)
+
     found = method(problem, progress=progress)
-    matrix, certificate = _finished(found.matrix, noisy, problem.cap, unweighted, source, progress)
+    matrix, certificate = finished(found.matrix)
     mixed = 0.0
     if found.value is None:
         bound = noise_cut_bound(noisy.distribution, noisy.shape, symmetric=noisy.symmetric)
-        if certificate.upper > bound:
-            other = FirstOrder(time_limit=method.time_limit)(problem, progress=progress)
-            least = certify(other.matrix, noisy, problem.cap).upper
-            for mixed in _shares(certificate.upper, least, bound):
-                x = (1 - mixed) * found.matrix + mixed * other.matrix
-                matrix, certificate = _finished(x, noisy, problem.cap, unweighted, source, progress)
-                if certificate.upper <= bound:
+        if certificate.upper > bound and not deadline.passed():
+            other = FirstOrder(time_limit=deadline.seconds_left)(problem, progress=progress)
+            least = certify(other.matrix, noisy, problem.cap, deadline).upper
+            for share in _shares(certificate.upper, least, bound):
+                if certificate.upper <= bound or deadline.passed():
                     break
+                mixed = share
+                matrix, certificate = finished((1 - mixed) * found.matrix + mixed * other.matrix)
+        if certificate.upper > bound and deadline.passed():
+            found = replace(found, stopped="time")
     summary = FitSummary.of(found, method, unweighted=unweighted, mixed=mixed)
     return FinishedFit(matrix, certificate, summary)
-
-
-def _finished(
-    x: RealMatrix,
-    noisy: NoisyMatrix,
-    cap: float,
-    unweighted: bool,
-    source: EntropySource,
-    progress: Progress,
-) -> tuple[npt.NDArray[np.number], CutNormCertificate]:
-    matrix: npt.NDArray[np.number] = x
-    if unweighted:
-        progress(1.0, "rounding")
-        matrix = round_keeping_degrees(x, symmetric=noisy.symmetric, source=source)
-    progress(1.0, "certifying")
-    return matrix, certify(matrix, noisy, cap)
 
 
 def _shares(upper: float, least: float, bound: float) -> Iterator[float]:

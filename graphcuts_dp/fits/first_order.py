@@ -1,7 +1,6 @@
 """Subgradient descent on the semidefinite relaxation of the cut norm, for large graphs."""
 
 import math
-import time
 from dataclasses import dataclass
 from typing import ClassVar, final
 
@@ -9,6 +8,7 @@ import numpy as np
 
 from graphcuts_dp.arrays import RealMatrix
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
+from graphcuts_dp.deadline import Deadline
 from graphcuts_dp.fits import descent
 from graphcuts_dp.fits.base import Fit, FitProblem, Stopped, degree_matched_shifts
 from graphcuts_dp.measurements.blocks import mirror_upper
@@ -80,7 +80,7 @@ class FirstOrder:
             return self._run(problem, progress)
 
     def _run(self, problem: FitProblem, progress: Progress) -> Fit:
-        started = time.monotonic()
+        deadline = Deadline.after(self.time_limit)
         run = _Run(problem)
         max_steps = self.max_steps or default_steps(max(problem.shape))
         stopped: Stopped = "rounds"
@@ -92,7 +92,7 @@ class FirstOrder:
             if gap <= self.tolerance and run.confirm() <= self.tolerance:
                 stopped = "gap"
                 break
-            if self.time_limit is not None and time.monotonic() - started > self.time_limit:
+            if deadline.passed():
                 stopped = "time"
                 break
         if stopped != "gap":

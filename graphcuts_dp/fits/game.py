@@ -1,7 +1,6 @@
 """The query release game: a synthetic matrix as the average of plays against the worst cuts."""
 
 import math
-import time
 from dataclasses import dataclass
 from typing import ClassVar, final
 
@@ -9,6 +8,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from graphcuts_dp.arrays import RealMatrix
+from graphcuts_dp.deadline import Deadline
 from graphcuts_dp.fits.base import Fit, FitProblem, Stopped, degree_matched_start
 from graphcuts_dp.fits.cutting_plane import Cut, CutNormOracle, SeparationOracle
 from graphcuts_dp.progress import Progress, silent
@@ -68,15 +68,15 @@ class QueryGame:
             return self._run(problem, progress)
 
     def _run(self, problem: FitProblem, progress: Progress) -> Fit:
-        started = time.monotonic()
+        deadline = Deadline.after(self.time_limit)
         play = Play(problem, CutNormOracle(problem.shape, cuts=_CUTS))
-        judge = CutNormOracle(problem.shape)
+        judge = CutNormOracle(problem.shape, deadline=deadline)
         best, best_x = math.inf, play.x
         max_rounds = self.max_rounds or default_rounds(max(problem.shape))
         stopped: Stopped | None = None
         while stopped is None:
             play.round()
-            if self.time_limit is not None and time.monotonic() - started > self.time_limit:
+            if deadline.passed():
                 stopped = "time"
             elif play.rounds == max_rounds:
                 stopped = "rounds"

@@ -1,12 +1,12 @@
 """Fit for cuts of every kind: maximum entropy around the noisy bits."""
 
 import math
-import time
 from dataclasses import dataclass
 from typing import ClassVar, final
 
 import numpy as np
 
+from graphcuts_dp.deadline import Deadline
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.fits.base import Fit, FitProblem
 from graphcuts_dp.fits.credible_sums import credible_sums
@@ -65,14 +65,14 @@ class MaximumEntropy:
                 "fit 'maximum-entropy' needs the noise's distribution and a public weight cap: "
                 "give weight_cap, or choose fit='first-order'"
             )
-        started = time.monotonic()
+        deadline = Deadline.after(self.time_limit)
         progress(0.0, "looking for structure")
         with one_blas_thread():
-            sums = credible_sums(problem, blocks.distribution)
+            sums = credible_sums(problem, blocks.distribution, deadline)
 
         def report(done: float, message: str) -> None:
             progress(_STRUCTURE + (1 - _STRUCTURE) * done, message)
-            if self.time_limit is not None and time.monotonic() - started > self.time_limit:
+            if deadline.passed():
                 raise OutOfTimeError
 
         solution = solve(blocks, sums, cap, report=report)

@@ -11,8 +11,9 @@ import math
 import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix
+from graphcuts_dp.deadline import NEVER, Deadline
 from graphcuts_dp.fits.mixtures import Mixture, Posterior, fit_mixture
-from graphcuts_dp.fits.structure import Spectrum, Structure, find_spectrum
+from graphcuts_dp.fits.structure import Spectrum, Structure, find_spectrum, structure_along
 from graphcuts_dp.fits.view import View
 
 # Tuned with bench_fit_quality.py: over the twelve graphs of the README's table the median worst cut
@@ -26,7 +27,7 @@ _MOST_INFLATION = 1.45
 _DISAGREEMENT = 0.35  # of a component's size with what the matrix says of its direction
 
 
-def sharpened_structure(view: View) -> Structure:
+def sharpened_structure(view: View, deadline: Deadline = NEVER) -> Structure:
     """Structure of a symmetric noisy matrix.
 
     Steps:
@@ -45,7 +46,8 @@ def sharpened_structure(view: View) -> Structure:
        graph along the true directions: X^T (E D E^T) X = X^T (X K X^T) X. Directions that this
        inflates by more than 1.45, or where the noisy matrix disagrees by a third, are dropped.
 
-    The soft blocks of the last mixture are the groups.
+    The soft blocks of the last mixture are the groups. When the time is up before the first pass,
+    the structure is that of the spectrum alone; later, that of the passes so far.
 
     Source: Montanari, Venkataramanan 2021 (message passing from a spectral start); Zhong, Wang, Fan
     2022 (empirical Bayes). Deviation: step 5's sizes, and that the mixture is fitted, not known.
@@ -56,7 +58,9 @@ def sharpened_structure(view: View) -> Structure:
         return Structure.none(view.shape)
     scale = seen.deviation * math.sqrt(n)
     points, before = _coordinates(view, seen)
-    mixture = fit_mixture(points)
+    mixture = fit_mixture(points, deadline)
+    if deadline.passed():  # more components might have been better
+        return structure_along(seen)
     posterior = _refitted(mixture, points, mixture.posterior(points))
     for number in range(1, _PASSES + 1):
         whitening = _whitening(posterior.mean)
@@ -66,9 +70,12 @@ def sharpened_structure(view: View) -> Structure:
         points = view.times(sent) / scale - before @ (posterior.covariance @ whitening)
         before = sent
         if number == _RECOUNT:
-            mixture = fit_mixture(points)
-            posterior = mixture.posterior(points)
+            recounted = fit_mixture(points, deadline)
+            if not deadline.passed():
+                mixture, posterior = recounted, recounted.posterior(points)
         posterior = _refitted(mixture, points, posterior)
+        if deadline.passed():
+            break
     return _estimate(view, posterior, before, scale)
 
 

@@ -14,6 +14,7 @@ from typing import Self, final
 import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
+from graphcuts_dp.deadline import NEVER, Deadline
 
 # Tuned with bench_fit_quality.py: over the twelve graphs of the README's table the median worst cut
 # is 0.36 of the raw matrix's, the largest 0.47.
@@ -139,7 +140,7 @@ class Mixture:
         return Mixture(directions, self.scales, weights)
 
 
-def fit_mixture(points: FloatMatrix) -> Mixture:
+def fit_mixture(points: FloatMatrix, deadline: Deadline = NEVER) -> Mixture:
     """The mixture that the Bayesian information criterion prefers.
 
     Components are added while that helps, each number from several k-means++ starts; at each
@@ -147,6 +148,7 @@ def fit_mixture(points: FloatMatrix) -> Mixture:
 
     Args:
         points: shape (points, dimensions), each coordinate with noise of variance one.
+        deadline: after which no more components are tried.
 
     Source: Dempster, Laird, Rubin 1977 (EM); Schwarz 1978 (criterion); Arthur, Vassilvitskii 2007.
     """
@@ -161,8 +163,8 @@ def fit_mixture(points: FloatMatrix) -> Mixture:
             best, best_score, worse = mixture, score, 0
         else:
             worse += 1
-            if worse == _PATIENCE:
-                break
+        if worse == _PATIENCE or deadline.passed():
+            break
     assert best is not None  # noqa: S101  # one component has a finite score
     return best
 

@@ -1,7 +1,6 @@
 """The fit in the normalised cut norm: least spectral norm over the box."""
 
 import math
-import time
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, final
 
@@ -9,6 +8,7 @@ import numpy as np
 import scipy
 
 from graphcuts_dp.arrays import RealMatrix
+from graphcuts_dp.deadline import Deadline
 from graphcuts_dp.fits.base import Fit, FitProblem, degree_matched_start
 from graphcuts_dp.progress import Progress, silent
 
@@ -53,7 +53,7 @@ class Spectral:
 
     def __call__(self, problem: FitProblem, *, progress: Progress = silent) -> Fit:
         """Run the steps above; same input, same output, unless the time limit strikes."""
-        started = time.monotonic()
+        deadline = Deadline.after(self.time_limit)
         z = problem.noisy
         x = best_x = degree_matched_start(problem)
         u = np.zeros_like(z)
@@ -78,7 +78,7 @@ class Spectral:
             if gap <= self.tolerance:
                 stopped = "gap"
                 break
-            if self.time_limit is not None and time.monotonic() - started > self.time_limit:
+            if deadline.passed():
                 stopped = "time"
                 break
         return Fit(best_x, "spectral", "spectral norm", best, lower, steps, stopped)

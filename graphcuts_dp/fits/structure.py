@@ -133,11 +133,15 @@ def find_spectrum(view: View) -> Spectrum:
 
 
 def spectral_structure(view: View) -> Structure:
-    """Structure from the spectrum alone: seen directions u, v with sizes x/(cos cos).
+    """Structure from the spectrum alone."""
+    return structure_along(find_spectrum(view))
+
+
+def structure_along(seen: Spectrum) -> Structure:
+    """Seen directions u, v with sizes x/(cos cos).
 
     u and v hold the shares cos of the true u*, v*, so u*^T (size u v^T) v* = x, the true value.
     """
-    seen = find_spectrum(view)
     cosines = np.sqrt((1 - seen.left_noise) * (1 - seen.right_noise))
     return Structure(seen.left, seen.right, seen.signal / cosines, seen.left, seen.right)
 

@@ -1,7 +1,7 @@
 """The public vertex set: labels, and the way from labels to row numbers."""
 
 import unicodedata
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, final
 
@@ -97,6 +97,23 @@ class VertexSet:
             return label if isinstance(label, int) and 0 <= label < len(self) else None
         return self._index.get(label)
 
+    def _rows(self, labels: Collection[Label]) -> npt.NDArray[np.int64] | None:
+        """Row numbers of labels, all at once; None if one may be unknown, which `find` decides."""
+        kinds = set(map(type, labels))
+        known = (int, np.integer) if self.is_default else (int, np.integer, str)
+        # A truth value and a float can equal a label and have its hash, and are none.
+        if not all(issubclass(kind, known) and kind is not bool for kind in kinds):
+            return None
+        count = len(labels)
+        try:
+            if not self.is_default:
+                return np.fromiter(map(self._index.__getitem__, labels), np.int64, count)
+            rows = np.fromiter(labels, np.int64, count)
+        except (KeyError, OverflowError):
+            return None
+        inside = not count or (rows.min() >= 0 and rows.max() < len(self))
+        return rows if inside else None
+
     def mask(self, subset: Iterable[Label] | npt.NDArray[Any]) -> BoolVector:
         """Indicator vector of a set of vertices.
 
@@ -124,7 +141,12 @@ class VertexSet:
                 raise QueryError(f"unknown vertex {subset[bad][0]!s}")
             result[subset] = True
             return result
-        for label in subset:
+        labels = subset if isinstance(subset, Collection) else tuple(subset)
+        rows = self._rows(labels)
+        if rows is not None:
+            result[rows] = True
+            return result
+        for label in labels:
             row = self.find(label)
             if row is None:
                 raise QueryError(

@@ -3,9 +3,10 @@
 Every sample (of the discrete Gaussian: every proposal) is an inversion of the true distribution
 function: a uniform real number is revealed bit by bit, 16 bits first from a table, then 64, then as
 many as it takes, until the bits seen decide the value. The cut points are computed in decimal
-arithmetic to as many digits as are needed, so no float ever enters a sample and the distribution is
-the stated one exactly (given uniform bits), not an approximation to some precision. Cost: one table
-look-up for nearly every sample. The time taken depends on the bits drawn, never on data.
+arithmetic to as many digits as are needed, so the distribution is the stated one exactly (given
+uniform bits), not an approximation to some precision. Floats only decide which proposals of the
+discrete Gaussian stay, and only where a margin of 16 times their error leaves no doubt. Cost: one
+table look-up for nearly every sample. The time taken depends on the bits drawn, never on data.
 
 No sample wraps around: where 64 bits could overflow, samples are Python integers in an array of
 objects. To add such an array in place to one of 64-bit integers is an error, never a wrong number.
@@ -18,14 +19,15 @@ import decimal
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.arrays import IntVector
+from graphcuts_dp.arrays import BoolVector, IntVector
 from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.exact_choice import happens
 
 # floor(2**bits * P(K <= value)), exactly
 ScaledCdf = Callable[[int, int], int]
@@ -35,6 +37,9 @@ _DIGIT_BITS = 9  # low binary digits of a geometric variable drawn together
 # Binary digits below the top part of a geometric variable, up to which samples are 64-bit integers.
 # The top part passes 2^10 with probability below e^-512, so a difference of two stays below 2^63.
 _NARROW_DIGITS = 52
+_DOUBT = 2.0**-30  # relative error that floats are trusted to keep below; theirs is under 2^-34
+_LARGEST_POWER = 700  # e^-700 is still a normal float, and far below 2^-64
+_STEEPEST = 900  # log2 of a factor that makes every power but that of 0 pass the largest
 
 
 def sample_flips(epsilon: Fraction, size: int, source: EntropySource) -> npt.NDArray[np.bool_]:
@@ -118,9 +123,10 @@ def sample_discrete_gaussian(variance: Fraction, size: int, source: EntropySourc
     """Independent integers with P(k) proportional to e^(-k^2 / (2 variance)), exactly.
 
     Rejection from the discrete Laplace distribution of rate 1/t, t = floor(sigma) + 1: a proposal
-    y stays with probability exp(-(|y| - variance/t)^2 / (2 variance)), which a uniform number
-    decides bit by bit. About two proposals in three stay, or more for small variances. Added to an
-    integer of sensitivity s it is s^2/(2 variance)-zCDP.
+    y stays with probability exp(-(|y| - variance/t)^2 / (2 variance)), see `_kept`. The product of
+    the two is proportional to e^(-y^2 / (2 variance)). Proposals are independent of each other, so
+    those that stay are too, and the first `size` of them are the sample. About two in three stay,
+    fewer for small variances. Added to an integer of sensitivity s it is s^2/(2 variance)-zCDP.
 
     Args:
         variance: sigma^2 > 0, the parameter of the distribution; its variance is at most that.
@@ -132,32 +138,37 @@ def sample_discrete_gaussian(variance: Fraction, size: int, source: EntropySourc
     """
     t = math.isqrt(math.floor(variance)) + 1
     result = np.empty(size, dtype=_integers(t.bit_length()))
-    scale = t * variance.denominator
-    whole = 2 * variance.numerator * scale * t
     filled = 0
     while filled < size:
-        proposals = sample_discrete_laplace(Fraction(1, t), size - filled, source)
-        kept = [
-            y
-            for y in proposals.tolist()
-            if _happens(Fraction((abs(y) * scale - variance.numerator) ** 2, whole), source)
-        ]
+        count = min((size - filled) * 3 // 2 + 4, _BLOCK)
+        proposals = sample_discrete_laplace(Fraction(1, t), count, source)
+        kept = proposals[_kept(proposals, variance, source)][: size - filled]
         result[filled : filled + len(kept)] = kept
         filled += len(kept)
     return result
 
 
-def _happens(power: Fraction, source: EntropySource) -> bool:
-    """An event of probability e^-power, power >= 0, exactly."""
-    if power == 0:
-        return True  # the only rational value: no number of bits would settle it
-    bits, prefix = 0, 0
-    while True:
-        bits += 64
-        prefix = (prefix << 64) | int.from_bytes(source.bytes(8).tobytes(), "little")
-        cut = _floor_bits(lambda: _exp(-power), bits)
-        if prefix != cut:
-            return prefix < cut
+def _kept(proposals: IntVector, variance: Fraction, source: EntropySource) -> BoolVector:
+    """Independent events, of probability exp(-(|y| - variance/t)^2 / (2 variance)) for each y.
+
+    A uniform number decides each. Its first 64 bits are compared with the probability in floats,
+    which are right to a relative 2^-34: with a = |y|/t, r = variance/t^2 <= 1 and
+    f = t^2/(2 variance) the power is f (a - r)^2. Rounding moves a - r by at most 2^-50 (a + r),
+    so a power up to 700 by at most 2^-37 for sigma >= 1, where f <= 2 and a <= 40, and by 2^-34
+    below, where t = 1 and powers up to 700 with a > 0 need variance > 1/1500. Where bits and floats
+    are nearer to each other than `_DOUBT`, more bits and decimals decide: less than once in 10^8.
+    """
+    t = math.isqrt(math.floor(variance)) + 1
+    steepness = float(min(Fraction(t**2) / (2 * variance), Fraction(2**_STEEPEST)))
+    lengths = np.abs((proposals / t).astype(np.float64))
+    powers = steepness * (lengths - float(variance / t**2)) ** 2
+    chances = np.exp(-np.minimum(powers, _LARGEST_POWER)) * 2.0**64
+    words = source.bytes(8 * len(proposals)).view(np.uint64)
+    kept: BoolVector = words + 1.0 <= chances * (1 - _DOUBT)
+    for i in np.flatnonzero(~kept & (words < chances * (1 + _DOUBT))):
+        power = (abs(int(proposals[i])) - variance / t) ** 2 / (2 * variance)
+        kept[i] = happens(partial(_exp, -power), source, prefix=int(words[i]), bits=64)
+    return kept
 
 
 @final

@@ -28,6 +28,10 @@ from graphcuts_dp.receipts import (
 )
 
 _FORMAT = 2
+_TIME_LIMIT = (
+    "seconds of the fit, its certificates and mixtures together; not counted: reading, drawing the "
+    "noise, one step of the fit, a rounding to weights 0 and 1, one shortest certificate"
+)
 # What the receipt holds; the noisy entries have a file of their own.
 _IN_RECEIPT: dict[str, type[NoisyTotal | NoisyDegrees]] = {
     "total": NoisyTotal,
@@ -84,6 +88,9 @@ def write_release(path: PathLike, parts: ReleaseParts, *, force: bool) -> tuple[
                 if isinstance(value, NoisyTotal | NoisyDegrees)
             },
             "fit": None if parts.fit is None else asdict(parts.fit),
+            "time_limit": None
+            if parts.fit is None or parts.fit.time_limit is None
+            else _TIME_LIMIT,
             "certificate": None if certificate is None else _describe_certificate(certificate),
             "noise_bound": noise_cut_bound(
                 noisy.distribution, noisy.shape, symmetric=noisy.symmetric

@@ -79,7 +79,12 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
         unweighted: round the synthetic graph to one without weights; adds error.
         seed: makes the run repeatable and voids the promise; None for the system's entropy. All
             noise is the same on every machine; the last digits of the fit depend on the processor.
-        time_limit: seconds after which the fit returns its best point; None for no limit.
+        time_limit: seconds for everything after the noise: the fit, certificates, mixtures; None
+            for no limit. When they are over the best point so far is taken, with the shortest
+            proof. Not bounded: reading the graph, drawing the noise, one step of the fit (with its
+            spectrum, if any), a rounding by `unweighted`, one shortest certificate. With it the
+            release is as private; the bound on mixtures below may be missed, and then the summary
+            of the fit says that it was stopped by time.
         blocks: where the noisy matrix lives while the fit runs: "local", or "dask" for the workers
             of the Dask cluster whose client was made last, which see the private edges and must
             be as trusted as this machine (see `dask_blocks`).
@@ -103,7 +108,7 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
     Accuracy: with probability 95 %, ||x - A||_C (matrix form) is at most `worst_cut_error_bound` of
     the release, and never more than twice `noise_cut_bound` with the maximum-entropy fit: where
     ||x - z||_C is not proven to be within that bound, x is mixed with the first-order fit until it
-    is, as far as that itself is. See each fit for its own statement.
+    is, as far as that itself and the time limit allow. See each fit for its own statement.
     Source: GRU12 section 6, Lemma 6.2.
     """
     left, right = sides_of(graph)

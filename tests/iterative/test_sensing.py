@@ -57,7 +57,8 @@ def test_a_schatten_norm_learns_queries_that_were_not_asked_and_frobenius_does_n
     for p in (None, 2.0):
         made = release_sensing(truth, asked, epsilon=20.0, delta=1e-3, rounds=60, p=p, seed=0)
         found[p] = root_mean_square(made, truth, new), root_mean_square(made, truth, asked)
-    assert found[None][0] < 0.85 * nothing < 0.9 * found[2.0][0]
+    # Of five seeds: found[None][0] is .63 to .71 of nothing, found[2.0][0] .94 to .97.
+    assert found[None][0] < 0.85 * nothing < 0.93 * found[2.0][0]
     assert found[None][1] < found[2.0][1] < 0.7 * nothing
 
 

@@ -1,0 +1,125 @@
+"""A time limit is for the whole of a release after the noise: fit, certificates, mixtures.
+
+No clock is looked at: time is what counted pieces of work say that they took, one second each, or
+it is over from the beginning.
+"""
+
+import json
+import time
+
+import pytest
+from noisy_cases import planted, problem
+
+from graphcuts_dp.cutnorm import search
+from graphcuts_dp.cutnorm.low_rank import LowRankSolver
+from graphcuts_dp.deadline import Deadline
+from graphcuts_dp.fits import certify, cutting_plane, finishing, first_order, log_odds, mixtures
+from graphcuts_dp.fits.message_passing import sharpened_structure
+from graphcuts_dp.fits.structure import spectral_structure
+from graphcuts_dp.fits.view import View
+from graphcuts_dp.receipts import receipt_path
+from graphcuts_dp.release.release import Release
+from graphcuts_dp.release.synthesis import release_graph
+
+GRAPH = planted((20, 20), 0.9, 0.05)[0]
+OVER = 1e-9
+# Pieces of work between which the clock is looked at.
+PIECES = [
+    (mixtures, "_best_of"),
+    (log_odds._Dual, "__call__"),
+    (first_order._Run, "step"),
+    (cutting_plane._Run, "round"),
+    (LowRankSolver, "step"),
+    (search, "tabu_search"),
+    (search, "recombine"),
+    (certify, "cut_norm"),
+]
+
+
+@pytest.fixture
+def done(monkeypatch):
+    """Names of the pieces that were done; each takes a second."""
+    names = []
+    monkeypatch.setattr(time, "monotonic", lambda: float(len(names)))
+    for place, name in PIECES:
+        real = getattr(place, name)
+
+        def counted(*given, real=real, name=name, **named):
+            names.append(name)
+            return real(*given, **named)
+
+        monkeypatch.setattr(place, name, counted)
+    return names
+
+
+def released(done, limit, **options):
+    """A release and how many pieces of work it took."""
+    before = len(done)
+    made = release_graph(GRAPH, epsilon=2.0, seed=0, time_limit=limit, **options)
+    return made, len(done) - before
+
+
+@pytest.mark.parametrize("fit", ["maximum-entropy", "first-order", "cutting-plane"])
+@pytest.mark.parametrize("within", [True, False])
+def test_a_release_takes_its_limit_and_its_shortest_form_and_half_as_much_at_most(
+    fit, within, done, monkeypatch
+):
+    """Also where mixtures are tried because the fit is not proven to be within its bound."""
+    if not within:
+        monkeypatch.setattr(finishing, "noise_cut_bound", lambda *_, **__: 1e-3)
+    _, shortest = released(done, OVER, fit=fit)
+    made, longest = released(done, None, fit=fit)
+    assert made.fit.stopped != "time"
+    assert shortest < longest / 2
+    for limit in (5, 20, 60):
+        _, taken = released(done, limit, fit=fit)
+        assert taken <= shortest + 1.5 * limit
+
+
+def test_when_the_time_is_over_the_certificate_is_the_shortest_and_no_mixture_is_begun(
+    done, monkeypatch
+):
+    monkeypatch.setattr(finishing, "noise_cut_bound", lambda *_, **__: 1e-3)
+    made, _ = released(done, 1.0)
+    assert made.fit.mixed == 0
+    assert made.fit.stopped == "time"
+    assert done.count("cut_norm") == done.count("_best_of") == 1
+    assert done.count("step") == 1  # of the certificate; there is no first-order fit
+    assert not {"tabu_search", "recombine"} & set(done)
+    difference = made.graph.dense() - made.noisy.estimate()
+    assert made.certificate.verify(difference) == pytest.approx(made.certificate.lower)
+
+
+def test_a_settled_fit_whose_mixture_has_no_time_is_stopped_by_time(done, monkeypatch):
+    """The bound that a mixture is to keep is then not proven, and the receipt must tell."""
+    monkeypatch.setattr(finishing, "noise_cut_bound", lambda *_, **__: 1e-3)
+    _, whole = released(done, None)
+    stops = []
+    for limit in (whole // 20, whole // 4, whole // 2, whole - 5):
+        made, _ = released(done, limit)
+        stops.append((made.fit.mixed, made.fit.stopped))
+    assert all(stopped == "time" for _, stopped in stops)
+    assert stops[0][0] == 0
+    made, _ = released(done, 2 * whole)
+    assert (made.fit.mixed, made.fit.stopped) == (1.0, "settled")
+
+
+def test_structure_without_time_is_that_of_the_spectrum(done):
+    """A mixture with too few components would hide what the spectrum shows."""
+    view = View(problem(GRAPH, epsilon=2.0).blocks)
+    plain = spectral_structure(view)
+    hurried = sharpened_structure(view, Deadline(0.0))
+    assert done == ["_best_of"]
+    assert len(hurried.sizes) > 0
+    assert hurried.sizes.tolist() == plain.sizes.tolist()
+    assert sharpened_structure(view).sizes.tolist() != plain.sizes.tolist()
+
+
+def test_receipts_say_what_a_limit_bounds(tmp_path):
+    for limit in (None, 1e-9):
+        made = release_graph(GRAPH, epsilon=2.0, seed=0, time_limit=limit)
+        made.save(tmp_path / "g.csv", force=True)
+        stored = json.loads(receipt_path(tmp_path / "g.csv").read_text())
+        assert stored["fit"]["time_limit"] == limit
+        assert ("not counted: reading" in json.dumps(stored)) == (limit is not None)
+        assert Release.load(tmp_path / "g.csv").fit.time_limit == limit
