@@ -65,9 +65,10 @@ def read_text(path: PathLike) -> str:
     Raises:
         FileFormatError: as `read_unpacked`, or other text.
     """
+    data = read_unpacked(path)
     try:
-        return as_utf8(read_unpacked(path)).decode()
-    except UnicodeDecodeError:
+        return as_utf8(data).decode()
+    except (UnicodeDecodeError, FileFormatError):
         raise FileFormatError(f"{path!s}: not UTF-8 text; convert it to UTF-8") from None
 
 

@@ -81,7 +81,8 @@ def read_graph(  # noqa: PLR0913  # all that a file may leave open
             it the known names, else the first two columns or the only two that could be ends.
         target: likewise, of the second ends.
         weight: likewise, of the weights. Without it, a column of a known name (weight, count,
-            amount, length, ...: `columns.WEIGHTS`); no other one is ever taken for a weight.
+            amount, length, ...: `columns.WEIGHTS`), or the third one where the first line of one
+            of our own or of KONECT's files declares weights; no other is ever taken for a weight.
         delimiter: text edge lists: what stands between columns, such as ";"; " " for any blanks.
             None: in `.csv` files the comma, semicolon, tab or bar that the first row has, in `.tsv`
             the tab, in others blanks or commas; a first line `sep=;` decides.

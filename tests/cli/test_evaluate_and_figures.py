@@ -93,7 +93,7 @@ def test_evaluation_of_files_that_do_not_fit(call, pair, tmp_path):
         ((pair[0], tmp_path / "none.csv"), "does not exist"),
         (("relase", *pair), "unexpected"),
         ((pair[0],), "SYNTHETIC"),
-        ((*pair, "--cuts", tmp_path / "none.jsonl"), "none.jsonl does not exist"),
+        ((*pair, "--cuts", tmp_path / "none.jsonl"), "does not exist"),
         ((*pair, "--plot", tmp_path / "no" / "a.png"), "create it first"),
     ]:
         status, out, err = call("evaluate", *arguments)

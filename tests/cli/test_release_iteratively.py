@@ -60,7 +60,7 @@ def test_says_what_is_proven(release):
     [
         ([*DELTA, "--fit", "spectral"], "No such option"),
         ([*DELTA, "--construction", "median"], "unknown construction 'median'; choose one of"),
-        ([*DELTA, "--queries", "nowhere.jsonl"], "cannot read"),
+        ([*DELTA, "--queries", "nowhere.jsonl"], "does not exist"),
         ([], "needs delta"),
     ],
 )

@@ -56,7 +56,7 @@ def test_bad_files_are_refused_without_quoting_them(tmp_path, text, message):
 def test_files_that_cannot_be_read(tmp_path):
     with pytest.raises(FileFormatError, match="does not exist"):
         Locations.read(TREE, tmp_path / "none.csv")
-    with pytest.raises(FileFormatError, match="cannot read"):
+    with pytest.raises(FileFormatError, match="is a folder"):
         Locations.read(TREE, tmp_path)
     (tmp_path / "raw.csv").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(FileFormatError, match="UTF-8"):

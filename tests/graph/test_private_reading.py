@@ -202,13 +202,16 @@ def test_a_pipe_without_a_writer_is_refused_and_one_with_a_writer_is_read(tmp_pa
     os.mkfifo(pipe)
     with pytest.raises(FileFormatError, match="a pipe that nothing writes into"):
         gc.read_graph(pipe)
-    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)  # so that the writer need not wait
-    writer = os.open(pipe, os.O_WRONLY)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)  # open to the end: no writer breaks
+    for pause in (0.0, 0.2):  # seconds; whether the writer writes before or after we read
+        writer = os.open(pipe, os.O_WRONLY)
+        later = threading.Timer(
+            pause, lambda end: (os.write(end, b"a b\nb c\n"), os.close(end)), [writer]
+        )
+        later.start()
+        assert gc.read_graph(pipe) == gc.from_edges([("a", "b"), ("b", "c")])
+        later.join()
     os.close(reader)
-    later = threading.Thread(target=lambda: (os.write(writer, b"a b\nb c\n"), os.close(writer)))
-    later.start()
-    assert gc.read_graph(pipe) == gc.from_edges([("a", "b"), ("b", "c")])
-    later.join()
 
 
 def test_what_bash_makes_of_a_process_is_read_as_a_list_of_labels():
