@@ -181,7 +181,9 @@ class CuttingPlane:
 class _Run:
     """State of one run: the master program, the best point, both bounds."""
 
-    def __init__(self, problem: FitProblem, oracle: SeparationOracle, deadline: Deadline) -> None:
+    def __init__(
+        self, problem: FitProblem, oracle: SeparationOracle, deadline: Deadline = NEVER
+    ) -> None:
         self.problem = problem
         self.oracle = oracle
         shape = problem.noisy.shape
