@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.errors import FileFormatError, LedgerError, QueryError
-from graphcuts_dp.graph.queries import CutQuery
+from graphcuts_dp.graph.queries import CutQuery, pairs_between
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.base import Answer, Update
 
@@ -28,11 +28,13 @@ class EncodedQuery:
         query: with truth vectors for sets.
         data: the query as bytes.
         digest: SHA-256 of them: equal for equal queries.
+        pairs: how many vertex pairs it counts.
     """
 
     query: CutQuery = field(repr=False)
     data: bytes = field(repr=False)
     digest: bytes
+    pairs: int
 
 
 def read_lines(path: str) -> list[tuple[int, str]]:
@@ -100,7 +102,8 @@ def encode_query(query: CutQuery, universe: Universe) -> EncodedQuery:
     if not complement:
         data += _encode_set(T)
     found = CutQuery(S) if complement else CutQuery(S, T)
-    return EncodedQuery(found, data, hashlib.sha256(data).digest())
+    pairs = pairs_between(S, T, bipartite=universe.bipartite)
+    return EncodedQuery(found, data, hashlib.sha256(data).digest(), pairs)
 
 
 def decode_query(data: bytes, universe: Universe) -> CutQuery:

@@ -203,10 +203,8 @@ class Session:
         Raises:
             QueryError: unknown vertices.
         """
-        asked = {
-            key.digest: self._runner.pairs(key)
-            for key in (encode_query(query, self.universe) for query in queries)
-        }
+        coded = (encode_query(query, self.universe) for query in queries)
+        asked = {key.digest: key.pairs for key in coded}
         with self._ledger.locked():
             on_record = self._runner.totals.answers.keys()
             new = sum(pairs > 0 for digest, pairs in asked.items() if digest not in on_record)
