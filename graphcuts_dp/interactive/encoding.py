@@ -12,7 +12,7 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.errors import FileFormatError, LedgerError, QueryError
 from graphcuts_dp.graph.file_bytes import read_bytes
-from graphcuts_dp.graph.queries import CutQuery
+from graphcuts_dp.graph.queries import CutQuery, pairs_between
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.base import Answer, Update
 
@@ -31,12 +31,14 @@ class EncodedQuery:
         data: the query as bytes.
         digest: SHA-256 of them: equal for equal queries.
         sets: long sets as bytes, which `data` names by their SHA-256: to be kept with it.
+        pairs: how many vertex pairs it counts.
     """
 
     query: CutQuery = field(repr=False)
     data: bytes = field(repr=False)
     digest: bytes
     sets: tuple[bytes, ...] = field(repr=False)
+    pairs: int
 
 
 def read_lines(path: str) -> list[tuple[int, str]]:
@@ -103,7 +105,8 @@ def encode_query(query: CutQuery, universe: Universe) -> EncodedQuery:
     data = bytes([_COMPLEMENT if complement else _PAIR]) + b"".join(named)
     found = CutQuery(S) if complement else CutQuery(S, T)
     long = tuple(each for each in sets if len(each) > _SHORT)
-    return EncodedQuery(found, data, hashlib.sha256(data).digest(), long)
+    pairs = pairs_between(S, T, bipartite=universe.bipartite)
+    return EncodedQuery(found, data, hashlib.sha256(data).digest(), long, pairs)
 
 
 def decode_query(data: bytes, universe: Universe, content: Callable[[bytes], bytes]) -> CutQuery:

@@ -26,7 +26,7 @@ from graphcuts_dp.interactive.encoding import (
     decode_query,
     encode_answer,
 )
-from graphcuts_dp.interactive.promises import NOTHING, pairs_of, possible_answer
+from graphcuts_dp.interactive.promises import NOTHING, possible_answer
 from graphcuts_dp.ledger.ledger import Entries, Ledger
 from graphcuts_dp.ledger.records import Kind, StoredState, UseTotals
 from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy, SystemEntropy
@@ -98,18 +98,10 @@ class Runner:
         """
         with self.ledger.locked():
             answered = self.totals.answers
-            counting = {key.digest: key for key in asked if self.pairs(key)}
-            fresh = [key for digest, key in counting.items() if digest not in answered]
+            fresh = {key.digest: key for key in asked if key.pairs and key.digest not in answered}
             if fresh:
-                self._answer(fresh, unguaranteed=unguaranteed)
-            return [
-                self.recorded(answered[key.digest]) if key.digest in counting else NOTHING
-                for key in asked
-            ]
-
-    def pairs(self, key: EncodedQuery) -> int:
-        """How many pairs a query counts; public."""
-        return pairs_of(key.query, self.mechanism.universe)
+                self._answer(list(fresh.values()), unguaranteed=unguaranteed)
+            return [self.recorded(answered[key.digest]) if key.pairs else NOTHING for key in asked]
 
     def recorded(self, seq: int) -> Answer:
         """The answer of a record."""
@@ -238,7 +230,7 @@ class Runner:
                 entries.plain(Kind.UNGUARANTEED, self._number, body, key.digest)
 
     def _possible(self, key: EncodedQuery, answer: Answer) -> Answer:
-        return possible_answer(answer, self.pairs(key), self.mechanism.grid)
+        return possible_answer(answer, key.pairs, self.mechanism.grid)
 
     def _keep(self, state: State) -> None:
         self._state, self._record = state, self.totals.state or 0

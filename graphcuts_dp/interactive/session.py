@@ -193,10 +193,8 @@ class Session:
         Raises:
             QueryError: unknown vertices.
         """
-        asked = {
-            key.digest: self._runner.pairs(key)
-            for key in (encode_query(query, self.universe) for query in queries)
-        }
+        coded = (encode_query(query, self.universe) for query in queries)
+        asked = {key.digest: key.pairs for key in coded}
         with self._ledger.locked():
             on_record = self._runner.totals.answers.keys()
             new = sum(pairs > 0 for digest, pairs in asked.items() if digest not in on_record)
@@ -297,15 +295,19 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
     }
     wanted = {key: value for key, value in given.items() if value is not None}
     place = Store.of(store)
-    ledger = open_ledger(place, graph) if place.exists else None
-    if ledger is None:
-        ledger = opened(place, graph, _fresh(graph, wanted, expected_edges, seed)[1].cost)
+    fresh = None
+    if place.exists:
+        ledger = open_ledger(place, graph)
+    else:  # what is refused, or warned of as an error, must leave no store
+        fresh = _fresh(graph, wanted, expected_edges, seed)
+        ledger = opened(place, graph, fresh[1].cost)
     try:
         with ledger.locked():
             terms = sessions_of(ledger)
             if name in terms:
                 return _resumed(ledger, terms[name], graph, wanted, seed)
-            return _begun(ledger, name, graph, wanted, expected_edges, seed, source or {})
+            fresh = fresh or _fresh(graph, wanted, expected_edges, seed)
+            return _begun(ledger, name, graph, *fresh, seed, source or {})
     except BaseException:
         ledger.close()
         raise
@@ -327,6 +329,9 @@ def _fresh(
         mechanism.start(_without_edges(graph), SeededEntropy(0))
     if seed is not None:
         SeededEntropy(seed)
+    warning = accuracy_warning(parameters, universe, grid, expected_edges)
+    if warning is not None:
+        warnings.warn(warning, AccuracyWarning, stacklevel=3)
     return parameters, mechanism
 
 
@@ -345,15 +350,11 @@ def _begun(
     ledger: Ledger,
     name: str,
     graph: AnyGraph,
-    wanted: dict[str, Any],
-    expected_edges: float | None,
+    parameters: Parameters,
+    mechanism: Mechanism[Any],
     seed: int | None,
     source: dict[str, Any],
 ) -> Session:
-    parameters, mechanism = _fresh(graph, wanted, expected_edges, seed)
-    warning = accuracy_warning(parameters, mechanism.universe, mechanism.grid, expected_edges)
-    if warning is not None:
-        warnings.warn(warning, AccuracyWarning, stacklevel=3)
     use = begin_use(
         ledger,
         kind=SESSION,

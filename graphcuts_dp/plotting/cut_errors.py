@@ -59,14 +59,14 @@ def _draw_points(axes: Axes, table: CutErrorTable) -> None:
     noisy = [(point.truth, *point.noisy) for point in table.points if point.noisy is not None]
     if noisy:
         truth, middle, low, high = np.array(noisy).T
-        axes.errorbar(
+        # An estimate may lie beside its interval, which is cut to what is possible.
+        axes.vlines(truth, low, high, color=COLOURS["noisy"], linewidth=0.8)
+        axes.plot(
             truth,
             middle,
-            yerr=[middle - low, high - middle],
-            fmt="o",
+            "o",
             markersize=4,
             color=COLOURS["noisy"],
-            elinewidth=0.8,
             label="noisy, 95 % interval",
         )
     synthetic = [(p.truth, p.synthetic) for p in table.points if p.synthetic is not None]

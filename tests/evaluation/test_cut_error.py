@@ -50,8 +50,9 @@ def test_groups_and_points():
     assert table.rows[-1].kind == "between groups"
     assert [point.truth for point in table.points] == [36.0, 1.0, 0.0]
     for point in table.points:
-        answer, low, high = point.noisy
-        assert low < answer < high
+        assert 0 <= point.noisy[1] <= point.noisy[2]
+    assert any(not low <= value <= high for value, low, high in (p.noisy for p in table.points))
+    cut_error_figure(table)  # draws estimates beside their intervals, too
 
 
 def test_any_graph_by_hand():
