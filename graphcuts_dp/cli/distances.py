@@ -14,14 +14,7 @@ from graphcuts_dp.cli.console import (
     show_table,
 )
 from graphcuts_dp.cli.reading import TextReading, check_apart, spelled, with_options
-from graphcuts_dp.cli.store_options import (
-    BudgetDeltaOption,
-    BudgetEpsilonOption,
-    StoreOption,
-    UncountedOption,
-    check_counted,
-    optional_store,
-)
+from graphcuts_dp.cli.store_options import Spending
 from graphcuts_dp.distances.answers import (
     DistanceAnswers,
     answer_distances,
@@ -52,11 +45,8 @@ def distances(
     map_file: Annotated[str, typer.Argument(metavar="MAP", help="The public map.")],
     locations: Annotated[str, typer.Argument(metavar="LOCATIONS", help="Where people are.")],
     epsilon: Annotated[float, typer.Option(help="Privacy of one person; smaller hides more.")],
+    spending: Spending,
     delta: Annotated[float, typer.Option(help="0 for pure privacy; else far below 1/n.")] = 0.0,
-    store: StoreOption = None,
-    budget_epsilon: BudgetEpsilonOption = None,
-    budget_delta: BudgetDeltaOption = 0.0,
-    uncounted: UncountedOption = False,
     mechanism: Annotated[str, typer.Option(help=f"One of: {', '.join(MECHANISMS)}.")] = "auto",
     noise: Annotated[str, typer.Option(help=f"One of: {', '.join(NOISES)}.")] = "auto",
     confidence: Annotated[float, typer.Option(help="That all intervals hold at once.")] = 0.95,
@@ -87,19 +77,19 @@ def distances(
     exact_epsilon(epsilon)
     if top < 0:
         raise ParameterError("--top must be 0 or more")
-    place = optional_store(store, budget_epsilon, budget_delta)
-    check_apart([output, plot], map_file, locations, coordinates, store)
+    store = spending.check()
+    check_apart([output, plot], map_file, locations, coordinates, spending.store)
     _check_paths(output, plot, force=force)
     metric = _read_map(map_file, coordinates, ignore_lengths, reading)
     placed = Locations.read(metric, locations)
-    check_counted(place, locations_subject(placed), locations, uncounted=uncounted)
+    spending.remind(locations_subject(placed), locations)
     with accuracy_notes(), progress_bar("answering") as progress, metric.reporting(progress):
         made = answer_distances(
             metric,
             placed,
             epsilon=epsilon,
             delta=delta,
-            store=place,
+            store=store,
             mechanism=mechanism,
             noise=noise,
             confidence=confidence,

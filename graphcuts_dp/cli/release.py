@@ -7,14 +7,7 @@ import typer
 
 from graphcuts_dp.cli.console import accuracy_notes, progress_bar, say, show_made
 from graphcuts_dp.cli.reading import Reading, check_apart, with_options
-from graphcuts_dp.cli.store_options import (
-    BudgetDeltaOption,
-    BudgetEpsilonOption,
-    StoreOption,
-    UncountedOption,
-    check_counted,
-    optional_store,
-)
+from graphcuts_dp.cli.store_options import Spending
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.fits.methods import FIT_NAMES, ORACLES, fit_method
 from graphcuts_dp.graph.files import check_labels
@@ -41,10 +34,7 @@ def release(
     source: Annotated[str, typer.Argument(metavar="IN", help="The private graph.")],
     target: Annotated[str, typer.Argument(metavar="OUT", help="The synthetic graph.")],
     epsilon: Annotated[float, typer.Option(help="Privacy of one edge; smaller hides more.")],
-    store: StoreOption = None,
-    budget_epsilon: BudgetEpsilonOption = None,
-    budget_delta: BudgetDeltaOption = 0.0,
-    uncounted: UncountedOption = False,
+    spending: Spending,
     noise: Annotated[str, typer.Option(help=f"One of: {', '.join(NOISES)}.")] = "binary",
     mechanism: Annotated[
         str,
@@ -88,14 +78,14 @@ def release(
 ) -> None:
     """Release a synthetic graph with edge-level differential privacy."""
     exact_epsilon(epsilon)
-    place = optional_store(store, budget_epsilon, budget_delta)
-    check_apart([target], source, reading.vertices, store)
+    store = spending.check()
+    check_apart([target], source, reading.vertices, spending.store)
     check_release_path(target, force=force)
     if reading.counts is not None:
         check_size(reading.counts, noise=noise, fit=fit, blocks=blocks)
     graph = reading.read_private(source)
     check_size(graph.shape, noise=noise, fit=fit, blocks=blocks)
-    check_counted(place, graph, source, uncounted=uncounted)
+    spending.remind(graph, source)
     check_labels(target, graph)
     if noise == "discrete-laplace" and graph.weighted:
         say("note: Weights are rounded down to whole numbers.")
@@ -116,7 +106,7 @@ def release(
         made = release_graph(
             graph,
             epsilon=epsilon,
-            store=place,
+            store=store,
             noise=noise,
             mechanism=mechanism,
             degree_share=degree_share,

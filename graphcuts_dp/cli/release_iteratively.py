@@ -6,14 +6,7 @@ import typer
 
 from graphcuts_dp.cli.console import progress_bar, show_made
 from graphcuts_dp.cli.reading import Reading, check_apart, with_options
-from graphcuts_dp.cli.store_options import (
-    BudgetDeltaOption,
-    BudgetEpsilonOption,
-    StoreOption,
-    UncountedOption,
-    check_counted,
-    optional_store,
-)
+from graphcuts_dp.cli.store_options import Spending
 from graphcuts_dp.distinguishers.methods import DISTINGUISHER_NAMES
 from graphcuts_dp.graph.files import check_labels
 from graphcuts_dp.idc.constructions import CONSTRUCTIONS
@@ -36,13 +29,10 @@ def command(
     source: Annotated[str, typer.Argument(metavar="IN", help="The private graph.")],
     target: Annotated[str, typer.Argument(metavar="OUT", help="The synthetic graph.")],
     epsilon: Annotated[float, typer.Option(help="Privacy of one edge; smaller hides more.")],
+    spending: Spending,
     delta: Annotated[
         float, typer.Option(help="For example 1e-6; response-rank-one needs none.")
     ] = 0.0,
-    store: StoreOption = None,
-    budget_epsilon: BudgetEpsilonOption = None,
-    budget_delta: BudgetDeltaOption = 0.0,
-    uncounted: UncountedOption = False,
     queries: Annotated[
         str | None,
         typer.Option(help="Public cuts to be right on: lines of JSON, as `session run`."),
@@ -70,18 +60,18 @@ def command(
     cuts = None
     if queries is not None:
         cuts = [read_query(line, number) for number, line in read_lines(queries)]
-    place = optional_store(store, budget_epsilon, budget_delta)
-    check_apart([target], source, reading.vertices, queries, store)
+    store = spending.check()
+    check_apart([target], source, reading.vertices, queries, spending.store)
     check_iterative_path(target, force=force)
     graph = reading.read_private(source)
-    check_counted(place, graph, source, uncounted=uncounted)
+    spending.remind(graph, source)
     check_labels(target, graph)
     with progress_bar("learning") as progress:
         made = release_iteratively(
             graph,
             epsilon=epsilon,
             delta=delta,
-            store=place,
+            store=store,
             queries=cuts,
             construction=construction,
             distinguisher=distinguisher,

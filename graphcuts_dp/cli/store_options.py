@@ -1,8 +1,9 @@
 """Options about the store on which everything that is spent on the private data is recorded."""
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, final
 
 import typer
 
@@ -13,10 +14,6 @@ from graphcuts_dp.ledger.opening import Store, Subject
 from graphcuts_dp.ledger.records import Head
 from graphcuts_dp.ledger.spending import Budget
 
-StoreOption = Annotated[
-    str | None,
-    typer.Option(help="File that remembers what was spent on the data; made if it is not there."),
-]
 BudgetEpsilonOption = Annotated[
     float | None, typer.Option(help="Of a new store: cap on all uses of the data together.")
 ]
@@ -24,10 +21,6 @@ BudgetDeltaOption = Annotated[float, typer.Option(help="Likewise.")]
 ExpectHeadOption = Annotated[
     str | None,
     typer.Option(help="What `store status` gave as head: refuse a store that has forgotten since."),
-]
-UncountedOption = Annotated[
-    bool,
-    typer.Option("--uncounted", help="Charge no store, though one beside the data is about them."),
 ]
 
 
@@ -52,38 +45,48 @@ def store_named(
     return found
 
 
-def optional_store(
-    path: str | None, budget_epsilon: float | None, budget_delta: float
-) -> Store | None:
-    """Likewise, of a command that can do without a store.
+@final
+@dataclass(frozen=True, kw_only=True)
+class Spending:
+    """Where a command that can do without a store charges what it costs."""
 
-    Raises:
-        ParameterError: likewise, or a budget without a store.
-    """
-    if path is not None:
-        return store_named(path, budget_epsilon, budget_delta)
-    if budget_epsilon is not None or budget_delta:
-        raise ParameterError("a budget is kept in a store: add, for example, --store mail.db")
-    return None
+    store: Annotated[
+        str | None,
+        typer.Option(help="File that remembers what was spent on the data; made if not there."),
+    ] = None
+    budget_epsilon: BudgetEpsilonOption = None
+    budget_delta: BudgetDeltaOption = 0.0
+    uncounted: Annotated[
+        bool,
+        typer.Option("--uncounted", help="Charge no store, though one that is near is about them."),
+    ] = False
 
+    def check(self) -> Store | None:
+        """The store to charge; call it before anything is read.
 
-def check_counted(
-    store: Store | None, data: AnyGraph | Subject, file: str, *, uncounted: bool
-) -> None:
-    """Refuse to spend beside a store that lies in the folder of the data and is about them.
+        Raises:
+            ParameterError: options that do not fit together, or a budget out of range.
+            LedgerError: no file name.
+        """
+        if self.store is not None:
+            if self.uncounted:
+                raise ParameterError("give --store or --uncounted, not both")
+            return store_named(self.store, self.budget_epsilon, self.budget_delta)
+        if self.budget_epsilon is not None or self.budget_delta:
+            raise ParameterError("a budget is kept in a store: add, for example, --store mail.db")
+        return None
 
-    Raises:
-        ParameterError: there is one, and it was not named.
-    """
-    if store is not None:
-        if uncounted:
-            raise ParameterError("give --store or --uncounted, not both")
-        return
-    if uncounted:
-        return
-    folders = {Path(os.path.realpath(file)).parent, Path.cwd()}
-    for found in stores_beside(sorted(folders), data):
-        raise ParameterError(
-            f"{found} keeps account of what is spent on these data: add --store {found}, "
-            "or --uncounted to spend beside it"
-        )
+    def remind(self, data: AnyGraph | Subject, file: str) -> None:
+        """Refuse to spend beside a store in the data's or the working folder that is about them.
+
+        Raises:
+            ParameterError: there is one, and it was not named.
+        """
+        if self.store is not None or self.uncounted:
+            return
+        folders = {Path(os.path.realpath(file)).parent, Path.cwd()}
+        for found in stores_beside(sorted(folders), data):
+            raise ParameterError(
+                f"{found} keeps account of what is spent on these data: add --store {found}, "
+                "or --uncounted to spend beside it"
+            )

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from graphcuts_dp.interactive.opening import open_ledger
 from online_cases import two_communities
 
 import graphcuts_dp as gc
@@ -16,9 +15,11 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.choice import Setting
 from graphcuts_dp.interactive.forecast import accuracy_warning
+from graphcuts_dp.interactive.mechanism import OnlineMechanism
 from graphcuts_dp.interactive.methods import CALIBRATIONS, METHODS, guaranteed_error
 from graphcuts_dp.interactive.parameters import Parameters
 from graphcuts_dp.interactive.transcript import ledger_status
+from graphcuts_dp.ledger.opening import open_ledger
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.value_noise import ValueNoise
 
@@ -35,6 +36,12 @@ def graph_of(kind):
         return plain
     cap = 2.5 if kind == "capped" else None
     return gc.Graph(plain.rows, plain.columns, weights, vertices=N, weight_cap=cap)
+
+
+def knowing(mechanism, total):
+    """The mechanism with a total weight that it need not buy."""
+    known = isinstance(mechanism, OnlineMechanism)
+    return replace(mechanism, total_weight=total) if known else mechanism
 
 
 def runs(method):
@@ -63,23 +70,27 @@ def test_forecast_and_widest_interval_are_the_same_number(
     graph = graph_of(kind)
     universe, grid = Universe.of(graph), Grid.of(graph)
     total = grid.total(graph) * grid.unit
-    given = {"total_weight": total} if public else {}
     parameters = Parameters(
         method=method,
         epsilon=1.0,
         delta=0.0 if method in ("laplace", "binary") else 1e-6,
         queries=20,
         disjoint=disjoint,
-        **given,
         **run,
     )
     mechanism, source = parameters.mechanism(universe, grid), SeededEntropy(1)
+    if public:
+        mechanism = knowing(mechanism, total)
     with monkeypatch.context() as still:  # the one thing that a forecast cannot know
         still.setattr(ValueNoise, "draw", lambda *_: 0)
         state = mechanism.start(graph, source)
     bound = mechanism.error_bound(state)
     edges = total / (grid.unit * grid.sensitivity)
-    expected = parameters.expected_error(universe, grid, None if public else edges)
+    expected = (
+        mechanism.expected_error(total)
+        if public
+        else parameters.expected_error(universe, grid, edges)
+    )
     assert expected == pytest.approx(bound, rel=1e-9)
     everything = range(N)
     query = gc.CutQuery(everything, everything)
@@ -105,24 +116,26 @@ def test_forecast_and_widest_interval_are_the_same_number(
         ("uncapped", False, 0.0),
     ],
 )
-def test_auto_takes_the_method_whose_intervals_are_least_wide(kind, disjoint, delta):
+def test_auto_takes_the_method_whose_intervals_are_least_wide(kind, disjoint, delta, monkeypatch):
+    monkeypatch.setattr(ValueNoise, "draw", lambda *_: 0)  # the totals are as expected
     graph = graph_of(kind)
     universe, grid = Universe.of(graph), Grid.of(graph)
-    total = grid.total(graph) * grid.unit
+    edges = grid.total(graph) / grid.sensitivity
     for queries, epsilon in itertools.product((1, 10**4), (0.3, 5.0)):
         numbers = {"epsilon": epsilon, "delta": delta, "queries": queries, "disjoint": disjoint}
         bounds = {}
         for method in METHODS:
             try:
-                made = Parameters(method=method, total_weight=total, **numbers)
+                made = Parameters(method=method, **numbers)
                 mechanism = made.mechanism(universe, grid)
                 state = mechanism.start(graph, SeededEntropy(1))
             except ParameterError:  # needs delta, a cap, or a graph without weights
                 continue
             bounds[method] = mechanism.error_bound(state)
-        chosen = Parameters(total_weight=total, **numbers).resolved(universe, grid)
+        chosen = Parameters(**numbers).resolved(universe, grid, edges)
         assert bounds[chosen.method] == min(bounds.values())
-        assert chosen.expected_error(universe, grid) == bounds[chosen.method]
+        forecast = chosen.expected_error(universe, grid, edges)
+        assert forecast == pytest.approx(bounds[chosen.method], rel=1e-9)
 
 
 def test_auto_does_not_count_on_disjoint_sets_that_nobody_announced():
@@ -141,10 +154,10 @@ def test_plans_and_sessions_about_disjoint_sets_promise_the_same(method, n):
     universe = Universe(n) if isinstance(n, int) else Universe(*n)
     numbers = {"epsilon": 2.0, "delta": 1e-6, "queries": 500}
     setting = Setting(n=n, edges=200.0, **numbers)
-    session = Parameters(method=method, total_weight=200.0, disjoint=True, **numbers)
+    session = Parameters(method=method, disjoint=True, **numbers).mechanism(universe, Grid())
     planned = guaranteed_error(method, setting)
     # Noise of sessions is on whole numbers: up to three times a part of an edge is rounded.
-    assert session.expected_error(universe, Grid()) == pytest.approx(planned, rel=1e-3, abs=3)
+    assert knowing(session, 200.0).expected_error(200.0) == pytest.approx(planned, rel=1e-3, abs=3)
 
 
 @pytest.mark.parametrize("method", METHODS)
