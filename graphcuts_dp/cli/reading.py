@@ -138,7 +138,9 @@ class Reading(TextReading):
         """Rows and columns of the matrix, where the options tell them; None where files do."""
         given = self._vertices()
         rows, columns = given if isinstance(given, tuple) else (given, given)
-        return (rows, columns) if isinstance(rows, int) and isinstance(columns, int) else None
+        if not isinstance(rows, int) or not isinstance(columns, int):
+            return None
+        return len(VertexSet(rows)), len(VertexSet(columns))  # refused here if there are too many
 
     def read_private(self, path: str) -> AnyGraph:
         """Read a graph of which something will be released, and say how it was read.

@@ -74,7 +74,7 @@ def create_store(path: Path, header: bytes, digest: bytes, *, timeout: float = 3
     Raises:
         LedgerError: the file cannot be written.
     """
-    part = path.with_name(f".{path.name}.part")
+    part = _part_of(path)
     with contextlib.closing(_Lock(path, timeout=timeout, doing="create the store")) as lock:
         lock.take()
         try:
@@ -214,6 +214,7 @@ class StoreFile:
         try:
             with self.locked(), explained(path):
                 try:
+                    _remove(_part_of(path))  # a second name of this file, or what came to nothing
                     self._connection = _connect(path, timeout=timeout)
                     self.header = self._open(self._connection)
                 except BaseException:
@@ -353,6 +354,11 @@ def _check_file(path: Path) -> None:
         raise LedgerError(f"others may read {path}, which holds secrets; run: chmod 600 {path}")
     if status.st_size == 0:
         raise LedgerError(f"the store {path} is damaged: it is empty")
+
+
+def _part_of(path: Path) -> Path:
+    """Where a store is made."""
+    return path.with_name(f".{path.name}.part")
 
 
 def _remove(part: Path) -> None:

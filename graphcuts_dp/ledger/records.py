@@ -33,6 +33,9 @@ ANSWERS = (Kind.ANSWER, Kind.CORRECTION, Kind.UNGUARANTEED)
 class Head:
     """Where a ledger stood: whoever keeps it can tell a later copy from an older one.
 
+    It may be shown: the digest starts with a header that holds 32 random bytes, known to the store
+    alone, and so tells nothing of the private data or of the records.
+
     Attributes:
         records: how many there were.
         digest: SHA-256 of the header and all of them.

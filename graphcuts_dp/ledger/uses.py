@@ -130,7 +130,7 @@ def begin_use(
         cost=cost,
         guarantee=guarantee,
         source=source or {},
-        time=datetime.now(UTC).isoformat(timespec="seconds"),
+        time=_now(),
         user=_user(),
     )
     body = {
@@ -207,6 +207,10 @@ def charged(
                 entries.plain(Kind.FINISHED, use.number, {})
         finally:
             ledger.close()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _user() -> str:

@@ -197,6 +197,7 @@ COMMANDS = {
         {"-o": ("output",), "--name": ("text",), "--unguaranteed": (), "--force": ()},
     ),
     ("session", "status"): (("store",), {"--name": ("text",), "--json": ()}),
+    ("store", "status"): (("store",), {"--expect-head": ("text",), "--json": ()}),
     ("session", "list"): (("store",), {"--json": ()}),
     ("session", "export"): (("store",), {"-o": ("output",), "--name": ("text",), "--force": ()}),
     (): (("text",), {"--version": (), "--help": (), "--wrong": ("number",)}),

@@ -14,6 +14,7 @@ exports is. Timing is measured in the benchmarks.
 import inspect
 import json
 import logging
+import secrets
 import shutil
 import warnings
 
@@ -35,6 +36,7 @@ from graphcuts_dp.interactive.counts import EdgeCounter
 from graphcuts_dp.iterative import net, sensing
 from graphcuts_dp.iterative.net import release_net
 from graphcuts_dp.iterative.sensing import release_sensing
+from graphcuts_dp.ledger import opening, uses
 from graphcuts_dp.measurements import degrees, total
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
 from graphcuts_dp.receipts import receipt_path
@@ -98,6 +100,10 @@ def blindfold(monkeypatch):
             (N, N) if isinstance(graph, gc.Graph) else (2 * N, 2 * N), dtype=np.int64
         ),
     )
+    # The ledger keeps a digest of the data, keyed by random bytes that lie beside it.
+    monkeypatch.setattr(opening.Subject, "fingerprint", lambda *_: bytes(32))
+    monkeypatch.setattr(secrets, "token_bytes", lambda count: bytes(count))
+    monkeypatch.setattr(uses, "_now", lambda: "2012-03-19T12:00:00+00:00")
     placed = distance_answers._placed
 
     def all_at_one_place(metric, given):
@@ -337,6 +343,18 @@ PRIVATE = {
             " --vertices 8"
         ),
     ],
+    "store": [
+        (
+            "release GRAPH x.csv --epsilon 2 --seed 1 --vertices 8 --store s.private"
+            " --budget-epsilon 3"
+        ),
+        "release GRAPH x.csv --epsilon 2 --vertices 8 --store s.private",
+        "release GRAPH x.csv --epsilon 2 --vertices 8",
+        "distances map.csv PEOPLE --epsilon 1 --seed 1 --output x.csv --store p.private",
+        "store status s.private",
+        "store status p.private --json",
+        "store status s.private --expect-head 5",
+    ],
 }
 # Commands that read public data only, or measure against the truth and say so.
 OTHERS = {
@@ -387,7 +405,8 @@ def test_every_command_is_watched_or_excused():
 
 # How each public name is dealt with.
 NAMES = {
-    "watched here": """release_graph release_iteratively open_session answer_distances Release
+    "watched here": """Store store_status LedgerStatus
+        release_graph release_iteratively open_session answer_distances Release
         IterativeRelease Session CutAnswer DistanceAnswer DistanceAnswers
         PrivacyGuarantee CutNormCertificate release_net release_sensing NetRelease
         SensingRelease Measurement DistancePlan Locations Graph BipartiteGraph""",

@@ -29,7 +29,7 @@ def loaded(code):
         ("import graphcuts_dp as gc; gc.read_graph", {"scipy"}),
         ("import graphcuts_dp as gc; gc.open_session", {"scipy", "sqlite3"}),
         (f"{COMMAND}; main._loaded('session')", {"scipy", "sqlite3"}),
-        (f"{COMMAND}; main._loaded('release')", {"scipy", "highspy"}),
+        (f"{COMMAND}; main._loaded('release')", {"scipy", "highspy", "sqlite3"}),
     ],
 )
 def test_only_what_is_needed_is_loaded(code, needed):

@@ -47,12 +47,12 @@ COMMANDS = {
     for command in (
         Command(
             "release",
-            ("release", "in.csv", "r.csv", *_EPSILON),
+            ("release", "in.csv", "r.csv", "--uncounted", *_EPSILON),
             (("r.csv", "r.csv.noisy.npz", "r.csv.json"),),
         ),
         Command(
             "release, iterative",
-            ("release-iteratively", "in.csv", "r.csv", *_EPSILON),
+            ("release-iteratively", "in.csv", "r.csv", "--uncounted", *_EPSILON),
             (("r.csv", "r.csv.hypothesis.npz", "r.csv.json"),),
         ),
         Command(

@@ -75,6 +75,7 @@ DOORS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 @pytest.mark.parametrize("door", DOORS)
 def test_weights_need_a_cap_or_a_word_at_every_door(tmp_path, door):
     edges = [("a", "b", 7.0), ("b", "c", 1.0)]
@@ -118,6 +119,7 @@ def guarantees(graph, folder):
     yield gc.release_net(graph, [gc.CutQuery(["a"])], epsilon=1.0, seed=0).guarantee
 
 
+@pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 def test_vertices_from_edges_are_marked_in_every_guarantee_unless_they_are_said_to_be_public(
     put, tmp_path
 ):

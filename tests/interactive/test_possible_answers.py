@@ -43,7 +43,7 @@ def graph_of(kind):
         return plain
     cap = CAPS[kind]
     weights = np.full(len(plain.rows), cap or 7.0)
-    return gc.Graph(plain.rows, plain.columns, weights, vertices=N, weight_cap=cap)
+    return gc.Graph(plain.rows, plain.columns, weights, vertices=N, weight_cap=cap, hide_change=1)
 
 
 def terms(method, **changes):

@@ -37,7 +37,8 @@ def test_sessions(tmp_path, method, epsilon):
 
 @pytest.mark.parametrize("budget", [Fraction(1, 3), (Fraction(1, 3), 1e-6)])
 def test_budgets(tmp_path, budget):
-    terms = {"store": tmp_path / "a.db", "epsilon": 0.1, "queries": 5, "budget": budget}
+    store = gc.Store(tmp_path / "a.db", budget=budget)
+    terms = {"store": store, "epsilon": 0.1, "queries": 5}
     for _ in range(2):  # made, and found again
         with gc.open_session(GRAPH, **terms) as session:
             assert session.parameters["epsilon"] == 0.1

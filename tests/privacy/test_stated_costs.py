@@ -20,6 +20,7 @@ from graphcuts_dp.errors import BudgetError
 from graphcuts_dp.evaluation.audits.registry import _PRODUCTS
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.idc.constructions import CONSTRUCTIONS
 from graphcuts_dp.interactive import calibrations, paper_calibrations
 from graphcuts_dp.interactive import per_query as fresh_noise
 from graphcuts_dp.interactive import response as bits
@@ -285,7 +286,7 @@ def test_every_product_refuses_noise_that_costs_more_than_was_asked_for(
 def test_no_product_and_no_session_method_is_left_out():
     assert set(CASES) == set(_PRODUCTS)
     names = {name.split(",")[0].removesuffix(" with values") for name in CASES["open_session"]}
-    constructions = {name for name, method in METHODS.items() if method.needs_cap}
+    constructions = set(METHODS) & set(CONSTRUCTIONS)
     assert names == (set(METHODS) - constructions) | set(CALIBRATIONS)
 
 

@@ -20,6 +20,7 @@ from graphcuts_dp.measurements.degrees import measure_degrees
 from graphcuts_dp.measurements.entries import distribution_for, randomized_response
 from graphcuts_dp.measurements.noisy_sums import NoisyDegrees, NoisyTotal
 from graphcuts_dp.measurements.total import measure_total
+from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON
 from graphcuts_dp.release import allocation as mechanism
@@ -402,7 +403,10 @@ def test_noisy_degrees_come_back_from_plain_values(shape):
 def saved(request, tmp_path):
     made = release_graph(graph_of(request.param), epsilon=4.0, mechanism="degrees+response", seed=1)
     bought = (NoisyTotal(12.0, 3.5, Fraction(1, 9)), *made.measurements.values)
-    kept = Measurements(bought, mechanism.guarantee_of(bought, graph_of(request.param), 1))
+    spent = Cost.of_pure(sum((part.epsilon for part in bought), Fraction(0)))
+    parts = tuple((part.name, float(part.epsilon)) for part in bought)
+    promised = mechanism.promise(graph_of(request.param), spent, seed=1, parts=parts)
+    kept = Measurements(bought, promised)
     made = replace(made, measurements=kept)
     made.save(tmp_path / "g.edges")
     return made, tmp_path / "g.edges"
