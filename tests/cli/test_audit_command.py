@@ -1,27 +1,18 @@
 """`graphcuts-dp audit` as a user meets it."""
 
 import json
-import sys
+from functools import partial
 
 import pytest
 
-from graphcuts_dp.cli import main
 from graphcuts_dp.evaluation.audit import Claim, DistributionPair
 from graphcuts_dp.evaluation.audits import registry
 from graphcuts_dp.evaluation.audits.base import Entry, Enumerated
 
 
 @pytest.fixture
-def call(monkeypatch, capsys):
-    """Run the command in this process; returns (status, standard output, standard error)."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["graphcuts-dp", "audit", *map(str, arguments)])
-        status = main._status()
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run
+def call(command_line):
+    return partial(command_line, "audit")
 
 
 def test_without_a_name_all_are_listed(call):

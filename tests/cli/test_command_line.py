@@ -10,22 +10,9 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.cli import main, release
+from graphcuts_dp.cli import release
 
 SENTINEL = "secret_vertex_7"
-
-
-@pytest.fixture
-def call(monkeypatch, capsys):
-    """Run the command in this process; returns (status, standard output, standard error)."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["graphcuts-dp", *map(str, arguments)])
-        status = main._status()
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run
 
 
 @pytest.fixture

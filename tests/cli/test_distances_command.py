@@ -2,25 +2,14 @@
 
 import csv
 import json
-import sys
+from functools import partial
 
 import pytest
 
-from graphcuts_dp.cli import main
-
 
 @pytest.fixture
-def call(monkeypatch, capsys, tmp_path):
-    """Run the command in this process; returns (status, standard output, standard error)."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["graphcuts-dp", "distances", *map(str, arguments)])
-        status = main._status()
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run
+def call(command_line):
+    return partial(command_line, "distances")
 
 
 @pytest.fixture(autouse=True)

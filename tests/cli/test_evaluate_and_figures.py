@@ -1,28 +1,13 @@
 """`graphcuts-dp evaluate graphs` and `graphcuts-dp figures` as a user meets them."""
 
 import json
-import sys
 from dataclasses import replace
 
 import pytest
 from matplotlib.figure import Figure
 
 import graphcuts_dp as gc
-from graphcuts_dp.cli import main
 from graphcuts_dp.figures import find_figure
-
-
-@pytest.fixture
-def call(monkeypatch, capsys):
-    """Run the command in this process; returns (status, standard output, standard error)."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["graphcuts-dp", *map(str, arguments)])
-        status = main._status()
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run
 
 
 def files_in(folder):

@@ -1,28 +1,19 @@
 """`graphcuts-dp plan` as a user meets it."""
 
 import json
-import sys
+from functools import partial
 
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.cli import main
 
 SIZES = ("--vertices", "5000", "--edges", "5e4", "--queries", "1e6")
 PROMISE = ("--epsilon", "1", "--delta", "1e-6")
 
 
 @pytest.fixture
-def call(monkeypatch, capsys):
-    """Run the command in this process; returns (status, standard output, standard error)."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["graphcuts-dp", "plan", *map(str, arguments)])
-        status = main._status()
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run
+def call(command_line):
+    return partial(command_line, "plan")
 
 
 def test_table(call):

@@ -2,13 +2,11 @@
 
 import inspect
 import json
-import sys
 from dataclasses import fields
 
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.cli import main
 from graphcuts_dp.cli.reading import Reading
 
 TIMES = "Patient ID,Contacted Person,Time Stamp\n1,2,1597427261\n2,3,1597427999\n"
@@ -16,20 +14,6 @@ COLUMNS = ("--source", "--target", "--weight", "--header", "--delimiter", "--enc
 RELEASE = ("release", "x.csv", "s.csv", "--epsilon", "40", "--noise", "laplace", "--force")
 START = ("session", "start", "x.csv", "--store", "x.db", "--epsilon", "40", "--queries", "9")
 LEARN = ("release-iteratively", "x.csv", "s.csv", "--epsilon", "40", "--delta", "1e-6", "--force")
-
-
-@pytest.fixture
-def call(monkeypatch, capsys, tmp_path):
-    """Run the command in this process; returns (status, standard output, standard error)."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["graphcuts-dp", *map(str, arguments)])
-        status = main._status()
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run
 
 
 @pytest.mark.parametrize(

@@ -4,15 +4,15 @@ import json
 import os
 import re
 import signal
-import sys
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.cli import main, session_repl
 from graphcuts_dp.cli import session as session_cli
+from graphcuts_dp.cli import session_repl
 from graphcuts_dp.interactive.session import open_session
 
 NAMES = ["ann", "bob", "eve", "kim", "lee", *(f"p{i}" for i in range(25))]
@@ -20,16 +20,8 @@ TERMS = ("--epsilon", "40", "--delta", "0.01", "--queries", "500", "--method", "
 
 
 @pytest.fixture
-def call(monkeypatch, capsys):
-    """Run the command in this process; returns (status, standard output, standard error)."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["graphcuts-dp", "session", *map(str, arguments)])
-        status = main._status()
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run
+def call(command_line):
+    return partial(command_line, "session")
 
 
 @pytest.fixture

@@ -2,27 +2,11 @@
 
 import json
 import shutil
-import sys
 
 import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.cli import main
-
-
-@pytest.fixture
-def call(monkeypatch, capsys, tmp_path):
-    """Run the command in this process; returns (status, standard output, standard error)."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["graphcuts-dp", *map(str, arguments)])
-        status = main._status()
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run
 
 
 @pytest.fixture
