@@ -10,7 +10,7 @@ journal). Closing leaves `mail.db` alone. All are readable by their owner only.
   only to take back a transaction that was cut off. So `mail.db` alone, copied or moved after a
   crash, holds every answer that was shown; if its journal stayed behind, it may hold a part of the
   transaction that was cut off, which opening notices: the pages must fit together
-  (`integrity_check`), and so must the records (see `ledger`).
+  (`quick_check`), and so must the records (see `ledger`).
 """
 
 import contextlib
@@ -247,7 +247,7 @@ class StoreFile:
         found = connection.execute("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
         if dict(found.fetchall()) != _schema():
             raise LedgerError(f"the store {self.path} was altered: its tables are not as made")
-        if connection.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
+        if connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
             raise LedgerError(f"the store {self.path} is damaged: it was cut short or altered")
         (header,) = connection.execute("SELECT header FROM ledger").fetchone() or (None,)
         if not isinstance(header, bytes):

@@ -63,7 +63,7 @@ def opening(path: Path, answers: int) -> None:
     rng = np.random.default_rng(2)
     graph = gc.Graph(rng.integers(0, n, 2000), rng.integers(0, n, 2000), vertices=n)
     masks = rng.random((answers, n)) < 0.5
-    options = {"epsilon": 1.0, "delta": 1e-6, "queries": 10**7, "method": "gaussian"}
+    options = {"epsilon": 50.0, "delta": 1e-6, "queries": 10**6, "method": "gaussian"}
     with open_session(graph, store=path, **options) as session:
         start = time.perf_counter()
         session.ask_all([gc.CutQuery(mask) for mask in masks])
