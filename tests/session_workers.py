@@ -4,7 +4,9 @@ import json
 import os
 import signal
 import sqlite3
+from functools import partial
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from graphcuts_dp.ledger.records import Kind
 
 N = 48
 PROMISED = 100_000
+CONNECT = store_module._connect
 
 
 def private_graph(seed: int = 7) -> gc.Graph:
@@ -83,15 +86,10 @@ def count_statements(target: int, *, after: bool, act) -> None:
     CountingConnection.seen = 0
     CountingConnection.act = staticmethod(act)
 
-    def connect(path: Path, *, timeout: float) -> sqlite3.Connection:
-        return sqlite3.connect(
-            f"{path.absolute().as_uri()}?mode=rw",
-            uri=True,
-            timeout=timeout,
-            isolation_level=None,
-            check_same_thread=False,
-            factory=CountingConnection,
-        )
+    def connect(*arguments, **options) -> sqlite3.Connection:
+        counting = partial(sqlite3.connect, factory=CountingConnection)
+        with mock.patch.object(store_module.sqlite3, "connect", counting):
+            return CONNECT(*arguments, **options)
 
     store_module._connect = connect
 

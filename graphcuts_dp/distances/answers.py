@@ -19,7 +19,7 @@ from graphcuts_dp.distances.plan import DistancePlan, error_radii, plan_distance
 from graphcuts_dp.errors import AccuracyWarning, ParameterError, QueryError
 from graphcuts_dp.graph.atomic import PathLike, atomic_set, atomic_write
 from graphcuts_dp.graph.vertices import Label
-from graphcuts_dp.ledger.opening import Store, Subject, labels_of
+from graphcuts_dp.ledger.opening import Store, Subject, header_labels
 from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.privacy.composition import stated_cost
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
@@ -265,7 +265,7 @@ def locations_subject(placed: Locations) -> Subject:
     """Locations as the subject of a ledger: where people are is private, how many is not."""
     schema = {
         "kind": "locations",
-        "vertices": [labels_of(placed.metric.vertices)],
+        "vertices": [header_labels(placed.metric.vertices)],
         "people": placed.people,
     }
     return Subject(schema, ((placed.counts, "<i8"),))

@@ -155,7 +155,7 @@ class Mechanism(Protocol[S]):
     def expected_error(self, total_weight: float) -> float:
         """`error_bound` of a session on a graph of this total weight, before anything is drawn.
 
-        Exact for methods that do not go by the total weight, and where it is public; else as if
+        Exact for methods that do not go by the total weight, and where it is fixed; else as if
         the noise on it were 0.
 
         Args:

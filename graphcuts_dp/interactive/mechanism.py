@@ -217,7 +217,7 @@ class OnlineMechanism:
         """Tuning, total weight and its error, the latter two in units.
 
         Args:
-            total: the noisy one in units; not used where the total weight is public.
+            total: the noisy one in units; not used where the total weight is fixed.
         """
         if self.total_weight is not None:
             total, error, rest = self.total_weight / self._unit, 0.0, self.calibration

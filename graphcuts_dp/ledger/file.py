@@ -344,7 +344,7 @@ def _check_file(path: Path) -> None:
         status = path.stat()
     except FileNotFoundError:
         raise LedgerError(
-            f"the store {path} does not exist; make it with a first session"
+            f"the store {path} does not exist; make it with a first session or release"
         ) from None
     except (OSError, ValueError) as problem:
         raise LedgerError(f"cannot open the store {path}: {_reason(problem)}") from None

@@ -105,7 +105,7 @@ class Subject:
         cap = data.weight_cap
         schema = {
             "kind": "graph",
-            "vertices": [labels_of(side) for side in sides],
+            "vertices": [header_labels(side) for side in sides],
             "weighted": data.weighted,
             "weight_cap": None if cap is None or math.isinf(cap) else cap,
         }
@@ -122,7 +122,7 @@ class Subject:
         return digest.digest()
 
 
-def labels_of(side: VertexSet) -> int | list[Any]:
+def header_labels(side: VertexSet) -> int | list[Any]:
     """The labels of a vertex set for a header: their number, where they are the usual ones."""
     return len(side) if side.is_default else list(side.labels)
 

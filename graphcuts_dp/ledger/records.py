@@ -25,9 +25,6 @@ class Kind(IntEnum):
     FINISHED = 10  # a use that is no session has handed over its result
 
 
-ANSWERS = (Kind.ANSWER, Kind.CORRECTION, Kind.UNGUARANTEED)
-
-
 @final
 @dataclass(frozen=True)
 class Head:
