@@ -74,7 +74,8 @@ class _EdgeList:
         weight_cap: float | None,
     ) -> None:
         # Both ends in one integer: sorting it sorts pairs, and shifts are faster than divisions.
-        keys = (first << _KEY_BITS) | second
+        keys = first << _KEY_BITS
+        keys |= second
         if weight_cap is not None and not (np.isfinite(weight_cap) and weight_cap > 0):
             raise GraphError("weight_cap must be a positive, finite number")
         if weights is None:
@@ -443,7 +444,7 @@ def _checked_ends(
             raise GraphError("edge ends must be one-dimensional arrays of row numbers")
         if array.size and (array.min() < 0 or array.max() >= size):
             raise GraphError("an edge end lies outside the public vertex set")
-        ends.append(array.astype(np.int64))
+        ends.append(array.astype(np.int64, copy=False))
     mass = None if weights is None else np.array(weights, dtype=np.float64).reshape(-1)
     if len(ends[0]) != len(ends[1]) or (mass is not None and len(mass) != len(ends[0])):
         raise GraphError("edge ends and weights must have the same length")

@@ -17,10 +17,11 @@ import numpy as np
 from graphcuts_dp.arrays import FloatArray, IntVector
 from graphcuts_dp.errors import GraphCutsError, GraphError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
+from graphcuts_dp.graph.coded_text import CodedText
 from graphcuts_dp.graph.schema import Schema, is_integer_literal, labels_of, token_table
 from graphcuts_dp.graph.vertices import Label, VertexSet
 
-Ends = IntVector | Sequence[Label]
+Ends = IntVector | CodedText | Sequence[Label]
 Merge = Literal["max", "min", "sum"]
 GivenVertices = VertexSet | tuple[VertexSet, VertexSet] | None
 
@@ -52,7 +53,8 @@ class RawEdges:
 
     Attributes:
         sources: first (for bipartite graphs: left) ends. Integers in an array, or labels in a
-            list, or with `as_rows` row numbers in the vertex sets of `schema`.
+            list or by number (both ends then have one list of names), or with `as_rows` row
+            numbers in the vertex sets of `schema`.
         targets: second (right) ends, likewise.
         weights: one for each edge, or None.
         schema: what the source declares.
@@ -187,10 +189,11 @@ def _shifted(ends: Ends, raw: RawEdges) -> Ends:
         if bad.any():
             raise raw.error(f"{raw.where(int(np.argmax(bad)))}: one_based ids are 1 or more")
         return ends - 1
-    for position, end in enumerate(ends):
+    labels = listed(ends)
+    for position, end in enumerate(labels):
         if not is_integer_literal(str(end)) or str(end)[0] in "-0":
             raise raw.error(f"{raw.where(position)}: one_based needs integer ids of 1 or more")
-    return [str(int(end) - 1) for end in ends]
+    return [str(int(end) - 1) for end in labels]
 
 
 def _find(ends: Ends, vertices: VertexSet, raw: RawEdges, *, of_edges: bool = True) -> IntVector:
@@ -205,6 +208,9 @@ def _find(ends: Ends, vertices: VertexSet, raw: RawEdges, *, of_edges: bool = Tr
             names = list(map(str, names))
         look = _lookup(vertices, raw)
         rows = np.array([look(name, -1) for name in names], dtype=np.int64)[inverse]
+    elif isinstance(ends, CodedText):
+        look = _lookup(vertices, raw)
+        rows = np.array([look(name, -1) for name in ends.names], dtype=np.int64)[ends.codes]
     else:
         look = _lookup(vertices, raw)
         rows = np.fromiter(map(look, ends, repeat(-1)), dtype=np.int64, count=len(ends))
@@ -232,22 +238,37 @@ def _occurring(
         left, rows = _ranked(ends[0], raw)
         right, columns = _ranked(ends[1], raw)
         return rows, columns, (left, right)
-    if isinstance(ends[0], np.ndarray) and isinstance(ends[1], np.ndarray):
-        joined: Ends = np.concatenate([ends[0], ends[1]])
-    else:
-        joined = [*ends[0], *ends[1]]
-    vertices, both = _ranked(joined, raw)
+    vertices, both = _ranked(_joined(*ends), raw)
     return both[: len(ends[0])], both[len(ends[0]) :], (vertices,)
+
+
+def _joined(first: Ends, second: Ends) -> Ends:
+    if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
+        return np.concatenate([first, second])
+    if isinstance(first, CodedText) and isinstance(second, CodedText):
+        return CodedText(np.concatenate([first.codes, second.codes]), first.names)
+    return [*listed(first), *listed(second)]
+
+
+def listed(ends: Ends) -> Sequence[Label]:
+    """The ends as labels, one after the other."""
+    if isinstance(ends, np.ndarray):
+        return cast(list[Label], ends.tolist())
+    return ends.listed() if isinstance(ends, CodedText) else ends
 
 
 def _ranked(ends: Ends, raw: RawEdges) -> tuple[VertexSet, IntVector]:
     if isinstance(ends, np.ndarray):
         labels, rows = _ranked_integers(ends)
         return VertexSet(labels), rows
-    # One pass over the ends: each new one gets the next number.
-    table: defaultdict[Label, int] = defaultdict(count().__next__)
-    found = np.fromiter(map(table.__getitem__, ends), dtype=np.int64, count=len(ends))
-    distinct = list(table)
+    if isinstance(ends, CodedText):
+        used, found = _ranked_integers(ends.codes)
+        distinct: list[Label] = [ends.names[i] for i in used.tolist()]
+    else:
+        # One pass over the ends: each new one gets the next number.
+        table: defaultdict[Label, int] = defaultdict(count().__next__)
+        found = np.fromiter(map(table.__getitem__, ends), dtype=np.int64, count=len(ends))
+        distinct = list(table)
     names = labels_of(cast(list[str], distinct)) if raw.as_text else distinct
     alike = len({type(name) for name in names}) == 1  # then no key is needed, which is faster
     key: Any = names.__getitem__ if alike else lambda i: _label_order(names[i])

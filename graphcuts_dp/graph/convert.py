@@ -21,6 +21,7 @@ from graphcuts_dp.graph.assemble import (
     Options,
     RawEdges,
     build,
+    listed,
     split_sides,
 )
 from graphcuts_dp.graph.matrices import matrix_edges
@@ -346,7 +347,7 @@ def _build_labelled(
     where: Callable[[int], str] = _where,
 ) -> AnyGraph:
     if isinstance(sources, np.ndarray) != isinstance(targets, np.ndarray):
-        sources, targets = _listed(sources), _listed(targets)
+        sources, targets = listed(sources), listed(targets)
     raw = RawEdges(sources=sources, targets=targets, weights=weights, as_text=False, where=where)
     return build(raw, options)
 
@@ -421,10 +422,6 @@ def _bad_end(position: int, where: Callable[[int], str]) -> GraphError:
     return GraphError(
         f"{where(position)}: edge ends must be strings or integers, and none may be missing"
     )
-
-
-def _listed(ends: Ends) -> list[Label]:
-    return ends.tolist() if isinstance(ends, np.ndarray) else list(ends)
 
 
 def _labels(values: Iterable[Any]) -> list[Label]:

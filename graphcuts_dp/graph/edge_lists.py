@@ -15,6 +15,7 @@ import numpy as np
 from graphcuts_dp.arrays import FloatArray
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.graph.assemble import Ends, RawEdges
+from graphcuts_dp.graph.coded_text import CodedText
 from graphcuts_dp.graph.columns import ColumnPlaces, TextOptions, find_columns, has_header
 from graphcuts_dp.graph.dialect import (
     NOT_UTF8,
@@ -25,9 +26,10 @@ from graphcuts_dp.graph.dialect import (
     separated,
 )
 from graphcuts_dp.graph.schema import MARK, Schema, load_schema, parse_number
-from graphcuts_dp.graph.text_scan import cells, scan
+from graphcuts_dp.graph.text_scan import scan, split_cells
 
 Row = tuple[int, list[str]]
+_START = 1 << 16  # bytes that nearly always hold the first two rows
 _NUMBER = set("0123456789+-.eE")
 
 
@@ -60,7 +62,7 @@ def read_edge_list(
         form = replace(form, delimiter=head.delimiter)
     else:
         form = separated(_first_row(body), form)
-    rows = list(islice(_rows(body, line, form), 2))
+    rows = _first_rows(body, line, form)
     if not rows:
         weights = None if options.weight is None or weighted is False else np.zeros(0)
         return _raw([], [], weights, schema, [])
@@ -96,23 +98,24 @@ def _edges(
 
 def _from_cells(
     body: bytes, separators: bytes, columns: ColumnPlaces, form: TextFormat
-) -> tuple[list[str], list[str], FloatArray | None] | None:
+) -> tuple[CodedText, CodedText, FloatArray | None] | None:
     """Ends and weights of rows that are all alike; None where each needs a closer look."""
     quoting = form.delimiter not in (None, " ")
     places = columns.source, columns.target
-    split = cells(body, separators, columns.width, places, inner_blanks=quoting)
-    if split is None:
+    split = split_cells(body, separators, columns.width, places, inner_blanks=quoting)
+    ends = None if split is None else split.coded(places)
+    if split is None or ends is None:
         return None
-    ends = [split[place :: columns.width] for place in places]
     if columns.weight is None:
         return ends[0], ends[1], None
-    texts = split[columns.weight :: columns.width]
-    if not set("".join(texts)) <= _NUMBER:
+    found = split.coded([columns.weight])
+    if found is None or not set("".join(found[0].names)) <= _NUMBER:
         return None
     try:
-        return ends[0], ends[1], np.array(list(map(float, texts)), dtype=np.float64)
+        distinct = np.array(list(map(float, found[0].names)), dtype=np.float64)
     except ValueError:
         return None
+    return ends[0], ends[1], distinct[found[0].codes]
 
 
 def _raw(
@@ -181,6 +184,17 @@ def _decoded(data: bytes) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError:
         raise FileFormatError(NOT_UTF8) from None
+
+
+def _first_rows(body: bytes, line: int, form: TextFormat) -> list[Row]:
+    """The first two rows; whole lines at the start hold them, unless these are comments."""
+    end = body.rfind(b"\n", 0, _START) + 1
+    # A quoted cell may go on behind the last of these lines.
+    if 0 < end < len(body) and b'"' not in body[:end]:
+        rows = list(islice(_rows(body[:end], line, form), 2))
+        if len(rows) == 2:
+            return rows
+    return list(islice(_rows(body, line, form), 2))
 
 
 def _rows(body: bytes, line: int, form: TextFormat) -> Iterator[Row]:

@@ -3,8 +3,8 @@
 The body of most edge lists is `id separator id [separator weight] newline` with ids that are plain
 digits. Such bytes become arrays without a Python object for each token. Anything else (quotes,
 names, blanks at line ends, leading zeros, comments between rows) makes `scan` return None, and the
-careful line-by-line reader takes over; it never makes a guess. Names take `cells`, which splits the
-whole text at once where all rows are alike.
+careful line-by-line reader takes over; it never makes a guess. Names take `split_cells`, which
+finds all cells at once where all rows are alike.
 """
 
 import re
@@ -14,13 +14,18 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.arrays import FloatArray
+from graphcuts_dp.arrays import FloatArray, IntVector
+from graphcuts_dp.graph.coded_text import WORD, CodedText, Words, code, words_before
 
-_NEWLINE, _ZERO = 10, 48
+_NEWLINE = 10
 _SEPARATORS = b" \t,"
 _BLOCK = 1 << 18  # bytes; a block and its arrays stay in the processor's cache
 _MOST_DIGITS = 18  # fits in 64 bits
+# The smallest number of so many digits, but for the 0: smaller ones have leading zeros.
+_LEAST = np.array([0, 0, *(10**digits for digits in range(1, _MOST_DIGITS))], dtype=np.int64)
 _BLANKS = [chr(code) for code in range(0x3001) if chr(code).isspace() and chr(code) != "\n"]
+_BLANK_BITS = np.arange(8 * WORD, -1, -8, dtype=np.uint64)  # of a word with 0..8 digits
+_ASCII_BLANKS = [blank for blank in _BLANKS if blank.isascii()]
 _NUMBER_BYTES = b"0123456789+-.eE"
 
 
@@ -68,10 +73,42 @@ def scan(body: bytes, separators: bytes = _SEPARATORS) -> Columns | None:
     )
 
 
-def cells(
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """A text whose rows all have `width` cells; starts and lengths go row by row."""
+
+    body: bytes
+    width: int
+    starts: IntVector
+    lengths: IntVector
+
+    def coded(self, places: Sequence[int]) -> list[CodedText] | None:
+        """The columns at these places, with one list of names for all of them, or decline."""
+        starts = np.concatenate([self.starts[place :: self.width] for place in places])
+        lengths = np.concatenate([self.lengths[place :: self.width] for place in places])
+        found = code(words_before(self.body), starts, lengths)
+        if found is None:
+            return None
+        codes, leaders = found
+        names = self._names(starts[leaders], lengths[leaders])
+        return [CodedText(column, names) for column in np.split(codes, len(places))]
+
+    def _names(self, starts: IntVector, lengths: IntVector) -> list[str]:
+        """These cells as strings: joined by newlines, which no cell holds, then split at once."""
+        if not len(starts):
+            return []
+        ends = np.cumsum(lengths + 1)
+        places = np.arange(ends[-1]) + np.repeat(starts - (ends - lengths - 1), lengths + 1)
+        joined = np.frombuffer(self.body, dtype=np.uint8)[places]
+        joined[ends - 1] = _NEWLINE
+        text: str = joined.tobytes().decode()
+        return text.split("\n")[:-1]
+
+
+def split_cells(
     body: bytes, separators: bytes, width: int, filled: Sequence[int], *, inner_blanks: bool
-) -> list[str] | None:
-    """All cells, row by row, of rows that all have `width` of them, or decline.
+) -> Cells | None:
+    """Find the cells of rows that all have `width` of them, or decline.
 
     Args:
         body: the rows, without comments and header. The last newline may be missing.
@@ -84,7 +121,8 @@ def cells(
         The cells, or None: text that is not UTF-8, quotes, comments, blanks, a row of another
         length, or more than one kind of separator.
     """
-    body = body.replace(b"\r\n", b"\n")
+    if b"\r" in body:
+        body = body.replace(b"\r\n", b"\n")
     if not body.endswith(b"\n"):
         body += b"\n"
     first = body[: body.find(b"\n")]
@@ -108,12 +146,13 @@ def cells(
         return None
     if not inner_blanks and separator != "," and "," in text:
         return None
-    if any(blank in text for blank in _BLANKS if blank != separator):
+    blanks = _ASCII_BLANKS if body.isascii() else _BLANKS
+    if any(blank in text for blank in blanks if blank != separator):
         mark = re.escape(separator)
         at_an_end = rf"(?:^|[\n{mark}])[^\S\n{mark}]|[^\S\n{mark}][\n{mark}]"
         if not inner_blanks or re.search(at_an_end, text):
             return None
-    return text.replace("\n", separator).split(separator)[:-1]
+    return Cells(body, width, ends - lengths, lengths)
 
 
 def _blocks(body: bytes) -> Iterator[bytes]:
@@ -137,48 +176,70 @@ def _scan_block(block: bytes, separator: int, count: int) -> Columns | None:
     marks = bytes_[ends].reshape(-1, count)
     if (marks[:, :-1] != separator).any() or (marks[:, -1] != _NEWLINE).any():
         return None
-    lengths = np.diff(ends, prepend=np.int32(-1)) - np.int32(1)
+    lengths = ends - np.int32(1)
+    lengths[1:] -= ends[:-1]
+    lengths[0] += 1
     if (lengths < 1).any():
         return None
-    digits = bytes_ - np.uint8(_ZERO)
-    columns = []
-    for column in range(2):
-        values = _integers(digits, ends[column::count], lengths[column::count])
-        if values is None:
-            return None
-        columns.append(values)
-    weights: FloatArray | None = None
-    if count == 3:
-        whole = _integers(digits, ends[2::3], lengths[2::3])
-        if whole is not None:
-            weights = whole.astype(np.float64)
-        else:
-            weights = _decimals(block, separator)
-            if weights is None:
-                return None
+    words = words_before(block)
+    numbers = _integers(words, ends, lengths)
+    if numbers is not None:
+        weights = numbers[2::3].astype(np.float64) if count == 3 else None
+        return Columns(numbers[0::count], numbers[1::count], weights)
+    if count == 2:
+        return None
+    columns = [_integers(words, ends[place::3], lengths[place::3]) for place in range(2)]
+    weights = _decimals(block, separator)
+    if columns[0] is None or columns[1] is None or weights is None:
+        return None
     return Columns(columns[0], columns[1], weights)
 
 
 def _integers(
-    digits: npt.NDArray[np.uint8], ends: npt.NDArray[np.int32], lengths: npt.NDArray[np.int32]
-) -> npt.NDArray[np.int64] | None:
+    words: Words, ends: npt.NDArray[np.int32], lengths: npt.NDArray[np.int32]
+) -> IntVector | None:
     """Numbers whose digits end before `ends`; None if one is long or not plain digits."""
     longest = int(lengths.max())
     if longest > _MOST_DIGITS:
         return None
-    last = digits[ends - 1]
-    worst = int(last.max())
-    values = last.astype(np.int64)
-    for place in range(1, longest):
-        # Short tokens read bytes before their start, perhaps before the block; those count zero.
-        digit = digits[ends - 1 - place]
-        digit[lengths <= place] = 0
-        worst = max(worst, int(digit.max()))
-        values += digit * np.int64(10**place)
-    leading = digits[ends - lengths]
-    if worst > 9 or ((leading == 0) & (lengths > 1)).any():
+    values = _eight_digits(words[ends], lengths)
+    if values is None:
         return None
-    return values
+    for skip in range(WORD, longest, WORD):
+        longer = np.flatnonzero(lengths > skip)
+        higher = _eight_digits(words[ends[longer] - skip], lengths[longer] - skip)
+        if higher is None:
+            return None
+        values[longer] += higher * np.int64(10**skip)
+    return None if (values < _LEAST[lengths]).any() else values
+
+
+def _eight_digits(words: Words, lengths: npt.NDArray[np.int32]) -> IntVector | None:
+    """Numbers of the last digits, up to eight, in words of eight characters; None if not digits.
+
+    All eight digits of a word are turned at once: pairs into numbers below 100, pairs of these
+    into numbers below 10^4, and both of these into one.
+    """
+    blank = _BLANK_BITS[np.minimum(lengths, WORD)]
+    words = words ^ np.uint64(0x3030303030303030)
+    words >>= blank
+    words <<= blank
+    wrong = words + np.uint64(0x7676767676767676)
+    wrong |= words
+    if int(np.bitwise_or.reduce(wrong)) & 0x8080808080808080:
+        return None
+    pairs = words * np.uint64(10)
+    words >>= np.uint64(8)
+    pairs += words
+    every = np.uint64(0x000000FF000000FF)
+    fours = pairs & every
+    fours *= np.uint64(100 + (10**6 << 32))
+    pairs >>= np.uint64(16)
+    pairs &= every
+    pairs *= np.uint64(1 + (10**4 << 32))
+    fours += pairs
+    fours >>= np.uint64(32)
+    return fours.view(np.int64)
 
 
 def _decimals(block: bytes, separator: int) -> FloatArray | None:

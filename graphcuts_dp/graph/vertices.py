@@ -3,7 +3,7 @@
 import unicodedata
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from functools import cached_property
-from typing import Any, final
+from typing import Any, cast, final
 
 import numpy as np
 import numpy.typing as npt
@@ -48,14 +48,10 @@ class VertexSet:
         elif isinstance(labels, range) and labels == range(_length(labels)):
             self._labels = labels
         else:
-            if isinstance(labels, np.ndarray) and labels.ndim == 1 and labels.dtype.kind in "iu":
-                plain: tuple[Label, ...] = tuple(labels.tolist())
-            else:
-                plain = tuple(_plain_label(label) for label in labels)
-            self._labels = range(len(plain)) if plain == tuple(range(len(plain))) else plain
+            self._labels = _plain_labels(labels)
         if not self._labels:
             raise GraphError("a graph needs at least one vertex")
-        if isinstance(self._labels, tuple) and len(self._index) != len(self._labels):
+        if isinstance(self._labels, tuple) and len(set(self._labels)) != len(self._labels):
             raise GraphError("a vertex label occurs twice; labels must be distinct")
         _check_spellings(self._labels)
 
@@ -167,6 +163,8 @@ def _check_spellings(labels: Sequence[Label]) -> None:
     """Refuse a name in two normal forms of Unicode: people would see one vertex."""
     if isinstance(labels, range):
         return
+    if set(map(type, labels)) == {str} and all(map(str.isascii, cast(Sequence[str], labels))):
+        return  # as nearly always
     odd = [label for label in labels if isinstance(label, str) and not label.isascii()]
     if len({unicodedata.normalize("NFC", label) for label in odd}) != len(odd):
         raise GraphError(
@@ -181,6 +179,18 @@ def public_vertices(*sets: VertexSet) -> str:
     if any(vertices.inferred for vertices in sets):
         text += " (taken from the edges: not private in its vertex set)"
     return text
+
+
+def _plain_labels(labels: Iterable[Label]) -> Sequence[Label]:
+    """Strings and integers of Python; a `range` if they are 0..n-1."""
+    if isinstance(labels, np.ndarray) and labels.ndim == 1 and labels.dtype.kind in "iu":
+        if np.array_equal(labels, np.arange(len(labels))):
+            return range(len(labels))
+        return tuple(labels.tolist())
+    plain = tuple(labels)
+    if not set(map(type, plain)) <= {str, int}:
+        plain = tuple(_plain_label(label) for label in plain)
+    return range(len(plain)) if plain == tuple(range(len(plain))) else plain
 
 
 def _plain_label(label: object) -> Label:

@@ -1,0 +1,106 @@
+"""Numbers for equal pieces of a text, beside a dictionary; digits in words, beside `int`."""
+
+import numpy as np
+import pytest
+
+from graphcuts_dp.graph import coded_text
+from graphcuts_dp.graph.coded_text import code, words_before
+from graphcuts_dp.graph.text_scan import scan, split_cells
+
+
+def _coded(pieces: list[bytes]) -> tuple[list[int], list[bytes]] | None:
+    """Codes, and for each code the bytes of its piece, of pieces with a comma behind each."""
+    lengths = np.array([len(piece) for piece in pieces], dtype=np.int64)
+    starts = np.cumsum(lengths + 1) - lengths - 1
+    found = code(words_before(b"".join(piece + b"," for piece in pieces)), starts, lengths)
+    if found is None:
+        return None
+    return found[0].tolist(), [pieces[leader] for leader in found[1]]
+
+
+def _check(pieces: list[bytes]) -> None:
+    found = _coded(pieces)
+    assert found is not None
+    codes, names = found
+    assert len(set(names)) == len(names) == len(set(pieces))
+    assert [names[number] for number in codes] == pieces
+
+
+@pytest.mark.parametrize("longest", [0, 1, 7, 8, 9, 16, 17, 40, 256])
+def test_equal_pieces_and_no_others_get_one_number(longest: int) -> None:
+    draw = np.random.default_rng(longest)
+    sizes = draw.integers(0, longest + 1, 3_000)
+    _check([bytes(draw.integers(97, 99, size).tolist()) for size in sizes])
+
+
+def test_pieces_that_differ_in_a_zero_byte_are_not_equal() -> None:
+    _check([b"", b"\0", b"\0\0", b"a", b"a\0", b"\0a", b"a" * 8, b"a" * 8 + b"\0", b""])
+
+
+def test_pieces_that_share_all_but_one_byte() -> None:
+    whole = b"0123456789abcdefghijklmn"
+    pieces = [whole[:place] + b"#" + whole[place + 1 :] for place in range(len(whole))]
+    _check([whole, *pieces, whole, *reversed(pieces)])
+
+
+def test_hashes_that_collide_cost_rounds_but_no_correctness(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(coded_text._Parts, "hashes", lambda self, _: self._first & np.uint64(0))
+    few = [b"v%d" % (number % 50) for number in range(400)]
+    _check(few)
+    assert _coded([b"v%d" % number for number in range(coded_text._ROUNDS + 1)]) is None
+
+
+def test_long_pieces_are_left_to_the_careful_reader() -> None:
+    assert _coded([b"a" * 257, b"b"]) is None
+    assert split_cells(b"a,%s\n" % (b"b" * 300), b",", 2, (0, 1), inner_blanks=False) is not None
+
+
+def test_no_pieces() -> None:
+    assert _coded([]) == ([], [])
+
+
+def test_columns_share_their_names() -> None:
+    split = split_cells("ä,b,1\nb,Ω,2\n".encode(), b",", 3, (0, 1), inner_blanks=False)
+    assert split is not None
+    columns = split.coded((0, 1))
+    assert columns is not None
+    assert columns[0].names is columns[1].names
+    assert [column.listed() for column in columns] == [["ä", "b"], ["b", "Ω"]]
+    weights = split.coded([2])
+    assert weights is not None
+    assert weights[0].listed() == ["1", "2"]
+
+
+def _numbers(rows: list[tuple[str, str]]) -> tuple[list[int], list[int]] | None:
+    found = scan("".join(f"{a} {b}\n" for a, b in rows).encode())
+    return None if found is None else (found.sources.tolist(), found.targets.tolist())
+
+
+@pytest.mark.parametrize("digits", range(1, 19))
+def test_integers_of_every_length(digits: int) -> None:
+    draw = np.random.default_rng(digits)
+    low = 0 if digits == 1 else 10 ** (digits - 1)
+    values = [low, 10**digits - 1, *draw.integers(low, 10**digits, 50).tolist()]
+    # Beside long ones stand short ones, whose words hold the bytes of their neighbours.
+    rows = [(value, other) for value in values for other in (0, 7, value, 10, 99_999_999)]
+    found = _numbers([(str(a), str(b)) for a, b in rows])
+    assert found == ([a for a, _ in rows], [b for _, b in rows])
+
+
+@pytest.mark.parametrize("token", ["01", "00", "0123456789", "1" * 19, "1a", "a1", "/9", ":1", "é"])
+@pytest.mark.parametrize("place", [0, 1])
+def test_what_is_no_plain_integer_is_declined(token: str, place: int) -> None:
+    row = ["12345678901", "5"]
+    assert _numbers([("1", "2"), (row[0], row[1])]) is not None
+    row[place] = token
+    assert _numbers([("1", "2"), (row[0], row[1])]) is None
+
+
+def test_every_byte_that_is_no_digit_is_declined_at_every_place() -> None:
+    for byte in set(range(256)) - set(b"0123456789\n \r,\t"):
+        for place in range(17):
+            token = bytearray(b"12345678912345678")
+            token[place] = byte
+            assert scan(b"3 %s\n" % bytes(token)) is None, (byte, place)
