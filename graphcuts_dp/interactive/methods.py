@@ -87,10 +87,6 @@ def _construction(
     **promise: Any,
 ) -> Mechanism[Any]:
     del adaptive
-    if calibration not in CALIBRATIONS:
-        raise ParameterError(
-            f"unknown calibration {calibration!r}; choose one of {', '.join(CALIBRATIONS)}"
-        )
     if calibration == "tight":
         promise["value_share"] = value_share
     return OnlineMechanism(
@@ -240,7 +236,12 @@ def make_mechanism(
     Raises:
         ParameterError: an unknown name, a number out of range, or a graph that does not suit.
     """
-    return session_method(method).make(
+    made = session_method(method)
+    if calibration not in CALIBRATIONS:  # also for methods that have none
+        raise ParameterError(
+            f"unknown calibration {calibration!r}; choose one of {', '.join(CALIBRATIONS)}"
+        )
+    return made.make(
         universe=universe,
         grid=grid,
         epsilon=epsilon,

@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.choice import Setting, all_cuts_error, gaussian_deviation
 from graphcuts_dp.interactive.methods import METHODS, guaranteed_error
+from graphcuts_dp.interactive.parameters import Parameters
 
 SETTING = Setting(n=40, edges=200, queries=50, epsilon=1.0, delta=1e-6, beta=0.2)
 
@@ -45,3 +48,9 @@ def test_adaptive_cuts_cost_more_where_noise_is_drawn_once():
 def test_unknown_method():
     with pytest.raises(ParameterError, match="choose one of multiplicative-weights"):
         guaranteed_error("sparse", SETTING)
+
+
+def test_an_unknown_calibration_is_refused_by_the_choice_too():
+    agreed = Parameters(epsilon=1.0, queries=10, calibration="magic")
+    with pytest.raises(ParameterError, match="unknown calibration 'magic'"):
+        agreed.resolved(Universe(20), Grid())
