@@ -94,7 +94,7 @@ class ColumnPlaces:
 def has_header(
     first: Sequence[str], second: Sequence[str], form: TextFormat, options: TextOptions
 ) -> bool:
-    """Whether the first row names the columns.
+    """Whether the first row names the columns, as it must where the caller names one.
 
     It is an edge if an id in it is an integer, or a further column is a number. It is a header if
     it has two well-known names that belong together, or if a further column holds a number or a
@@ -106,6 +106,8 @@ def has_header(
     """
     if options.header is not None or form.konect:
         return bool(options.header)
+    if any(isinstance(column, str) for column in (options.source, options.target, options.weight)):
+        return True  # names can only stand there
     if any(map(_starts_with_digit, first[2:])) or any(map(is_integer_literal, first[:2])):
         return False
     known = _known_ends(_plain(first))

@@ -10,6 +10,7 @@ import pytest
 
 from graphcuts_dp.cli.reading import Reading
 from graphcuts_dp.errors import FileFormatError
+from graphcuts_dp.graph.files import read_graph
 
 PLAIN = {("a", "b"): 1.0, ("b", "c"): 1.0}
 HEAVY = {("a", "b"): 3.0, ("b", "c"): 2.5}
@@ -237,3 +238,12 @@ def test_a_messy_file_is_read_as_a_person_would_or_refused_with_what_to_type(tmp
     graph = Reading(**case.options).read(str(path))
     expected = {tuple(sorted(ends)): weight for ends, weight in case.edges.items()}
     assert edges_of(graph) == expected
+
+
+def test_a_column_by_name_says_that_there_is_a_header(tmp_path):
+    path = tmp_path / "short.csv"
+    path.write_text("Wer,Wen\nAda,Bob\nBob,Eve\n")
+    with pytest.raises(FileFormatError, match="header"):
+        Reading().read(str(path))
+    graph = read_graph(path, source="Wer", target="Wen")
+    assert edges_of(graph) == {("Ada", "Bob"): 1.0, ("Bob", "Eve"): 1.0}
