@@ -46,8 +46,8 @@ def plan(
         show_json(made.to_dict())
         return
     show_table(made.title, made.columns, made.cells())
-    out.print(planner.LEGEND, markup=False)
-    out.print(f"Advice: {made.advice}", markup=False)
+    for remark in made.remarks:
+        out.print(remark, markup=False)
 
 
 def _vertices(text: str, *, bipartite: bool) -> int | tuple[int, int]:

@@ -10,10 +10,12 @@ from graphcuts_dp.cli.reading import Reading, check_apart, with_options
 from graphcuts_dp.cli.store_options import Spending
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.fits.methods import FIT_NAMES, ORACLES, fit_method
+from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.files import check_labels
 from graphcuts_dp.measurements.dask_blocks import dask_cluster
 from graphcuts_dp.measurements.entries import distribution_for
 from graphcuts_dp.measurements.worst_case import accuracy_warning, expected_error_note
+from graphcuts_dp.planning.synthetic import degrees_needed
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.noises import NOISES
 from graphcuts_dp.release.allocation import MECHANISMS, least_distribution, mechanism_for
@@ -94,6 +96,7 @@ def release(
     distribution = least_distribution(graph, noise, epsilon, mechanism, degree_share)
     notes = (
         expected_error_note(distribution, graph.shape),
+        None if graph.weighted or fit == "none" else _synthetic_note(graph, epsilon),
         size_note(graph.shape, noise=noise, fit=fit),
     )
     for note in filter(None, notes):
@@ -119,6 +122,17 @@ def release(
             progress=progress,
         )
     show_made(_facts(made), made.save(target, force=force), as_json)
+
+
+def _synthetic_note(graph: AnyGraph, epsilon: float) -> str:
+    """Which degrees it takes, from the vertex sets and epsilon alone: m is private."""
+    left, right = sides_of(graph)
+    n = len(left) if left is right else (len(left), len(right))
+    communities, edges = degrees_needed(n, epsilon=epsilon)
+    return (
+        "Communities show in the synthetic graph from an average degree of about "
+        f"{communities:,.0f} on, single edges from {edges:,.0f} on; graphcuts-dp plan tells more."
+    )
 
 
 def _facts(made: Release) -> dict[str, object]:

@@ -14,6 +14,7 @@ from graphcuts_dp.idc.update_bounds import Size
 from graphcuts_dp.interactive.choice import Setting
 from graphcuts_dp.interactive.methods import METHODS
 from graphcuts_dp.planning.mechanisms import FIXED, MECHANISMS, PlannedMechanism, name_of
+from graphcuts_dp.planning.synthetic import SyntheticForecast, synthetic_forecast
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON
 
 VACUOUS = "vacuous here"
@@ -97,6 +98,16 @@ class Plan:
         """What to do, in a sentence."""
         return _advice(self.setting, self.rows)
 
+    @cached_property
+    def synthetic(self) -> SyntheticForecast:
+        """What a synthetic graph will keep."""
+        return synthetic_forecast(self.setting)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Lines below the table."""
+        return LEGEND, f"Synthetic graph: {self.synthetic}.", f"Advice: {self.advice}"
+
     @property
     def title(self) -> str:
         """The setting in words."""
@@ -137,7 +148,7 @@ class Plan:
         for first, *rest in lines:
             numbers = (cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True))
             text.append("  ".join([first.ljust(widths[0]), *numbers]).rstrip())
-        return "\n".join([*text, LEGEND, f"Advice: {self.advice}"])
+        return "\n".join([*text, *self.remarks])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; infinity becomes None, with the reason beside it."""
@@ -153,6 +164,11 @@ class Plan:
             "rows": [self._row_dict(row) for row in self.rows],
             "best_method": self.best_method,
             "advice": self.advice,
+            "synthetic_graph": {
+                "keeps": self.synthetic.keeps,
+                "epsilon_for_communities": _number_or_never(self.synthetic.epsilon_for_communities),
+                "epsilon_for_edges": _number_or_never(self.synthetic.epsilon_for_edges),
+            },
         }
 
     def _row_dict(self, row: PlanRow) -> dict[str, Any]:
@@ -166,8 +182,7 @@ class Plan:
             "vacuous": row.vacuous,
         }
         if row.epsilon_needed is not None:
-            never = math.isinf(row.epsilon_needed)
-            entry["epsilon_needed"] = "never" if never else row.epsilon_needed
+            entry["epsilon_needed"] = _number_or_never(row.epsilon_needed)
         return entry
 
 
@@ -294,6 +309,10 @@ def _rounded_up(value: float) -> float:
     """To four digits, never down."""
     rounded = float(f"{value:.4g}")
     return rounded if rounded >= value else float(f"{value * 1.0005:.4g}")
+
+
+def _number_or_never(epsilon: float) -> float | str:
+    return "never" if math.isinf(epsilon) else epsilon
 
 
 def _shown(error: float) -> str:

@@ -1,0 +1,118 @@
+"""What a synthetic graph will keep of a graph, before anything is spent: from public numbers alone.
+
+Randomised response adds noise of deviation s = 1/(2 sinh(epsilon/2)) to each entry of the adjacency
+matrix, which spreads its eigenvalues over (-2 s sqrt(n), 2 s sqrt(n)). Communities of a graph of
+average degree d are eigenvalues of d at most, and one of L leaves that range only above s sqrt(n)
+(Baik, Ben Arous, Péché 2005): no method that looks at eigenvalues sees a weaker one. From 1.5 times
+as much on, releases of planted communities kept them. A bipartite graph has m/sqrt(n1 n2) for d and
+(sqrt(n1) + sqrt(n2))/2 for sqrt(n). A single pair is an edge with odds m/(N - m) beforehand and at
+most e^epsilon times that after its response, so that edges show singly above ln((N - m)/m) only.
+Degrees are measured with discrete Laplace noise of scale 2/epsilon, or a few times that where they
+share epsilon with the entries.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal, final
+
+from graphcuts_dp.idc.update_bounds import Size
+from graphcuts_dp.interactive.choice import Setting
+from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON
+
+Kept = Literal["communities", "strong communities", "degrees", "nothing"]
+_SHOWN = 1.5  # times s sqrt(n): see the module, and bench_fit_quality.py
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class SyntheticForecast:
+    """What to expect of a synthetic graph.
+
+    Attributes:
+        keeps: "communities", "strong communities" (those near the bound are merged or lost),
+            "degrees" (and the cuts that follow from them), or "nothing" (but the number of edges).
+        strength: the largest eigenvalue that communities can have: the average degree, or the
+            average number of missing neighbours, if that is smaller.
+        noise: the eigenvalue below which noise hides everything.
+        epsilon_for_communities: from which communities show; infinite if from no epsilon in range.
+        epsilon_for_edges: from which single edges can show, likewise.
+    """
+
+    keeps: Kept
+    strength: float
+    noise: float
+    epsilon_for_communities: float
+    epsilon_for_edges: float
+
+    def __str__(self) -> str:
+        compared = f"the average degree gives them {self.strength:,.3g}, noise hides what is below"
+        texts = {
+            "communities": f"keeps communities ({compared} {self.noise:,.3g})",
+            "strong communities": f"keeps strong communities only ({compared} {self.noise:,.3g})",
+            "degrees": "keeps degrees and the cuts that follow from them, but no communities",
+            "nothing": "keeps hardly more than the number of edges",
+        }
+        ways = [texts[self.keeps]]
+        if self.keeps != "communities":
+            ways.append(f"communities show {_from(self.epsilon_for_communities)}")
+        ways.append(f"single edges show {_from(self.epsilon_for_edges)}")
+        return "; ".join(ways)
+
+
+def synthetic_forecast(setting: Setting) -> SyntheticForecast:
+    """What a synthetic graph of this setting will keep. Reads no data.
+
+    Args:
+        setting: the public numbers; `queries`, `delta` and `beta` do not matter.
+    """
+    root, side = _sides(setting.n)
+    m, missing = setting.edges, setting.pairs - setting.edges
+    degree = m * side
+    strength = min(degree, missing * side)
+    noise = root / (2 * math.sinh(setting.epsilon / 2))
+    if strength >= _SHOWN * noise:
+        keeps: Kept = "communities"
+    elif strength >= noise:
+        keeps = "strong communities"
+    else:
+        keeps = "degrees" if degree >= 2 / setting.epsilon else "nothing"
+    return SyntheticForecast(
+        keeps=keeps,
+        strength=strength,
+        noise=noise,
+        epsilon_for_communities=_in_range(
+            2 * math.asinh(_SHOWN * root / (2 * strength)) if strength else math.inf
+        ),
+        epsilon_for_edges=_in_range(math.log(missing / m) if missing else 0.0),
+    )
+
+
+def degrees_needed(n: Size, *, epsilon: float) -> tuple[float, float]:
+    """Average degrees from which communities, and single edges, can show in a synthetic graph.
+
+    Args:
+        n: vertices, or (left, right) of a bipartite graph; then m/sqrt(left right) for the average
+            degree.
+        epsilon: privacy of one edge.
+    """
+    root, side = _sides(n)
+    pairs = n * (n - 1) / 2 if isinstance(n, int) else n[0] * n[1]
+    return _SHOWN * root / (2 * math.sinh(epsilon / 2)), side * pairs / (1 + math.exp(epsilon))
+
+
+def _sides(n: Size) -> tuple[float, float]:
+    """Root of n, and average degree over number of edges, or what they are for two sides."""
+    if isinstance(n, int):
+        return math.sqrt(n), 2 / n
+    return (math.sqrt(n[0]) + math.sqrt(n[1])) / 2, 1 / math.sqrt(n[0] * n[1])
+
+
+def _in_range(epsilon: float) -> float:
+    return max(0.0, epsilon) if epsilon <= LARGEST_EPSILON else math.inf
+
+
+def _from(epsilon: float) -> str:
+    """Rounded up to two digits; in words where no epsilon in range does, or every one."""
+    if math.isinf(epsilon):
+        return "at no epsilon"
+    return f"from epsilon = {math.ceil(100 * epsilon) / 100:g} on" if epsilon else "at any epsilon"

@@ -1,0 +1,79 @@
+"""What a plan says of a synthetic graph, beside the spectrum of noisy matrices."""
+
+import math
+
+import numpy as np
+import pytest
+
+import graphcuts_dp as gc
+from graphcuts_dp.interactive.choice import Setting
+from graphcuts_dp.planning.synthetic import degrees_needed, synthetic_forecast
+
+
+def forecast(n, edges, epsilon):
+    return synthetic_forecast(Setting(n=n, edges=edges, queries=1, epsilon=epsilon, delta=0.0))
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize(("strength", "seen"), [(0.6, False), (1.6, True)])
+def test_the_strongest_communities_show_where_the_forecast_says_so(epsilon, strength, seen):
+    """Two halves without an edge between them: the second eigenvalue is the average degree."""
+    n = 600
+    noise = math.sqrt(n) / (2 * math.sinh(epsilon / 2))
+    inside = strength * noise / (n / 2)
+    draw = np.random.default_rng(3)
+    sign = np.repeat([1.0, -1.0], n // 2)
+    truth = np.triu((draw.random((n, n)) < inside) & np.equal.outer(sign, sign), 1)
+    flip = 1 / (1 + math.exp(epsilon))
+    bits = np.triu(truth ^ (draw.random((n, n)) < flip), 1)
+    z = (bits - flip * np.triu(np.ones((n, n)), 1)) / (1 - 2 * flip)
+    z += z.T
+    z -= z.sum() / (n * (n - 1)) * (1 - np.eye(n))
+    vector = np.linalg.eigh(z)[1][:, -1]
+    # Below the threshold the overlap is of the order 1/sqrt(n); at 1.6 it is (1 - 1.6^-2)^(1/2).
+    assert (abs(vector @ sign) / math.sqrt(n) > 0.5) == seen
+    found = forecast(n, float(truth.sum()), epsilon)
+    assert found.noise == pytest.approx(noise)
+    assert (found.keeps in ("communities", "strong communities")) == seen
+
+
+def test_epsilons_are_those_where_the_verdict_changes():
+    found = forecast(4039, 88_234, 1.0)
+    assert found.keeps == "degrees"
+    for change, keeps in ((-1e-9, "strong communities"), (1e-9, "communities")):
+        assert forecast(4039, 88_234, found.epsilon_for_communities + change).keeps == keeps
+    odds = 88_234 / (4039 * 4038 / 2 - 88_234)
+    assert odds * math.exp(found.epsilon_for_edges) == pytest.approx(1)
+
+
+def test_dense_graphs_are_judged_by_what_is_missing():
+    sparse, dense = forecast(100, 400, 1.0), forecast(100, 4950 - 400, 1.0)
+    assert sparse.strength == pytest.approx(dense.strength)
+    assert (sparse.epsilon_for_edges > 0, dense.epsilon_for_edges) == (True, 0.0)
+
+
+def test_a_graph_of_few_edges_keeps_nothing():
+    found = forecast(10_000, 100, 0.1)
+    assert found.keeps == "nothing"
+    assert "hardly more than the number of edges" in str(found)
+
+
+def test_a_full_graph_has_no_communities_at_any_epsilon():
+    found = forecast(10, 45, 50.0)
+    assert math.isinf(found.epsilon_for_communities)
+    assert "communities show at no epsilon; single edges show at any epsilon" in str(found)
+
+
+@pytest.mark.parametrize("n", [500, (200, 800)])
+def test_the_degrees_that_are_needed_are_where_the_verdict_changes(n):
+    degree, single = degrees_needed(n, epsilon=1.0)
+    side = 2 / n if isinstance(n, int) else 1 / math.sqrt(n[0] * n[1])
+    for factor, keeps in ((0.999, "strong communities"), (1.001, "communities")):
+        assert forecast(n, factor * degree / side, 1.0).keeps == keeps
+    assert forecast(n, single / side, 1.0).epsilon_for_edges == pytest.approx(1.0)
+
+
+def test_a_plan_says_it():
+    made = gc.plan(4039, edges=88_234, queries=100, epsilon=1.0, delta=1e-6)
+    assert f"\nSynthetic graph: {made.synthetic}.\n" in str(made)
+    assert made.to_dict()["synthetic_graph"]["keeps"] == "degrees"
