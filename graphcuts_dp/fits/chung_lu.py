@@ -87,6 +87,22 @@ def chung_lu_bipartite(
     return matrix
 
 
+def chung_lu_directed(rows: npt.ArrayLike, columns: npt.ArrayLike) -> FloatMatrix:
+    """The matrix min(1, r_i c_j) with zero diagonal and given row and column sums.
+
+    Args:
+        rows: as for `chung_lu_directed_ends`.
+        columns: likewise.
+
+    Returns:
+        Entries in [0, 1], shape (n, n).
+    """
+    r, c = chung_lu_directed_ends(rows, columns)
+    matrix: FloatMatrix = np.minimum(np.outer(r, c), 1.0)
+    np.fill_diagonal(matrix, 0.0)
+    return matrix
+
+
 def chung_lu_directed_ends(
     rows: npt.ArrayLike, columns: npt.ArrayLike
 ) -> tuple[FloatVector, FloatVector]:

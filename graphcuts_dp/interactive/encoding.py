@@ -82,8 +82,8 @@ def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def encode_query(query: CutQuery, universe: Universe) -> EncodedQuery:
     """The one form of a query.
 
-    Sets are compared as sets. In an undirected graph (S, T) and (T, S) are one query; the complement of S
-    is stored as such, and S may then also be exchanged with it.
+    Sets are compared as sets. The complement of S is stored as such. In an undirected graph (S, T)
+    and (T, S) are one query, and S may also be exchanged with its complement.
 
     Raises:
         QueryError: another query than a cut, unknown vertices, or a truth vector of the wrong

@@ -160,13 +160,13 @@ def test_the_best_partner_by_brute_force(seed):
     matrix = np.triu(matrix, 1) + np.triu(matrix, 1).T
     subsets = [np.array(bits) for bits in itertools.product((False, True), repeat=5)]
     for S in subsets[1:]:
-        partner, value = best_partner(matrix @ S, S, bipartite=False)
+        partner, value = best_partner(matrix @ S, S, ordered=False)
         allowed = [T for T in subsets if not (S & T).any() or (S == T).all()]
         best = max(abs(pairs_value(matrix, S, T)) for T in allowed)
         assert abs(value) == pytest.approx(best)
         assert value == pytest.approx(pairs_value(matrix, S, partner))
         wide = rng.normal(size=(5, 4))
-        partner, value = best_partner(wide.T @ S, S, bipartite=True)
+        partner, value = best_partner(wide.T @ S, S, ordered=True)
         best = max(abs(S @ wide @ np.array(T)) for T in itertools.product((0, 1), repeat=4))
         assert abs(value) == pytest.approx(best)
         assert value == pytest.approx(S @ wide @ partner)
