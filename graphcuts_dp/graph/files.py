@@ -74,8 +74,8 @@ def read_graph(  # noqa: PLR0913  # all that a file may leave open
             `type` false or true (igraph). Pajek: `*Vertices n n_left`.
         directed: read arcs. Edge lists: from the first column (`source`) to the second. Matrices:
             from the row to the column. A file that declares its edges to be undirected (Pajek
-            *Edges, a symmetric .mtx, `edgedefault="undirected"`, `directed 0`) is refused: which
-            of the two arcs is meant, or both, is not guessed.
+            *Edges, a symmetric .mtx, `edgedefault="undirected"`, a .gml file without `directed 1`)
+            is refused: which of the two arcs is meant, or both, is not guessed.
         one_based: text edge lists: ids are the integers 1, 2, ... and become 0, 1, ...; a count
             n then means ids 1..n, and given labels are those after the shift. Never guessed.
         header: text edge lists: whether the first row names the columns. None: it is an edge if an

@@ -113,7 +113,7 @@ class _Reader:
         if name == "graph" and not path:
             self.graphs += 1
             self.contents.facts = values.get(_FACTS)
-            self.contents.undirected = values.get("directed") == "0"
+            self.contents.undirected = values.get("directed", "0") == "0"
         elif path != ["graph"]:
             return
         elif name == "node":
