@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from graphcuts_dp.distinguishers.cut_list import CutList
     from graphcuts_dp.evaluation.cut_distance import cut_distance
     from graphcuts_dp.evaluation.cut_error import cut_errors
-    from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+    from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
     from graphcuts_dp.graph.convert import (
         from_edges,
         from_igraph,
@@ -71,7 +71,7 @@ _HOMES = {
     "distinguishers.cut_list": ("CutList",),
     "evaluation.cut_distance": ("cut_distance",),
     "evaluation.cut_error": ("cut_errors",),
-    "graph.adjacency": ("BipartiteGraph", "Graph"),
+    "graph.adjacency": ("BipartiteGraph", "DirectedGraph", "Graph"),
     "graph.convert": (
         "from_edges",
         "from_igraph",
@@ -110,6 +110,7 @@ __all__ = [
     "CutList",
     "CutNormCertificate",
     "CutQuery",
+    "DirectedGraph",
     "DistanceAnswer",
     "DistanceAnswers",
     "DistancePlan",

@@ -2,10 +2,20 @@
 
 import numpy as np
 
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 
 
-def random_graph(shape, seed=0, *, density=0.3, largest=None, whole=False, **options):
+def kind_of(graph):
+    """The options with which such a graph is read, and its matrix asked."""
+    return {
+        "bipartite": isinstance(graph, BipartiteGraph),
+        "directed": isinstance(graph, DirectedGraph),
+    }
+
+
+def random_graph(
+    shape, seed=0, *, density=0.3, largest=None, whole=False, directed=False, **options
+):
     """A graph of independent edges.
 
     Args:
@@ -14,16 +24,20 @@ def random_graph(shape, seed=0, *, density=0.3, largest=None, whole=False, **opt
         density: chance of an edge.
         largest: weights are uniform up to this; None for a graph without weights.
         whole: whether they are rounded up to whole numbers.
+        directed: whether edges are arcs.
         options: of the graph.
     """
     rng = np.random.default_rng(seed)
     plain = isinstance(shape, int)
     dense = rng.random((shape, shape) if plain else shape) < density
-    ends = np.nonzero(np.triu(dense, 1) if plain else dense)
+    if directed:
+        np.fill_diagonal(dense, 0)
+    ends = np.nonzero(np.triu(dense, 1) if plain and not directed else dense)
     weights = None if largest is None else rng.random(len(ends[0])) * largest
     if whole and weights is not None:
         weights = np.ceil(weights)
     if plain:
-        return Graph(*ends, weights, **{"vertices": shape, "hide_change": 1} | options)
+        kind = DirectedGraph if directed else Graph
+        return kind(*ends, weights, **{"vertices": shape, "hide_change": 1} | options)
     sides = {"left": shape[0], "right": shape[1], "hide_change": 1}
     return BipartiteGraph(*ends, weights, **sides | options)

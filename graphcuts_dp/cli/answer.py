@@ -8,8 +8,7 @@ import typer
 from graphcuts_dp.cli.console import out, show_json
 from graphcuts_dp.cli.reading import read_set
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.graph.linear_query import Space
-from graphcuts_dp.graph.vertices import Label
+from graphcuts_dp.graph.vertices import Label, Space
 from graphcuts_dp.iterative.release import IterativeRelease, hypothesis_path
 from graphcuts_dp.release.release import Release
 
@@ -51,7 +50,7 @@ def answer(
     else:
         release = Release.load(path)
         found = release.answer(
-            *_sets(first, second, (release.noisy.left, release.noisy.right)),
+            *_sets(first, second, release.noisy.space),
             confidence=confidence,
             simultaneous=simultaneous,
         )

@@ -10,7 +10,7 @@ from graphcuts_dp.cli.console import out, progress_bar, say, show_json, show_tab
 from graphcuts_dp.cli.reading import Reading, check_apart, with_options
 from graphcuts_dp.evaluation.cut_error import cut_errors, graph_cut_errors
 from graphcuts_dp.evaluation.tables import NOT_PRIVATE, CutErrorTable
-from graphcuts_dp.graph.adjacency import Graph
+from graphcuts_dp.graph.adjacency import BipartiteGraph
 from graphcuts_dp.graph.atomic import check_writable
 from graphcuts_dp.interactive.encoding import read_lines, read_query
 from graphcuts_dp.plotting.cut_errors import cut_error_figure
@@ -63,8 +63,10 @@ def evaluate_graphs(
         check_writable(plot, force=force)
     queries = [read_query(line, number) for number, line in read_lines(cuts)] if cuts else []
     graph = reading.read(source)
-    public = graph.vertices if isinstance(graph, Graph) else (graph.left, graph.right)
-    same = Reading(bipartite=reading.bipartite, one_based=reading.one_based)
+    public = (graph.left, graph.right) if isinstance(graph, BipartiteGraph) else graph.vertices
+    same = Reading(
+        bipartite=reading.bipartite, directed=reading.directed, one_based=reading.one_based
+    )
     synthetic = same.read(other, public=public)
     with progress_bar("measuring") as progress:
         table = graph_cut_errors(

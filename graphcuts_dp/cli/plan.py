@@ -25,6 +25,7 @@ def plan(
     delta: Annotated[float, typer.Option(help="0 for pure privacy; else far below 1/edges.")],
     beta: Annotated[float, typer.Option(help="Probability that any answer is off by more.")] = 0.05,
     bipartite: Annotated[bool, typer.Option("--bipartite", help="Two sides.")] = False,
+    directed: Annotated[bool, typer.Option("--directed", help="Edges have a direction.")] = False,
     target_error: Annotated[
         float | None, typer.Option(help="Also show the epsilon that guarantees this error.")
     ] = None,
@@ -33,8 +34,11 @@ def plan(
     """Compare what all mechanisms would guarantee, best first. Reads no data."""
     if not queries.is_integer():
         raise ParameterError("--queries must be a whole number, for example 1000 or 1e6")
+    if bipartite and directed:
+        raise ParameterError("a graph is --bipartite or --directed, not both")
     made = planner.plan(
         _vertices(vertices, bipartite=bipartite),
+        directed=directed,
         edges=edges,
         queries=int(queries),
         epsilon=epsilon,

@@ -12,15 +12,16 @@ import typer
 
 from graphcuts_dp.cli.console import say
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, ParameterError, QueryError
-from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.files import describe_reading, read_graph, read_vertices
-from graphcuts_dp.graph.vertices import Label, VertexSet
+from graphcuts_dp.graph.vertices import Label, VertexSet, sets_in
 
 _DELIMITERS = {"tab": "\t", "\\t": "\t", "blank": " "}
 # How the command line spells what the readers' errors name.
 _FLAGS = {
     "weighted=False": "--ignore-weights",
     "bipartite=True": "--bipartite",
+    "directed=True": "--directed",
     "header=True": "--header",
     "header=False": "--no-header",
 }
@@ -90,6 +91,9 @@ class Reading(TextReading):
     bipartite: Annotated[
         bool, typer.Option("--bipartite", help="Two sides: first column left, second right.")
     ] = False
+    directed: Annotated[
+        bool, typer.Option("--directed", help="Edges have a direction: first column to second.")
+    ] = False
     ignore_weights: Annotated[
         bool, typer.Option("--ignore-weights", help="Keep only which pairs are edges.")
     ] = False
@@ -126,6 +130,7 @@ class Reading(TextReading):
                 weight_cap=self.weight_cap,
                 hide_change=self.hide_change,
                 bipartite=self.bipartite,
+                directed=self.directed,
                 one_based=self.one_based,
                 tell=tell,
                 **self.options(),
@@ -159,13 +164,13 @@ class Reading(TextReading):
         return graph
 
     def _notes(self, graph: AnyGraph) -> tuple[str, ...]:
-        sets = (graph.vertices,) if isinstance(graph, Graph) else (graph.left, graph.right)
         return describe_reading(
             vertices_given=self.vertices is not None or self.public_vertices_from_file,
-            inferred=any(vertices.inferred for vertices in sets),
+            inferred=any(vertices.inferred for vertices in sets_in(graph.space)),
             weighted=graph.weighted,
             capped=self.weight_cap is not None,
             bipartite=self.bipartite,
+            directed=self.directed,
         )
 
     def _vertices(self) -> int | str | tuple[int | str, int | str] | None:

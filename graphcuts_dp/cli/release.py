@@ -12,6 +12,8 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.fits.methods import FIT_NAMES, ORACLES, fit_method
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.files import check_labels
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.idc.update_bounds import size_of
 from graphcuts_dp.measurements.dask_blocks import dask_cluster
 from graphcuts_dp.measurements.entries import distribution_for
 from graphcuts_dp.measurements.worst_case import accuracy_warning, expected_error_note
@@ -126,9 +128,7 @@ def release(
 
 def _synthetic_note(graph: AnyGraph, epsilon: float) -> str:
     """Which degrees it takes, from the vertex sets and epsilon alone: m is private."""
-    left, right = sides_of(graph)
-    n = len(left) if left is right else (len(left), len(right))
-    communities, edges = degrees_needed(n, epsilon=epsilon)
+    communities, edges = degrees_needed(size_of(Universe.of(graph)), epsilon=epsilon)
     return (
         "Communities show in the synthetic graph from an average degree of about "
         f"{communities:,.0f} on, single edges from {edges:,.0f} on; graphcuts-dp plan tells more."

@@ -17,7 +17,8 @@ from scipy.sparse import csgraph
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.distances.shapes import RootedTree, grid_positions
 from graphcuts_dp.errors import GraphError, ParameterError, QueryError
-from graphcuts_dp.graph.adjacency import Graph, Vertices
+from graphcuts_dp.graph.adjacency import Graph
+from graphcuts_dp.graph.edge_store import Vertices
 from graphcuts_dp.graph.vertices import Label, VertexSet
 from graphcuts_dp.progress import Progress, silent
 

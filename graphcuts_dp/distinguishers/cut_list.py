@@ -102,12 +102,12 @@ class CutList(Sequence[CutQuery]):
         return self.universe.bipartite or not (self._S.rows & self._T.rows).any()
 
     def __contains__(self, query: object) -> bool:
-        """Whether a cut is in the list; (S, T) and (T, S) are the same one if not bipartite."""
+        """Whether a cut is in the list; (S, T) and (T, S) are one cut of an undirected graph."""
         if not isinstance(query, CutQuery):
             return False
         S, T = (pack_bits(mask) for mask in self.universe.masks(query))
         found = (self._S.rows == S).all(axis=1) & (self._T.rows == T).all(axis=1)
-        if not self.universe.bipartite:
+        if self.universe.symmetric:
             found |= (self._S.rows == T).all(axis=1) & (self._T.rows == S).all(axis=1)
         return bool(found.any())
 
@@ -159,7 +159,7 @@ class CutList(Sequence[CutQuery]):
         answers = np.empty(len(self))
         for part, S, T in self._batches():
             answers[part] = np.einsum("ij,ij->i", S @ matrix, T)
-            if not self.universe.bipartite:
+            if self.universe.symmetric:
                 both = S * T
                 overlapping = np.flatnonzero(both.any(axis=1))
                 inside = both[overlapping]
@@ -189,7 +189,7 @@ def _pack_rows(masks: npt.NDArray[np.bool_]) -> Words:
 def _matrix_of(graph: AnyGraph, weights: FloatVector) -> Any:
     """The matrix with these weights on the edges; sparse where that is faster."""
     rows, columns = graph.rows, graph.columns
-    shape = (graph.n, graph.n) if isinstance(graph, Graph) else graph.shape
+    shape = graph.shape
     if isinstance(graph, Graph):
         rows, columns = np.concatenate([rows, columns]), np.concatenate([columns, rows])
         weights = np.concatenate([weights, weights])

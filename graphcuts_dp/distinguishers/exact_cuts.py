@@ -48,7 +48,8 @@ _SURE = 2.0**-40  # more than a float e^x/(1+e^x) can be off
 class ExactCuts:
     """Finds a cut by its gap among all cuts between disjoint S and T; S left, T right if bipartite.
 
-    P(S, T) is proportional to e^(c score), exactly; each cut counts as (S, T) and as (T, S). With
+    P(S, T) is proportional to e^(c score), exactly; each cut counts as (S, T) and as (T, S), which
+    are two cuts in a directed graph. With
     the score "two-signed" the sign is drawn along with S. "absolute" draws that way and keeps a
     draw with probability e^(c|r|)/(e^(c r) + e^(-c r)), at least a half.
 
@@ -103,16 +104,16 @@ class ExactCuts:
         """(n ln 3 + ln(1/gamma))/c, and a sub-step a pair for rounding, in weight.
 
         c = epsilon for "signed" (behind the largest gap then), epsilon/2 else. Of the 3^n pairs of
-        sets, twice that with signs, two have the largest |gap|. Bipartite: (n1 + n2) ln 2, and
-        another ln 2 for the sign.
+        sets, twice that with signs, two have the largest |gap|. Directed: one has, so another ln 2
+        for the sign. Bipartite: (n1 + n2) ln 2, and another ln 2 for the sign.
 
         Args:
             gamma: in (0, 1).
         """
         left, right = self.universe.shape
-        outcomes = (left + right) * math.log(2) + math.log(self.scoring.signs)
-        if not self.universe.bipartite:
-            outcomes = left * math.log(3)
+        outcomes = (left + right) * math.log(2) if self.universe.bipartite else left * math.log(3)
+        if not self.universe.symmetric:
+            outcomes += math.log(self.scoring.signs)
         steps = (outcomes - math.log(gamma)) / float(self.scoring.rate(self.epsilon))
         return (steps * (1 + 1e-12) + self.universe.disjoint_norm_squared) * self.scoring.unit
 
@@ -141,7 +142,7 @@ class ExactCuts:
         matrix = np.zeros(self.universe.shape, dtype=np.int64)
         steps = self.grid.steps(graph.weights) if graph.weighted else 1
         matrix[graph.rows, graph.columns] = steps
-        if not self.universe.bipartite:
+        if self.universe.symmetric:
             matrix += matrix.T.copy()
         return ExactCutsSearch(self, matrix)
 
@@ -186,8 +187,8 @@ class CutSampler:
     """Draws pairs of sets with probability proportional to e^(rate score), exactly.
 
     Args:
-        gaps: R in sub-steps, shape (n, n), symmetric with zero diagonal, or (n1, n2); the sum of
-            all |R_ij| below 2^62.
+        gaps: R in sub-steps, shape (n, n), or (n1, n2); the sum of all |R_ij| below 2^62. Of an
+            undirected graph it is symmetric.
         rate: c, > 0.
         score: see `Scoring`.
         bipartite: whether S are rows and T columns; else both are disjoint sets of vertices.

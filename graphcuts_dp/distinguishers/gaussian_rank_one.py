@@ -91,7 +91,7 @@ class GaussianRankOne:
         Args:
             gamma: in (0, 1).
         """
-        shape, plain = self.universe.shape, not self.universe.bipartite
+        shape, plain = self.universe.shape, self.universe.symmetric
         norm = subgaussian_norm(float(self.variance), shape, symmetric=plain, failure=gamma)
         return 2 * (norm * self.grid.unit + self.grid.rounding(max(shape)))
 

@@ -164,7 +164,7 @@ class PowerSearch:
         self._matrix = double(graph, distinguisher.grid)
         rows, columns = distinguisher.universe.shape
         self._sides = [slice(0, rows)]
-        if distinguisher.universe.bipartite:
+        if not distinguisher.universe.symmetric:
             self._sides.append(slice(rows, rows + columns))
         self._left, self._right = self._sides[0], self._sides[-1]
 
@@ -186,7 +186,7 @@ class PowerSearch:
         indicator = np.zeros((self._matrix.shape[0], 1), dtype=np.int64)
         indicator[self._left, 0] = S
         sums = self._product(indicator, 0, dense, source)[self._right, 0]
-        T, gap = best_partner(sums, S, bipartite=of.universe.bipartite)
+        T, gap = best_partner(sums, S, ordered=not of.universe.symmetric)
         return found_cut(S, T, gap)
 
     def find_pair(self, hypothesis: Hypothesis, source: EntropySource) -> UnitPair:
@@ -230,7 +230,7 @@ class PowerSearch:
         known = np.ldexp(vectors.astype(np.float64), -bits)
         reached: FloatMatrix = hidden * of.grid.unit
         reached[self._left] -= dense @ known[self._right]
-        if of.universe.bipartite:
+        if not of.universe.symmetric:
             reached[self._right] -= dense.T @ known[self._left]
         return reached
 
@@ -247,16 +247,17 @@ def double(graph: AnyGraph, grid: Grid) -> sp.csr_array:
 
 
 def squared_sensitivity(vectors: IntMatrix, universe: Universe) -> int:
-    """By how much A X moves, squared, when one pair's weight moves by one step; exact.
+    """By how much A X moves, squared, when one pair's weight moves by one step, at most.
 
-    The largest |X_i|^2 + |X_j|^2 over the pairs {i, j} of the universe.
+    The largest |X_i|^2 + |X_j|^2 over the pairs {i, j} of the universe: exactly that, but for arcs,
+    where i and j may be one vertex here, which can only be more.
 
     Args:
         vectors: X, whole entries, shape (n, k); the left vertices before the right ones.
         universe: the public vertex pairs.
     """
     lengths = np.square(vectors).sum(axis=1)
-    if universe.bipartite:
+    if not universe.symmetric:
         ends = lengths[: universe.shape[0]].max(), lengths[universe.shape[0] :].max()
         return int(ends[0]) + int(ends[1])
     return int(np.sort(lengths)[-2:].sum())

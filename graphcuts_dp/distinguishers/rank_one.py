@@ -9,7 +9,8 @@ one: its largest value is the cut norm, which is hard to find.
 
 The cut that a pair is rounded to has no such promise, since rounding may lose a factor:
 `shortfall` is infinite for cuts. It is made of the set where u has one sign, the best partner of
-that on noisy data, and so on: a cut between disjoint sets, or all pairs inside one set.
+that on noisy data, and so on: a cut between disjoint sets, or all pairs inside one set; in a
+directed graph, any cut.
 
 Everything here reads noisy data only. Source: GRU12 section 7, which leaves the distinguisher open.
 """
@@ -25,11 +26,12 @@ from scipy.sparse.linalg import ArpackError, eigsh, svds
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector
 from graphcuts_dp.distinguishers.base import Found
 from graphcuts_dp.errors import HypothesisError, ParameterError
-from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery, MatrixQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Hypothesis, Sign
+from graphcuts_dp.measurements.blocks import Layout
 from graphcuts_dp.privacy.entropy import EntropySource
 
 # What `find` returns: a cut, or the unit pair itself as a matrix query times scale.
@@ -102,8 +104,7 @@ def checked_graph(graph: AnyGraph, universe: Universe, grid: Grid | None = None)
     Raises:
         ParameterError: other vertices, or weights that are counted on another grid.
     """
-    space = graph.vertices if isinstance(graph, Graph) else (graph.left, graph.right)
-    if universe.space != space:
+    if universe.space != graph.space:
         raise ParameterError("the graph has other vertices than the distinguisher")
     if grid is not None and Grid.of(graph) != grid:
         raise ParameterError("the graph's weights are counted on another grid: use Grid.of")
@@ -123,20 +124,19 @@ def checked_budget(rho: float, grid: Grid) -> None:
 
 def pair_places(graph: AnyGraph) -> npt.NDArray[np.int64]:
     """The place of each edge in `Universe.pairs`, shape (edges,). Private."""
-    rows, columns = graph.rows.astype(np.int64), graph.columns.astype(np.int64)
-    if isinstance(graph, Graph):
-        return rows * (2 * graph.n - rows - 1) // 2 + columns - rows - 1
-    return rows * graph.shape[1] + columns
+    layout = Layout.of(graph.space)
+    return layout.places(graph.rows.astype(np.int64), graph.columns.astype(np.int64))
 
 
 def matrix_of_pairs(values: npt.NDArray[np.float64], universe: Universe) -> FloatMatrix:
     """The matrix over the universe with one value a pair, in the order of `Universe.pairs`."""
-    if universe.bipartite:
+    if not universe.hollow:
         return values.reshape(universe.shape)
     matrix = np.zeros(universe.shape)
     rows, columns = universe.pairs()
     matrix[rows, columns] = values
-    matrix[columns, rows] = values
+    if universe.symmetric:
+        matrix[columns, rows] = values
     return matrix
 
 
@@ -158,14 +158,14 @@ class MatrixSearch:
     def find(self, hypothesis: Hypothesis, source: EntropySource) -> Found:  # noqa: ARG002
         """See `Search.find`: the top singular pair of Z - h, or a cut made from it."""
         gaps = self._gaps(hypothesis)
-        pair = top_pair(gaps, symmetric=not self._universe.bipartite)
+        pair = top_pair(gaps, symmetric=self._universe.symmetric)
         if self._answer == "pair":
             return found_pair(pair, self._universe)
         return self._cut_of(gaps, pair)
 
     def find_pair(self, hypothesis: Hypothesis) -> UnitPair:
         """The top singular pair of Z - h."""
-        return top_pair(self._gaps(hypothesis), symmetric=not self._universe.bipartite)
+        return top_pair(self._gaps(hypothesis), symmetric=self._universe.symmetric)
 
     def _gaps(self, hypothesis: Hypothesis) -> FloatMatrix:
         return self._noisy - written_out(hypothesis, self._universe)
@@ -176,7 +176,7 @@ class MatrixSearch:
         best = -1.0
         for _ in range(_ROUNDS):
             sums = (gaps.T if on_left else gaps) @ known
-            partner, gap = best_partner(sums, known, bipartite=self._universe.bipartite)
+            partner, gap = best_partner(sums, known, ordered=not self._universe.symmetric)
             if abs(gap) <= best:
                 break
             best = abs(gap)
@@ -229,17 +229,18 @@ def heavier_sign(sums: FloatVector) -> BoolVector:
 
 
 def best_partner(
-    sums: FloatVector, known: BoolVector, *, bipartite: bool
+    sums: FloatVector, known: BoolVector, *, ordered: bool
 ) -> tuple[BoolVector, float]:
     """The set whose cut with a known one has the largest |gap|, and the gap.
 
     Args:
         sums: noisy sums of R over the known set, one for each vertex of the other side.
         known: S (or T), not empty.
-        bipartite: whether the sides differ. If not, the partner is disjoint from the known set,
+        ordered: whether rows and columns are pairs in that order only, as between two sides or of
+            arcs: any partner is then possible. If not, the partner is disjoint from the known set,
             or is the known set itself, whose pairs `sums` counts twice.
     """
-    if bipartite:
+    if ordered:
         partner = heavier_sign(sums)
         return partner, float(sums[partner].sum())
     inside = float(sums[known].sum()) / 2

@@ -81,7 +81,7 @@ class ResponseRankOne:
         norm = response_norm(
             self.distribution,
             self.universe.shape,
-            symmetric=not self.universe.bipartite,
+            symmetric=self.universe.symmetric,
             failure=gamma,
         )
         return 2 * norm

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
@@ -108,8 +108,7 @@ class Scoring:
         Raises:
             ParameterError: such a graph. Its schema is read only.
         """
-        space = graph.vertices if isinstance(graph, Graph) else (graph.left, graph.right)
-        if space != self.universe.space:
+        if graph.space != self.universe.space:
             raise ParameterError("the graph has other vertices than the distinguisher")
         if Grid.of(graph) != self.grid:
             raise ParameterError("the graph's weights are counted on another grid: use Grid.of")

@@ -2,10 +2,13 @@
 
 from typing import Any
 
+import scipy.sparse as sp
+
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.errors import GraphError
-from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph, Graph
+from graphcuts_dp.graph.linear_query import sides_of
 
 
 def cut_distance(g: AnyGraph, h: AnyGraph, **options: Any) -> CutNormCertificate:
@@ -21,18 +24,31 @@ def cut_distance(g: AnyGraph, h: AnyGraph, **options: Any) -> CutNormCertificate
         limits. NOT PRIVATE if one of the graphs is private.
 
     Raises:
-        GraphError: other vertices, or one graph is bipartite and the other is not.
+        GraphError: other vertices, or graphs of two kinds.
 
     Source: Frieze, Kannan 1999; Lovasz, *Large Networks and Graph Limits*, section 8.1
     (without the minimum over relabellings).
     """
-    if isinstance(g, Graph) and isinstance(h, Graph):
-        order = _rows_in(g.vertices, h.vertices)
-        return cut_norm(g.adjacency - h.adjacency[order][:, order], **options)
-    if isinstance(g, Graph) or isinstance(h, Graph):
-        raise GraphError("one graph is bipartite and the other is not")
-    rows, columns = _rows_in(g.left, h.left), _rows_in(g.right, h.right)
-    return cut_norm(g.biadjacency - h.biadjacency[rows][:, columns], **options)
+    check_kinds(g, h)
+    rows, columns = (
+        _rows_in(wanted, given) for wanted, given in zip(sides_of(g), sides_of(h), strict=True)
+    )
+    return cut_norm(_matrix(g) - _matrix(h)[rows][:, columns], **options)
+
+
+def _matrix(graph: AnyGraph) -> sp.csr_array:
+    return graph.adjacency if isinstance(graph, Graph) else graph.biadjacency
+
+
+def check_kinds(g: AnyGraph, h: AnyGraph) -> None:
+    """Refuse two graphs of which only one is bipartite, or directed.
+
+    Raises:
+        GraphError: such graphs.
+    """
+    for kind, name in ((BipartiteGraph, "bipartite"), (DirectedGraph, "directed")):
+        if isinstance(g, kind) != isinstance(h, kind):
+            raise GraphError(f"one graph is {name} and the other is not")
 
 
 def _rows_in(wanted: Any, given: Any) -> list[int]:

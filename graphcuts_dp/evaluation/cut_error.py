@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations, permutations
 from typing import Any, final
 
 import numpy as np
@@ -10,8 +11,9 @@ import numpy.typing as npt
 
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.errors import GraphError, QueryError
+from graphcuts_dp.evaluation.cut_distance import check_kinds
 from graphcuts_dp.evaluation.tables import CutErrorRow, CutErrorTable, CutPoint
-from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.graph.queries import CutQuery, answer_all
 from graphcuts_dp.graph.vertices import Label
 from graphcuts_dp.progress import Progress, silent
@@ -48,7 +50,7 @@ def cut_errors(
         graph: the private graph.
         release: made from it.
         groups: named sets of vertices; the cuts between each two of them become a family of
-            their own (undirected graphs only).
+            their own (not of bipartite graphs).
         seed: of the random cuts, 0 or larger.
 
     Returns:
@@ -59,7 +61,7 @@ def cut_errors(
         QueryError: the release is of other vertices.
     """
     noisy = release.noisy
-    if isinstance(graph, Graph) != noisy.symmetric or _sides(graph) != (noisy.left, noisy.right):
+    if graph.space != noisy.space:
         raise QueryError("the release was made from a graph on other vertices")
     if graph.weighted and noisy.distribution.name == "binary":
         raise QueryError("the release was made without weights; read the graph without them too")
@@ -102,16 +104,15 @@ def graph_cut_errors(
         density spread over all pairs, and 0. NOT PRIVATE: computed from the true graph.
 
     Raises:
-        GraphError: other vertices, or one graph is bipartite and the other is not.
+        GraphError: other vertices, or graphs of two kinds.
         QueryError: a cut of unknown vertices.
     """
-    if isinstance(graph, Graph) != isinstance(synthetic, Graph):
-        raise GraphError("one graph is bipartite and the other is not")
-    if _sides(graph) != _sides(synthetic):
+    check_kinds(graph, synthetic)
+    if graph.space != synthetic.space:
         raise GraphError("the graphs have different vertices; read both with the same vertices=")
     truth = graph.dense()
     density = np.full_like(truth, truth.sum() / max(1, truth.size - _diagonal(graph)))
-    if isinstance(graph, Graph):
+    if not isinstance(graph, BipartiteGraph):
         np.fill_diagonal(density, 0.0)
     estimates = {
         "synthetic": synthetic.dense(),
@@ -129,7 +130,7 @@ def graph_cut_errors(
 
 
 def _diagonal(graph: AnyGraph) -> int:
-    return graph.n if isinstance(graph, Graph) else 0
+    return 0 if isinstance(graph, BipartiteGraph) else graph.n
 
 
 def _rows(
@@ -140,18 +141,21 @@ def _rows(
     progress: Progress,
 ) -> tuple[CutErrorRow, ...]:
     """The worst cut, then each family."""
-    bipartite = not isinstance(graph, Graph)
+    kind = {
+        "bipartite": isinstance(graph, BipartiteGraph),
+        "directed": isinstance(graph, DirectedGraph),
+    }
     worst = []
     for i, (name, estimate) in enumerate(estimates.items()):
         progress(i / (len(estimates) + 1), f"worst cut, {name}")
         worst.append(cut_norm(estimate - truth).upper)
     progress(len(estimates) / (len(estimates) + 1), "kinds of cuts")
-    twice = 1 if bipartite else 2
+    twice = 2 if isinstance(graph, Graph) else 1
     rows = [CutErrorRow("worst cut (matrix form)", 0, twice * graph.weights.sum(), tuple(worst))]
     for family in families:
         values = answer_all(family.queries, graph)
         errors = tuple(
-            float(np.abs(answer_all(family.queries, estimate, bipartite=bipartite) - values).mean())
+            float(np.abs(answer_all(family.queries, estimate, **kind) - values).mean())
             for estimate in estimates.values()
         )
         rows.append(CutErrorRow(family.kind, len(values), float(values.mean()), errors))
@@ -163,25 +167,31 @@ def cut_families(
 ) -> list[CutFamily]:
     """The kinds of cuts that `cut_errors` tries."""
     rng = np.random.default_rng(seed)
+    n, other = graph.shape
     families = [CutFamily("one vertex against all", tuple(_degree_cuts(graph)))]
-    left, right = _sides(graph)
-    n, other = len(left), len(right)
+    if isinstance(graph, DirectedGraph):
+        out, into = _degree_cuts(graph), _degree_cuts(graph, heads=True)
+        families = [
+            CutFamily("out of one vertex", tuple(out)),
+            CutFamily("into one vertex", tuple(into)),
+        ]
     small = max(1, math.isqrt(n)), max(1, math.isqrt(other))
     halves, sets = [], []
     for _ in range(_RANDOM_CUTS):
         S = rng.random(n) < 0.5
-        T = ~S if isinstance(graph, Graph) else rng.random(other) < 0.5
+        T = rng.random(other) < 0.5 if isinstance(graph, BipartiteGraph) else ~S
         halves.append(CutQuery(S, T))
         sets.append(CutQuery(_random_set(rng, n, small[0]), _random_set(rng, other, small[1])))
     families.append(CutFamily("random halves", tuple(halves)))
     families.append(CutFamily("small random sets", tuple(sets)))
-    if isinstance(graph, Graph):
+    if not isinstance(graph, BipartiteGraph):
+        ordered = isinstance(graph, DirectedGraph)
         communities = _communities(graph, seed)
         if len(communities) > 1:
-            families.append(CutFamily("between communities", _between(communities)))
+            families.append(CutFamily("between communities", _between(communities, ordered)))
         if groups is not None and len(groups) > 1:
             members = [graph.vertices.mask(group) for group in groups.values()]
-            families.append(CutFamily("between groups", _between(members)))
+            families.append(CutFamily("between groups", _between(members, ordered)))
     return families
 
 
@@ -210,21 +220,12 @@ def _telling(families: Sequence[CutFamily]) -> CutFamily:
     return families[-1] if families[-1].kind.startswith(("between", "given")) else families[0]
 
 
-def _sides(graph: AnyGraph) -> tuple[Any, Any]:
-    if isinstance(graph, Graph):
-        return graph.vertices, graph.vertices
-    return graph.left, graph.right
-
-
-def _degree_cuts(graph: AnyGraph) -> list[CutQuery]:
-    left, right = _sides(graph)
-    everyone = np.ones(len(right), dtype=np.bool_)
-    cuts = []
-    for i in range(len(left)):
-        S = np.zeros(len(left), dtype=np.bool_)
-        S[i] = True
-        cuts.append(CutQuery(S, everyone))
-    return cuts
+def _degree_cuts(graph: AnyGraph, *, heads: bool = False) -> list[CutQuery]:
+    """A cut for each row, or for each column: of a directed graph, out- and in-degrees."""
+    rows, columns = graph.shape
+    everyone = np.ones(rows if heads else columns, dtype=np.bool_)
+    alone = np.eye(columns if heads else rows, dtype=np.bool_)
+    return [CutQuery(everyone, one) if heads else CutQuery(one, everyone) for one in alone]
 
 
 def _random_set(rng: np.random.Generator, n: int, size: int) -> npt.NDArray[np.bool_]:
@@ -233,12 +234,16 @@ def _random_set(rng: np.random.Generator, n: int, size: int) -> npt.NDArray[np.b
     return mask
 
 
-def _between(sets: Sequence[npt.NDArray[np.bool_]]) -> tuple[CutQuery, ...]:
-    return tuple(CutQuery(S, T) for i, S in enumerate(sets) for T in sets[i + 1 :])
+def _between(sets: Sequence[npt.NDArray[np.bool_]], ordered: bool) -> tuple[CutQuery, ...]:
+    pairs = permutations(sets, 2) if ordered else combinations(sets, 2)
+    return tuple(CutQuery(S, T) for S, T in pairs)
 
 
-def _communities(graph: Graph, seed: int) -> list[npt.NDArray[np.bool_]]:
-    """Communities of the true graph by the Louvain method, those of at least ten vertices."""
+def _communities(graph: Graph | DirectedGraph, seed: int) -> list[npt.NDArray[np.bool_]]:
+    """Communities of the true graph by the Louvain method, those of at least ten vertices.
+
+    Of a directed graph, without the directions.
+    """
     import random
 
     import igraph  # slow to import, and only needed here

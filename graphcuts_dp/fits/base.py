@@ -31,7 +31,7 @@ class FitProblem:
 
     Attributes:
         blocks: z, in blocks of rows: shape (n, n), symmetric with zero diagonal, or
-            (n_left, n_right).
+            (n_left, n_right), or (n, n) with zero diagonal for a directed graph.
         cap: upper side of the box; infinity when weights have no public bound.
         degrees: noisy degrees besides, when the budget was split.
         total: a noisy sum of all of z's true entries besides, likewise.
@@ -43,15 +43,18 @@ class FitProblem:
     total: NoisyTotal | None = None
 
     @classmethod
-    def of_matrix(cls, noisy: RealMatrix, symmetric: bool, cap: float = 1.0) -> Self:
+    def of_matrix(
+        cls, noisy: RealMatrix, symmetric: bool, cap: float = 1.0, *, directed: bool = False
+    ) -> Self:
         """The problem of a plain matrix of estimates, for small ones and for tests.
 
         Args:
             noisy: z. Shape (n, n), symmetric with zero diagonal, or (n_left, n_right).
             symmetric: whether z is an adjacency matrix (else a biadjacency matrix).
             cap: as for the class.
+            directed: whether z is that of a directed graph, with zero diagonal.
         """
-        return cls(LocalBlocks.from_matrix(noisy, symmetric=symmetric), cap)
+        return cls(LocalBlocks.from_matrix(noisy, symmetric=symmetric, directed=directed), cap)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -63,6 +66,11 @@ class FitProblem:
         """Whether z is an adjacency matrix (else a biadjacency matrix)."""
         return self.blocks.symmetric
 
+    @property
+    def hollow(self) -> bool:
+        """Whether z and x have a zero diagonal: of one vertex set, with or without directions."""
+        return self.blocks.hollow
+
     @cached_property
     def noisy(self) -> RealMatrix:
         """The noisy matrix in full, float64: for fits that are meant for small ones."""
@@ -71,7 +79,7 @@ class FitProblem:
     def project(self, matrix: RealMatrix) -> RealMatrix:
         """Nearest matrix in the box, in place. A symmetric matrix stays so to the last bit."""
         np.clip(matrix, 0.0, self.cap, out=matrix)
-        if self.symmetric:
+        if self.hollow:
             np.fill_diagonal(matrix, 0.0)
         return matrix
 

@@ -9,6 +9,7 @@ TOLERANCE = 1e-9  # of a row sum, relative to the mean degree
 MAX_ROUNDS = 2000
 _STANDSTILL = 1e-13  # change of the sums in a round, likewise, at which there is no use to go on
 _LARGEST = 1e100
+_DIAGONAL_ROUNDS = 6
 _SMALLEST = 1e-30  # lower degrees are zeros
 
 
@@ -84,6 +85,48 @@ def chung_lu_bipartite(
     r, c = chung_lu_bipartite_ends(rows, columns, max_rounds=max_rounds)
     matrix: FloatMatrix = np.minimum(np.outer(r, c), 1.0)
     return matrix
+
+
+def chung_lu_directed(rows: npt.ArrayLike, columns: npt.ArrayLike) -> FloatMatrix:
+    """The matrix min(1, r_i c_j) with zero diagonal and given row and column sums.
+
+    Args:
+        rows: as for `chung_lu_directed_ends`.
+        columns: likewise.
+
+    Returns:
+        Entries in [0, 1], shape (n, n).
+    """
+    r, c = chung_lu_directed_ends(rows, columns)
+    matrix: FloatMatrix = np.minimum(np.outer(r, c), 1.0)
+    np.fill_diagonal(matrix, 0.0)
+    return matrix
+
+
+def chung_lu_directed_ends(
+    rows: npt.ArrayLike, columns: npt.ArrayLike
+) -> tuple[FloatVector, FloatVector]:
+    """The r and c whose matrix min(1, r_i c_j), with zero diagonal, has given row and column sums.
+
+    The sums with a diagonal are those wanted and what the diagonal would hold, which the round
+    before tells. That is a small part of a sum, so a few rounds settle it to about a thousandth.
+
+    Args:
+        rows: wanted out-degrees, shape (n,), finite; negative ones count as 0.
+        columns: wanted in-degrees, likewise.
+
+    Returns:
+        r and c, shape (n,) each, >= 0.
+    """
+    tails, heads = (np.maximum(np.array(x, dtype=np.float64), 0.0) for x in (rows, columns))
+    total = (tails.sum() + heads.sum()) / 2
+    if total > 0 and tails.any() and heads.any():  # of one total, before the diagonal is added
+        tails, heads = tails * (total / tails.sum()), heads * (total / heads.sum())
+    r, c = chung_lu_bipartite_ends(tails, heads)
+    for _ in range(_DIAGONAL_ROUNDS):
+        loops = np.minimum(r * c, 1.0)
+        r, c = chung_lu_bipartite_ends(tails + loops, heads + loops)
+    return r, c
 
 
 def chung_lu_bipartite_ends(

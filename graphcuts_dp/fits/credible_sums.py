@@ -9,7 +9,11 @@ import numpy as np
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.deadline import NEVER, Deadline
 from graphcuts_dp.fits.base import FitProblem
-from graphcuts_dp.fits.chung_lu import chung_lu_bipartite_ends, chung_lu_ends
+from graphcuts_dp.fits.chung_lu import (
+    chung_lu_bipartite_ends,
+    chung_lu_directed_ends,
+    chung_lu_ends,
+)
 from graphcuts_dp.fits.degrees import (
     gaussian_log_likelihood,
     grid_for,
@@ -147,7 +151,8 @@ def _expected(blocks: Blocks, degrees: list[FloatVector], cap: float) -> View:
     if blocks.symmetric:
         ends = chung_lu_ends(degrees[0] / cap)
         return View(blocks, ends, ends, cap)
-    row_ends, column_ends = chung_lu_bipartite_ends(degrees[0] / cap, degrees[1] / cap)
+    ends_of = chung_lu_directed_ends if blocks.hollow else chung_lu_bipartite_ends
+    row_ends, column_ends = ends_of(degrees[0] / cap, degrees[1] / cap)
     return View(blocks, row_ends, column_ends, cap)
 
 

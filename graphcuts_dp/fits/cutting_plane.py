@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, Protocol, final
 
 import numpy as np
+import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from graphcuts_dp.arrays import BoolVector, FloatVector, RealMatrix
@@ -187,8 +188,12 @@ class _Run:
         self.problem = problem
         self.oracle = oracle
         shape = problem.noisy.shape
-        # Variables: the entries above the diagonal, or all of a biadjacency matrix.
-        self.places = np.triu_indices(shape[0], 1) if problem.symmetric else None
+        # Variables: the entries above the diagonal, or off it, or all of a biadjacency matrix.
+        self.places: tuple[npt.NDArray[np.intp], ...] | None = None
+        if problem.symmetric:
+            self.places = np.triu_indices(shape[0], 1)
+        elif problem.hollow:
+            self.places = np.nonzero(~np.eye(shape[0], dtype=np.bool_))
         self.z = self._vector(problem.noisy)
         self.master = Master(len(self.z), problem.cap)
         self.lower = 0.0
@@ -240,7 +245,7 @@ class _Run:
 
     def _coefficients(self, S: BoolVector, T: BoolVector) -> FloatVector:
         form = np.outer(S, T).astype(np.float64)
-        if self.places is not None:
+        if self.problem.symmetric:
             form += form.T
         return self._vector(form) * self.oracle.weight(S, T)
 
@@ -253,4 +258,4 @@ class _Run:
             return vector.reshape(self.problem.noisy.shape)
         matrix = np.zeros(self.problem.noisy.shape)
         matrix[self.places] = vector
-        return matrix + matrix.T
+        return matrix + matrix.T if self.problem.symmetric else matrix

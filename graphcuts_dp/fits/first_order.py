@@ -212,10 +212,10 @@ class _Run:
         return np.hstack([P * half, Q * half]), np.hstack([Q, P])
 
     def _square(self, left: RealMatrix, right: RealMatrix) -> float:
-        """Sum of the squared entries of L R^T, without the diagonal of a symmetric matrix."""
+        """Sum of the squared entries of L R^T, without the diagonal of a hollow matrix."""
         L, R = left.astype(np.float64), right.astype(np.float64)
         square = float(np.vdot(L.T @ L, R.T @ R))
-        if self.problem.symmetric:
+        if self.problem.hollow:
             square -= float((np.einsum("ij,ij->i", L, R) ** 2).sum())
         return square
 

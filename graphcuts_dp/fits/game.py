@@ -187,7 +187,7 @@ class Play:
     @property
     def _pairs(self) -> int:
         rows, columns = self._problem.shape
-        return rows * (columns - 1) if self._problem.symmetric else rows * columns
+        return rows * (columns - 1) if self._problem.hollow else rows * columns
 
     def _mixture(self, residual: RealMatrix) -> RealMatrix:
         """The mean of the oracle's cuts, each with the sign that it has here."""
@@ -197,6 +197,7 @@ class Play:
         query: RealMatrix = (S * signs[:, None]).T @ T / len(cuts)
         if self._problem.symmetric:
             query = (query + query.T) / 2
+        if self._problem.hollow:
             np.fill_diagonal(query, 0)
         return query
 

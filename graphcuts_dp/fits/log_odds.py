@@ -303,6 +303,6 @@ def sigmoid(odds: RealMatrix) -> RealMatrix:
 def _log_odds(block: RowBlock, factors: Factors) -> RealMatrix:
     odds = factors.left[block.start : block.stop] @ factors.right.T
     odds += block.evidence(np.float32)
-    if block.symmetric:
+    if block.hollow:
         odds[np.arange(len(odds)), np.arange(block.start, block.stop)] = _NEVER
     return odds

@@ -12,143 +12,22 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from graphcuts_dp.arrays import FloatArray, IndexArray
-from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.graph.vertices import Label, VertexSet
-
-Vertices = VertexSet | int | Iterable[Label]
-
-_KEY_BITS = np.int64(31)  # row numbers are 32-bit integers >= 0
-_KEY_MASK = np.int64(2**31 - 1)
-
-
-class _EdgeList:
-    """Edges of either kind of graph, each pair once, sorted, read-only.
-
-    Attributes:
-        rows: first end of each edge (row number; for `Graph` always the smaller).
-        columns: second end of each edge.
-        weights: one positive number for each edge; all ones when the graph is not weighted.
-        weighted: public: whether weights other than one are possible.
-        weight_cap: public upper bound on any weight; 1 for graphs without weights, else None if
-            no bound was given.
-        hide_change: 1 if the owner of weights without a cap accepts that a change of a weight by
-            at most 1 is all that is hidden; else None. Neither compared nor written to files.
-        note: what everybody who meets the graph should know, such as "seeded: not private"; shown
-            by `repr`, written to files, not compared.
-    """
-
-    rows: IndexArray
-    columns: IndexArray
-    weights: FloatArray
-    weighted: bool
-    weight_cap: float | None
-    hide_change: float | None
-    note: str
-
-    def check_bounded(self) -> None:
-        """Check that it is said which change of a weight is to be hidden. Reads the schema only.
-
-        Every mechanism asks for it before it is made.
-
-        Raises:
-            ParameterError: weights have neither a cap, nor is `hide_change` given.
-        """
-        if self.weighted and self.weight_cap is None and self.hide_change is None:
-            raise ParameterError(
-                "weights without a public cap: pass weight_cap= when you read the graph, or read "
-                "it without its weights (weighted=False), or pass hide_change=1 to hide no more "
-                "than a change of a weight by 1, and no edge that weighs more"
-            )
-
-    def _say(self, note: str, hide_change: float | None) -> None:
-        if hide_change not in (None, 1):
-            raise GraphError("hide_change can only be 1; scale the weights, or give weight_cap")
-        self.note, self.hide_change = note, hide_change
-
-    def _store(
-        self,
-        first: npt.NDArray[np.int64],
-        second: npt.NDArray[np.int64],
-        weights: FloatArray | None,
-        weight_cap: float | None,
-    ) -> None:
-        # Both ends in one integer: sorting it sorts pairs, and shifts are faster than divisions.
-        keys = first << _KEY_BITS
-        keys |= second
-        if weight_cap is not None and not (np.isfinite(weight_cap) and weight_cap > 0):
-            raise GraphError("weight_cap must be a positive, finite number")
-        if weights is None:
-            if weight_cap not in (None, 1.0):
-                raise GraphError("weight_cap needs a weighted graph")
-            keys = _sorted_unique(keys)
-            weights = np.ones(len(keys))
-            self.weighted, self.weight_cap = False, 1.0
-        else:
-            keys, weights = _merge_largest(keys, _checked_weights(weights))
-            if weight_cap is not None and len(weights) and weights.max() > weight_cap:
-                raise GraphError(
-                    "an edge weighs more than weight_cap; raise it or clip the weights"
-                )
-            self.weighted = True
-            self.weight_cap = None if weight_cap is None else float(weight_cap)
-        self._freeze(
-            (keys >> _KEY_BITS).astype(np.int32), (keys & _KEY_MASK).astype(np.int32), weights
-        )
-
-    def _store_rows(
-        self,
-        parts: Iterable[npt.NDArray[Any]],
-        shape: tuple[int, int],
-        *,
-        above_diagonal: bool,
-        weighted: bool,
-        weight_cap: float | None,
-    ) -> None:
-        """Keep the non-zero entries of a dense matrix that comes a few rows at a time."""
-        rows, columns, masses = [], [], []
-        start = 0
-        for part in parts:
-            if part.ndim != 2 or part.shape[1] != shape[1]:
-                raise GraphError("rows of a matrix must be as long as there are columns")
-            _checked_weights(part)
-            row, column = np.nonzero(np.triu(part, start + 1) if above_diagonal else part)
-            masses.append(part[row, column].astype(np.float64) if weighted else len(row))
-            rows.append((row + start).astype(np.int32))
-            columns.append(column.astype(np.int32))
-            start += len(part)
-        if start != shape[0]:
-            raise GraphError(f"{start} rows for a matrix of {shape[0]}")
-        self.weighted, self.weight_cap = weighted, weight_cap if weighted else 1.0
-        weights = np.concatenate(masses) if weighted else np.ones(sum(masses))
-        if weighted and weight_cap is not None and weights.max(initial=0) > weight_cap:
-            raise GraphError("an edge weighs more than weight_cap; raise it or clip the weights")
-        self._freeze(np.concatenate(rows), np.concatenate(columns), weights)
-
-    def _freeze(self, rows: IndexArray, columns: IndexArray, weights: FloatArray) -> None:
-        self.rows, self.columns, self.weights = rows, columns, weights
-        for array in (self.rows, self.columns, self.weights):
-            array.flags.writeable = False
-
-    def _same_edges(self, other: "_EdgeList") -> bool:
-        return (
-            self.weighted == other.weighted
-            and self.weight_cap == other.weight_cap
-            and np.array_equal(self.rows, other.rows)
-            and np.array_equal(self.columns, other.columns)
-            and np.array_equal(self.weights, other.weights)
-        )
-
-    def _schema(self) -> str:
-        note = f", {self.note}" if self.note else ""
-        if not self.weighted:
-            return note
-        cap = "" if self.weight_cap is None else f", cap={self.weight_cap:g}"
-        return f", weighted{cap}{note}"
+from graphcuts_dp.arrays import FloatArray
+from graphcuts_dp.errors import GraphError
+from graphcuts_dp.graph.edge_store import (
+    EdgeStore,
+    Vertices,
+    as_coo,
+    checked_ends,
+    matching,
+    matrix_weights,
+    without_loops,
+)
+from graphcuts_dp.graph.vertices import Arcs, Label, Space, VertexSet
 
 
 @final
-class Graph(_EdgeList):
+class Graph(EdgeStore):
     """An undirected graph without loops on a public vertex set.
 
     Args:
@@ -181,13 +60,7 @@ class Graph(_EdgeList):
         self._say(note, hide_change)
         self.vertices = vertices if isinstance(vertices, VertexSet) else VertexSet(vertices)
         n = len(self.vertices)
-        first, second, mass = _checked_ends(rows, columns, weights, (n, n))
-        keep = first != second
-        if mass is not None:
-            keep &= mass != 0
-        if not keep.all():
-            first, second = first[keep], second[keep]
-            mass = None if mass is None else mass[keep]
+        first, second, mass = without_loops(*checked_ends(rows, columns, weights, (n, n)))
         self._store(np.minimum(first, second), np.maximum(first, second), mass, weight_cap)
 
     @classmethod
@@ -213,17 +86,20 @@ class Graph(_EdgeList):
         Raises:
             GraphError: not square, not symmetric, not finite, negative, or the wrong size.
         """
-        entries = _as_coo(matrix)
+        entries = as_coo(matrix)
         if entries.shape[0] != entries.shape[1]:
             raise GraphError("an adjacency matrix is square; use BipartiteGraph for other shapes")
         if (abs(entries - entries.T)).max() != 0:
-            raise GraphError("the matrix is not symmetric; symmetrise it first, or give edges")
+            raise GraphError(
+                "the matrix is not symmetric; symmetrise it first, give edges, or make a "
+                "DirectedGraph of it"
+            )
         rows, columns, weights = entries.row, entries.col, entries.data
         return cls(
             rows,
             columns,
-            _matrix_weights(weights, weighted),
-            vertices=_matching(vertices, entries.shape[0]),
+            matrix_weights(weights, weighted),
+            vertices=matching(vertices, entries.shape[0]),
             weight_cap=weight_cap,
             hide_change=hide_change,
         )
@@ -268,6 +144,11 @@ class Graph(_EdgeList):
         return len(self.vertices)
 
     @property
+    def space(self) -> VertexSet:
+        """What may be joined, public: any two vertices of one set."""
+        return self.vertices
+
+    @property
     def shape(self) -> tuple[int, int]:
         """Of the adjacency matrix, public: (n, n)."""
         return self.n, self.n
@@ -304,8 +185,36 @@ class Graph(_EdgeList):
         return f"Graph(n={self.n}{self._schema()})"
 
 
+class _TwoSided(EdgeStore):
+    """Edges from a public vertex set of rows to one of columns, two objects even if alike.
+
+    Attributes:
+        left: public vertex set of the rows.
+        right: of the columns.
+    """
+
+    left: VertexSet
+    right: VertexSet
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of left and right vertices, public."""
+        return len(self.left), len(self.right)
+
+    @cached_property
+    def biadjacency(self) -> sp.csr_array:
+        """Biadjacency matrix, sparse, shape (n_left, n_right). Do not write to it."""
+        return sp.coo_array((self.weights, (self.rows, self.columns)), shape=self.shape).tocsr()
+
+    def dense(self) -> FloatArray:
+        """Biadjacency matrix, dense, shape (n_left, n_right)."""
+        matrix = np.zeros(self.shape)
+        matrix[self.rows, self.columns] = self.weights
+        return matrix
+
+
 @final
-class BipartiteGraph(_EdgeList):
+class BipartiteGraph(_TwoSided):
     """Edges between two public vertex sets, left and right.
 
     Args:
@@ -341,7 +250,7 @@ class BipartiteGraph(_EdgeList):
         if self.right is self.left:
             # Two sides with equal labels are still two: elsewhere, one object means one set.
             self.right = VertexSet(self.left, inferred=self.left.inferred)
-        first, second, mass = _checked_ends(rows, columns, weights, self.shape)
+        first, second, mass = checked_ends(rows, columns, weights, self.shape)
         if mass is not None and not mass.all():
             keep = mass != 0
             first, second, mass = first[keep], second[keep], mass[keep]
@@ -363,13 +272,13 @@ class BipartiteGraph(_EdgeList):
         Raises:
             GraphError: not two-dimensional, not finite, negative, or labels of the wrong number.
         """
-        entries = _as_coo(matrix)
+        entries = as_coo(matrix)
         return cls(
             entries.row,
             entries.col,
-            _matrix_weights(entries.data, weighted),
-            left=_matching(left, entries.shape[0]),
-            right=_matching(right, entries.shape[1]),
+            matrix_weights(entries.data, weighted),
+            left=matching(left, entries.shape[0]),
+            right=matching(right, entries.shape[1]),
             weight_cap=weight_cap,
             hide_change=hide_change,
         )
@@ -391,26 +300,13 @@ class BipartiteGraph(_EdgeList):
             GraphError: as for `Graph.from_rows`.
         """
         graph = cls([], [], left=left, right=right, note=note)
-        graph._store_rows(
-            parts, graph.shape, above_diagonal=False, weighted=weighted, weight_cap=weight_cap
-        )
+        graph._store_rows(parts, graph.shape, weighted=weighted, weight_cap=weight_cap)
         return graph
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """Numbers of left and right vertices, public."""
-        return len(self.left), len(self.right)
-
-    @cached_property
-    def biadjacency(self) -> sp.csr_array:
-        """Biadjacency matrix, sparse, shape (n_left, n_right). Do not write to it."""
-        return sp.coo_array((self.weights, (self.rows, self.columns)), shape=self.shape).tocsr()
-
-    def dense(self) -> FloatArray:
-        """Biadjacency matrix, dense, shape (n_left, n_right)."""
-        matrix = np.zeros(self.shape)
-        matrix[self.rows, self.columns] = self.weights
-        return matrix
+    def space(self) -> tuple[VertexSet, VertexSet]:
+        """What may be joined, public: any left vertex to any right one."""
+        return self.left, self.right
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, BipartiteGraph):
@@ -423,88 +319,170 @@ class BipartiteGraph(_EdgeList):
         return f"BipartiteGraph(shape={self.shape}{self._schema()})"
 
 
-AnyGraph = Graph | BipartiteGraph
+@final
+class DirectedGraph(_TwoSided):
+    """Arcs u -> v, u != v, on a public vertex set.
+
+    To all that is asked of it, it is a bipartite graph whose two sides are two copies of the vertex
+    set, the tails and the heads of arcs, where no vertex can be joined to its own copy.
+
+    Args:
+        rows: tail of each arc (the vertex that it leaves), row numbers in 0..n-1, shape (arcs,).
+        columns: head, likewise. Loops are dropped; an arc that occurs more than once is one arc
+            with the largest weight. u -> v and v -> u are two arcs.
+        weights: None for a simple graph, else finite numbers >= 0; zeros are no arcs.
+        vertices: public vertex set: a count, labels, or a `VertexSet`.
+        weight_cap: public bound on any weight. Neighbouring graphs differ in one arc: it is there
+            or not, or its weight differs by up to the cap.
+        hide_change: as for `Graph`.
+        note: as for `Graph`.
+
+    Attributes:
+        left: the vertices as tails of arcs, the rows of the matrix.
+        right: the same vertices as heads.
+
+    Raises:
+        GraphError: as for `Graph`.
+    """
+
+    def __init__(
+        self,
+        rows: npt.ArrayLike,
+        columns: npt.ArrayLike,
+        weights: npt.ArrayLike | None = None,
+        *,
+        vertices: Vertices,
+        weight_cap: float | None = None,
+        hide_change: float | None = None,
+        note: str = "",
+    ) -> None:
+        self._say(note, hide_change)
+        self.vertices = vertices if isinstance(vertices, VertexSet) else VertexSet(vertices)
+        self.space = Arcs(self.vertices)
+        self.left, self.right = self.space
+        ends = without_loops(*checked_ends(rows, columns, weights, self.shape))
+        self._store(*ends, weight_cap)
+
+    @classmethod
+    def from_matrix(
+        cls,
+        matrix: npt.ArrayLike,
+        *,
+        vertices: Vertices | None = None,
+        weighted: bool | None = None,
+        weight_cap: float | None = None,
+        hide_change: float | None = None,
+    ) -> Self:
+        """Graph of a square matrix, dense or scipy sparse: entry (u, v) is the arc u -> v.
+
+        The diagonal is ignored; the rest is as for `Graph.from_matrix`.
+
+        Raises:
+            GraphError: not square, not finite, negative, or the wrong number of labels.
+        """
+        entries = as_coo(matrix)
+        if entries.shape[0] != entries.shape[1]:
+            raise GraphError("an adjacency matrix is square; use BipartiteGraph for other shapes")
+        return cls(
+            entries.row,
+            entries.col,
+            matrix_weights(entries.data, weighted),
+            vertices=matching(vertices, entries.shape[0]),
+            weight_cap=weight_cap,
+            hide_change=hide_change,
+        )
+
+    @classmethod
+    def from_rows(
+        cls,
+        parts: Iterable[npt.NDArray[Any]],
+        *,
+        vertices: Vertices,
+        weighted: bool = True,
+        weight_cap: float | None = None,
+        note: str = "",
+    ) -> Self:
+        """Graph of a dense matrix, a few rows at a time; see `Graph.from_rows`.
+
+        Entries on the diagonal are not read.
+
+        Raises:
+            GraphError: as for `Graph.from_rows`.
+        """
+        graph = cls([], [], vertices=vertices, note=note)
+        graph._store_rows(parts, graph.shape, loops=False, weighted=weighted, weight_cap=weight_cap)
+        return graph
+
+    @property
+    def n(self) -> int:
+        """Number of vertices, public."""
+        return len(self.vertices)
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """Vertex labels in row order, public."""
+        return tuple(self.vertices.labels)
+
+    @property
+    def adjacency(self) -> sp.csr_array:
+        """Sparse adjacency matrix, shape (n, n): row u, column v for u -> v. Do not write to it."""
+        return self.biadjacency
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, DirectedGraph):
+            return NotImplemented
+        return self.vertices == other.vertices and self._same_edges(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"DirectedGraph(n={self.n}{self._schema()})"
 
 
-def _checked_ends(
+AnyGraph = Graph | BipartiteGraph | DirectedGraph
+
+
+def without_edges(graph: AnyGraph, weights: npt.ArrayLike | None = None, **schema: Any) -> AnyGraph:
+    """A graph of the same kind, on the same public vertices, without any edge.
+
+    Args:
+        graph: whose vertex sets alone are read.
+        weights: an empty array for a graph with weights.
+        schema: keywords of `Graph`.
+    """
+    return on_space(graph.space, [], [], weights, **schema)
+
+
+def on_space(
+    space: Space,
     rows: npt.ArrayLike,
     columns: npt.ArrayLike,
-    weights: npt.ArrayLike | None,
-    shape: tuple[int, int],
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], FloatArray | None]:
-    """Edge ends as integers within the shape, and weights of the same length."""
-    ends = []
-    for given, size in ((rows, shape[0]), (columns, shape[1])):
-        if size > _KEY_MASK + 1:
-            raise GraphError("a graph has at most 2**31 vertices on a side")
-        array = np.asarray(given)
-        if array.size == 0:
-            array = array.astype(np.int64).reshape(-1)
-        if array.ndim != 1 or array.dtype.kind not in "iu":
-            raise GraphError("edge ends must be one-dimensional arrays of row numbers")
-        if array.size and (array.min() < 0 or array.max() >= size):
-            raise GraphError("an edge end lies outside the public vertex set")
-        ends.append(array.astype(np.int64, copy=False))
-    mass = None if weights is None else np.array(weights, dtype=np.float64).reshape(-1)
-    if len(ends[0]) != len(ends[1]) or (mass is not None and len(mass) != len(ends[0])):
-        raise GraphError("edge ends and weights must have the same length")
-    return ends[0], ends[1], mass
+    weights: npt.ArrayLike | None = None,
+    **schema: Any,
+) -> AnyGraph:
+    """The kind of graph whose pairs a space tells, of the given edges.
+
+    Args:
+        space: one vertex set, two, or `Arcs`.
+        rows: as for `Graph`.
+        columns: likewise.
+        weights: likewise.
+        schema: its other keywords.
+
+    Raises:
+        GraphError: as for `Graph`.
+    """
+    if isinstance(space, VertexSet):
+        return Graph(rows, columns, weights, vertices=space, **schema)
+    if isinstance(space, Arcs):
+        return DirectedGraph(rows, columns, weights, vertices=space.vertices, **schema)
+    return BipartiteGraph(rows, columns, weights, left=space[0], right=space[1], **schema)
 
 
-def _checked_weights(weights: FloatArray) -> FloatArray:
-    if not np.isfinite(weights).all():
-        raise GraphError("an edge weight is not a finite number")
-    if (weights < 0).any():
-        raise GraphError("an edge weight is negative; weights must be >= 0")
-    return weights
-
-
-def _sorted_unique(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    # np.unique hashes since numpy 2.3; sorting integers is several times faster here.
-    keys = np.sort(keys)
-    if len(keys) > 1:
-        keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])]
-    return keys
-
-
-def _merge_largest(
-    keys: npt.NDArray[np.int64], weights: FloatArray
-) -> tuple[npt.NDArray[np.int64], FloatArray]:
-    order = np.argsort(keys, kind="stable")
-    keys, weights = keys[order], weights[order]
-    if len(keys) < 2:
-        return keys, weights
-    first = np.concatenate([[True], keys[1:] != keys[:-1]])
-    return keys[first], np.maximum.reduceat(weights, np.flatnonzero(first))
-
-
-def _as_coo(matrix: npt.ArrayLike) -> sp.coo_array:
-    if not sp.issparse(matrix):
-        matrix = np.asarray(matrix)
-    if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":  # type: ignore[union-attr]
-        raise GraphError("a matrix of a graph has two dimensions and real entries")
-    entries = sp.coo_array(matrix, dtype=np.float64)
-    entries.sum_duplicates()
-    entries.eliminate_zeros()
-    if 0 in entries.shape:
-        raise GraphError("a graph needs at least one vertex")
-    return entries
-
-
-def _matrix_weights(weights: FloatArray, weighted: bool | None) -> FloatArray | None:
-    # Checked here too: the simple graph of a matrix must not be built on NaN entries.
-    _checked_weights(weights)
-    if weighted is None:
-        weighted = not np.isin(weights, (0.0, 1.0)).all()
-    if weighted:
-        return weights
-    return None
-
-
-def _matching(vertices: Vertices | None, size: int) -> VertexSet:
-    if vertices is None:
-        return VertexSet(size)
-    found = vertices if isinstance(vertices, VertexSet) else VertexSet(vertices)
-    if len(found) != size:
-        raise GraphError(f"{len(found)} labels for a matrix with {size} rows or columns")
-    return found
+def from_rows_on(space: Space, parts: Iterable[npt.NDArray[Any]], **schema: Any) -> AnyGraph:
+    """The same of a dense matrix that comes a few rows at a time, see `Graph.from_rows`."""
+    if isinstance(space, VertexSet):
+        return Graph.from_rows(parts, vertices=space, **schema)
+    if isinstance(space, Arcs):
+        return DirectedGraph.from_rows(parts, vertices=space.vertices, **schema)
+    return BipartiteGraph.from_rows(parts, left=space[0], right=space[1], **schema)

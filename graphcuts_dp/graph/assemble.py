@@ -2,8 +2,10 @@
 
 Vertices: those that the caller gives, else those that the source declares, else those that occur.
 They are sorted, unless the caller or a file of ours gives an order. Loops are dropped; arcs are
-edges; parallel edges are merged; weights above the cap are clipped to it. No error tells more of
-the private edges than where the source breaks a rule.
+edges, unless a directed graph is asked for; parallel edges are merged; weights above the cap are
+clipped to it. No error tells more of the private edges than where the source breaks a rule.
+
+Undirected edges are never read as two arcs: what hides one arc would then hide half an edge.
 """
 
 from collections import defaultdict
@@ -16,14 +18,15 @@ import numpy as np
 
 from graphcuts_dp.arrays import FloatArray, IntVector
 from graphcuts_dp.errors import GraphCutsError, GraphError, ParameterError
-from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
+from graphcuts_dp.graph.adjacency import AnyGraph, on_space
 from graphcuts_dp.graph.coded_text import CodedText
 from graphcuts_dp.graph.schema import Schema, is_integer_literal, labels_of, token_table
-from graphcuts_dp.graph.vertices import Label, VertexSet
+from graphcuts_dp.graph.vertices import Arcs, Label, Space, VertexSet
 
 Ends = IntVector | CodedText | Sequence[Label]
 Merge = Literal["max", "min", "sum"]
 GivenVertices = VertexSet | tuple[VertexSet, VertexSet] | None
+UNDIRECTED = "the source holds undirected edges; leave out directed=True"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +39,7 @@ class Options:
     hide_change: float | None = None
     public_vertices: bool = False
     bipartite: bool = False
+    directed: bool = False
     one_based: bool = False
     merge: Merge = "max"
 
@@ -45,6 +49,8 @@ class Options:
             raise ParameterError("weight_cap must be a positive, finite number")
         if self.merge not in ("max", "min", "sum"):
             raise ParameterError("merge must be 'max', 'min' or 'sum'")
+        if self.bipartite and self.directed:
+            raise ParameterError("a graph is bipartite or directed, not both: leave one out")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +103,8 @@ def build(raw: RawEdges, options: Options) -> AnyGraph:
             cap = raw.schema.weight_cap
         if options.merge != "max":  # which the graph does by itself
             add = options.merge == "sum"
-            rows, columns, weights = _merged(rows, columns, weights, options.bipartite, add)
+            ordered = options.bipartite or options.directed
+            rows, columns, weights = _merged(rows, columns, weights, ordered, add)
         if cap is not None:
             weights = np.minimum(weights, cap)
     elif cap not in (None, 1.0):
@@ -107,9 +114,10 @@ def build(raw: RawEdges, options: Options) -> AnyGraph:
         "hide_change": options.hide_change,
         "note": raw.schema.note,
     }
-    if options.bipartite:
-        return BipartiteGraph(rows, columns, weights, left=sets[0], right=sets[1], **rest)
-    return Graph(rows, columns, weights, vertices=sets[0], **rest)
+    space: Space = (sets[0], sets[1]) if options.bipartite else sets[0]
+    if options.directed:
+        space = Arcs(sets[0])
+    return on_space(space, rows, columns, weights, **rest)
 
 
 def _check_kind(raw: RawEdges, options: Options) -> None:
@@ -117,6 +125,10 @@ def _check_kind(raw: RawEdges, options: Options) -> None:
         raise raw.error("the source holds a bipartite graph; pass bipartite=True")
     if raw.schema.vertices is not None and options.bipartite:
         raise raw.error("the source declares one vertex set, not two; leave out bipartite=True")
+    if raw.schema.directed and not options.directed:
+        raise raw.error("the source holds a directed graph; pass directed=True")
+    if options.directed and raw.schema.directed is False:
+        raise raw.error(UNDIRECTED)
 
 
 def _weights(raw: RawEdges, options: Options) -> FloatArray | None:
@@ -297,12 +309,12 @@ def _ranked_integers(ends: IntVector) -> tuple[IntVector, IntVector]:
 
 
 def _merged(
-    rows: IntVector, columns: IntVector, weights: FloatArray, bipartite: bool, add: bool
+    rows: IntVector, columns: IntVector, weights: FloatArray, ordered: bool, add: bool
 ) -> tuple[IntVector, IntVector, FloatArray]:
     """One edge between the same two vertices: the sum of their weights, or the smallest."""
     if not len(rows):
         return rows, columns, weights
-    if not bipartite:
+    if not ordered:
         rows, columns = np.minimum(rows, columns), np.maximum(rows, columns)
     keys = (rows << np.int64(32)) | columns
     order = np.argsort(keys, kind="stable")

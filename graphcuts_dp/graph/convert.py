@@ -1,8 +1,9 @@
 """Graphs from and to networkx, igraph, scipy, pandas, and plain lists of edges.
 
-The rules are those of files: loops are dropped, arcs are edges, parallel edges are merged, weights
-above the cap are clipped. Labels are strings or integers and keep their type. Without `vertices`
-the labels are sorted: their order in the source may tell in which order edges were added.
+The rules are those of files: loops are dropped, arcs are edges (unless `directed`), parallel edges
+are merged, weights above the cap are clipped. Labels are strings or integers and keep their type.
+Without `vertices` the labels are sorted: their order in the source may tell in which order edges
+were added.
 """
 
 from collections.abc import Callable, Iterable
@@ -13,7 +14,7 @@ import scipy.sparse as sp
 
 from graphcuts_dp.arrays import FloatArray
 from graphcuts_dp.errors import GraphError
-from graphcuts_dp.graph.adjacency import AnyGraph, Graph, Vertices
+from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.graph.assemble import (
     Ends,
     GivenVertices,
@@ -24,6 +25,7 @@ from graphcuts_dp.graph.assemble import (
     listed,
     split_sides,
 )
+from graphcuts_dp.graph.edge_store import Vertices
 from graphcuts_dp.graph.matrices import matrix_edges
 from graphcuts_dp.graph.schema import Schema
 from graphcuts_dp.graph.vertices import Label, VertexSet
@@ -42,6 +44,7 @@ def from_edges(
     weight_cap: float | None = None,
     hide_change: float | None = None,
     bipartite: bool = False,
+    directed: bool = False,
     merge: Merge = "max",
 ) -> AnyGraph:
     """Graph of pairs (source, target) or triples (source, target, weight).
@@ -54,12 +57,13 @@ def from_edges(
         weight_cap: public bound on any weight; larger ones are clipped to it.
         hide_change: 1 to have weights without a cap, see `read_graph`.
         bipartite: make a `BipartiteGraph`.
+        directed: make a `DirectedGraph`.
         merge: weight of parallel edges: the largest ("max"), the smallest ("min") or their "sum".
 
     Raises:
         GraphError: ends that are neither strings nor integers, or what `assemble.build` refuses.
     """
-    options = _options(vertices, weighted, weight_cap, hide_change, bipartite, merge)
+    options = _options(vertices, weighted, weight_cap, hide_change, bipartite, directed, merge)
     if isinstance(edges, np.ndarray):
         if edges.ndim != 2 or edges.shape[1] not in (2, 3):
             raise GraphError("an array of edges has two columns, or three with weights")
@@ -83,6 +87,7 @@ def from_networkx(
     weight_cap: float | None = None,
     hide_change: float | None = None,
     bipartite: bool = False,
+    directed: bool = False,
     merge: Merge = "max",
 ) -> AnyGraph:
     """Graph of a networkx graph of any class; isolated nodes are kept.
@@ -96,12 +101,14 @@ def from_networkx(
         weight_cap: public bound on any weight; larger ones are clipped to it.
         hide_change: 1 to have weights without a cap, see `read_graph`.
         bipartite: make a `BipartiteGraph`.
+        directed: make a `DirectedGraph` of a `DiGraph` or `MultiDiGraph`.
         merge: weight of parallel edges: the largest ("max"), the smallest ("min") or their "sum".
 
     Raises:
         GraphError: other nodes (relabel them), or what `assemble.build` refuses.
     """
-    options = _options(vertices, weighted, weight_cap, hide_change, bipartite, merge)
+    options = _options(vertices, weighted, weight_cap, hide_change, bipartite, directed, merge)
+    _check_direction(graph, options)
     nodes = _labels(graph.nodes)
     sides = [graph.nodes[node].get("bipartite") for node in graph.nodes]
     table = {node: row for row, node in enumerate(graph.nodes)}
@@ -123,6 +130,7 @@ def from_igraph(
     weight_cap: float | None = None,
     hide_change: float | None = None,
     bipartite: bool = False,
+    directed: bool = False,
     merge: Merge = "max",
 ) -> AnyGraph:
     """Graph of an igraph graph; isolated vertices are kept.
@@ -136,13 +144,15 @@ def from_igraph(
         weight_cap: public bound on any weight; larger ones are clipped to it.
         hide_change: 1 to have weights without a cap, see `read_graph`.
         bipartite: make a `BipartiteGraph`.
+        directed: make a `DirectedGraph`.
         merge: weight of parallel edges: the largest ("max"), the smallest ("min") or their "sum".
 
     Raises:
         GraphError: names that are neither strings nor integers or are not distinct, or what
             `assemble.build` refuses.
     """
-    options = _options(vertices, weighted, weight_cap, hide_change, bipartite, merge)
+    options = _options(vertices, weighted, weight_cap, hide_change, bipartite, directed, merge)
+    _check_direction(graph, options)
     n = graph.vcount()
     attributes = graph.vs.attributes()
     nodes = _labels(graph.vs["name"] if "name" in attributes else range(n))
@@ -161,30 +171,33 @@ def from_scipy(
     weight_cap: float | None = None,
     hide_change: float | None = None,
     bipartite: bool = False,
+    directed: bool = False,
     merge: Merge = "max",
 ) -> AnyGraph:
     """Graph of a matrix, scipy sparse or dense; the diagonal is ignored.
 
     Args:
-        matrix: shape (n, n). Symmetric: each edge twice; else its entries are arcs. If
-            `bipartite`, any shape: rows left, columns right.
+        matrix: shape (n, n). Symmetric: each edge twice; else its entries are arcs. If `directed`,
+            entry (u, v) is the arc u -> v. If `bipartite`, any shape: rows left, columns right.
         vertices: labels of the rows, 0..n-1 when omitted; a pair of these if `bipartite`.
         weighted: None: use weights unless the entries are truth values; False: ignore them; True:
             require them.
         weight_cap: public bound on any weight; larger ones are clipped to it.
         hide_change: 1 to have weights without a cap, see `read_graph`.
         bipartite: make a `BipartiteGraph`.
+        directed: make a `DirectedGraph`.
         merge: weight of an arc and its reverse: the largest ("max"), the smallest ("min") or "sum".
 
     Raises:
         GraphError: not real, not finite, negative, empty, not square, or labels of wrong number.
     """
-    options = _options(vertices, weighted, weight_cap, hide_change, bipartite, merge)
+    options = _options(vertices, weighted, weight_cap, hide_change, bipartite, directed, merge)
     kind = matrix.dtype if sp.issparse(matrix) else np.asarray(matrix).dtype
     raw = matrix_edges(
         matrix,
         Schema(),
         bipartite=options.bipartite,
+        directed=options.directed,
         unweighted=kind == np.bool_,
         error=GraphError,
     )
@@ -202,6 +215,7 @@ def from_pandas(
     weight_cap: float | None = None,
     hide_change: float | None = None,
     bipartite: bool = False,
+    directed: bool = False,
     merge: Merge = "max",
 ) -> AnyGraph:
     """Graph of a table with one row for each edge.
@@ -216,12 +230,13 @@ def from_pandas(
         weight_cap: public bound on any weight; larger ones are clipped to it.
         hide_change: 1 to have weights without a cap, see `read_graph`.
         bipartite: make a `BipartiteGraph`.
+        directed: make a `DirectedGraph`.
         merge: weight of parallel edges: the largest ("max"), the smallest ("min") or their "sum".
 
     Raises:
         GraphError: no such columns, missing ids, or what `assemble.build` refuses.
     """
-    options = _options(vertices, weighted, weight_cap, hide_change, bipartite, merge)
+    options = _options(vertices, weighted, weight_cap, hide_change, bipartite, directed, merge)
     if source not in frame.columns or target not in frame.columns:
         raise GraphError("the table lacks the source or target column; name them")
     ends = [_ends(frame[name].to_numpy(), _row) for name in (source, target)]
@@ -232,13 +247,15 @@ def from_pandas(
 def to_networkx(graph: AnyGraph) -> "nx.Graph[Any]":
     """A networkx `Graph` with the labels as nodes, and attributes `weight` and `bipartite`.
 
+    A directed graph becomes a `DiGraph`.
+
     Raises:
         GraphError: a label occurs on both sides of a bipartite graph.
     """
     import networkx as nx
 
-    result: nx.Graph[Any] = nx.Graph()
-    if isinstance(graph, Graph):
+    result: nx.Graph[Any] = nx.DiGraph() if isinstance(graph, DirectedGraph) else nx.Graph()
+    if not isinstance(graph, BipartiteGraph):
         left = right = list(graph.labels)
         result.add_nodes_from(left)
     else:
@@ -257,17 +274,18 @@ def to_networkx(graph: AnyGraph) -> "nx.Graph[Any]":
 
 
 def to_igraph(graph: AnyGraph) -> "igraph.Graph":
-    """An igraph `Graph` with vertex attributes `name` and (bipartite) `type`, edge `weight`."""
+    """An igraph `Graph` with vertex attributes `name` and `type` (if bipartite), edge `weight`."""
     import igraph
 
-    if isinstance(graph, Graph):
+    directed = isinstance(graph, DirectedGraph)
+    if not isinstance(graph, BipartiteGraph):
         labels, offset = list(graph.labels), 0
     else:
         labels, offset = [*graph.left.labels, *graph.right.labels], graph.shape[0]
     pairs = np.column_stack([graph.rows.astype(np.int64), graph.columns.astype(np.int64) + offset])
-    result = igraph.Graph(n=len(labels), edges=pairs)
+    result = igraph.Graph(n=len(labels), edges=pairs, directed=directed)
     result.vs["name"] = labels
-    if not isinstance(graph, Graph):
+    if isinstance(graph, BipartiteGraph):
         result.vs["type"] = [row >= offset for row in range(len(labels))]
     if graph.weighted:
         result.es["weight"] = graph.weights.tolist()
@@ -275,12 +293,15 @@ def to_igraph(graph: AnyGraph) -> "igraph.Graph":
 
 
 def to_scipy(graph: AnyGraph) -> sp.csr_array:
-    """A copy of the adjacency matrix, or of the biadjacency matrix of a bipartite graph."""
+    """A copy of the adjacency matrix, or of the biadjacency matrix of a bipartite graph.
+
+    Of a directed graph: row u, column v for u -> v.
+    """
     return (graph.adjacency if isinstance(graph, Graph) else graph.biadjacency).copy()
 
 
 def to_pandas(graph: AnyGraph) -> "pd.DataFrame":
-    """A table with columns source, target and, if weighted, weight; one row for each edge.
+    """A table with columns source, target and, if weighted, weight; one row for each edge or arc.
 
     Isolated vertices are not in it; pass `vertices=graph.vertices` to `from_pandas`.
     """
@@ -306,6 +327,7 @@ def _options(
     weight_cap: float | None,
     hide_change: float | None,
     bipartite: bool,
+    directed: bool,
     merge: Merge,
 ) -> Options:
     given: GivenVertices
@@ -323,8 +345,16 @@ def _options(
         weight_cap=weight_cap,
         hide_change=hide_change,
         bipartite=bipartite,
+        directed=directed,
         merge=merge,
     )
+
+
+def _check_direction(graph: Any, options: Options) -> None:
+    if options.directed and not graph.is_directed():
+        raise GraphError(
+            "the graph is undirected; leave out directed=True, or make both arcs of each edge first"
+        )
 
 
 def _vertex_set(vertices: Any) -> VertexSet:

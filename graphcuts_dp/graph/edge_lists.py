@@ -164,6 +164,8 @@ def _read_head(data: bytes, form: TextFormat) -> _Head:
             ours, weighted = True, schema.weighted
         elif form.konect and line == 1:
             weighted = _konect_weighted(words.split())
+            if words.split()[:1] == [b"sym"]:
+                schema = Schema(directed=False)
         start, line = end, line + 1
     return _Head(schema, ours, weighted, delimiter, data[start:], line)
 

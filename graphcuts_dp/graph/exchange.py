@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.graph.adjacency import AnyGraph, Graph
-from graphcuts_dp.graph.assemble import RawEdges, split_sides
+from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph
+from graphcuts_dp.graph.assemble import UNDIRECTED, RawEdges, split_sides
 from graphcuts_dp.graph.schema import (
     Schema,
     dump_schema,
@@ -18,7 +18,7 @@ from graphcuts_dp.graph.schema import (
     labels_of,
     load_schema,
 )
-from graphcuts_dp.graph.vertices import Label, VertexSet
+from graphcuts_dp.graph.vertices import Label, VertexSet, sets_in
 
 # What XML cannot hold, or what character references do not bring back.
 _UNWRITABLE = re.compile(
@@ -40,6 +40,7 @@ class Contents:
         targets: id of the second end.
         weights: weight of each edge as text, None where it has none.
         has_weights: the file declares weights, even if no edge has one.
+        undirected: an edge is declared to have no direction.
         facts: our own JSON, or None.
     """
 
@@ -50,18 +51,27 @@ class Contents:
     targets: list[str] = field(default_factory=list)
     weights: list[str | None] = field(default_factory=list)
     has_weights: bool = False
+    undirected: bool = False
     facts: str | None = None
 
 
 def to_raw(
-    contents: Contents, where: Callable[[int], str], *, bipartite: bool, weighted: bool | None
+    contents: Contents,
+    where: Callable[[int], str],
+    *,
+    bipartite: bool,
+    directed: bool,
+    weighted: bool | None,
 ) -> RawEdges:
     """Edges by row numbers, for `assemble.build`.
 
     Raises:
         FileFormatError: no vertices, an id that is not declared, an edge without a weight among
-            others with one, or (bipartite) a vertex without a side or an edge within a side.
+            others with one, (bipartite) a vertex without a side or an edge within a side, or
+            (directed) edges without a direction.
     """
+    if directed and contents.undirected:
+        raise FileFormatError(UNDIRECTED)
     if not contents.ids:
         raise FileFormatError("the file declares no vertices")
     table = {name: row for row, name in enumerate(contents.ids)}
@@ -81,6 +91,7 @@ def to_raw(
     labels = _labels(contents)
     schema = Schema(
         vertices=None if bipartite else _distinct(labels),
+        directed=declared.directed,
         weighted=True if weights is not None or contents.has_weights else None,
         weight_cap=declared.weight_cap,
         note=declared.note,
@@ -119,16 +130,20 @@ def exchange_facts(graph: AnyGraph) -> str:
 
     The labels themselves stand in the file anyway, so other programs may change them.
     """
-    sets = [graph.vertices] if isinstance(graph, Graph) else [graph.left, graph.right]
     text = [
         label
-        for vertices in sets
+        for vertices in sets_in(graph.space)
         if not vertices.is_default
         for label in vertices.labels
         if isinstance(label, str) and is_integer_literal(label)
     ]
     facts: dict[str, Any] = json.loads(dump_schema(graph, labels=False))
     return json.dumps({**facts, "text": text})
+
+
+def left_count(graph: AnyGraph) -> int | None:
+    """How many of the names of a bipartite graph are on the left; None for other graphs."""
+    return graph.shape[0] if isinstance(graph, BipartiteGraph) else None
 
 
 def written_names(graph: AnyGraph) -> list[str]:
@@ -138,9 +153,8 @@ def written_names(graph: AnyGraph) -> list[str]:
         FileFormatError: a label with a character that these formats cannot hold, or labels of one
             vertex set that look alike, such as 1 and "1".
     """
-    sets = [graph.vertices] if isinstance(graph, Graph) else [graph.left, graph.right]
     names: list[str] = []
-    for vertices in sets:
+    for vertices in sets_in(graph.space):
         own = [str(label) for label in vertices.labels]
         if len(set(own)) != len(own):
             raise FileFormatError('two labels look alike as text, such as 1 and "1"; rename one')

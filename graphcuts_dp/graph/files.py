@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from graphcuts_dp.errors import FileFormatError, GraphError
-from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph, Vertices
+from graphcuts_dp.graph.adjacency import AnyGraph, without_edges
 from graphcuts_dp.graph.assemble import GivenVertices, Merge, Options, build
 from graphcuts_dp.graph.atomic import PathLike, atomic_write, check_writable
 from graphcuts_dp.graph.columns import Column, TextOptions
+from graphcuts_dp.graph.edge_store import Vertices
 from graphcuts_dp.graph.file_bytes import read_text, read_unpacked
 from graphcuts_dp.graph.formats import FORMATS
 from graphcuts_dp.graph.schema import labels_of
@@ -38,6 +39,7 @@ def read_graph(  # noqa: PLR0913  # all that a file may leave open
     weight_cap: float | None = None,
     hide_change: float | None = None,
     bipartite: bool = False,
+    directed: bool = False,
     one_based: bool = False,
     header: bool | None = None,
     source: Column | None = None,
@@ -50,9 +52,9 @@ def read_graph(  # noqa: PLR0913  # all that a file may leave open
 ) -> AnyGraph:
     """Read a private graph from a file.
 
-    Always: loops are dropped, arcs are edges, parallel edges are merged. `describe_reading` says
-    so in words. Ids that are all integer literals are integers; if a single one is not (007, +1,
-    NA), all are strings (for bipartite graphs: on each side).
+    Always: loops are dropped, parallel edges are merged, and arcs are edges unless `directed`.
+    `describe_reading` says so in words. Ids that are all integer literals are integers; if a single
+    one is not (007, +1, NA), all are strings (for bipartite graphs: on each side).
 
     Args:
         path: the file; its ending tells the format, see `KNOWN_ENDINGS`, and may end in `.gz`.
@@ -70,6 +72,10 @@ def read_graph(  # noqa: PLR0913  # all that a file may leave open
         bipartite: read two sides. Edge lists: first column left, second right. Matrices: rows
             left, columns right. GraphML, GML: vertex attribute `bipartite` 0 or 1 (networkx) or
             `type` false or true (igraph). Pajek: `*Vertices n n_left`.
+        directed: read arcs. Edge lists: from the first column (`source`) to the second. Matrices:
+            from the row to the column. A file that declares its edges to be undirected (Pajek
+            *Edges, a symmetric .mtx, `edgedefault="undirected"`, a .gml file without `directed 1`)
+            is refused: which of the two arcs is meant, or both, is not guessed.
         one_based: text edge lists: ids are the integers 1, 2, ... and become 0, 1, ...; a count
             n then means ids 1..n, and given labels are those after the shift. Never guessed.
         header: text edge lists: whether the first row names the columns. None: it is an edge if an
@@ -90,20 +96,21 @@ def read_graph(  # noqa: PLR0913  # all that a file may leave open
             at the start says (UTF-8, UTF-16, UTF-32), else UTF-8.
         merge: weight of parallel and reciprocal edges: the largest ("max"), the smallest ("min",
             for lengths) or their "sum", which is then clipped to the cap. A symmetric matrix holds
-            each edge once.
+            each edge once. Reciprocal arcs of a directed graph stay two.
         tell: called with a sentence that names the columns that were read and ignored.
 
     Comments are lines that start with # or %; in `.csv` and `.tsv` files only above the header.
 
     Returns:
-        A `Graph`, or a `BipartiteGraph` if `bipartite`.
+        A `Graph`, or a `BipartiteGraph` if `bipartite`, or a `DirectedGraph` if `directed`.
 
     Raises:
         FileFormatError: the file cannot be read, its ending is unknown, a row is malformed or
             names a vertex outside the public set, a weight is negative or not finite, or an
             option does not fit the file or is needed.
         GraphError: `vertices` holds a label twice, or none.
-        ParameterError: `weight_cap`, `hide_change`, `merge`, `delimiter` or `encoding` is none.
+        ParameterError: `weight_cap`, `hide_change`, `merge`, `delimiter` or `encoding` is none, or
+            the graph shall be both bipartite and directed.
     """
     ending = _ending(path)
     options = Options(
@@ -113,6 +120,7 @@ def read_graph(  # noqa: PLR0913  # all that a file may leave open
         hide_change=hide_change,
         public_vertices=public_vertices_from_file,
         bipartite=bipartite,
+        directed=directed,
         one_based=one_based,
         merge=merge,
     )
@@ -143,7 +151,7 @@ def write_graph(graph: AnyGraph, path: PathLike, *, force: bool = False) -> None
     in a comment `graphcuts-dp: {...}`; read such `.csv` files elsewhere with # as comment mark.
 
     Args:
-        graph: `Graph` or `BipartiteGraph`. The file holds its edges: only write graphs that are
+        graph: of any kind. The file holds its edges: only write graphs that are
             synthetic, or that stay private.
         path: where; the ending tells the format, as for `read_graph`, KONECT excepted.
         force: replace a file that is there.
@@ -169,12 +177,7 @@ def check_labels(path: PathLike, graph: AnyGraph) -> None:
     Raises:
         FileFormatError: a label that the format cannot hold.
     """
-    empty: AnyGraph
-    if isinstance(graph, Graph):
-        empty = Graph([], [], vertices=graph.vertices)
-    else:
-        empty = BipartiteGraph([], [], left=graph.left, right=graph.right)
-    _write(empty, io.BytesIO(), _ending(path))
+    _write(without_edges(graph), io.BytesIO(), _ending(path))
 
 
 def check_writable_graph(path: PathLike, *, force: bool = False) -> str:
@@ -200,6 +203,7 @@ def describe_reading(
     capped: bool = False,
     merge: Merge = "max",
     bipartite: bool = False,
+    directed: bool = False,
 ) -> tuple[str, ...]:
     """What reading does to every file, in sentences for the user.
 
@@ -214,14 +218,17 @@ def describe_reading(
         )
     elif not vertices_given:
         notes.append("The vertices in the file are taken as public; pass them yourself if not.")
-    if not bipartite:
+    if directed:
+        notes.append("Self-loops are dropped: they join nobody to anybody else.")
+    elif not bipartite:
         notes.append("Self-loops are dropped: they cross no cut.")
     kept = {
         "max": "the largest weight is kept",
         "min": "the smallest weight is kept",
         "sum": "their weights are added up",
     }[merge]
-    notes.append("Duplicate and reciprocal edges are merged" + (f"; {kept}." if weighted else "."))
+    merged = "Duplicate arcs" if directed else "Duplicate and reciprocal edges"
+    notes.append(f"{merged} are merged" + (f"; {kept}." if weighted else "."))
     if weighted and capped:
         notes.append("Weights above the cap are clipped to it.")
     return tuple(notes)

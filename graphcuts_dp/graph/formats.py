@@ -51,7 +51,7 @@ def _edge_list(form: TextFormat, *, written: bool = True) -> FileFormat:
 
 def _matrix(read: Callable[..., RawEdges], write: Callable[..., None]) -> FileFormat:
     def read_some(data: bytes, options: Options, _text: TextOptions) -> RawEdges:
-        return read(_some(data), bipartite=options.bipartite)
+        return read(_some(data), bipartite=options.bipartite, directed=options.directed)
 
     return FileFormat(read=read_some, write=write)
 
@@ -61,7 +61,12 @@ def _exchange(
 ) -> FileFormat:
     def read_some(data: bytes, options: Options, text: TextOptions) -> RawEdges:
         plain = as_utf8(data, text.encoding) if encoded else data
-        return read(_some(plain), bipartite=options.bipartite, weighted=options.weighted)
+        return read(
+            _some(plain),
+            bipartite=options.bipartite,
+            directed=options.directed,
+            weighted=options.weighted,
+        )
 
     return FileFormat(read=read_some, write=write, encoded=encoded)
 

@@ -5,13 +5,14 @@ import re
 from typing import BinaryIO
 
 from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph
 from graphcuts_dp.graph.assemble import RawEdges
 from graphcuts_dp.graph.dialect import NOT_UTF8
 from graphcuts_dp.graph.edge_list_writer import edge_chunks
 from graphcuts_dp.graph.exchange import (
     Contents,
     exchange_facts,
+    left_count,
     parse_side,
     pick_names,
     to_raw,
@@ -32,7 +33,9 @@ _PLAIN_EDGE = re.compile(
 )
 
 
-def read_gml(data: bytes, *, bipartite: bool, weighted: bool | None) -> RawEdges:
+def read_gml(
+    data: bytes, *, bipartite: bool, directed: bool = False, weighted: bool | None
+) -> RawEdges:
     """Edges of a GML file.
 
     The `label` of a node is its label where every node has one and all differ, else its `name`
@@ -52,6 +55,7 @@ def read_gml(data: bytes, *, bipartite: bool, weighted: bool | None) -> RawEdges
         reader.finish(),
         lambda position: f"line {reader.line(reader.places[position])}",
         bipartite=bipartite,
+        directed=directed,
         weighted=weighted,
     )
 
@@ -109,6 +113,7 @@ class _Reader:
         if name == "graph" and not path:
             self.graphs += 1
             self.contents.facts = values.get(_FACTS)
+            self.contents.undirected = values.get("directed", "0") == "0"
         elif path != ["graph"]:
             return
         elif name == "node":
@@ -148,11 +153,11 @@ def write_gml(graph: AnyGraph, handle: BinaryIO) -> None:
         FileFormatError: a label with control characters.
     """
     names = written_names(graph)
-    n_left = None if isinstance(graph, Graph) else graph.shape[0]
+    n_left = left_count(graph)
     head = [
         'Creator "graphcuts-dp"',
         "graph [",
-        "  directed 0",
+        f"  directed {int(isinstance(graph, DirectedGraph))}",
         f'  {_FACTS} "{_escaped(exchange_facts(graph))}"',
     ]
     for row, name in enumerate(names):

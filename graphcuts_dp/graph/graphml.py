@@ -9,12 +9,13 @@ from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
 from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph
 from graphcuts_dp.graph.assemble import RawEdges
 from graphcuts_dp.graph.edge_list_writer import edge_chunks
 from graphcuts_dp.graph.exchange import (
     Contents,
     exchange_facts,
+    left_count,
     parse_side,
     pick_names,
     to_raw,
@@ -26,7 +27,9 @@ _NODE_KEYS = ("name", "label", "bipartite", "type")
 _BLANKS = {"\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
 
 
-def read_graphml(data: bytes, *, bipartite: bool, weighted: bool | None) -> RawEdges:
+def read_graphml(
+    data: bytes, *, bipartite: bool, directed: bool = False, weighted: bool | None
+) -> RawEdges:
     """Edges of a GraphML file with one graph.
 
     The id of a node is its label. Where ids are just n0, n1, ... as igraph writes them, the
@@ -56,6 +59,7 @@ def read_graphml(data: bytes, *, bipartite: bool, weighted: bool | None) -> RawE
         reader.finish(),
         lambda position: f"line {lines[position]}",
         bipartite=bipartite,
+        directed=directed,
         weighted=weighted,
     )
 
@@ -71,6 +75,7 @@ class _Reader:
         self.contents = Contents()
         self.lines: list[int] = []
         self.graphs = 0
+        self._directed = "true"  # of edges that do not say it
         self._line = line
         self._inside: str | None = None  # node, edge or graph that a <data> belongs to
         self._keys: dict[str, tuple[str, str]] = {}  # key id -> what for, attribute name
@@ -88,6 +93,8 @@ class _Reader:
             except KeyError:
                 raise self._malformed("an edge needs a source and a target") from None
             self.contents.weights.append(None)
+            if attributes.get("directed", self._directed) == "false":
+                self.contents.undirected = True
             self.lines.append(self._line())
             self._inside = "edge"
         elif name == "data":
@@ -109,6 +116,8 @@ class _Reader:
             if self.graphs > 1:
                 raise self._malformed("more than one graph, or nested ones; keep one")
             self._inside = "graph"
+            if attributes.get("edgedefault") == "undirected":
+                self._directed = "false"
         elif name == "hyperedge":
             raise self._malformed("hyperedges are not edges of a graph")
 
@@ -194,12 +203,13 @@ def write_graphml(graph: AnyGraph, handle: BinaryIO) -> None:
         f'<key id="facts" for="graph" attr.name="{_FACTS}" attr.type="string"/>',
         '<key id="name" for="node" attr.name="name" attr.type="string"/>',
     ]
-    n_left = None if isinstance(graph, Graph) else graph.shape[0]
+    n_left = left_count(graph)
     if n_left is not None:
         head.append('<key id="side" for="node" attr.name="bipartite" attr.type="int"/>')
     if graph.weighted:
         head.append('<key id="weight" for="edge" attr.name="weight" attr.type="double"/>')
-    head.append('<graph edgedefault="undirected">')
+    direction = "directed" if isinstance(graph, DirectedGraph) else "undirected"
+    head.append(f'<graph edgedefault="{direction}">')
     head.append(f'<data key="facts">{escape(exchange_facts(graph))}</data>')
     for row, name in enumerate(names):
         side = "" if n_left is None else f'<data key="side">{int(row >= n_left)}</data>'

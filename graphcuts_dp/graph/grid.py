@@ -86,11 +86,8 @@ class Grid:
         """The total weight in steps, exactly: the cut between all vertices and all. Private."""
         if not graph.weighted:
             return len(graph.rows)
-        everywhere = np.ones(
-            graph.n if isinstance(graph, Graph) else graph.shape[0], dtype=np.bool_
-        )
-        other = everywhere if isinstance(graph, Graph) else np.ones(graph.shape[1], dtype=np.bool_)
-        return self.count(CutQuery(everywhere, other), graph)
+        everywhere = [np.ones(size, dtype=np.bool_) for size in graph.shape]
+        return self.count(CutQuery(*everywhere), graph)
 
     def rounding(self, pairs: int) -> float:
         """By how much rounding can lower a cut of so many pairs."""

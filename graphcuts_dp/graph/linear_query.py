@@ -13,9 +13,7 @@ import scipy.sparse as sp
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.errors import QueryError
-from graphcuts_dp.graph.vertices import VertexSet
-
-Space = VertexSet | tuple[VertexSet, VertexSet]
+from graphcuts_dp.graph.vertices import Arcs, Space, VertexSet
 
 
 class _Edges(Protocol):
@@ -44,7 +42,12 @@ class PlainGraph(_Edges, Protocol):
 
 
 class TwoSidedGraph(_Edges, Protocol):
-    """What queries read of a `BipartiteGraph`."""
+    """What queries read of a `BipartiteGraph`, or of a `DirectedGraph`."""
+
+    @property
+    def space(self) -> tuple[VertexSet, VertexSet]:
+        """Both vertex sets, or `Arcs`."""
+        ...
 
     @property
     def left(self) -> VertexSet:
@@ -67,8 +70,8 @@ Data = AnyGraph | npt.NDArray[Any]
 
 
 def is_plain(data: Any) -> TypeGuard[PlainGraph]:
-    """Whether a graph has one vertex set, not two."""
-    return hasattr(data, "vertices")
+    """Whether a graph is undirected on one vertex set."""
+    return not hasattr(data, "left")
 
 
 def sides_of(space: Any) -> tuple[VertexSet, VertexSet]:
@@ -83,12 +86,18 @@ def sides_of(space: Any) -> tuple[VertexSet, VertexSet]:
 
 
 def space_of(graph: AnyGraph | Space) -> Space:
-    """The vertex set of a graph, or its two."""
-    left, right = sides_of(graph)
-    return left if left is right else (left, right)
+    """The vertex set of a graph, its two, or `Arcs`."""
+    if isinstance(graph, VertexSet | tuple):
+        return graph
+    return graph.vertices if is_plain(graph) else graph.space  # type: ignore[union-attr]
 
 
-def matrix_of(data: Data, bipartite: bool) -> tuple[Any, Space]:
+def one_set(space: Any) -> bool:
+    """Whether the rows and the columns of a space are the same vertices: all but two sides."""
+    return isinstance(space_of(space), VertexSet | Arcs)
+
+
+def matrix_of(data: Data, bipartite: bool, directed: bool = False) -> tuple[Any, Space]:
     """The sparse matrix of a graph, or a checked dense one with a zero diagonal; its vertex sets.
 
     Raises:
@@ -101,23 +110,27 @@ def matrix_of(data: Data, bipartite: bool) -> tuple[Any, Space]:
         rows, columns = matrix.shape
         if bipartite:
             return matrix, (VertexSet(rows), VertexSet(columns))
-        if rows != columns or (matrix != matrix.T).any():
-            raise QueryError("the matrix is not symmetric; pass bipartite=True if it need not")
+        if rows != columns or (not directed and (matrix != matrix.T).any()):
+            raise QueryError(
+                "the matrix is not symmetric; pass directed=True or bipartite=True if it need not"
+            )
         np.fill_diagonal(matrix, 0)
-        return matrix, VertexSet(rows)
+        return matrix, Arcs(VertexSet(rows)) if directed else VertexSet(rows)
     if is_plain(data):
         return data.adjacency, data.vertices
-    return data.biadjacency, (data.left, data.right)  # type: ignore[union-attr]  # the other kind
+    return data.biadjacency, data.space  # type: ignore[union-attr]  # the other kinds
 
 
 class QueryFactors(NamedTuple):
     """A query as u' A v, less the pairs within `overlap`, which u' A v counts twice.
 
+    Over `Arcs`, the entries on the diagonal, which u' A v has and no pair has, are zero in A.
+
     Attributes:
         left: u.
         right: v.
         overlap: 0/1 vector of the vertices on both sides of a cut; None where a pair shall count
-            u_i v_j + u_j v_i.
+            u_i v_j + u_j v_i, and over two vertex sets.
     """
 
     left: FloatVector
@@ -147,7 +160,8 @@ class LinearQuery(Protocol):
     def coefficients(self, space: Space) -> FloatMatrix:
         """The coefficient of each pair, as a new matrix over the vertex sets.
 
-        Shape (n, n), symmetric with a zero diagonal, for one vertex set; (n_left, n_right) for two.
+        Shape (n, n), symmetric with a zero diagonal, for one vertex set; (n_left, n_right) for two,
+        with a zero diagonal if they are `Arcs`.
 
         Raises:
             QueryError: a query that does not fit the vertex sets.
@@ -159,13 +173,13 @@ class LinearQuery(Protocol):
         del space
         return None
 
-    def value(self, data: Data, *, bipartite: bool = False) -> float:
+    def value(self, data: Data, *, bipartite: bool = False, directed: bool = False) -> float:
         """The answer on a graph, or on a matrix whose rows are vertices 0..n-1.
 
         Raises:
             QueryError: a query that does not fit, or a matrix that is not symmetric.
         """
-        return self.value_on_matrix(*matrix_of(data, bipartite))
+        return self.value_on_matrix(*matrix_of(data, bipartite, directed))
 
     def value_on_matrix(self, matrix: Any, space: Space) -> float:
         """The answer on a matrix over the vertex sets, dense or sparse, which is not checked."""

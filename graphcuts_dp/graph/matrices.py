@@ -1,7 +1,8 @@
 """Adjacency and biadjacency matrices, and scipy's files of them, `.npz`.
 
 A square matrix is an adjacency matrix: exactly symmetric ones hold each edge twice, others hold
-arcs, which are merged. With `bipartite` any shape is a biadjacency matrix.
+arcs, which are merged. With `directed` every entry is an arc. With `bipartite` any shape is a
+biadjacency matrix.
 """
 
 import io
@@ -28,7 +29,7 @@ _NPZ_PIECE = 1 << 20  # entries written at once
 _NPZ_MEMBER = "graphcuts_dp"
 
 
-def read_npz(data: bytes, *, bipartite: bool) -> RawEdges:
+def read_npz(data: bytes, *, bipartite: bool, directed: bool = False) -> RawEdges:
     """Edges of a matrix that `scipy.sparse.save_npz` wrote; pickled objects are refused.
 
     Raises:
@@ -54,6 +55,7 @@ def read_npz(data: bytes, *, bipartite: bool) -> RawEdges:
         matrix,
         schema,
         bipartite=bipartite,
+        directed=directed,
         unweighted=matrix.dtype == np.bool_ or schema.weighted is False,
         error=FileFormatError,
     )
@@ -64,6 +66,7 @@ def matrix_edges(
     schema: Schema,
     *,
     bipartite: bool,
+    directed: bool = False,
     unweighted: bool,
     error: type[GraphCutsError],
 ) -> RawEdges:
@@ -89,7 +92,7 @@ def matrix_edges(
         raise error("the matrix has an entry outside its shape")
     weights = entries.data.astype(np.float64)
     keep = weights != 0
-    if not bipartite and _is_symmetric(rows, columns, weights):
+    if not (bipartite or directed) and _is_symmetric(rows, columns, weights):
         keep &= rows <= columns
     rows, columns, weights = rows[keep], columns[keep], weights[keep]
     anonymous = schema.vertices is None and schema.sides is None

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from graphcuts_dp.arrays import FloatArray
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
-from graphcuts_dp.graph.assemble import RawEdges
+from graphcuts_dp.graph.assemble import UNDIRECTED, RawEdges
 from graphcuts_dp.graph.edge_list_writer import edge_chunks
 from graphcuts_dp.graph.matrices import matrix_edges
 from graphcuts_dp.graph.schema import MARK, Schema, dump_schema, load_schema, parse_number
@@ -27,11 +27,12 @@ _WRONG_COUNT = "malformed MatrixMarket file: not as many entries as its size lin
 _Triplets = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], FloatArray]
 
 
-def read_mtx(data: bytes, *, bipartite: bool) -> RawEdges:
+def read_mtx(data: bytes, *, bipartite: bool, directed: bool = False) -> RawEdges:
     """Edges of a MatrixMarket file, coordinate or array, real, integer or pattern.
 
     Raises:
-        FileFormatError: malformed (told by line number where known), complex, or not square.
+        FileFormatError: malformed (told by line number where known), complex, not square, or a
+            symmetric matrix for a directed graph.
     """
     banner = data[: data.find(b"\n") + 1].lower().split()
     if len(banner) != 5 or banner[:2] != [b"%%matrixmarket", b"matrix"]:
@@ -45,6 +46,8 @@ def read_mtx(data: bytes, *, bipartite: bool) -> RawEdges:
         )
     size, body, line = _split_size(data, 2 if form == b"array" else 3)
     symmetric = symmetry == b"symmetric"
+    if symmetric and directed:
+        raise FileFormatError(UNDIRECTED)
     if form == b"array":
         matrix = _read_array(body, line, size, symmetric)
     else:
@@ -53,6 +56,7 @@ def read_mtx(data: bytes, *, bipartite: bool) -> RawEdges:
         matrix,
         _mtx_schema(data),
         bipartite=bipartite,
+        directed=directed,
         unweighted=pattern,
         error=FileFormatError,
     )
@@ -166,11 +170,10 @@ def _mtx_schema(data: bytes) -> Schema:
 
 
 def write_mtx(graph: AnyGraph, handle: BinaryIO) -> None:
-    """Write a coordinate matrix: symmetric for a `Graph`, general for a `BipartiteGraph`."""
-    square = isinstance(graph, Graph)
-    shape = (graph.n, graph.n) if isinstance(graph, Graph) else graph.shape
+    """Write a coordinate matrix: symmetric for a `Graph`, general for the other kinds."""
+    symmetric, shape = isinstance(graph, Graph), graph.shape
     field = "real" if graph.weighted else "pattern"
-    kind = "symmetric" if square else "general"
+    kind = "symmetric" if symmetric else "general"
     head = [f"%%MatrixMarket matrix coordinate {field} {kind}"]
     facts = dump_schema(graph)
     head += [
@@ -180,7 +183,7 @@ def write_mtx(graph: AnyGraph, handle: BinaryIO) -> None:
     handle.write(("\n".join(head) + "\n").encode("ascii"))
     names = [[str(i + 1) for i in range(size)] for size in shape]
     for first, second, weights in edge_chunks(graph, names[0], names[1]):
-        if square:  # the format stores the lower triangle
+        if symmetric:  # the format stores the lower triangle
             first, second = second, first
         if weights is None:
             lines = [f"{a} {b}\n" for a, b in zip(first, second, strict=True)]

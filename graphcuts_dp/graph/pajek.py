@@ -5,11 +5,18 @@ import re
 from typing import BinaryIO
 
 from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph
 from graphcuts_dp.graph.assemble import RawEdges
 from graphcuts_dp.graph.dialect import NOT_UTF8
 from graphcuts_dp.graph.edge_list_writer import edge_chunks
-from graphcuts_dp.graph.exchange import Contents, exchange_facts, pick_names, to_raw, written_names
+from graphcuts_dp.graph.exchange import (
+    Contents,
+    exchange_facts,
+    left_count,
+    pick_names,
+    to_raw,
+    written_names,
+)
 from graphcuts_dp.graph.schema import MARK, parse_number
 
 # A name is quoted with escapes (networkx since 3.7), quoted without, or one word.
@@ -21,7 +28,9 @@ _VERTICES_ALWAYS = 10**6
 _VERTICES_PER_BYTE = 10
 
 
-def read_pajek(data: bytes, *, bipartite: bool, weighted: bool | None) -> RawEdges:
+def read_pajek(
+    data: bytes, *, bipartite: bool, directed: bool = False, weighted: bool | None
+) -> RawEdges:
     """Edges of a Pajek file: sections *Vertices, *Edges, *Arcs, *Edgeslist, *Arcslist, *Matrix.
 
     Labels are those of the vertex lines where all differ, else the numbers 1..n that Pajek uses.
@@ -50,6 +59,7 @@ def read_pajek(data: bytes, *, bipartite: bool, weighted: bool | None) -> RawEdg
         contents,
         lambda position: f"line {lines[position]}",
         bipartite=bipartite,
+        directed=directed,
         weighted=weighted,
     )
 
@@ -91,6 +101,8 @@ class _Reader:
 
     def take(self, section: str, line: str, number: int) -> None:
         """Read one line of a section."""
+        if section in ("edges", "edgeslist"):
+            self.contents.undirected = True
         if section in ("edges", "arcs"):
             fields = line.split()
             if len(fields) < 2:
@@ -155,13 +167,13 @@ def write_pajek(graph: AnyGraph, handle: BinaryIO) -> None:
         FileFormatError: a label with control characters.
     """
     names = written_names(graph)
-    size = f"{len(names)}" if isinstance(graph, Graph) else f"{len(names)} {graph.shape[0]}"
+    offset = left_count(graph) or 0
+    size = f"{len(names)} {offset}" if offset else f"{len(names)}"
     head = [f"*Network {MARK} {exchange_facts(graph)}", f"*Vertices {size}"]
     head += [f'{row} "{_escaped(name)}"' for row, name in enumerate(names, 1)]
-    head.append("*Edges")
+    head.append("*Arcs" if isinstance(graph, DirectedGraph) else "*Edges")
     handle.write(("\n".join(head) + "\n").encode())
     ids = [str(row) for row in range(1, len(names) + 1)]
-    offset = 0 if isinstance(graph, Graph) else graph.shape[0]
     for first, second, weights in edge_chunks(graph, ids, ids[offset:]):
         if weights is None:
             lines = [f"{a} {b}\n" for a, b in zip(first, second, strict=True)]

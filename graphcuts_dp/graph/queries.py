@@ -19,12 +19,13 @@ from graphcuts_dp.graph.linear_query import (
     Data,
     LinearQuery,
     QueryFactors,
-    Space,
     is_plain,
     matrix_of,
+    one_set,
     sides_of,
+    space_of,
 )
-from graphcuts_dp.graph.vertices import Label, VertexSet
+from graphcuts_dp.graph.vertices import Arcs, Label, Space, VertexSet
 
 Subset = Iterable[Label] | BoolVector
 _BATCH_ENTRIES = 1 << 24  # floats in one block of a batch: 128 MiB
@@ -34,6 +35,8 @@ _BATCH_ENTRIES = 1 << 24  # floats in one block of a batch: 128 MiB
 @dataclass(frozen=True)
 class CutQuery(LinearQuery):
     """Total weight of the edges with one end in S and the other in T, each edge once.
+
+    In a directed graph: of the arcs from S to T, also where S and T overlap.
 
     Args:
         S: vertex labels, or a truth vector over the vertices (left ones of a bipartite graph).
@@ -49,18 +52,19 @@ class CutQuery(LinearQuery):
         object.__setattr__(self, "S", _keep(self.S))
         object.__setattr__(self, "T", None if self.T is None else _keep(self.T))
 
-    def value(self, data: Data, *, bipartite: bool = False) -> float:
+    def value(self, data: Data, *, bipartite: bool = False, directed: bool = False) -> float:
         """The answer.
 
         Args:
             data: a graph, or a matrix: symmetric with rows 0..n-1, or a biadjacency matrix.
             bipartite: whether a matrix is a biadjacency matrix.
+            directed: whether a matrix is that of a directed graph.
 
         Raises:
             QueryError: unknown vertices, or a matrix that is not symmetric.
         """
         if isinstance(data, np.ndarray):
-            return float(answer_all([self], data, bipartite=bipartite)[0])
+            return float(answer_all([self], data, bipartite=bipartite, directed=directed)[0])
         S, T = self.masks(data)
         codes = S * np.uint8(1)
         if is_plain(data):
@@ -75,9 +79,7 @@ class CutQuery(LinearQuery):
 
     def sensitivity(self, graph: AnyGraph | Space) -> float:
         """1, or 0 when no pair of distinct vertices joins S and T. Only the vertex set is read."""
-        S, T = self.masks(graph)
-        left, right = sides_of(graph)
-        return float(pairs_between(S, T, bipartite=left is not right) > 0)
+        return float(pairs_of_cut(*self.masks(graph), space_of(graph)) > 0)
 
     def coefficients(self, space: Space) -> FloatMatrix:
         """See `LinearQuery.coefficients`: 1 for pairs between S and T."""
@@ -85,6 +87,7 @@ class CutQuery(LinearQuery):
         joined = np.logical_and.outer(S, T)
         if isinstance(space, VertexSet):
             joined |= joined.T
+        if one_set(space):
             np.fill_diagonal(joined, False)
         return joined.astype(np.float64)
 
@@ -96,8 +99,7 @@ class CutQuery(LinearQuery):
 
     def norm_squared(self, space: Space) -> float:
         """The number of pairs between S and T."""
-        plain = isinstance(space, VertexSet)
-        return float(pairs_between(*self.masks(space), bipartite=not plain))
+        return float(pairs_of_cut(*self.masks(space), space))
 
     def coefficient_range(self, space: Space) -> tuple[float, float]:
         """(0, 1), whatever S and T are."""
@@ -111,7 +113,9 @@ class CutQuery(LinearQuery):
         S, T = self.masks(space)
         found: BoolVector = S[rows] & T[columns]
         if isinstance(space, VertexSet):
-            found = (found | (S[columns] & T[rows])) & (rows != columns)
+            found = found | (S[columns] & T[rows])
+        if one_set(space):
+            found = found & (rows != columns)
         return found.astype(np.float64)
 
     def masks(self, space: AnyGraph | Space) -> tuple[BoolVector, BoolVector]:
@@ -124,13 +128,15 @@ class CutQuery(LinearQuery):
         S = left.mask(self.S)
         if self.T is not None:
             return S, right.mask(self.T)
-        return S, (~S if left is right else np.ones(len(right), dtype=np.bool_))
+        return S, (~S if one_set(space) else np.ones(len(right), dtype=np.bool_))
 
 
 @final
 @dataclass(frozen=True)
 class RankOneQuery(LinearQuery):
     """The bilinear form u' A v for u, v in [0, 1]^n: edge {i,j} counts u_i v_j + u_j v_i.
+
+    In a bipartite or a directed graph, the edge (i, j) counts u_i v_j.
 
     Args:
         u: shape (n,), in [0, 1] (left vertices of a bipartite graph).
@@ -165,13 +171,13 @@ class RankOneQuery(LinearQuery):
             raise QueryError(f"u and v have lengths {(len(u), len(v))}, the vertex sets {shape}")
         return u, v
 
-    def value(self, data: Data, *, bipartite: bool = False) -> float:
+    def value(self, data: Data, *, bipartite: bool = False, directed: bool = False) -> float:
         """The answer on a graph or a matrix.
 
         Raises:
             QueryError: vectors of the wrong length.
         """
-        matrix, _ = matrix_of(data, bipartite)
+        matrix, _ = matrix_of(data, bipartite, directed)
         u, v = self.vectors(matrix.shape)
         return float(u @ (matrix @ v))
 
@@ -186,6 +192,8 @@ class RankOneQuery(LinearQuery):
     def norm_squared(self, space: Space) -> float:
         """See `LinearQuery.norm_squared`."""
         u, v = self.vectors(_shape(space))
+        if isinstance(space, Arcs):
+            return float((u * u) @ _sums_of_others(v * v))
         if not isinstance(space, VertexSet):
             return float(u @ u) * float(v @ v)
         # (u_i v_j + u_j v_i)^2 over i < j. Taking the diagonal off the products of sums would
@@ -203,11 +211,13 @@ class RankOneQuery(LinearQuery):
         u, v = self.vectors(_shape(space))
         found: FloatVector = u[rows] * v[columns]
         if isinstance(space, VertexSet):
-            found = (found + u[columns] * v[rows]) * (rows != columns)
+            found = found + u[columns] * v[rows]
+        if one_set(space):
+            found = found * (rows != columns)
         return found
 
     def sensitivity(self, graph: AnyGraph | Space) -> float:
-        """Largest coefficient |u_i v_j + u_j v_i| (bipartite: u_i v_j), exactly; at most 2.
+        """Largest coefficient |u_i v_j + u_j v_i| (else u_i v_j), exactly; at most 2 (else 1).
 
         For a fixed j the coefficient is linear in the point (u_i, v_i), so a best i is a corner
         of the convex hull of the other points; it therefore lies on the first two hulls, and only
@@ -215,6 +225,8 @@ class RankOneQuery(LinearQuery):
         """
         left, right = sides_of(graph)
         u, v = self.vectors((len(left), len(right)))
+        if isinstance(space_of(graph), Arcs):
+            return _largest_product(u, v)
         if left is not right:
             return float(u.max() * v.max())
         if len(u) < 2:
@@ -266,7 +278,7 @@ class MatrixQuery(LinearQuery):
         return self._entries
 
     def coefficients(self, space: Space) -> FloatMatrix:
-        """See `LinearQuery.coefficients`: C_ij + C_ji, or C_ij for two vertex sets."""
+        """See `LinearQuery.coefficients`: C_ij + C_ji, or C_ij where pairs are ordered."""
         return _folded(self.entries(_shape(space)).copy(), space)
 
     def value_on_matrix(self, matrix: Any, space: Space) -> float:
@@ -281,6 +293,7 @@ def answer_all(
     data: Data,
     *,
     bipartite: bool = False,
+    directed: bool = False,
 ) -> FloatVector:
     """Answers of many queries by a few matrix products.
 
@@ -288,6 +301,7 @@ def answer_all(
         queries: cut, rank-one and matrix queries, mixed at will.
         data: a graph, or a matrix whose rows are vertices 0..n-1.
         bipartite: whether a matrix is a biadjacency matrix.
+        directed: whether a matrix is that of a directed graph.
 
     Returns:
         Shape (len(queries),), in the order of the queries.
@@ -295,7 +309,7 @@ def answer_all(
     Raises:
         QueryError: as for single queries.
     """
-    matrix, space = matrix_of(data, bipartite)
+    matrix, space = matrix_of(data, bipartite, directed)
     return answer_on_matrix(queries, matrix, space)
 
 
@@ -341,13 +355,29 @@ def _answer_block(factored: list[QueryFactors], matrix: Any) -> FloatVector:
     return np.asarray(answers, dtype=np.float64)
 
 
-def pairs_between(S: BoolVector, T: BoolVector, *, bipartite: bool) -> int:
-    """Number of vertex pairs with one end in S and the other in T, each pair once."""
+def pairs_between(S: BoolVector, T: BoolVector, *, bipartite: bool, hollow: bool = False) -> int:
+    """Number of vertex pairs with one end in S and the other in T, each pair once.
+
+    Args:
+        S: mask of rows.
+        T: mask of columns.
+        bipartite: whether (i, j) and (j, i) are two pairs: between two sides, and of arcs.
+        hollow: of arcs: rows and columns are the same vertices, and (i, i) is no pair.
+    """
     product = int(S.sum()) * int(T.sum())
-    if bipartite:
+    if bipartite and not hollow:
         return product
     both = int((S & T).sum())
+    if bipartite:
+        return product - both
     return product - both - both * (both - 1) // 2
+
+
+def pairs_of_cut(S: BoolVector, T: BoolVector, space: Space) -> int:
+    """Number of pairs of a space with the first end in S and the second in T, each pair once."""
+    return pairs_between(
+        S, T, bipartite=not isinstance(space, VertexSet), hollow=isinstance(space, Arcs)
+    )
 
 
 def _keep(subset: Subset) -> Subset:
@@ -396,8 +426,15 @@ def _folded(entries: FloatMatrix, space: Space) -> FloatMatrix:
     """The coefficient of each pair: of one vertex set, both entries of the pair together."""
     if isinstance(space, VertexSet):
         entries += entries.T.copy()
+    if one_set(space):
         np.fill_diagonal(entries, 0)
     return entries
+
+
+def _largest_product(u: FloatVector, v: FloatVector) -> float:
+    """Max u_i v_j over i != j: one of the two largest u_i with one of the two largest v_j."""
+    first, second = np.argsort(-u)[:2], np.argsort(-v)[:2]
+    return max((float(u[i] * v[j]) for i in first for j in second if i != j), default=0.0)
 
 
 def _sums_of_others(x: FloatVector) -> FloatVector:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from graphcuts_dp.errors import FileFormatError, GraphError
-from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph
 from graphcuts_dp.graph.vertices import Label, VertexSet
 
 MARK = "graphcuts-dp:"
@@ -25,8 +25,9 @@ class Schema:
     """Public facts about a graph; None where nothing is said.
 
     Attributes:
-        vertices: vertex set of a `Graph`.
+        vertices: vertex set of a `Graph` or a `DirectedGraph`.
         sides: left and right vertex sets of a `BipartiteGraph`.
+        directed: whether one of our own files holds a `DirectedGraph`; None: it is not ours.
         weighted: whether weights other than one are possible.
         weight_cap: public bound on any weight.
         note: public remark that goes with the graph.
@@ -34,6 +35,7 @@ class Schema:
 
     vertices: VertexSet | None = None
     sides: tuple[VertexSet, VertexSet] | None = None
+    directed: bool | None = None
     weighted: bool | None = None
     weight_cap: float | None = None
     note: str = ""
@@ -80,10 +82,12 @@ def token_table(vertices: VertexSet) -> dict[str, int]:
 def dump_schema(graph: AnyGraph, *, labels: bool = True) -> str:
     """The schema as one line of ASCII JSON; without the vertices if `labels` is False."""
     facts: dict[str, Any] = {}
-    if labels and isinstance(graph, Graph):
-        facts["vertices"] = _plain(graph.vertices)
-    elif labels and not isinstance(graph, Graph):
+    if labels and isinstance(graph, BipartiteGraph):
         facts["left"], facts["right"] = _plain(graph.left), _plain(graph.right)
+    elif labels and not isinstance(graph, BipartiteGraph):
+        facts["vertices"] = _plain(graph.vertices)
+    if isinstance(graph, DirectedGraph):
+        facts["directed"] = True
     facts["weighted"] = graph.weighted
     if graph.weighted and graph.weight_cap is not None:
         facts["weight_cap"] = graph.weight_cap
@@ -106,11 +110,15 @@ def load_schema(text: str) -> Schema:
         weighted, cap = facts.get("weighted"), facts.get("weight_cap")
         if weighted not in (None, True, False) or isinstance(cap, bool | str | list | dict):
             raise TypeError
+        directed = facts.get("directed", False)
+        if not isinstance(directed, bool):
+            raise TypeError
         if cap is not None and not (np.isfinite(cap) and cap > 0):
             raise ValueError
         return Schema(
             vertices=_vertex_set(facts["vertices"]) if "vertices" in facts else None,
             sides=sides,
+            directed=directed,
             weighted=weighted,
             weight_cap=None if cap is None else float(cap),
             note=str(facts.get("note", "")),

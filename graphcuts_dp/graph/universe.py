@@ -1,8 +1,9 @@
 """The universe: every vertex pair that may be joined, and queries as vectors over it.
 
 GRU12 sees a graph as a database over the universe X of pairs, and a linear query as a vector q with
-one coefficient for each pair. A matrix over the universe is symmetric with a zero diagonal, or a
-biadjacency matrix; a pair of a plain graph thus has two entries, which always agree.
+one coefficient for each pair. A matrix over the universe is symmetric with a zero diagonal (a pair
+of a plain graph thus has two entries, which always agree), or a biadjacency matrix, or that of a
+directed graph, with a zero diagonal.
 """
 
 from collections.abc import Sequence
@@ -12,38 +13,50 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector
-from graphcuts_dp.errors import MatrixError
-from graphcuts_dp.graph.linear_query import AnyGraph, LinearQuery, Space, is_plain
-from graphcuts_dp.graph.queries import CutQuery, answer_on_matrix
-from graphcuts_dp.graph.vertices import Label, VertexSet, public_vertices
+from graphcuts_dp.errors import GraphError, MatrixError
+from graphcuts_dp.graph.linear_query import AnyGraph, LinearQuery, space_of
+from graphcuts_dp.graph.queries import CutQuery, answer_on_matrix, pairs_of_cut
+from graphcuts_dp.graph.vertices import Arcs, Label, Space, VertexSet, public_vertices
 
 Vertices = VertexSet | int | Sequence[Label]
 
 
 @final
 class Universe:
-    """All pairs of one public vertex set, or all pairs across two.
+    """All pairs of one public vertex set, all pairs across two, or all arcs on one.
 
     Args:
         vertices: a count n, labels, or a `VertexSet` (left ones of a bipartite graph).
-        right: right vertices of a bipartite graph; None for a plain one.
+        right: right vertices of a bipartite graph; None for another one.
+        directed: whether pairs are arcs.
 
     Attributes:
-        space: the vertex set, or the two: what `CutQuery.masks` and `sensitivity` take.
+        space: the vertex set, or the two, or `Arcs`: what `CutQuery.masks` and `sensitivity` take.
         bipartite: whether there are two sides.
+        directed: whether pairs are arcs on one vertex set.
+        symmetric: whether there is one set of unordered pairs: neither of the two.
+        hollow: whether no vertex is paired with itself, so that matrices have a zero diagonal: not
+            bipartite.
         shape: (n, n), or (n_left, n_right): the shape of matrices over the universe.
-        size: number of pairs X = n (n - 1) / 2, or n_left * n_right.
+        size: number of pairs X = n (n - 1) / 2, n_left * n_right, or n (n - 1).
 
     Raises:
-        GraphError: labels that are no vertex set.
+        GraphError: labels that are no vertex set, or two sides of a directed graph.
     """
 
-    def __init__(self, vertices: Vertices, right: Vertices | None = None) -> None:
+    def __init__(
+        self, vertices: Vertices, right: Vertices | None = None, *, directed: bool = False
+    ) -> None:
         left = vertices if isinstance(vertices, VertexSet) else VertexSet(vertices)
+        if directed and right is not None:
+            raise GraphError("the arcs of a directed graph are on one vertex set, not on two")
         self.bipartite = right is not None
-        self.space: Space = left
+        self.directed = directed
+        self.symmetric = not (self.bipartite or directed)
+        self.hollow = not self.bipartite
+        self.space: Space = Arcs(left) if directed else left
         self.shape = len(left), len(left)
-        self.size = len(left) * (len(left) - 1) // 2
+        self.size = len(left) * (len(left) - 1) // (1 if directed else 2)
         if right is not None:
             # Always a new object: queries take one object on both sides for one set.
             inferred = isinstance(right, VertexSet) and right.inferred
@@ -55,9 +68,14 @@ class Universe:
     @classmethod
     def of(cls, graph: AnyGraph) -> Self:
         """All pairs of a graph's public vertex sets."""
-        if is_plain(graph):
-            return cls(graph.vertices)
-        return cls(graph.left, graph.right)  # type: ignore[union-attr]  # the other kind
+        return cls.over(space_of(graph))
+
+    @classmethod
+    def over(cls, space: Space) -> Self:
+        """All pairs of a space: of one vertex set, across two, or `Arcs`."""
+        if isinstance(space, VertexSet):
+            return cls(space)
+        return cls(space.vertices, directed=True) if isinstance(space, Arcs) else cls(*space)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Universe) and self.space == other.space
@@ -66,12 +84,13 @@ class Universe:
         return hash(self.space)
 
     def __repr__(self) -> str:
-        return f"Universe(shape={self.shape}, bipartite={self.bipartite})"
+        kind = "directed" if self.directed else f"bipartite={self.bipartite}"
+        return f"Universe(shape={self.shape}, {kind})"
 
     @property
     def public(self) -> str:
         """What a guarantee says about the vertex sets."""
-        return public_vertices(*self.space if isinstance(self.space, tuple) else (self.space,))
+        return public_vertices(self.space)
 
     @property
     def disjoint_norm_squared(self) -> int:
@@ -79,7 +98,7 @@ class Universe:
         return self.size if self.bipartite else self.shape[0] ** 2 // 4
 
     def checked(self, matrix: npt.ArrayLike, *, upper: float = np.inf) -> FloatMatrix:
-        """A copy of a matrix over the universe, diagonal of a plain one set to 0.
+        """A copy of a matrix over the universe, diagonal set to 0 where no pair lies there.
 
         Args:
             matrix: of the universe's shape, symmetric if plain, entries in [0, upper].
@@ -91,27 +110,39 @@ class Universe:
         copy = np.array(matrix, dtype=np.float64)
         if copy.shape != self.shape:
             raise MatrixError(f"the matrix has shape {copy.shape}, the universe {self.shape}")
-        if not self.bipartite:
-            np.fill_diagonal(copy, 0)
-            if (copy != copy.T).any():
-                raise MatrixError(
-                    "the matrix of a plain universe must be symmetric; this one is not"
-                )
+        self.clear_diagonal(copy)
+        if self.symmetric and (copy != copy.T).any():
+            raise MatrixError("the matrix of a plain universe must be symmetric; this one is not")
         if not ((copy >= 0) & (copy <= upper) & (copy < np.inf)).all():
             raise MatrixError(f"the matrix has entries outside [0, {upper:g}] or not finite")
         return copy
 
+    def clear_diagonal(self, matrix: FloatMatrix) -> None:
+        """Set to 0, in place, the entries of a matrix over the universe that are no pairs."""
+        if self.hollow:
+            np.fill_diagonal(matrix, 0)
+
+    def pairs_between(self, query: CutQuery) -> int:
+        """How many pairs a cut query counts.
+
+        Raises:
+            QueryError: as for `masks`.
+        """
+        return pairs_of_cut(*self.masks(query), self.space)
+
     def pairs(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
         """Row and column of each pair once, in the order of rows; shape (X,) each."""
-        if self.bipartite:
-            rows, columns = np.divmod(np.arange(self.size), self.shape[1])
-        else:
-            rows, columns = np.triu_indices(self.shape[0], 1)
+        if self.symmetric:
+            return np.triu_indices(self.shape[0], 1)
+        width = self.shape[1] - self.hollow  # pairs in a row
+        rows, columns = np.divmod(np.arange(self.size), max(width, 1))
+        if self.hollow:
+            columns += columns >= rows
         return rows, columns
 
     def total(self, matrix: npt.NDArray[Any]) -> float:
         """Sum over pairs of the entries of a matrix over the universe."""
-        return float(matrix.sum(dtype=np.float64)) / (1 if self.bipartite else 2)
+        return float(matrix.sum(dtype=np.float64)) / (2 if self.symmetric else 1)
 
     def answers(self, queries: Sequence[LinearQuery], matrix: Any) -> FloatVector:
         """Answers on a matrix over the universe, which is not checked again.

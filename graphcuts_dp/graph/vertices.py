@@ -3,7 +3,7 @@
 import unicodedata
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from functools import cached_property
-from typing import Any, cast, final
+from typing import Any, Self, cast, final
 
 import numpy as np
 import numpy.typing as npt
@@ -152,6 +152,47 @@ class VertexSet:
         return result
 
 
+@final
+class Arcs(tuple[VertexSet, VertexSet]):
+    """All ordered pairs of different vertices of one set: what the arcs of a graph can join.
+
+    It is the pair (vertices as tails, vertices as heads), two objects, where no vertex is paired
+    with its own copy: matrices over it have a zero diagonal. Equal to no other pair of sets.
+
+    Args:
+        vertices: the vertex set.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, vertices: VertexSet) -> Self:
+        """The pair of both copies."""
+        return super().__new__(cls, (vertices, VertexSet(vertices, inferred=vertices.inferred)))
+
+    def __getnewargs__(self) -> tuple[VertexSet]:
+        return (self[0],)
+
+    @property
+    def vertices(self) -> VertexSet:
+        """The vertex set."""
+        return self[0]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Arcs) and self.vertices == other.vertices
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash((Arcs, self.vertices))
+
+    def __repr__(self) -> str:
+        return f"Arcs({self.vertices!r})"
+
+
+Space = VertexSet | tuple[VertexSet, VertexSet]
+
+
 def _length(labels: range) -> int:
     """How many there are, before any is made; `len` fails above 2^63."""
     if labels and (labels[-1] - labels[0]) // labels.step >= _MOST:
@@ -173,8 +214,16 @@ def _check_spellings(labels: Sequence[Label]) -> None:
         )
 
 
-def public_vertices(*sets: VertexSet) -> str:
+def sets_in(space: Space) -> tuple[VertexSet, ...]:
+    """The vertex set that is public, or the two different ones."""
+    if isinstance(space, VertexSet):
+        return (space,)
+    return (space.vertices,) if isinstance(space, Arcs) else space
+
+
+def public_vertices(space: Space) -> str:
     """What a guarantee says of the vertex set, or of both: that it is public, or not quite."""
+    sets = sets_in(space)
     text = "the vertex set" if len(sets) == 1 else "both vertex sets"
     if any(vertices.inferred for vertices in sets):
         text += " (taken from the edges: not private in its vertex set)"

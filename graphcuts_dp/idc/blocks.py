@@ -31,7 +31,8 @@ class BlockHypothesis:
         universe: the public vertex pairs.
         labels: block number of each vertex (left ones), shape (n,), integers from 0 on, each
             number up to the largest used.
-        right: block numbers of the right vertices; None if the universe is plain.
+        right: block numbers of the right vertices (of the vertices as heads of arcs); None if the
+            universe is plain.
         weights: W, shape (K, K) and symmetric, or (K_left, K_right); finite.
         max_blocks: largest number of blocks that an update may make on a side; W takes
             8 max_blocks^2 bytes at most.
@@ -56,8 +57,10 @@ class BlockHypothesis:
         max_blocks: int = 2048,
     ) -> None:
         sides = [_block_labels(labels, universe.shape[0])]
-        if universe.bipartite is not (right is not None):
-            raise HypothesisError("block labels of right vertices go with a bipartite universe")
+        if universe.symmetric is not (right is None):
+            raise HypothesisError(
+                "block labels of right vertices go with a bipartite or directed universe"
+            )
         sides.append(sides[0] if right is None else _block_labels(right, universe.shape[1]))
         self.universe = universe
         self.max_blocks = max_blocks
@@ -77,7 +80,7 @@ class BlockHypothesis:
     def constant(cls, universe: Universe, weight: float, *, max_blocks: int = 2048) -> Self:
         """One block (on each side): the same weight on every pair."""
         n_left, n_right = universe.shape
-        right = np.zeros(n_right, dtype=np.int32) if universe.bipartite else None
+        right = None if universe.symmetric else np.zeros(n_right, dtype=np.int32)
         left = np.zeros(n_left, dtype=np.int32)
         return cls(universe, left, [[weight]], right, max_blocks=max_blocks)
 
@@ -92,10 +95,10 @@ class BlockHypothesis:
         Raises:
             QueryError: a query that does not fit the vertex sets.
         """
-        factors, bipartite = query.factors(self.universe.space), self.universe.bipartite
+        factors, hollow = query.factors(self.universe.space), self.universe.hollow
         if factors is None:
             return self.universe.total(self.universe.coefficients(query) * self.dense())
-        return answer_bilinear(factors, bipartite, self._bilinear, self._diagonal_sum)
+        return answer_bilinear(factors, hollow, self._bilinear, self._diagonal_sum)
 
     def estimate_all(self, queries: Sequence[LinearQuery]) -> FloatVector:
         """Answers to many queries, one after the other."""
@@ -108,8 +111,7 @@ class BlockHypothesis:
         return float(left @ self.weights @ right)
 
     def _diagonal_sum(self, x: FloatVector) -> float:
-        own = np.bincount(self.labels[0], weights=x, minlength=len(self.weights))
-        return float(np.diagonal(self.weights) @ own)
+        return float(np.einsum("i,i", self.weights[self.labels], x))
 
     def tilted(self, query: LinearQuery, exponent: float) -> Self:
         """A new hypothesis, weights times exp(exponent * coefficient), with the same total.
@@ -121,7 +123,7 @@ class BlockHypothesis:
         if not isinstance(query, CutQuery):
             raise QueryError("blocks are updated by cut queries; use a DenseHypothesis")
         S, T = self.universe.masks(query)
-        if self.universe.bipartite:
+        if not self.universe.symmetric:
             left, rows, (in_S,) = _refined(self.labels[0], S)
             right, columns, (in_T,) = _refined(self.labels[1], T)
         else:
@@ -133,7 +135,7 @@ class BlockHypothesis:
                 " or use a DenseHypothesis, or Frieze-Kannan, which needs no blocks"
             )
         inside = np.logical_and.outer(in_S, in_T)
-        if not self.universe.bipartite:
+        if self.universe.symmetric:
             inside |= inside.T
         weights = self.weights[np.ix_(rows, columns)]
         tilted = self._like(left, right, tilt(weights, inside, exponent))
@@ -144,22 +146,21 @@ class BlockHypothesis:
             self.universe,
             left,
             weights,
-            right if self.universe.bipartite else None,
+            None if self.universe.symmetric else right,
             max_blocks=self.max_blocks,
         )
 
     def total(self) -> float:
         """Sum of the weights of all pairs."""
         counts = np.outer(*self._sizes)
-        if not self.universe.bipartite:
-            counts -= np.diag(self._sizes[0])
+        if self.universe.hollow:
+            np.subtract.at(counts, self.labels, 1)
         return self.universe.total(self.weights * counts)
 
     def dense(self) -> FloatMatrix:
         """The matrix, shape (n1, n2): for small universes."""
         matrix = self.weights[np.ix_(*self.labels)]
-        if not self.universe.bipartite:
-            np.fill_diagonal(matrix, 0)
+        self.universe.clear_diagonal(matrix)
         return matrix
 
     def to_bytes(self) -> bytes:
@@ -187,7 +188,7 @@ class BlockHypothesis:
         }
         found = unpack(data, _KIND, universe, form)
         try:
-            right = found["right"] if universe.bipartite else None
+            right = None if universe.symmetric else found["right"]
             limit = int(found["max_blocks"])
             return cls(universe, found["left"], found["weights"], right, max_blocks=limit)
         except HypothesisError as problem:

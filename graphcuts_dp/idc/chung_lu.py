@@ -17,7 +17,7 @@ from graphcuts_dp.graph.linear_query import QueryFactors
 
 def answer_bilinear(
     factors: QueryFactors,
-    bipartite: bool,
+    hollow: bool,
     bilinear: Callable[[FloatVector, FloatVector], float],
     diagonal_sum: Callable[[FloatVector], float],
 ) -> float:
@@ -25,12 +25,12 @@ def answer_bilinear(
 
     Args:
         factors: `query.factors(space)`.
-        bipartite: whether the space has two vertex sets.
+        hollow: whether no vertex is paired with itself.
         bilinear: (u, v) to u' C v, the diagonal of C included.
-        diagonal_sum: x to sum_i C_ii x_i; only called for one vertex set.
+        diagonal_sum: x to sum_i C_ii x_i; only called if hollow.
     """
     answer = bilinear(factors.left, factors.right)
-    if bipartite:
+    if not hollow:
         return answer
     if factors.overlap is None:
         return answer - diagonal_sum(factors.left * factors.right)
@@ -81,7 +81,8 @@ class ChungLu:
 
         Args:
             degrees: noisy degrees of the vertices (left ones), shape (n,).
-            right: noisy degrees of the right vertices; None for a plain graph.
+            right: noisy degrees of the right vertices (in-degrees of a directed graph, whose
+                out-degrees are the others); None for a plain graph.
 
         Raises:
             ParameterError: not vectors, or not finite.
@@ -92,7 +93,7 @@ class ChungLu:
         if not all(np.isfinite(side).all() for side in sides):
             raise ParameterError("degrees are vectors of finite numbers >= 0")
         sides = [np.maximum(side, 0) for side in sides]
-        # Twice the number of edges of a plain graph, the mean of both sides' sums of a bipartite.
+        # Twice the number of edges of a plain graph, the mean of both sides' sums of others.
         total = sum(float(side.sum()) for side in sides) / len(sides)
         scale = np.sqrt(total) if total > 0 else 1.0
         return cls(sides[0] / scale, sides[-1] / scale)

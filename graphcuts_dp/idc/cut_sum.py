@@ -45,13 +45,13 @@ class CutSum:
     def __init__(self, universe: Universe, start: ChungLu) -> None:
         if (len(start.a), len(start.b)) != universe.shape:
             raise HypothesisError(f"the start does not fit a universe of shape {universe.shape}")
-        if not universe.bipartite and (start.a != start.b).any():
+        if universe.symmetric and (start.a != start.b).any():
             raise HypothesisError("the start of a plain universe needs the same degrees twice")
         self.universe = universe
         self.start = start
         self.weights: FloatVector = np.empty(0)
         self._S, self._T = (BitSets(n) for n in universe.shape)
-        # S_k & T_k where not empty (plain universes only), and the k of each.
+        # S_k & T_k where not empty (of one vertex set only), and the k of each.
         self._both = BitSets(universe.shape[0])
         self._overlapping: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
 
@@ -78,7 +78,7 @@ class CutSum:
         longer.weights = np.append(self.weights, weight)
         longer._S, longer._T = self._S.appended(S), self._T.appended(T)
         longer._both, longer._overlapping = self._both, self._overlapping
-        if not self.universe.bipartite and (S & T).any():
+        if self.universe.hollow and (S & T).any():
             longer._both = self._both.appended(S & T)
             longer._overlapping = np.append(self._overlapping, len(self.weights))
         return longer
@@ -92,8 +92,8 @@ class CutSum:
         factors, is_cut = query.factors(self.universe.space), isinstance(query, CutQuery)
         if factors is None or (factors.overlap is not None and not is_cut):
             return self.universe.total(self.universe.coefficients(query) * self.dense())
-        bipartite = self.universe.bipartite
-        start = answer_bilinear(factors, bipartite, self.start.bilinear, self.start.diagonal_sum)
+        hollow = self.universe.hollow
+        start = answer_bilinear(factors, hollow, self.start.bilinear, self.start.diagonal_sum)
         if is_cut:
             shared = self._cuts_of_cut(factors.left != 0, factors.right != 0)
         else:
@@ -107,8 +107,11 @@ class CutSum:
     def _cuts_of_cut(self, S_mask: BoolVector, T_mask: BoolVector) -> FloatVector:
         """How many pairs the cut between S and T shares with each cut."""
         S, T = pack_bits(S_mask), pack_bits(T_mask)
-        if self.universe.bipartite:
-            return np.asarray(self._S.shared(S)[0] * self._T.shared(T)[0])
+        if not self.universe.symmetric:
+            count = self._S.shared(S)[0] * self._T.shared(T)[0]
+            if self.universe.hollow and len(self._overlapping):
+                count[self._overlapping] -= self._both.shared(S & T)[0]
+            return np.asarray(count)
         if np.array_equal(T_mask, ~S_mask):
             in_S, in_T = self._S.shared(S)[0], self._T.shared(S)[0]
             count = in_S * (self._T.sizes - in_T) + in_T * (self._S.sizes - in_S)
@@ -130,8 +133,11 @@ class CutSum:
 
     def _cuts_of_rank_one(self, u: FloatVector, v: FloatVector) -> FloatVector:
         """The answer of u' A v on each cut's indicator: u' (1_k) v without the diagonal."""
-        if self.universe.bipartite:
-            return (self._S.dots(u[:, None]) * self._T.dots(v[:, None]))[:, 0]
+        if not self.universe.symmetric:
+            product = (self._S.dots(u[:, None]) * self._T.dots(v[:, None]))[:, 0]
+            if self.universe.hollow and len(self._overlapping):
+                product[self._overlapping] -= self._both.dots((u * v)[:, None])[:, 0]
+            return np.asarray(product, dtype=np.float64)
         vectors = np.stack([u, v, u * v], axis=1)
         S, T, both = (sets.dots(vectors) for sets in (self._S, self._T, self._both))
         count = S[:, 0] * T[:, 1] + S[:, 1] * T[:, 0]
@@ -143,8 +149,7 @@ class CutSum:
         matrix = self.start.dense()
         for S, T, weight in zip(self._S.masks(), self._T.masks(), self.weights, strict=True):
             matrix += weight * self.universe.coefficients(CutQuery(S, T))
-        if not self.universe.bipartite:
-            np.fill_diagonal(matrix, 0)
+        self.universe.clear_diagonal(matrix)
         return matrix
 
     def to_bytes(self) -> bytes:
@@ -189,7 +194,7 @@ class CutSum:
             raise FileFormatError(f"the stored hypothesis is damaged: {problem}") from problem
         read.weights = found["weights"]
         read._S, read._T = BitSets(n_left, S), BitSets(n_right, T)
-        if not universe.bipartite:
+        if universe.hollow:
             both = S & T
             read._overlapping = np.flatnonzero(both.any(axis=1))
             read._both = BitSets(n_left, both[read._overlapping])

@@ -21,8 +21,8 @@ class DenseHypothesis:
 
     Args:
         universe: the public vertex pairs.
-        matrix: of the universe's shape, finite; symmetric if plain (the diagonal is set to 0). It
-            is copied. A released synthetic graph as such is a warm start.
+        matrix: of the universe's shape, finite; symmetric if plain (the diagonal is set to 0, too
+            if directed). It is copied. A released synthetic graph as such is a warm start.
 
     Attributes:
         universe: as given.
@@ -36,10 +36,9 @@ class DenseHypothesis:
         copy = np.array(matrix, dtype=np.float64)
         if copy.shape != universe.shape or not np.isfinite(copy).all():
             raise HypothesisError(f"a dense hypothesis needs finite numbers, {universe.shape}")
-        if not universe.bipartite:
-            np.fill_diagonal(copy, 0)
-            if (copy != copy.T).any():
-                raise HypothesisError("the matrix of a plain universe must be symmetric")
+        universe.clear_diagonal(copy)
+        if universe.symmetric and (copy != copy.T).any():
+            raise HypothesisError("the matrix of a plain universe must be symmetric")
         copy.flags.writeable = False
         self.universe = universe
         self.matrix: FloatMatrix = copy
@@ -81,8 +80,7 @@ class DenseHypothesis:
     def tilted(self, query: LinearQuery, exponent: float) -> Self:
         """A new hypothesis, weights times exp(exponent * coefficient), with the same total."""
         weights = tilt(self.matrix, self.universe.coefficients(query), exponent)
-        if not self.universe.bipartite:
-            np.fill_diagonal(weights, 0)
+        self.universe.clear_diagonal(weights)
         return type(self)(self.universe, weights * (self.total() / self.universe.total(weights)))
 
     def total(self) -> float:

@@ -196,12 +196,12 @@ def _check_universe(universe: Universe, psi: Potential) -> None:
 
 def _coordinates(universe: Universe, matrix: FloatArray) -> FloatArray:
     """What the potential sees: each pair once."""
-    return matrix if universe.bipartite else matrix[np.triu_indices(len(matrix), 1)]
+    return matrix[universe.pairs()] if universe.hollow else matrix
 
 
 def _hypothesis(universe: Universe, x: FloatArray) -> DenseHypothesis:
-    if universe.bipartite:
+    if not universe.hollow:
         return DenseHypothesis(universe, x)
     matrix = np.zeros(universe.shape)
-    matrix[np.triu_indices(len(matrix), 1)] = x
-    return DenseHypothesis(universe, matrix + matrix.T)
+    matrix[universe.pairs()] = x
+    return DenseHypothesis(universe, matrix + matrix.T if universe.symmetric else matrix)

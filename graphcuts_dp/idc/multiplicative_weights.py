@@ -145,7 +145,7 @@ class MultiplicativeWeights(Generic[M]):
         present = share > 0
         against = hypothesis.dense()[present] / hypothesis.total()
         terms = share[present] * np.log(share[present] / against)
-        return float(terms.sum()) / (1 if universe.bipartite else 2)
+        return float(terms.sum()) / (2 if universe.symmetric else 1)
 
 
 def multiplicative_weights(

@@ -32,11 +32,16 @@ def pack(kind: str, universe: Universe, arrays: Mapping[str, npt.NDArray[Any]]) 
     header = {
         "kind": kind,
         "shape": universe.shape,
-        "bipartite": universe.bipartite,
+        **_kind_of(universe),
         "arrays": [[key, array.dtype.str, array.shape] for key, array in plain.items()],
     }
     body = json.dumps(header).encode() + b"\n" + b"".join(a.tobytes() for a in plain.values())
     return _MAGIC + hashlib.sha256(body).digest() + body
+
+
+def _kind_of(universe: Universe) -> dict[str, bool]:
+    kind = {"bipartite": universe.bipartite}
+    return kind | {"directed": True} if universe.directed else kind
 
 
 def unpack(data: bytes, kind: str, universe: Universe, form: Form) -> Arrays:
@@ -61,7 +66,8 @@ def unpack(data: bytes, kind: str, universe: Universe, form: Form) -> Arrays:
         header = json.loads(data[start:end])
         if header["kind"] != kind:
             raise FileFormatError(f"these bytes do not hold a {kind}")
-        if (header["shape"], header["bipartite"]) != ([*universe.shape], universe.bipartite):
+        stored_kind = {key: header[key] for key in ("bipartite", "directed") if key in header}
+        if header["shape"] != [*universe.shape] or stored_kind != _kind_of(universe):
             raise FileFormatError("the stored hypothesis is for another universe")
         found: Arrays = {}
         at = end + 1

@@ -7,24 +7,54 @@ a bipartite graph.
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
 
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Rule
 from graphcuts_dp.idc.median import small_database_size
 from graphcuts_dp.idc.mirror_descent import printed_step_size, proven_drop, step_size
 
 UpdateBound = Callable[[float], float]
-Size = int | tuple[int, int]
+
+
+@final
+@dataclass(frozen=True)
+class ArcsOn:
+    """The size of a directed graph: its number of vertices."""
+
+    n: int
+
+
+Size = int | tuple[int, int] | ArcsOn
+
+
+def shape_of(n: Size) -> tuple[int, int]:
+    """Of the matrix of a graph."""
+    if isinstance(n, tuple):
+        return n
+    return (n.n, n.n) if isinstance(n, ArcsOn) else (n, n)
+
+
+def size_of(universe: Universe) -> Size:
+    """The public size of a graph on these pairs."""
+    if universe.bipartite:
+        return universe.shape
+    return ArcsOn(universe.shape[0]) if universe.directed else universe.shape[0]
 
 
 def pairs_of(n: Size) -> int:
-    """X: n(n-1)/2, or left * right."""
-    return n * (n - 1) // 2 if isinstance(n, int) else n[0] * n[1]
+    """X: n(n-1)/2, or left * right, or n(n-1) arcs."""
+    rows, columns = shape_of(n)
+    if isinstance(n, int):
+        return n * (n - 1) // 2
+    return rows * (columns - isinstance(n, ArcsOn))
 
 
 def largest_disjoint_cut(n: Size) -> int:
     """Most pairs between disjoint S and T: floor(n^2/4), or X if bipartite."""
-    return n * n // 4 if isinstance(n, int) else pairs_of(n)
+    return pairs_of(n) if isinstance(n, tuple) else shape_of(n)[0] ** 2 // 4
 
 
 def frieze_kannan_updates(
@@ -33,7 +63,7 @@ def frieze_kannan_updates(
     """B of the Frieze-Kannan construction on simple graphs.
 
     Args:
-        n: vertices, or (left, right).
+        n: vertices, (left, right), or `ArcsOn`.
         edges: m, in [0, X].
         rule: "tight": m(1-d) N/alpha^2 for density d; "as printed": m X/alpha^2.
         disjoint: whether all queries have disjoint S and T, so that N = floor(n^2/4); else N = X.
@@ -53,7 +83,7 @@ def multiplicative_weights_updates(n: Size, edges: float, *, rule: Rule = "tight
     """B of multiplicative weights on simple graphs.
 
     Args:
-        n: vertices, or (left, right).
+        n: vertices, (left, right), or `ArcsOn`.
         edges: m, in (0, X].
         rule: "tight": m^2 ln(X/m)/(2 alpha^2); "as printed": 4 m^2 ln X/alpha^2.
 
@@ -76,7 +106,7 @@ def median_updates(n: Size, edges: float, queries: int, *, rule: Rule = "tight")
     GRU12 prints log where halving needs log2; both rules have log2.
 
     Args:
-        n: vertices, or (left, right).
+        n: vertices, (left, right), or `ArcsOn`.
         edges: m > 0.
         queries: k, size of the class.
         rule: whose size of the multisets: see `small_database_size`.

@@ -8,7 +8,13 @@ from typing import final
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.idc.base import Rule
 from graphcuts_dp.idc.online_bounds import tight_online
-from graphcuts_dp.idc.update_bounds import Size, UpdateBound, largest_disjoint_cut, pairs_of
+from graphcuts_dp.idc.update_bounds import (
+    Size,
+    UpdateBound,
+    largest_disjoint_cut,
+    pairs_of,
+    shape_of,
+)
 from graphcuts_dp.privacy.calibration import discrete_gaussian_scale
 from graphcuts_dp.privacy.distributions import BinaryResponse
 from graphcuts_dp.privacy.guarantee import exact_epsilon
@@ -28,7 +34,8 @@ class Setting:
     """The public numbers that a promise about cuts depends on.
 
     Attributes:
-        n: vertices, or (left, right) of a bipartite graph; at least two pairs, at most 10^9 a side.
+        n: vertices, or (left, right) of a bipartite graph, or `ArcsOn` of a directed one; at least
+            two pairs, at most 10^9 a side.
         edges: m, a public guess, in [1, pairs]. The true one is private.
         queries: k, cuts between disjoint sets, in 1..10^18.
         epsilon: privacy parameter, in [1e-6, 50].
@@ -47,8 +54,8 @@ class Setting:
     beta: float = 0.05
 
     def __post_init__(self) -> None:
-        sides = self.n if isinstance(self.n, tuple) else (self.n,)
-        if len(sides) > 2 or not all(
+        sides = self.n if isinstance(self.n, tuple) else shape_of(self.n)
+        if len(sides) != 2 or not all(
             _is_whole(side) and 1 <= side <= _MOST_VERTICES for side in sides
         ):
             raise ParameterError(
@@ -154,12 +161,14 @@ def gaussian_deviation(setting: Setting) -> float:
 def all_cuts_error(setting: Setting) -> float:
     """Binary randomised response on all cuts between disjoint sets at once, chosen as you like.
 
-    A union over the 3^n/2 pairs of disjoint sets, or 2^(left + right) if bipartite.
+    A union over the 3^n/2 pairs of disjoint sets (3^n if directed), or 2^(left + right) if
+    bipartite.
     """
-    if isinstance(setting.n, int):
-        cuts = setting.n * math.log(3) - math.log(2)
-    else:
+    if isinstance(setting.n, tuple):
         cuts = sum(setting.n) * math.log(2)
+    else:
+        cuts = shape_of(setting.n)[0] * math.log(3)
+        cuts -= math.log(2) if isinstance(setting.n, int) else 0.0
     return setting.distribution.radius(
         setting.largest_cut, log_failures=cuts - math.log(setting.beta)
     )

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.errors import FileFormatError, LedgerError, QueryError
 from graphcuts_dp.graph.file_bytes import read_bytes
-from graphcuts_dp.graph.queries import CutQuery, pairs_between
+from graphcuts_dp.graph.queries import CutQuery, pairs_of_cut
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.base import Answer, Update
 
@@ -82,8 +82,8 @@ def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def encode_query(query: CutQuery, universe: Universe) -> EncodedQuery:
     """The one form of a query.
 
-    Sets are compared as sets. In a plain graph (S, T) and (T, S) are one query; the complement of S
-    is stored as such, and S may then also be exchanged with it.
+    Sets are compared as sets. The complement of S is stored as such. In an undirected graph (S, T)
+    and (T, S) are one query, and S may also be exchanged with its complement.
 
     Raises:
         QueryError: another query than a cut, unknown vertices, or a truth vector of the wrong
@@ -98,14 +98,14 @@ def encode_query(query: CutQuery, universe: Universe) -> EncodedQuery:
         complement = bool(T.all())
     else:
         complement = query.T is None or np.array_equal(T, ~S)
-        if _later(S, T):
+        if universe.symmetric and _later(S, T):
             S, T = T, S
     sets = [_encode_set(mask) for mask in ((S,) if complement else (S, T))]
     named = [each if len(each) <= _SHORT else _name_of(each) for each in sets]
     data = bytes([_COMPLEMENT if complement else _PAIR]) + b"".join(named)
     found = CutQuery(S) if complement else CutQuery(S, T)
     long = tuple(each for each in sets if len(each) > _SHORT)
-    pairs = pairs_between(S, T, bipartite=universe.bipartite)
+    pairs = pairs_of_cut(S, T, universe.space)
     return EncodedQuery(found, data, hashlib.sha256(data).digest(), long, pairs)
 
 

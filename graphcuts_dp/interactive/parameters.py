@@ -6,6 +6,7 @@ from typing import Any, final
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.idc.update_bounds import size_of
 from graphcuts_dp.interactive.base import Mechanism
 from graphcuts_dp.interactive.choice import Setting
 from graphcuts_dp.interactive.methods import METHODS, make_mechanism
@@ -98,7 +99,7 @@ class Parameters:
 
     def _check(self, universe: Universe, expected: float | None) -> None:
         Setting(
-            n=universe.shape if universe.bipartite else universe.shape[0],
+            n=size_of(universe),
             edges=self._expected(universe, expected),
             queries=self.queries,
             epsilon=self.epsilon,

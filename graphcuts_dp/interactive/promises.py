@@ -5,7 +5,7 @@ from dataclasses import replace
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid, possible_part
-from graphcuts_dp.graph.queries import CutQuery, pairs_between
+from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.base import Answer
 from graphcuts_dp.privacy.composition import Cost
@@ -30,7 +30,7 @@ def pairs_of(query: CutQuery, universe: Universe) -> int:
     Raises:
         QueryError: unknown vertices, or not a cut query.
     """
-    return pairs_between(*universe.masks(query), bipartite=universe.bipartite)
+    return universe.pairs_between(query)
 
 
 def promise(
@@ -48,7 +48,9 @@ def promise(
     return PrivacyGuarantee(
         epsilon=cost.epsilon,
         delta=cost.delta,
-        neighbours=hidden_change(weighted=grid.weighted, weight_cap=grid.cap),
+        neighbours=hidden_change(
+            weighted=grid.weighted, weight_cap=grid.cap, directed=universe.directed
+        ),
         public=public,
         seed=seed,
         parts=parts,

@@ -24,6 +24,7 @@ from graphcuts_dp.interactive.packing import (
     whole_number,
 )
 from graphcuts_dp.interactive.promises import NOTHING, check_graph, pairs_of, promise
+from graphcuts_dp.measurements.blocks import Layout
 from graphcuts_dp.measurements.entries import randomized_response
 from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
 from graphcuts_dp.privacy.composition import Cost, stated_cost
@@ -87,7 +88,8 @@ class BinaryAnswers:
     answers come from the same noise, so who has seen some can ask for a cut where it is large.
     Adaptive intervals therefore hold for all cuts at once: a failure probability of beta/3^n for
     each of the at most 3^n/2 pairs of disjoint sets, beta/4^n for the at most 4^n/2 others,
-    beta/2^(left + right) for each cut of a bipartite graph. They grow as n^1.5.
+    beta/2^(left + right) for each cut of a bipartite graph. In a directed graph, where (S, T) and
+    (T, S) are two cuts, half of those of the plain one. They grow as n^1.5.
 
     Attributes:
         universe: the public vertex pairs.
@@ -231,6 +233,8 @@ class BinaryAnswers:
             cuts = (rows + columns) * math.log(2)
         else:
             cuts = rows * math.log(3 if disjoint else 4)
+            if self.universe.directed:  # there are twice as many
+                cuts += math.log(2)
         return _adaptive_radius(self.distribution, pairs, cuts - math.log(self.beta))
 
     def restore(
@@ -246,7 +250,8 @@ class BinaryAnswers:
             raise FileFormatError("the noisy matrix of the session is missing")
         _, data = unpack_hypothesis(hypothesis, self._owner)
         matrix = NoisyMatrix.read(io.BytesIO(data))
-        if matrix.shape != self.universe.shape or matrix.distribution != self.distribution:
+        same = matrix.blocks.layout == Layout.of(self.universe.space)
+        if not same or matrix.distribution != self.distribution:
             raise FileFormatError("the noisy matrix belongs to another session")
         return ResponseState(
             self._owner,

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Self, final
 
 from graphcuts_dp.errors import AccuracyWarning, LedgerError, ParameterError
-from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
+from graphcuts_dp.graph.adjacency import AnyGraph, without_edges
 from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.files import read_graph
 from graphcuts_dp.graph.grid import Grid
@@ -280,7 +280,7 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
             half of what a cut of this vertex set can hold would be.
     """
     _check_name(name)
-    if not isinstance(graph, Graph | BipartiteGraph):
+    if not isinstance(graph, AnyGraph):
         source = source or {"path": os.path.realpath(graph)}
         graph = read_graph(graph)
     given = {
@@ -336,14 +336,12 @@ def _fresh(
 
 
 def _without_edges(graph: AnyGraph) -> AnyGraph:
-    weights: list[float] | None = [] if graph.weighted else None
-    schema: dict[str, Any] = {
-        "weight_cap": graph.weight_cap if graph.weighted else None,
-        "hide_change": graph.hide_change,
-    }
-    if isinstance(graph, Graph):
-        return Graph([], [], weights, vertices=graph.vertices, **schema)
-    return BipartiteGraph([], [], weights, left=graph.left, right=graph.right, **schema)
+    return without_edges(
+        graph,
+        [] if graph.weighted else None,
+        weight_cap=graph.weight_cap if graph.weighted else None,
+        hide_change=graph.hide_change,
+    )
 
 
 def _begun(

@@ -273,6 +273,7 @@ def export_ledger(ledger: Ledger, name: str | None = None) -> Iterator[dict[str,
         "made_by": f"graphcuts_dp {__version__}",
         "vertices": list(universe.shape) if universe.bipartite else universe.shape[0],
         "bipartite": universe.bipartite,
+        "directed": universe.directed,
         "weighted": subject.get("weighted"),
         "weight_cap": subject.get("weight_cap"),
         "whole_ledger": {

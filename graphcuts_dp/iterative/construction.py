@@ -11,7 +11,7 @@ import numpy as np
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.distinguishers.base import Distinguisher, Found, Search
 from graphcuts_dp.errors import HypothesisError, ParameterError, QueryError
-from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.queries import CutQuery
@@ -173,8 +173,7 @@ class IterativeConstruction:
         return run.outcome()
 
     def _check(self, graph: AnyGraph) -> None:
-        space = graph.vertices if isinstance(graph, Graph) else (graph.left, graph.right)
-        if space != self.universe.space or Grid.of(graph) != self.grid:
+        if graph.space != self.universe.space or Grid.of(graph) != self.grid:
             raise ParameterError(
                 "the mechanism was made for a graph with other vertices or weights"
             )

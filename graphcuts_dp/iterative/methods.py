@@ -13,7 +13,7 @@ from graphcuts_dp.distinguishers.cut_list import CutList
 from graphcuts_dp.distinguishers.methods import Task, distinguisher_of
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.fits.certify import weights_of
-from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
+from graphcuts_dp.graph.adjacency import AnyGraph, from_rows_on
 from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery
@@ -216,7 +216,7 @@ def _released(
 
 
 def _universe_of(graph: AnyGraph) -> Universe:
-    if not isinstance(graph, Graph | BipartiteGraph):
+    if not isinstance(graph, AnyGraph):
         raise GraphError(
             "the first argument must be a Graph; build one with read_graph or from_..."
         )
@@ -272,7 +272,9 @@ def _guarantee(mechanism: IterativeConstruction, seed: int | None) -> PrivacyGua
     return PrivacyGuarantee(
         epsilon=cost.epsilon,
         delta=cost.delta,
-        neighbours=hidden_change(weighted=grid.weighted, weight_cap=grid.cap),
+        neighbours=hidden_change(
+            weighted=grid.weighted, weight_cap=grid.cap, directed=mechanism.universe.directed
+        ),
         public=public,
         seed=seed,
         parts=parts,
@@ -322,10 +324,4 @@ def _synthetic(graph: AnyGraph, weights: FloatMatrix, cap: float, note: str) -> 
     def rows() -> Iterator[FloatMatrix]:
         yield from (weights[start : start + 512] for start in range(0, len(weights), 512))
 
-    if isinstance(graph, Graph):
-        return Graph.from_rows(
-            rows(), vertices=graph.vertices, weighted=True, weight_cap=cap, note=note
-        )
-    return BipartiteGraph.from_rows(
-        rows(), left=graph.left, right=graph.right, weighted=True, weight_cap=cap, note=note
-    )
+    return from_rows_on(graph.space, rows(), weighted=True, weight_cap=cap, note=note)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix, IntMatrix
 from graphcuts_dp.errors import GraphError, HypothesisError, ParameterError
-from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
+from graphcuts_dp.graph.adjacency import AnyGraph, on_space
 from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.universe import Universe
@@ -130,7 +130,7 @@ def release_net(
     source = entropy_source(seed)
     guarantee = PrivacyGuarantee(
         epsilon=cost.epsilon,
-        neighbours=hidden_change(weighted=False, weight_cap=1.0),
+        neighbours=hidden_change(weighted=False, weight_cap=1.0, directed=net.universe.directed),
         public=f"{net.universe.public}, the queries and the family of possible graphs",
         seed=seed,
     )
@@ -197,10 +197,7 @@ class _Net:
         used = self.databases[member] != 0
         ends = rows[used], columns[used]
         weights = self.databases[member][used] if weighted else None
-        space = self.universe.space
-        if isinstance(space, tuple):
-            return BipartiteGraph(*ends, weights, left=space[0], right=space[1], note=note)
-        return Graph(*ends, weights, vertices=space, note=note)
+        return on_space(self.universe.space, *ends, weights, note=note)
 
 
 def _universe_of(graph: AnyGraph) -> Universe:

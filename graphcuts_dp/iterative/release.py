@@ -10,13 +10,13 @@ import numpy as np
 
 from graphcuts_dp.distinguishers.cut_list import CutList
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, QueryError
-from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.atomic import atomic_set, atomic_write, check_writable_set
 from graphcuts_dp.graph.files import check_writable_graph, read_graph, write_graph
 from graphcuts_dp.graph.grid import most_weight, possible_part
-from graphcuts_dp.graph.queries import CutQuery, Subset, pairs_between
+from graphcuts_dp.graph.queries import CutQuery, Subset
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.graph.vertices import VertexSet
+from graphcuts_dp.graph.vertices import VertexSet, sets_in
 from graphcuts_dp.idc.dense import DenseHypothesis
 from graphcuts_dp.iterative.construction import Measured
 from graphcuts_dp.measurements.noisy_matrix import CutAnswer
@@ -128,8 +128,7 @@ class IterativeRelease:
         query = S if isinstance(S, CutQuery) else CutQuery(S, T)
         value = self.hypothesis.estimate(query)
         error, confidence = self.accuracy.error, self.accuracy.confidence
-        pairs = pairs_between(*self.universe.masks(query), bipartite=self.universe.bipartite)
-        most = most_weight(pairs, self.cap)
+        most = most_weight(self.universe.pairs_between(query), self.cap)
         if error is None or not self._covers(query):
             interval, confidence = (0.0, most), 1.0
         else:
@@ -200,8 +199,10 @@ class IterativeRelease:
             "cap": self.cap,
             "weighted": bool(self.graph.weighted),
             "bipartite": self.universe.bipartite,
+            "directed": self.universe.directed,
             "vertices": [
-                len(side) if side.is_default else list(side.labels) for side in _sides(self.graph)
+                len(side) if side.is_default else list(side.labels)
+                for side in sets_in(self.universe.space)
             ],
             "files": {file.name: sha256_of(file) for file in files},
         }
@@ -220,7 +221,8 @@ class IterativeRelease:
         try:
             _check_files(path, receipt["files"])
             left, *right = (VertexSet(labels) for labels in receipt["vertices"])
-            universe = Universe(left, *right)
+            directed = receipt.get("directed", False)
+            universe = Universe(left, *right, directed=directed)
             with np.load(hypothesis_path(path), allow_pickle=False) as stored:
                 arrays = {name: stored[name] for name in stored.files}
             accuracy, settings = Accuracy(**receipt["accuracy"]), Settings(**receipt["settings"])
@@ -230,6 +232,7 @@ class IterativeRelease:
                 weighted=receipt["weighted"],
                 weight_cap=receipt["cap"],
                 bipartite=universe.bipartite,
+                directed=directed,
             )
             _check_files(path, receipt["files"])  # as read: others may replace it meanwhile
             return cls(
@@ -273,10 +276,6 @@ def check_iterative_path(path: PathLike, *, force: bool = False) -> None:
     """
     check_writable_graph(path, force=force)
     check_writable_set((path, hypothesis_path(path), receipt_path(path)), force=force)
-
-
-def _sides(graph: AnyGraph) -> tuple[Any, ...]:
-    return (graph.vertices,) if isinstance(graph, Graph) else (graph.left, graph.right)
 
 
 def _check_files(path: PathLike, files: dict[str, str]) -> None:

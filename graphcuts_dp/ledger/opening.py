@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from graphcuts_dp._version import __version__
 from graphcuts_dp.errors import LedgerError, ParameterError
-from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph
 from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.graph.vertices import VertexSet
+from graphcuts_dp.graph.vertices import VertexSet, sets_in
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.records import Head
 from graphcuts_dp.ledger.spending import Budget
@@ -101,14 +101,15 @@ class Subject:
         """A graph as the subject of a ledger."""
         if isinstance(data, Subject):
             return data
-        sides = [data.vertices] if isinstance(data, Graph) else [data.left, data.right]
         cap = data.weight_cap
         schema = {
             "kind": "graph",
-            "vertices": [header_labels(side) for side in sides],
+            "vertices": [header_labels(side) for side in sets_in(data.space)],
             "weighted": data.weighted,
             "weight_cap": None if cap is None or math.isinf(cap) else cap,
         }
+        if isinstance(data, DirectedGraph):
+            schema["directed"] = True
         weights = data.weights.astype(np.float64, copy=False)
         return cls(schema, ((data.rows, "<i4"), (data.columns, "<i4"), (weights, "<f8")))
 
@@ -210,5 +211,6 @@ def ledger_budget(ledger: Ledger) -> Budget | None:
 
 def ledger_universe(ledger: Ledger) -> Universe:
     """The public vertex pairs of the graph that a ledger is about."""
-    left, *right = (VertexSet(labels) for labels in ledger.header["subject"]["vertices"])
-    return Universe(left, *right)
+    subject = ledger.header["subject"]
+    left, *right = (VertexSet(labels) for labels in subject["vertices"])
+    return Universe(left, *right, directed=subject.get("directed", False))

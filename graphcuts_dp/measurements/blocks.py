@@ -10,12 +10,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, TypeVar, final
+from typing import Any, Self, TypeVar, final
 
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.arrays import IntegerMatrix, RealMatrix
+from graphcuts_dp.arrays import IntegerMatrix, IntVector, RealMatrix
+from graphcuts_dp.graph.linear_query import sides_of
+from graphcuts_dp.graph.vertices import Arcs, Space
 from graphcuts_dp.parallel import in_parallel
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 
@@ -35,10 +37,24 @@ class Layout:
     Attributes:
         shape: rows and columns.
         symmetric: whether it is an adjacency matrix: symmetric with zero diagonal.
+        directed: whether it is that of a directed graph: square, each entry a pair of its own, and
+            none on the diagonal, which is zero.
     """
 
     shape: tuple[int, int]
     symmetric: bool
+    directed: bool = False
+
+    @classmethod
+    def of(cls, space: Space) -> Self:
+        """The layout of a matrix over one vertex set, over two, or over `Arcs`."""
+        left, right = sides_of(space)
+        return cls((len(left), len(right)), left is right, isinstance(space, Arcs))
+
+    @property
+    def hollow(self) -> bool:
+        """Whether the diagonal is zero, since no vertex is paired with itself."""
+        return self.symmetric or self.directed
 
     def bounds(self) -> list[tuple[int, int]]:
         """First row and end of each block, in order. Each starts at a multiple of eight."""
@@ -52,7 +68,18 @@ class Layout:
     def pairs_before(self, row: Index) -> Index:
         """How many pairs lie in the rows above `row`; of a symmetric matrix, pairs i < j."""
         rows, columns = self.shape
-        return row * (2 * rows - row - 1) // 2 if self.symmetric else row * columns
+        if self.symmetric:
+            return row * (2 * rows - row - 1) // 2
+        return row * (columns - self.directed)
+
+    def places(self, rows: IntVector, columns: IntVector) -> IntVector:
+        """The place of each pair among all, in row order; of a symmetric matrix, rows < columns."""
+        along = columns
+        if self.symmetric:
+            along = columns - rows - 1  # row i begins with j = i + 1
+        elif self.directed:
+            along = columns - (columns > rows)
+        return self.pairs_before(rows) + along
 
     def unfold(self, values: npt.NDArray[Any], start: int, stop: int) -> npt.NDArray[Any]:
         """Rows start..stop-1 from one value a pair, in row order.
@@ -61,6 +88,10 @@ class Layout:
             All columns; of a symmetric matrix the columns from `start` on, zero where j <= i.
         """
         columns = self.shape[1]
+        if self.directed:
+            full = np.zeros((stop - start, columns), dtype=values.dtype)
+            full[self._off_diagonal(start, stop)] = values
+            return full
         if not self.symmetric:
             return values.reshape(stop - start, columns)
         upper = np.zeros((stop - start, columns - start), dtype=values.dtype)
@@ -73,9 +104,17 @@ class Layout:
 
     def fold(self, rows: npt.NDArray[Any], start: int) -> npt.NDArray[Any]:
         """One value a pair, in row order, from full rows that begin at `start`."""
+        if self.directed:
+            return rows[self._off_diagonal(start, start + len(rows))]
         if not self.symmetric:
             return rows.ravel()
         return np.concatenate([row[start + i + 1 :] for i, row in enumerate(rows)])
+
+    def _off_diagonal(self, start: int, stop: int) -> npt.NDArray[np.bool_]:
+        """Which entries of some rows are not on the diagonal."""
+        kept = np.ones((stop - start, self.shape[1]), dtype=np.bool_)
+        kept[np.arange(stop - start), np.arange(start, stop)] = False
+        return kept
 
 
 @final
@@ -110,6 +149,11 @@ class RowBlock:
         """Whether the whole matrix is symmetric with zero diagonal."""
         return self.layout.symmetric
 
+    @property
+    def hollow(self) -> bool:
+        """Whether the diagonal of the whole matrix is zero."""
+        return self.layout.hollow
+
     def steps(self) -> IntegerMatrix:
         """Released integers, shape `shape`; do not write to them."""
         if self.distribution is not None and self.distribution.bits:
@@ -129,12 +173,12 @@ class RowBlock:
         return self._values(self.distribution, "evidence", np.dtype(dtype))
 
     def clear_diagonal(self, rows: RealMatrix) -> RealMatrix:
-        """Set to zero, in place, what lies on the diagonal of a symmetric matrix.
+        """Set to zero, in place, what lies on the diagonal of a hollow matrix.
 
         Args:
             rows: shape `shape`, numbers for the entries of this block.
         """
-        if self.symmetric:
+        if self.hollow:
             rows[np.arange(len(rows)), np.arange(self.start, self.stop)] = 0
         return rows
 
@@ -184,6 +228,11 @@ class Blocks(ABC):
     def symmetric(self) -> bool:
         """Whether this is an adjacency matrix: symmetric with zero diagonal."""
         return self.layout.symmetric
+
+    @property
+    def hollow(self) -> bool:
+        """Whether the diagonal is zero, since no vertex is paired with itself."""
+        return self.layout.hollow
 
     @abstractmethod
     def results(self, function: Callable[..., R], *arguments: Any) -> Iterator[R]:
@@ -284,14 +333,17 @@ class LocalBlocks(Blocks):
         return joined(distribution, layout, list(in_parallel(finish, range(len(bounds)))))
 
     @classmethod
-    def from_matrix(cls, matrix: RealMatrix, *, symmetric: bool) -> "LocalBlocks":
+    def from_matrix(
+        cls, matrix: RealMatrix, *, symmetric: bool, directed: bool = False
+    ) -> "LocalBlocks":
         """Blocks of a plain matrix of estimates, sharing its memory.
 
         Args:
             matrix: shape (n, n), symmetric with zero diagonal, or (n_left, n_right).
             symmetric: which of the two.
+            directed: whether it is that of a directed graph, whose diagonal is zero.
         """
-        layout = Layout((matrix.shape[0], matrix.shape[1]), symmetric)
+        layout = Layout((matrix.shape[0], matrix.shape[1]), symmetric, directed)
         return cls(
             [RowBlock(*bounds, matrix[slice(*bounds)], None, layout) for bounds in layout.bounds()]
         )

@@ -28,11 +28,12 @@ def measure_degrees(
 
     Guarantee: epsilon-DP, neighbours being graphs on the same vertices that differ in one pair (an
     edge; or its weight within 0..cap). Let an entry be at most s steps. Changing the pair {i, j}
-    changes the row sums of i and of j (or the row sum of i and the column sum of j) by the same
-    number of steps, at most s, and no other: the L1 sensitivity is exactly 2 s. Independent noise
-    with P(k) proportional to e^(-rate |k|), rate = epsilon/(2 s), on integers of that sensitivity
-    is epsilon-DP. Weights are rounded down to steps before they are added, entry by entry, which
-    keeps s. Source: Dwork, McSherry, Nissim, Smith 2006; Ghosh, Roughgarden, Sundararajan 2009.
+    changes the row sums of i and of j (or the row sum of i and the column sum of j: of an arc, the
+    out-degree of its tail and the in-degree of its head) by the same number of steps, at most s,
+    and no other: the L1 sensitivity is exactly 2 s. Independent noise with P(k) proportional to
+    e^(-rate |k|), rate = epsilon/(2 s), on integers of that sensitivity is epsilon-DP. Weights are
+    rounded down to steps before they are added, entry by entry, which keeps s.
+    Source: Dwork, McSherry, Nissim, Smith 2006; Ghosh, Roughgarden, Sundararajan 2009.
     Side channel: adding up takes time proportional to the number of edges.
     """
     check_sums(distribution)

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measurements.blocks import Blocks, Layout, LocalBlocks, Pairs
 from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
 from graphcuts_dp.privacy.distributions import NoiseDistribution
@@ -41,8 +41,9 @@ def randomized_response(
 
     Guarantee: epsilon-DP with epsilon = `distribution.epsilon`, neighbours being graphs on the same
     vertices that differ in one pair (an edge; or its weight, by at most 1 or within the public
-    cap). Exactly one noisy value depends on that pair, the others are independent of it, and each
-    value is epsilon-DP, so the whole matrix is. Source: GRU12 section 6; Warner 1965.
+    cap). In a directed graph that is an ordered pair of two vertices, and an arc. Exactly one noisy
+    value depends on that pair, the others are independent of it, and each value is epsilon-DP, so
+    the whole matrix is. Source: GRU12 section 6; Warner 1965.
     Each block of rows is drawn from a source of its own, split off `source`: independent of the
     others, and with a seed the same however many processors there are.
     Side channel: adding the edges to the noise takes time proportional to their number
@@ -54,17 +55,13 @@ def randomized_response(
         raise ParameterError(
             "the distribution of noise does not suit the graph; make it with distribution_for"
         )
-    if isinstance(graph, Graph):
-        left = right = graph.vertices
-    else:
-        left, right = graph.left, graph.right
-    layout = Layout((len(left), len(right)), left is right)
+    layout = Layout.of(graph.space)
     bounds = layout.bounds()
     responses = [
         _Response(distribution, layout, rows, _edges_of(graph, *rows), own)
         for rows, own in zip(bounds, source.split(len(bounds)), strict=True)
     ]
-    return NoisyMatrix(make_blocks(distribution, layout, responses), left, right)
+    return NoisyMatrix(make_blocks(distribution, layout, responses), graph.space)
 
 
 @dataclass(frozen=True)
@@ -81,11 +78,8 @@ class _Response:
     source: EntropySource
 
     def __call__(self) -> npt.NDArray[np.integer]:
-        rows, places = (ends.astype(np.int64) for ends in self.edges[:2])
-        if self.layout.symmetric:
-            places -= rows + 1  # pairs i < j: row i begins with j = i + 1
         first, end = (self.layout.pairs_before(row) for row in self.bounds)
-        places += self.layout.pairs_before(rows) - first
+        places = self.layout.places(*(ends.astype(np.int64) for ends in self.edges[:2])) - first
         return self.distribution.respond(end - first, self.edges[2], places, self.source)
 
 

@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.graph.queries import pairs_between
-from graphcuts_dp.graph.vertices import VertexSet
+from graphcuts_dp.graph.linear_query import sides_of
+from graphcuts_dp.graph.queries import pairs_of_cut
+from graphcuts_dp.graph.vertices import Arcs, Space, VertexSet, sets_in
 from graphcuts_dp.measurements.blocks import Blocks, Layout, LocalBlocks, RowBlock
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.noises import noise_distribution
@@ -58,14 +59,23 @@ class NoisyMatrix:
 
     Attributes:
         blocks: released integers (bits for binary noise, else grid steps) with their distribution,
-            in blocks of rows; symmetric with zero diagonal, or (n_left, n_right).
-        left: public vertex set of the rows.
-        right: of the columns; the same object as `left` for an adjacency matrix.
+            in blocks of rows; symmetric with zero diagonal, or (n_left, n_right), or those of arcs
+            with zero diagonal.
+        space: what the pairs are of, public: one vertex set, two, or `Arcs`.
     """
 
     blocks: Blocks
-    left: VertexSet
-    right: VertexSet
+    space: Space
+
+    @property
+    def left(self) -> VertexSet:
+        """Public vertex set of the rows."""
+        return sides_of(self.space)[0]
+
+    @property
+    def right(self) -> VertexSet:
+        """Of the columns; the same object as `left` for a symmetric matrix."""
+        return sides_of(self.space)[1]
 
     @property
     def name(self) -> str:
@@ -91,8 +101,13 @@ class NoisyMatrix:
 
     @property
     def symmetric(self) -> bool:
-        """Whether this is a noisy adjacency matrix (else a biadjacency matrix)."""
-        return self.left is self.right
+        """Whether this is the noisy adjacency matrix of an undirected graph."""
+        return isinstance(self.space, VertexSet)
+
+    @property
+    def directed(self) -> bool:
+        """Whether it is that of a directed graph."""
+        return isinstance(self.space, Arcs)
 
     @property
     def steps(self) -> npt.NDArray[np.integer]:
@@ -121,7 +136,7 @@ class NoisyMatrix:
         log_failures = -math.log1p(-confidence)
         if simultaneous:
             log_failures += sum(self.shape) * math.log(2)
-        pairs = pairs_between(S, T, bipartite=not self.symmetric)
+        pairs = pairs_of_cut(S, T, self.space)
         return self.cut_value(S, T), self.distribution.radius(pairs, log_failures=log_failures)
 
     def cut_value(self, S: BoolVector, T: BoolVector) -> float:
@@ -136,7 +151,7 @@ class NoisyMatrix:
             both = S & T
             # Edges inside S and T lie twice in the block; the diagonal is zero.
             total -= self._sum(both, both) // 2
-        pairs = pairs_between(S, T, bipartite=not self.symmetric)
+        pairs = pairs_of_cut(S, T, self.space)
         return (total - pairs * self.distribution.offset) * self.distribution.unit
 
     def _sum(self, S: BoolVector, T: BoolVector) -> int:
@@ -156,8 +171,10 @@ class NoisyMatrix:
             "epsilon": [self.distribution.epsilon.numerator, self.distribution.epsilon.denominator],
             "weight_cap": self.distribution.weight_cap,
             "left": list(self.left.labels),
-            "right": None if self.symmetric else list(self.right.labels),
+            "right": list(self.right.labels) if len(sets_in(self.space)) == 2 else None,
         }
+        if self.directed:
+            header["directed"] = True
         np.savez_compressed(
             handle,
             header=np.frombuffer(json.dumps(header).encode(), dtype=np.uint8),
@@ -198,8 +215,10 @@ class NoisyMatrix:
                 weight_cap=header["weight_cap"],
             )
             left = VertexSet(header["left"])
-            right = left if header["right"] is None else VertexSet(header["right"])
-            return cls(_unpack(values, distribution, left, right), left, right)
+            space: Space = Arcs(left) if header.get("directed") is True else left
+            if header["right"] is not None:
+                space = left, VertexSet(header["right"])
+            return cls(_unpack(values, distribution, space), space)
         except FileFormatError:
             raise
         except Exception as problem:
@@ -227,11 +246,9 @@ def _block_sum(block: RowBlock, S: BoolVector, T: BoolVector) -> int:
     return (int(high.sum(axis=0)[T].sum()) << 32) + int(low.sum(axis=0)[T].sum())
 
 
-def _unpack(
-    values: npt.NDArray[Any], distribution: NoiseDistribution, left: VertexSet, right: VertexSet
-) -> Blocks:
-    layout = Layout((len(left), len(right)), left is right)
-    pairs = layout.pairs_before(len(left))
+def _unpack(values: npt.NDArray[Any], distribution: NoiseDistribution, space: Space) -> Blocks:
+    layout = Layout.of(space)
+    pairs = layout.pairs_before(layout.shape[0])
     length = -(-pairs // 8) if distribution.bits else pairs
     if values.shape != (length,) or values.dtype.kind not in "iu":
         raise FileFormatError("the file of the noisy matrix is cut short")

@@ -5,7 +5,7 @@ Typical errors are the expected absolute error of a cut between random halves (e
 either side by a fair coin; in a bipartite graph, a random half of each side) in the normal
 approximation; they are not promised. On such cuts the density tells nearly everything: a cut of a
 plain graph differs from what its density says by a variance of m (1 - d)/4, whatever the graph, one
-of a bipartite graph with even degrees by 3 m (1 - d)/16.
+of a bipartite graph with even degrees, or of a random directed graph, by 3 m (1 - d)/16.
 """
 
 import math
@@ -15,7 +15,7 @@ from functools import partial
 from typing import final
 
 from graphcuts_dp.idc.constructions import CONSTRUCTIONS
-from graphcuts_dp.idc.update_bounds import at_least_one
+from graphcuts_dp.idc.update_bounds import at_least_one, shape_of
 from graphcuts_dp.interactive.choice import Setting, gaussian_deviation
 from graphcuts_dp.interactive.methods import CALIBRATIONS, guaranteed_error
 from graphcuts_dp.measurements.worst_case import noise_cut_bound
@@ -88,7 +88,7 @@ def _first_hypothesis(setting: Setting) -> float:
 
 
 def _empty_hypothesis(setting: Setting) -> float:
-    """m/2 of the edges, m/4 if bipartite: Frieze-Kannan as printed starts at 0."""
+    """m/2 of the edges, m/4 if bipartite or directed: Frieze-Kannan as printed starts at 0."""
     return setting.edges * _halves(setting)
 
 
@@ -178,10 +178,11 @@ def _release(setting: Setting) -> float:
 
     With mechanism="response"; where a part of epsilon goes to degrees, the bound is larger.
     """
-    plain = isinstance(setting.n, int)
-    shape = (setting.n, setting.n) if isinstance(setting.n, int) else setting.n
     return 2 * noise_cut_bound(
-        setting.distribution, shape, symmetric=plain, confidence=1 - setting.beta
+        setting.distribution,
+        shape_of(setting.n),
+        symmetric=isinstance(setting.n, int),
+        confidence=1 - setting.beta,
     )
 
 

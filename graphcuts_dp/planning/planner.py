@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, final
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.idc.update_bounds import Size
+from graphcuts_dp.idc.update_bounds import ArcsOn, Size, shape_of
 from graphcuts_dp.interactive.choice import Setting
 from graphcuts_dp.interactive.methods import METHODS
 from graphcuts_dp.planning.mechanisms import FIXED, MECHANISMS, PlannedMechanism, name_of
@@ -112,7 +112,10 @@ class Plan:
     def title(self) -> str:
         """The setting in words."""
         s = self.setting
-        n = f"{s.n:,}" if isinstance(s.n, int) else " x ".join(f"{side:,}" for side in s.n)
+        sides = s.n if isinstance(s.n, tuple) else shape_of(s.n)[:1]
+        n = " x ".join(f"{side:,}" for side in sides)
+        if isinstance(s.n, ArcsOn):
+            n += " (directed)"
         target = (
             "" if self.target_error is None else f"; epsilon for an error of {self.target_error:,g}"
         )
@@ -154,7 +157,8 @@ class Plan:
         """Plain values for JSON; infinity becomes None, with the reason beside it."""
         s = self.setting
         return {
-            "vertices": s.n if isinstance(s.n, int) else list(s.n),
+            "vertices": list(s.n) if isinstance(s.n, tuple) else shape_of(s.n)[0],
+            "directed": isinstance(s.n, ArcsOn),
             "edges_guess": s.edges,
             "queries": s.queries,
             "epsilon": s.epsilon,
@@ -187,8 +191,9 @@ class Plan:
 
 
 def plan(
-    n: Size,
+    n: int | tuple[int, int],
     *,
+    directed: bool = False,
     edges: float,
     queries: int,
     epsilon: float,
@@ -200,6 +205,7 @@ def plan(
 
     Args:
         n: vertices, or (left, right) of a bipartite graph.
+        directed: whether the graph is directed: n (n - 1) pairs.
         edges: m, a public guess; never look it up in the private graph.
         queries: k, cuts between disjoint sets, at least 1.
         epsilon: privacy parameter, in [1e-6, 50].
@@ -210,7 +216,12 @@ def plan(
     Raises:
         ParameterError: a number out of range.
     """
-    setting = Setting(n=n, edges=edges, queries=queries, epsilon=epsilon, delta=delta, beta=beta)
+    size: Size = n
+    if directed:
+        if isinstance(n, tuple):
+            raise ParameterError("a directed graph has one number of vertices")
+        size = ArcsOn(n)
+    setting = Setting(n=size, edges=edges, queries=queries, epsilon=epsilon, delta=delta, beta=beta)
     if target_error is not None and not (math.isfinite(target_error) and target_error > 0):
         raise ParameterError("target_error must be a positive, finite number of edges")
     least = _least_trivial(setting)

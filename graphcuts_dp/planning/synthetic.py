@@ -5,17 +5,17 @@ matrix, which spreads its eigenvalues over (-2 s sqrt(n), 2 s sqrt(n)). Communit
 average degree d are eigenvalues of d at most, and one of L leaves that range only above s sqrt(n)
 (Baik, Ben Arous, Péché 2005): no method that looks at eigenvalues sees a weaker one. From 1.5 times
 as much on, releases of planted communities kept them. A bipartite graph has m/sqrt(n1 n2) for d and
-(sqrt(n1) + sqrt(n2))/2 for sqrt(n). A single pair is an edge with odds m/(N - m) beforehand and at
-most e^epsilon times that after its response, so that edges show singly above ln((N - m)/m) only.
-Degrees are measured with discrete Laplace noise of scale 2/epsilon, or a few times that where they
-share epsilon with the entries.
+(sqrt(n1) + sqrt(n2))/2 for sqrt(n); a directed one the arcs that leave a vertex for d. A single
+pair is an edge with odds m/(N - m) beforehand and at most e^epsilon times that after its response,
+so that edges show singly above ln((N - m)/m) only. Degrees are measured with discrete Laplace noise
+of scale 2/epsilon, or a few times that where they share epsilon with the entries.
 """
 
 import math
 from dataclasses import dataclass
 from typing import Literal, final
 
-from graphcuts_dp.idc.update_bounds import Size
+from graphcuts_dp.idc.update_bounds import Size, pairs_of, shape_of
 from graphcuts_dp.interactive.choice import Setting
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON
 
@@ -91,20 +91,20 @@ def degrees_needed(n: Size, *, epsilon: float) -> tuple[float, float]:
     """Average degrees from which communities, and single edges, can show in a synthetic graph.
 
     Args:
-        n: vertices, or (left, right) of a bipartite graph; then m/sqrt(left right) for the average
-            degree.
+        n: vertices, (left, right), or `ArcsOn`; of a bipartite graph the average degree is
+            m/sqrt(left right), of a directed one the average number of arcs that leave a vertex.
         epsilon: privacy of one edge.
     """
     root, side = _sides(n)
-    pairs = n * (n - 1) / 2 if isinstance(n, int) else n[0] * n[1]
-    return _SHOWN * root / (2 * math.sinh(epsilon / 2)), side * pairs / (1 + math.exp(epsilon))
+    single = side * pairs_of(n) / (1 + math.exp(epsilon))
+    return _SHOWN * root / (2 * math.sinh(epsilon / 2)), single
 
 
 def _sides(n: Size) -> tuple[float, float]:
     """Root of n, and average degree over number of edges, or what they are for two sides."""
-    if isinstance(n, int):
-        return math.sqrt(n), 2 / n
-    return (math.sqrt(n[0]) + math.sqrt(n[1])) / 2, 1 / math.sqrt(n[0] * n[1])
+    rows, columns = shape_of(n)
+    ends = 2 if isinstance(n, int) else 1
+    return (math.sqrt(rows) + math.sqrt(columns)) / 2, ends / math.sqrt(rows * columns)
 
 
 def _in_range(epsilon: float) -> float:

@@ -71,13 +71,14 @@ class PrivacyGuarantee:
         return cls(**plain, parts=tuple(stored["parts"].items()))
 
 
-def hidden_change(*, weighted: bool, weight_cap: float | None) -> str:
+def hidden_change(*, weighted: bool, weight_cap: float | None, directed: bool = False) -> str:
     """Which change of a graph of this schema is hidden: `PrivacyGuarantee.neighbours`."""
+    one, edge = ("one ordered pair", "arc") if directed else ("one pair", "edge")
     if not weighted:
-        return "whether any one pair is an edge"
+        return f"whether any {one} is an {edge}"
     if weight_cap is None:
-        return "a change of any one pair's weight by at most 1; an edge that weighs more is not"
-    return f"the weight of any one pair, within 0 .. {weight_cap:g}"
+        return f"a change of any {one}'s weight by at most 1; an {edge} that weighs more is not"
+    return f"the weight of any {one}, within 0 .. {weight_cap:g}"
 
 
 def exact_epsilon(epsilon: float | Fraction) -> Fraction:

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.fits.base import FitMethod
-from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.measurements.base import Measurement, Measurements
 from graphcuts_dp.measurements.blocks import LocalBlocks
@@ -116,7 +116,11 @@ def promise(
         public += " and the weight cap"
     return PrivacyGuarantee(
         epsilon=cost.epsilon,
-        neighbours=hidden_change(weighted=graph.weighted, weight_cap=graph.weight_cap),
+        neighbours=hidden_change(
+            weighted=graph.weighted,
+            weight_cap=graph.weight_cap,
+            directed=isinstance(graph, DirectedGraph),
+        ),
         public=public,
         seed=seed,
         parts=parts,

@@ -10,7 +10,7 @@ from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.fits.base import FitSummary
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import most_weight, possible_part
-from graphcuts_dp.graph.queries import CutQuery, Subset, pairs_between
+from graphcuts_dp.graph.queries import CutQuery, Subset, pairs_of_cut
 from graphcuts_dp.measurements.base import Measurements
 from graphcuts_dp.measurements.noisy_matrix import CutAnswer, NoisyMatrix
 from graphcuts_dp.measurements.noisy_sums import NoisyDegrees, NoisyTotal
@@ -83,8 +83,7 @@ class Release:
     @property
     def expected_worst_cut_error(self) -> float:
         """Expected worst cut error of the noisy matrix, from its size and noise; not proven."""
-        left, right = self.noisy.left, self.noisy.right
-        return expected_worst_cut(self.noisy.distribution, (len(left), len(right)))
+        return expected_worst_cut(self.noisy.distribution, self.noisy.shape)
 
     def worst_cut_error_bound(self, confidence: float = 0.95) -> float:
         """A number that ||x - A||_C does not pass: no cut of the synthetic graph is further off.
@@ -145,10 +144,9 @@ class Release:
         else:
             query = CutQuery(S, T)
         noisy = self.noisy
-        space = noisy.left if noisy.symmetric else (noisy.left, noisy.right)
-        rows, columns = query.masks(space)
+        rows, columns = query.masks(noisy.space)
         value, radius = noisy.cut(rows, columns, confidence=confidence, simultaneous=simultaneous)
-        pairs = pairs_between(rows, columns, bipartite=not noisy.symmetric)
+        pairs = pairs_of_cut(rows, columns, noisy.space)
         most = most_weight(pairs, noisy.distribution.weight_cap)
         return CutAnswer(
             value=value,

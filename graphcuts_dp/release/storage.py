@@ -134,10 +134,11 @@ def read_release(path: PathLike) -> ReleaseParts:
     if fit is not None:
         graph = read_graph(
             path,
-            vertices=noisy.left if noisy.symmetric else (noisy.left, noisy.right),
+            vertices=(noisy.left, noisy.right) if _bipartite(noisy) else noisy.left,
             weighted=not fit.unweighted,
             weight_cap=None if fit.unweighted else noisy.distribution.weight_cap,
-            bipartite=not noisy.symmetric,
+            bipartite=_bipartite(noisy),
+            directed=noisy.directed,
         )
     check_files(path, receipt["files"])  # as it was read: others may replace a release meanwhile
     return ReleaseParts(
@@ -145,12 +146,17 @@ def read_release(path: PathLike) -> ReleaseParts:
     )
 
 
+def _bipartite(noisy: NoisyMatrix) -> bool:
+    return not (noisy.symmetric or noisy.directed)
+
+
 def _describe_noise(noisy: NoisyMatrix) -> dict[str, Any]:
     distribution = noisy.distribution
     return {
         "distribution": distribution.name,
         "shape": list(noisy.shape),
-        "bipartite": not noisy.symmetric,
+        "bipartite": _bipartite(noisy),
+        "directed": noisy.directed,
         "offset": distribution.offset,
         "unit": distribution.unit,
         "standard_deviation": distribution.standard_deviation,

@@ -14,8 +14,9 @@ from graphcuts_dp.fits.base import FitMethod, FitProblem
 from graphcuts_dp.fits.certify import weights_of
 from graphcuts_dp.fits.finishing import finished_fit
 from graphcuts_dp.fits.methods import fit_method
-from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
+from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, from_rows_on
 from graphcuts_dp.graph.atomic import PathLike
+from graphcuts_dp.graph.linear_query import sides_of as vertex_sets
 from graphcuts_dp.graph.vertices import VertexSet
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
@@ -197,18 +198,7 @@ def _synthetic_graph(
     parts: Iterable[FloatMatrix], noisy: NoisyMatrix, *, weighted: bool, note: str
 ) -> AnyGraph:
     cap = noisy.distribution.weight_cap if weighted else None
-    if noisy.symmetric:
-        return Graph.from_rows(
-            parts, vertices=noisy.left, weighted=weighted, weight_cap=cap, note=note
-        )
-    return BipartiteGraph.from_rows(
-        parts,
-        left=noisy.left,
-        right=noisy.right,
-        weighted=weighted,
-        weight_cap=cap,
-        note=note,
-    )
+    return from_rows_on(noisy.space, parts, weighted=weighted, weight_cap=cap, note=note)
 
 
 def sides_of(graph: AnyGraph) -> tuple[VertexSet, VertexSet]:
@@ -217,10 +207,10 @@ def sides_of(graph: AnyGraph) -> tuple[VertexSet, VertexSet]:
     Raises:
         GraphError: no graph, or one of a single vertex.
     """
-    if isinstance(graph, Graph):
-        if graph.n < 2:
-            raise GraphError("a graph of one vertex has no pairs: there is nothing to release")
-        return graph.vertices, graph.vertices
-    if isinstance(graph, BipartiteGraph):
-        return graph.left, graph.right
-    raise GraphError("the first argument must be a Graph; build one with read_graph or from_...")
+    if not isinstance(graph, AnyGraph):
+        raise GraphError(
+            "the first argument must be a Graph; build one with read_graph or from_..."
+        )
+    if not isinstance(graph, BipartiteGraph) and graph.n < 2:
+        raise GraphError("a graph of one vertex has no pairs: there is nothing to release")
+    return vertex_sets(graph.space)

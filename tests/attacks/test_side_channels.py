@@ -409,7 +409,8 @@ NAMES = {
         release_graph release_iteratively open_session answer_distances Release
         IterativeRelease Session CutAnswer DistanceAnswer DistanceAnswers
         PrivacyGuarantee CutNormCertificate release_net release_sensing NetRelease
-        SensingRelease Measurement DistancePlan Locations Graph BipartiteGraph""",
+        SensingRelease Measurement DistancePlan Locations Graph BipartiteGraph
+        DirectedGraph""",
     "reads nothing private": """Answer CutList LinearQuery CutQuery MatrixQuery RankOneQuery
         DistanceQuery Metric Plan PlanRow VertexSet __version__ plan plan_distances datasets""",
     "of whoever holds the graph": """answer_all cut_distance cut_errors cut_norm

@@ -5,8 +5,9 @@ import itertools
 import numpy as np
 import scipy.stats
 
-from graphcuts_dp.graph.adjacency import Graph
+from graphcuts_dp.graph.adjacency import DirectedGraph, Graph
 from graphcuts_dp.graph.queries import CutQuery
+from graphcuts_dp.graph.universe import Universe
 
 FALSE_ALARM = 1e-7  # of each chi-square test, if its seed were drawn at random
 
@@ -19,12 +20,13 @@ def random_cuts(universe, count, seed, *, disjoint=False):
     return [CutQuery(s, t & ~s if disjoint else t) for s, t in zip(S, T, strict=True)]
 
 
-def all_graphs(n):
-    """Every graph on n vertices as (edges as a bit vector, Graph)."""
-    rows, columns = np.triu_indices(n, 1)
+def all_graphs(n, *, directed=False):
+    """Every graph on n vertices as (edges as a bit vector, graph)."""
+    rows, columns = Universe(n, directed=directed).pairs()
+    kind = DirectedGraph if directed else Graph
     for bits in itertools.product((False, True), repeat=len(rows)):
         kept = np.array(bits, dtype=bool)
-        yield bits, Graph(rows[kept], columns[kept], vertices=n)
+        yield bits, kind(rows[kept], columns[kept], vertices=n)
 
 
 def disjoint_pairs(n):

@@ -91,6 +91,14 @@ def test_probabilities_are_those_of_enumeration_in_a_million_draws(score):
     check_sampler(random_gaps((6, 6), 2), Fraction(1, 5), score, 1_000_000, 2)
 
 
+@pytest.mark.parametrize("score", SCORES)
+def test_probabilities_of_cuts_of_arcs(score):
+    gaps = np.random.default_rng(7).integers(-3, 4, (4, 4))
+    np.fill_diagonal(gaps, 0)
+    assert (gaps != gaps.T).any()
+    check_sampler(gaps, Fraction(1, 5), score, 4000, 7)
+
+
 @pytest.mark.parametrize("shape", [(2, 4), (4, 2)])
 @pytest.mark.parametrize("score", SCORES)
 def test_bipartite_probabilities(shape, score):
@@ -129,19 +137,21 @@ def test_sums_in_floats_are_within_their_bound(score):
 
 @pytest.mark.parametrize("score", SCORES)
 @pytest.mark.parametrize("weights", ["nothing", "much", "both"])
-def test_privacy_by_enumeration_of_all_neighbours(score, weights):
-    """Log-ratios of all outcomes on all pairs of neighbours with 4 vertices."""
-    matrix = np.full((4, 4), 3.0 if weights == "much" else 0.0)
+@pytest.mark.parametrize("directed", [False, True])
+def test_privacy_by_enumeration_of_all_neighbours(score, weights, directed):
+    """Log-ratios of all outcomes on all pairs of neighbours with 4 vertices, 3 if directed."""
+    n = 3 if directed else 4
+    matrix = np.full((n, n), 3.0 if weights == "much" else 0.0)
     if weights == "both":  # the pair {0, 1} is in a cut of large positive gap, and of negative
-        matrix[0, 1:] = matrix[1:, 0] = 3, -10, 10
+        matrix[0, 1:] = matrix[1:, 0] = (3, -10) if directed else (3, -10, 10)
     epsilon = Fraction(6)
-    universe = Universe(4)
+    universe = Universe(n, directed=directed)
     tuned = ExactCuts(universe=universe, epsilon=epsilon, score=score)
     rate = tuned.scoring.rate(epsilon)
     hypothesis = DenseHypothesis(universe, matrix)
     distributions = {}
-    pairs = list(disjoint_pairs(4))
-    for bits, graph in all_graphs(4):
+    pairs = list(disjoint_pairs(n))
+    for bits, graph in all_graphs(n, directed=directed):
         search = tuned.begin(graph, SeededEntropy(0))
         gaps = search._matrix - tuned.scoring.rounded(hypothesis.dense())
         distributions[bits] = np.log(list(distribution(gaps, float(rate), score, pairs).values()))
@@ -154,14 +164,18 @@ def test_privacy_by_enumeration_of_all_neighbours(score, weights):
             # the range that the zCDP bound rests on
             assert ratios.max() - ratios.min() <= float(epsilon) * (1 + 1e-9)
     assert worst <= float(epsilon) * (1 + 1e-9)
-    if weights == "both" or score != "absolute":  # else all |gaps| move in one direction
+    if directed:  # gaps of both signs need a third vertex beside a pair
+        assert worst >= 0.4 * float(epsilon)
+    elif weights == "both" or score != "absolute":  # else all |gaps| move in one direction
         assert worst >= 0.9 * float(epsilon)
 
 
 @pytest.mark.parametrize("score", SCORES)
-def test_shortfall_holds(score):
+@pytest.mark.parametrize("directed", [False, True])
+def test_shortfall_holds(score, directed):
     """The probability of falling short, by enumeration, is at most gamma for any gamma."""
-    graph, universe = random_graph(6, 6, density=0.5), Universe(6)
+    graph = random_graph(6, 6, density=0.5, directed=directed)
+    universe = Universe.of(graph)
     hypothesis = DenseHypothesis.constant(universe, 0.3)
     tuned = ExactCuts(universe=universe, epsilon=Fraction(2), score=score)
     gaps = tuned.begin(graph, SeededEntropy(0))._matrix

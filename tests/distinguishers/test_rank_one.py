@@ -25,7 +25,7 @@ from graphcuts_dp.distinguishers.rank_one import (
 )
 from graphcuts_dp.distinguishers.response_rank_one import ResponseRankOne
 from graphcuts_dp.errors import HypothesisError, ParameterError
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.random_graphs import planted_partition
@@ -34,9 +34,18 @@ from graphcuts_dp.idc.dense import DenseHypothesis
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.noises import noise_distribution
 
+
+def one_way():
+    """More arcs from the first ten vertices to the others than elsewhere."""
+    chance = np.full((19, 19), 0.2)
+    chance[:10, 10:] = 0.8
+    return DirectedGraph.from_matrix(np.random.default_rng(4).random((19, 19)) < chance)
+
+
 GRAPHS = {
     "plain": random_graph(24, 1, density=0.4),
     "bipartite": random_graph((14, 21), 2, density=0.4),
+    "directed": one_way(),
     "weighted": random_graph((8, 17), 3, density=0.4, largest=3.0, weight_cap=3.0),
 }
 
@@ -160,13 +169,13 @@ def test_the_best_partner_by_brute_force(seed):
     matrix = np.triu(matrix, 1) + np.triu(matrix, 1).T
     subsets = [np.array(bits) for bits in itertools.product((False, True), repeat=5)]
     for S in subsets[1:]:
-        partner, value = best_partner(matrix @ S, S, bipartite=False)
+        partner, value = best_partner(matrix @ S, S, ordered=False)
         allowed = [T for T in subsets if not (S & T).any() or (S == T).all()]
         best = max(abs(pairs_value(matrix, S, T)) for T in allowed)
         assert abs(value) == pytest.approx(best)
         assert value == pytest.approx(pairs_value(matrix, S, partner))
         wide = rng.normal(size=(5, 4))
-        partner, value = best_partner(wide.T @ S, S, bipartite=True)
+        partner, value = best_partner(wide.T @ S, S, ordered=True)
         best = max(abs(S @ wide @ np.array(T)) for T in itertools.product((0, 1), repeat=4))
         assert abs(value) == pytest.approx(best)
         assert value == pytest.approx(S @ wide @ partner)
@@ -241,6 +250,20 @@ def test_the_sensitivity_of_products_by_enumeration(columns):
         assert squared_sensitivity(X, Universe(4)) == largest
 
 
+def test_the_sensitivity_of_products_of_arcs_by_enumeration():
+    """Every arc of three vertices, which moves one row and one column of the double."""
+    for seed in range(5):
+        X = np.random.default_rng(seed).integers(-9, 10, (6, 2))
+        moves = []
+        for i, j in itertools.permutations(range(3), 2):
+            move = np.zeros((6, 6), dtype=int)
+            move[i, 3 + j] = move[3 + j, i] = 1
+            moves.append(int(np.square(move @ X).sum()))
+        found = squared_sensitivity(X, Universe(3, directed=True))
+        lengths = np.square(X).sum(axis=1)
+        assert max(moves) <= found == lengths[:3].max() + lengths[3:].max()
+
+
 def test_the_sensitivity_of_bipartite_products_by_enumeration():
     X = np.array([[3], [-7], [2], [0], [-5]])
     largest = 0
@@ -297,7 +320,7 @@ def test_a_call_spends_no_more_than_its_budget(name, vectors, monkeypatch):
     for X, (variance, size) in zip(seen, variances, strict=True):
         lengths = np.square(X).sum(axis=1)
         ends = [
-            lengths[i] + lengths[j + (universe.shape[0] if universe.bipartite else 0)]
+            lengths[i] + lengths[j + (0 if universe.symmetric else universe.shape[0])]
             for i, j in zip(*universe.pairs(), strict=True)
         ]
         assert size == X.size
@@ -396,7 +419,7 @@ def test_vectors_of_the_power_method_are_cut_and_whole():
 def test_a_rank_one_shortfall_allows_for_the_rounding_of_the_longer_side(universe):
     made = GaussianRankOne(universe=universe, grid=Grid(1.0, 3, 3.0), rho=0.1, delta=1e-6)
     norm = subgaussian_norm(
-        float(made.variance), universe.shape, symmetric=not universe.bipartite, failure=0.05
+        float(made.variance), universe.shape, symmetric=universe.symmetric, failure=0.05
     )
     assert made.unit_shortfall(0.05) == pytest.approx(2 * (norm + made.grid.rounding(9)))
     assert made.grid.rounding(9) > made.grid.rounding(3) > 0

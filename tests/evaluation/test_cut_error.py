@@ -119,6 +119,35 @@ def test_bipartite_and_weighted():
     assert table.estimates == ("noisy", "all zero")
 
 
+def test_directed_graphs_have_degrees_of_two_kinds_and_ordered_communities():
+    truth = np.zeros((24, 24))
+    truth[:12, :12] = truth[12:, 12:] = 1  # two cliques, and arcs from the first to the second
+    truth[:4, 12:] = 1
+    np.fill_diagonal(truth, 0)
+    graph = gc.DirectedGraph.from_matrix(truth)
+    release = gc.release_graph(graph, epsilon=2.0, seed=4)
+    x = release.graph.dense()
+    rows = {row.kind: row for row in gc.cut_errors(graph, release).rows}
+    for axis, kind in ((1, "out of one vertex"), (0, "into one vertex")):
+        error = np.abs(x.sum(axis=axis) - truth.sum(axis=axis)).mean()
+        assert rows[kind].errors[1] == pytest.approx(error)
+    between = rows["between communities"]
+    assert between.cuts == 2
+    assert between.size == 24  # 48 one way, none the other
+    errors = abs(x[:12, 12:].sum() - 48), abs(x[12:, :12].sum())
+    assert between.errors[1] == pytest.approx(np.mean(errors))
+    worst = rows["worst cut (matrix form)"]
+    assert worst.size == truth.sum()
+    assert worst.errors[1] == pytest.approx(gc.cut_distance(graph, release.graph).upper)
+    with pytest.raises(QueryError, match="other vertices"):
+        gc.cut_errors(two_cliques(12), release)
+    with pytest.raises(GraphError, match="one graph is directed"):
+        gc.cut_distance(two_cliques(12), release.graph)
+    density = graph_cut_errors(graph, graph, seed=1).rows[0].errors[1]
+    spread = np.full((24, 24), truth.sum() / (24 * 23)) * (1 - np.eye(24))
+    assert density == pytest.approx(gc.cut_norm(spread - truth).upper)
+
+
 def test_other_graphs_are_refused():
     release = gc.release_graph(two_cliques(12), epsilon=2.0, seed=4)
     with pytest.raises(QueryError, match="other vertices"):

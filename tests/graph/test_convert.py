@@ -4,9 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from helpers import kind_of
 
 from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.graph.convert import (
     from_edges,
     from_igraph,
@@ -25,6 +26,8 @@ GRAPHS = {
     "strings": Graph([0, 1], [1, 2], [0.5, 3], vertices=["a", "b", "c d"]),
     "integers": Graph([0, 1], [1, 2], vertices=[-2, 7, 2**70]),
     "mixed": Graph([0, 1], [1, 2], vertices=[3, "3", "a"]),
+    "arcs": DirectedGraph([0, 1, 2], [1, 0, 1], [1, 2.5, 1], vertices=["a", "b", "x", "y"]),
+    "arcs of integers": DirectedGraph([0, 2], [2, 0], vertices=4),
     "no edges": Graph([], [], vertices=["b", "c"]),
     "sides": BipartiteGraph([0, 1], [1, 2], [1, 2.5], left=["a", "b"], right=["x", "y", "z"]),
 }
@@ -33,19 +36,18 @@ GRAPHS = {
 @pytest.mark.parametrize("name", GRAPHS)
 def test_networkx_and_igraph_bring_every_graph_back(name):
     graph = GRAPHS[name]
-    two = isinstance(graph, BipartiteGraph)
-    assert from_networkx(to_networkx(graph), bipartite=two) == graph
-    assert from_igraph(to_igraph(graph), bipartite=two) == graph
+    kind = kind_of(graph)
+    assert from_networkx(to_networkx(graph), **kind) == graph
+    assert from_igraph(to_igraph(graph), **kind) == graph
 
 
-@pytest.mark.parametrize("name", ["default", "strings", "sides"])
+@pytest.mark.parametrize("name", ["default", "strings", "sides", "arcs", "arcs of integers"])
 def test_scipy_and_pandas_bring_every_graph_back(name):
     graph = GRAPHS[name]
-    two = isinstance(graph, BipartiteGraph)
-    sets = (graph.left, graph.right) if two else graph.vertices
-    weighted = graph.weighted
-    assert from_scipy(to_scipy(graph), vertices=sets, bipartite=two, weighted=weighted) == graph
-    assert from_pandas(to_pandas(graph), vertices=sets, bipartite=two) == graph
+    kind, weighted = kind_of(graph), graph.weighted
+    sets = (graph.left, graph.right) if kind["bipartite"] else graph.vertices
+    assert from_scipy(to_scipy(graph), vertices=sets, weighted=weighted, **kind) == graph
+    assert from_pandas(to_pandas(graph), vertices=sets, **kind) == graph
 
 
 def test_shared_labels_go_to_igraph_but_not_to_networkx():

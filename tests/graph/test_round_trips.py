@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse as sp
+from helpers import kind_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.graph.files import KNOWN_ENDINGS, read_graph, write_graph
 
 WRITTEN = [ending for ending in KNOWN_ENDINGS if ending != ".konect"]
@@ -35,12 +36,15 @@ GRAPHS = {
     "one vertex": Graph([], [], vertices=["only"]),
     "sides": BipartiteGraph([0, 1], [1, 2], [1, 2.5], left=["a", "b", "c"], right=["x", 4, "é"]),
     "same on both": BipartiteGraph([0, 1], [1, 2], left=3, right=4),
+    "arcs": DirectedGraph([0, 1, 2, 1], [1, 0, 1, 2], vertices=["a", "é", "n1", "alone"]),
+    "weighted arcs": DirectedGraph([0, 1, 4], [1, 0, 2], [0.5, 2, 1], vertices=5, weight_cap=2),
+    "no arcs": DirectedGraph([], [], vertices=2),
     "shared names": BipartiteGraph([0, 1], [1, 1], left=["a", "b"], right=["a", "n0", "z"]),
 }
 
 
 def read_back(graph, path):
-    return read_graph(path, bipartite=isinstance(graph, BipartiteGraph))
+    return read_graph(path, **kind_of(graph))
 
 
 @pytest.mark.parametrize("packed", ["", ".gz"])

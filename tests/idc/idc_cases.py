@@ -3,8 +3,17 @@
 import numpy as np
 
 from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, RankOneQuery
+from graphcuts_dp.graph.universe import Universe
 
-SHAPES = [(2, None), (3, None), (9, None), (64, None), (70, None), (1, 1), (1, 6), (65, 40)]
+SHAPES = [
+    *((2, None), (3, None), (9, None), (64, None), (70, None), (1, 1), (1, 6), (65, 40)),
+    *((2, "arcs"), (9, "arcs"), (65, "arcs")),
+]
+
+
+def universe_of(shape):
+    """(n, None), (left, right), or (n, "arcs")."""
+    return Universe(shape[0], directed=True) if shape[1] == "arcs" else Universe(*shape)
 
 
 def random_cut(universe, rng):

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from idc_cases import extreme_cuts, random_cut
+from idc_cases import extreme_cuts, random_cut, universe_of
 
 from graphcuts_dp.errors import HypothesisError, MatrixError, ParameterError, QueryError
 from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, RankOneQuery
@@ -180,9 +180,9 @@ def test_more_parameters_out_of_range():
 
 @pytest.mark.parametrize("build", BUILDS)
 @pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("shape", [(2, None), (1, 1), (1, 5), (7, 1)])
+@pytest.mark.parametrize("shape", [(2, None), (1, 1), (1, 5), (7, 1), (2, "arcs")])
 def test_tiny_universes(build, rule, shape):
-    universe = Universe(*shape)
+    universe = universe_of(shape)
     construction = build(universe, alpha=0.25, total_weight=0.5, rule=rule)
     hypothesis = construction.initial()
     for query in extreme_cuts(universe):

@@ -50,7 +50,7 @@ def test_small_databases_are_all_multisets():
 
 def test_answers_are_medians_over_the_family():
     rng = np.random.default_rng(0)
-    for universe in (FOUR, Universe(2, 3)):
+    for universe in (FOUR, Universe(2, 3), Universe(3, directed=True)):
         databases = rng.random((7, universe.size))
         family = DatabaseFamily(universe, databases)
         queries = [
@@ -63,9 +63,10 @@ def test_answers_are_medians_over_the_family():
             for database in databases:
                 matrix = np.zeros(universe.shape)
                 matrix[universe.pairs()] = database
-                if not universe.bipartite:
+                if universe.symmetric:
                     matrix += matrix.T
-                each.append(query.value(matrix, bipartite=universe.bipartite))
+                kind = {"bipartite": universe.bipartite, "directed": universe.directed}
+                each.append(query.value(matrix, **kind))
             assert np.allclose(family.answers(query), each)
             assert answer == pytest.approx(sorted(each)[3])
 

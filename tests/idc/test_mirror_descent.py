@@ -24,12 +24,17 @@ from graphcuts_dp.idc.potentials import (
     near_one,
 )
 
-UNIVERSES = {"plain": Universe(9), "bipartite": Universe(7, 5)}
+UNIVERSES = {
+    "plain": Universe(9),
+    "bipartite": Universe(7, 5),
+    "directed": Universe(6, directed=True),
+}
 
 
 def truth_of(universe, rng, density=0.4):
     matrix = (rng.random(universe.shape) < density).astype(float)
-    return matrix if universe.bipartite else np.triu(matrix, 1) + np.triu(matrix, 1).T
+    universe.clear_diagonal(matrix)
+    return np.triu(matrix, 1) + np.triu(matrix, 1).T if universe.symmetric else matrix
 
 
 def cut(universe, rng):

@@ -1,5 +1,6 @@
 """Fresh noise on every answer, and randomised response, behind the same contract; the grid."""
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 
@@ -8,13 +9,14 @@ import pytest
 from online_cases import two_communities
 
 from graphcuts_dp.errors import ExhaustedError, FileFormatError, ParameterError, QueryError
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.base import Answer, Update
 from graphcuts_dp.interactive.methods import METHODS, make_mechanism
 from graphcuts_dp.interactive.per_query import PerQueryNoise
+from graphcuts_dp.interactive.response import BinaryAnswers
 from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy
 from graphcuts_dp.privacy.value_noise import ValueNoise
 
@@ -208,6 +210,34 @@ def test_bipartite_graphs_are_answered():
         _, answer = mechanism.step(state, query, truth, source)
         assert answer.interval[0] <= truth <= answer.interval[1]
     assert mechanism.grid.total(graph) == 3
+
+
+def test_directed_graphs_are_answered():
+    graph = DirectedGraph([0, 1, 2, 0], [1, 0, 1, 2], vertices=3)
+    for method in METHODS:
+        mechanism = made(method, graph)
+        source = SeededEntropy(1)
+        state = mechanism.start(graph, source)
+        for query, truth in ((CutQuery([0, 1], [1, 2]), 2), (CutQuery([1, 2], [0, 1]), 2)):
+            assert mechanism.grid.count(query, graph) == truth
+            state, answer = mechanism.step(state, query, truth, source)
+            assert answer.interval[0] <= truth <= answer.interval[1]
+        assert "arc" in mechanism.guarantee().neighbours
+    assert mechanism.grid.total(graph) == 4
+
+
+def test_a_union_over_directed_cuts_has_twice_as_many():
+    """(S, T) and (T, S) are two cuts: the intervals of plain graphs would fail twice as often."""
+    for n, kind in ((30, False), (30, True)):
+        universe = Universe(n, directed=kind)
+        mechanism = BinaryAnswers(universe=universe, grid=Grid(), epsilon=1.0)
+        for disjoint, base in ((True, 3), (False, 4)):
+            cuts = base**n if kind else base**n // 2
+            failures = math.log(cuts) - math.log(mechanism.beta)
+            least = mechanism.distribution.radius(100, log_failures=failures)
+            found = mechanism._radius(100, disjoint=disjoint)
+            assert found >= least * (1 - 1e-12)
+            assert found <= least * 1.02
 
 
 def test_answers_say_what_they_promise():

@@ -109,19 +109,23 @@ def graph_of(rng, shape, density):
     return matrix
 
 
-@pytest.mark.parametrize("shape", [(60, 60), (40, 90)])
+@pytest.mark.parametrize("shape", [(60, 60), (40, 90), "directed"])
 def test_typical_errors_on_random_halves(shape):
     rng = np.random.default_rng(3)
-    plain = shape[0] == shape[1]
+    directed, shape = shape == "directed", (60, 60) if shape == "directed" else shape
+    one_set = shape[0] == shape[1]
+    plain = one_set and not directed
     matrix = graph_of(rng, shape, 0.3)
+    if directed:
+        matrix = (rng.random(shape) < 0.3) * (1.0 - np.eye(60))
     m = matrix.sum() / (2 if plain else 1)
-    size = 60 if plain else shape
-    rows = rows_of(plan(size, edges=m, queries=10, **PROMISE))
+    size = 60 if one_set else shape
+    rows = rows_of(plan(size, directed=directed, edges=m, queries=10, **PROMISE))
     S = rng.random((4000, shape[0])) < 0.5
-    T = ~S if plain else rng.random((4000, shape[1])) < 0.5
+    T = ~S if one_set else rng.random((4000, shape[1])) < 0.5
     cuts = np.einsum("qi,ij,qj->q", S, matrix, T, optimize=True)
     pairs = S.sum(1) * T.sum(1)
-    universe = shape[0] * (shape[0] - 1) / 2 if plain else matrix.size
+    universe = shape[0] * (shape[0] - 1) / (2 if plain else 1) if one_set else matrix.size
     typical = {key[0]: row.typical for key, row in rows.items() if key[1] in ("", "tight")}
     assert typical["answer 0"] == pytest.approx(cuts.mean(), rel=0.02)
     errors = np.abs(cuts - m / universe * pairs).mean()
@@ -134,17 +138,23 @@ def test_typical_errors_on_random_halves(shape):
     assert typical["laplace"] == pytest.approx(1 / math.sinh(0.1))
 
 
-@pytest.mark.parametrize("n", [5, (2, 3)])
-def test_trivial_guarantees_hold_on_every_graph(n):
+@pytest.mark.parametrize(("n", "directed"), [(5, False), ((2, 3), False), (3, True)])
+def test_trivial_guarantees_hold_on_every_graph(n, directed):
     """All graphs, all disjoint cuts, the number of edges known: noise only widens them."""
-    plain = isinstance(n, int)
-    left, right = (n, n) if plain else n
-    places = [(i, j) for i in range(left) for j in range(i + 1 if plain else 0, right)]
+    one_set = isinstance(n, int)
+    left, right = (n, n) if one_set else n
+    places = [
+        (i, j)
+        for i in range(left)
+        for j in range(right)
+        if not one_set or i < j or (directed and i != j)
+    ]
     cuts = set()
-    for code in range(3**left if plain else 2 ** (left + right)):
-        if plain:
+    for code in range(3**left if one_set else 2 ** (left + right)):
+        if one_set:
             side = [code // 3**v % 3 for v in range(n)]
-            inside = [{side[i], side[j]} == {0, 1} for i, j in places]
+            ways = [[0, 1]] if directed else [[0, 1], [1, 0]]
+            inside = [[side[i], side[j]] in ways for i, j in places]
         else:
             inside = [code >> i & 1 and code >> (left + j) & 1 for i, j in places]
         cuts.add(tuple(bool(x) for x in inside))
@@ -154,7 +164,7 @@ def test_trivial_guarantees_hold_on_every_graph(n):
     p, X = family.sum(1), len(places)
     for m in range(1, X + 1):
         found = values[graphs.sum(1) == m]
-        rows = rows_of(plan(n, edges=m, queries=1, epsilon=50.0, delta=0.0))
+        rows = rows_of(plan(n, directed=directed, edges=m, queries=1, epsilon=50.0, delta=0.0))
         middle = (np.minimum(m, p) + np.maximum(0, m - X + p)) / 2
         for method, answers in (
             ("answer 0", 0 * p),
@@ -165,6 +175,23 @@ def test_trivial_guarantees_hold_on_every_graph(n):
             assert worst <= rows[method, "", "all"].guaranteed + 1e-9, (m, method)
             if method == "answer 0":
                 assert worst == rows[method, "", "all"].guaranteed
+
+
+def test_a_directed_plan():
+    made = plan(500, directed=True, edges=3e4, queries=10, **PROMISE)
+    rows = rows_of(made)
+    distribution = noise_distribution("binary", epsilon=1.0)
+    every = distribution.radius(62_500, log_failures=500 * math.log(3) - math.log(0.05))
+    assert rows["binary", "", "all"].guaranteed == pytest.approx(every)
+    bound = noise_cut_bound(distribution, (500, 500), symmetric=False, confidence=0.95)
+    assert rows["release", "", "all"].guaranteed == pytest.approx(2 * bound)
+    assert made.title.startswith("n = 500 (directed), m = 30,000")
+    assert (made.to_dict()["vertices"], made.to_dict()["directed"]) == (500, True)
+    assert made.setting.pairs == 500 * 499
+    with pytest.raises(ParameterError, match="pairs, 249,500"):
+        plan(500, directed=True, edges=250_000, queries=10, **PROMISE)
+    with pytest.raises(ParameterError, match="one number of vertices"):
+        plan((20, 30), directed=True, edges=10, queries=10, **PROMISE)
 
 
 # Order, marks, advice

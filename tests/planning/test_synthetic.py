@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
+from graphcuts_dp.idc.update_bounds import ArcsOn
 from graphcuts_dp.interactive.choice import Setting
 from graphcuts_dp.planning.synthetic import degrees_needed, synthetic_forecast
 
@@ -64,10 +65,10 @@ def test_a_full_graph_has_no_communities_at_any_epsilon():
     assert "communities show at no epsilon; single edges show at any epsilon" in str(found)
 
 
-@pytest.mark.parametrize("n", [500, (200, 800)])
+@pytest.mark.parametrize("n", [500, (200, 800), ArcsOn(500)])
 def test_the_degrees_that_are_needed_are_where_the_verdict_changes(n):
     degree, single = degrees_needed(n, epsilon=1.0)
-    side = 2 / n if isinstance(n, int) else 1 / math.sqrt(n[0] * n[1])
+    side = {500: 2 / 500, (200, 800): 1 / 400, ArcsOn(500): 1 / 500}[n]
     for factor, keeps in ((0.999, "strong communities"), (1.001, "communities")):
         assert forecast(n, factor * degree / side, 1.0).keeps == keeps
     assert forecast(n, single / side, 1.0).epsilon_for_edges == pytest.approx(1.0)

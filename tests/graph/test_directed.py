@@ -1,0 +1,300 @@
+"""Directed graphs: arcs as they are kept, asked for, read and written; against brute force."""
+
+import pickle
+from itertools import product
+
+import igraph
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.io
+import scipy.sparse as sp
+from helpers import random_graph
+
+from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError, QueryError
+from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
+from graphcuts_dp.graph.convert import from_edges, from_igraph, from_networkx, from_scipy
+from graphcuts_dp.graph.files import KNOWN_ENDINGS, describe_reading, read_graph, write_graph
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, RankOneQuery, answer_all
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.graph.vertices import Arcs, VertexSet
+
+WRITTEN = [ending for ending in KNOWN_ENDINGS if ending != ".konect"]
+MIXED = """<graphml><graph edgedefault="directed"><node id="a"/><node id="b"/>
+<edge source="a" target="b" directed="false"/></graph></graphml>"""
+TRIANGLE = DirectedGraph([0, 1, 2, 1], [1, 2, 0, 0], vertices=["a", "b", "c", "d"])
+
+
+def arcs_of(graph):
+    return set(zip(graph.rows.tolist(), graph.columns.tolist(), strict=True))
+
+
+def random_queries(n, rng, count):
+    masks = rng.random((2 * count, n)) < rng.random((2 * count, 1))
+    yield from (CutQuery(S, T) for S, T in zip(masks[:count], masks[count:], strict=True))
+    yield from (CutQuery(S) for S in masks[:3])
+    yield from (RankOneQuery(*rng.random((2, n))) for _ in range(count // 4))
+    yield from (MatrixQuery(rng.standard_normal((n, n))) for _ in range(count // 4))
+
+
+def coefficient(query, i, j):
+    """What the arc i -> j counts, by the definition of each query."""
+    if isinstance(query, CutQuery):
+        S, T = query.S, ~query.S if query.T is None else query.T
+        return float(S[i] and T[j])
+    if isinstance(query, RankOneQuery):
+        return query.u[i] * query.v[j]
+    return query.C[i, j]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n", [1, 2, 5, 9])
+def test_queries_by_brute_force(n, weighted):
+    rng = np.random.default_rng(n)
+    graph = random_graph(n, n, density=0.5, largest=3.0 if weighted else None, directed=True)
+    matrix, pairs = graph.dense(), [(i, j) for i, j in product(range(n), repeat=2) if i != j]
+    queries = list(random_queries(n, rng, 24))
+    values = answer_all(queries, graph)
+    universe = Universe.of(graph)
+    for query, value in zip(queries, values, strict=True):
+        counted = {(i, j): coefficient(query, i, j) for i, j in pairs}
+        truth = sum(c * matrix[pair] for pair, c in counted.items())
+        assert value == pytest.approx(truth, abs=1e-9)
+        assert query.value(graph) == pytest.approx(truth, abs=1e-9)
+        assert query.value(matrix, directed=True) == pytest.approx(truth, abs=1e-9)
+        found = query.coefficients(graph.space)
+        assert not np.diag(found).any()
+        assert all(found[pair] == pytest.approx(c) for pair, c in counted.items())
+        rows, columns = universe.pairs()
+        assert query.coefficients_at(rows, columns, graph.space) == pytest.approx(
+            found[rows, columns]
+        )
+        sizes = [abs(c) for c in counted.values()] or [0.0]
+        assert query.sensitivity(graph) == pytest.approx(max(sizes))
+        assert query.norm_squared(graph.space) == pytest.approx(sum(c**2 for c in sizes))
+        low, high = query.coefficient_range(graph.space)
+        assert low <= min(counted.values(), default=0) <= max(counted.values(), default=0) <= high
+
+
+def test_one_arc_moves_a_cut_by_its_weight_at_most():
+    """The sensitivity of all cuts: on all graphs of three vertices that differ in one arc."""
+    universe = Universe(3, directed=True)
+    rows, columns = universe.pairs()
+    cuts = [
+        CutQuery(np.array(S), np.array(T))
+        for S in product([False, True], repeat=3)
+        for T in product([False, True], repeat=3)
+    ]
+    for present in product([False, True], repeat=6):
+        kept = np.array(present)
+        before = answer_all(cuts, DirectedGraph(rows[kept], columns[kept], vertices=3))
+        for missing in np.flatnonzero(~kept):
+            more = kept.copy()
+            more[missing] = True
+            after = answer_all(cuts, DirectedGraph(rows[more], columns[more], vertices=3))
+            moved = after - before
+            assert set(moved.tolist()) == {0.0, 1.0}
+            assert all(
+                change == cut.S[rows[missing]] * cut.T[columns[missing]]
+                for cut, change in zip(cuts, moved, strict=True)
+            )
+
+
+def test_what_is_kept_of_arcs():
+    graph = DirectedGraph([0, 1, 1, 0, 2, 1], [1, 0, 0, 1, 2, 2], [1, 2, 3, 4, 5, 0], vertices=3)
+    assert arcs_of(graph) == {(0, 1), (1, 0)}
+    assert graph.dense().tolist() == [[0, 4, 0], [3, 0, 0], [0, 0, 0]]
+    assert (graph.adjacency.toarray() == graph.dense()).all()
+    assert (graph.n, graph.shape, graph.labels) == (3, (3, 3), (0, 1, 2))
+    assert graph == DirectedGraph.from_matrix([[9, 4, 0], [3, 0, 0], [0, 0, 1]])
+    assert graph == DirectedGraph.from_rows([graph.dense()[:1], graph.dense()[1:]], vertices=3)
+    assert DirectedGraph.from_rows([np.eye(3)], vertices=3) == DirectedGraph([], [], [], vertices=3)
+    assert graph != Graph([0], [1], [4], vertices=3)
+    assert graph != BipartiteGraph([0, 1], [1, 0], [4, 3], left=3, right=3)
+    assert BipartiteGraph([0, 1], [1, 0], [4, 3], left=3, right=3) != graph
+    assert graph != DirectedGraph([0, 1], [1, 0], [4, 3], vertices="abc")
+    assert repr(TRIANGLE) == "DirectedGraph(n=4)"
+    assert repr(DirectedGraph([0], [1], [2.0], vertices=2, weight_cap=3, note="made")) == (
+        "DirectedGraph(n=2, weighted, cap=3, made)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: DirectedGraph([0], [3], vertices=3), "outside the public vertex set"),
+        (lambda: DirectedGraph([0], [1], [2.0], vertices=3, weight_cap=1), "more than weight_cap"),
+        (lambda: DirectedGraph([0], [1], [-1.0], vertices=3), "negative"),
+        (lambda: DirectedGraph([0], [1], vertices=3, hide_change=2), "hide_change"),
+        (lambda: DirectedGraph.from_matrix(np.ones((2, 3))), "square"),
+        (lambda: Graph.from_matrix([[0, 1], [0, 0]]), "DirectedGraph"),
+        (lambda: Universe(3, 4, directed=True), "one vertex set"),
+    ],
+)
+def test_bad_arcs_are_refused(make, message):
+    with pytest.raises(GraphError, match=message):
+        make()
+
+
+def test_the_pairs_of_a_space():
+    vertices = VertexSet(["a", "b"], inferred=True)
+    arcs = Arcs(vertices)
+    assert arcs != (vertices, vertices)
+    assert (vertices, vertices) != arcs
+    assert not arcs == (vertices, vertices)  # noqa: SIM201  # both operators are our own
+    assert arcs == Arcs(VertexSet(["a", "b"]))
+    assert hash(arcs) == hash(Arcs(VertexSet(["a", "b"])))
+    assert arcs[0] is not arcs[1]
+    assert arcs[1].inferred
+    again = pickle.loads(pickle.dumps(arcs))  # noqa: S301  # our own
+    assert again == arcs
+    assert isinstance(again, Arcs)
+    for space in (vertices, (vertices, VertexSet(3)), arcs):
+        assert Universe.over(space).space == space
+    assert "not private in its vertex set" in Universe.over(arcs).public
+    assert Universe(3, directed=True).public == "the vertex set"
+    assert Universe(3, directed=True) != Universe(3, 3)
+    assert Universe(3, directed=True) != Universe(3)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_the_universe_of_arcs(n):
+    universe = Universe(n, directed=True)
+    rows, columns = universe.pairs()
+    assert universe.size == n * (n - 1) == len(rows)
+    expected = [(i, j) for i in range(n) for j in range(n) if i != j]
+    assert list(zip(rows.tolist(), columns.tolist(), strict=True)) == expected
+    assert universe.total(1 - np.eye(n)) == universe.size
+    checked = universe.checked(np.arange(n * n).reshape(n, n))
+    assert not np.diag(checked).any()
+    everything = CutQuery(np.ones(n, bool), np.ones(n, bool))
+    assert universe.pairs_between(everything) == universe.size
+    assert universe.disjoint_norm_squared == n * n // 4
+    graph = random_graph(n, 3, density=0.7, largest=5.0, directed=True, weight_cap=5)
+    grid = Grid.of(graph)
+    assert grid.total(graph) == grid.steps(graph.weights).sum()
+
+
+def test_a_matrix_needs_to_be_called_directed():
+    with pytest.raises(QueryError, match="directed=True"):
+        CutQuery([0]).value(np.array([[0.0, 1], [0, 0]]))
+
+
+@pytest.mark.parametrize("ending", WRITTEN)
+def test_files_of_arcs_are_read_as_such_only(tmp_path, ending):
+    path = tmp_path / f"x{ending}"
+    write_graph(TRIANGLE, path)
+    assert read_graph(path, directed=True) == TRIANGLE
+    with pytest.raises(FileFormatError, match="directed graph; pass directed=True"):
+        read_graph(path)
+    with pytest.raises(FileFormatError):
+        read_graph(path, bipartite=True)
+    write_graph(Graph([0, 1], [1, 2], vertices=4), path, force=True)
+    with pytest.raises(FileFormatError, match="leave out directed=True"):
+        read_graph(path, directed=True)
+    write_graph(BipartiteGraph([0], [1], left=2, right=2), path, force=True)
+    with pytest.raises(FileFormatError):
+        read_graph(path, directed=True)
+    with pytest.raises(ParameterError, match="not both"):
+        read_graph(path, directed=True, bipartite=True)
+
+
+NX_WRITERS = {".graphml": nx.write_graphml_xml, ".gml": nx.write_gml, ".net": nx.write_pajek}
+
+
+@pytest.mark.parametrize("ending", NX_WRITERS)
+def test_what_networkx_and_igraph_write(tmp_path, ending):
+    arcs = [("a", "b", 2.0), ("b", "a", 1.0), ("b", "c", 1.0)]
+    network, path = nx.DiGraph(), tmp_path / f"x{ending}"
+    network.add_nodes_from("abcd")
+    network.add_weighted_edges_from(arcs)
+    NX_WRITERS[ending](network, path)
+    expected = from_edges(arcs, vertices="abcd", directed=True)
+    assert arcs_of(expected) == {(0, 1), (1, 0), (1, 2)}
+    assert read_graph(path, directed=True) == expected
+    assert read_graph(path, weighted=False) == Graph([0, 1], [1, 2], vertices="abcd")
+    made = igraph.Graph(n=4, edges=[(0, 1), (1, 0), (1, 2)], directed=True)
+    made.vs["name"] = made.vs["id"] = list("abcd")
+    made.write(str(path), format=ending[1:].replace("net", "pajek"))
+    assert read_graph(path, directed=True) == DirectedGraph(
+        expected.rows, expected.columns, vertices="abcd"
+    )
+
+
+@pytest.mark.parametrize("ending", NX_WRITERS)
+def test_undirected_files_are_not_read_as_arcs(tmp_path, ending):
+    path = tmp_path / f"x{ending}"
+    NX_WRITERS[ending](nx.path_graph(list("abc")), path)
+    with pytest.raises(FileFormatError, match="undirected edges; leave out directed=True"):
+        read_graph(path, directed=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("x.mtx", "%%MatrixMarket matrix coordinate pattern symmetric\n2 2 1\n2 1\n"),
+        ("out.x", "% sym unweighted\n1 2\n"),
+        ("x.net", "*Vertices 2\n*Arcs\n1 2\n*Edges\n1 2\n"),
+        ("x.gml", "graph [ node [ id 1 ] node [ id 2 ] edge [ source 2 target 1 ] ]"),
+        ("x.graphml", MIXED),
+    ],
+)
+def test_an_undirected_edge_is_never_two_arcs(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    assert len(read_graph(tmp_path / name).rows) == 1
+    with pytest.raises(FileFormatError, match="leave out directed=True"):
+        read_graph(tmp_path / name, directed=True)
+
+
+def test_formats_that_say_nothing_are_taken_at_the_word(tmp_path):
+    (tmp_path / "x.edges").write_text("b a\na b\nc b\nc c\nc b\n")
+    found = read_graph(tmp_path / "x.edges", directed=True)
+    assert found == DirectedGraph([0, 1, 2], [1, 0, 1], vertices="abc")
+    assert read_graph(tmp_path / "x.edges", directed=True, vertices=list("abcd")) == DirectedGraph(
+        [0, 1, 2], [1, 0, 1], vertices="abcd"
+    )
+    (tmp_path / "x.csv").write_text("target,source,weight\nx,y,3\nx,y,1\ny,x,2\n")
+    for merge, weight in (("max", 3), ("min", 1), ("sum", 4)):
+        assert read_graph(tmp_path / "x.csv", directed=True, merge=merge) == DirectedGraph(
+            [0, 1], [1, 0], [2, weight], vertices="xy"
+        )
+    (tmp_path / "out.x").write_text("% asym unweighted\n1 2\n3 2\n")
+    found = read_graph(tmp_path / "out.x", directed=True, one_based=True)
+    assert found.dense().tolist() == [[0, 1, 0], [0, 0, 0], [0, 1, 0]]
+
+
+def test_matrices(tmp_path):
+    matrix = np.array([[5.0, 1, 0], [1, 0, 0], [2, 0, 0]])
+    expected = DirectedGraph([0, 1, 2], [1, 0, 0], [1, 1, 2], vertices=3)
+    assert from_scipy(matrix, directed=True) == expected
+    assert from_scipy(sp.csr_array(matrix), directed=True) == expected
+    sp.save_npz(tmp_path / "x.npz", sp.csr_array(matrix))
+    scipy.io.mmwrite(tmp_path / "x.mtx", sp.coo_array(matrix), symmetry="general")
+    for name in ("x.npz", "x.mtx"):
+        assert read_graph(tmp_path / name, directed=True) == expected
+    # Both arcs of each edge: a matrix that happens to be symmetric is no undirected graph.
+    both = np.array([[0, 1.0], [1, 0]])
+    assert from_scipy(both, directed=True) == DirectedGraph([0, 1], [1, 0], [1, 1], vertices=2)
+    with pytest.raises(GraphError, match="not square"):
+        from_scipy(np.ones((2, 3)), directed=True)
+
+
+def test_libraries_tell_whether_edges_have_a_direction():
+    for graph, convert in (
+        (nx.path_graph(3), from_networkx),
+        (igraph.Graph(edges=[(0, 1)]), from_igraph),
+    ):
+        with pytest.raises(GraphError, match="undirected"):
+            convert(graph, directed=True)
+    assert arcs_of(from_networkx(nx.MultiDiGraph([(0, 1), (0, 1), (1, 0)]), directed=True)) == {
+        (0, 1),
+        (1, 0),
+    }
+    assert len(from_networkx(nx.DiGraph([(0, 1), (1, 0)])).rows) == 1
+
+
+def test_what_reading_says_of_arcs():
+    told = " ".join(describe_reading(vertices_given=True, weighted=True, directed=True))
+    assert "Duplicate arcs are merged; the largest weight is kept." in told
+    assert "reciprocal" not in told
