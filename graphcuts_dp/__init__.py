@@ -41,6 +41,14 @@ if TYPE_CHECKING:
         to_scipy,
     )
     from graphcuts_dp.graph.files import read_graph, write_graph
+    from graphcuts_dp.graph.group_sources import (
+        groups_from_dict,
+        groups_from_igraph,
+        groups_from_networkx,
+        groups_from_pandas,
+        read_groups,
+    )
+    from graphcuts_dp.graph.groups import Groups, GroupTree
     from graphcuts_dp.graph.linear_query import LinearQuery
     from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, RankOneQuery, answer_all
     from graphcuts_dp.graph.vertices import VertexSet
@@ -84,6 +92,14 @@ _HOMES = {
         "to_scipy",
     ),
     "graph.files": ("read_graph", "write_graph"),
+    "graph.group_sources": (
+        "groups_from_dict",
+        "groups_from_igraph",
+        "groups_from_networkx",
+        "groups_from_pandas",
+        "read_groups",
+    ),
+    "graph.groups": ("GroupTree", "Groups"),
     "graph.linear_query": ("LinearQuery",),
     "graph.queries": ("CutQuery", "MatrixQuery", "RankOneQuery", "answer_all"),
     "graph.vertices": ("VertexSet",),
@@ -115,6 +131,8 @@ __all__ = [
     "DistancePlan",
     "DistanceQuery",
     "Graph",
+    "GroupTree",
+    "Groups",
     "IterativeRelease",
     "LedgerStatus",
     "LinearQuery",
@@ -143,12 +161,17 @@ __all__ = [
     "from_networkx",
     "from_pandas",
     "from_scipy",
+    "groups_from_dict",
+    "groups_from_igraph",
+    "groups_from_networkx",
+    "groups_from_pandas",
     "infinity_to_one_norm",
     "normalised_cut_norm",
     "open_session",
     "plan",
     "plan_distances",
     "read_graph",
+    "read_groups",
     "release_graph",
     "release_iteratively",
     "release_net",
