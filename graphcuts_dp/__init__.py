@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from graphcuts_dp.distinguishers.cut_list import CutList
     from graphcuts_dp.evaluation.cut_distance import cut_distance
     from graphcuts_dp.evaluation.cut_error import cut_errors
+    from graphcuts_dp.flows.flows import FlowAnswer, Flows
+    from graphcuts_dp.flows.releasing import load_flows, release_flows
+    from graphcuts_dp.flows.rounding import RoundedFlows
     from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
     from graphcuts_dp.graph.convert import (
         from_edges,
@@ -41,6 +44,14 @@ if TYPE_CHECKING:
         to_scipy,
     )
     from graphcuts_dp.graph.files import read_graph, write_graph
+    from graphcuts_dp.graph.group_sources import (
+        groups_from_dict,
+        groups_from_igraph,
+        groups_from_networkx,
+        groups_from_pandas,
+        read_groups,
+    )
+    from graphcuts_dp.graph.groups import Groups, GroupTree
     from graphcuts_dp.graph.linear_query import LinearQuery
     from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, RankOneQuery, answer_all
     from graphcuts_dp.graph.vertices import VertexSet
@@ -71,6 +82,9 @@ _HOMES = {
     "distinguishers.cut_list": ("CutList",),
     "evaluation.cut_distance": ("cut_distance",),
     "evaluation.cut_error": ("cut_errors",),
+    "flows.flows": ("FlowAnswer", "Flows"),
+    "flows.releasing": ("load_flows", "release_flows"),
+    "flows.rounding": ("RoundedFlows",),
     "graph.adjacency": ("BipartiteGraph", "DirectedGraph", "Graph"),
     "graph.convert": (
         "from_edges",
@@ -84,6 +98,14 @@ _HOMES = {
         "to_scipy",
     ),
     "graph.files": ("read_graph", "write_graph"),
+    "graph.group_sources": (
+        "groups_from_dict",
+        "groups_from_igraph",
+        "groups_from_networkx",
+        "groups_from_pandas",
+        "read_groups",
+    ),
+    "graph.groups": ("GroupTree", "Groups"),
     "graph.linear_query": ("LinearQuery",),
     "graph.queries": ("CutQuery", "MatrixQuery", "RankOneQuery", "answer_all"),
     "graph.vertices": ("VertexSet",),
@@ -115,7 +137,11 @@ __all__ = [
     "DistanceAnswers",
     "DistancePlan",
     "DistanceQuery",
+    "FlowAnswer",
+    "Flows",
     "Graph",
+    "GroupTree",
+    "Groups",
     "IterativeRelease",
     "LedgerStatus",
     "LinearQuery",
@@ -128,6 +154,7 @@ __all__ = [
     "PrivacyGuarantee",
     "RankOneQuery",
     "Release",
+    "RoundedFlows",
     "SensingRelease",
     "Session",
     "Store",
@@ -144,12 +171,19 @@ __all__ = [
     "from_networkx",
     "from_pandas",
     "from_scipy",
+    "groups_from_dict",
+    "groups_from_igraph",
+    "groups_from_networkx",
+    "groups_from_pandas",
     "infinity_to_one_norm",
+    "load_flows",
     "normalised_cut_norm",
     "open_session",
     "plan",
     "plan_distances",
     "read_graph",
+    "read_groups",
+    "release_flows",
     "release_graph",
     "release_iteratively",
     "release_net",

@@ -13,7 +13,7 @@ from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.errors import FileFormatError, QueryError
 from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.file_bytes import read_text
-from graphcuts_dp.graph.vertices import Label, VertexSet
+from graphcuts_dp.graph.vertices import Label
 
 _VERTEX_HEADS = ("vertex", "location", "place", "label")
 _COUNT_HEADS = ("people", "count")
@@ -96,12 +96,12 @@ class Locations:
         if rows:
             heads = [cell.strip().lower() for cell in rows[0][1]]
             known = [i for i, head in enumerate(heads) if head in _VERTEX_HEADS]
-            if known and find_row(metric.vertices, rows[0][1][known[0]]) is None:
+            if known and metric.vertices.find_text(rows[0][1][known[0]].strip()) is None:
                 vertex, start = known[0], 1
                 people = next((i for i, head in enumerate(heads) if head in _COUNT_HEADS), None)
         counts = np.zeros(len(metric), dtype=np.int64)
         for line, cells in rows[start:]:
-            row = find_row(metric.vertices, cells[vertex]) if vertex < len(cells) else None
+            row = metric.vertices.find_text(cells[vertex].strip()) if vertex < len(cells) else None
             if row is None:
                 raise FileFormatError(f"{path!s}: line {line}: not a vertex of the map")
             counts[row] += 1 if people is None else _people(cells, people, f"{path!s}: line {line}")
@@ -112,15 +112,6 @@ class Locations:
 
     def __repr__(self) -> str:
         return f"Locations(people={self.people}, {self.metric!r})"
-
-
-def find_row(vertices: VertexSet, cell: str) -> int | None:
-    """Row of a vertex that a cell of a file names, or None; numbers are integers if labels are."""
-    text = cell.strip()
-    found = vertices.find(text)
-    if found is None and text.removeprefix("-").isdecimal() and text.isascii() and len(text) < 100:
-        found = vertices.find(int(text))
-    return found
 
 
 def _people(cells: list[str], column: int, where: str) -> int:

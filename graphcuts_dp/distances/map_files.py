@@ -8,7 +8,6 @@ from dataclasses import asdict
 import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix
-from graphcuts_dp.distances.locations import find_row
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.graph.adjacency import Graph
@@ -78,7 +77,7 @@ def read_coordinates(path: PathLike, vertices: VertexSet) -> FloatMatrix:
     columns = [heads.index(name) for name in pair]
     points = np.full((len(vertices), 2), np.nan)
     for line, cells in enumerate(rows[1:], start=2):
-        row = find_row(vertices, cells[0]) if cells else None
+        row = vertices.find_text(cells[0].strip()) if cells else None
         if row is not None:
             points[row] = [_number(cells, column, f"{path!s}: line {line}") for column in columns]
     missing = np.flatnonzero(np.isnan(points[:, 0])).tolist()

@@ -149,9 +149,9 @@ def find_columns(
     if options.weight is not None and weighted is False:
         raise FileFormatError("pass weight= or weighted=False, not both")
     names = _plain(first) if named else []
-    given = None if options.weight is None else _position(options.weight, first, named)
+    given = None if options.weight is None else position_of(options.weight, first, named)
     if options.source is not None and options.target is not None:
-        ends = _position(options.source, first, named), _position(options.target, first, named)
+        ends = position_of(options.source, first, named), position_of(options.target, first, named)
     else:
         ends = _ends(first, names, given) if named else (0, 1)
     picked = [*ends] if given is None else [*ends, given]
@@ -230,7 +230,12 @@ def _check_no_weight(first: Sequence[str], names: list[str], ends: tuple[int, ..
         )
 
 
-def _position(column: Column, first: Sequence[str], named: bool) -> int:
+def position_of(column: Column, first: Sequence[str], named: bool) -> int:
+    """Place of a column that the caller names, or gives by its place.
+
+    Raises:
+        FileFormatError: there is no such column, or not exactly one.
+    """
     if isinstance(column, str):
         if not named:
             raise FileFormatError("a column by name needs a header; pass header=True")

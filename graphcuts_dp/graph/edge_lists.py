@@ -55,13 +55,7 @@ def read_edge_list(
     """
     head = _read_head(as_utf8(data, options.encoding), form)
     body, line, schema = head.body, head.line, head.schema
-    if options.delimiter is not None:
-        check_delimiter(options.delimiter)
-        form = replace(form, delimiter=options.delimiter)
-    elif head.delimiter is not None:
-        form = replace(form, delimiter=head.delimiter)
-    else:
-        form = separated(_first_row(body), form)
+    form = _separated(head, form, options)
     rows = _first_rows(body, line, form)
     if not rows:
         weights = None if options.weight is None or weighted is False else np.zeros(0)
@@ -135,6 +129,22 @@ def _raw(
     )
 
 
+def read_rows(data: bytes, form: TextFormat, options: TextOptions) -> list[Row]:
+    """Rows of a text table that is no edge list, each with the number of its line.
+
+    Args:
+        data: the whole file.
+        form: separators, as the ending of the file's name tells.
+        options: of which separator and encoding are read.
+
+    Raises:
+        FileFormatError: as `read_edge_list`.
+        ParameterError: likewise.
+    """
+    head = _read_head(as_utf8(data, options.encoding), form)
+    return list(_rows(head.body, head.line, _separated(head, form, options)))
+
+
 @dataclass(frozen=True, slots=True)
 class _Head:
     """What stands above the first row: what it declares, the rest, and the rest's first line."""
@@ -168,6 +178,16 @@ def _read_head(data: bytes, form: TextFormat) -> _Head:
                 schema = Schema(directed=False)
         start, line = end, line + 1
     return _Head(schema, ours, weighted, delimiter, data[start:], line)
+
+
+def _separated(head: _Head, form: TextFormat, options: TextOptions) -> TextFormat:
+    """The format with the separator that the caller, the head, or the first row tells."""
+    if options.delimiter is not None:
+        check_delimiter(options.delimiter)
+        return replace(form, delimiter=options.delimiter)
+    if head.delimiter is not None:
+        return replace(form, delimiter=head.delimiter)
+    return separated(_first_row(head.body), form)
 
 
 def _konect_weighted(words: list[bytes]) -> bool | None:

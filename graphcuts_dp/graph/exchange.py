@@ -88,7 +88,7 @@ def to_raw(
         ends.append(rows)
     declared = _declared(contents.facts)
     weights = _weights(contents, where, weighted)
-    labels = _labels(contents)
+    labels = labels_in(contents)
     schema = Schema(
         vertices=None if bipartite else _distinct(labels),
         directed=declared.directed,
@@ -168,7 +168,8 @@ def _declared(facts: str | None) -> Schema:
     return Schema() if facts is None else load_schema(facts)
 
 
-def _labels(contents: Contents) -> list[Label]:
+def labels_in(contents: Contents) -> list[Label]:
+    """Labels of the vertices of a file: integers where all are integer literals."""
     names = contents.ids if contents.names is None else contents.names
     if contents.facts is None:
         return labels_of(names)

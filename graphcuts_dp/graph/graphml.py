@@ -3,7 +3,7 @@
 Expat reads the file in one pass. A DOCTYPE is refused, so entities cannot blow up or reach out.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import BinaryIO
 from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
@@ -15,12 +15,14 @@ from graphcuts_dp.graph.edge_list_writer import edge_chunks
 from graphcuts_dp.graph.exchange import (
     Contents,
     exchange_facts,
+    labels_in,
     left_count,
     parse_side,
     pick_names,
     to_raw,
     written_names,
 )
+from graphcuts_dp.graph.vertices import Label
 
 _FACTS = "graphcuts_dp"
 _NODE_KEYS = ("name", "label", "bipartite", "type")
@@ -39,9 +41,40 @@ def read_graphml(
         FileFormatError: not well-formed (told by line number), a DOCTYPE, nested graphs or
             hyperedges, or what `exchange.to_raw` refuses.
     """
+    reader = _parsed(data)
+    lines = reader.lines
+    return to_raw(
+        reader.finish(),
+        lambda position: f"line {lines[position]}",
+        bipartite=bipartite,
+        directed=directed,
+        weighted=weighted,
+    )
+
+
+def read_node_attributes(
+    data: bytes, names: Sequence[str]
+) -> tuple[list[Label], dict[str, list[str | None]]]:
+    """Attributes of the nodes of a GraphML file, by name; None where a node has none.
+
+    Returns:
+        The labels of the nodes, and for each name the values in the same order.
+
+    Raises:
+        FileFormatError: as `read_graphml`, or a name that the file does not declare for nodes.
+    """
+    reader = _parsed(data, tuple(name.casefold() for name in names))
+    contents = reader.finish()
+    for name in names:
+        if not reader.declares("node", name.casefold()):
+            raise FileFormatError(f"the file declares no attribute {name!r:.60} of nodes")
+    return labels_in(contents), {name: reader.attributes[name.casefold()] for name in names}
+
+
+def _parsed(data: bytes, attributes: tuple[str, ...] = ()) -> "_Reader":
     parser = expat.ParserCreate()
     parser.buffer_text = True
-    reader = _Reader(lambda: parser.CurrentLineNumber)
+    reader = _Reader(lambda: parser.CurrentLineNumber, attributes)
     parser.StartElementHandler = reader.start
     parser.EndElementHandler = reader.end
     parser.CharacterDataHandler = reader.characters
@@ -54,14 +87,7 @@ def read_graphml(
         raise FileFormatError("not XML in a known encoding; convert it to UTF-8") from None
     if not reader.graphs:
         raise FileFormatError("no <graph> element; this is not a GraphML file")
-    lines = reader.lines
-    return to_raw(
-        reader.finish(),
-        lambda position: f"line {lines[position]}",
-        bipartite=bipartite,
-        directed=directed,
-        weighted=weighted,
-    )
+    return reader
 
 
 def _refuse_doctype(*_: object) -> None:
@@ -71,7 +97,7 @@ def _refuse_doctype(*_: object) -> None:
 class _Reader:
     """Handlers for expat; `contents` fills up as elements go by."""
 
-    def __init__(self, line: Callable[[], int]) -> None:
+    def __init__(self, line: Callable[[], int], more: tuple[str, ...] = ()) -> None:
         self.contents = Contents()
         self.lines: list[int] = []
         self.graphs = 0
@@ -82,7 +108,7 @@ class _Reader:
         self._defaults: dict[tuple[str, str], str] = {}
         self._key: tuple[str, str] | None = None
         self._text: list[str] | None = None
-        self._attributes: dict[str, list[str | None]] = {name: [] for name in _NODE_KEYS}
+        self.attributes: dict[str, list[str | None]] = {name: [] for name in (*_NODE_KEYS, *more)}
 
     def start(self, element: str, attributes: dict[str, str]) -> None:
         name = element.rpartition(":")[2]
@@ -104,7 +130,7 @@ class _Reader:
             if "id" not in attributes:
                 raise self._malformed("a node needs an id")
             self.contents.ids.append(attributes["id"])
-            for values in self._attributes.values():
+            for values in self.attributes.values():
                 values.append(None)
             self._inside = "node"
         elif name == "key":
@@ -153,8 +179,8 @@ class _Reader:
             if attribute == "weight":
                 self.contents.weights[-1] = text
         elif self._inside == "node":
-            if attribute in self._attributes:
-                self._attributes[attribute][-1] = text
+            if attribute in self.attributes:
+                self.attributes[attribute][-1] = text
         elif attribute == _FACTS:
             self.contents.facts = text
 
@@ -164,8 +190,8 @@ class _Reader:
         default = self._default("edge", "weight")
         if default is not None:
             contents.weights = [default if w is None else w for w in contents.weights]
-        values = {}
-        for name, given in self._attributes.items():
+        values = self.attributes
+        for name, given in values.items():
             default = self._default("node", name)
             values[name] = [default if value is None else value for value in given]
         ids = contents.ids
@@ -180,6 +206,10 @@ class _Reader:
             sides = values["type"]
         contents.sides = [parse_side(side) for side in sides]
         return contents
+
+    def declares(self, target: str, name: str) -> bool:
+        """Whether there is a key of this name for nodes, edges, or all."""
+        return bool({(target, name), ("all", name)} & set(self._keys.values()))
 
     def _default(self, target: str, name: str) -> str | None:
         return self._defaults.get((target, name), self._defaults.get(("all", name)))

@@ -93,6 +93,14 @@ class VertexSet:
             return label if isinstance(label, int) and 0 <= label < len(self) else None
         return self._index.get(label)
 
+    def find_text(self, text: str) -> int | None:
+        """Row number of the label that a text stands for; numbers are integers if labels are."""
+        found = self.find(text)
+        plain = text.removeprefix("-")
+        if found is None and plain.isdecimal() and text.isascii() and len(text) < 100:
+            found = self.find(int(text))
+        return found
+
     def _rows(self, labels: Collection[Label]) -> npt.NDArray[np.int64] | None:
         """Row numbers of labels, all at once; None if one may be unknown, which `find` decides."""
         kinds = set(map(type, labels))

@@ -1,0 +1,348 @@
+"""Groups of vertices: codes, nesting, what is refused, and every way to read them."""
+
+import gzip
+
+import igraph
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+
+import graphcuts_dp as gc
+from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError, QueryError
+
+NAMES = ["ann", "bob", "cid", "dot", "eve"]
+GRAPH = gc.Graph([0, 1], [1, 2], vertices=NAMES)
+STATES = ["TX", "TX", "CA", "CA", "TX"]
+TOWNS = ["waco", "austin", "fresno", "fresno", "austin"]
+LEVELS = {"state": STATES, "town": TOWNS}
+GROUPS = gc.Groups(GRAPH.vertices, LEVELS)
+
+
+def test_codes_follow_the_enclosing_groups_and_then_the_names():
+    assert GROUPS.levels == ("state", "town")
+    assert GROUPS.labels("state") == ("CA", "TX")
+    assert GROUPS.labels() == ("fresno", "austin", "waco")
+    assert GROUPS.codes("state").tolist() == [1, 1, 0, 0, 1]
+    assert GROUPS.codes().tolist() == [2, 1, 0, 0, 1]
+    assert GROUPS.sizes("state").tolist() == [2, 3]
+    assert GROUPS.sizes("town").tolist() == [2, 2, 1]
+    assert GROUPS.parents("town").tolist() == [0, 1, 1]
+    assert GROUPS.parents("state").tolist() == [0, 0]
+    assert GROUPS.members("austin").tolist() == [False, True, False, False, True]
+    assert GROUPS.group_of("eve", "state") == "TX"
+    assert GROUPS.code("CA", "state") == 0
+    assert GROUPS.n == 5
+    assert repr(GROUPS) == "Groups(n=5; 2 state, 3 town)"
+    with pytest.raises(ValueError, match="read-only"):
+        GROUPS.codes()[0] = 1
+
+
+def test_members_are_a_set_of_a_cut_query():
+    inside = gc.CutQuery(GROUPS.members("TX", "state"), GROUPS.members("CA", "state"))
+    assert inside.value(GRAPH) == 1
+
+
+def test_random_nested_levels_have_codes_that_agree_with_their_labels():
+    rng = np.random.default_rng(0)
+    fine = rng.integers(0, 12, size=200)
+    coarse = np.array([f"p{code % 5}" for code in fine])
+    groups = gc.Groups(gc.VertexSet(200), {"coarse": coarse, "fine": fine})
+    for name, given in (("coarse", coarse), ("fine", fine)):
+        labels = np.array(groups.labels(name))
+        assert (labels[groups.codes(name)] == given).all()
+        assert groups.sizes(name).tolist() == [int((given == label).sum()) for label in labels]
+        assert (np.diff(groups.parents(name)) >= 0).all()
+    assert (groups.parents("fine")[groups.codes("fine")] == groups.codes("coarse")).all()
+
+
+def test_an_order_is_kept_within_enclosing_groups():
+    ages = ["10-14", "5-9", "0-4", "5-9", "0-4"]
+    plain = gc.Groups(GRAPH.vertices, {"age": ages})
+    assert plain.labels() == ("0-4", "10-14", "5-9")
+    ordered = gc.Groups(GRAPH.vertices, {"age": ages}, order={"age": ["0-4", "5-9", "10-14"]})
+    assert ordered.labels() == ("0-4", "5-9", "10-14")
+    numbers = gc.Groups(GRAPH.vertices, {"class": [10, 9, 9, 10, 2]})
+    assert numbers.labels() == (2, 9, 10)
+    for wrong in (["0-4", "5-9"], ["0-4", "5-9", "10-14", "15-19"], ["0-4", "5-9", "10-14", "5-9"]):
+        with pytest.raises(GraphError, match="each of its groups once"):
+            gc.Groups(GRAPH.vertices, {"age": ages}, order={"age": wrong})
+    with pytest.raises(GraphError, match="names a level"):
+        gc.Groups(GRAPH.vertices, {"age": ages}, order={"ages": []})
+
+
+def test_vertices_without_a_group_are_refused_or_go_to_the_rest():
+    towns = ["waco", None, "fresno", "", float("nan")]
+    with pytest.raises(GraphError, match=r"3 vertices, such as 'bob', have no group.*rest='other'"):
+        gc.Groups(GRAPH.vertices, {"state": STATES, "town": towns})
+    made = gc.Groups(GRAPH.vertices, {"state": STATES, "town": towns}, rest="other")
+    assert made.labels("town") == ("CA/other", "fresno", "TX/other", "waco")
+    assert made.codes("town").tolist() == [3, 2, 1, 0, 2]
+    states = ["TX", None, "CA", "CA", None]
+    both = gc.Groups(
+        GRAPH.vertices,
+        {"state": states, "town": ["waco", None, "fresno", "fresno", ""]},
+        rest="other",
+        order={"state": ["TX", "CA"]},
+    )
+    assert both.labels("state") == ("TX", "CA", "other")
+    assert both.labels("town") == ("waco", "fresno", "other")
+    with pytest.raises(GraphError, match="'other' is a group of level"):
+        gc.Groups(GRAPH.vertices, {"x": ["other", None, "a", "a", "a"]}, rest="other")
+    with pytest.raises(GraphError, match="rest is the name"):
+        gc.Groups(GRAPH.vertices, {"x": [1, 1, 2, 2, 2]}, rest="")
+
+
+@pytest.mark.parametrize(
+    ("levels", "told"),
+    [
+        ({}, "at least one level"),
+        ([["a"] * 5], "at least one level"),
+        ({"": STATES}, "not empty"),
+        ({3: STATES}, "not empty"),
+        ({"state": STATES[:4]}, "one label for each"),
+        ({"state": "TXTXC"}, "one label for each"),
+        ({"state": [1.5] * 5}, "strings or whole numbers"),
+        ({"state": [[1]] * 5}, "strings or whole numbers"),
+        ({"state": [True, 1, 1, 1, 1]}, "strings or whole numbers"),
+        ({"state": [1, "1", 2, 2, 2]}, "look alike"),
+        ({"state": ["e\u0301", "\u00e9", "a", "a", "a"]}, "group labels look alike"),
+        ({"town": TOWNS, "state": STATES}, "lies in two groups"),
+        ({"state": STATES, "town": ["x", "x", "x", "y", "z"]}, "lies in two groups"),
+    ],
+)
+def test_groups_that_are_none_are_refused(levels, told):
+    with pytest.raises(GraphError, match=told):
+        gc.Groups(GRAPH.vertices, levels)
+
+
+def test_what_is_no_vertex_set_is_refused():
+    two = gc.BipartiteGraph([0], [1], left=2, right=2)
+    with pytest.raises(GraphError, match=r"pass graph\.vertices"):
+        gc.Groups(GRAPH, LEVELS)
+    with pytest.raises(GraphError, match=r"pass graph\.left or graph\.right"):
+        gc.groups_from_dict({0: "a", 1: "b"}, two)
+    assert gc.groups_from_dict({0: "a", 1: "b"}, two.right).labels() == ("a", "b")
+    with pytest.raises(GraphError, match="a graph or a VertexSet"):
+        gc.groups_from_dict({}, "mail.csv")
+
+
+def test_unknown_names_are_refused():
+    for call in (GROUPS.labels, GROUPS.codes, GROUPS.sizes, GROUPS.parents, GROUPS.place):
+        with pytest.raises(QueryError, match=r"unknown level 'street'; there are 'state', 'town'"):
+            call("street")
+    with pytest.raises(QueryError, match=r"unknown group 'NY'; level 'state' has 2 groups"):
+        GROUPS.members("NY", "state")
+    with pytest.raises(QueryError, match="unknown vertex"):
+        GROUPS.group_of("zoe")
+
+
+def test_trees_come_back_and_compare():
+    tree = GROUPS.tree
+    again = gc.GroupTree.from_dict(tree.to_dict())
+    assert again == tree
+    assert hash(again) == hash(tree)
+    assert repr(again) == "GroupTree(n=5; 2 state, 3 town)"
+    assert again.code("austin") == 1
+    assert gc.Groups(GRAPH.vertices, LEVELS) == GROUPS
+    swapped = gc.Groups(
+        GRAPH.vertices, {"state": STATES, "town": [*TOWNS[:2], "x", "x", *TOWNS[4:]]}
+    )
+    assert swapped != GROUPS
+    assert GROUPS != "groups"
+    moved = gc.Groups(GRAPH.vertices, {"town": ["a", "b", "a", "b", "b"]})
+    other = gc.Groups(GRAPH.vertices, {"town": ["b", "a", "a", "b", "b"]})
+    assert moved.tree == other.tree
+    assert moved != other
+
+
+@pytest.mark.parametrize(
+    ("labels", "sizes", "parents"),
+    [
+        ({"a": ["x"]}, [[2], [2]], [[0]]),
+        ({"a": ["x", "y"]}, [[2]], [[0]]),
+        ({"a": ["x", "y"]}, [[2, 0]], [[0, 0]]),
+        ({"a": ["x", "y"]}, [[2, 1.5]], [[0, 0]]),
+        ({"a": ["x", "y"]}, [[2, 1]], [[0, 1]]),
+        ({"a": ["x", "y"], "b": ["p", "q"]}, [[2, 1], [1, 2]], [[0, 0], [0, 1]]),
+        ({"a": ["x", "y"], "b": ["p", "q"]}, [[2, 1], [1, 2]], [[0, 0], [1, 0]]),
+        ({"a": ["x", "x"]}, [[2, 1]], [[0, 0]]),
+    ],
+)
+def test_trees_whose_numbers_do_not_fit_are_refused(labels, sizes, parents):
+    with pytest.raises(GraphError):
+        gc.GroupTree(labels, sizes, parents)
+
+
+def test_dicts_of_one_level_and_of_several():
+    one = gc.groups_from_dict(dict(zip(NAMES, TOWNS, strict=True)), GRAPH, ["town"])
+    assert one.labels() == ("austin", "fresno", "waco")
+    pairs = dict(zip(NAMES, zip(STATES, TOWNS, strict=True), strict=True))
+    assert gc.groups_from_dict(pairs, GRAPH, ["state", "town"]) == GROUPS
+    del pairs["eve"]
+    with pytest.raises(GraphError, match="'eve'"):
+        gc.groups_from_dict(pairs, GRAPH, ["state", "town"])
+    with pytest.raises(GraphError, match="entry 5 of the groups is not a vertex"):
+        gc.groups_from_dict(pairs | {"zoe": ("TX", "waco")}, GRAPH, ["state", "town"])
+    with pytest.raises(GraphError, match="entry 1 of the groups does not have one label"):
+        gc.groups_from_dict(pairs, GRAPH)
+    with pytest.raises(GraphError, match="distinct names"):
+        gc.groups_from_dict(pairs, GRAPH, ["state", "state"])
+
+
+def rows_of(separator=",", head=("person", "state", "town")):
+    rows = [head] if head else []
+    rows += [(n, s, f'"{t}"') for n, s, t in zip(NAMES, STATES, TOWNS, strict=True)]
+    return "".join(separator.join(row) + "\n" for row in rows)
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_tables_in_every_dress(tmp_path, separator):
+    file = tmp_path / "staff.csv"
+    for data in (
+        rows_of(separator).encode(),
+        rows_of(separator).replace("\n", "\r\n").encode(),
+        rows_of(separator).encode("utf-16"),
+        b"\xef\xbb\xbf" + rows_of(separator).encode(),
+    ):
+        file.write_bytes(data)
+        assert gc.read_groups(file, GRAPH, columns=["state", "town"]) == GROUPS
+        assert gc.read_groups(file, GRAPH, columns=[1, 2], vertex=0) == GROUPS
+    (tmp_path / "staff.csv.gz").write_bytes(gzip.compress(data))
+    assert gc.read_groups(tmp_path / "staff.csv.gz", GRAPH, columns=["state", "town"]) == GROUPS
+
+
+def test_columns_by_place_without_a_header(tmp_path):
+    file = tmp_path / "staff.csv"
+    file.write_text(rows_of(head=None))
+    made = gc.read_groups(file, GRAPH, columns=[1, 2])
+    assert made.levels == ("level 1", "level 2")
+    assert made.labels("level 2") == GROUPS.labels()
+    file.write_text("ann,1\nbob,2\ncid,2\ndot,10\neve,1\n")
+    made = gc.read_groups(file, GRAPH)
+    assert made.labels() == (1, 2, 10)
+    file.write_text("class,name\n1,ann\n2,bob\n2,cid\n10,dot\n1,eve\n")
+    assert gc.read_groups(file, GRAPH).labels() == (1, 2, 10)
+    assert gc.read_groups(file, GRAPH, columns=["class"]).levels == ("class",)
+
+
+def test_integer_vertices_and_other_encodings(tmp_path):
+    file = tmp_path / "staff.csv"
+    file.write_bytes("id;unit\n0;K\xf6ln\n1;Bonn\n".encode("latin-1"))
+    made = gc.read_groups(file, gc.VertexSet(2), encoding="latin-1")
+    assert made.labels() == ("Bonn", "K\xf6ln")
+    with pytest.raises(FileFormatError, match="not UTF-8"):
+        gc.read_groups(file, gc.VertexSet(2))
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "told"),
+    [
+        ("", {}, "empty"),
+        ("x,unit\nann,A\n", {}, "whether the first row is a header"),
+        ("name,a,b\nann,A,B\n", {}, "pass columns="),
+        ("name,a\nann,A\nann,B\n", {}, "line 3: this vertex has a row"),
+        ("name,a\nann,A,B\n", {}, "line 2: expected 2 columns"),
+        ("name,a\nzoe,A\n", {}, "line 2: not a vertex"),
+        ("name,a\nann,A\n", {"columns": ["b"]}, "exactly one column 'b'"),
+        ("name,a\nann,A\n", {"columns": ["a"], "header": False}, "needs a header"),
+        ("name,a\nann,A\n", {"columns": [5]}, "no such column"),
+        ("name,a\nann,A\n", {"columns": ["name"]}, "different columns"),
+        ("name,a\nann,A\n", {"columns": []}, "at least one group"),
+        ("name,a,a\nann,A,B\n", {"columns": [1, 2]}, "one name"),
+        ('name,a\n"ann,A\n', {}, "quotes"),
+        ("name;a,b\nann;A,B\n", {}, "delimiter="),
+    ],
+)
+def test_tables_that_say_no_groups_are_refused(tmp_path, text, options, told):
+    file = tmp_path / "staff.csv"
+    file.write_text(text)
+    with pytest.raises(FileFormatError, match=told) as caught:
+        gc.read_groups(file, GRAPH, **options)
+    assert str(caught.value).startswith(str(file))
+    assert "\n" not in str(caught.value)
+
+
+def test_options_and_endings_are_checked(tmp_path):
+    file = tmp_path / "staff.csv"
+    file.write_text(rows_of())
+    with pytest.raises(ParameterError, match="unknown is"):
+        gc.read_groups(file, GRAPH, unknown="drop")
+    (tmp_path / "staff.xlsx").write_bytes(b"x")
+    with pytest.raises(FileFormatError, match=r"\.csv, \.tsv"):
+        gc.read_groups(tmp_path / "staff.xlsx", GRAPH)
+    with pytest.raises(FileFormatError, match="does not exist"):
+        gc.read_groups(tmp_path / "none.csv", GRAPH)
+    file.write_text("name,a\nann,A\n")
+    with pytest.raises(GraphError, match="no group"):
+        gc.read_groups(file, GRAPH)
+    file.write_text("name,a\nann,A\nzoe,B\nbob,C\n")
+    made = gc.read_groups(file, GRAPH, unknown="ignore", rest="-")
+    assert made.labels() == ("-", "A", "C")
+
+
+def test_tables_of_pandas():
+    frame = pd.DataFrame({"state": STATES, "town": TOWNS}, index=NAMES)
+    assert gc.groups_from_pandas(frame, GRAPH, ["state", "town"]) == GROUPS
+    assert gc.groups_from_pandas(frame, GRAPH) == GROUPS
+    flat = frame.reset_index(names="who").sample(frac=1, random_state=1)
+    assert gc.groups_from_pandas(flat, GRAPH, ["state", "town"], vertex="who") == GROUPS
+    assert gc.groups_from_pandas(frame["town"], GRAPH).levels == ("town",)
+    kind = pd.CategoricalDtype(["waco", "fresno", "austin", "dallas"], ordered=True)
+    ordered = gc.groups_from_pandas(frame["town"].astype(kind), GRAPH)
+    assert ordered.labels() == ("waco", "fresno", "austin")
+    gaps = pd.DataFrame({"unit": [1.0, np.nan, 2.0, 2.0, 1.0]}, index=NAMES)
+    assert gc.groups_from_pandas(gaps, GRAPH, rest="none").labels() == (1, 2, "none")
+    nothing = pd.DataFrame({"unit": pd.array(["a", pd.NA, "b", "b", "a"])}, index=NAMES)
+    assert gc.groups_from_pandas(nothing, GRAPH, rest="none").labels() == ("a", "b", "none")
+    for wrong in ({"columns": "county"}, {"vertex": "who"}):
+        with pytest.raises(GraphError, match="no such column"):
+            gc.groups_from_pandas(frame, GRAPH, **wrong)
+    more = pd.DataFrame({"town": [*TOWNS, "waco"]}, index=[*NAMES, "zoe"])
+    with pytest.raises(GraphError, match="row 6 is about no vertex"):
+        gc.groups_from_pandas(more, GRAPH)
+    assert gc.groups_from_pandas(more, GRAPH, unknown="ignore").labels("town")
+    with pytest.raises(GraphError, match="two rows"):
+        gc.groups_from_pandas(more.rename(index={"zoe": "ann"}), GRAPH)
+    with pytest.raises(ParameterError, match="unknown is"):
+        gc.groups_from_pandas(frame, GRAPH, unknown="drop")
+
+
+def test_attributes_of_networkx_igraph_and_graphml(tmp_path):
+    source = nx.karate_club_graph()
+    graph = gc.from_networkx(source, weighted=False)
+    made = gc.groups_from_networkx(source, graph, "club")
+    assert made.labels() == ("Mr. Hi", "Officer")
+    assert made.sizes().tolist() == [17, 17]
+    twin = igraph.Graph.from_networkx(source)
+    twin.vs["name"] = twin.vs["_nx_name"]
+    assert gc.groups_from_igraph(twin, graph, ["club"]) == made
+    file = tmp_path / "karate.graphml"
+    nx.write_graphml(source, file)
+    assert gc.read_groups(file, graph, columns=["club"]) == made
+    twin.save(str(file))
+    assert gc.read_groups(file, graph, columns="club") == made
+    for call in (
+        lambda: gc.groups_from_networkx(source, graph, "team"),
+        lambda: gc.groups_from_igraph(twin, graph, "team"),
+    ):
+        with pytest.raises(GraphError, match="no vertex has a group of level 'team'"):
+            call()
+    with pytest.raises(GraphError, match="distinct names"):
+        gc.groups_from_networkx(source, graph, [])
+    with pytest.raises(FileFormatError, match="no attribute 'team'"):
+        gc.read_groups(file, graph, columns=["team"])
+    with pytest.raises(FileFormatError, match="names of vertex attributes"):
+        gc.read_groups(file, graph)
+
+
+def test_sides_of_bipartite_graphs_have_groups_of_their_own():
+    source = nx.davis_southern_women_graph()
+    for node, side in source.nodes(data="bipartite"):
+        source.nodes[node]["letter"] = str(node)[0] if side == 0 else "E"
+    graph = gc.from_networkx(source, bipartite=True)
+    left = gc.groups_from_networkx(source, graph.left, "letter")
+    right = gc.groups_from_networkx(source, graph.right, "letter")
+    assert len(left.labels()) > 5
+    assert right.labels() == ("E",)
+    assert right.sizes().tolist() == [14]
