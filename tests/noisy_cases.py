@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 
 from graphcuts_dp.fits.base import FitProblem
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.measurements.blocks import LocalBlocks
 from graphcuts_dp.measurements.degrees import measure_degrees
 from graphcuts_dp.measurements.entries import distribution_for, randomized_response
@@ -25,6 +25,16 @@ def planted(sizes, inside, between, seed=0):
     n = len(groups)
     chosen = np.triu(np.random.default_rng(seed).random((n, n)) < expected, 1)
     return Graph(*np.nonzero(chosen), vertices=n), expected
+
+
+def planted_directed(sizes, forth, back, elsewhere, seed=0):
+    """Blocks in a row: many arcs from each to the next, others back, and elsewhere."""
+    k = len(sizes)
+    core = np.full((k, k), elsewhere) + (forth - elsewhere) * np.eye(k, k=1)
+    core += (back - elsewhere) * np.eye(k, k=-1)
+    expected = indicators(sizes) @ core @ indicators(sizes).T
+    chosen = np.random.default_rng(seed).random(expected.shape) < expected
+    return DirectedGraph(*np.nonzero(chosen), vertices=len(expected)), expected
 
 
 def planted_bipartite(left, right, inside, between, seed=0):

@@ -9,7 +9,6 @@ TOLERANCE = 1e-9  # of a row sum, relative to the mean degree
 MAX_ROUNDS = 2000
 _STANDSTILL = 1e-13  # change of the sums in a round, likewise, at which there is no use to go on
 _LARGEST = 1e100
-_DIAGONAL_ROUNDS = 6
 _SMALLEST = 1e-30  # lower degrees are zeros
 
 
@@ -104,28 +103,40 @@ def chung_lu_directed(rows: npt.ArrayLike, columns: npt.ArrayLike) -> FloatMatri
 
 
 def chung_lu_directed_ends(
-    rows: npt.ArrayLike, columns: npt.ArrayLike
+    rows: npt.ArrayLike, columns: npt.ArrayLike, *, max_rounds: int = MAX_ROUNDS
 ) -> tuple[FloatVector, FloatVector]:
     """The r and c whose matrix min(1, r_i c_j), with zero diagonal, has given row and column sums.
 
-    The sums with a diagonal are those wanted and what the diagonal would hold, which the round
-    before tells. That is a small part of a sum, so a few rounds settle it to about a thousandth.
+    As `chung_lu_bipartite_ends`; to what a row is to have, what its entry on the diagonal would be
+    is added as the last step tells it, a small part of a row, which settles in a few rounds.
 
     Args:
-        rows: wanted out-degrees, shape (n,), finite; negative ones count as 0.
+        rows: wanted out-degrees, shape (n,), finite; negative ones count as 0. If the totals of
+            rows and columns differ, both are scaled to their mean.
         columns: wanted in-degrees, likewise.
+        max_rounds: stop after so many rounds even if the sums do not match yet.
 
     Returns:
-        r and c, shape (n,) each, >= 0.
+        r and c, shape (n,) each, >= 0; sums as for `chung_lu_ends`.
     """
     tails, heads = (np.maximum(np.array(x, dtype=np.float64), 0.0) for x in (rows, columns))
+    r, c = np.zeros(len(tails)), np.zeros(len(heads))
+    left, right = tails > _SMALLEST, heads > _SMALLEST
+    if not left.any() or not right.any():
+        return r, c
     total = (tails.sum() + heads.sum()) / 2
-    if total > 0 and tails.any() and heads.any():  # of one total, before the diagonal is added
-        tails, heads = tails * (total / tails.sum()), heads * (total / heads.sum())
-    r, c = chung_lu_bipartite_ends(tails, heads)
-    for _ in range(_DIAGONAL_ROUNDS):
-        loops = np.minimum(r * c, 1.0)
-        r, c = chung_lu_bipartite_ends(tails + loops, heads + loops)
+    row_target = np.minimum(tails * (total / tails.sum()), right.sum() - right)[left]
+    column_target = np.minimum(heads * (total / heads.sum()), left.sum() - left)[right]
+    start = column_target / np.sqrt(max(column_target.sum(), _SMALLEST))
+    c[right] = np.clip(start, 1 / _LARGEST, _LARGEST)
+    before = np.full_like(column_target, np.inf)
+    for _ in range(max_rounds):
+        r[left] = _solve(c[right], row_target + np.minimum(r * c, 1.0)[left])
+        loops = np.minimum(r * c, 1.0)[right]
+        sums = _sums(r[left], c[right]) - loops
+        if _settled(sums, before, column_target):
+            break
+        c[right], before = _solve(r[left], column_target + loops), sums
     return r, c
 
 

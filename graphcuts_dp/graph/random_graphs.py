@@ -5,10 +5,11 @@ integer gives the same graph.
 """
 
 import numpy as np
+import numpy.typing as npt
 
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 
 Seed = int | np.random.Generator
 
@@ -91,6 +92,32 @@ def planted_partition(n: int, blocks: int, p_in: float, p_out: float, *, seed: S
         found.append(np.flatnonzero(rng.random(n - 1 - i) < chance) + i + 1)
     rows = np.repeat(np.arange(len(found)), [len(columns) for columns in found])
     return Graph(rows, np.concatenate([*found, np.empty(0, np.int64)]), vertices=n)
+
+
+def directed_blocks(n: int, chances: npt.ArrayLike, *, seed: Seed) -> DirectedGraph:
+    """Independent arcs, with a probability for each two blocks in that order.
+
+    Vertex v is in block v * blocks // n, as in `planted_partition`.
+
+    Args:
+        n: vertices, at least 1.
+        chances: probability of an arc from a vertex of block a to another one of block b, in
+            [0, 1]; shape (blocks, blocks), with at most n blocks.
+        seed: see the module.
+
+    Raises:
+        ParameterError: a parameter out of its range.
+    """
+    found = np.array(chances, dtype=np.float64)
+    if n < 1 or found.ndim != 2 or not 1 <= len(found) <= n or found.shape[1] != len(found):
+        raise ParameterError("chances are a square matrix with a row for each of 1 to n blocks")
+    if not ((found >= 0) & (found <= 1)).all():
+        raise ParameterError("chances must be probabilities in [0, 1]")
+    rng = np.random.default_rng(seed)
+    block = np.arange(n) * len(found) // n
+    heads = [np.flatnonzero(rng.random(n) < found[block[tail]][block]) for tail in range(n)]
+    tails = np.repeat(np.arange(n), [len(each) for each in heads])
+    return DirectedGraph(tails, np.concatenate(heads), vertices=n)
 
 
 def _check_side(side: int) -> None:

@@ -57,6 +57,7 @@ def test_json_of_a_bipartite_plan(call):
         ("--vertices", "many"),
         ("--vertices", "3,4"),
         ("--bipartite",),
+        ("--bipartite", "--directed"),
         ("--beta", "1"),
         ("--target-error", "-1"),
     ],

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphcuts_dp as gc
-from graphcuts_dp.fits.chung_lu import chung_lu, chung_lu_bipartite
+from graphcuts_dp.fits.chung_lu import chung_lu, chung_lu_bipartite, chung_lu_directed
 
 
 def off_diagonal(weights, columns=None):
@@ -26,6 +26,39 @@ def test_the_degrees_of_such_a_matrix_give_degrees_back(t):
     wanted = off_diagonal(t).sum(axis=1)
     x = chung_lu(wanted)
     assert np.abs(x.sum(axis=1) - wanted).max() <= 1e-4 * wanted.mean()
+
+
+@settings(max_examples=25, deadline=None)
+@given(weights, st.randoms(use_true_random=False))
+def test_directed_sums_are_given_back(r, random):
+    c = random.sample(r, len(r))
+    wanted = np.minimum(np.outer(r, c), 1.0)
+    np.fill_diagonal(wanted, 0.0)
+    x = chung_lu_directed(wanted.sum(axis=1), wanted.sum(axis=0))
+    assert not x.diagonal().any()
+    mean = wanted.sum(axis=1).mean()
+    for axis in (0, 1):
+        assert np.abs(x.sum(axis=axis) - wanted.sum(axis=axis)).max() <= 1e-4 * mean
+
+
+def test_directed_degrees_at_the_edge():
+    """No arcs, one vertex, a star, only one vertex with arcs in: numbers, and no warnings."""
+    for rows, columns in (
+        ([0, 0], [0, 0]),
+        ([1], [1]),
+        ([5, 0, 0, 0, 0, 0], [0, 1, 1, 1, 1, 1]),
+        ([1, 1, 1], [3, 0, 0]),
+        ([2, 2, 2], [2, 2, 2]),
+        ([-1, 4], [3, -2]),
+    ):
+        x = chung_lu_directed(rows, columns)
+        assert np.isfinite(x).all()
+        assert ((x >= 0) & (x <= 1)).all()
+        assert not x.diagonal().any()
+    full = chung_lu_directed([2, 2, 2], [2, 2, 2])
+    assert full == pytest.approx(1 - np.eye(3))
+    star = chung_lu_directed([5, 0, 0, 0, 0, 0], [0, 1, 1, 1, 1, 1])
+    assert star.sum(axis=1) == pytest.approx([5, 0, 0, 0, 0, 0])
 
 
 @settings(max_examples=25, deadline=None)

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from noisy_cases import indicators, planted, planted_bipartite, problem
+from noisy_cases import indicators, planted, planted_bipartite, planted_directed, problem
 
 from graphcuts_dp.fits.credible_sums import credible_sums
 from graphcuts_dp.fits.degrees import (
@@ -60,6 +60,7 @@ def test_single_equal_and_far_observations(observed):
 
 CASES = {
     "undirected": (lambda: planted((60, 60), 0.5, 0.1)[0], 120, 120),
+    "directed": (lambda: planted_directed((60, 60), 0.5, 0.1, 0.1)[0], 120, 120),
     "bipartite": (lambda: planted_bipartite((60, 60), (40, 40), 0.5, 0.1)[0], 120, 80),
 }
 

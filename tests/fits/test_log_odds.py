@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from noisy_cases import indicators, planted, planted_bipartite, problem
+from noisy_cases import indicators, planted, planted_bipartite, planted_directed, problem
 from threadpoolctl import threadpool_limits
 
 from graphcuts_dp import parallel
@@ -12,6 +12,29 @@ from graphcuts_dp.fits import log_odds
 from graphcuts_dp.fits.log_odds import GroupSums, OutOfTimeError, sigmoid, solve, synthetic_rows
 from graphcuts_dp.fits.maximum_entropy import MaximumEntropy
 from graphcuts_dp.measurements import blocks
+
+
+def directed_case():
+    """The same of a directed graph, whose blocks send arcs to the next."""
+    sizes = (8, 8, 8)
+    graph, _ = planted_directed(sizes, 0.7, 0.3, 0.1)
+    frame = indicators(sizes) / np.sqrt(8)
+    A = graph.dense()
+    rows, columns = A.sum(axis=1) + 0.5, A.sum(axis=0) + 0.5
+    return problem(graph), GroupSums(rows, columns, frame, frame, frame.T @ A @ frame)
+
+
+def test_a_directed_graph_gets_its_sums_and_no_loops(monkeypatch):
+    """Out- and in-degrees, and the arcs between each two blocks in each direction."""
+    monkeypatch.setattr(log_odds, "_SLACK", 0.01)
+    given, sums = directed_case()
+    x = matrix_of(given, solve(given.blocks, sums, 1.0))
+    assert not x.diagonal().any()
+    assert x.sum(axis=1) == pytest.approx(sums.rows, abs=0.3)
+    assert x.sum(axis=0) == pytest.approx(sums.columns, abs=0.3)
+    groups = sums.left.T @ x @ sums.right
+    assert np.abs(groups - sums.groups).max() < 0.3
+    assert np.abs(groups - groups.T).max() > 1  # the directions are told apart
 
 
 def case(symmetric, *, noise="binary", sizes=(8, 8, 8), seed=0):

@@ -9,7 +9,7 @@ from noisy_cases import planted, planted_bipartite, problem
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.fits.base import FitProblem
 from graphcuts_dp.fits.maximum_entropy import MaximumEntropy
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.release.synthesis import release_graph
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
@@ -36,6 +36,11 @@ GRAPHS = {
     "5 x 1": BipartiteGraph([1, 4], [0, 0], left=5, right=1),
     "full bipartite": BipartiteGraph(*np.indices((8, 5)).reshape(2, -1), left=8, right=5),
     "bipartite star": BipartiteGraph(np.zeros(30, int), np.arange(30), left=30, right=30),
+    "one arc": DirectedGraph([0], [1], vertices=2),
+    "no arcs": DirectedGraph([], [], vertices=25),
+    "all arcs": DirectedGraph(*np.nonzero(1 - np.eye(15)), vertices=15),
+    "out-star": DirectedGraph(np.zeros(30, int), np.arange(1, 31), vertices=31),
+    "arc weights": DirectedGraph([0, 1], [1, 0], [0.5, 2.5], vertices=9, weight_cap=2.5),
     "weights": Graph([0, 1, 4], [1, 2, 5], [0.5, 2.0, 1.25], vertices=20, weight_cap=2.5),
     "bipartite weights": BipartiteGraph(
         [0, 1], [1, 2], [0.5, 2.5], left=5, right=9, weight_cap=2.5
@@ -57,12 +62,15 @@ def test_graphs_at_the_edge(name, epsilon, mechanism):
     assert 0 <= x.min() <= x.max() <= graph.weight_cap
     if isinstance(graph, Graph):
         assert np.array_equal(x, x.T)
+    if not isinstance(graph, BipartiteGraph):
         assert not x.diagonal().any()
     assert made.certificate.upper >= made.certificate.lower >= 0
     assert made.degrees is not None or mechanism != "degrees+response"
 
 
-@pytest.mark.parametrize("name", ["no edges", "complete", "two cliques", "full bipartite"])
+@pytest.mark.parametrize(
+    "name", ["no edges", "complete", "two cliques", "full bipartite", "all arcs"]
+)
 def test_without_noise_to_speak_of_the_graph_comes_back(name):
     graph = GRAPHS[name]
     made = release_graph(graph, epsilon=50.0, mechanism="response", seed=0)

@@ -4,17 +4,26 @@ import pickle
 
 import numpy as np
 import pytest
-from noisy_cases import planted, planted_bipartite, problem
+from noisy_cases import planted, planted_bipartite, planted_directed, problem
 
-from graphcuts_dp.fits.chung_lu import chung_lu_bipartite_ends, chung_lu_ends
+from graphcuts_dp.fits.chung_lu import (
+    chung_lu_bipartite_ends,
+    chung_lu_directed_ends,
+    chung_lu_ends,
+)
 from graphcuts_dp.fits.view import View
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.measurements import blocks
 
 
-def views(symmetric, cap=1.0):
+def views(kind, cap=1.0):
     """A view of Z, one of Z less the expected graph, and both as dense matrices."""
-    if symmetric:
+    if kind == "directed":
+        given = problem(planted_directed((15, 20), 0.6, 0.1, 0.2)[0])
+        r, c = chung_lu_directed_ends(np.linspace(1, 30, 35), np.linspace(30, 1, 35) ** 1.1)
+        expected = cap * np.minimum(np.outer(r, c), 1)
+        np.fill_diagonal(expected, 0)
+    elif kind == "symmetric":
         given = problem(planted((15, 20), 0.6, 0.1)[0])
         r = c = chung_lu_ends(np.linspace(1, 30, 35))
         expected = cap * np.minimum(np.outer(r, c), 1)
@@ -30,15 +39,15 @@ def views(symmetric, cap=1.0):
 
 @pytest.mark.parametrize("rows_at_once", [None, 8])
 @pytest.mark.parametrize("cap", [1.0, 2.5])
-@pytest.mark.parametrize("symmetric", [True, False])
-def test_products_are_the_dense_ones(symmetric, cap, rows_at_once, monkeypatch):
+@pytest.mark.parametrize("kind", ["symmetric", "bipartite", "directed"])
+def test_products_are_the_dense_ones(kind, cap, rows_at_once, monkeypatch):
     if rows_at_once:
         monkeypatch.setattr(blocks, "_SMALL", 0)
         monkeypatch.setattr(blocks, "_BLOCK_ENTRIES", 1)
     rng = np.random.default_rng(0)
-    for view, dense, expected in views(symmetric, cap):
+    for view, dense, expected in views(kind, cap):
         n, m = dense.shape
-        assert (view.shape, view.symmetric) == ((n, m), symmetric)
+        assert (view.shape, view.symmetric) == ((n, m), kind == "symmetric")
         right, left = rng.normal(size=(m, 3)), rng.normal(size=(n, 2))
         near = {"abs": 1e-4, "rel": 1e-4}  # float32
         assert view.times(right) == pytest.approx(dense @ right, **near)

@@ -1,10 +1,14 @@
 """The random families have the degrees, sizes and densities that their papers define."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.adjacency import DirectedGraph
 from graphcuts_dp.graph.random_graphs import (
+    directed_blocks,
     imbalanced_bipartite,
     planted_partition,
     power_law_bipartite,
@@ -97,3 +101,23 @@ def test_seeds_repeat_and_generators_go_on():
 def test_bad_parameters_are_refused(build):
     with pytest.raises(ParameterError):
         build()
+
+
+def test_directed_blocks():
+    chances = [[0.5, 0.9], [0.0, 0.1]]
+    graph = directed_blocks(200, chances, seed=3)
+    assert graph == directed_blocks(200, chances, seed=3)
+    assert graph != directed_blocks(200, chances, seed=4)
+    block = np.arange(200) // 100
+    dense = graph.dense()
+    for a, b in itertools.product(range(2), repeat=2):
+        pairs = 10_000 - 100 * (a == b)
+        chance = chances[a][b]
+        # Six deviations of a binomial count.
+        slack = 6 * (pairs * chance * (1 - chance)) ** 0.5
+        assert abs(dense[block == a][:, block == b].sum() - pairs * chance) <= slack
+    assert directed_blocks(1, [[1.0]], seed=0) == DirectedGraph([], [], vertices=1)
+    assert len(directed_blocks(5, [[1.0]], seed=0).rows) == 20
+    for n, wrong in ((0, [[1]]), (2, [[1, 0]]), (2, np.ones((3, 3))), (3, [[1.5]]), (3, [0.5])):
+        with pytest.raises(ParameterError, match="chances"):
+            directed_blocks(n, wrong, seed=0)

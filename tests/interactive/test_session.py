@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import session_workers as workers
+from helpers import random_graph
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -31,6 +32,8 @@ from graphcuts_dp.interactive.session import open_session
 from graphcuts_dp.ledger.records import Kind
 from graphcuts_dp.ledger.spending import Budget, total_cost
 from graphcuts_dp.privacy.composition import Cost
+
+GRAPH_KINDS = [gc.Graph, gc.BipartiteGraph, gc.DirectedGraph]
 
 METHODS = ("multiplicative-weights", "frieze-kannan", "gaussian", "laplace", "binary")
 
@@ -108,7 +111,8 @@ def test_sides_of_a_bipartite_graph_are_kept_apart(path):
 @settings(max_examples=60, deadline=None)
 def test_every_query_has_one_form(data):
     n = data.draw(st.one_of(st.integers(1, 40), st.just(600)))
-    universe = Universe(n, data.draw(st.one_of(st.none(), st.integers(1, 600))))
+    other = data.draw(st.one_of(st.none(), st.just("arcs"), st.integers(1, 600)))
+    universe = Universe(n, directed=True) if other == "arcs" else Universe(n, other)
     left, right = universe.shape
     S, T = (
         np.array(data.draw(st.lists(st.booleans(), min_size=size, max_size=size)))
@@ -121,19 +125,27 @@ def test_every_query_has_one_form(data):
     found = {tuple(side.tolist()) for side in coded.query.masks(universe.space)}
     assert found == {tuple(S.tolist()), tuple(T.tolist())}
     if not universe.bipartite:
-        assert encode_query(gc.CutQuery(T, S), universe).digest == coded.digest
+        turned = encode_query(gc.CutQuery(T, S), universe).digest
+        assert (turned == coded.digest) is (universe.symmetric or bool((S == T).all()))
+    if not universe.symmetric:
+        asked = coded.query.masks(universe.space)
+        assert all(np.array_equal(a, b) for a, b in zip(asked, (S, T), strict=True))
     with pytest.raises(LedgerError):
         decode_query(coded.data + b"x", universe, kept.__getitem__)
 
 
-@given(st.integers(0, 2**32 - 1), st.booleans(), st.integers(1, 20))
-@settings(max_examples=40, deadline=None)
-def test_counts_are_exact(seed, bipartite, queries):
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([gc.Graph, gc.BipartiteGraph, gc.DirectedGraph]),
+    st.integers(1, 20),
+)
+@settings(max_examples=60, deadline=None)
+def test_counts_are_exact(seed, kind, queries):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 30))
     ends = rng.integers(0, n, (2, int(rng.integers(0, 60))))
-    sides = {"left": n, "right": n} if bipartite else {"vertices": n}
-    graph = (gc.BipartiteGraph if bipartite else gc.Graph)(*ends, **sides)
+    sides = {"left": n, "right": n} if kind is gc.BipartiteGraph else {"vertices": n}
+    graph = kind(*ends, **sides)
     asked = [
         gc.CutQuery(rng.random(n) < 0.5, None if rng.random() < 0.3 else rng.random(n) < 0.5)
         for _ in range(queries)
@@ -141,6 +153,32 @@ def test_counts_are_exact(seed, bipartite, queries):
     counter = EdgeCounter(graph, Grid.of(graph))
     assert counter.counts(asked) == [int(query.value(graph)) for query in asked]
     assert repr(counter) == "EdgeCounter()"
+
+
+@pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
+@pytest.mark.parametrize("method", METHODS)
+def test_a_session_on_a_directed_graph_and_again_from_its_store(path, method):
+    graph = random_graph(20, 1, density=0.4, directed=True)
+    delta = {} if method in ("laplace", "binary") else {"delta": 1e-6}
+    forth, back = gc.CutQuery(range(9), range(5, 20)), gc.CutQuery(range(5, 20), range(9))
+    with open_session(
+        graph, store=path, epsilon=40.0, queries=9, method=method, **delta
+    ) as session:
+        answers = session.ask_all([forth, back])
+        assert "whether any one ordered pair is an arc" in session.guarantee.neighbours
+        for query, answer in zip((forth, back), answers, strict=True):
+            assert answer.interval[0] <= query.value(graph) <= answer.interval[1]
+            assert answer.interval[1] <= 9 * 15 - 4
+        assert len(session.history) == 2  # two queries, not one asked twice
+    with open_session(graph, store=path) as session:
+        assert session.ask_all([forth, back]) == answers
+        assert len(session.history) == 2
+        session.ask([0], [1])
+        assert len(session.history) == 3
+    undirected = gc.Graph(graph.rows, graph.columns, vertices=20)
+    for other in (undirected, gc.DirectedGraph(graph.columns, graph.rows, vertices=20)):
+        with pytest.raises(LedgerError, match="not the one"):
+            open_session(other, store=path)
 
 
 @pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")

@@ -16,6 +16,7 @@ from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
 from graphcuts_dp.privacy.entropy import SeededEntropy
 
 NOISES = ["binary", "laplace", "discrete-laplace"]
+KINDS = [random_graph(45), random_graph((45, 21)), random_graph(45, directed=True)]
 SHAPES = [(1, 1), (2, 2), (37, 37), (64, 64), (61, 23), (5, 90), (129, 16)]
 
 
@@ -44,17 +45,21 @@ def test_bounds_cover_all_rows_at_multiples_of_eight(rows, columns):
 
 
 @pytest.mark.usefixtures("small_blocks")
-@pytest.mark.parametrize("symmetric", [True, False])
+@pytest.mark.parametrize("kind", ["symmetric", "directed", "bipartite"])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("noise", NOISES)
-def test_blocks_are_the_matrix_that_the_distribution_drew(noise, shape, symmetric):
+def test_blocks_are_the_matrix_that_the_distribution_drew(noise, shape, kind):
     """Each pair is what `respond` gave for it; symmetric, zero diagonal, and as cut."""
-    if symmetric and shape[0] != shape[1]:
+    if kind != "bipartite" and shape[0] != shape[1]:
         shape = (shape[0], shape[0])
-    layout = Layout(shape, symmetric)
+    symmetric = kind == "symmetric"
+    layout = Layout(shape, symmetric, kind == "directed")
     distribution = distribution_for(random_graph(4), noise, 1.0)
     drawn, pairs = np.zeros(shape, dtype=np.int64), layout.pairs_before(shape[0])
     places = np.triu_indices(shape[0], 1) if symmetric else np.indices(shape).reshape(2, -1)
+    if kind == "directed":
+        places = places[:, places[0] != places[1]]
+    assert np.array_equal(layout.places(*places), np.arange(pairs))
     nothing = np.empty(0), np.empty(0, dtype=np.int64)
     drawn[tuple(places)] = distribution.respond(pairs, *nothing, SeededEntropy(3))
     if symmetric:
@@ -68,7 +73,7 @@ def test_blocks_are_the_matrix_that_the_distribution_drew(noise, shape, symmetri
     assert len(made.map(RowBlock.steps)) == len(layout.bounds())
     z = distribution.estimate(drawn)
     evidence = distribution.evidence(drawn)
-    if symmetric:
+    if layout.hollow:
         np.fill_diagonal(z, 0)
         np.fill_diagonal(evidence, 0)
     assert np.array_equal(made.estimate(), z)
@@ -88,10 +93,9 @@ def test_bits_stay_packed():
 
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("noise", NOISES)
-@pytest.mark.parametrize("symmetric", [True, False])
-def test_edges_land_on_their_pairs(noise, symmetric):
+@pytest.mark.parametrize("graph", KINDS)
+def test_edges_land_on_their_pairs(noise, graph):
     """At epsilon = 50 a value is wrong by half or more with probability 1e-21."""
-    graph = random_graph(45 if symmetric else (45, 21))
     z = noisy_matrix(graph, noise, epsilon=50.0).estimate()
     assert np.array_equal(np.rint(z), graph.dense())
     assert (np.abs(z - graph.dense()) < 0.5).all()
@@ -127,9 +131,8 @@ def test_no_two_blocks_share_their_noise():
 
 
 @pytest.mark.parametrize("noise", NOISES)
-@pytest.mark.parametrize("symmetric", [True, False])
-def test_cuts_and_files_do_not_depend_on_the_blocks(noise, symmetric, monkeypatch, tmp_path):
-    graph = random_graph(45 if symmetric else (45, 21))
+@pytest.mark.parametrize("graph", KINDS)
+def test_cuts_and_files_do_not_depend_on_the_blocks(noise, graph, monkeypatch, tmp_path):
     whole = noisy_matrix(graph, noise)
     with (tmp_path / "whole").open("wb") as handle:
         whole.write(handle, entropy="x")
@@ -138,6 +141,7 @@ def test_cuts_and_files_do_not_depend_on_the_blocks(noise, symmetric, monkeypatc
         cut = NoisyMatrix.read(handle)
     assert len(cut.blocks.layout.bounds()) == 6
     assert np.array_equal(cut.steps, whole.steps)
+    assert cut.space == graph.space
     rng = np.random.default_rng(1)
     for _ in range(10):
         S, T = rng.random(45) < 0.5, rng.random(whole.shape[1]) < 0.5

@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import math
 from functools import partial
 
 import helpers
@@ -78,6 +79,25 @@ def test_bipartite_answers(noise):
         S, T = rng.random(5) < 0.5, rng.random(7) < 0.5
         assert np.isclose(made.answer(S, T).value, z[np.ix_(S, T)].sum(), atol=1e-9)
     assert np.isclose(made.answer([0, 2]).value, z[[0, 2]].sum(), atol=1e-9)
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_directed_answers(noise):
+    """Overlapping sets included; released integers on the diagonal are none."""
+    graph, rng = random_graph(7, 3, directed=True), np.random.default_rng(3)
+    made = noisy_release(graph, noise=noise)
+    z = made.noisy.estimate()
+    assert not z.diagonal().any()
+    for _ in range(30):
+        S, T = rng.random((2, 7)) < 0.5
+        answer = made.answer(S, T)
+        assert np.isclose(answer.value, z[np.ix_(S, T)].sum(), atol=1e-9)
+        pairs = int(S.sum() * T.sum() - (S & T).sum())
+        assert 0 <= answer.interval[0] <= answer.interval[1] <= pairs
+        radius = made.noisy.distribution.radius(pairs, log_failures=-math.log1p(-0.95))
+        assert answer.interval[1] == min(pairs, max(0.0, answer.value + radius))
+    rest = np.setdiff1d(np.arange(7), [0, 2])
+    assert np.isclose(made.answer([0, 2]).value, z[np.ix_([0, 2], rest)].sum(), atol=1e-9)
 
 
 def test_answers_by_label_and_many_at_once():

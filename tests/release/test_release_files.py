@@ -14,7 +14,7 @@ import pytest
 from graphcuts_dp import receipts
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
 from graphcuts_dp.graph import files
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
 from graphcuts_dp.release import storage
 from graphcuts_dp.release.release import Release
@@ -39,6 +39,12 @@ def sample(kind="plain"):
         rows, columns = np.nonzero(rng.random((5, 8)) < 0.5)
         graph = BipartiteGraph(rows, columns, left=5, right=8)
         return release_graph(graph, epsilon=5.0, fit="first-order", seed=2)
+    if kind == "directed":
+        graph = random_graph(11, directed=True, vertices=[f"v{i}" for i in range(11)])
+        return release_graph(graph, epsilon=5.0, seed=2, mechanism="degrees+response")
+    if kind == "directed, capped":
+        graph = DirectedGraph([0, 1, 4], [1, 0, 5], [0.5, 2.0, 1.25], vertices=6, weight_cap=2.5)
+        return release_graph(graph, epsilon=9.0, noise="laplace", seed=2)
     if kind == "capped":
         graph = Graph([0, 1, 4], [1, 2, 5], [0.5, 2.0, 1.25], vertices=6, weight_cap=2.5)
         return release_graph(graph, epsilon=9.0, noise="laplace", seed=2)
@@ -50,7 +56,10 @@ def sample(kind="plain"):
     return release_graph(random_graph(12), epsilon=3.0, fit="none", seed=2)
 
 
-KINDS = ["plain", "unweighted", "labels", "bipartite", "capped", "uncapped", "private", "no fit"]
+KINDS = [
+    *("plain", "unweighted", "labels", "bipartite", "directed", "directed, capped"),
+    *("capped", "uncapped", "private", "no fit"),
+]
 
 
 def assert_same(loaded, made):
@@ -60,6 +69,7 @@ def assert_same(loaded, made):
     assert loaded.noisy.left == made.noisy.left
     assert loaded.noisy.right == made.noisy.right
     assert loaded.noisy.symmetric == made.noisy.symmetric
+    assert loaded.noisy.space == made.noisy.space
     assert loaded.guarantee == made.guarantee
     assert loaded.fit == made.fit
     assert loaded.has_graph == made.has_graph
@@ -88,7 +98,7 @@ def test_every_kind_of_release_comes_back(tmp_path, kind):
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-@pytest.mark.parametrize("kind", ["plain", "bipartite", "unweighted"])
+@pytest.mark.parametrize("kind", ["plain", "bipartite", "directed", "unweighted"])
 def test_every_format_brings_the_graph_back(tmp_path, kind, ending):
     made = sample(kind)
     made.save(tmp_path / f"g{ending}")

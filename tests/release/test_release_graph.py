@@ -15,7 +15,7 @@ from graphcuts_dp.fits.base import FitProblem
 from graphcuts_dp.fits.cutting_plane import CuttingPlane
 from graphcuts_dp.fits.first_order import FirstOrder
 from graphcuts_dp.fits.spectral import Spectral
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.graph.vertices import VertexSet
 from graphcuts_dp.measurements.base import Measurements
 from graphcuts_dp.measurements.entries import randomized_response
@@ -49,18 +49,28 @@ def random_bipartite(*, cap=None, weighted=False):
     return helpers.random_graph((6, 9), density=0.4, **options)
 
 
+def random_directed(*, cap=None, weighted=False):
+    largest = (cap or 5.0) if weighted else None
+    options = {"largest": largest, "whole": True, "weight_cap": cap}
+    return helpers.random_graph(8, density=0.4, directed=True, **options)
+
+
+MAKERS = [random_graph, random_bipartite, random_directed]
+
+
 def check_box(graph, cap):
     matrix = graph.dense()
     assert (matrix >= 0).all()
     assert (matrix <= cap).all()
     if isinstance(graph, Graph):
         assert np.array_equal(matrix, matrix.T)
+    if not isinstance(graph, BipartiteGraph):
         assert not matrix.diagonal().any()
 
 
 @pytest.mark.parametrize("fit", [*FITS, "auto"])
 @pytest.mark.parametrize("noise", NOISES)
-@pytest.mark.parametrize("make", [random_graph, random_bipartite])
+@pytest.mark.parametrize("make", MAKERS)
 def test_every_fit_and_noise_stays_in_the_box(make, noise, fit):
     graph = make()
     made = release_graph(graph, epsilon=3.0, noise=noise, fit=fit, seed=1)
@@ -110,7 +120,7 @@ WITHOUT_CAP = [fit for fit in FITS if fit != "maximum-entropy"]
     ("cap", "fit"), [*((5.0, fit) for fit in FITS), *((None, fit) for fit in WITHOUT_CAP)]
 )
 @pytest.mark.parametrize("noise", ["laplace", "discrete-laplace"])
-@pytest.mark.parametrize("make", [random_graph, random_bipartite])
+@pytest.mark.parametrize("make", MAKERS)
 def test_weights_with_and_without_a_cap(make, noise, cap, fit):
     graph = make(cap=cap, weighted=True)
     made = release_graph(graph, epsilon=20.0, noise=noise, fit=fit, seed=3)
@@ -141,7 +151,7 @@ def test_heavy_weights_without_a_cap_stay_integers_and_sums_exact():
     assert noisy.steps.dtype == np.int64
 
 
-@pytest.mark.parametrize("make", [random_graph, random_bipartite])
+@pytest.mark.parametrize("make", MAKERS)
 def test_without_a_fit_there_is_no_graph(make):
     made = release_graph(make(), epsilon=3.0, fit="none", seed=1)
     assert not made.has_graph
@@ -152,7 +162,7 @@ def test_without_a_fit_there_is_no_graph(make):
 
 
 @pytest.mark.parametrize("fit", FITS)
-@pytest.mark.parametrize("make", [random_graph, random_bipartite])
+@pytest.mark.parametrize("make", MAKERS)
 def test_unweighted_rounding(make, fit):
     made = release_graph(make(), epsilon=3.0, fit=fit, unweighted=True, seed=1)
     assert not made.graph.weighted
@@ -182,7 +192,10 @@ def test_the_guarantee_text():
     assert "public: the vertex set" in text
     both = release_graph(random_bipartite(), epsilon=3.0, fit="none")
     assert "both vertex sets" in str(both.guarantee)
-    for release in (made, both):
+    arcs = release_graph(random_directed(), epsilon=3.0, fit="none")
+    assert "whether any one ordered pair is an arc" in str(arcs.guarantee)
+    assert "public: the vertex set" in str(arcs.guarantee)
+    for release in (made, both, arcs):
         assert SEEDED not in repr(release) + str(release.guarantee)
         assert SEEDED not in str(release.answer([0]))
 
@@ -211,6 +224,12 @@ def test_two_vertices(fit):
     if fit != "none":
         check_box(made.graph, 1.0)
         assert made.graph.dense()[0, 1] > 0.9
+    arc = DirectedGraph([1], [0], vertices=2)
+    made = release_graph(arc, epsilon=20.0, fit=fit, seed=0)
+    assert made.noisy.steps.tolist() == [[0, 0], [1, 0]]
+    if fit != "none":
+        check_box(made.graph, 1.0)
+        assert made.graph.dense()[1, 0] > 0.9 > 0.5 > made.graph.dense()[0, 1]
     one = BipartiteGraph([0], [0], left=1, right=1)
     assert release_graph(one, epsilon=20.0, fit=fit, seed=0).noisy.steps.tolist() == [[1]]
 
@@ -218,6 +237,8 @@ def test_two_vertices(fit):
 def test_one_vertex_has_nothing_to_release():
     with pytest.raises(GraphError, match="one vertex"):
         release_graph(Graph([], [], vertices=1), epsilon=1.0)
+    with pytest.raises(GraphError, match="one vertex"):
+        release_graph(DirectedGraph([], [], vertices=1), epsilon=1.0)
 
 
 @pytest.mark.parametrize("graph", [np.zeros((3, 3)), None, "graph.edges"])

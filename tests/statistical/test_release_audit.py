@@ -11,7 +11,7 @@ import pytest
 
 from graphcuts_dp.evaluation.audit import audit
 from graphcuts_dp.evaluation.audits import responses
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.measurements.entries import distribution_for, randomized_response
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.noises import noise_distribution
@@ -28,6 +28,10 @@ PLACES = {
     "isolated vertex": (
         Graph([0, 0, 1], [1, 2, 2], vertices=4),
         Graph([0, 0, 1, 0], [1, 2, 2, 3], vertices=4),
+    ),
+    "arc beside its reverse": (
+        DirectedGraph([0], [1], vertices=3),
+        DirectedGraph([0, 1], [1, 0], vertices=3),
     ),
     "bipartite corner": (
         BipartiteGraph([0], [0], left=2, right=3),

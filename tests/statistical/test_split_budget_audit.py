@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from graphcuts_dp.evaluation.audit import audit
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.measurements.degrees import measure_degrees
 from graphcuts_dp.measurements.entries import distribution_for, randomized_response
 from graphcuts_dp.measurements.total import measure_total
@@ -33,6 +33,12 @@ CASES = {
         BipartiteGraph([0], [0], left=2, right=3),
         BipartiteGraph([0, 1], [0, 2], left=2, right=3),
         (1, 2),
+        "binary",
+    ),
+    "directed": (
+        DirectedGraph([0], [1], vertices=3),
+        DirectedGraph([0, 1], [1, 0], vertices=3),
+        (1, 0),
         "binary",
     ),
     "whole weights": (

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.evaluation.audits.base import Audit, Entry, Sampled
-from graphcuts_dp.evaluation.audits.graphs import BIPARTITE, HUB, LAST_PAIR, capped
+from graphcuts_dp.evaluation.audits.graphs import BIPARTITE, DIRECTED, HUB, LAST_PAIR, capped
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
 from graphcuts_dp.measurements.degrees import measure_degrees
 from graphcuts_dp.measurements.entries import distribution_for, randomized_response
@@ -66,7 +66,7 @@ def _sums(graph: AnyGraph) -> Sums:
 PAIRS = tuple(placed(pair) for pair in (LAST_PAIR, HUB, BIPARTITE[0]))
 _TWINS = (PAIRS[0],)
 _WEIGHTS = {
-    "binary": (),
+    "binary": (placed(DIRECTED[0]),),
     "discrete-laplace": (placed(capped(2.0)[0]),),
     "laplace": (placed(capped(0.3)[0]),),
 }
@@ -77,7 +77,8 @@ def growths(noisy: NoisyDegrees, where: Placed) -> list[float]:
     """What was released, all of it, above the first neighbour's sums.
 
     An audit looks at the difference of any two numbers of a run, so that noise which any two of
-    them share is seen: between vertices, and between the two sides of a bipartite graph.
+    them share is seen: between vertices, and between the two sides of a bipartite graph, or the
+    out- and in-degrees of a directed one.
     """
     sides = ((noisy.rows, where.before[0]), (noisy.columns, where.before[1]))
     used = sides[:1] if noisy.symmetric else sides
@@ -236,7 +237,7 @@ def _degrees_audit(epsilon: float) -> Audit:
     exact = Fraction(epsilon)
     return Sampled(
         claim=Claim(epsilon),
-        pairs=(*PAIRS, _CORNER, _HALVES),
+        pairs=(*PAIRS, placed(DIRECTED[0]), _CORNER, _HALVES),
         start=partial(_degrees, exact, "laplace"),
         twins={
             "sensitivity 1 for 2": partial(_degrees, 2 * exact, "laplace"),

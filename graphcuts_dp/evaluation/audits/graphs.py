@@ -1,7 +1,7 @@
 """Made graphs that differ in one pair: where mistakes would show."""
 
 from graphcuts_dp.evaluation.audit import Neighbours
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 
 EMPTY = Graph([], [], vertices=4)
 ONE_EDGE = Graph([2], [3], vertices=4)
@@ -35,6 +35,19 @@ BIPARTITE = (
         "first corner",
         BipartiteGraph([], [], left=2, right=3),
         BipartiteGraph([0], [0], left=2, right=3),
+    ),
+)
+
+DIRECTED = (
+    Neighbours(
+        "an arc beside its reverse",
+        DirectedGraph([0], [1], vertices=3),
+        DirectedGraph([0, 1], [1, 0], vertices=3),
+    ),
+    Neighbours(
+        "last arc",
+        DirectedGraph([], [], vertices=3),
+        DirectedGraph([2], [1], vertices=3),
     ),
 )
 

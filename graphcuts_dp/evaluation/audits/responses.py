@@ -8,7 +8,15 @@ import numpy as np
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.evaluation.audits.base import Audit, Entry, Sampled
-from graphcuts_dp.evaluation.audits.graphs import BIPARTITE, HUB, LAST_PAIR, PLAIN, UNCAPPED, capped
+from graphcuts_dp.evaluation.audits.graphs import (
+    BIPARTITE,
+    DIRECTED,
+    HUB,
+    LAST_PAIR,
+    PLAIN,
+    UNCAPPED,
+    capped,
+)
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.measurements.entries import distribution_for, randomized_response
 from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
@@ -22,7 +30,7 @@ _PAIRS = np.triu_indices(4, 1)
 
 
 def released(noisy: NoisyMatrix) -> FloatVector:
-    """The released integers of a graph of four vertices, or of a bipartite one, by pair."""
+    """The released integers of a graph of four vertices, or of another kind, by pair."""
     steps = noisy.steps.astype(np.float64)
     return steps[_PAIRS] if noisy.symmetric else steps.ravel()
 
@@ -134,6 +142,20 @@ def clipped_before_noise(distribution: NoiseDistribution, source: EntropySource)
     return twin
 
 
+def noise_shared_by_both_arcs(distribution: NoiseDistribution, source: EntropySource) -> Runner:
+    """Noise of an undirected graph: u -> v and v -> u get the same."""
+
+    def twin(graph: AnyGraph) -> FloatVector:
+        none = np.empty(0), np.empty(0, dtype=np.int64)
+        drawn = np.zeros(graph.shape)
+        drawn[np.triu_indices(len(drawn), 1)] = distribution.respond(3, *none, source)
+        noise, weights = drawn + drawn.T, np.floor(graph.dense() / distribution.unit)
+        shown = np.abs(noise - graph.dense()) if distribution.bits else noise + weights
+        return np.asarray(shown, dtype=np.float64).ravel()
+
+    return twin
+
+
 _OF_ENTRIES: dict[str, Twin] = {
     "half the noise": half_the_noise,
     "last pair missing": last_pair_missing,
@@ -141,6 +163,10 @@ _OF_ENTRIES: dict[str, Twin] = {
     "seed reused after fork": seed_reused_after_fork,
     "edges alone noised": edges_alone_noised,
     "noise from the density": noise_from_the_density,
+}
+_OF_ARCS: dict[str, Twin] = {
+    "half the noise": half_the_noise,
+    "noise shared by both arcs": noise_shared_by_both_arcs,
 }
 _OF_WEIGHTS: dict[str, Twin] = {
     "half the noise": half_the_noise,
@@ -201,6 +227,10 @@ ENTRIES = (
             (LAST_PAIR, HUB),
         )
         for noise in NOISES
+    ),
+    *(
+        _entry(f"response, {noise}, directed", noise, DIRECTED, _OF_ARCS)
+        for noise in ("binary", "laplace")
     ),
     _entry(
         "response, laplace, cap 0.3",
