@@ -15,7 +15,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-OPTIONS = ({}, {"bipartite": True}, {"weighted": True}, {"weighted": False, "vertices": 9})
+OPTIONS = (
+    *({}, {"bipartite": True}, {"directed": True}),
+    *({"weighted": True}, {"weighted": False, "vertices": 9}),
+)
 LIMITS = ["-timeout=20", "-rss_limit_mb=2048", "-max_len=4096"]
 
 
@@ -31,6 +34,7 @@ def fuzz(ending: str, seconds: int, inputs: Path) -> None:
         gc.from_edges([("a b", "ü"), ("ü", '"')], vertices=["a b", "ü", '"', "&"]),
         gc.from_edges([(0, 1, 0.5), (1, 2, 3.0)], weighted=True, weight_cap=4),
         gc.from_edges([("u", "x"), ("v", "x")], bipartite=True),
+        gc.from_edges([("u", "x"), ("x", "u")], directed=True),
     ]
     for number, graph in enumerate(graphs):
         try:

@@ -22,7 +22,8 @@ from graphcuts_dp.fits.degrees import (
 )
 from graphcuts_dp.fits.log_odds import GroupSums
 from graphcuts_dp.fits.message_passing import sharpened_structure
-from graphcuts_dp.fits.structure import Structure, spectral_structure
+from graphcuts_dp.fits.structure import Structure
+from graphcuts_dp.fits.two_sided_messages import sharpened_two_sided
 from graphcuts_dp.fits.view import View
 from graphcuts_dp.measurements.blocks import Blocks
 from graphcuts_dp.privacy.distributions import NoiseDistribution
@@ -122,7 +123,8 @@ class _Side:
 
 
 def _structure(view: View, deadline: Deadline) -> Structure:
-    return sharpened_structure(view, deadline) if view.symmetric else spectral_structure(view)
+    sharpened = sharpened_structure if view.symmetric else sharpened_two_sided
+    return sharpened(view, deadline)
 
 
 def _total(seen: float, distribution: NoiseDistribution, problem: FitProblem) -> float:

@@ -18,13 +18,13 @@ from graphcuts_dp.fits.view import View
 
 # Tuned with bench_fit_quality.py: over the twelve graphs of the README's table the median worst cut
 # is 0.36 of the raw matrix's, the largest 0.47.
-_LEAST_ANGLE = 0.2  # of the vector of ones to the span, above which row sums are a coordinate
-_PASSES = 6
-_RECOUNT = 3  # pass after which the mixture is chosen anew
+LEAST_ANGLE = 0.2  # of the vector of ones to the span, above which row sums are a coordinate
+PASSES = 6
+RECOUNT = 3  # pass after which the mixture is chosen anew
 _WARM_ROUNDS = 15
 _LEAST_SIGNAL = 0.05  # variance of a posterior mean, in units of the noise, that counts as seen
-_MOST_INFLATION = 1.45
-_DISAGREEMENT = 0.35  # of a component's size with what the matrix says of its direction
+MOST_INFLATION = 1.45
+DISAGREEMENT = 0.35  # of a component's size with what the matrix says of its direction
 
 
 def sharpened_structure(view: View, deadline: Deadline = NEVER) -> Structure:
@@ -61,19 +61,19 @@ def sharpened_structure(view: View, deadline: Deadline = NEVER) -> Structure:
     mixture = fit_mixture(points, deadline)
     if deadline.passed():  # more components might have been better
         return structure_along(seen)
-    posterior = _refitted(mixture, points, mixture.posterior(points))
-    for number in range(1, _PASSES + 1):
-        whitening = _whitening(posterior.mean)
+    posterior = refitted(mixture, points, mixture.posterior(points))
+    for number in range(1, PASSES + 1):
+        whitening = whitening_of(posterior.mean)
         if whitening is None:
             return Structure.none(view.shape)
         sent = posterior.mean @ whitening
         points = view.times(sent) / scale - before @ (posterior.covariance @ whitening)
         before = sent
-        if number == _RECOUNT:
+        if number == RECOUNT:
             recounted = fit_mixture(points, deadline)
             if not deadline.passed():
                 mixture, posterior = recounted, recounted.posterior(points)
-        posterior = _refitted(mixture, points, posterior)
+        posterior = refitted(mixture, points, posterior)
         if deadline.passed():
             break
     return _estimate(view, posterior, before, scale)
@@ -86,7 +86,7 @@ def _coordinates(view: View, seen: Spectrum) -> tuple[FloatMatrix, FloatMatrix]:
     sent = math.sqrt(n) * seen.left * np.sign(seen.signal)
     tilt = (sent / np.sqrt(1 - seen.left_noise)).mean(axis=0)
     apart = 1 - float(tilt @ tilt)
-    if apart >= _LEAST_ANGLE:
+    if apart >= LEAST_ANGLE:
         sums = view.times(np.ones((n, 1)))[:, 0] / (seen.deviation * math.sqrt(n))
         extra = (sums - points @ tilt) / math.sqrt(apart)
         points = np.column_stack([points, extra])
@@ -94,13 +94,13 @@ def _coordinates(view: View, seen: Spectrum) -> tuple[FloatMatrix, FloatMatrix]:
     return points, sent
 
 
-def _refitted(mixture: Mixture, points: FloatMatrix, last: Posterior) -> Posterior:
+def refitted(mixture: Mixture, points: FloatMatrix, last: Posterior) -> Posterior:
     """Posterior for all points by a mixture of the same kind and size, started where we are."""
     start = Mixture.of_memberships(points, last.memberships, rays=mixture.is_rays)
     return start.fitted(points, _WARM_ROUNDS)[0].posterior(points)
 
 
-def _whitening(means: FloatMatrix) -> FloatMatrix | None:
+def whitening_of(means: FloatMatrix) -> FloatMatrix | None:
     """C with (E C)^T (E C) = n, on the directions that carry signal; None if none does."""
     variances, axes = np.linalg.eigh(means.T @ means / len(means))
     clear = variances > max(_LEAST_SIGNAL, 1e-3 * variances.max(initial=0.0))
@@ -115,12 +115,12 @@ def _estimate(view: View, posterior: Posterior, sent: FloatMatrix, scale: float)
     n = len(sent)
     groups = posterior.memberships
     directions, sizes = np.zeros((n, 0)), np.zeros(0)
-    whitening = _whitening(posterior.mean)
+    whitening = whitening_of(posterior.mean)
     if whitening is None:
         return Structure(directions, directions, sizes, groups, groups)
     excess = whitening.T @ posterior.covariance @ whitening
     factors, axes = np.linalg.eigh(_symmetric(np.eye(len(excess)) + excess))
-    sure = factors <= _MOST_INFLATION
+    sure = factors <= MOST_INFLATION
     if sure.any():
         basis = whitening @ axes[:, sure]
         means = posterior.mean @ basis
@@ -130,7 +130,7 @@ def _estimate(view: View, posterior: Posterior, sent: FloatMatrix, scale: float)
         sizes, turn = np.linalg.eigh(_symmetric(triangle @ core @ triangle.T))
         directions = frame @ turn
         shown = (view.times(directions) * directions).sum(axis=0)
-        agrees = np.abs(shown - sizes) <= _DISAGREEMENT * np.abs(sizes)
+        agrees = np.abs(shown - sizes) <= DISAGREEMENT * np.abs(sizes)
         directions, sizes = directions[:, agrees], sizes[agrees]
     return Structure(directions, directions, sizes, groups, groups)
 

@@ -44,19 +44,21 @@ from graphcuts_dp.release.storage import noisy_path
 
 N = 8
 PAIRS = [(i, j) for i in range(N) for j in range(i + 1, N)]
+ARCS = [(i, j) for i in range(N) for j in range(N) if i != j]
 ENDS = [(i, j) for i in range(N) for j in range(N)]
 
 
 def graphs(kind):
     """Nothing, one edge and everything, of one schema."""
-    places = ENDS if "bipartite" in kind else PAIRS
+    places = {"bipartite": ENDS, "directed": ARCS}.get(kind.split()[-1], PAIRS)
     found = []
     for count, weight in ((0, 0.0), (1, 0.3), (len(places), 1.0)):
         rows, columns = np.array(places[:count], dtype=int).reshape(-1, 2).T
         weights = None if "weighted" not in kind else np.full(count, weight)
         cap = None if weights is None or "no cap" in kind else 1.0
         sides = {"left": N, "right": N} if "bipartite" in kind else {"vertices": N}
-        make = gc.BipartiteGraph if "bipartite" in kind else gc.Graph
+        classes = {"bipartite": gc.BipartiteGraph, "directed": gc.DirectedGraph}
+        make = classes.get(kind.split()[-1], gc.Graph)
         found.append(make(rows, columns, weights, weight_cap=cap, hide_change=1, **sides))
     return found
 
@@ -259,6 +261,11 @@ MECHANISMS = {
     "session, learnt": ("bipartite", asked("frieze-kannan", value_share=0.2)),
     "session, as printed": ("plain", asked("frieze-kannan", calibration="dr14", delta=0.0)),
     "session, auto": ("plain", asked("auto")),
+    "directed": ("directed", released()),
+    "directed, weights": ("weighted directed", released(noise="laplace", fit="first-order")),
+    "directed, learnt": ("directed", learnt(distinguisher="power-rank-one")),
+    "directed, session": ("weighted directed", asked("frieze-kannan")),
+    "directed, baselines": ("directed", compared),
     "sensing": ("weighted bipartite", sensed),
     "net": ("plain", netted),
     "baselines": ("plain", compared),
@@ -427,7 +434,7 @@ def test_every_public_name_is_dealt_with():
     assert set(gc.__all__) <= set(dealt_with)
 
 
-@pytest.mark.parametrize("kind", ["plain", "bipartite", "weighted", "weighted no cap"])
+@pytest.mark.parametrize("kind", ["plain", "bipartite", "directed", "weighted", "weighted no cap"])
 def test_reprs_of_private_things_tell_the_schema_only(kind):
     metric = gc.Metric.path(N)
     shown = []
@@ -486,7 +493,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize("number", range(len(WRONG)))
-@pytest.mark.parametrize("kind", ["plain", "weighted", "weighted bipartite"])
+@pytest.mark.parametrize("kind", ["plain", "weighted", "weighted bipartite", "weighted directed"])
 def test_errors_are_the_same_for_all_graphs(kind, number, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     told = []

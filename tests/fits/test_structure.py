@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 from noisy_cases import gaussian, indicators, planted, planted_bipartite, problem
 
+from graphcuts_dp.deadline import Deadline
 from graphcuts_dp.fits.message_passing import sharpened_structure
 from graphcuts_dp.fits.structure import Structure, find_spectrum, spectral_structure
+from graphcuts_dp.fits.two_sided_messages import sharpened_two_sided
 from graphcuts_dp.fits.view import View
+from graphcuts_dp.graph.random_graphs import directed_blocks
 
 SIGNALS = (4.0, -3.0, 2.0)  # in units of the noise's deviation times sqrt(n)
 
@@ -66,7 +69,7 @@ def test_pure_noise_has_no_structure(shape):
     alarms = 0
     for seed in range(25):
         given = gaussian(shape, symmetric=symmetric, seed=seed)
-        structure = (sharpened_structure if symmetric else spectral_structure)(View(given))
+        structure = (sharpened_structure if symmetric else sharpened_two_sided)(View(given))
         alarms += len(structure.sizes) > 0
     assert alarms <= 5
 
@@ -86,9 +89,17 @@ def test_small_and_empty_matrices(shape):
         assert np.isfinite(seen.signal).all()
         assert seen.left.shape == (shape[0], len(seen.signal))
         assert seen.right.shape == (shape[1], len(seen.signal))
-        structure = (sharpened_structure if symmetric else spectral_structure)(View(given))
-        assert np.isfinite(structure.row_sums).all()
-        assert np.isfinite(structure.column_sums).all()
+        for method in (
+            (sharpened_structure,)
+            if symmetric
+            else (
+                spectral_structure,
+                sharpened_two_sided,
+            )
+        ):
+            structure = method(View(given))
+            assert np.isfinite(structure.row_sums).all()
+            assert np.isfinite(structure.column_sums).all()
 
 
 def overlap(structure, expected):
@@ -157,6 +168,80 @@ def test_blocks_that_are_hard_to_see_keep_the_size_of_their_contrasts():
         plain.append(overlap(spectral_structure(view), apart))
     assert np.mean(ratios) == pytest.approx(1, abs=0.09)
     assert np.mean(sharp) > 1.4 * np.mean(plain)
+
+
+# Rows and columns that differ.
+
+ROUND = np.roll(np.eye(3), 1, axis=1)  # each block to the next, the last to the first
+
+
+def two_sided(kind, high, seed):
+    """A graph of three blocks on either side, its expected matrix, blocks, and cells of arcs."""
+    left = indicators(SIZES)
+    if kind == "bipartite":
+        graph, expected = planted_bipartite(SIZES, (70, 70, 70), high, 0.1, seed)
+        return graph, expected, left, indicators((70, 70, 70)), np.eye(3)
+    core = 0.1 + (high - 0.1) * ROUND
+    graph = directed_blocks(300, core, seed=seed)
+    return graph, left @ core @ left.T, left, left, ROUND
+
+
+@pytest.fixture(scope="module", params=["directed", "bipartite"])
+def two_sided_estimates(request):
+    found = []
+    for seed in range(4):
+        graph, *truth = two_sided(request.param, 0.6, seed)
+        view = View(problem(graph, epsilon=1.0, seed=seed).blocks)
+        found.append((spectral_structure(view), sharpened_two_sided(view), graph, *truth))
+    return found
+
+
+def test_two_sided_messages_sharpen_directions(two_sided_estimates):
+    plain, sharp = ([overlap(case[i], case[3]) for case in two_sided_estimates] for i in (0, 1))
+    assert all(s > p for s, p in zip(sharp, plain, strict=True))
+    assert 1 - np.mean(sharp) < 0.5 * (1 - np.mean(plain))
+
+
+def test_two_sided_soft_groups_are_the_blocks(two_sided_estimates):
+    for _, sharp, graph, _, left, right, _ in two_sided_estimates:
+        assert (len(sharp.left_groups), len(sharp.right_groups)) == graph.shape
+        for groups, blocks in ((sharp.left_groups, left), (sharp.right_groups, right)):
+            assert groups.sum(axis=1) == pytest.approx(np.ones(len(blocks)))
+            found = groups.argmax(axis=1).reshape(3, -1)
+            assert np.mean(found == np.median(found, axis=1)[:, None]) > 0.9
+
+
+def test_two_sided_inner_products_along_the_true_blocks_are_unbiased(two_sided_estimates):
+    """As for adjacency matrices: a tenth on the average over seeds."""
+    ratios = []
+    for _, sharp, graph, _, left, right, cells in two_sided_estimates:
+        said = left.T @ sharp.left * sharp.sizes @ sharp.right.T @ right
+        true = left.T @ graph.dense() @ right
+        ratios.append((said / true)[cells == 1])
+    assert np.abs(np.mean(ratios, axis=0) - 1).max() < 0.1
+
+
+@pytest.mark.parametrize("kind", ["directed", "bipartite"])
+def test_two_sided_contrasts_that_are_hard_to_see_keep_their_size(kind):
+    ratios = []
+    for seed in range(4):
+        graph, expected, left, right, _ = two_sided(kind, 0.45, seed)
+        structure = sharpened_two_sided(View(problem(graph, seed=seed).blocks))
+        apart = [np.eye(len(side)) - 1 / len(side) for side in (left, right)]
+        contrasts = apart[0] @ expected @ apart[1]
+        said = structure.left * structure.sizes @ structure.right.T
+        ratios.append(np.vdot(said, contrasts) / np.vdot(contrasts, contrasts))
+    assert np.mean(ratios) == pytest.approx(1, abs=0.1)
+
+
+def test_two_sided_messages_where_there_is_nothing_or_no_time():
+    nothing = problem(directed_blocks(200, [[0.0]], seed=1)).blocks
+    assert len(sharpened_two_sided(View(nothing)).sizes) == 0
+    graph, *_ = two_sided("directed", 0.6, 0)
+    view = View(problem(graph).blocks)
+    hurried, plain = sharpened_two_sided(view, Deadline(0.0)), spectral_structure(view)
+    assert hurried.sizes.tolist() == plain.sizes.tolist()
+    assert np.array_equal(hurried.right, plain.right)
 
 
 def test_rectangles_have_unbiased_inner_products():
