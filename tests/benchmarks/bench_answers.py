@@ -177,10 +177,8 @@ def cases(quick: bool) -> Iterator[Case]:
         kept = gc.Graph(graph.rows, graph.columns, vertices=graph.n)
         yield case_of(name, kept, False)
     routes: Any = gc.datasets.load("air_routes")
-    most = np.sort(np.argsort(-routes.degrees(), kind="stable")[:500]) if hasattr(
-        routes, "degrees") else np.arange(500)  # fmt: skip
-    part = routes.adjacency[most][:, most]
-    yield case_of("air routes, 500", gc.Graph.from_matrix(part, weighted=False), False)
+    part = routes.adjacency[:500][:, :500]
+    yield case_of("air routes, first 500", gc.Graph.from_matrix(part, weighted=False), False)
 
 
 @dataclass
@@ -313,18 +311,16 @@ def coverage(graph: Any, noise: str, mechanism: str, epsilon: float, draws: int)
         for answer, (S, T), true in zip(release.answer_all(queries), cuts, truth, strict=True):
             pairs = pairs_between(S, T, bipartite=not plain)
             old = old_radius(release.noisy.distribution, pairs)
-            estimate = release._estimator.estimate(S, T)
             held += answer.interval[0] <= true <= answer.interval[1]
             before += abs(release.noisy.cut_value(S, T) - true) <= old
-            widths += estimate.radius(math.log(20)) / estimate.noise.deviation
-            old_widths += old / estimate.noise.deviation
-        every = release.answer_all(queries[:5], simultaneous=True)
-        for_all += all(
-            a.interval[0] <= t <= a.interval[1] for a, t in zip(every, truth[:5], strict=True)
-        )
+        estimate = release._estimator.estimate(S, T)  # the last cut's: the shapes take turns
+        widths += estimate.radius(math.log(20)) / estimate.noise.deviation
+        old_widths += old / estimate.noise.deviation
+        every = release.answer_all(queries[:1], simultaneous=True)[0].interval
+        for_all += every[0] <= truth[0] <= every[1]
     count = draws * CUTS_A_DRAW
-    return (f"{held / count:>9.4f}{before / count:>9.4f}{widths / count:>9.3f}"
-            f"{old_widths / count:>9.3f}{for_all / draws:>9.3f}{count:>9}")  # fmt: skip
+    return (f"{held / count:>9.4f}{before / count:>9.4f}{widths / draws:>9.3f}"
+            f"{old_widths / draws:>9.3f}{for_all / draws:>9.3f}{count:>9}")  # fmt: skip
 
 
 @lru_cache(maxsize=1 << 12)
@@ -339,8 +335,8 @@ def second_table(draws: int) -> None:
     planted: Any = gc.from_networkx(nx.planted_partition_graph(4, 75, 0.4, 0.04, seed=1))
     weighted = similarity(60, 0.05, 1.0, True).graph
     settings: list[tuple[str, Any, str, str, float]] = [
-        *((f"planted 300, {how}, {e:g}", planted, "binary", how, e)
-          for how in ("response", "auto", "degrees+response") for e in (0.5, 1.0, 2.0)),
+        *((f"planted 300, {how}, {e:g}", planted, "binary", how, e) for how, e in (
+            ("response", 1.0), ("auto", 1.0), *(("degrees+response", e) for e in EPSILONS))),
         ("similarity 60, laplace, 1", weighted, "laplace", "degrees+response", 1.0),
         ("ratings 80 x 200, 1", ratings(80, 200, 4, True).graph, "binary", "degrees+response", 1.0),
     ]  # fmt: skip
