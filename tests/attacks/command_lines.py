@@ -143,6 +143,7 @@ COMMANDS = {
             "--beta": ("number",),
             "--bipartite": (),
             "--target-error": ("number",),
+            "--groups": ("number", "text"),
             "--json": (),
         },
     ),
