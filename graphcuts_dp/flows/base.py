@@ -1,6 +1,6 @@
 """What statistics and pictures read of flows."""
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.flows.consistency import LeastSquares, Values
@@ -8,6 +8,9 @@ from graphcuts_dp.graph.cells import CellTree
 from graphcuts_dp.graph.groups import GroupTree
 from graphcuts_dp.measurements.noisy_cells import NoisyCells
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class FlowTable(Protocol):
@@ -56,4 +59,10 @@ class FlowTable(Protocol):
         self, level: str | None = None, *, confidence: float = 0.95, simultaneous: bool = False
     ) -> tuple[FloatMatrix, FloatMatrix]:
         """See `Flows.intervals`."""
+        ...
+
+    def to_pandas(
+        self, level: str | None = None, *, confidence: float = 0.95, simultaneous: bool = False
+    ) -> "pd.DataFrame":
+        """See `Flows.to_pandas`."""
         ...

@@ -14,7 +14,8 @@ import scipy
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.privacy.level_noise import LevelNoise
 
-_ROUNDS = 20  # of the search for the best tail bound
+_ROUNDS = 12  # of the search for the best tail bound; every number that it finds is valid
+_GOLDEN = (math.sqrt(5) - 1) / 2
 _DIGITS = 12  # to which coefficients are rounded, so that equal ones are found
 _OUTWARD = 1 + 1e-9  # more than floats lose
 _MOST_TERMS = 2**40  # independent noises in one combination, at most
@@ -87,15 +88,24 @@ class LineRadii:
         if not self._laplace:
             return self._gaussian(coefficients)
         if search:
-            low, high = -9.0, -1e-6
-            for _ in range(_ROUNDS):
-                left, right = low + (high - low) * 0.382, low + (high - low) * 0.618
-                if self._chernoff(coefficients, left) > self._chernoff(coefficients, right):
-                    low = left
-                else:
-                    high = right
-            self._part = (low + high) / 2
+            self._part = self._best_part(coefficients)
         return self._chernoff(coefficients, self._part) * _OUTWARD
+
+    def _best_part(self, coefficients: FloatVector) -> float:
+        """By golden sections, between e^-8 and nearly all of what is allowed."""
+        low, high = -8.0, -1e-6
+        left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+        at_left, at_right = (self._chernoff(coefficients, part) for part in (left, right))
+        for _ in range(_ROUNDS):
+            if at_left > at_right:
+                low, left, at_left = left, right, at_right
+                right = low + _GOLDEN * (high - low)
+                at_right = self._chernoff(coefficients, right)
+            else:
+                high, right, at_right = right, left, at_left
+                left = high - _GOLDEN * (high - low)
+                at_left = self._chernoff(coefficients, left)
+        return left if at_left < at_right else right
 
     def _chernoff(self, coefficients: FloatVector, part: float) -> float:
         sizes = np.abs(coefficients)

@@ -18,7 +18,7 @@ from graphcuts_dp.flows.convex_radii import LineRadii
 from graphcuts_dp.privacy.level_noise import LevelNoise
 
 _DOUBLINGS = 200
-_PRECISION = 1e-5  # of an end of an interval, relative to its distance from the ratio
+_PRECISION = 1e-4  # of an end of an interval, relative to its distance from the ratio
 
 
 @final
@@ -103,27 +103,23 @@ def ratio_bounds(
 def _end(
     excess: Callable[[float, bool], float], ratio: float, sign: int, denominator: float
 ) -> float:
-    """The first number on one side of the ratio with an excess above 0, to a small precision."""
-    step = max(-excess(ratio, True), 1e-300) / denominator
-    end = math.inf
-    for _ in range(2):  # the second time with the best s at the end
-        if math.isinf(end):
-            inside, outside = 0.0, step
-            for _ in range(_DOUBLINGS):
-                if excess(ratio + sign * outside, False) > 0:
-                    break
-                inside, outside = outside, 2 * outside
-            else:
-                return sign * math.inf
+    """A number with an excess above 0 on one side of the ratio, near to the first such one."""
+    inside, lacking = 0.0, min(excess(ratio, True), -1e-300)
+    outside = -lacking / denominator
+    for _ in range(_DOUBLINGS):
+        passed = excess(ratio + sign * outside, True)
+        if passed > 0:
+            break
+        inside, lacking, outside = outside, passed, 2 * outside
+    else:
+        return sign * math.inf
+    while outside - inside > _PRECISION * outside:
+        # False position, kept away from both ends; only numbers that were tried come out.
+        part = min(max(lacking / (lacking - passed), 0.02), 0.98)
+        middle = inside + part * (outside - inside)
+        found = excess(ratio + sign * middle, False)
+        if found > 0:
+            outside, passed, lacking = middle, found, lacking / 2
         else:
-            if not excess(ratio + sign * end, True) > 0:
-                break
-            inside, outside = 0.0, end
-        while outside - inside > _PRECISION * outside:
-            middle = (inside + outside) / 2
-            if excess(ratio + sign * middle, False) > 0:
-                outside = middle
-            else:
-                inside = middle
-        end = outside
-    return ratio + sign * end
+            inside, lacking, passed = middle, min(found, -1e-300), passed / 2
+    return ratio + sign * outside

@@ -1,10 +1,12 @@
 """The statistics of flows as methods; each lives in a module of its own."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from graphcuts_dp.flows import mixing, per_head, statistics
 from graphcuts_dp.flows.base import FlowTable
 from graphcuts_dp.flows.independence import independence_test
+from graphcuts_dp.flows.parquet import write_parquet
 from graphcuts_dp.flows.ranking import top_flows
 from graphcuts_dp.flows.statistic_values import (
     CellStatistic,
@@ -14,6 +16,10 @@ from graphcuts_dp.flows.statistic_values import (
     TopFlows,
 )
 from graphcuts_dp.graph.vertices import Label
+from graphcuts_dp.receipts import PathLike
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class FlowStatistics:
@@ -214,3 +220,59 @@ class FlowStatistics:
         denominator.
         """
         return independence_test(self, level, simulations, counts, seed)
+
+    def plot(
+        self: FlowTable,
+        level: str | None = None,
+        *,
+        coordinates: Mapping[Label, Sequence[float]] | None = None,
+        title: str | None = None,
+    ) -> "Figure":
+        """Draw the noisy table of a level: a heat map, or a map where groups have places.
+
+        In the heat map estimates below 0 have the colour of 0 and are hatched; the map shows the
+        flows that are above 0 for sure.
+
+        Args:
+            level: None for the finest.
+            coordinates: the place (x, y) of each group of the level, in one unit on both axes; None
+                for a heat map.
+            title: above the picture, before the guarantee; None for "Flows by LEVEL".
+
+        Returns:
+            A figure of matplotlib: `figure.savefig("flows.png")`.
+
+        Raises:
+            QueryError: no such level, or a group without coordinates.
+        """
+        from graphcuts_dp.flows.picture import drawn  # matplotlib takes a while to import
+
+        return drawn(self, level, coordinates, title)
+
+    def write_parquet(
+        self: FlowTable,
+        path: PathLike,
+        level: str | None = None,
+        *,
+        confidence: float = 0.95,
+        simultaneous: bool = False,
+        force: bool = False,
+    ) -> None:
+        """Write the table of `Flows.to_pandas` as a Parquet file; of a seeded run with a `mark`.
+
+        Labels are written as strings where a column has both strings and integers.
+
+        Args:
+            path: where.
+            level: None for all levels.
+            confidence: of each interval, in (0, 1).
+            simultaneous: see `Flows.intervals`.
+            force: replace a file that is there.
+
+        Raises:
+            QueryError: no such level, or a confidence out of range.
+            FileFormatError: the package pyarrow is not installed, a missing folder, a file that is
+                there, a full disk.
+        """
+        frame = self.to_pandas(level, confidence=confidence, simultaneous=simultaneous)
+        write_parquet(path, frame, seeded=not self.guarantee.is_private, force=force)
