@@ -1,5 +1,6 @@
 """The bundled public graphs: `graphcuts_dp.datasets.load("us-flights")`."""
 
+import csv
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +9,8 @@ from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.convert import from_networkx
 from graphcuts_dp.graph.files import read_graph
+from graphcuts_dp.graph.groups import Groups
+from graphcuts_dp.graph.vertices import VertexSet
 
 _HERE = Path(__file__).resolve().parent
 # In the installed package, or in a checkout.
@@ -76,6 +79,12 @@ _DATASETS = (
         weight="flights",
     ),
 )
+# What groups are made from.
+_TABLES = {
+    "us_airports_2008.csv": "1f262349c27094db301155e9a23338dbe554c9413705dbfb1bab07e14b86a0aa",
+    "us_census_regions.csv": "c297dca8f3eddba66076ad6fd2ff1b3c1cdbad38a37719c5415f7f5f2cfc3850",
+}
+_NO_REGION = "Island Areas"
 _SHORT = {"davis": "davis_women", "us_flights": "us_flights_2008"}
 
 
@@ -109,14 +118,57 @@ def load(name: str) -> AnyGraph:
     if found is None:
         known = ", ".join(dataset.name for dataset in _DATASETS)
         raise ParameterError(f"no data set {name!r}; there are {known}")
-    if found.file is None:
+    if found.file is None or found.sha256 is None:
         return _from_networkx(key)
-    path = _FOLDER / found.file
+    path = _checked(found.file, found.sha256)
+    return read_graph(path, weight=found.weight, public_vertices_from_file=True, hide_change=1)
+
+
+def load_groups(name: str) -> Groups:
+    """Public groups of the vertices of a data set.
+
+    Args:
+        name: "us-flights": the levels region (of the US Census Bureau), state and airport;
+            "karate": the level club, which each member went to.
+
+    Raises:
+        ParameterError: no data set of this name has groups.
+        FileFormatError: a file is missing, or is not the one whose SHA-256 is known.
+    """
+    key = name.replace("-", "_")
+    key = _SHORT.get(key, key)
+    if key == "karate":
+        import networkx as nx
+
+        clubs = nx.karate_club_graph().nodes(data="club")
+        return Groups(VertexSet(len(clubs)), {"club": [club for _, club in clubs]})
+    if key != "us_flights_2008":
+        raise ParameterError(
+            f"no groups for {name!r:.60}; there are some for us_flights_2008, karate"
+        )
+    airports, regions = (_rows(file) for file in sorted(_TABLES))
+    region = {row["state"]: row["region"] for row in regions}
+    labels, states = ([row[part] for row in airports] for part in ("airport", "state"))
+    levels = {
+        "region": [region.get(state, _NO_REGION) for state in states],
+        "state": states,
+        "airport": labels,
+    }
+    return Groups(VertexSet(labels), levels)
+
+
+def _rows(file: str) -> list[dict[str, str]]:
+    with _checked(file, _TABLES[file]).open(encoding="utf-8", newline="") as handle:
+        return list(csv.DictReader(handle))
+
+
+def _checked(file: str, sha256: str) -> Path:
+    path = _FOLDER / file
     if not path.is_file():
         raise FileFormatError(f"{path} is missing: install the package again")
-    if hashlib.sha256(path.read_bytes()).hexdigest() != found.sha256:
+    if hashlib.sha256(path.read_bytes()).hexdigest() != sha256:
         raise FileFormatError(f"{path} was changed: its SHA-256 differs; install the package again")
-    return read_graph(path, weight=found.weight, public_vertices_from_file=True, hide_change=1)
+    return path
 
 
 def _from_networkx(name: str) -> AnyGraph:

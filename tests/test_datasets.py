@@ -98,3 +98,28 @@ def test_errors(monkeypatch, tmp_path):
     with pytest.raises(FileFormatError, match="is missing"):
         load("lesmis")
     assert load("karate").n == 34
+
+
+def test_groups_are_of_the_vertices_of_their_graphs():
+    flights, groups = load("us-flights"), datasets.load_groups("us-flights")
+    assert groups.vertices == flights.vertices
+    assert groups.levels == ("region", "state", "airport")
+    assert len(groups.labels("airport")) == flights.n
+    assert groups.group_of("ATL", "region") == "South"
+    assert groups.group_of("SJU", "region") == "Island Areas"
+    assert set(groups.labels("region")) == {
+        "Island Areas", "Midwest", "Northeast", "South", "West",
+    }  # fmt: skip
+    clubs = datasets.load_groups("karate")
+    assert clubs.vertices == load("karate").vertices
+    assert clubs.sizes("club").tolist() == [17, 17]
+    with pytest.raises(ParameterError, match="no groups"):
+        datasets.load_groups("lesmis")
+
+
+def test_census_regions_are_nine_divisions_of_four_regions():
+    with (FOLDER / "us_census_regions.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len({row["state"] for row in rows}) == len(rows) == 51
+    assert len({row["region"] for row in rows}) == 4
+    assert len({(row["region"], row["division"]) for row in rows}) == 9

@@ -13,6 +13,7 @@ from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.flows import storage
 from graphcuts_dp.flows.consistency import LeastSquares, Values
+from graphcuts_dp.flows.reading import FlowStatistics
 from graphcuts_dp.flows.rounding import RoundedFlows, rounded_cells
 from graphcuts_dp.flows.strategy import FlowStrategy
 from graphcuts_dp.flows.tails import error_radii
@@ -62,7 +63,7 @@ class FlowAnswer:
 
 @final
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Flows:
+class Flows(FlowStatistics):
     """What passes between public groups of a private graph, on every level. All may be published.
 
     The estimates are unbiased and add up over the levels: a cell is the sum of the cells of the
