@@ -1,16 +1,15 @@
 """The noisy matrix: all that a release knows of the private graph."""
 
 import json
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any, BinaryIO, Self, final
+from typing import Any, BinaryIO, Literal, Self, final
 
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.arrays import BoolVector
+from graphcuts_dp.arrays import BoolVector, FloatVector
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.graph.queries import pairs_between
 from graphcuts_dp.graph.vertices import VertexSet
@@ -19,6 +18,8 @@ from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.noises import noise_distribution
 
 _FORMAT = 1
+EstimateKind = Literal["unbiased", "shrunk"]
+NO_GUARANTEE = "estimate, no guarantee"
 
 
 @final
@@ -27,8 +28,8 @@ class CutAnswer:
     """An estimate of a cut value.
 
     Attributes:
-        value: unbiased estimate; may be negative, or more than the cut can weigh, and then lies
-            outside of the interval.
+        value: the estimate. An unbiased one may be negative, or more than the cut can weigh, and
+            then lies outside of the interval; a shrunk one may lie outside of it, too.
         interval: (low, high) that holds the true value with probability `confidence`, cut to what
             the pairs of the cut can weigh.
         confidence: in (0, 1).
@@ -36,6 +37,8 @@ class CutAnswer:
             may have been chosen after looking at other answers; else it is for this cut alone,
             chosen before.
         seeded: whether the noise came from a seed, so that the answer is not private.
+        estimate: which kind of estimate `value` is: "unbiased", or "shrunk", which has no
+            guarantee; the interval is the same proven one.
     """
 
     value: float
@@ -43,12 +46,17 @@ class CutAnswer:
     confidence: float
     simultaneous: bool = False
     seeded: bool = False
+    estimate: EstimateKind = "unbiased"
 
     def __str__(self) -> str:
         low, high = self.interval
         scope = "all cuts at once" if self.simultaneous else "this cut"
         mark = " [seeded: not private]" if self.seeded else ""
-        return f"{self.value:.1f} in [{low:.1f}, {high:.1f}] ({self.confidence:.0%}, {scope}){mark}"
+        note = f" ({NO_GUARANTEE})" if self.estimate == "shrunk" else ""
+        return (
+            f"{self.value:.1f}{note} in [{low:.1f}, {high:.1f}] "
+            f"({self.confidence:.0%}, {scope}){mark}"
+        )
 
 
 @final
@@ -103,27 +111,6 @@ class NoisyMatrix:
         """Z with E[Z] = A off the diagonal, zero on it; dense, for small matrices."""
         return self.blocks.estimate(dtype)
 
-    def cut(
-        self, S: BoolVector, T: BoolVector, *, confidence: float, simultaneous: bool
-    ) -> tuple[float, float]:
-        """Estimate of a cut and half the width of its interval.
-
-        Args:
-            S: mask of rows.
-            T: mask of columns.
-            confidence: in (0, 1).
-            simultaneous: whether the interval holds for all cuts at once: the failure
-                probability is then divided by the number of pairs (S, T), 2^(rows + columns).
-
-        Returns:
-            (value, radius).
-        """
-        log_failures = -math.log1p(-confidence)
-        if simultaneous:
-            log_failures += sum(self.shape) * math.log(2)
-        pairs = pairs_between(S, T, bipartite=not self.symmetric)
-        return self.cut_value(S, T), self.distribution.radius(pairs, log_failures=log_failures)
-
     def cut_value(self, S: BoolVector, T: BoolVector) -> float:
         """Estimate of a cut. The sum of the released integers is exact.
 
@@ -141,6 +128,18 @@ class NoisyMatrix:
 
     def _sum(self, S: BoolVector, T: BoolVector) -> int:
         return sum(self.blocks.map(_block_sum, S, T))
+
+    def vertex_sums(self) -> tuple[FloatVector, FloatVector]:
+        """Estimates of the sums of the rows and of the columns; one array twice if symmetric."""
+        layout, distribution = self.blocks.layout, self.distribution
+        others = layout.shape[1] - layout.symmetric
+        found = self.blocks.map(_block_vertex_sums)
+        rows = np.concatenate([sums for sums, _ in found])
+        rows = (rows - others * distribution.offset) * distribution.unit
+        if self.symmetric:
+            return rows, rows
+        columns = np.sum([sums for _, sums in found], axis=0)
+        return rows, (columns - layout.shape[0] * distribution.offset) * distribution.unit
 
     def write(self, handle: BinaryIO, *, entropy: str) -> None:
         """Write all fields as a numpy archive without pickles; bits of a graph take n^2/16 bytes.
@@ -225,6 +224,19 @@ def _block_sum(block: RowBlock, S: BoolVector, T: BoolVector) -> int:
     # Two halves: a sum of 64-bit integers could overflow.
     high, low = rows >> 32, rows & 0xFFFFFFFF
     return (int(high.sum(axis=0)[T].sum()) << 32) + int(low.sum(axis=0)[T].sum())
+
+
+def _block_vertex_sums(block: RowBlock) -> tuple[FloatVector, FloatVector]:
+    """Sums of the released integers of the rows and of the columns of a block.
+
+    In two halves, which integers add up exactly; each result is a float, rounded twice.
+    """
+    steps = block.steps()
+    if steps.dtype.itemsize < 8:
+        return steps.sum(axis=1, dtype=np.int64) + 0.0, steps.sum(axis=0, dtype=np.int64) + 0.0
+    high, low = steps >> 32, steps & 0xFFFFFFFF
+    sums = [high.sum(axis=axis) * 2.0**32 + low.sum(axis=axis) for axis in (1, 0)]
+    return sums[0], sums[1]
 
 
 def _unpack(

@@ -1,5 +1,6 @@
 """Noisy sums of weights: the total and the degrees."""
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self, final
@@ -7,6 +8,7 @@ from typing import Any, Self, final
 import numpy as np
 
 from graphcuts_dp.arrays import IntVector
+from graphcuts_dp.privacy.noise_laws import TwoSidedGeometric
 
 
 @final
@@ -16,12 +18,15 @@ class NoisyTotal:
 
     Attributes:
         value: unbiased; may be negative.
-        deviation: standard deviation of its noise.
+        unit: the noise is a whole number of these, each sign alike: a step of the grid, twice that
+            for an undirected graph.
+        rate: the noise k units has probability proportional to e^(-rate |k|).
         epsilon: what it cost, exactly.
     """
 
     value: float
-    deviation: float
+    unit: float
+    rate: Fraction
     epsilon: Fraction
 
     @property
@@ -29,11 +34,22 @@ class NoisyTotal:
         """See `Measurement.name`."""
         return "total"
 
+    @property
+    def law(self) -> TwoSidedGeometric:
+        """Of the noise."""
+        return TwoSidedGeometric(float(self.rate), self.unit)
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the noise."""
+        return math.sqrt(self.law.variance)
+
     def to_dict(self) -> dict[str, Any]:
         """For receipts: plain values."""
         return {
             "value": self.value,
-            "deviation": self.deviation,
+            "unit": self.unit,
+            "rate": [self.rate.numerator, self.rate.denominator],
             "epsilon": [self.epsilon.numerator, self.epsilon.denominator],
         }
 
@@ -44,7 +60,12 @@ class NoisyTotal:
         Raises:
             KeyError, TypeError, ValueError, ArithmeticError: it is something else.
         """
-        return cls(float(stored["value"]), float(stored["deviation"]), Fraction(*stored["epsilon"]))
+        return cls(
+            value=float(stored["value"]),
+            unit=float(stored["unit"]),
+            rate=Fraction(*stored["rate"]),
+            epsilon=Fraction(*stored["epsilon"]),
+        )
 
 
 @final
@@ -70,6 +91,11 @@ class NoisyDegrees:
     def name(self) -> str:
         """See `Measurement.name`."""
         return "degrees"
+
+    @property
+    def law(self) -> TwoSidedGeometric:
+        """Of the noise of each, in weight."""
+        return TwoSidedGeometric(float(self.rate), self.unit)
 
     @property
     def symmetric(self) -> bool:

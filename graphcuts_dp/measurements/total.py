@@ -1,6 +1,5 @@
 """The noisy total weight of a private graph."""
 
-import math
 from fractions import Fraction
 
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
@@ -35,5 +34,4 @@ def measure_total(
     rate = epsilon / grid.sensitivity_steps
     steps += int(sample_discrete_laplace(rate, 1, source)[0])
     unit = grid.unit * (2 if isinstance(graph, Graph) else 1)
-    deviation = unit / (math.sqrt(2) * math.sinh(float(rate) / 2))
-    return NoisyTotal(steps * unit, deviation, grid.sensitivity_steps * rate)
+    return NoisyTotal(steps * unit, unit, rate, grid.sensitivity_steps * rate)

@@ -5,7 +5,6 @@ A distribution is public: it is made from epsilon, the weight cap and the name a
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -18,6 +17,7 @@ import scipy
 from graphcuts_dp.arrays import IntegerMatrix
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.noise import sample_discrete_laplace, sample_flips
+from graphcuts_dp.privacy.noise_laws import FlippedBit, NoiseLaw, TwoSidedGeometric
 
 _LARGEST_STEPS = 2**52  # beyond it a float no longer holds every integer
 
@@ -83,8 +83,21 @@ class NoiseDistribution(ABC):
 
     @property
     @abstractmethod
+    def law(self) -> NoiseLaw:
+        """Of the noise of one estimate; rounding down to a grid is not counted."""
+
+    @property
+    @abstractmethod
     def standard_deviation(self) -> float:
         """Of the estimate of one entry."""
+
+    @property
+    def rounding(self) -> float:
+        """By how much rounding to a fine grid may have lowered one entry.
+
+        0 where cuts are those of the rounded weights, as with discrete-laplace noise.
+        """
+        return 0.0
 
     @abstractmethod
     def respond(
@@ -161,6 +174,11 @@ class BinaryResponse(NoiseDistribution):
         return values
 
     @property
+    def law(self) -> FlippedBit:
+        """See `NoiseDistribution.law`."""
+        return FlippedBit(self.epsilon)
+
+    @property
     def standard_deviation(self) -> float:
         """Of one estimate, whatever the bit was."""
         return 1 / (2 * math.sinh(self.epsilon / 2))
@@ -181,15 +199,9 @@ class BinaryResponse(NoiseDistribution):
         """See `NoiseDistribution.radius`.
 
         Chernoff with the moment generating function of a centred bit of probability q or 1-q,
-        whichever is larger: ln M(s) = max over both signs of ln(1-q+q e^s) - q s. The signs
-        follow the truth, which is unknown.
+        whichever is larger. The signs follow the truth, which is unknown.
         """
-        q = self.offset
-
-        def log_mgf(s: float) -> float:
-            return max(math.log1p(q * math.expm1(z)) - q * z for z in (s, -s))
-
-        return _chernoff(log_mgf, pairs, log_failures, largest=60.0) * self.unit
+        return _chernoff(self.law, pairs, log_failures)
 
 
 @final
@@ -244,6 +256,16 @@ class LaplaceNoise(NoiseDistribution):
         return self.epsilon / self.sensitivity_steps
 
     @property
+    def law(self) -> TwoSidedGeometric:
+        """See `NoiseDistribution.law`."""
+        return TwoSidedGeometric(float(self.rate), self.unit)
+
+    @property
+    def rounding(self) -> float:
+        """See `NoiseDistribution.rounding`: a step of the fine grid."""
+        return self.unit if self.log2_step < 0 else 0.0
+
+    @property
     def standard_deviation(self) -> float:
         """Of one estimate; rounding down to the grid is not counted."""
         return self.unit / (math.sqrt(2) * math.sinh(self.rate / 2))
@@ -265,37 +287,24 @@ class LaplaceNoise(NoiseDistribution):
     def radius(self, pairs: int, *, log_failures: float) -> float:
         """See `NoiseDistribution.radius`.
 
-        Chernoff with M(s) = sinh(rate/2)^2 / (sinh((rate-s)/2) sinh((rate+s)/2)), 0 < s < rate.
         One step for each pair is added for rounding weights down to the fine grid.
         """
-        rate = float(self.rate)
-
-        def log_mgf(s: float) -> float:
-            return 2 * _log_sinh(rate / 2) - _log_sinh((rate - s) / 2) - _log_sinh((rate + s) / 2)
-
-        noise = _chernoff(log_mgf, pairs, log_failures, largest=rate * (1 - 1e-9))
-        return (noise + (pairs if self.log2_step < 0 else 0)) * self.unit
+        return _chernoff(self.law, pairs, log_failures) + pairs * self.rounding
 
 
-def _log_sinh(x: float) -> float:
-    return x + math.log(-math.expm1(-2 * x) / 2)
-
-
-def _chernoff(
-    log_mgf: Callable[[float], float], pairs: int, log_failures: float, *, largest: float
-) -> float:
-    """Tail bound t with P(|sum of `pairs` variables| > t) <= e^-log_failures, rounded up.
+def _chernoff(law: NoiseLaw, pairs: int, log_failures: float) -> float:
+    """Tail bound t with P(|sum of `pairs` noises| > t) <= e^-log_failures, rounded up.
 
     t = (pairs ln M(s) + ln 2 + log_failures)/s. Every s is valid, so the numerical search cannot
-    break the bound; 1e-15 a pair covers the rounding of ln M.
+    break the bound.
     """
     if pairs == 0:
         return 0.0
 
     def bound(log_s: float) -> float:
         s = math.exp(log_s)
-        return (pairs * (log_mgf(s) + 1e-15) + math.log(2) + log_failures) / s
+        return (pairs * law.log_mgf(s) + math.log(2) + log_failures) / s
 
-    top = math.log(largest)
+    top = math.log(law.end)
     best = scipy.optimize.minimize_scalar(bound, bounds=(top - 30, top), method="bounded")
     return float(best.fun) * (1 + 1e-9)

@@ -27,7 +27,7 @@ from graphcuts_dp.receipts import (
     write_receipt,
 )
 
-_FORMAT = 2
+_FORMAT = 3  # 3: the total tells the grid of its noise
 _TIME_LIMIT = (
     "seconds of the fit, its certificates and mixtures together; not counted: reading, drawing the "
     "noise, one step of the fit, a rounding to weights 0 and 1, one shortest certificate"
