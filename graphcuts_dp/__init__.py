@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from graphcuts_dp.distinguishers.cut_list import CutList
     from graphcuts_dp.evaluation.cut_distance import cut_distance
     from graphcuts_dp.evaluation.cut_error import cut_errors
+    from graphcuts_dp.flows.flows import FlowAnswer, Flows
+    from graphcuts_dp.flows.releasing import load_flows, release_flows
+    from graphcuts_dp.flows.rounding import RoundedFlows
     from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
     from graphcuts_dp.graph.convert import (
         from_edges,
@@ -79,6 +82,9 @@ _HOMES = {
     "distinguishers.cut_list": ("CutList",),
     "evaluation.cut_distance": ("cut_distance",),
     "evaluation.cut_error": ("cut_errors",),
+    "flows.flows": ("FlowAnswer", "Flows"),
+    "flows.releasing": ("load_flows", "release_flows"),
+    "flows.rounding": ("RoundedFlows",),
     "graph.adjacency": ("BipartiteGraph", "Graph"),
     "graph.convert": (
         "from_edges",
@@ -130,6 +136,8 @@ __all__ = [
     "DistanceAnswers",
     "DistancePlan",
     "DistanceQuery",
+    "FlowAnswer",
+    "Flows",
     "Graph",
     "GroupTree",
     "Groups",
@@ -145,6 +153,7 @@ __all__ = [
     "PrivacyGuarantee",
     "RankOneQuery",
     "Release",
+    "RoundedFlows",
     "SensingRelease",
     "Session",
     "Store",
@@ -166,12 +175,14 @@ __all__ = [
     "groups_from_networkx",
     "groups_from_pandas",
     "infinity_to_one_norm",
+    "load_flows",
     "normalised_cut_norm",
     "open_session",
     "plan",
     "plan_distances",
     "read_graph",
     "read_groups",
+    "release_flows",
     "release_graph",
     "release_iteratively",
     "release_net",

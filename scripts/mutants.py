@@ -49,7 +49,7 @@ TARGETS = (
     "distances/coordinate",
     "distances/coordinate_tuning",
     "distances/learner",
-    "distances/level_noise",
+    "privacy/level_noise",
     "distances/per_query",
     "distances/tree_counts",
 )

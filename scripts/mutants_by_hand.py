@@ -34,7 +34,7 @@ BY_HAND = (
         "secret=secret",
     ),
     Edit(  # shares that add up to more than the whole
-        "distances/level_noise", "split_budget", "int(whole.sum())", "_SHARES"
+        "privacy/level_noise", "split_budget", "int(whole.sum())", "_SHARES"
     ),
     Edit(  # a sensitivity that is rounded down
         "iterative/sensing",

@@ -3,10 +3,10 @@
 from typing import Protocol
 
 from graphcuts_dp.arrays import FloatVector
-from graphcuts_dp.distances.level_noise import LevelNoise, Spread
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.level_noise import LevelNoise, Spread
 
 
 class DistanceMechanism(Protocol):

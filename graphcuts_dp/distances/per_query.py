@@ -8,11 +8,11 @@ from typing import final
 import numpy as np
 
 from graphcuts_dp.arrays import FloatVector
-from graphcuts_dp.distances.level_noise import DistributionPair, LevelNoise, Spread, split_budget
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.level_noise import DistributionPair, LevelNoise, Spread, split_budget
 
 _GRID_BITS = 16  # the diameter has 2^16 to 2^17 grid steps
 

@@ -8,13 +8,13 @@ from typing import Any, final
 
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.distances.base import DistanceMechanism
-from graphcuts_dp.distances.level_noise import DistributionPair
 from graphcuts_dp.distances.metric import Metric, as_metric
 from graphcuts_dp.distances.per_query import PerQuery
 from graphcuts_dp.distances.queries import checked_people
 from graphcuts_dp.distances.tree_counts import TreeCounts
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.guarantee import exact_epsilon
+from graphcuts_dp.privacy.level_noise import DistributionPair
 
 NOISES = ("auto", "laplace", "gaussian")
 _BUILDERS: dict[str, Callable[..., DistanceMechanism]] = {

@@ -22,13 +22,13 @@ from typing import final
 import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
-from graphcuts_dp.distances.level_noise import DistributionPair, LevelNoise, Spread, split_budget
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.distances.parts import Parts, halving_order, nested_parts
 from graphcuts_dp.distances.shapes import RootedTree
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.level_noise import DistributionPair, LevelNoise, Spread, split_budget
 
 _FANOUTS = (4, 8, 16, 32, 64)
 _EXACT_VERTICES = 8192  # on larger trees, one bound stands for the errors of all vertices

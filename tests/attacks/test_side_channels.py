@@ -409,7 +409,8 @@ NAMES = {
         release_graph release_iteratively open_session answer_distances Release
         IterativeRelease Session CutAnswer DistanceAnswer DistanceAnswers
         PrivacyGuarantee CutNormCertificate release_net release_sensing NetRelease
-        SensingRelease Measurement DistancePlan Locations Graph BipartiteGraph""",
+        SensingRelease release_flows load_flows Flows FlowAnswer RoundedFlows
+        Measurement DistancePlan Locations Graph BipartiteGraph""",
     "reads nothing private": """Answer CutList LinearQuery CutQuery MatrixQuery RankOneQuery
         DistanceQuery Metric Plan PlanRow VertexSet __version__ plan plan_distances datasets
         Groups GroupTree read_groups groups_from_dict groups_from_igraph groups_from_networkx

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphcuts_dp.distances import tree_counts
-from graphcuts_dp.distances.level_noise import LevelNoise, Spread, split_budget
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.distances.parts import halving_order, nested_parts
@@ -23,6 +22,7 @@ from graphcuts_dp.distances.tree_counts import (
 )
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.level_noise import LevelNoise, Spread, split_budget
 from graphcuts_dp.privacy.tails import discrete_laplace_radius
 
 

@@ -13,7 +13,6 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.distances import l1_plan, per_query, tree_counts
 from graphcuts_dp.distances.embeddings import exact_embedding
-from graphcuts_dp.distances.level_noise import LevelNoise
 from graphcuts_dp.distances.offline import release_distances
 from graphcuts_dp.distinguishers.base import Found
 from graphcuts_dp.errors import BudgetError
@@ -28,6 +27,7 @@ from graphcuts_dp.interactive.methods import CALIBRATIONS, METHODS, make_mechani
 from graphcuts_dp.iterative import net, paper_tuning, pure_tuning, sensing, tuning
 from graphcuts_dp.privacy.composition import Cost, check_paid, stated_cost, zcdp_delta, zcdp_rho
 from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.release import allocation
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")

@@ -10,13 +10,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from graphcuts_dp.distances.level_noise import LevelNoise
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.distances.per_query import PerQuery
 from graphcuts_dp.distances.tree_counts import TreeCounts, part_counts
 from graphcuts_dp.evaluation.audit import audit
 from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.level_noise import LevelNoise
 
 MAP = Metric.path(4)
 HERE, THERE = Locations(MAP, [2, 0, 1, 0]), Locations(MAP, [1, 0, 1, 1])

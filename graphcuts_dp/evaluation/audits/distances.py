@@ -19,7 +19,6 @@ from graphcuts_dp.distances.coordinate_tuning import CoordinateTask, CoordinateT
 from graphcuts_dp.distances.embeddings import exact_embedding
 from graphcuts_dp.distances.interactive import InteractiveDistances
 from graphcuts_dp.distances.l1_plan import L1Plan
-from graphcuts_dp.distances.level_noise import LevelNoise
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.distances.offline import release_distances
@@ -28,6 +27,7 @@ from graphcuts_dp.distances.tree_counts import TreeCounts, part_counts
 from graphcuts_dp.evaluation.audit import Claim, DistributionPair, Neighbours
 from graphcuts_dp.evaluation.audits.base import Audit, Entry, Enumerated, Sampled
 from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.value_noise import ValueNoise
 
 Run = Callable[[Any], npt.ArrayLike]

@@ -1,0 +1,1 @@
+"""Tables of what passes between public groups: strategy, measurement, consistency, intervals."""

@@ -1,0 +1,385 @@
+"""The object that a user gets: what passes between public groups, with intervals."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Self, final
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
+from graphcuts_dp.errors import QueryError
+from graphcuts_dp.flows import storage
+from graphcuts_dp.flows.consistency import LeastSquares, Values
+from graphcuts_dp.flows.rounding import RoundedFlows, rounded_cells
+from graphcuts_dp.flows.strategy import FlowStrategy
+from graphcuts_dp.flows.tails import error_radii
+from graphcuts_dp.graph.cells import CellTree
+from graphcuts_dp.graph.groups import GroupTree
+from graphcuts_dp.graph.vertices import Label
+from graphcuts_dp.measurements.noisy_cells import NoisyCells
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.receipts import PathLike
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Picked = Label | Iterable[Label]
+_ROUNDING = 1e-12  # relative to a value: more than floats lose in the two passes
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class FlowAnswer:
+    """What passes between groups, or a linear combination of cells, in units of weight.
+
+    Attributes:
+        value: unbiased, so it may be below 0; values may be added up.
+        deviation: standard deviation of its error; exact for Laplace noise, at most that for
+            Gaussian noise.
+        interval: (low, high), cut to what is possible.
+        confidence: that the interval holds the truth, in (0, 1).
+        simultaneous: whether the intervals of all cells and combinations hold at once.
+        seeded: whether the noise came from a seed, so that the answer is not private.
+    """
+
+    value: float
+    deviation: float
+    interval: tuple[float, float]
+    confidence: float
+    simultaneous: bool = False
+    seeded: bool = False
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        scope = f"{self.confidence:.0%}{', all at once' if self.simultaneous else ''}"
+        mark = f" [{SEEDED_WARNING}]" if self.seeded else ""
+        return f"{self.value:,.6g} in [{low:,.6g}, {high:,.6g}] ({scope}){mark}"
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Flows:
+    """What passes between public groups of a private graph, on every level. All may be published.
+
+    The estimates are unbiased and add up over the levels: a cell is the sum of the cells of the
+    next level within it. Of one vertex set without directions, the cell (a, b) is the weight of
+    the edges between a and b, and (a, a) that of the edges inside a, each edge once.
+
+    Attributes:
+        noisy: what was measured: sums with noise, for the levels that got a share.
+        strategy: which levels these are, and the shares.
+        guarantee: the promise of differential privacy, for all of it together.
+    """
+
+    noisy: NoisyCells
+    strategy: FlowStrategy
+    guarantee: PrivacyGuarantee
+
+    @property
+    def cells(self) -> CellTree:
+        """The public cells."""
+        return self.noisy.cells
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """Names of the levels, from the coarsest to the finest."""
+        return self.cells.levels
+
+    @property
+    def groups(self) -> GroupTree:
+        """Names and sizes of the groups; of two sides those of the left one."""
+        return self.cells.rows
+
+    @property
+    def right_groups(self) -> GroupTree:
+        """Names and sizes of the groups of the right side; else `groups`."""
+        return self.cells.columns
+
+    @cached_property
+    def fit(self) -> LeastSquares:
+        """The least squares by which the levels are made consistent."""
+        return LeastSquares(self.cells, self.noisy.variances)
+
+    @cached_property
+    def estimates(self) -> Values:
+        """Estimates of all cells, in units of weight: for place 0 (everything) and each level."""
+        sums = {
+            place: values.astype(np.float64)
+            for place, values in zip(self.noisy.places, self.noisy.sums, strict=True)
+        }
+        return [values * self.noisy.unit for values in self.fit.estimates(sums)]
+
+    def values(self, level: str | None = None) -> FloatMatrix:
+        """Unbiased estimates of a level as a matrix, 0 where no pair of vertices is possible.
+
+        Args:
+            level: None for the finest.
+
+        Returns:
+            Shape (groups, groups), symmetric for one vertex set without directions.
+
+        Raises:
+            QueryError: no such level.
+        """
+        place = self.cells.place(level)
+        return self.cells.matrix(place, self.estimates[place])
+
+    def deviations(self, level: str | None = None) -> FloatMatrix:
+        """Standard deviations of the errors of `values`, likewise; at most, for Gaussian noise.
+
+        Raises:
+            QueryError: no such level.
+        """
+        place = self.cells.place(level)
+        return self.cells.matrix(place, np.sqrt(self.fit.variances[place]) * self.noisy.unit)
+
+    def intervals(
+        self,
+        level: str | None = None,
+        *,
+        confidence: float = 0.95,
+        simultaneous: bool = False,
+    ) -> tuple[FloatMatrix, FloatMatrix]:
+        """Lower and upper ends of the intervals of `values`, cut to what is possible.
+
+        Args:
+            level: None for the finest.
+            confidence: of each interval, in (0, 1).
+            simultaneous: ask for intervals that hold for all cells of all levels at once. Choose
+                it for cells that are picked after looking at the table.
+
+        Raises:
+            QueryError: no such level, or a confidence out of range.
+        """
+        place = self.cells.place(level)
+        low, high = self._bounds(place, confidence, simultaneous)
+        return self.cells.matrix(place, low), self.cells.matrix(place, high)
+
+    def between(
+        self,
+        a: Picked,
+        b: Picked,
+        level: str | None = None,
+        *,
+        confidence: float = 0.95,
+        simultaneous: bool = False,
+    ) -> FlowAnswer:
+        """What passes between two groups, or two unions of groups; inside one if they are one.
+
+        Args:
+            a: label of a group, or several; they may overlap with b. Every edge counts once.
+            b: likewise; of a directed graph where the arcs go, of two sides on the right.
+            level: None for the finest.
+            confidence: of the interval, in (0, 1).
+            simultaneous: ask for intervals that hold for all pairs of groups at once.
+
+        Raises:
+            QueryError: no such level or group, or a confidence out of range.
+        """
+        place = self.cells.place(level)
+        wanted = self.cells.picked(place, a, b).astype(np.float64)
+        return self._answer(place, wanted, confidence, simultaneous, possible=True)
+
+    def linear(
+        self,
+        coefficients: npt.ArrayLike,
+        level: str | None = None,
+        *,
+        confidence: float = 0.95,
+        simultaneous: bool = False,
+    ) -> FlowAnswer:
+        """A linear combination of the cells of a level, with its exact variance.
+
+        Args:
+            coefficients: one for each cell, shape (groups, groups); symmetric for one vertex set
+                without directions, where each cell (a, b) = (b, a) counts once.
+            level: None for the finest.
+            confidence: of the interval, in (0, 1).
+            simultaneous: ask for intervals that hold for all combinations at once: the sum of
+                |coefficient| times the half widths of the cells. Choose it for coefficients that
+                were made after looking at the table.
+
+        Raises:
+            QueryError: no such level, coefficients that do not fit, or a confidence out of range.
+        """
+        found = np.asarray(coefficients, dtype=np.float64)
+        place = self.cells.place(level)
+        if found.shape != self.cells.shape(place) or not np.isfinite(found).all():
+            raise QueryError(
+                f"coefficients of this level are finite numbers of shape {self.cells.shape(place)}"
+            )
+        if self.cells.symmetric and (found != found.T).any():
+            raise QueryError("coefficients must be symmetric: (a, b) and (b, a) are one cell")
+        wanted = found[self.cells.cells(place)]
+        return self._answer(place, wanted, confidence, simultaneous, possible=False)
+
+    @cached_property
+    def total(self) -> FlowAnswer:
+        """The weight of all edges, with a 95 % interval."""
+        return self._answer(0, np.ones(1), 0.95, False, possible=True)
+
+    @property
+    def table(self) -> "pd.DataFrame":
+        """All cells of all levels: level, from, to, value, low, high; see `to_pandas`."""
+        return self.to_pandas()
+
+    def to_pandas(
+        self,
+        level: str | None = None,
+        *,
+        confidence: float = 0.95,
+        simultaneous: bool = False,
+    ) -> "pd.DataFrame":
+        """The cells as a table with columns level, from, to, value, low, high.
+
+        Args:
+            level: None for all levels, from the coarsest to the finest.
+            confidence: of each interval, in (0, 1).
+            simultaneous: see `intervals`.
+
+        Raises:
+            QueryError: no such level, or a confidence out of range.
+        """
+        places = range(1, self.cells.depth) if level is None else [self.cells.place(level)]
+        parts = []
+        for place in places:
+            low, high = self._bounds(place, confidence, simultaneous)
+            parts.append(storage.rows_of(self.cells, place, (self.estimates[place], low, high)))
+        return storage.frame_of(parts)
+
+    def rounded(self) -> RoundedFlows:
+        """Whole, non-negative and possible numbers that add up too; biased where cells are small.
+
+        From the top down: of the numbers within [0, what is possible] that add up to their cell,
+        those that are nearest to the estimates in least squares, then rounded to whole steps by
+        largest remainders. Post-processing of the estimates, which stay as they are.
+        """
+        return rounded_cells(self.noisy, self.fit, self.estimates)
+
+    def save(self, path: PathLike, *, force: bool = False) -> tuple[str, ...]:
+        """Write the table, a receipt, and the measured sums from which all can be made again.
+
+        Args:
+            path: of the table, ending in .csv, with columns level, from, to, value, low, high
+                (intervals of 95 % each); of a seeded run also `mark`, which says in every row
+                that it is not private. The receipt is `path` + ".json", the sums are in `path` +
+                ".noisy.npz".
+            force: replace files that are there.
+
+        Returns:
+            The paths written, the receipt last.
+
+        Raises:
+            FileFormatError: another ending, a missing folder, files that are there, a full disk.
+        """
+        parts = storage.FlowParts(
+            noisy=self.noisy, strategy=self.strategy, guarantee=self.guarantee
+        )
+        return storage.write_flows(path, parts, self.to_pandas(), force=force)
+
+    @classmethod
+    def load(cls, path: PathLike) -> Self:
+        """Read back what `save` wrote.
+
+        Args:
+            path: the same path as for `save`.
+
+        Raises:
+            FileFormatError: a file is missing, damaged, or not the one that the receipt names.
+        """
+        parts = storage.read_flows(path)
+        return cls(noisy=parts.noisy, strategy=parts.strategy, guarantee=parts.guarantee)
+
+    def _answer(
+        self,
+        place: int,
+        wanted: FloatVector,
+        confidence: float,
+        simultaneous: bool,
+        *,
+        possible: bool,
+    ) -> FlowAnswer:
+        _check_confidence(confidence)
+        told = self.fit.coefficients({place: wanted})
+        used = [self.noisy.variances[p] * float((told[p] ** 2).sum()) for p in self.noisy.places]
+        unit = self.noisy.unit
+        value = float(wanted @ self.estimates[place])
+        if simultaneous:
+            radius = float(np.abs(wanted) @ self._radii(place, confidence, True))
+        else:
+            spread = self.fit.spread_of(told)
+            failure = 1 - confidence
+            steps = error_radii(self.noisy.noise, self.noisy.places, spread, failure=failure)
+            radius = float(steps[0]) * unit
+        lost = wanted * self._lost(place)
+        slack = _ROUNDING * float(np.abs(wanted) @ np.abs(self.estimates[place]))
+        ends = (
+            value - radius + np.minimum(lost, 0).sum() - slack,
+            value + radius + np.maximum(lost, 0).sum() + slack,
+        )
+        if possible:
+            pairs = self.cells.pairs(place)[wanted > 0]
+            low, high = (np.array([end]) for end in ends)
+            low, high = self._possible(low, high, np.array([pairs.sum()]))
+            ends = low[0], high[0]
+        return FlowAnswer(
+            value=value,
+            deviation=float(np.sqrt(sum(used))) * unit,
+            interval=(float(ends[0]), float(ends[1])),
+            confidence=confidence,
+            simultaneous=simultaneous,
+            seeded=not self.guarantee.is_private,
+        )
+
+    def _radii(self, place: int, confidence: float, simultaneous: bool) -> FloatVector:
+        """Half widths of the intervals of the cells of a place, in units of weight."""
+        _check_confidence(confidence)
+        failure = (1 - confidence) / (self.cells.total_size if simultaneous else 1)
+        spread = self.fit.spreads(place)
+        noisy = self.noisy
+        radii: FloatVector = error_radii(noisy.noise, noisy.places, spread, failure=failure)
+        return radii * float(noisy.unit)
+
+    def _lost(self, place: int) -> FloatVector:
+        """By how much rounding weights down can have lowered the sums."""
+        pairs: FloatVector = self.cells.pairs(place).astype(np.float64)
+        return pairs * (0.0 if self.noisy.whole else self.noisy.unit)
+
+    def _bounds(
+        self, place: int, confidence: float, simultaneous: bool
+    ) -> tuple[FloatVector, FloatVector]:
+        values, radii = self.estimates[place], self._radii(place, confidence, simultaneous)
+        slack = _ROUNDING * np.abs(values)
+        low, high = values - radii - slack, values + radii + self._lost(place) + slack
+        return self._possible(low, high, self.cells.pairs(place))
+
+    def _possible(
+        self, low: FloatVector, high: FloatVector, pairs: IntVector
+    ) -> tuple[FloatVector, FloatVector]:
+        """The parts of intervals where sums over so many pairs can lie."""
+        cap = self.noisy.weight_cap
+        most: FloatVector = np.full(len(pairs), np.inf)
+        if cap is not None:
+            heaviest = math.floor(cap) if self.noisy.whole else cap
+            most = np.nextafter(pairs * float(heaviest), np.inf).astype(np.float64)
+        if self.noisy.whole:
+            low, high, most = np.ceil(low), np.floor(high), np.floor(most)
+            # No whole number lies between: take those beside.
+            low, high = np.minimum(low, high), np.maximum(low, high)
+        return np.clip(low, 0.0, most), np.clip(high, 0.0, most)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{len(self.groups.labels(name))} {name}" for name in self.groups.levels)
+        mark = "" if self.guarantee.is_private else f", {SEEDED_WARNING}"
+        return f"Flows({counts}, epsilon={self.guarantee.epsilon:g}{mark})"
+
+
+def _check_confidence(confidence: float) -> None:
+    if isinstance(confidence, bool) or not isinstance(confidence, float | int):
+        raise QueryError("confidence must be a number between 0 and 1, for example 0.95")
+    if not 0 < confidence < 1:
+        raise QueryError("confidence must lie between 0 and 1, for example 0.95")

@@ -1,0 +1,139 @@
+"""How flows are released: a strategy from public sizes, noise once, then least squares."""
+
+from graphcuts_dp.flows.flows import Flows
+from graphcuts_dp.flows.strategy import ALL_CELLS, choose_strategy
+from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.atomic import PathLike
+from graphcuts_dp.graph.groups import Groups
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.ledger.opening import Store
+from graphcuts_dp.ledger.uses import charged
+from graphcuts_dp.measurements.cells import (
+    cell_tree,
+    grid_of_cells,
+    measure_cells,
+    sides_of_groups,
+)
+from graphcuts_dp.measurements.noisy_cells import cells_cost
+from graphcuts_dp.privacy.composition import Cost, stated_cost
+from graphcuts_dp.privacy.entropy import entropy_source
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
+
+
+def release_flows(
+    graph: AnyGraph,
+    groups: Groups | tuple[Groups, Groups],
+    *,
+    epsilon: float,
+    delta: float = 0.0,
+    workload: str = ALL_CELLS,
+    whole: bool = False,
+    store: PathLike | Store | None = None,
+    seed: int | None = None,
+) -> Flows:
+    """What passes between public groups of a private graph, for all cells of all levels.
+
+    Args:
+        graph: the private graph.
+        groups: the public groups of its vertices; of a bipartite graph a pair, left and right,
+            with the same number of levels. They come out with the table, so they must be public,
+            and not made from the edges.
+        epsilon: privacy parameter for one edge, in [1e-6, 50]; all of it is spent.
+        delta: in [0, 1); 0 for pure privacy. Above 0 the noise may be Gaussian, where many levels
+            pay for it.
+        workload: what the levels' shares of the budget are chosen for: "all cells" (every level
+            counts alike), "totals" (the grand total), or the name of a level.
+        whole: count weights in whole numbers, rounded down; else in small steps.
+        store: path of the store, or a `Store`, that remembers what was spent on this graph: the
+            flows are charged to it, and refused if its budget does not allow them. None for a
+            graph of which nothing else is ever released.
+        seed: makes the run repeatable and voids the promise; None for the system's entropy.
+
+    Raises:
+        ParameterError: an option out of range; weights whose bound nobody has given.
+        GraphError: groups of other vertices, or that can hold no pair.
+        BudgetError: the budget of the store does not allow it. Nothing was spent.
+        LedgerError: the store cannot be used.
+
+    Guarantee: epsilon-DP, or (epsilon, delta)-DP, at edge level: `measure_cells` draws all noise,
+    at a cost that is added up from its scales before any is drawn; which levels and shares there
+    are is chosen from public sizes; the rest is computed from the noisy sums. Neighbours: graphs on
+    the same public vertices that differ in one pair. With `whole` or a fine grid the sums are those
+    of weights rounded down, and intervals of the fine grid allow for it.
+    """
+    sides = sides_of_groups(graph, groups)
+    cells = cell_tree(graph, sides)
+    exact = exact_epsilon(epsilon)
+    grid = grid_of_cells(graph, epsilon=float(exact), whole=whole)
+    strategy = choose_strategy(
+        cells, epsilon=exact, delta=delta, sensitivity=grid.sensitivity, workload=workload
+    )
+    source = entropy_source(seed)
+    built = cells_cost(strategy.noise, grid.sensitivity, delta=delta)
+    cost = stated_cost(built, epsilon=epsilon, delta=delta)
+    names = ("total", *cells.levels)
+    with charged(
+        store,
+        graph,
+        kind="flows",
+        parameters={"workload": workload, "levels": [names[p] for p in strategy.places]},
+        cost=cost,
+        guarantee=flows_promise(graph, cost, seed=source.seed),
+    ):
+        noisy = measure_cells(
+            graph,
+            sides,
+            cells,
+            places=strategy.places,
+            noise=strategy.noise,
+            grid=grid,
+            whole=whole,
+            source=source,
+        )
+    # From here on nothing reads the private graph.
+    parts: tuple[tuple[str, float], ...] = ()
+    if strategy.noise.distribution == "laplace" and len(strategy.places) > 1:
+        shares = zip(strategy.places, strategy.shares, strict=True)
+        parts = tuple((names[p], float(share * exact)) for p, share in shares)
+    guarantee = flows_promise(graph, cost, seed=source.seed, parts=parts)
+    return Flows(noisy=noisy, strategy=strategy, guarantee=guarantee)
+
+
+def flows_promise(
+    graph: AnyGraph,
+    cost: Cost,
+    *,
+    seed: int | None,
+    parts: tuple[tuple[str, float], ...] = (),
+) -> PrivacyGuarantee:
+    """What flows promise. Reads the schema of the graph only.
+
+    Args:
+        graph: the private graph.
+        cost: of everything together.
+        seed: of the noise, or None.
+        parts: what epsilon was spent on, by level.
+    """
+    public = f"{Universe.of(graph).public} and the groups"
+    if graph.weighted and graph.weight_cap is not None:
+        public += " and the weight cap"
+    return PrivacyGuarantee(
+        epsilon=cost.epsilon,
+        delta=cost.delta,
+        neighbours=hidden_change(weighted=graph.weighted, weight_cap=graph.weight_cap),
+        public=public,
+        seed=seed,
+        parts=parts,
+    )
+
+
+def load_flows(path: PathLike) -> Flows:
+    """Read back what `Flows.save` wrote.
+
+    Args:
+        path: the same path as for `save`.
+
+    Raises:
+        FileFormatError: a file is missing, damaged, or not the one that the receipt names.
+    """
+    return Flows.load(path)

@@ -1,0 +1,227 @@
+"""Flows on disk: the table, the measured sums, and the receipt that ties them together."""
+
+import csv
+import io
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, final
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcuts_dp.arrays import FloatVector
+from graphcuts_dp.errors import FileFormatError
+from graphcuts_dp.flows.strategy import FlowStrategy
+from graphcuts_dp.graph.atomic import atomic_set, atomic_write, check_writable_set
+from graphcuts_dp.graph.cells import CellTree
+from graphcuts_dp.graph.groups import GroupTree
+from graphcuts_dp.measurements.noisy_cells import NoisyCells
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.privacy.level_noise import LevelNoise
+from graphcuts_dp.receipts import (
+    PathLike,
+    check_files,
+    read_receipt,
+    receipt_path,
+    sha256_of,
+    write_receipt,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_FORMAT = "flows 1"
+COLUMNS = ("level", "from", "to", "value", "low", "high")
+_DIGITS = 10  # significant ones of the numbers in the table
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FlowParts:
+    """What flows consist of; see `Flows`."""
+
+    noisy: NoisyCells
+    strategy: FlowStrategy
+    guarantee: PrivacyGuarantee
+
+
+def rows_of(
+    cells: CellTree, place: int, numbers: Sequence[FloatVector]
+) -> dict[str, npt.NDArray[Any]]:
+    """Columns of the cells of a place: level, from, to, and the numbers."""
+    a, b = cells.cells(place)
+    names = cells.rows.levels[place - 1], cells.columns.levels[place - 1]
+    left = np.array(cells.rows.labels(names[0]), dtype=object)
+    right = np.array(cells.columns.labels(names[1]), dtype=object)
+    level = np.full(len(a), cells.levels[place - 1], dtype=object)
+    columns: list[npt.NDArray[Any]] = [level, left[a], right[b], *numbers]
+    return dict(zip(COLUMNS, columns, strict=True))
+
+
+def frame_of(parts: Sequence[dict[str, npt.NDArray[Any]]]) -> "pd.DataFrame":
+    """One table of several places."""
+    import pandas as pd
+
+    return pd.concat([pd.DataFrame(part) for part in parts], ignore_index=True)
+
+
+def sums_path(path: PathLike) -> Path:
+    """Where the measured sums of flows at `path` are."""
+    return Path(f"{os.fspath(path)}.noisy.npz")
+
+
+def check_flows_path(path: PathLike, *, force: bool = False) -> None:
+    """Check that flows can be written here; call it before anything is spent.
+
+    Raises:
+        FileFormatError: another ending than .csv, a missing folder, no permission, or a file that
+            is there.
+    """
+    if not os.fspath(path).lower().endswith(".csv"):
+        raise FileFormatError(f"{path!s}: a table of flows ends in .csv")
+    check_writable_set((path, sums_path(path), receipt_path(path)), force=force)
+
+
+def write_flows(
+    path: PathLike, parts: FlowParts, frame: "pd.DataFrame", *, force: bool
+) -> tuple[str, ...]:
+    """Write the files of flows; see `Flows.save`."""
+    check_flows_path(path, force=force)
+    names = Path(path), sums_path(path), receipt_path(path)
+    with atomic_set(names, force=force) as (table_file, sums_file, receipt_file):
+        with atomic_write(table_file) as handle:
+            _write_table(handle, frame, seeded=not parts.guarantee.is_private)
+        with atomic_write(sums_file) as handle:
+            _write_sums(handle, parts.noisy)
+        receipt = {
+            "format": _FORMAT,
+            "guarantee": parts.guarantee.to_dict(),
+            "strategy": _described(parts),
+            "intervals": "95 % for each cell by itself",
+            "cells": {
+                "rows": parts.noisy.cells.rows.to_dict(),
+                "columns": None
+                if parts.noisy.cells.one_set
+                else parts.noisy.cells.columns.to_dict(),
+                "directed": parts.noisy.cells.directed,
+            },
+            "files": {file.name: sha256_of(file) for file in (table_file, sums_file)},
+        }
+        write_receipt(receipt_file, receipt)
+    return tuple(str(name) for name in names)
+
+
+def read_flows(path: PathLike) -> FlowParts:
+    """Read the files of flows; see `Flows.load`."""
+    receipt = read_receipt(path, _FORMAT)
+    try:
+        if {Path(path).name, sums_path(path).name} != set(receipt["files"]):
+            raise FileFormatError(f"{receipt_path(path)} is the receipt of other flows")
+        check_files(path, receipt["files"])
+        stored = receipt["cells"]
+        columns = stored["columns"]
+        cells = CellTree(
+            GroupTree.from_dict(stored["rows"]),
+            None if columns is None else GroupTree.from_dict(columns),
+            directed=stored["directed"],
+        )
+        with sums_path(path).open("rb") as handle:
+            parts = _parts(receipt, cells, handle)
+    except OSError as problem:
+        raise FileFormatError(f"cannot read {sums_path(path)}: {problem.strerror}") from None
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as problem:
+        raise FileFormatError(f"{receipt_path(path)} is damaged or of another version") from problem
+    check_files(path, receipt["files"])  # as they were read: others may replace flows meanwhile
+    return parts
+
+
+def _described(parts: FlowParts) -> dict[str, Any]:
+    strategy, noisy = parts.strategy, parts.noisy
+    names = ("total", *noisy.cells.levels)
+    return {
+        "workload": strategy.workload,
+        "places": list(noisy.places),
+        "measured": [names[place] for place in noisy.places],
+        "shares": [[share.numerator, share.denominator] for share in strategy.shares],
+        "noise": strategy.noise.distribution,
+        "parameters": [[p.numerator, p.denominator] for p in strategy.noise.parameters],
+        "expected_deviations": {
+            name: deviation * noisy.unit
+            for name, deviation in zip(names, strategy.deviations, strict=True)
+        },
+        "deviations_in_steps": list(strategy.deviations),
+        "unit": noisy.unit,
+        "sensitivity": noisy.sensitivity,
+        "weight_cap": noisy.weight_cap,
+        "weighted": noisy.weighted,
+        "whole": noisy.whole,
+        "note": "sum = (released integer) * unit; estimates are least squares over the levels",
+    }
+
+
+def _parts(receipt: dict[str, Any], cells: CellTree, handle: BinaryIO) -> FlowParts:
+    stored = receipt["strategy"]
+    places = tuple(int(place) for place in stored["places"])
+    noise = LevelNoise(
+        stored["noise"], tuple(Fraction(*parameter) for parameter in stored["parameters"])
+    )
+    if noise.distribution not in ("laplace", "gaussian") or not len(places) == len(
+        noise.parameters
+    ):
+        raise ValueError("no such noise")
+    with np.load(handle, allow_pickle=False) as archive:
+        sums = tuple(archive[f"sums_{place}"] for place in places)
+    for place, values in zip(places, sums, strict=True):
+        if values.shape != (cells.size(place),) or values.dtype != np.int64:
+            raise ValueError("sums of other cells")
+        values.flags.writeable = False
+    if not places or places[-1] != cells.depth - 1:
+        raise ValueError("the finest level was not measured")
+    noisy = NoisyCells(
+        cells=cells,
+        places=places,
+        sums=sums,
+        noise=noise,
+        unit=float(stored["unit"]),
+        sensitivity=int(stored["sensitivity"]),
+        weight_cap=stored["weight_cap"],
+        weighted=bool(stored["weighted"]),
+        whole=bool(stored["whole"]),
+    )
+    strategy = FlowStrategy(
+        workload=stored["workload"],
+        places=places,
+        shares=tuple(Fraction(*share) for share in stored["shares"]),
+        noise=noise,
+        deviations=tuple(float(each) for each in stored["deviations_in_steps"]),
+    )
+    return FlowParts(
+        noisy=noisy,
+        strategy=strategy,
+        guarantee=PrivacyGuarantee.from_dict(receipt["guarantee"]),
+    )
+
+
+def _write_sums(handle: BinaryIO, noisy: NoisyCells) -> None:
+    header = json.dumps({"format": _FORMAT, "unit": noisy.unit})
+    arrays: dict[str, Any] = {
+        f"sums_{place}": values for place, values in zip(noisy.places, noisy.sums, strict=True)
+    }
+    np.savez_compressed(handle, header=np.frombuffer(header.encode(), dtype=np.uint8), **arrays)
+
+
+def _write_table(handle: BinaryIO, frame: "pd.DataFrame", *, seeded: bool) -> None:
+    text = io.TextIOWrapper(handle, encoding="utf-8", newline="")
+    table = csv.writer(text, lineterminator="\n")
+    # A column, since a comment would be taken for the heads of the columns.
+    head, mark = (("mark",), (SEEDED_WARNING,)) if seeded else ((), ())
+    table.writerow((*COLUMNS, *head))
+    for level, a, b, *numbers in frame.itertuples(index=False, name=None):
+        table.writerow((level, a, b, *(f"{x:.{_DIGITS}g}" for x in numbers), *mark))
+    text.flush()
+    text.detach()

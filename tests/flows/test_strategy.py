@@ -1,0 +1,124 @@
+"""The shares of levels: formulas against least squares, and against a fine search."""
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from flow_cases import random_cells
+
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.flows.consistency import LeastSquares
+from graphcuts_dp.flows.strategy import _Shape, choose_strategy
+from graphcuts_dp.graph.cells import CellTree
+from graphcuts_dp.graph.groups import GroupTree
+from graphcuts_dp.measurements.noisy_cells import cells_cost, place_variances
+
+
+def regular(*arities, size=5):
+    """A tree in which every group of a level has as many parts."""
+    labels, sizes, parents, count = {}, [], [], 1
+    leaves = int(np.prod(arities))
+    for level, arity in enumerate(arities):
+        parents.append(np.repeat(np.arange(count), arity))
+        count *= arity
+        labels[f"level {level}"] = range(count)
+        sizes.append(np.full(count, size * leaves // count))
+    return CellTree(GroupTree(labels, sizes, parents))
+
+
+@pytest.mark.parametrize("kind", ["one set", "directed", "two sides"])
+def test_mean_variances_are_those_of_least_squares(kind):
+    rng = np.random.default_rng(4)
+    cells = random_cells(rng, kind)
+    for variances in ([2.0, 3.0, 5.0, 1.0], [np.inf, 1.0, np.inf, 4.0], [np.inf] * 3 + [2.0]):
+        fit = LeastSquares(cells, np.array(variances))
+        means = [part.mean() for part in fit.variances]
+        assert np.allclose(_Shape.of(cells).mean_variances(np.array(variances)), means)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("workload", ["all cells", "totals", "level 0", "level 1"])
+def test_no_other_shares_are_much_better(workload, delta):
+    cells = regular(3, 4)
+    made = choose_strategy(cells, epsilon=1.0, delta=delta, workload=workload)
+    assert sum(made.shares) == 1
+    shape = _Shape.of(cells)
+    wanted = {"all cells": [1, 2], "totals": [0], "level 0": [1], "level 1": [2]}[workload]
+    own = np.mean([made.deviations[p] ** 2 for p in wanted])
+    most = 1 - 13 / 128  # the finest level keeps a tenth
+    grid = np.linspace(0, most, 20)
+    best = np.inf
+    for root, top in itertools.product(grid, grid):
+        if root + top > most + 1e-9:
+            continue
+        shares = np.array([root, top, 1 - root - top])
+        with np.errstate(divide="ignore", over="ignore"):
+            if made.noise.distribution == "laplace":
+                variances = 0.5 / np.sinh(shares / 2) ** 2
+            else:
+                rho = made.noise.cost(delta=1e-6, changes=[(1, 1)] * len(made.places)).rho
+                variances = 1 / (2 * rho * shares)
+        best = min(best, shape.mean_variances(variances)[wanted].mean())
+    assert own <= best * 1.001
+
+
+def test_one_level_gets_everything_and_many_levels_take_gaussian_noise():
+    one = choose_strategy(regular(20), epsilon=1.0, delta=1e-6)
+    assert one.places == (1,)
+    assert one.shares == (1,)
+    assert one.noise.distribution == "laplace"
+    assert one.noise.parameters == (Fraction(1),)
+    many = regular(2, 2, 2, 2, 2)
+    assert choose_strategy(many, epsilon=1.0).noise.distribution == "laplace"
+    assert choose_strategy(many, epsilon=1.0, delta=1e-2).noise.distribution == "gaussian"
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6, 1e-2])
+@pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, 50.0])
+@pytest.mark.parametrize("sensitivity", [1, 1000])
+def test_what_is_chosen_costs_what_was_asked_for(epsilon, delta, sensitivity):
+    made = choose_strategy(regular(3, 2), epsilon=epsilon, delta=delta, sensitivity=sensitivity)
+    cost = cells_cost(made.noise, sensitivity, delta=max(delta, 1e-9))
+    if made.noise.distribution == "laplace":
+        assert cost.pure == Fraction(epsilon)
+    else:
+        assert cost.keeps(epsilon=epsilon, delta=delta)
+    assert made.places[-1] == 2
+    assert made.shares[-1] > Fraction(1, 10)
+
+
+def test_the_workload_moves_the_shares():
+    cells = regular(5, 20)
+    top, all_cells, fine = (
+        choose_strategy(cells, epsilon=1.0, workload=name)
+        for name in ("level 0", "all cells", "level 1")
+    )
+    assert top.deviations[1] < all_cells.deviations[1] < fine.deviations[1]
+    assert top.deviations[2] > all_cells.deviations[2] > fine.deviations[2]
+    total = choose_strategy(cells, epsilon=1.0, workload="totals")
+    assert total.places[0] == 0
+    assert total.deviations[0] < top.deviations[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"epsilon": 0}, "epsilon"),
+        ({"epsilon": 1, "delta": 1.0}, "delta"),
+        ({"epsilon": 1, "delta": -0.1}, "delta"),
+        ({"epsilon": 1, "workload": "county"}, "unknown workload 'county'.*'level 0'"),
+        ({"epsilon": 1e-6, "sensitivity": 2**40}, "too small"),
+    ],
+)
+def test_what_is_out_of_range_is_refused(options, told):
+    with pytest.raises(ParameterError, match=told):
+        choose_strategy(regular(3, 2), **options)
+
+
+def test_a_measured_place_has_the_variance_of_its_noise():
+    made = choose_strategy(regular(3, 4), epsilon=0.5)
+    variances = place_variances(made.noise, made.places, 3)
+    measured = [p in made.places for p in range(3)]
+    assert np.isfinite(variances).tolist() == measured
+    assert (np.array(made.deviations)[measured] ** 2 <= variances[measured] * (1 + 1e-9)).all()
