@@ -15,6 +15,7 @@ from graphcuts_dp.privacy.noise_laws import FlippedBit, NoiseLaw
 
 _LEAST_INVERTED = 1e-7  # smaller failures are left to exponential bounds: floats end at 1e-16
 _MOST_SCANNED = 300  # equal bits up to which every number of ones is tried
+_NEARLY_NORMAL = 1.05  # no other bound is tried below so many times the normal quantile
 _REACH = 8  # 2^_REACH: largest frequency used, in units of 1/deviation
 _FARTHEST = 12.0  # deviations; beyond it the exponential bound is as good
 _LEAST_CUTOFF = 4.0
@@ -134,7 +135,7 @@ class NoiseSum:
             low, high = (low, t) if failure <= wanted else (t, high)
             if _CLOSE * wanted <= failure <= wanted:
                 break
-            t += (failure - wanted * (1 + _CLOSE) / 2) / (2 * scipy.stats.norm.pdf(t))
+            t += (failure - wanted * (1 + _CLOSE) / 2) / (2 * _normal_density(t))
             if not low < t < min(high, 1.5 * low + 1):
                 t = 1.25 * low + 0.1 if math.isinf(high) else (low + high) / 2
             if t > _FARTHEST:
@@ -147,15 +148,21 @@ class NoiseSum:
         return math.fsum(c * count * law.largest for law, c, count in self.terms) * (1 + 1e-9)
 
 
+def _normal_density(t: float) -> float:
+    return math.exp(-t * t / 2) / math.sqrt(2 * math.pi)
+
+
 @lru_cache(maxsize=1 << 14)
 def _radius(noise: NoiseSum, log_failures: float) -> float:
-    found = min(
-        noise.reach, noise.exponential_radius(log_failures), noise.inverted_radius(log_failures)
-    )
+    inverted = noise.inverted_radius(log_failures)
+    normal = -scipy.special.ndtri(math.exp(-log_failures) / 2) * noise.deviation
+    if math.isfinite(inverted) and inverted < _NEARLY_NORMAL * normal:
+        return min(noise.reach, inverted)
+    found = min(noise.reach, inverted, noise.exponential_radius(log_failures))
     if len(noise.terms) == 1:
-        law, coefficient, count = noise.terms[0]
-        if isinstance(law, FlippedBit) and count <= _MOST_SCANNED:
-            found = min(found, coefficient * equal_bits_radius(law, count, log_failures))
+        law, coefficient, number = noise.terms[0]
+        if isinstance(law, FlippedBit) and number <= _MOST_SCANNED:
+            found = min(found, coefficient * equal_bits_radius(law, number, log_failures))
     return found
 
 
@@ -169,14 +176,16 @@ def equal_bits_radius(law: FlippedBit, count: int, log_failures: float) -> float
     Args:
         law: of each bit.
         count: >= 1.
-        log_failures: ln of 1 over the failure probability.
+        log_failures: ln of 1 over the failure probability; infinity is returned where that is too
+            small for floats.
     """
     wanted, q = math.exp(-log_failures), law.flip
+    if wanted < _LEAST_INVERTED:
+        return math.inf
     sums = np.arange(count + 1)
     widest = 0.0
     for ones in range(count // 2 + 1):
-        kept = scipy.stats.binom.pmf(np.arange(ones + 1), ones, 1 - q)
-        flipped = scipy.stats.binom.pmf(np.arange(count - ones + 1), count - ones, q)
+        kept, flipped = _flips(ones, q)[::-1], _flips(count - ones, q)
         errors = np.abs(sums - count * q - ones * (1 - 2 * q))
         order = np.argsort(errors)
         # P(error >= that of each place); 1e-12 covers rounding.
@@ -184,6 +193,15 @@ def equal_bits_radius(law: FlippedBit, count: int, log_failures: float) -> float
         inside = np.append(beyond[1:], 1e-12) <= wanted
         widest = max(widest, float(errors[order][np.argmax(inside)]))
     return widest * law.step * (1 + 1e-9)
+
+
+def _flips(count: int, q: float) -> FloatVector:
+    """Law of the number of ones among `count` bits that are each one with probability q."""
+    k = np.arange(count + 1)
+    log_ways = math.lgamma(count + 1) - scipy.special.gammaln(k + 1)
+    log_ways -= scipy.special.gammaln(count - k + 1)
+    found: FloatVector = np.exp(log_ways + k * math.log(q) + (count - k) * math.log1p(-q))
+    return found
 
 
 class _Part(NamedTuple):

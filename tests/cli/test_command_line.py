@@ -147,11 +147,19 @@ def test_answers_from_a_release(call, mail, tmp_path):
     expected = gc.Release.load(target).answer([0, 1, 2], [3, 4])
     assert found["value"] == expected.value
     assert tuple(found["interval"]) == expected.interval
+    shrunk = gc.Release.load(target).answer([0, 1, 2], [3, 4], estimate="shrunk")
+    assert found["shrunk"] == {"value": shrunk.value, "note": "estimate, no guarantee"}
     members = tmp_path / "group.txt"
     members.write_text("0\n1\n2\n")
     status, again, _ = call("answer", target, "--from", f"@{members}", "--to", "3,4", "--json")
     assert status == 0
     assert again == out
+    status, text, _ = call("answer", target, "--from", "0,1,2", "--to", "3,4")
+    assert status == 0
+    assert text.splitlines() == [
+        str(expected),
+        f"{shrunk.value:.1f} with the synthetic graph (estimate, no guarantee)",
+    ]
 
 
 def test_evaluation_says_that_it_is_not_private(call, mail, tmp_path):

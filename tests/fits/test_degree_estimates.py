@@ -108,8 +108,8 @@ def test_a_better_total_is_used(case, degrees):
     graph = make()
     true = graph.dense().sum()
     given = problem(graph, epsilon=0.2, degrees=degrees)
-    known = replace(given, total=NoisyTotal(true, 1e-3, Fraction(1)))
-    useless = replace(given, total=NoisyTotal(-1e9, 1e30, Fraction(1)))
+    known = replace(given, total=NoisyTotal(true, 1e-3, Fraction(1), Fraction(1)))
+    useless = replace(given, total=NoisyTotal(-1e9, 1e30, Fraction(1), Fraction(1)))
     found, plain, same = (
         credible_sums(each, given.blocks.distribution).rows.sum()
         for each in (known, given, useless)

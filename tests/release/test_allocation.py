@@ -233,7 +233,8 @@ class Untouchable:
 @pytest.mark.parametrize("share", [None, 0.4])
 def test_the_choice_depends_on_the_noisy_total_alone(share):
     graph = graph_of((200, 300), density=0.01)
-    totals = [NoisyTotal(float(value), 1.0, Fraction(1)) for value in range(-1000, 60_000, 1000)]
+    values = range(-1000, 60_000, 1000)
+    totals = [NoisyTotal(float(value), 1.0, Fraction(1), Fraction(1)) for value in values]
     chosen = set()
     for total in totals:
         options = total, Untouchable(graph), "binary", Fraction(1, 2), share
@@ -261,7 +262,7 @@ def test_with_the_parts_replaced_nothing_of_the_graph_is_read(shape, monkeypatch
     noisy = drawn(graph_of(shape), "response", epsilon=0.5).noisy
     degrees = drawn(graph_of(shape), "degrees+response", epsilon=0.4).degrees
     for value in (-1e6, 0.0, 50.0, 300.0, 1e6):
-        total = NoisyTotal(value, 10.0, Fraction(1, 50))
+        total = NoisyTotal(value, 2.0, Fraction(1, 50), Fraction(1, 50))
         read = []
         monkeypatch.setattr(mechanism, "measure_total", lambda *_, total=total, **__: total)
         monkeypatch.setattr(mechanism, "measure_degrees", lambda *_, **__: degrees)
@@ -402,7 +403,7 @@ def test_noisy_degrees_come_back_from_plain_values(shape):
 @pytest.fixture(params=SHAPES)
 def saved(request, tmp_path):
     made = release_graph(graph_of(request.param), epsilon=4.0, mechanism="degrees+response", seed=1)
-    bought = (NoisyTotal(12.0, 3.5, Fraction(1, 9)), *made.measurements.values)
+    bought = (NoisyTotal(12.0, 2.0, Fraction(1, 9), Fraction(1, 9)), *made.measurements.values)
     spent = Cost.of_pure(sum((part.epsilon for part in bought), Fraction(0)))
     parts = tuple((part.name, float(part.epsilon)) for part in bought)
     promised = mechanism.promise(graph_of(request.param), spent, seed=1, parts=parts)

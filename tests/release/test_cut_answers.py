@@ -18,6 +18,7 @@ from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release.allocation import promise
+from graphcuts_dp.release.answers import log_cuts
 from graphcuts_dp.release.release import Release
 from graphcuts_dp.release.synthesis import release_graph
 
@@ -177,13 +178,14 @@ def test_simultaneous_intervals_hold_for_all_cuts_at_once(noise):
     made = noisy_release(graph, noise=noise)
     radii = np.array(
         [
-            made.noisy.cut(S, T, confidence=confidence, simultaneous=True)[1]
+            made._estimator.estimate(S, T).radius(
+                -np.log1p(-confidence) + log_cuts(S, T, bipartite=False)
+            )
             for S, T in itertools.product(sets, sets)
         ]
     )
-    _, single = made.noisy.cut(sets[3], sets[12], confidence=confidence, simultaneous=False)
-    _, wide = made.noisy.cut(sets[3], sets[12], confidence=confidence, simultaneous=True)
-    assert single < wide
+    alone = made._estimator.estimate(sets[3], sets[12]).radius(-np.log1p(-confidence))
+    assert alone < radii[3 * 16 + 12]
     misses = 0
     for _ in range(RUNS):
         z = randomized_response(graph, distribution, source).estimate()
