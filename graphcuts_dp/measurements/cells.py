@@ -118,7 +118,7 @@ def measure_cells(
     Kamath, Steinke 2020, Theorem 4.
     Side channel: adding up takes time proportional to the number of edges.
     """
-    sums = _true_sums(graph, sides, cells, grid)
+    sums = sums_of_cells(graph, sides, cells, grid)
     noisy = []
     for number, place in enumerate(places):
         drawn = noise.draw(number, cells.size(place), source)
@@ -138,7 +138,7 @@ def measure_cells(
     )
 
 
-def _true_sums(graph: AnyGraph, sides: Sides, cells: CellTree, grid: Grid) -> list[IntVector]:
+def sums_of_cells(graph: AnyGraph, sides: Sides, cells: CellTree, grid: Grid) -> list[IntVector]:
     """Weight of each cell of each place in steps, at most 2^62. Private."""
     place = cells.depth - 1
     codes = tuple(side.codes() for side in sides)
