@@ -14,8 +14,11 @@ from graphcuts_dp.cli.console import say
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.files import describe_reading, read_graph, read_vertices
+from graphcuts_dp.graph.group_names import is_group
+from graphcuts_dp.graph.groups import Groups
 from graphcuts_dp.graph.vertices import Label, VertexSet, sets_in
 
+_GROUP = "@@"  # before the name of a group; a single @ is for files
 _DELIMITERS = {"tab": "\t", "\\t": "\t", "blank": " "}
 # How the command line spells what the readers' errors name.
 _FLAGS = {
@@ -250,21 +253,47 @@ def _count_or_file(text: str) -> int | str:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 100 else text
 
 
-def read_set(text: str, vertices: VertexSet) -> list[Label]:
+def read_set(text: str, vertices: VertexSet, groups: Groups | None = None) -> list[Label]:
     """A set of vertices from the command line: labels with commas between, or @FILE.
 
-    Numbers become integers where the vertices are integers.
+    Numbers become integers where the vertices are integers. A word @@NAME names a group, and stays
+    as "@NAME", which `members` reads.
+
+    Args:
+        text: as it was typed.
+        vertices: those that it may name.
+        groups: public groups of these, if there are any.
 
     Raises:
-        QueryError: an empty label.
+        QueryError: an empty label, or a group where there are none.
         FileFormatError: the file cannot be read.
     """
-    if text.startswith("@"):
-        return list(read_vertices(text[1:]).labels)
+    if text.startswith("@") and not text.startswith(_GROUP):
+        try:
+            return list(read_vertices(text[1:]).labels)
+        except FileFormatError as problem:
+            if groups is None or not any(is_group(word[1:], groups) for word in text.split(",")):
+                raise
+            raise FileFormatError(
+                f"{problem}; @ is for files, type @{text} for the group"
+            ) from None
     words = [word.strip() for word in text.split(",")]
     if not all(words):
         raise QueryError("an empty label in a set; write labels with single commas between")
-    return [word if vertices.find(word) is not None else _number(word) for word in words]
+    return [_label(word, vertices, groups) for word in words]
+
+
+def _label(word: str, vertices: VertexSet, groups: Groups | None) -> Label:
+    if vertices.find(word) is not None:
+        return word
+    if not word.startswith(_GROUP):
+        return _number(word)
+    if groups is None:
+        raise QueryError(
+            f"{word[:60]} names a group, and there are none: give --groups FILE; a file whose name "
+            f"begins with @ is typed @./{word[1:60]}"
+        )
+    return word[1:]
 
 
 def _number(word: str) -> Label:

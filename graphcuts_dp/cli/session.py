@@ -11,10 +11,10 @@ from typing import Annotated
 import typer
 
 from graphcuts_dp.cli.console import accuracy_notes, out, progress_bar, say, show_facts, show_json
+from graphcuts_dp.cli.group_options import GroupReading
 from graphcuts_dp.cli.reading import (
     Reading,
     check_apart,
-    read_set,
     with_options,
 )
 from graphcuts_dp.cli.session_options import (
@@ -24,6 +24,7 @@ from graphcuts_dp.cli.session_options import (
     StoreArgument,
     UnguaranteedOption,
     answer_text,
+    asked_sets,
     remembered,
     resume,
 )
@@ -51,8 +52,10 @@ ASK_EXAMPLE = """Example: graphcuts-dp session ask mail.db --from "ann,bob" --to
 
 Example: graphcuts-dp session ask mail.db --from @department.txt --complement
 
-A set is a list of labels with commas between, or @FILE with one label on each line. A query that
-was answered before is free."""
+Example: graphcuts-dp session ask mail.db --groups staff.csv --from @@Sales,@@IT --to @@Board
+
+A set is a list of labels with commas between, or @FILE with one label on each line; @@NAME is a
+group of the public table --groups. A query that was answered before is free."""
 
 RUN_EXAMPLE = """Example: graphcuts-dp session run mail.db queries.jsonl -o answers.jsonl
 
@@ -130,6 +133,7 @@ def start(
     )
 
 
+@with_options
 def ask(
     store: StoreArgument,
     first: Annotated[str, typer.Option("--from", help="The set S of vertices.")],
@@ -139,6 +143,8 @@ def ask(
     ] = False,
     name: NameOption = "default",
     graph: GraphOption = None,
+    *,
+    grouping: GroupReading,
     unguaranteed: UnguaranteedOption = False,
     expect_head: ExpectHeadOption = None,
     as_json: JsonOption = False,
@@ -146,13 +152,9 @@ def ask(
     """Ask how much passes between S and T."""
     if complement and second is not None:
         raise ParameterError("give --to or --complement, not both")
-    with resume(store_named(store, expect_head=expect_head), name, graph) as session:
-        left, right = session.vertices
-        answer = session.ask(
-            read_set(first, left),
-            None if second is None else read_set(second, right),
-            unguaranteed=unguaranteed,
-        )
+    place = store_named(store, expect_head=expect_head)
+    with resume(place, name, graph, grouping) as session:
+        answer = session.ask(*asked_sets(session, first, second), unguaranteed=unguaranteed)
         guarantee = session.guarantee
     if as_json:
         show_json({**answer_to_dict(answer), "guarantee": str(guarantee)})

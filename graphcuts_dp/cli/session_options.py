@@ -6,9 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
-from graphcuts_dp.cli.reading import Reading
+from graphcuts_dp.cli.group_options import GroupReading
+from graphcuts_dp.cli.reading import Reading, read_set
 from graphcuts_dp.errors import LedgerError
 from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.vertices import Label
 from graphcuts_dp.interactive.base import Answer
 from graphcuts_dp.interactive.session import Session, open_session
 from graphcuts_dp.interactive.transcript import session_source
@@ -45,15 +47,33 @@ def remembered(path: str, reading: Reading) -> dict[str, Any]:
     return {"path": str(Path(path).resolve()), **asdict(reading), "vertices": vertices}
 
 
-def resume(store: Store, name: str, graph: str | None) -> Session:
-    """Open a session on a store, with its graph.
+def resume(
+    store: Store, name: str, graph: str | None, grouping: GroupReading | None = None
+) -> Session:
+    """Open a session on a store, with its graph, and with groups that queries may name.
 
     Raises:
         ParameterError: no such session, or nobody knows where the graph is.
-        GraphCutsError: as `open_session`.
+        GraphCutsError: as `open_session`, and as `GroupReading.read`.
     """
     path, source = session_source(store, name, moved_to=graph)
-    return open_session(_read(path, source), store=store, name=name)
+    private = _read(path, source)
+    groups = None if grouping is None else grouping.read(private)
+    return open_session(private, store=store, name=name, groups=groups)
+
+
+def asked_sets(
+    session: Session, first: str, second: str | None
+) -> tuple[list[Label], list[Label] | None]:
+    """The two sets of a query as they were typed, which may name groups of the session.
+
+    Raises:
+        QueryError, FileFormatError: as `read_set`.
+    """
+    sides, names = session.vertices, session.groups
+    groups = (None, None) if names is None else (names.left, names.right)
+    S = read_set(first, sides[0], groups[0])
+    return S, None if second is None else read_set(second, sides[1], groups[1])
 
 
 def _read(path: str, source: dict[str, Any]) -> AnyGraph:

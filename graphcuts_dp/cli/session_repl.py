@@ -7,18 +7,20 @@ from typing import Annotated, final
 import typer
 
 from graphcuts_dp.cli.console import out, say, show_facts
-from graphcuts_dp.cli.reading import read_set
+from graphcuts_dp.cli.group_options import GroupReading
+from graphcuts_dp.cli.reading import with_options
 from graphcuts_dp.cli.session_options import (
     GraphOption,
     NameOption,
     StoreArgument,
     answer_text,
+    asked_sets,
     resume,
 )
 from graphcuts_dp.cli.session_record import session_facts
 from graphcuts_dp.cli.store_options import ExpectHeadOption, store_named
 from graphcuts_dp.errors import GraphCutsError, LedgerError, QueryError
-from graphcuts_dp.graph.queries import CutQuery
+from graphcuts_dp.graph.group_names import asked_query
 from graphcuts_dp.graph.vertices import Label
 from graphcuts_dp.interactive.session import Session
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
@@ -32,6 +34,7 @@ HELP = """A query is one or two sets of labels:
   ann, bob | kim, lee    what passes between {ann, bob} and {kim, lee}
   ann, bob               what passes between {ann, bob} and all others
   @team.txt | kim        a set from a file, one label on each line
+  @@Sales, @@IT | kim    groups of the public table --groups
 Commands:
   :status                what was promised, asked and left
   :cost QUERY            whether a query is on the record already; asks nothing
@@ -41,10 +44,13 @@ Commands:
   :quit                  leave; the session stays open for another day"""
 
 
+@with_options
 def repl(
     store: StoreArgument,
     name: NameOption = "default",
     graph: GraphOption = None,
+    *,
+    grouping: GroupReading,
     unguaranteed: Annotated[
         bool,
         typer.Option("--unguaranteed", help="When the session has run out: answer, marked."),
@@ -52,7 +58,8 @@ def repl(
     expect_head: ExpectHeadOption = None,
 ) -> None:
     """Ask queries at a prompt."""
-    with resume(store_named(store, expect_head=expect_head), name, graph) as session:
+    place = store_named(store, expect_head=expect_head)
+    with resume(place, name, graph, grouping) as session:
         prompt = Prompt(session, unguaranteed=unguaranteed)
         if sys.stdin.isatty():
             out.print(f"session {session.name}: {session.guarantee}", markup=False)
@@ -128,15 +135,14 @@ class Prompt:
         first, bar, second = line.partition("|")
         if "|" in second:
             raise QueryError("a query has one | at most, between its two sets")
-        S = read_set(first.strip(), self._left)
-        return S, read_set(second.strip(), self._right) if bar else None
+        return asked_sets(self._session, first.strip(), second.strip() if bar else None)
 
     def _ask(self, line: str) -> None:
         answer = self._session.ask(*self._sets(line), unguaranteed=self._unguaranteed)
         out.print(answer_text(answer), markup=False)
 
     def _cost(self, line: str) -> None:
-        preview = self._session.cost([CutQuery(*self._sets(line))])
+        preview = self._session.cost([asked_query(*self._sets(line), self._session.groups)])
         free = "free: on the record, or without pairs"
         out.print(free if preview.free else "one new query", markup=False)
 

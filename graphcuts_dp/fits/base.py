@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatVector, RealMatrix
 from graphcuts_dp.measurements.blocks import Blocks, LocalBlocks, RowBlock
+from graphcuts_dp.measurements.noisy_groups import NoisyGroups
 from graphcuts_dp.measurements.noisy_sums import NoisyDegrees, NoisyTotal
 from graphcuts_dp.progress import Progress, silent
 
@@ -35,12 +36,14 @@ class FitProblem:
         cap: upper side of the box; infinity when weights have no public bound.
         degrees: noisy degrees besides, when the budget was split.
         total: a noisy sum of all of z's true entries besides, likewise.
+        groups: noisy sums between public groups besides, likewise; all of the same groups.
     """
 
     blocks: Blocks
     cap: float = 1.0
     degrees: NoisyDegrees | None = None
     total: NoisyTotal | None = None
+    groups: tuple[NoisyGroups, ...] = ()
 
     @classmethod
     def of_matrix(

@@ -9,23 +9,23 @@ import numpy as np
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.deadline import NEVER, Deadline
 from graphcuts_dp.fits.base import FitProblem
-from graphcuts_dp.fits.chung_lu import (
-    chung_lu_bipartite_ends,
-    chung_lu_directed_ends,
-    chung_lu_ends,
-)
 from graphcuts_dp.fits.degrees import (
     gaussian_log_likelihood,
     grid_for,
     laplace_log_likelihood,
     posterior_means,
 )
-from graphcuts_dp.fits.log_odds import GroupSums
+from graphcuts_dp.fits.group_targets import (
+    PUBLIC_SLACK,
+    PublicTargets,
+    expected_view,
+    public_targets,
+)
+from graphcuts_dp.fits.log_odds import SLACK, GroupSums
 from graphcuts_dp.fits.message_passing import sharpened_structure
 from graphcuts_dp.fits.structure import Structure
 from graphcuts_dp.fits.two_sided_messages import sharpened_two_sided
 from graphcuts_dp.fits.view import View
-from graphcuts_dp.measurements.blocks import Blocks
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 
 # Tuned with bench_fit_quality.py: over the twelve graphs of the README's table the median worst cut
@@ -72,6 +72,7 @@ def credible_sums(
         structure = _structure(plain, deadline)
         sums = (structure.row_sums, structure.column_sums)
         degrees = [_rescaled(s + side.rest(s), total) for side, s in zip(sides, sums, strict=False)]
+        public = _public(problem, degrees, distribution)
         expected, extra = None, []
     else:
         counts = [c * np.float64(noisy.unit) for c in (noisy.rows, noisy.columns)]
@@ -80,12 +81,17 @@ def credible_sums(
             _rescaled(side.with_counts(c, rate), total)
             for side, c in zip(sides, counts, strict=False)
         ]
-        expected = _expected(blocks, degrees, cap)
+        public = _public(problem, degrees, distribution)
+        expected = public.expected if public is not None else expected_view(blocks, degrees, cap)
         structure = _structure(expected, deadline)
         extra = degrees
+    if public is not None:
+        degrees = public.degrees
+        extra = degrees if extra else []
     rows, columns = degrees[0], degrees[-1]
-    left = _frame(n, structure.left_groups, extra[:1])
-    right = left if blocks.symmetric else _frame(m, structure.right_groups, extra[1:])
+    first = (None, None) if public is None else public.frames
+    left = _frame(n, structure.left_groups, extra[:1], first[0])
+    right = left if blocks.symmetric else _frame(m, structure.right_groups, extra[1:], first[1])
     seen = _raked(
         left.T @ plain.times(right),
         left,
@@ -97,7 +103,13 @@ def credible_sums(
     groups = (seen + said) / 2
     if blocks.symmetric:
         groups = (groups + groups.T) / 2
-    return GroupSums(rows, columns, left, right, groups)
+    if public is None:
+        return GroupSums(rows, columns, left, right, groups)
+    where = tuple(slice(0, count) for count in public.sums.shape)
+    groups[where] = public.sums
+    slack = np.full(groups.shape, SLACK)
+    slack[where] = PUBLIC_SLACK
+    return GroupSums(rows, columns, left, right, groups, slack)
 
 
 @final
@@ -137,6 +149,9 @@ def _total(seen: float, distribution: NoiseDistribution, problem: FitProblem) ->
     if (noisy := problem.degrees) is not None:
         of_degree = noisy.unit**2 / (2 * math.sinh(float(noisy.rate) / 2) ** 2)
         known.append((noisy.total, (n if problem.symmetric else (n + m) / 4) * of_degree))
+    for each in problem.groups:
+        variance = len(each.values) * each.law.variance
+        known.append((doubled * each.total, doubled**2 * variance))
     weights = [1 / variance for _, variance in known]
     values = [value for value, _ in known]
     return float(np.average(values, weights=weights))
@@ -148,24 +163,32 @@ def _rescaled(degrees: FloatVector, total: float) -> FloatVector:
     return scaled
 
 
-def _expected(blocks: Blocks, degrees: list[FloatVector], cap: float) -> View:
-    """Z less the graph that degrees alone expect."""
-    if blocks.symmetric:
-        ends = chung_lu_ends(degrees[0] / cap)
-        return View(blocks, ends, ends, cap)
-    ends_of = chung_lu_directed_ends if blocks.hollow else chung_lu_bipartite_ends
-    row_ends, column_ends = ends_of(degrees[0] / cap, degrees[1] / cap)
-    return View(blocks, row_ends, column_ends, cap)
+def _public(
+    problem: FitProblem, degrees: list[FloatVector], distribution: NoiseDistribution
+) -> PublicTargets | None:
+    return public_targets(problem, degrees, distribution) if problem.groups else None
 
 
-def _frame(count: int, groups: FloatMatrix, extra: list[FloatVector]) -> FloatMatrix:
-    """Orthonormal columns that span the vector of ones, the groups and the degrees."""
-    columns = np.column_stack([np.ones(count), groups, *extra])
+def _frame(
+    count: int, groups: FloatMatrix, extra: list[FloatVector], first: FloatMatrix | None = None
+) -> FloatMatrix:
+    """Orthonormal columns that span the vector of ones, the groups and the degrees.
+
+    Args:
+        count: of vertices.
+        groups: columns that tell groups apart.
+        extra: the degrees, or nothing.
+        first: orthonormal columns that the frame begins with, whose span holds the vector of ones.
+    """
+    ones = [] if first is not None else [np.ones(count)]
+    columns = np.column_stack([*ones, groups, *extra, np.zeros((count, 0))])
     lengths = np.linalg.norm(columns, axis=0)
     columns = columns[:, lengths > 0] / lengths[lengths > 0]
+    if first is not None:
+        columns = columns - first @ (first.T @ columns)
     frame, sizes, _ = np.linalg.svd(columns, full_matrices=False)
     independent: FloatMatrix = frame[:, sizes > _DEPENDENT]
-    return independent
+    return independent if first is None else np.hstack([first, independent])
 
 
 def _said(

@@ -26,7 +26,7 @@ _PIECE = 1 << 17  # entries worked on at once, so that they stay in the cache
 _RIDGE = 0.001  # on a and b: keeps them finite where a noisy sum is out of reach
 # On Theta: by how much group sums may be missed, per unit of log-odds. Where noise makes them
 # negative they contradict the degrees, on which more cuts depend.
-_SLACK = 1.0
+SLACK = 1.0
 _ROUNDS = 160
 _MEMORY = 12
 _TOLERANCE = 0.01  # of the scaled gradient
@@ -45,6 +45,8 @@ class GroupSums:
         left: Q, orthonormal columns, shape (n_left, k).
         right: R, shape (n_right, l); of an adjacency matrix the same object as `left`.
         groups: Q^T x R, shape (k, l); symmetric if x is.
+        slack: by how much each of these may be missed, per unit of log-odds, shape (k, l); None for
+            the same everywhere.
     """
 
     rows: FloatVector
@@ -52,6 +54,7 @@ class GroupSums:
     left: npt.NDArray[np.float64]
     right: npt.NDArray[np.float64]
     groups: npt.NDArray[np.float64]
+    slack: npt.NDArray[np.float64] | None = None
 
 
 @final
@@ -149,6 +152,11 @@ class _Dual:
         plain = cls(blocks, sums, cap, strength, np.ones(size))
         return cls(blocks, sums, cap, strength, 1 / np.sqrt(plain._curvature()))
 
+    @property
+    def _slack(self) -> npt.NDArray[np.float64]:
+        given = self.sums.slack
+        return np.full(self.sums.groups.shape, SLACK) if given is None else given
+
     def _size(self) -> int:
         k, l = self.sums.groups.shape  # noqa: E741
         if self.blocks.symmetric:
@@ -200,12 +208,12 @@ class _Dual:
         if self.blocks.symmetric:
             groups = (groups + groups.T) / 2
 
-        ridge, slack = cap * _RIDGE * self.strength, cap * _SLACK * self.strength
+        ridge, slack = cap * _RIDGE * self.strength, cap * self._slack * self.strength
         near_a, near_b = a - a.mean(), b - b.mean()
         value = half * (
             value
             - self.strength * float((theta * sums.groups).sum())
-            + 0.5 * slack * float((theta**2).sum())
+            + 0.5 * float((slack * theta**2).sum())
             + 0.5 * ridge * float(near_a @ near_a + near_b @ near_b)
         ) - (float(a @ sums.rows) if self.blocks.symmetric else 0.0)
         if not self.blocks.symmetric:
@@ -231,7 +239,7 @@ class _Dual:
         shares_left, shares_right = rows / root, columns / root
         squares = np.outer((left**2).T @ shares_left, (right**2).T @ shares_right)
         half = 0.5 if self.blocks.symmetric else 1.0
-        slack = self.cap * _SLACK * self.strength
+        slack = self.cap * self._slack * self.strength
         core = half * (self.strength**2 * squares + slack)
         if not self.blocks.symmetric:
             return np.concatenate([rows + ridge, columns + ridge, core.ravel()])

@@ -6,7 +6,7 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.arrays import FloatMatrix, FloatVector
+from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.measurements.blocks import Blocks, RowBlock
 
 _Short = npt.NDArray[np.float32]
@@ -16,19 +16,25 @@ _LARGEST_SHORT = 1e15  # products with larger ends may be out of float32's range
 @final
 @dataclass(frozen=True, eq=False)
 class View:
-    """Z, or Z less the matrix cap min(1, r_i c_j) that given degrees alone expect.
+    """Z, or Z less the matrix cap min(1, r_i c_j b_gh) that degrees and public groups expect.
 
     Attributes:
         blocks: Z.
         row_ends: r, shape (n_left,); None for Z itself.
         column_ends: c, shape (n_right,); the same object as `row_ends` if Z is symmetric.
         cap: of the expected matrix.
+        row_groups: the group g of each row, shape (n_left,); None where there are none.
+        column_groups: the group h of each column.
+        ratios: b, shape (groups of rows, groups of columns).
     """
 
     blocks: Blocks
     row_ends: FloatVector | None = None
     column_ends: FloatVector | None = None
     cap: float = 1.0
+    row_groups: IntVector | None = None
+    column_groups: IntVector | None = None
+    ratios: FloatMatrix | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -86,6 +92,9 @@ class View:
         kind = np.float64 if wide else np.float32
         ends = self.row_ends[block.start : block.stop].astype(kind)
         products = ends[:, None] * self.column_ends.astype(kind)
+        if self.ratios is not None and self.row_groups is not None:
+            own = self.row_groups[block.start : block.stop]
+            products *= self.ratios.astype(kind)[:, self.column_groups][own]
         np.minimum(products, 1, out=products)
         expected: _Short = products.astype(np.float32, copy=False)
         expected *= np.float32(self.cap)

@@ -2,8 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from types import TracebackType
 from typing import Any, Self, final
@@ -13,6 +12,8 @@ from graphcuts_dp.graph.adjacency import AnyGraph, without_edges
 from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.files import read_graph
 from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.group_names import GroupNames, asked_query
+from graphcuts_dp.graph.groups import Groups
 from graphcuts_dp.graph.queries import CutQuery, Subset
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.graph.vertices import VertexSet
@@ -20,6 +21,7 @@ from graphcuts_dp.interactive.base import Answer, Mechanism
 from graphcuts_dp.interactive.encoding import encode_query
 from graphcuts_dp.interactive.forecast import accuracy_warning
 from graphcuts_dp.interactive.parameters import Parameters
+from graphcuts_dp.interactive.preview import Preview
 from graphcuts_dp.interactive.running import Runner
 from graphcuts_dp.interactive.transcript import (
     History,
@@ -32,35 +34,13 @@ from graphcuts_dp.interactive.transcript import (
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.opening import Store, open_ledger
 from graphcuts_dp.ledger.uses import SESSION, Use, begin_use, opened, sessions_of
+from graphcuts_dp.measurements.cells import sides_of_groups
 from graphcuts_dp.privacy.composition import as_stored
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, SeededEntropy
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.progress import Progress, silent
 
 _CHUNK = 64  # queries of a batch that are reserved, and lost in a crash, together
-
-
-@final
-@dataclass(frozen=True)
-class Preview:
-    """What a request would use.
-
-    Attributes:
-        queries: asked for, each distinct one once.
-        free: of these, already on the record, or without pairs.
-        new: of these, would be answered by the mechanism.
-        left: guaranteed answers that are left; None when there is no limit.
-    """
-
-    queries: int
-    free: int
-    new: int
-    left: int | None
-
-    @property
-    def allowed(self) -> bool:
-        """Whether enough is left for all of it."""
-        return self.left is None or self.new <= self.left
 
 
 @final
@@ -74,8 +54,11 @@ class Session:
     Use it as a context manager, or call `close`.
     """
 
-    def __init__(self, ledger: Ledger, terms: Use, runner: Runner) -> None:
+    def __init__(
+        self, ledger: Ledger, terms: Use, runner: Runner, names: GroupNames | None = None
+    ) -> None:
         self._ledger = ledger
+        self._names = names
         self._terms = terms
         self._runner = runner
 
@@ -136,13 +119,21 @@ class Session:
         """All public vertex pairs."""
         return self._runner.mechanism.universe
 
-    def ask(self, S: Subset, T: Subset | None = None, *, unguaranteed: bool = False) -> Answer:
+    @property
+    def groups(self) -> GroupNames | None:
+        """The public groups that queries may name, if the session was opened with any."""
+        return self._names
+
+    def ask(
+        self, S: Subset | str, T: Subset | str | None = None, *, unguaranteed: bool = False
+    ) -> Answer:
         """The weight of the edges between S and T, each edge once.
 
         The answer is on the disk before it is returned.
 
         Args:
-            S: vertex labels, or a truth vector (left vertices of a bipartite graph).
+            S: vertex labels, or a truth vector (left vertices of a bipartite graph); in a session
+                that was opened with groups also names such as "@Sales", see `GroupNames`.
             T: likewise (right ones). None: all vertices outside S (all right vertices).
             unguaranteed: what to do when the session has run out: False refuses, True answers
                 from what was learnt so far, marked as without guarantee.
@@ -153,7 +144,8 @@ class Session:
             BudgetError: the session was interrupted while it started.
             LedgerError: the store is busy, or its disk is full or fails.
         """
-        return self.ask_all([CutQuery(S, T)], unguaranteed=unguaranteed)[0]
+        query = asked_query(S, T, self._names)
+        return self.ask_all([query], unguaranteed=unguaranteed)[0]
 
     def ask_all(
         self,
@@ -180,12 +172,15 @@ class Session:
             LedgerError: likewise.
         """
         total = len(queries) if isinstance(queries, Sequence) else 0
-        source = iter(queries)
+        source = self._named(queries)
         answers: list[Answer] = []
         while chunk := [encode_query(query, self.universe) for query in islice(source, _CHUNK)]:
             answers += self._runner.answers(chunk, unguaranteed=unguaranteed)
             progress(len(answers) / total if total else 0.0, f"{len(answers):,} answers")
         return answers
+
+    def _named(self, queries: Iterable[CutQuery]) -> Iterator[CutQuery]:
+        yield from queries if self._names is None else map(self._names.named, queries)
 
     def cost(self, queries: Iterable[CutQuery]) -> Preview:
         """What `ask_all` would use. Nothing is asked.
@@ -193,7 +188,7 @@ class Session:
         Raises:
             QueryError: unknown vertices.
         """
-        coded = (encode_query(query, self.universe) for query in queries)
+        coded = (encode_query(query, self.universe) for query in self._named(queries))
         asked = {key.digest: key.pairs for key in coded}
         with self._ledger.locked():
             on_record = self._runner.totals.answers.keys()
@@ -238,6 +233,7 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
     disjoint: bool | None = None,
     value_share: float | None = None,
     expected_edges: float | None = None,
+    groups: Groups | tuple[Groups, Groups] | None = None,
     seed: int | None = None,
     source: dict[str, Any] | None = None,
 ) -> Session:
@@ -262,6 +258,8 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
         disjoint: see `Parameters`.
         value_share: see `Parameters`.
         expected_edges: a public guess of the number of edges, for method "auto" and the warning.
+        groups: public groups that queries may name, as `ask("@Sales", "@IT")`; of a bipartite graph
+            a pair, left and right. They are not kept: pass them again when the session is resumed.
         seed: makes the noise repeatable. NOT PRIVATE: for tests only.
         source: how the graph was read, kept for the command line.
 
@@ -274,6 +272,7 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
         LedgerError: the store is damaged, about another graph or of another version, readable by
             others, or busy.
         FileFormatError: the graph cannot be read.
+        GraphError: groups of other vertices.
 
     Warns:
         AccuracyWarning: before anything is spent, when the answers are promised no better than
@@ -283,6 +282,7 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
     if not isinstance(graph, AnyGraph):
         source = source or {"path": os.path.realpath(graph)}
         graph = read_graph(graph)
+    names = None if groups is None else GroupNames(*sides_of_groups(graph, groups))
     given = {
         "epsilon": None if epsilon is None else as_stored(epsilon),
         "delta": delta,
@@ -305,9 +305,9 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
         with ledger.locked():
             terms = sessions_of(ledger)
             if name in terms:
-                return _resumed(ledger, terms[name], graph, wanted, seed)
+                return Session(*_resumed(ledger, terms[name], graph, wanted, seed), names)
             fresh = fresh or _fresh(graph, wanted, expected_edges, seed)
-            return _begun(ledger, name, graph, *fresh, seed, source or {})
+            return Session(*_begun(ledger, name, graph, *fresh, seed, source or {}), names)
     except BaseException:
         ledger.close()
         raise
@@ -352,7 +352,7 @@ def _begun(
     mechanism: Mechanism[Any],
     seed: int | None,
     source: dict[str, Any],
-) -> Session:
+) -> tuple[Ledger, Use, Runner]:
     use = begin_use(
         ledger,
         kind=SESSION,
@@ -364,12 +364,12 @@ def _begun(
     )
     runner = Runner(ledger, use.number, mechanism, graph, seed)
     runner.start()
-    return Session(ledger, use, runner)
+    return ledger, use, runner
 
 
 def _resumed(
     ledger: Ledger, terms: Use, graph: AnyGraph, wanted: dict[str, Any], seed: int | None
-) -> Session:
+) -> tuple[Ledger, Use, Runner]:
     if seed is not None:
         wanted = {**wanted, "seed": seed}
     agreed = {**terms.parameters, "seed": terms.seed}
@@ -387,7 +387,7 @@ def _resumed(
     runner = Runner(ledger, terms.number, mechanism, graph, terms.seed)
     if runner.totals.started:
         runner.present()
-    return Session(ledger, terms, runner)
+    return ledger, terms, runner
 
 
 def _check_name(name: str) -> None:

@@ -12,7 +12,7 @@ class Measurement(Protocol):
 
     @property
     def name(self) -> str:
-        """As the parts of a guarantee name it: "total", "degrees", "entries"."""
+        """As the parts of a guarantee name it: "groups", "total", "degrees", "entries"."""
         ...
 
     @property
@@ -30,7 +30,7 @@ class Measurements:
     """All that a release knows of the private graph.
 
     Attributes:
-        values: in the order in which they were bought; at most one of each kind.
+        values: in the order in which they were bought; at most one of each kind, but for groups.
         guarantee: for all of them together.
     """
 
@@ -40,3 +40,7 @@ class Measurements:
     def find(self, kind: type[M]) -> M | None:
         """The measurement of a kind, or None if none was bought."""
         return next((value for value in self.values if isinstance(value, kind)), None)
+
+    def find_all(self, kind: type[M]) -> tuple[M, ...]:
+        """All measurements of a kind."""
+        return tuple(value for value in self.values if isinstance(value, kind))

@@ -11,6 +11,8 @@ from graphcuts_dp.measurements.base import Measurement, Measurements
 from graphcuts_dp.measurements.blocks import LocalBlocks
 from graphcuts_dp.measurements.degrees import measure_degrees
 from graphcuts_dp.measurements.entries import MakeBlocks, distribution_for, randomized_response
+from graphcuts_dp.measurements.groups import measure_groups
+from graphcuts_dp.measurements.noisy_groups import Stage
 from graphcuts_dp.measurements.noisy_sums import NoisyTotal
 from graphcuts_dp.measurements.steps import check_sums
 from graphcuts_dp.measurements.total import measure_total
@@ -24,6 +26,7 @@ from graphcuts_dp.privacy.guarantee import (
     hidden_change,
 )
 from graphcuts_dp.privacy.noises import noise_distribution
+from graphcuts_dp.release.group_shares import GroupPlan, telling
 
 MECHANISMS = ("auto", "response", "degrees+response")
 _CHOICE_SHARE = Fraction(1, 50)  # of epsilon, for choosing between the two
@@ -45,6 +48,7 @@ def measure(
     share: float | None,
     source: EntropySource,
     make_blocks: MakeBlocks = LocalBlocks.from_pairs,
+    groups: GroupPlan | None = None,
 ) -> Measurements:
     """Draw all noise of a release.
 
@@ -57,6 +61,7 @@ def measure(
             `degree_share`.
         source: where the noise comes from.
         make_blocks: see `randomized_response`.
+        groups: what is bought of public groups; see `group_plan`.
 
     Raises:
         ParameterError: an option out of range; weights without a cap with degrees; parts of
@@ -66,17 +71,22 @@ def measure(
     Returns:
         The measurements in the order in which they were bought, with the guarantee for all.
 
-    Guarantee: epsilon-DP. The parts are epsilon_k-DP (`measure_total`, `measure_degrees`,
-    `randomized_response`), their epsilons are exact fractions that add up to epsilon, and each is
-    chosen from the results of those before it: sequential composition, which holds for adaptive
-    choices. Neighbours are the same for all parts. Source: DR14 Theorem 3.16.
+    Guarantee: epsilon-DP. The parts are epsilon_k-DP (`measure_groups`, `measure_total`,
+    `measure_degrees`, `randomized_response`), their epsilons are exact fractions that add up to
+    epsilon, and each is chosen from the results of those before it: sequential composition, which
+    holds for adaptive choices. Neighbours are the same for all parts. Source: DR14 Theorem 3.16.
     """
-    least_distribution(
-        graph, noise, epsilon, mechanism, share
-    )  # refuses what the last part would refuse
+    # Refuses what the last part would refuse.
+    least_distribution(graph, noise, epsilon, mechanism, share, groups)
     rest = exact_epsilon(epsilon)
     distribution = distribution_for(graph, noise, epsilon)
     bought: list[Measurement] = []
+    if groups is not None:
+        bought += _groups_bought(graph, groups, rest, noise, source)
+        rest -= sum((part.epsilon for part in bought), Fraction(0))
+        if bought[1:]:  # they tell something
+            share = float(groups.degrees) if share is None else share
+            mechanism = _beside_groups(mechanism, graph, noise, rest, share)
     mechanism = _possible(mechanism, distribution, rest, _share(graph, share))
     if mechanism == "auto":
         spent = rest * _CHOICE_SHARE
@@ -93,7 +103,26 @@ def measure(
     spent = sum((part.epsilon for part in bought), Fraction(0))
     cost = stated_cost(Cost.of_pure(spent), epsilon=epsilon)
     parts = tuple((part.name, float(part.epsilon)) for part in bought) if bought[1:] else ()
-    return Measurements(tuple(bought), promise(graph, cost, seed=source.seed, parts=parts))
+    guarantee = promise(graph, cost, seed=source.seed, parts=parts, groups=groups is not None)
+    return Measurements(tuple(bought), guarantee)
+
+
+def _groups_bought(
+    graph: AnyGraph, groups: GroupPlan, epsilon: Fraction, noise: str, source: EntropySource
+) -> list[Measurement]:
+    """A first look at all sums between groups, and a second one where it is worth it."""
+    whole = noise == "discrete-laplace"
+    parts: tuple[tuple[Stage, Fraction], ...]
+    parts = ("groups", groups.first), ("groups again", groups.second)
+    bought: list[Measurement] = []
+    for name, part in parts:
+        measured = measure_groups(
+            graph, groups.sides, epsilon=epsilon * part, whole=whole, name=name, source=source
+        )
+        bought.append(measured)
+        if not telling(measured, graph.weight_cap or 1.0):
+            break
+    return bought
 
 
 def promise(
@@ -102,6 +131,7 @@ def promise(
     *,
     seed: int | None,
     parts: tuple[tuple[str, float], ...] = (),
+    groups: bool = False,
 ) -> PrivacyGuarantee:
     """What a release promises. Reads the schema of the graph only.
 
@@ -110,8 +140,9 @@ def promise(
         cost: of everything together.
         seed: of the noise, or None.
         parts: see `PrivacyGuarantee.parts`.
+        groups: whether public groups come out with it.
     """
-    public = Universe.of(graph).public
+    public = Universe.of(graph).public + (" and the groups" if groups else "")
     if graph.weighted and graph.weight_cap is not None:
         public += " and the weight cap"
     return PrivacyGuarantee(
@@ -200,18 +231,31 @@ def _possible(
 
 
 def least_distribution(
-    graph: AnyGraph, noise: str, epsilon: float, mechanism: str, share: float | None
+    graph: AnyGraph,
+    noise: str,
+    epsilon: float,
+    mechanism: str,
+    share: float | None,
+    groups: GroupPlan | None = None,
 ) -> NoiseDistribution:
     """The distribution of the entries if as much of epsilon as possible goes elsewhere.
 
     From options and the schema alone, for telling beforehand what error to expect.
 
     Raises:
-        ParameterError: as `respond`.
+        ParameterError: as `respond`; parts of epsilon below the least.
     """
     check_mechanism(mechanism, share)
     distribution = distribution_for(graph, noise, epsilon)
     rest, part = exact_epsilon(epsilon), _share(graph, share)
+    if groups is not None:
+        if rest * groups.first < SMALLEST_EPSILON:
+            raise ParameterError(
+                f"a part of epsilon would be below {SMALLEST_EPSILON:g}: leave the groups out"
+            )
+        rest *= 1 - groups.first - groups.second
+        part = max(part, groups.degrees) if share is None else part
+        distribution = noise_distribution(noise, epsilon=rest, weight_cap=graph.weight_cap)
     mechanism = _possible(mechanism, distribution, rest, part)
     if mechanism == "response":
         return distribution
@@ -219,6 +263,30 @@ def least_distribution(
     return noise_distribution(
         noise, epsilon=rest * (1 - spent) * (1 - part), weight_cap=graph.weight_cap
     )
+
+
+def _beside_groups(
+    mechanism: str, graph: AnyGraph, noise: str, epsilon: Fraction, share: float
+) -> str:
+    """The mechanism where groups show the blocks: degrees help, unless entries give them well."""
+    if mechanism != "auto" or graph.weight_cap is None:
+        return mechanism
+    return "response" if _fine(graph, noise, epsilon, share) else "degrees+response"
+
+
+def _fine(graph: AnyGraph, noise: str, epsilon: Fraction, share: float | None) -> bool:
+    """Whether sums of entries give degrees nearly as well as degrees themselves."""
+    alone = noise_distribution(noise, epsilon=epsilon, weight_cap=graph.weight_cap)
+    spread = alone.standard_deviation * _edge(graph)
+    of_degrees = (
+        math.sqrt(2) * 2 * (graph.weight_cap or 1.0) / float(epsilon * _share(graph, share))
+    )
+    return spread < _FINE * of_degrees
+
+
+def _edge(graph: AnyGraph) -> float:
+    rows, columns = graph.shape
+    return (math.sqrt(rows) + math.sqrt(columns)) / 2
 
 
 def _better(
@@ -233,19 +301,17 @@ def _better(
     of entries tell degrees nearly as well. Elsewhere they are cheap and help. The thresholds are
     measured ones.
     """
-    rows, columns = graph.shape
-    edge = (math.sqrt(rows) + math.sqrt(columns)) / 2
-    full = math.sqrt(rows * columns)
+    if _fine(graph, noise, epsilon, share):
+        return "response"
+    full = math.sqrt(math.prod(graph.shape))
     cap = graph.weight_cap or 1.0
     degree = total.value / full
     signal = min(degree, (cap * full - degree) / _DENSE)
     spent = epsilon * _share(graph, share)
     alone, beside = (
         noise_distribution(noise, epsilon=part, weight_cap=graph.weight_cap).standard_deviation
-        * edge
+        * _edge(graph)
         for part in (epsilon, epsilon - spent)
     )
-    if alone < _FINE * math.sqrt(2) * 2 * cap / float(spent):
-        return "response"
     shown_by_all_alone = _SEEN_BY_ALL * alone <= signal < _SEEN_BY_REST * beside
     return "response" if shown_by_all_alone else "degrees+response"

@@ -1,6 +1,7 @@
 """The one estimate of every cut that a release has, with its noise: all that was bought counts."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import final
@@ -16,10 +17,12 @@ from graphcuts_dp.measurements.combination import (
     best_combination,
     cut_types,
 )
+from graphcuts_dp.measurements.noisy_groups import NoisyGroups
 from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
 from graphcuts_dp.measurements.noisy_sums import NoisyDegrees, NoisyTotal
-from graphcuts_dp.privacy.noise_laws import NoiseLaw, TwoSidedGeometric
+from graphcuts_dp.privacy.noise_laws import TwoSidedGeometric
 from graphcuts_dp.privacy.noise_sums import NoiseSum, NoiseTerm
+from graphcuts_dp.release.block_sums import BlockSum, Classes, GroupRows
 
 _ROUNDING = 1e-12  # of all that is added up: what floats may be off
 
@@ -45,30 +48,10 @@ class Estimate:
 
 
 @final
-@dataclass(frozen=True)
-class _BlockSum:
-    """A noisy sum over all pairs between two classes of vertices, or over all pairs.
-
-    Attributes:
-        value: unbiased, each pair counted once.
-        law: of its noise.
-        entries: the same sum of the noisy entries.
-        rounding: by how much each pair may have been rounded down.
-    """
-
-    value: float
-    law: NoiseLaw
-    entries: float
-    rounding: float
-
-    def coefficients(self, types: PairTypes) -> FloatVector:
-        """Of each type of pairs: 1 for those that the sum adds up."""
-        return np.ones(len(types.counts))
-
-
-@final
 class CutEstimator:
-    """Estimates cuts by the best linear unbiased combination of entries, degrees and the total.
+    """Estimates cuts by the best linear unbiased combination of all that was measured.
+
+    That are entries, degrees, the total, and sums between public groups.
 
     Reads noisy values alone, so it is post-processing. See `measurements.combination`.
 
@@ -81,6 +64,8 @@ class CutEstimator:
         self._noisy = noisy
         self._degrees = [v for v in measurements.values if isinstance(v, NoisyDegrees)]
         self._totals = [v for v in measurements.values if isinstance(v, NoisyTotal)]
+        groups = measurements.find_all(NoisyGroups)
+        self._groups = GroupRows(groups, noisy) if groups else None
 
     def estimate(self, S: BoolVector, T: BoolVector) -> Estimate:
         """The estimate of a cut that has the least variance.
@@ -122,17 +107,24 @@ class CutEstimator:
             of_sums: likewise those of sums over blocks.
         """
         noisy = self._noisy
-        types, joined, cells = cut_types(S, T, noisy.blocks.layout)
+        known = math.isfinite(of_degrees + of_sums)
+        classes = self._groups.classes(S, T) if known and self._groups is not None else None
+        types, joined, cells = cut_types(S, T, noisy.blocks.layout, classes=classes)
         if not pairs_of_cut(S, T, noisy.space):
             return Estimate(0.0, NoiseSum(()), 0.0)
-        known = math.isfinite(of_degrees + of_sums)
-        families, blocks = (self._degrees, self._blocks) if known else ([], [])
+        families = self._degrees if known else []
+        blocks = self._blocks(classes) if known else []
+        of_cells = _classes_of_cells(classes, cells, len(types.sizes))
+        shapes = [block.coefficients(types, of_cells) for block in blocks]
         combination = best_combination(
             types,
             joined,
             entry=noisy.distribution.law.variance,
             degrees=[of_degrees * degrees.law.variance for degrees in families],
-            sums=[(block.coefficients(types), of_sums * block.law.variance) for block in blocks],
+            sums=[
+                (shape, of_sums * block.variance)
+                for shape, block in zip(shapes, blocks, strict=True)
+            ],
         )
         parts = [noisy.cut_value(S, T)]
         for degrees, k in zip(families, combination.degrees, strict=True):
@@ -142,11 +134,13 @@ class CutEstimator:
         for block, k in zip(blocks, combination.sums.tolist(), strict=True):
             parts += [k * block.value, -k * block.entries]
         slack = _ROUNDING * math.fsum(map(abs, parts))
-        if noisy.distribution.rounding:
-            slack += self._rounding(types, combination)
-        return Estimate(math.fsum(parts), self._noise(types, combination), slack)
+        if noisy.distribution.rounding or any(block.rounding for block in blocks):
+            slack += self._rounding(types, combination, blocks, shapes)
+        return Estimate(math.fsum(parts), self._noise(types, combination, blocks), slack)
 
-    def _noise(self, types: PairTypes, combination: Combination) -> NoiseSum:
+    def _noise(
+        self, types: PairTypes, combination: Combination, blocks: Sequence[BlockSum]
+    ) -> NoiseSum:
         """The error of a combination: each pair of a type, each vertex of a cell has its own."""
         counts, sizes = types.counts.tolist(), types.sizes.tolist()
         law = self._noisy.distribution.law
@@ -156,11 +150,17 @@ class CutEstimator:
         for degrees, ks in zip(self._degrees, combination.degrees.tolist(), strict=False):
             own = zip(ks, sizes, strict=True)
             terms += [NoiseTerm(degrees.law, k, count) for k, count in own]
-        for block, k in zip(self._blocks, combination.sums.tolist(), strict=False):
-            terms.append(NoiseTerm(block.law, k, 1))
+        for block, k in zip(blocks, combination.sums.tolist(), strict=True):
+            terms += [NoiseTerm(own, k * c, count) for own, c, count in block.noises]
         return NoiseSum.of(terms)
 
-    def _rounding(self, types: PairTypes, combination: Combination) -> float:
+    def _rounding(
+        self,
+        types: PairTypes,
+        combination: Combination,
+        blocks: Sequence[BlockSum],
+        shapes: Sequence[FloatVector],
+    ) -> float:
         """What rounding weights down to fine grids may move a combination by.
 
         Each number that was measured rounds each pair by less than a step of its own grid.
@@ -169,8 +169,8 @@ class CutEstimator:
         moved = [self._noisy.distribution.rounding * float(counts @ np.abs(combination.entries))]
         for degrees, k in zip(self._degrees, combination.degrees, strict=False):
             moved.append(degrees.unit * float(counts @ np.abs(types.ends @ k)))
-        for block, k in zip(self._blocks, combination.sums.tolist(), strict=False):
-            moved.append(block.rounding * abs(k) * float(counts @ block.coefficients(types)))
+        for block, shape, k in zip(blocks, shapes, combination.sums.tolist(), strict=True):
+            moved.append(block.rounding * abs(k) * float(counts @ shape))
         return math.fsum(moved)
 
     @cached_property
@@ -178,19 +178,37 @@ class CutEstimator:
         """Sums of the noisy entries at each vertex: of rows, of columns."""
         return self._noisy.vertex_sums()
 
+    def _blocks(self, classes: Classes | None) -> list[BlockSum]:
+        """Noisy sums over blocks of pairs: the total, and those between classes of groups."""
+        between = [] if classes is None or self._groups is None else self._groups.blocks(classes)
+        return [*self._wholes, *between]
+
     @cached_property
-    def _blocks(self) -> list[_BlockSum]:
-        """Noisy sums over blocks of pairs: the total, which counts each pair of a graph twice."""
+    def _wholes(self) -> list[BlockSum]:
+        """The total, which counts each pair of a graph twice."""
         twice = 2 if self._noisy.symmetric else 1
         return [
-            _BlockSum(
+            BlockSum(
                 value=total.value / twice,
-                law=TwoSidedGeometric(float(total.rate), total.unit / twice),
+                noises=(
+                    NoiseTerm(TwoSidedGeometric(float(total.rate), total.unit / twice), 1.0, 1),
+                ),
                 entries=math.fsum(self._vertex_sums[0]) / twice,
                 rounding=total.unit / twice,
             )
             for total in self._totals
         ]
+
+
+def _classes_of_cells(
+    classes: Classes | None, cells: tuple[IntVector, IntVector], count: int
+) -> IntVector:
+    """The class of each cell; zeros where there are none."""
+    found = np.zeros(count, dtype=np.int64)
+    if classes is not None:
+        for own, cell in zip(classes, cells, strict=True):
+            found[cell] = own
+    return found
 
 
 def _sums_by_cell(

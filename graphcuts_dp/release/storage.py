@@ -1,7 +1,9 @@
 """A release on disk: the graph, the noisy matrix, and the receipt that ties them together."""
 
 import os
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, final
 
@@ -13,7 +15,8 @@ from graphcuts_dp.fits.base import FitSummary
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.atomic import atomic_set, atomic_write, check_writable_set
 from graphcuts_dp.graph.files import check_writable_graph, read_graph, write_graph
-from graphcuts_dp.measurements.base import Measurements
+from graphcuts_dp.measurements.base import Measurement, Measurements
+from graphcuts_dp.measurements.noisy_groups import NoisyGroups, check_members
 from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
 from graphcuts_dp.measurements.noisy_sums import NoisyDegrees, NoisyTotal
 from graphcuts_dp.measurements.worst_case import noise_cut_bound
@@ -33,9 +36,11 @@ _TIME_LIMIT = (
     "noise, one step of the fit, a rounding to weights 0 and 1, one shortest certificate"
 )
 # What the receipt holds; the noisy entries have a file of their own.
-_IN_RECEIPT: dict[str, type[NoisyTotal | NoisyDegrees]] = {
-    "total": NoisyTotal,
-    "degrees": NoisyDegrees,
+_IN_RECEIPT: dict[str, Callable[[dict[str, Any]], Measurement]] = {
+    "groups": partial(NoisyGroups.from_dict, "groups"),
+    "groups again": partial(NoisyGroups.from_dict, "groups again"),
+    "total": NoisyTotal.from_dict,
+    "degrees": NoisyDegrees.from_dict,
 }
 
 
@@ -85,7 +90,7 @@ def write_release(path: PathLike, parts: ReleaseParts, *, force: bool) -> tuple[
             "measurements": {
                 value.name: value.to_dict()
                 for value in parts.measurements.values
-                if isinstance(value, NoisyTotal | NoisyDegrees)
+                if isinstance(value, NoisyTotal | NoisyDegrees | NoisyGroups)
             },
             "fit": None if parts.fit is None else asdict(parts.fit),
             "time_limit": None
@@ -111,15 +116,14 @@ def read_release(path: PathLike) -> ReleaseParts:
         check_files(path, receipt["files"])
         with noisy_path(path).open("rb") as handle:
             noisy = NoisyMatrix.read(handle)
-        values = [
-            _IN_RECEIPT[name].from_dict(stored) for name, stored in receipt["measurements"].items()
-        ]
+        values = [_IN_RECEIPT[name](stored) for name, stored in receipt["measurements"].items()]
         measurements = Measurements(
             (*values, noisy), PrivacyGuarantee.from_dict(receipt["guarantee"])
         )
         paid_for = [name for name, _ in measurements.guarantee.parts] or [noisy.name]
         if paid_for != [value.name for value in measurements.values]:
             raise ValueError("the guarantee is for other measurements")
+        check_members(measurements.find_all(NoisyGroups), noisy.shape)
         fit = None if receipt["fit"] is None else FitSummary(**receipt["fit"])
         certificate = (
             None

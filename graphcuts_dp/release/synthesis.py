@@ -16,6 +16,7 @@ from graphcuts_dp.fits.finishing import finished_fit
 from graphcuts_dp.fits.methods import fit_method
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, from_rows_on
 from graphcuts_dp.graph.atomic import PathLike
+from graphcuts_dp.graph.groups import Groups
 from graphcuts_dp.graph.linear_query import sides_of as vertex_sets
 from graphcuts_dp.graph.vertices import VertexSet
 from graphcuts_dp.ledger.opening import Store
@@ -24,6 +25,7 @@ from graphcuts_dp.measurements.base import Measurements
 from graphcuts_dp.measurements.blocks import LocalBlocks
 from graphcuts_dp.measurements.dask_blocks import DaskBlocks, dask_client
 from graphcuts_dp.measurements.entries import MakeBlocks, distribution_for
+from graphcuts_dp.measurements.noisy_groups import NoisyGroups
 from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
 from graphcuts_dp.measurements.noisy_sums import NoisyDegrees, NoisyTotal
 from graphcuts_dp.measurements.worst_case import accuracy_warning
@@ -32,6 +34,7 @@ from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, entropy_
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.progress import Progress, silent
 from graphcuts_dp.release.allocation import least_distribution, measure, mechanism_for, promise
+from graphcuts_dp.release.group_shares import group_plan
 from graphcuts_dp.release.release import Release
 from graphcuts_dp.release.size import check_size
 
@@ -47,6 +50,7 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
     noise: str = "binary",
     mechanism: str = "auto",
     degree_share: float | None = None,
+    groups: Groups | tuple[Groups, Groups] | None = None,
     fit: str | FitMethod = "auto",
     oracle: str = "cut-norm",
     unweighted: bool = False,
@@ -69,7 +73,14 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
             noisy degrees, which are cheap and hold most of a sparse graph's cuts), or "auto": a
             fiftieth of epsilon tells the total weight, which tells the better of the two. For the
             fit "maximum-entropy"; "auto" is "response" with any other.
-        degree_share: part of epsilon for the degrees, in (0, 1); None for 2/(2 + n^(1/4)).
+        degree_share: part of epsilon for the degrees, in (0, 1); None for 2/(2 + n^(1/4)), and for
+            7/(7 + n^(1/4)) of what is left beside groups that tell something.
+        groups: public groups of the vertices (of a bipartite graph a pair, left and right), which
+            come out with the release. A twentieth to a quarter of epsilon buys noisy sums between
+            them, by `group_share`; a fifth of that first, and the rest only where it shows that
+            the groups tell more of the graph than its degrees do. The fit "maximum-entropy" holds
+            the graph to these sums, and answers use them. Of nested levels the finest with at most
+            256 groups counts.
         fit: "maximum-entropy" (right for all kinds of cuts), "first-order" (least worst cut error
             against the noisy matrix; worse between communities), "cutting-plane" (the same as a
             linear program, to about 150 vertices), "game" (likewise, as the game of DR14 section
@@ -96,7 +107,8 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
 
     Raises:
         ParameterError: an option out of range, or options that do not fit together.
-        GraphError: fewer than two vertices, or more than the memory here is enough for.
+        GraphError: fewer than two vertices, or more than the memory here is enough for; groups of
+            other vertices, or more than 256 on every level.
         BudgetError: the budget of the store does not allow the release. Nothing was spent.
         LedgerError: the store cannot be used.
 
@@ -114,6 +126,7 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
     """
     left, right = sides_of(graph)
     check_size(graph.shape, noise=noise, fit=fit, blocks=blocks)
+    plan = group_plan(graph, groups)
     distribution = distribution_for(graph, noise, epsilon)
     method = fit_method(fit, weight_cap=graph.weight_cap, oracle=oracle, time_limit=time_limit)
     mechanism = mechanism_for(method, mechanism, degree_share)
@@ -125,7 +138,8 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
     if warning is not None:
         warnings.warn(warning, AccuracyWarning, stacklevel=2)
 
-    least_distribution(graph, noise, epsilon, mechanism, degree_share)  # refused before it is paid
+    # Refused before it is paid.
+    least_distribution(graph, noise, epsilon, mechanism, degree_share, plan)
     cost = Cost.of_pure(exact_epsilon(epsilon))
     with charged(
         store,
@@ -133,7 +147,7 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
         kind="release",
         parameters={"noise": noise, "mechanism": mechanism},
         cost=cost,
-        guarantee=promise(graph, cost, seed=source.seed),
+        guarantee=promise(graph, cost, seed=source.seed, groups=plan is not None),
     ):
         measurements = measure(
             graph,
@@ -143,6 +157,7 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
             share=degree_share,
             source=source,
             make_blocks=make_blocks,
+            groups=plan,
         )
         # From here on nothing reads the private graph.
         return _post_process(measurements, method, unweighted, source, progress)
@@ -163,7 +178,11 @@ def _post_process(
         return Release(measurements=kept)
     cap = math.inf if noisy.distribution.weight_cap is None else noisy.distribution.weight_cap
     problem = FitProblem(
-        noisy.blocks, cap, measurements.find(NoisyDegrees), measurements.find(NoisyTotal)
+        noisy.blocks,
+        cap,
+        measurements.find(NoisyDegrees),
+        measurements.find(NoisyTotal),
+        measurements.find_all(NoisyGroups),
     )
     made = finished_fit(method, problem, home, unweighted, source, progress)
     return Release(

@@ -14,7 +14,7 @@ from graphcuts_dp.graph.grid import Grid, most_weight, possible_part
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive import session as session_module
 from graphcuts_dp.interactive.methods import METHODS, make_mechanism
-from graphcuts_dp.interactive.session import Preview
+from graphcuts_dp.interactive.preview import Preview
 from graphcuts_dp.privacy.entropy import SystemEntropy
 
 N = 12

@@ -1,0 +1,128 @@
+"""Options for reading public groups of vertices beside a private graph."""
+
+from dataclasses import dataclass
+from typing import Annotated, final
+
+import typer
+
+from graphcuts_dp.cli.reading import column_of, delimiter_of
+from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
+from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.group_sources import read_groups
+from graphcuts_dp.graph.groups import Groups
+from graphcuts_dp.graph.vertices import VertexSet
+
+_OPTIONS = (
+    ("columns=", "--levels"),
+    ("vertex=", "--vertex-column"),
+    ("rest='other'", "--rest other"),
+    ("unknown='ignore'", "--ignore-unknown"),
+    ("header=True", "--groups-header"),
+    ("header=False", "--no-groups-header"),
+    ("delimiter=", "--groups-delimiter"),
+    ("encoding=", "--groups-encoding"),
+)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class GroupReading:
+    """How to read public groups, if there are any."""
+
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            "--groups",
+            metavar="FILE",
+            help="Public groups of the vertices: a table with a row for each, or GraphML.",
+        ),
+    ] = None
+    levels: Annotated[
+        str | None,
+        typer.Option(help="Columns of the groups, coarsest first, with commas between."),
+    ] = None
+    vertex_column: Annotated[
+        str | None, typer.Option(help="Column of the vertices: a name or number, from 1.")
+    ] = None
+    right_groups: Annotated[
+        str | None, typer.Option(help="Of --bipartite: groups of the right side.")
+    ] = None
+    right_levels: Annotated[str | None, typer.Option(help="Likewise: their columns.")] = None
+    rest: Annotated[
+        str | None, typer.Option(help="Name of the group of all vertices without one.")
+    ] = None
+    ignore_unknown: Annotated[
+        bool, typer.Option("--ignore-unknown", help="Rows about no vertex are left out.")
+    ] = False
+    groups_header: Annotated[
+        bool | None,
+        typer.Option("--groups-header/--no-groups-header", help="Whether row one names columns."),
+    ] = None
+    groups_delimiter: Annotated[
+        str | None, typer.Option(help="Of the groups: a character, tab, or blank.")
+    ] = None
+    groups_encoding: Annotated[str | None, typer.Option(help="Of the groups, such as cp1252.")] = (
+        None
+    )
+
+    @property
+    def files(self) -> tuple[str | None, ...]:
+        """What is read."""
+        return self.groups, self.right_groups
+
+    def read(self, graph: AnyGraph) -> Groups | tuple[Groups, Groups] | None:
+        """The groups of a graph's vertices; None without `--groups`.
+
+        Raises:
+            ParameterError: options that do not fit together.
+            FileFormatError, GraphError: as `read_groups`, with options as they are typed here.
+        """
+        if self.groups is None:
+            if any(value not in (None, False) for value in vars(self).values()):
+                raise ParameterError("--levels, --rest and the like need --groups FILE")
+            return None
+        if isinstance(graph, Graph):
+            if self.right_groups is not None:
+                raise ParameterError("--right-groups is for --bipartite graphs")
+            return self._side(self.groups, graph.vertices, self.levels)
+        if self.right_groups is None:
+            raise ParameterError("a bipartite graph needs --right-groups, too")
+        return (
+            self._side(self.groups, graph.left, self.levels),
+            self._side(self.right_groups, graph.right, self.right_levels),
+        )
+
+    def _side(self, path: str, vertices: VertexSet, levels: str | None) -> Groups:
+        try:
+            return read_groups(
+                path,
+                vertices,
+                columns=_columns(levels),
+                vertex=column_of(self.vertex_column),
+                rest=self.rest,
+                unknown="ignore" if self.ignore_unknown else "error",
+                header=self.groups_header,
+                delimiter=delimiter_of(self.groups_delimiter),
+                encoding=self.groups_encoding,
+            )
+        except (FileFormatError, GraphError) as problem:
+            raise _spelled(problem, path) from None
+
+
+def _columns(text: str | None) -> list[str | int] | None:
+    if text is None:
+        return None
+    found = [column_of(word.strip()) for word in text.split(",")]
+    if not all(word or word == 0 for word in found):
+        raise ParameterError("an empty name in --levels; write names with single commas between")
+    return [word for word in found if word is not None]
+
+
+def _spelled(problem: FileFormatError | GraphError, path: str) -> FileFormatError | GraphError:
+    """The same error, which names options as the command line spells them."""
+    text = str(problem)
+    start = len(path) if text.startswith(path) else 0
+    told = text[start:]
+    for name, option in _OPTIONS:
+        told = told.replace(name, option)
+    return type(problem)(text[:start] + told)

@@ -1,0 +1,168 @@
+"""Noisy sums between the public groups of a graph's vertices, with the members of the groups."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Literal, Self, final
+
+import numpy as np
+
+from graphcuts_dp.arrays import FloatVector, IntVector
+from graphcuts_dp.graph.cells import CellTree
+from graphcuts_dp.graph.groups import GroupTree
+from graphcuts_dp.measurements.noisy_cells import NoisyCells
+from graphcuts_dp.privacy.level_noise import LevelNoise
+from graphcuts_dp.privacy.noise_laws import TwoSidedGeometric
+
+Stage = Literal["groups", "groups again"]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class NoisyGroups:
+    """The weight between every two groups of one level, each with discrete Laplace noise.
+
+    Attributes:
+        name: "groups", or "groups again" for a second look at the same cells.
+        rows: public code of the group of each row, shape (n,) or (n_left,).
+        columns: shape (n_right,); for a symmetric matrix the same object as `rows`.
+        measured: the noisy sums; one level, discrete Laplace noise.
+    """
+
+    name: Stage
+    rows: IntVector
+    columns: IntVector
+    measured: NoisyCells
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What all of them cost together, exactly: one pair lies in one cell."""
+        return self.measured.epsilon
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether pairs have no direction: rows and columns are then one object."""
+        return self.columns is self.rows
+
+    @property
+    def unit(self) -> float:
+        """Weight of a step of the noise."""
+        return self.measured.unit
+
+    @property
+    def law(self) -> TwoSidedGeometric:
+        """Of the noise of each sum, in weight."""
+        return TwoSidedGeometric(float(self.measured.noise.parameters[0]), self.unit)
+
+    @property
+    def place(self) -> int:
+        """Of the measured level among the cells."""
+        return self.measured.places[0]
+
+    @cached_property
+    def ends(self) -> tuple[IntVector, IntVector]:
+        """Codes (a, b) of each cell, shape (cells,) each; a <= b for an adjacency matrix."""
+        return self.measured.cells.cells(self.place)
+
+    @cached_property
+    def pairs(self) -> IntVector:
+        """How many pairs each cell holds, shape (cells,)."""
+        return self.measured.cells.pairs(self.place)
+
+    @cached_property
+    def values(self) -> FloatVector:
+        """Unbiased weight of each cell, each pair counted once, shape (cells,)."""
+        values: FloatVector = self.measured.sums[0] * np.float64(self.unit)
+        return values
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of groups of the rows and of the columns."""
+        return self.measured.cells.shape(self.place)
+
+    @property
+    def total(self) -> float:
+        """Unbiased weight of all pairs, each once."""
+        return math.fsum(self.values)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For receipts: plain values."""
+        measured, cells = self.measured, self.measured.cells
+        rate = measured.noise.parameters[0]
+        return {
+            "rows": {**cells.rows.to_dict(), "groups": self.rows.tolist()},
+            "columns": None
+            if self.symmetric
+            else {**cells.columns.to_dict(), "groups": self.columns.tolist()},
+            "directed": cells.directed,
+            "level": self.place,
+            "sums": measured.sums[0].tolist(),
+            "unit": measured.unit,
+            "sensitivity": measured.sensitivity,
+            "weight_cap": measured.weight_cap,
+            "weighted": measured.weighted,
+            "whole": measured.whole,
+            "rate": [rate.numerator, rate.denominator],
+            "note": "weight between two groups = (released integer) * unit, plus two-sided "
+            "geometric noise; cells in the order of rows, those without pairs left out",
+        }
+
+    @classmethod
+    def from_dict(cls, name: Stage, stored: dict[str, Any]) -> Self:
+        """Read what `to_dict` wrote.
+
+        Raises:
+            GraphError, KeyError, TypeError, ValueError, ArithmeticError: it is something else.
+        """
+        rows = np.array(stored["rows"]["groups"], dtype=np.int64)
+        columns, other = rows, None
+        if stored["columns"] is not None:
+            columns = np.array(stored["columns"]["groups"], dtype=np.int64)
+            other = GroupTree.from_dict(stored["columns"])
+        directed = bool(stored["directed"])
+        cells = CellTree(
+            GroupTree.from_dict(stored["rows"]), None if directed else other, directed=directed
+        )
+        place = int(stored["level"])
+        sums = np.array(stored["sums"], dtype=np.int64)
+        rate = Fraction(*stored["rate"])
+        sizes = [cells.rows.sizes(), cells.columns.sizes()]
+        counted = [
+            np.bincount(codes, minlength=len(own))
+            for codes, own in zip((rows, columns), sizes, strict=True)
+        ]
+        if not all(map(np.array_equal, counted, sizes)) or place != cells.depth - 1:
+            raise ValueError("the groups have other sizes")
+        if sums.shape != (cells.size(place),) or rate <= 0:
+            raise ValueError("there are other cells")
+        cap = stored["weight_cap"]
+        measured = NoisyCells(
+            cells=cells,
+            places=(place,),
+            sums=(sums,),
+            noise=LevelNoise("laplace", (rate,)),
+            unit=float(stored["unit"]),
+            sensitivity=int(stored["sensitivity"]),
+            weight_cap=None if cap is None else float(cap),
+            weighted=bool(stored["weighted"]),
+            whole=bool(stored["whole"]),
+        )
+        return cls(name, rows, columns, measured)
+
+
+def check_members(measured: Sequence[NoisyGroups], shape: tuple[int, int]) -> None:
+    """Check that groups which were read are of the vertices of a matrix, and all the same.
+
+    Raises:
+        ValueError: they are not.
+    """
+    for each in measured:
+        if (len(each.rows), len(each.columns)) != shape:
+            raise ValueError("the groups are of other vertices")
+        same = measured[0].measured.cells == each.measured.cells
+        if not same or not np.array_equal(measured[0].rows, each.rows):
+            raise ValueError("two measurements are of different groups")
+        if not np.array_equal(measured[0].columns, each.columns):
+            raise ValueError("two measurements are of different groups")
