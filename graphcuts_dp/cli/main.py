@@ -48,6 +48,10 @@ COMMANDS: Mapping[str, _Line] = {
         ("graphcuts_dp.cli.answer", "answer"),
         "Answer a cut query from a release: how much passes between S and T.",
     ),
+    "flows": _Line(
+        ("graphcuts_dp.cli.flows", "flows"),
+        "Release what passes between public groups of vertices, with edge-level privacy.",
+    ),
     "plan": _Line(
         ("graphcuts_dp.cli.plan", "plan"),
         "Compare what all mechanisms would guarantee, best first.",

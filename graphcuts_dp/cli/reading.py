@@ -56,13 +56,12 @@ class TextReading:
 
     def options(self) -> dict[str, Any]:
         """The same for `read_graph`."""
-        delimiter = self.delimiter
         return {
-            "source": _column(self.source_column),
-            "target": _column(self.target_column),
-            "weight": _column(self.weight_column),
+            "source": column_of(self.source_column),
+            "target": column_of(self.target_column),
+            "weight": column_of(self.weight_column),
             "header": self.header,
-            "delimiter": None if delimiter is None else _DELIMITERS.get(delimiter, delimiter),
+            "delimiter": delimiter_of(self.delimiter),
             "encoding": self.encoding,
         }
 
@@ -229,7 +228,12 @@ def _note(text: str) -> None:
     say(f"note: {text}")
 
 
-def _column(text: str | None) -> str | int | None:
+def delimiter_of(text: str | None) -> str | None:
+    """A separator as `read_graph` takes it, from its name or itself."""
+    return None if text is None else _DELIMITERS.get(text, text)
+
+
+def column_of(text: str | None) -> str | int | None:
     """A name, or a number from 1 as a place from 0."""
     if text is None:
         return None

@@ -246,11 +246,7 @@ class Flows(FlowStatistics):
             QueryError: no such level, or a confidence out of range.
         """
         places = range(1, self.cells.depth) if level is None else [self.cells.place(level)]
-        parts = []
-        for place in places:
-            low, high = self._bounds(place, confidence, simultaneous)
-            parts.append(storage.rows_of(self.cells, place, (self.estimates[place], low, high)))
-        return storage.frame_of(parts)
+        return storage.frame_of([self._rows(p, confidence, simultaneous) for p in places])
 
     def rounded(self) -> RoundedFlows:
         """Whole, non-negative and possible numbers that add up too; biased where cells are small.
@@ -280,7 +276,8 @@ class Flows(FlowStatistics):
         parts = storage.FlowParts(
             noisy=self.noisy, strategy=self.strategy, guarantee=self.guarantee
         )
-        return storage.write_flows(path, parts, self.to_pandas(), force=force)
+        tables = [self._rows(place, 0.95, False) for place in range(1, self.cells.depth)]
+        return storage.write_flows(path, parts, tables, force=force)
 
     @classmethod
     def load(cls, path: PathLike) -> Self:
@@ -294,6 +291,11 @@ class Flows(FlowStatistics):
         """
         parts = storage.read_flows(path)
         return cls(noisy=parts.noisy, strategy=parts.strategy, guarantee=parts.guarantee)
+
+    def _rows(self, place: int, confidence: float, simultaneous: bool) -> storage.Table:
+        """The cells of a place: columns of the table."""
+        low, high = self._bounds(place, confidence, simultaneous)
+        return storage.rows_of(self.cells, place, (self.estimates[place], low, high))
 
     def _answer(
         self,

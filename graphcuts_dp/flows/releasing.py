@@ -27,6 +27,7 @@ def release_flows(
     epsilon: float,
     delta: float = 0.0,
     workload: str = ALL_CELLS,
+    noise: str = "auto",
     whole: bool = False,
     store: PathLike | Store | None = None,
     seed: int | None = None,
@@ -43,6 +44,7 @@ def release_flows(
             pay for it.
         workload: what the levels' shares of the budget are chosen for: "all cells" (every level
             counts alike), "totals" (the grand total), or the name of a level.
+        noise: "laplace", "gaussian" (which needs a delta), or "auto" for the less expected error.
         whole: count weights in whole numbers, rounded down; else in small steps.
         store: path of the store, or a `Store`, that remembers what was spent on this graph: the
             flows are charged to it, and refused if its budget does not allow them. None for a
@@ -66,7 +68,12 @@ def release_flows(
     exact = exact_epsilon(epsilon)
     grid = grid_of_cells(graph, epsilon=float(exact), whole=whole)
     strategy = choose_strategy(
-        cells, epsilon=exact, delta=delta, sensitivity=grid.sensitivity, workload=workload
+        cells,
+        epsilon=exact,
+        delta=delta,
+        sensitivity=grid.sensitivity,
+        workload=workload,
+        noise=noise,
     )
     source = entropy_source(seed)
     built = cells_cost(strategy.noise, grid.sensitivity, delta=delta)

@@ -35,6 +35,8 @@ from graphcuts_dp.receipts import (
 if TYPE_CHECKING:
     import pandas as pd
 
+Table = dict[str, npt.NDArray[Any]]  # columns of one level, see `COLUMNS`
+
 _FORMAT = "flows 1"
 COLUMNS = ("level", "from", "to", "value", "low", "high")
 _DIGITS = 10  # significant ones of the numbers in the table
@@ -50,9 +52,7 @@ class FlowParts:
     guarantee: PrivacyGuarantee
 
 
-def rows_of(
-    cells: CellTree, place: int, numbers: Sequence[FloatVector]
-) -> dict[str, npt.NDArray[Any]]:
+def rows_of(cells: CellTree, place: int, numbers: Sequence[FloatVector]) -> Table:
     """Columns of the cells of a place: level, from, to, and the numbers."""
     a, b = cells.cells(place)
     names = cells.rows.levels[place - 1], cells.columns.levels[place - 1]
@@ -63,7 +63,7 @@ def rows_of(
     return dict(zip(COLUMNS, columns, strict=True))
 
 
-def frame_of(parts: Sequence[dict[str, npt.NDArray[Any]]]) -> "pd.DataFrame":
+def frame_of(parts: Sequence[Table]) -> "pd.DataFrame":
     """One table of several places."""
     import pandas as pd
 
@@ -88,14 +88,14 @@ def check_flows_path(path: PathLike, *, force: bool = False) -> None:
 
 
 def write_flows(
-    path: PathLike, parts: FlowParts, frame: "pd.DataFrame", *, force: bool
+    path: PathLike, parts: FlowParts, tables: Sequence[Table], *, force: bool
 ) -> tuple[str, ...]:
     """Write the files of flows; see `Flows.save`."""
     check_flows_path(path, force=force)
     names = Path(path), sums_path(path), receipt_path(path)
     with atomic_set(names, force=force) as (table_file, sums_file, receipt_file):
         with atomic_write(table_file) as handle:
-            _write_table(handle, frame, seeded=not parts.guarantee.is_private)
+            _write_table(handle, tables, seeded=not parts.guarantee.is_private)
         with atomic_write(sums_file) as handle:
             _write_sums(handle, parts.noisy)
         receipt = {
@@ -215,13 +215,25 @@ def _write_sums(handle: BinaryIO, noisy: NoisyCells) -> None:
     np.savez_compressed(handle, header=np.frombuffer(header.encode(), dtype=np.uint8), **arrays)
 
 
-def _write_table(handle: BinaryIO, frame: "pd.DataFrame", *, seeded: bool) -> None:
-    text = io.TextIOWrapper(handle, encoding="utf-8", newline="")
-    table = csv.writer(text, lineterminator="\n")
+def _write_table(handle: BinaryIO, tables: Sequence[Table], *, seeded: bool) -> None:
     # A column, since a comment would be taken for the heads of the columns.
-    head, mark = (("mark",), (SEEDED_WARNING,)) if seeded else ((), ())
-    table.writerow((*COLUMNS, *head))
-    for level, a, b, *numbers in frame.itertuples(index=False, name=None):
-        table.writerow((level, a, b, *(f"{x:.{_DIGITS}g}" for x in numbers), *mark))
-    text.flush()
-    text.detach()
+    head, mark = (("mark",), f",{SEEDED_WARNING}") if seeded else ((), "")
+    handle.write((",".join((*COLUMNS, *head)) + "\n").encode())
+    for table in tables:
+        texts = [_quoted(table[name]) for name in COLUMNS[:3]]
+        numbers = [table[name].tolist() for name in COLUMNS[3:]]
+        lines = [
+            f"{level},{a},{b},{value:.{_DIGITS}g},{low:.{_DIGITS}g},{high:.{_DIGITS}g}{mark}\n"
+            for level, a, b, value, low, high in zip(*texts, *numbers, strict=True)
+        ]
+        handle.write("".join(lines).encode())
+
+
+def _quoted(labels: npt.NDArray[Any]) -> list[str]:
+    """Cells of a table; labels that need it stand in quotes."""
+    known: dict[Any, str] = {}
+    for label in dict.fromkeys(labels.tolist()):
+        text = io.StringIO()
+        csv.writer(text, lineterminator="").writerow([label])
+        known[label] = text.getvalue()
+    return [known[label] for label in labels.tolist()]

@@ -20,6 +20,7 @@ from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.level_noise import DistributionPair, LevelNoise
 
 ALL_CELLS, TOTALS = "all cells", "totals"
+NOISES = ("auto", "laplace", "gaussian")
 _PARTS = 128  # shares are whole multiples of one over this
 _LEAST = 13  # parts for the finest level, so that every cell has an estimate: a tenth
 _SCALE = 2**47  # of the noise, in steps: 64-bit integers hold it
@@ -53,6 +54,7 @@ def choose_strategy(
     delta: float = 0.0,
     sensitivity: int = 1,
     workload: str = ALL_CELLS,
+    noise: str = "auto",
 ) -> FlowStrategy:
     """The shares with the least mean variance of a workload after least squares.
 
@@ -74,10 +76,11 @@ def choose_strategy(
         sensitivity: by how many steps one pair changes one sum of each place.
         workload: "all cells" (every level counts alike), "totals" (the grand total), or the name
             of a level.
+        noise: "laplace", "gaussian" (which needs a delta), or "auto" for the better of the two.
 
     Raises:
-        ParameterError: a number out of range, an unknown workload, or an epsilon so small that
-            the noise would not fit into 64 bits.
+        ParameterError: a number out of range, an unknown workload or noise, or an epsilon so small
+            that the noise would not fit into 64 bits.
     """
     exact = exact_epsilon(epsilon)
     if not (isinstance(delta, int | float) and 0 <= delta < 1):
@@ -86,24 +89,33 @@ def choose_strategy(
         raise ParameterError("epsilon is too small for weights of this cap")
     wanted = _workload(cells, workload)
     shape = _Shape.of(cells)
-    kinds: tuple[DistributionPair, ...] = ("laplace", "gaussian") if delta else ("laplace",)
     found = []
-    for kind in kinds:
+    for kind in _kinds(noise, delta):
         budget = exact
         if kind == "gaussian":
             budget = Fraction(zcdp_rho(epsilon=as_stored(exact), delta=delta))
         chosen = _Search(shape, kind, budget, sensitivity, wanted).best()
         found.append((chosen[0], kind, budget, chosen[1]))
     _, kind, budget, parts = min(found, key=lambda each: each[0])
-    noise, places = _noise(kind, budget, sensitivity, parts)
-    means = shape.mean_variances(place_variances(noise, places, cells.depth))
+    chosen_noise, places = _noise(kind, budget, sensitivity, parts)
+    means = shape.mean_variances(place_variances(chosen_noise, places, cells.depth))
     return FlowStrategy(
         workload=workload,
         places=places,
         shares=tuple(Fraction(parts[p], _PARTS) for p in places),
-        noise=noise,
+        noise=chosen_noise,
         deviations=tuple(math.sqrt(mean) for mean in means),
     )
+
+
+def _kinds(noise: str, delta: float) -> tuple[DistributionPair, ...]:
+    if noise not in NOISES:
+        raise ParameterError(f"unknown noise {noise!r:.60}; choose one of {', '.join(NOISES)}")
+    if noise == "gaussian" and not delta:
+        raise ParameterError("Gaussian noise needs a delta between 0 and 1, for example 1e-6")
+    if noise == "laplace" or not delta:
+        return ("laplace",)
+    return ("gaussian",) if noise == "gaussian" else ("laplace", "gaussian")
 
 
 def _workload(cells: CellTree, workload: str) -> tuple[int, ...]:

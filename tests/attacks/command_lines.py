@@ -96,6 +96,32 @@ COMMANDS = {
             **READING,
         },
     ),
+    ("flows",): (
+        ("graph", "groups", "output"),
+        {
+            "--epsilon": ("number",),
+            "--delta": ("number",),
+            "--levels": ("text",),
+            "--vertex-column": ("number", "text"),
+            "--right-groups": ("groups",),
+            "--right-levels": ("text",),
+            "--rest": ("text",),
+            "--ignore-unknown": (),
+            "--groups-header": (),
+            "--no-groups-header": (),
+            "--groups-delimiter": ("text",),
+            "--groups-encoding": ("text",),
+            "--workload": ("text",),
+            "--noise": ("noise",),
+            "--whole": (),
+            "--top": ("number",),
+            "--weight-cap": ("number",),
+            "--seed": ("number",),
+            "--force": (),
+            "--json": (),
+            **READING,
+        },
+    ),
     ("answer",): (
         ("release",),
         {
@@ -117,6 +143,7 @@ COMMANDS = {
             "--beta": ("number",),
             "--bipartite": (),
             "--target-error": ("number",),
+            "--groups": ("number", "text"),
             "--json": (),
         },
     ),
@@ -215,6 +242,7 @@ KINDS = {  # what often works, what hardly ever does
     "plot": (("new.png", "new\udcff.pdf"), ("new.gif", "no/folder.png", *JUNK)),
     "map": (("weights.csv", "plain.edges"), JUNK),
     "people": (("people.csv",), (*GRAPHS, *JUNK)),
+    "groups": (("groups.csv",), (*GRAPHS, *JUNK)),
     "store": (("store.db",), ("new.db", "bad\udcff.db", *JUNK)),
     "queries": (("queries.jsonl",), (*GRAPHS, *JUNK)),
     **{name: (names, ("", "Auto", "x\udcff")) for name, names in NAMES.items()},
@@ -241,6 +269,7 @@ def prepare(folder):
     (folder / "two.edges").write_text("a x\nb y\na y\n")
     (folder / "labels.txt").write_text("0\n1\n2\n3\n4\n5\n")
     (folder / "people.csv").write_text("vertex,people\n0,3\n1,4\n5,1\n")
+    (folder / "groups.csv").write_text("vertex,half\n0,a\n1,a\n2,a\n3,b\n4,b\n5,b\n")
     (folder / "queries.jsonl").write_text('{"S": [0, 1]}\n{"S": [0], "T": [2, 3]}\n')
     (folder / "empty.csv").write_bytes(b"")
     (folder / "latin.csv").write_bytes("source,target\nann,b\xf6b\n".encode("latin-1"))

@@ -37,7 +37,7 @@ from graphcuts_dp.iterative import net, sensing
 from graphcuts_dp.iterative.net import release_net
 from graphcuts_dp.iterative.sensing import release_sensing
 from graphcuts_dp.ledger import opening, uses
-from graphcuts_dp.measurements import degrees, total
+from graphcuts_dp.measurements import cells, degrees, total
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
 from graphcuts_dp.receipts import receipt_path
 from graphcuts_dp.release.storage import noisy_path
@@ -76,6 +76,13 @@ def blindfold(monkeypatch):
         )
     for module in (degrees, total):
         monkeypatch.setattr(module, "whole_steps", lambda graph, _: np.zeros(len(graph.rows), int))
+    monkeypatch.setattr(
+        cells,
+        "sums_of_cells",
+        lambda _graph, _sides, tree, _grid: [
+            np.zeros(tree.size(place), dtype=np.int64) for place in range(tree.depth)
+        ],
+    )
     monkeypatch.setattr(Grid, "count", lambda *_: 0)
     monkeypatch.setattr(Grid, "total", lambda *_: 0)
     monkeypatch.setattr(Grid, "steps", lambda _, weights: np.zeros(len(weights), dtype=np.int64))
@@ -235,6 +242,26 @@ def compared(_, graph):
     }
 
 
+def tabled(**options):
+    levels = {"half": [0] * 4 + [1] * 4, "pair": [0, 0, 1, 1, 2, 2, 3, 4]}
+
+    def run(watch, graph):
+        plain = isinstance(graph, gc.Graph)
+        sets = [graph.vertices] if plain else [graph.left, graph.right]
+        sides = tuple(gc.Groups(each, levels) for each in sets)
+        made = gc.release_flows(graph, sides[0] if plain else sides, epsilon=2.0, seed=3, **options)
+        made.save(watch.folder / "x.csv")
+        again = gc.load_flows(watch.folder / "x.csv")
+        return texts_of(made) | {
+            "values": [made.values(level).tolist() for level in made.levels],
+            "between": [str(made.between([0, 1], 2)), str(made.linear(np.ones((5, 5))))],
+            "rounded": made.rounded().values().tolist(),
+            "loaded": texts_of(again),
+        }
+
+    return run
+
+
 CUTS = [gc.CutQuery([0]), gc.CutQuery([1, 2], [3, 4])]
 MECHANISMS = {
     "response": ("plain", released(mechanism="response")),
@@ -261,6 +288,11 @@ MECHANISMS = {
     "session, auto": ("plain", asked("auto")),
     "sensing": ("weighted bipartite", sensed),
     "net": ("plain", netted),
+    "flows": ("plain", tabled()),
+    "flows, workload": ("plain", tabled(workload="half")),
+    "flows, two sides": ("bipartite", tabled(delta=1e-6, noise="gaussian")),
+    "flows, cap": ("weighted", tabled()),
+    "flows, no cap": ("weighted no cap", tabled(whole=True)),
     "baselines": ("plain", compared),
 }
 
@@ -315,6 +347,18 @@ PRIVATE = {
         "release GRAPH x.csv --epsilon 2 --vertices 8 --noise none",
         "release GRAPH x.csv --epsilon 2 --vertices 8 --mechanism best",
         "release GRAPH no/x.csv --epsilon 2 --vertices 8",
+    ],
+    "flows": [
+        "flows GRAPH staff.csv x.csv --epsilon 2 --seed 1 --vertices 8 --levels 2,3",
+        "flows GRAPH staff.csv x.csv --epsilon 2 --seed 1 --vertices 8 --levels half --json",
+        (
+            "flows GRAPH staff.csv x.csv --epsilon 2 --delta 1e-6 --noise gaussian --seed 1"
+            " --vertices 8 --levels 2,3 --store s.private"
+        ),
+        "flows GRAPH staff.csv x.csv --epsilon 2 --vertices 8",
+        "flows GRAPH staff.csv x.csv --epsilon 2 --vertices 9 --levels half",
+        "flows GRAPH staff.csv x.csv --epsilon 2 --vertices 8 --levels half --workload town",
+        "flows GRAPH staff.csv x.png --epsilon 2 --vertices 8 --levels half",
     ],
     "distances": [
         "distances map.csv PEOPLE --epsilon 1 --seed 1 --output x.csv",
@@ -375,6 +419,8 @@ def test_commands_say_and_write_the_same_for_all_graphs(command, watch, monkeypa
         monkeypatch.chdir(folder)
         (folder / "graph.private.edges").write_text(edges_of(graph))
         (folder / "map.csv").write_text("".join(f"{i},{i + 1}\n" for i in range(N - 1)))
+        staff = "".join(f"{i},{i // 4},{i // 2}\n" for i in range(N))
+        (folder / "staff.csv").write_text("vertex,half,pair\n" + staff)
         people = [("0", 9), ("7", 9), ("3", 9)][number]
         (folder / "people.private.csv").write_text("vertex,people\n{},{}\n".format(*people))
         (folder / "queries.jsonl").write_text('{"S": [1]}\n{"S": [2], "T": [3]}\n')
@@ -473,6 +519,8 @@ WRONG = [
     lambda g: gc.release_graph(g, epsilon=1, degree_share=2),
     lambda g: gc.release_iteratively(g, epsilon=1, delta=0.0),
     lambda g: gc.release_graph(g, epsilon=1, fit="spectral", mechanism="degrees+response"),
+    lambda g: gc.release_flows(g, gc.Groups(gc.VertexSet(3), {"a": [0, 1, 2]}), epsilon=1),
+    lambda g: gc.release_flows(g, "staff.csv", epsilon=-1),
     lambda g: gc.open_session(g, store="/nowhere/x.db", epsilon=1, queries=1),
     lambda g: gc.open_session(g, store="x.db", epsilon=1, queries=0),
     lambda g: gc.open_session(g, store="x.db", epsilon=1, delta=1e-6, queries=9, beta=-1.0),

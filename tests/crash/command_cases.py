@@ -11,7 +11,7 @@ from pathlib import Path
 from unittest import mock
 
 from matplotlib.figure import Figure
-from saving_cases import CASES, NEWER, OLDER, answered, learnt, released, sample
+from saving_cases import CASES, NEWER, OLDER, answered, learnt, released, sample, tabled
 
 import graphcuts_dp as gc
 from graphcuts_dp.cli import main
@@ -69,6 +69,11 @@ COMMANDS = {
             ),
             (("d.csv", "d.csv.json"), ("m.png",)),
         ),
+        Command(
+            "flows",
+            ("flows", "in.csv", "staff.csv", "t.csv", "--uncounted", *_EPSILON),
+            (("t.csv", "t.csv.noisy.npz", "t.csv.json"),),
+        ),
         Command("datasets", ("datasets", "lesmis", "l.csv"), (("l.csv",),)),
         Command("evaluate", ("evaluate", "in.csv", "in.csv", "--plot", "e.pdf"), (("e.pdf",),)),
         Command(
@@ -104,6 +109,7 @@ def inputs(folder: Path) -> dict[str, bytes]:
     gc.write_graph(sample(OLDER), folder / "in.csv")
     (folder / "map.csv").write_text("source,target\n0,1\n1,2\n")
     (folder / "people.csv").write_text("vertex,people\n1,20\n2,20\n")
+    (folder / "staff.csv").write_text("vertex,half\n0,a\n1,a\n2,a\n3,b\n4,b\n5,b\n")
     (folder / "q.jsonl").write_text("".join(json.dumps(query) + "\n" for query in QUERIES))
     CASES["release"].save(folder, OLDER, force=False)
     source = {"path": str(folder / "in.csv")}
@@ -170,6 +176,7 @@ def quick_work() -> Iterator[None]:
             "cli.release.release_graph": ready(lambda which: released(which, "spectral")),
             "cli.release_iteratively.release_iteratively": ready(learnt),
             "cli.distances.answer_distances": ready(answered),
+            "cli.flows.release_flows": ready(tabled),
             "cli.distances.distance_map_figure": _small,
             "cli.distances.drawing": _small,
             "cli.evaluate.cut_error_figure": _small,

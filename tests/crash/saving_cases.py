@@ -56,6 +56,13 @@ def answered(which: int):
 
 
 @cache
+def tabled(which: int) -> gc.Flows:
+    graph = sample(which)
+    groups = gc.Groups(graph.vertices, {"half": [0, 0, 0, 1, 1, 1]})
+    return gc.release_flows(graph, groups, epsilon=5.0, seed=which)
+
+
+@cache
 def _drawing(which: int) -> Figure:
     figure = Figure(figsize=(1, 1))
     figure.add_artist(Line2D([0, 1], [0, which]))
@@ -78,6 +85,10 @@ def _save_distances(folder: Path, which: int, *, force: bool) -> None:
     answered(which).save(folder / "d.csv", force=force)
 
 
+def _save_flows(folder: Path, which: int, *, force: bool) -> None:
+    tabled(which).save(folder / "t.csv", force=force)
+
+
 def _save_graph(folder: Path, which: int, *, force: bool) -> None:
     gc.write_graph(sample(which), folder / "g.npz", force=force)
 
@@ -96,6 +107,7 @@ CASES = {
         Case("release without graph", _save_without_graph, "g.edges.gz.json"),
         Case("iterative release", _save_learnt, "g.graphml.json"),
         Case("distances", _save_distances, "d.csv.json"),
+        Case("flows", _save_flows, "t.csv.json"),
         Case("graph", _save_graph, "g.npz"),
         Case("figure", _save_figure, "f.json"),
     )

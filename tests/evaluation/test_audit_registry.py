@@ -33,6 +33,8 @@ MISTAKES = (
     "m used raw",
     "seed reused after fork",
     "continue after the cap",
+    "levels forgotten in the budget",
+    "consistency that reads the truth",
 )
 
 

@@ -17,6 +17,7 @@ from graphcuts_dp.distances.offline import release_distances
 from graphcuts_dp.distinguishers.base import Found
 from graphcuts_dp.errors import BudgetError
 from graphcuts_dp.evaluation.audits.registry import _PRODUCTS
+from graphcuts_dp.flows import releasing
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.constructions import CONSTRUCTIONS
@@ -145,6 +146,14 @@ def dearer_bits(monkeypatch):
     monkeypatch.setattr(bits, "BinaryResponse", lambda e, cap: real(e * Fraction(101, 100), cap))
 
 
+def flows(noise):
+    delta = 1e-6 if noise == "gaussian" else 0.0
+    levels = {"half": [0, 0, 1, 1], "part": [0, 1, 2, 2]}
+    options = {"epsilon": 1.0, "delta": delta, "noise": noise, "workload": "half", "seed": 1}
+    graph = gc.Graph([0], [1], vertices=4)
+    return lambda: gc.release_flows(graph, gc.Groups(graph.vertices, levels), **options)
+
+
 # product: {name: (how it is made, {what is broken: how})}
 CASES = {
     "release_graph": {
@@ -221,6 +230,19 @@ CASES = {
             )
             for delta in (0.0, 1e-6)
         },
+    },
+    "release_flows": {
+        noise: (
+            flows(noise),
+            {
+                "levels": of_result(
+                    releasing,
+                    "choose_strategy",
+                    lambda made: replace(made, noise=dearer_levels(made.noise)),
+                )
+            },
+        )
+        for noise in ("laplace", "gaussian")
     },
     "open_session": {
         "tight": (

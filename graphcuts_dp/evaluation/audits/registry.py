@@ -14,6 +14,7 @@ from graphcuts_dp.evaluation.audits import (
     budgets,
     calibrations,
     distances,
+    flows,
     iterative,
     releases,
     responses,
@@ -43,6 +44,7 @@ ENTRIES: tuple[Entry, ...] = (
     *session_trees.ENTRIES,
     *transcripts.ENTRIES,
     *distances.ENTRIES,
+    *flows.ENTRIES,
     *selection.ENTRIES,
     *iterative.ENTRIES,
 )
@@ -101,6 +103,7 @@ _PRODUCTS: Mapping[str, Callable[[], Iterable[str]]] = {
     "release_sensing": lambda: ["release: sensing"],
     "open_session": _sessions,
     "answer_distances": _distances,
+    "release_flows": lambda: ["flows: laplace", "flows: gaussian"],
 }
 _READS_NO_DATA = {"plan", "plan_distances"}
 # What researchers import from its module.

@@ -1,0 +1,209 @@
+"""`graphcuts-dp flows`: a private graph and public groups in, what passes between them out."""
+
+from typing import Annotated, Any
+
+import typer
+
+from graphcuts_dp.cli.console import say, show_facts, show_json, show_table
+from graphcuts_dp.cli.reading import Reading, check_apart, column_of, delimiter_of, with_options
+from graphcuts_dp.cli.store_options import Spending
+from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
+from graphcuts_dp.flows.flows import Flows
+from graphcuts_dp.flows.releasing import release_flows
+from graphcuts_dp.flows.storage import check_flows_path
+from graphcuts_dp.flows.strategy import ALL_CELLS, NOISES, choose_strategy
+from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.group_sources import read_groups
+from graphcuts_dp.graph.groups import Groups
+from graphcuts_dp.graph.vertices import VertexSet
+from graphcuts_dp.measurements.cells import cell_tree, grid_of_cells, sides_of_groups, vertex_sets
+from graphcuts_dp.planning.flows_forecast import FlowsForecast, forecast_of
+from graphcuts_dp.privacy.guarantee import exact_epsilon
+
+EXAMPLE = """Example: graphcuts-dp flows mail.edges.gz staff.csv flows.csv --epsilon 1
+  --vertices staff.txt --levels division,department
+
+GROUPS is public: a table (.csv, .tsv, .txt) with a row for each vertex and a column for each level,
+or a GraphML file with vertex attributes. Writes the table (level, from, to, value, low, high), a
+receipt beside it (.json) and the measured sums (.noisy.npz). Of a bipartite graph give the groups
+of the left side as GROUPS, those of the right side with --right-groups."""
+
+
+@with_options
+def flows(
+    source: Annotated[str, typer.Argument(metavar="GRAPH", help="The private graph.")],
+    groups: Annotated[str, typer.Argument(metavar="GROUPS", help="Public groups of vertices.")],
+    target: Annotated[str, typer.Argument(metavar="OUT", help="The table, a .csv file.")],
+    epsilon: Annotated[float, typer.Option(help="Privacy of one edge; smaller hides more.")],
+    spending: Spending,
+    delta: Annotated[float, typer.Option(help="0 for pure privacy; else far below 1/n.")] = 0.0,
+    levels: Annotated[
+        str | None,
+        typer.Option(help="Columns of the groups, coarsest first, with commas between."),
+    ] = None,
+    vertex_column: Annotated[
+        str | None, typer.Option(help="Column of the vertices: a name or number, from 1.")
+    ] = None,
+    right_groups: Annotated[
+        str | None, typer.Option(help="Of --bipartite: groups of the right side.")
+    ] = None,
+    right_levels: Annotated[str | None, typer.Option(help="Likewise: their columns.")] = None,
+    rest: Annotated[
+        str | None, typer.Option(help="Name of the group of all vertices without one.")
+    ] = None,
+    ignore_unknown: Annotated[
+        bool, typer.Option("--ignore-unknown", help="Rows about no vertex are left out.")
+    ] = False,
+    groups_header: Annotated[
+        bool | None,
+        typer.Option("--groups-header/--no-groups-header", help="Whether row one names columns."),
+    ] = None,
+    groups_delimiter: Annotated[
+        str | None, typer.Option(help="Of GROUPS: a character, tab, or blank.")
+    ] = None,
+    groups_encoding: Annotated[str | None, typer.Option(help="Of GROUPS, such as cp1252.")] = None,
+    workload: Annotated[
+        str, typer.Option(help="What to be good at: all cells, totals, or the name of a level.")
+    ] = ALL_CELLS,
+    noise: Annotated[str, typer.Option(help=f"One of: {', '.join(NOISES)}.")] = "auto",
+    whole: Annotated[
+        bool, typer.Option("--whole", help="Count weights in whole numbers, rounded down.")
+    ] = False,
+    top: Annotated[int, typer.Option(help="Largest cells of the finest level to show.")] = 10,
+    *,
+    reading: Reading,
+    seed: Annotated[
+        int | None, typer.Option(help="Repeatable run. NOT PRIVATE: for tests only.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Release what passes between public groups of vertices, with edge-level privacy."""
+    exact_epsilon(epsilon)
+    if top < 0:
+        raise ParameterError("--top must be 0 or more")
+    store = spending.check()
+    check_apart([target], source, groups, right_groups, reading.vertices, spending.store)
+    check_flows_path(target, force=force)
+    graph = reading.read_private(source)
+    spending.remind(graph, source)
+
+    def read(path: str, side: VertexSet, columns: str | None) -> Groups:
+        try:
+            return read_groups(
+                path,
+                side,
+                columns=_columns(columns),
+                vertex=column_of(vertex_column),
+                rest=rest,
+                unknown="ignore" if ignore_unknown else "error",
+                header=groups_header,
+                delimiter=delimiter_of(groups_delimiter),
+                encoding=groups_encoding,
+            )
+        except (FileFormatError, GraphError) as problem:
+            raise _spelled(problem, path) from None
+
+    left, right = vertex_sets(graph)
+    given: Groups | tuple[Groups, Groups]
+    if left is right:
+        if right_groups is not None:
+            raise ParameterError("--right-groups is for --bipartite graphs")
+        given = read(groups, left, levels)
+    else:
+        if right_groups is None:
+            raise ParameterError("a bipartite graph needs --right-groups, too")
+        given = read(groups, left, levels), read(right_groups, right, right_levels)
+    options: dict[str, Any] = {"delta": delta, "workload": workload, "noise": noise}
+    for note in _forecast(graph, given, epsilon, whole, options).notes:
+        say(f"note: {note}")
+    made = release_flows(
+        graph, given, epsilon=epsilon, whole=whole, store=store, seed=seed, **options
+    )
+    written = made.save(target, force=force)
+    if as_json:
+        show_json({**_facts(made), "files": list(written)})
+        return
+    facts = {name.replace("_", " "): str(value) for name, value in _facts(made).items()}
+    show_facts(facts | {"files": "  ".join(written)})
+    if top:
+        _show(made, top)
+
+
+def _forecast(
+    graph: AnyGraph,
+    groups: Groups | tuple[Groups, Groups],
+    epsilon: float,
+    whole: bool,
+    options: dict[str, Any],
+) -> FlowsForecast:
+    """What to expect, from the schema and public sizes alone."""
+    cells = cell_tree(graph, sides_of_groups(graph, groups))
+    grid = grid_of_cells(graph, epsilon=epsilon, whole=whole)
+    strategy = choose_strategy(cells, epsilon=epsilon, sensitivity=grid.sensitivity, **options)
+    return forecast_of(
+        cells, strategy, unit=grid.unit, epsilon=epsilon, delta=float(options["delta"])
+    )
+
+
+def _facts(made: Flows) -> dict[str, Any]:
+    shares = zip(made.strategy.places, made.strategy.shares, strict=True)
+    names = ("total", *made.levels)
+    return {
+        "guarantee": str(made.guarantee),
+        "noise": made.strategy.noise.distribution,
+        "shares": {names[place]: float(share) for place, share in shares},
+        "levels": {
+            name: f"{len(made.groups.labels(level))} x {len(made.right_groups.labels(right))}"
+            for name, level, right in zip(
+                made.levels, made.groups.levels, made.right_groups.levels, strict=True
+            )
+        },
+        "total": str(made.total),
+    }
+
+
+def _show(made: Flows, top: int) -> None:
+    table = made.to_pandas(made.levels[-1], simultaneous=True)
+    shown = table.nlargest(top, "value")
+    show_table(
+        f"Largest {len(shown)} of {len(table)} cells of level {made.levels[-1]!r}; "
+        "intervals of all cells hold at once, 95%",
+        ("from", "to", "value", "low", "high"),
+        [
+            (
+                str(row["from"]),
+                str(row["to"]),
+                *(f"{row[c]:,.4g}" for c in ("value", "low", "high")),
+            )
+            for _, row in shown.iterrows()
+        ],
+    )
+
+
+def _columns(text: str | None) -> list[str | int] | None:
+    if text is None:
+        return None
+    found = [column_of(word.strip()) for word in text.split(",")]
+    if not all(word or word == 0 for word in found):
+        raise ParameterError("an empty name in --levels; write names with single commas between")
+    return [word for word in found if word is not None]
+
+
+def _spelled(problem: FileFormatError | GraphError, path: str) -> FileFormatError | GraphError:
+    """The same error, which names options as the command line spells them."""
+    text = str(problem)
+    start = len(path) if text.startswith(path) else 0
+    told = text[start:]
+    for name, option in (
+        ("columns=", "--levels"),
+        ("vertex=", "--vertex-column"),
+        ("rest='other'", "--rest other"),
+        ("unknown='ignore'", "--ignore-unknown"),
+        ("header=True", "--groups-header"),
+        ("header=False", "--no-groups-header"),
+        ("delimiter=", "--groups-delimiter"),
+        ("encoding=", "--groups-encoding"),
+    ):
+        told = told.replace(name, option)
+    return type(problem)(text[:start] + told)

@@ -1,0 +1,118 @@
+"""Forecasts of flows: formulas for one level, and what releases then have."""
+
+import math
+
+import numpy as np
+import pytest
+
+import graphcuts_dp as gc
+from graphcuts_dp.errors import GraphError, ParameterError
+from graphcuts_dp.flows.strategy import choose_strategy
+from graphcuts_dp.graph.cells import CellTree
+from graphcuts_dp.planning.flows_forecast import (
+    equal_groups,
+    forecast_flows,
+    guaranteed_flows,
+)
+
+GROUPS = gc.Groups(gc.VertexSet(60), {"state": np.arange(60) // 20, "county": np.arange(60) // 5})
+ONE = gc.Groups(gc.VertexSet(60), {"county": np.arange(60) // 5})
+
+
+def test_one_level_has_the_errors_of_its_noise():
+    made = forecast_flows(ONE, epsilon=1.0)
+    (level,) = made.levels
+    deviation = 1 / (math.sqrt(2) * math.sinh(0.5))
+    assert level.cell == pytest.approx(deviation)
+    assert level.within == 3
+    assert (level.groups, level.cells, level.share) == ((12, 12), 78, 1.0)
+    assert level.half == pytest.approx(deviation * 6)  # 6 groups against 6
+    assert level.union == pytest.approx(deviation * 3)  # 3 against 3
+    assert made.total == pytest.approx(deviation * math.sqrt(78))
+    assert level.all_within > level.within
+    assert (made.noise, made.delta, made.workload) == ("laplace", 0.0, "all cells")
+
+
+@pytest.mark.parametrize("workload", ["all cells", "totals", "state"])
+def test_releases_have_the_errors_that_were_forecast(workload):
+    made = forecast_flows(GROUPS.tree, epsilon=0.5, workload=workload)
+    graph = gc.Graph([0], [1], vertices=60)
+    flows = gc.release_flows(graph, GROUPS, epsilon=0.5, workload=workload, seed=1)
+    assert made.total == pytest.approx(flows.total.deviation)
+    for level in made.levels:
+        place = flows.cells.place(level.level)
+        assert level.cell == pytest.approx(math.sqrt(flows.fit.variances[place].mean()))
+        assert level.within == pytest.approx(flows._radii(place, 0.95, False).max())
+        assert level.all_within == pytest.approx(flows._radii(place, 0.95, True).max())
+    left = range(6)
+    half = flows.between(left, range(6, 12))
+    assert made.levels[1].half == pytest.approx(half.deviation)
+    assert len(made.notes) == 2
+    assert "level 'county'" in made.notes[1]
+
+
+def test_caps_scale_errors_and_directions_and_sides_count():
+    plain, capped = (forecast_flows(GROUPS, epsilon=1.0, weight_cap=cap) for cap in (None, 8.0))
+    assert capped.levels[0].cell == pytest.approx(8 * plain.levels[0].cell, rel=0.06)
+    directed = forecast_flows(GROUPS, epsilon=1.0, directed=True)
+    assert directed.levels[1].cells == 144
+    sides = forecast_flows((ONE, ONE), epsilon=1.0)
+    assert sides.levels[0].cells == 144
+    single = forecast_flows(gc.Groups(gc.VertexSet(5), {"all": [0] * 5}), epsilon=1.0)
+    assert math.isnan(single.levels[0].half)
+    assert single.to_dict()["levels"][0]["half"] is None
+
+
+def test_what_is_out_of_range_is_refused():
+    for options, told in (
+        ({"epsilon": -1}, "epsilon"),
+        ({"epsilon": 1, "weight_cap": 0}, "weight_cap"),
+        ({"epsilon": 1, "noise": "gaussian"}, "needs a delta"),
+        ({"epsilon": 1, "noise": "uniform"}, "unknown noise"),
+        ({"epsilon": 1, "workload": "town"}, "unknown workload"),
+    ):
+        with pytest.raises(ParameterError, match=told):
+            forecast_flows(GROUPS, **options)
+    with pytest.raises(GraphError, match="no pairs"):
+        forecast_flows(gc.Groups(gc.VertexSet(1), {"all": [0]}), epsilon=1.0)
+
+
+def test_a_plan_has_rows_for_cells_unions_and_halves():
+    groups = equal_groups(1000, [4, 16])
+    assert groups.sizes("level 2").tolist() == [63] * 8 + [62] * 8
+    assert groups.parents("level 2").tolist() == np.repeat(np.arange(4), 4).tolist()
+    sizes = {"edges": 1e4, "queries": 20, "epsilon": 1.0, "delta": 0.0}
+    made = gc.plan(1000, groups=groups, **sizes)
+    rows = {row.cuts: row for row in made.rows if row.method == "flows"}
+    assert list(rows) == ["cell", "union", "half"]
+    assert rows["cell"].guaranteed < rows["union"].guaranteed < rows["half"].guaranteed
+    assert not any(row.vacuous or row.trivial for row in rows.values())
+    assert made.best_method == gc.plan(1000, **sizes).best_method
+    assert made.advice == gc.plan(1000, **sizes).advice
+    strategy = choose_strategy(CellTree(groups), epsilon=1.0)
+    told = guaranteed_flows(CellTree(groups), strategy, failure=0.05 / 20)
+    assert rows["half"].guaranteed == told["half"][0]
+    forecast = forecast_flows(groups, epsilon=1.0)
+    assert told["half"][1] == pytest.approx(forecast.levels[-1].half)
+    target = gc.plan(1000, groups=groups, target_error=30.0, **sizes)
+    needed = {r.cuts: r.epsilon_needed for r in target.rows if r.method == "flows"}
+    assert needed["cell"] < needed["half"]
+    better = guaranteed_flows(
+        CellTree(groups),
+        choose_strategy(CellTree(groups), epsilon=needed["half"]),
+        failure=0.05 / 20,
+    )
+    assert better["half"][0] <= 30
+    assert "Flows: fixed k cells" in str(made)
+    assert "Flows" not in str(gc.plan(1000, **sizes))
+
+
+def test_groups_of_a_plan_are_of_its_vertices():
+    sizes = {"edges": 10.0, "queries": 1, "epsilon": 1.0, "delta": 0.0}
+    with pytest.raises(ParameterError, match="other numbers of vertices"):
+        gc.plan(61, groups=GROUPS, **sizes)
+    with pytest.raises(ParameterError, match="other numbers of vertices"):
+        gc.plan((60, 60), groups=GROUPS, **sizes)
+    assert len(gc.plan((60, 60), groups=(ONE, ONE), **sizes).rows) > 3
+    with pytest.raises(ParameterError, match="at most 2,000 groups"):
+        equal_groups(10**4, [3000])
