@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import final
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
@@ -73,12 +74,12 @@ def heat_map_figure(drawn: FlowPicture) -> Figure:
         shown = np.where(drawn.possible, np.maximum(drawn.values, 0), np.nan)
         largest = max(float(np.nanmax(shown, initial=0.0)), 1.0)
         norm = PowerNorm(0.5, vmin=0, vmax=largest)
-        image = axes.imshow(shown, cmap="YlGnBu", norm=norm, interpolation="nearest")
-        image.cmap.set_bad(_IMPOSSIBLE)
+        colours = mpl.colormaps["YlGnBu"].with_extremes(bad=_IMPOSSIBLE)
+        image = axes.imshow(shown, cmap=colours, norm=norm, interpolation="nearest")
         below = drawn.possible & (drawn.values < 0)
         _mark_below(axes, below)
         if max(rows, columns) <= _NUMBERED:
-            _write_values(axes, drawn, norm, image.cmap)
+            _write_values(axes, drawn, norm, colours)
         _name_groups(axes, drawn)
         bar = figure.colorbar(image, ax=axes, fraction=0.045, pad=0.02)
         bar.set_label(f"noisy number of {drawn.unit}" if drawn.unit != "weight" else "noisy weight")
