@@ -20,6 +20,7 @@ from graphcuts_dp.fits.log_odds import GroupSums
 from graphcuts_dp.fits.message_passing import sharpened_structure
 from graphcuts_dp.fits.structure import Structure, spectral_structure
 from graphcuts_dp.fits.view import View
+from graphcuts_dp.fits.weighed_sums import weighed_sums
 from graphcuts_dp.measurements.blocks import Blocks
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 
@@ -40,8 +41,8 @@ def credible_sums(
     give posterior means of the degrees, and structure is looked for in Z less the graph that such
     degrees alone expect (Chung, Lu).
 
-    GroupSums between groups are the mean of two estimates: what the structure says, which lacks all
-    that lies between its directions, and Z's own, which follow the noise that shaped the groups.
+    Sums between groups are weighed from two estimates (`weighed_sums`): what the structure says, which
+    lacks all that lies between its directions, and Z's own, whose noise is known.
 
     Both are corrected to have the degrees as their sums (`_raked`).
 
@@ -89,9 +90,15 @@ def credible_sums(
         columns - observed_columns,
     )
     said = _said(left, right, structure, expected, rows, columns)
-    groups = (seen + said) / 2
-    if blocks.symmetric:
-        groups = (groups + groups.T) / 2
+    groups = weighed_sums(
+        seen,
+        said,
+        left,
+        right,
+        distribution.standard_deviation,
+        largest=total / math.sqrt(n * m),
+        symmetric=blocks.symmetric,
+    )
     return GroupSums(rows, columns, left, right, groups)
 
 
