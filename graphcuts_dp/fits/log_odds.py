@@ -23,7 +23,7 @@ from graphcuts_dp.progress import Progress, silent
 _PIECE = 1 << 17  # entries worked on at once, so that they stay in the cache
 # bench_fit_quality.py, ego-Facebook 1500: ridge .003 and slack .1 had a worst cut of 28,800, these
 # 13,800.
-_RIDGE = 0.001  # on a and b: keeps them finite where a noisy sum is out of reach
+RIDGE = 0.001  # on a and b: keeps them finite where a noisy sum is out of reach
 # On Theta: by how much group sums may be missed, per unit of log-odds. Where noise makes them
 # negative they contradict the degrees, on which more cuts depend.
 _SLACK = 1.0
@@ -45,6 +45,8 @@ class GroupSums:
         left: Q, orthonormal columns, shape (n_left, k).
         right: R, shape (n_right, l); of an adjacency matrix the same object as `left`.
         groups: Q^T x R, shape (k, l); symmetric if x is.
+        ridge: on the log-odds of rows and columns: by how much row sums may be missed, per unit of
+            log-odds and per n.
     """
 
     rows: FloatVector
@@ -52,6 +54,7 @@ class GroupSums:
     left: npt.NDArray[np.float64]
     right: npt.NDArray[np.float64]
     groups: npt.NDArray[np.float64]
+    ridge: float = RIDGE
 
 
 @final
@@ -200,7 +203,7 @@ class _Dual:
         if self.blocks.symmetric:
             groups = (groups + groups.T) / 2
 
-        ridge, slack = cap * _RIDGE * self.strength, cap * _SLACK * self.strength
+        ridge, slack = cap * self.sums.ridge * self.strength, cap * _SLACK * self.strength
         near_a, near_b = a - a.mean(), b - b.mean()
         value = half * (
             value
@@ -224,7 +227,7 @@ class _Dual:
             if self.blocks.symmetric
             else self.cap * np.sum([part[1] for part in parts], axis=0)
         )
-        ridge = self.cap * _RIDGE * self.strength
+        ridge = self.cap * self.sums.ridge * self.strength
         # As if the spread x (1 - x/cap) of a pair were a product of one number for each end.
         left, right = self.sums.left, self.sums.right
         root = math.sqrt(max(rows.sum(), _TINY))  # nothing is spread where evidence settles all

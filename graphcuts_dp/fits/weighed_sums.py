@@ -7,7 +7,7 @@ import numpy as np
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 
 _SPREADS = 60  # of the grid for the unknown size of what the structure lacks
-_SMALLEST = 1e-2  # of it, times the noise
+_SMALLEST = 0.3  # of it, times the noise
 _NOTHING = 0.5  # prior chance that the structure lacks nothing
 
 
@@ -47,18 +47,15 @@ def weighed_sums(
     noise = np.full(difference.shape, max(deviation, 1e-12) ** 2)
     if symmetric:
         difference = (difference + difference.T) / 2
-        said = (said + said.T) / 2
-        np.fill_diagonal(noise, 2 * noise[:1, :1].sum())
+        np.fill_diagonal(noise, 2 * max(deviation, 1e-12) ** 2)
         free = np.triu(free)
-    if not difference.size:
-        return said
-    shares = _shares(difference[free], noise[free], largest)
     weights = np.zeros(difference.shape)
-    weights[free] = shares
+    if difference.size:
+        weights[free] = _shares(difference[free], noise[free], largest)
     if symmetric:
         weights = np.triu(weights) + np.triu(weights, 1).T
     weighed: FloatMatrix = said + rows @ (weights * difference) @ columns.T
-    return weighed
+    return (weighed + weighed.T) / 2 if symmetric else weighed
 
 
 def _shares(difference: FloatVector, noise: FloatVector, largest: float) -> FloatVector:

@@ -1,7 +1,9 @@
 """A release on disk: the graph, the noisy matrix, and the receipt that ties them together."""
 
 import os
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, final
 
@@ -33,9 +35,10 @@ _TIME_LIMIT = (
     "noise, one step of the fit, a rounding to weights 0 and 1, one shortest certificate"
 )
 # What the receipt holds; the noisy entries have a file of their own.
-_IN_RECEIPT: dict[str, type[NoisyTotal | NoisyDegrees]] = {
-    "total": NoisyTotal,
-    "degrees": NoisyDegrees,
+_IN_RECEIPT: dict[str, Callable[[dict[str, Any]], NoisyTotal | NoisyDegrees]] = {
+    "total": NoisyTotal.from_dict,
+    "early degrees": partial(NoisyDegrees.from_dict, early=True),
+    "degrees": NoisyDegrees.from_dict,
 }
 
 
@@ -111,9 +114,7 @@ def read_release(path: PathLike) -> ReleaseParts:
         check_files(path, receipt["files"])
         with noisy_path(path).open("rb") as handle:
             noisy = NoisyMatrix.read(handle)
-        values = [
-            _IN_RECEIPT[name].from_dict(stored) for name, stored in receipt["measurements"].items()
-        ]
+        values = [_IN_RECEIPT[name](stored) for name, stored in receipt["measurements"].items()]
         measurements = Measurements(
             (*values, noisy), PrivacyGuarantee.from_dict(receipt["guarantee"])
         )

@@ -162,7 +162,7 @@ def _post_process(
         return Release(measurements=kept)
     cap = math.inf if noisy.distribution.weight_cap is None else noisy.distribution.weight_cap
     problem = FitProblem(
-        noisy.blocks, cap, measurements.find(NoisyDegrees), measurements.find(NoisyTotal)
+        noisy.blocks, cap, measurements.all_of(NoisyDegrees), measurements.find(NoisyTotal)
     )
     made = finished_fit(method, problem, home, unweighted, source, progress)
     return Release(
