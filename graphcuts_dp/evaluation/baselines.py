@@ -1,7 +1,8 @@
 """Simple private graphs to compare a release with. For measurements only, not for publishing.
 
-Each takes a simple graph and spends epsilon at edge level: neighbours are graphs on the same
-vertices that differ in one edge. All noise is exact integer noise from the entropy source.
+Each takes a graph of any kind, its weights within a public cap, and spends epsilon at edge
+level: neighbours are graphs on the same vertices that differ in one edge, or in one weight within
+the cap. All noise is exact integer noise from the entropy source.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,17 +14,17 @@ import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix, IntVector
 from graphcuts_dp.errors import GraphError
-from graphcuts_dp.fits.chung_lu import chung_lu, chung_lu_directed
-from graphcuts_dp.graph.adjacency import DirectedGraph, Graph
+from graphcuts_dp.fits.chung_lu import chung_lu, chung_lu_bipartite, chung_lu_directed
+from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.measurements.degrees import measure_degrees
 from graphcuts_dp.measurements.entries import randomized_response
 from graphcuts_dp.measurements.total import measure_total
+from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
 from graphcuts_dp.privacy.noises import noise_distribution
 
-OneSetGraph = Graph | DirectedGraph
 COUNT_SHARE = Fraction(1, 10)  # of the budget of `top_m_filter`, for the number of edges
 
 
@@ -34,8 +35,8 @@ class Baseline:
 
     Attributes:
         name: how it was made.
-        matrix: shape (n, n), zero diagonal, symmetric but for a directed graph; in [0, 1] except
-            for "raw matrix".
+        matrix: shape (n, n), zero diagonal, symmetric but for a directed graph, or (n_left,
+            n_right); in [0, cap] except for "raw matrix".
         guarantee: what it promises.
     """
 
@@ -44,49 +45,50 @@ class Baseline:
     guarantee: PrivacyGuarantee
 
 
-def density_only(graph: OneSetGraph, *, epsilon: float, seed: int | None = None) -> Baseline:
-    """The noisy number of edges, spread evenly over all pairs.
+def density_only(graph: AnyGraph, *, epsilon: float, seed: int | None = None) -> Baseline:
+    """The noisy total weight, spread evenly over all pairs.
 
-    Guarantee: epsilon-DP. One edge changes the count by exactly 1; discrete Laplace noise of rate
-    epsilon is added; clipping to 0 .. the number of pairs and spreading read nothing else.
+    Guarantee: epsilon-DP. One edge changes the total by at most the cap; discrete Laplace noise of
+    that sensitivity is added (`measure_total`); clipping and spreading read nothing else.
 
     Args:
-        graph: the private graph, directed or not, without weights, at least two vertices.
+        graph: the private graph, with at least one pair; weights need a public cap.
         epsilon: privacy parameter, in [1e-6, 50].
         seed: makes the run repeatable and voids the promise.
 
     Raises:
-        GraphError: weights, or one vertex.
+        GraphError: weights without a cap, or one vertex.
         ParameterError: epsilon or seed out of range.
     """
     exact, source = _start(graph, epsilon, seed)
-    count = noisy_edge_count(graph, exact, source)
-    matrix = np.full((graph.n, graph.n), count / Universe.of(graph).size)
-    np.fill_diagonal(matrix, 0.0)
-    return _baseline("density only", matrix, graph, epsilon, seed)
+    matrix = np.full(graph.shape, _noisy_weight(graph, exact, source) / _pairs(graph))
+    return _baseline("density only", graph, matrix, epsilon, seed)
 
 
-def noisy_degrees_chung_lu(
-    graph: OneSetGraph, *, epsilon: float, seed: int | None = None
-) -> Baseline:
+def noisy_degrees_chung_lu(graph: AnyGraph, *, epsilon: float, seed: int | None = None) -> Baseline:
     """The Chung-Lu matrix of noisy degrees, negative ones taken as 0.
 
-    Guarantee: epsilon-DP: computed from `noisy_degrees`. Arguments and errors as for
+    Guarantee: epsilon-DP: computed from `measure_degrees`. Arguments and errors as for
     `density_only`.
     """
     exact, source = _start(graph, epsilon, seed)
-    if isinstance(graph, DirectedGraph):
-        matrix = chung_lu_directed(*noisy_in_and_out_degrees(graph, exact, source))
+    noisy = measure_degrees(graph, _distribution(graph, exact), epsilon=exact, source=source)
+    rows, columns = (steps * (noisy.unit / _cap(graph)) for steps in (noisy.rows, noisy.columns))
+    if isinstance(graph, Graph):
+        expected = chung_lu(rows)
+    elif isinstance(graph, DirectedGraph):
+        expected = chung_lu_directed(rows, columns)
     else:
-        matrix = chung_lu(noisy_degrees(graph, exact, source))
-    return _baseline("noisy degrees, Chung-Lu", matrix, graph, epsilon, seed)
+        expected = chung_lu_bipartite(rows, columns)
+    return _baseline("noisy degrees, Chung-Lu", graph, expected * _cap(graph), epsilon, seed)
 
 
-def top_m_filter(graph: OneSetGraph, *, epsilon: float, seed: int | None = None) -> Baseline:
+def top_m_filter(graph: AnyGraph, *, epsilon: float, seed: int | None = None) -> Baseline:
     """As many pairs as there are edges, by a noisy count: those with the largest noisy entries.
 
-    A tenth of epsilon buys the count (sensitivity 1), the rest Laplace noise on every entry (see
-    `randomized_response`); equal entries, which a fine grid makes rare, are taken in row order.
+    A tenth of epsilon buys the total weight (sensitivity: the cap), the rest Laplace noise on every
+    entry (see `randomized_response`). The largest entries get a weight of the cap, as many as make
+    up the total; equal entries, which a fine grid makes rare, are taken in row order.
 
     Guarantee: epsilon-DP by basic composition, epsilon/10 + 9 epsilon/10.
     Source: Nguyen, Imine, Rusinowitch, "Differentially private publication of social graphs at
@@ -94,38 +96,41 @@ def top_m_filter(graph: OneSetGraph, *, epsilon: float, seed: int | None = None)
     matrix. Arguments and errors as for `density_only`.
     """
     exact, source = _start(graph, epsilon, seed)
-    count = noisy_edge_count(graph, exact * COUNT_SHARE, source)
-    distribution = noise_distribution("laplace", epsilon=exact * (1 - COUNT_SHARE), weight_cap=1.0)
+    count = round(_noisy_weight(graph, exact * COUNT_SHARE, source) / _cap(graph))
+    distribution = noise_distribution(
+        "laplace", epsilon=exact * (1 - COUNT_SHARE), weight_cap=graph.weight_cap
+    )
     noisy = randomized_response(graph, distribution, source).estimate()
     rows, columns = Universe.of(graph).pairs()
     kept = np.argsort(-noisy[rows, columns], kind="stable")[:count]
-    matrix = np.zeros((graph.n, graph.n))
-    matrix[rows[kept], columns[kept]] = 1.0
+    matrix = np.zeros(graph.shape)
+    matrix[rows[kept], columns[kept]] = _cap(graph)
     if isinstance(graph, Graph):
         matrix += matrix.T.copy()
-    return _baseline("top-m filter", matrix, graph, epsilon, seed)
+    return _baseline("top-m filter", graph, matrix, epsilon, seed)
 
 
-def raw_matrix(graph: OneSetGraph, *, epsilon: float, seed: int | None = None) -> Baseline:
-    """The unbiased matrix after binary randomised response: not a graph, entries leave [0, 1].
+def raw_matrix(graph: AnyGraph, *, epsilon: float, seed: int | None = None) -> Baseline:
+    """The unbiased matrix after randomised response: not a graph, entries leave [0, cap].
 
-    With the same seed it is the noisy matrix of `release_graph` with binary noise.
+    The noise is binary, or Laplace for weights. With the same seed it is the noisy matrix of
+    `release_graph` with that noise and mechanism="response".
 
-    Guarantee: epsilon-DP; see `randomized_response`. Arguments and errors as for `density_only`.
+    Guarantee: epsilon-DP; see `randomized_response`. Arguments and errors as for `density_only`,
+    but weights may do without a cap, and a change of one weight by at most 1 is hidden then.
     """
-    exact, source = _start(graph, epsilon, seed)
-    distribution = noise_distribution("binary", epsilon=exact, weight_cap=1.0)
-    matrix = randomized_response(graph, distribution, source).estimate()
-    return _baseline("raw matrix", matrix, graph, epsilon, seed)
+    exact, source = _start(graph, epsilon, seed, capped=False)
+    matrix = randomized_response(graph, _distribution(graph, exact), source).estimate()
+    return _baseline("raw matrix", graph, matrix, epsilon, seed)
 
 
-def elementwise_clip(graph: OneSetGraph, *, epsilon: float, seed: int | None = None) -> Baseline:
-    """`raw_matrix` with every entry brought into [0, 1]; the bias grows as n^2.
+def elementwise_clip(graph: AnyGraph, *, epsilon: float, seed: int | None = None) -> Baseline:
+    """`raw_matrix` with every entry brought into [0, cap]; the bias grows as n^2.
 
-    Guarantee: epsilon-DP: computed from `raw_matrix`. Arguments and errors as for `density_only`.
+    Guarantee: epsilon-DP: computed from `raw_matrix`. Arguments and errors as for `raw_matrix`.
     """
     raw = raw_matrix(graph, epsilon=epsilon, seed=seed)
-    matrix = np.clip(raw.matrix, 0.0, 1.0)
+    matrix = np.clip(raw.matrix, 0.0, np.inf if graph.weight_cap is None else graph.weight_cap)
     return Baseline(name="elementwise clip", matrix=matrix, guarantee=raw.guarantee)
 
 
@@ -138,7 +143,7 @@ BASELINES: Mapping[str, Callable[..., Baseline]] = {
 }
 
 
-def noisy_edge_count(graph: OneSetGraph, epsilon: Fraction, source: EntropySource) -> int:
+def noisy_edge_count(graph: AnyGraph, epsilon: Fraction, source: EntropySource) -> int:
     """Number of edges with discrete Laplace noise, brought into 0 .. the number of pairs.
 
     Guarantee: epsilon-DP; see `measure_total`. Clipping is post-processing.
@@ -150,12 +155,12 @@ def noisy_edge_count(graph: OneSetGraph, epsilon: Fraction, source: EntropySourc
     """
     distribution = noise_distribution("binary", epsilon=epsilon, weight_cap=1.0)
     total = measure_total(graph, distribution, epsilon=epsilon, source=source)
-    twice = 2 if isinstance(graph, Graph) else 1
-    return min(max(int(total.value) // twice, 0), Universe.of(graph).size)
+    doubled = 2 if isinstance(graph, Graph) else 1
+    return min(max(int(total.value) // doubled, 0), _pairs(graph))
 
 
-def noisy_degrees(graph: OneSetGraph, epsilon: Fraction, source: EntropySource) -> IntVector:
-    """Degrees with discrete Laplace noise; may be negative.
+def noisy_degrees(graph: AnyGraph, epsilon: Fraction, source: EntropySource) -> IntVector:
+    """Degrees (of the left side; out-degrees) with discrete Laplace noise; may be negative.
 
     Guarantee: epsilon-DP; see `measure_degrees`.
 
@@ -165,48 +170,52 @@ def noisy_degrees(graph: OneSetGraph, epsilon: Fraction, source: EntropySource) 
         source: where the noise comes from.
 
     Returns:
-        Shape (n,).
+        Shape (n,), or (n_left,).
     """
     distribution = noise_distribution("binary", epsilon=epsilon, weight_cap=1.0)
     return measure_degrees(graph, distribution, epsilon=epsilon, source=source).rows
 
 
-def noisy_in_and_out_degrees(
-    graph: DirectedGraph, epsilon: Fraction, source: EntropySource
-) -> tuple[IntVector, IntVector]:
-    """Out-degrees and in-degrees with discrete Laplace noise; may be negative.
-
-    Guarantee: epsilon-DP, both together; see `measure_degrees`.
-
-    Args:
-        graph: the private graph, without weights.
-        epsilon: exact, > 0.
-        source: where the noise comes from.
-
-    Returns:
-        Shape (n,) each.
-    """
-    distribution = noise_distribution("binary", epsilon=epsilon, weight_cap=1.0)
-    noisy = measure_degrees(graph, distribution, epsilon=epsilon, source=source)
-    return noisy.rows, noisy.columns
+def _noisy_weight(graph: AnyGraph, epsilon: Fraction, source: EntropySource) -> float:
+    """Total weight of the edges with noise, brought into what the pairs can hold."""
+    total = measure_total(graph, _distribution(graph, epsilon), epsilon=epsilon, source=source)
+    doubled = 2 if isinstance(graph, Graph) else 1
+    return min(max(total.value / doubled, 0.0), _pairs(graph) * _cap(graph))
 
 
-def _start(graph: OneSetGraph, epsilon: float, seed: int | None) -> tuple[Fraction, EntropySource]:
-    if not isinstance(graph, Graph | DirectedGraph) or graph.weighted:
-        raise GraphError("baselines are for graphs on one vertex set, without weights")
-    if graph.n < 2:
+def _pairs(graph: AnyGraph) -> int:
+    return Universe.of(graph).size
+
+
+def _cap(graph: AnyGraph) -> float:
+    return 1.0 if graph.weight_cap is None else graph.weight_cap
+
+
+def _distribution(graph: AnyGraph, epsilon: Fraction) -> NoiseDistribution:
+    noise = "laplace" if graph.weighted else "binary"
+    return noise_distribution(noise, epsilon=epsilon, weight_cap=graph.weight_cap)
+
+
+def _start(
+    graph: AnyGraph, epsilon: float, seed: int | None, *, capped: bool = True
+) -> tuple[Fraction, EntropySource]:
+    graph.check_bounded()
+    if capped and graph.weighted and graph.weight_cap is None:
+        raise GraphError("this baseline needs weights with a public cap: give weight_cap")
+    if not isinstance(graph, BipartiteGraph) and graph.n < 2:
         raise GraphError("a graph of one vertex has no pairs: there is nothing to release")
     return exact_epsilon(epsilon), entropy_source(seed)
 
 
 def _baseline(
-    name: str, matrix: FloatMatrix, graph: OneSetGraph, epsilon: float, seed: int | None
+    name: str, graph: AnyGraph, matrix: FloatMatrix, epsilon: float, seed: int | None
 ) -> Baseline:
-    guarantee = PrivacyGuarantee(
-        epsilon=float(epsilon),
-        neighbours=hidden_change(
-            weighted=False, weight_cap=1.0, directed=isinstance(graph, DirectedGraph)
-        ),
-        seed=seed,
+    if not isinstance(graph, BipartiteGraph):
+        np.fill_diagonal(matrix, 0.0)
+    hidden = hidden_change(
+        weighted=graph.weighted,
+        weight_cap=graph.weight_cap,
+        directed=isinstance(graph, DirectedGraph),
     )
+    guarantee = PrivacyGuarantee(epsilon=float(epsilon), neighbours=hidden, seed=seed)
     return Baseline(name=name, matrix=matrix, guarantee=guarantee)

@@ -9,6 +9,7 @@ import numpy as np
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.deadline import NEVER, Deadline
 from graphcuts_dp.fits.base import FitProblem
+from graphcuts_dp.fits.contenders import best_structure
 from graphcuts_dp.fits.degrees import (
     gaussian_log_likelihood,
     grid_for,
@@ -21,15 +22,16 @@ from graphcuts_dp.fits.group_targets import (
     expected_view,
     public_targets,
 )
-from graphcuts_dp.fits.log_odds import SLACK, GroupSums
-from graphcuts_dp.fits.message_passing import sharpened_structure
+from graphcuts_dp.fits.log_odds import RIDGE, SLACK, GroupSums
 from graphcuts_dp.fits.structure import Structure
-from graphcuts_dp.fits.two_sided_messages import sharpened_two_sided
 from graphcuts_dp.fits.view import View
+from graphcuts_dp.fits.weighed_sums import weighed_sums
+from graphcuts_dp.measurements.noisy_sums import NoisyDegrees
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 
 # Tuned with bench_fit_quality.py: over the twelve graphs of the README's table the median worst cut
 # is 0.36 of the raw matrix's, the largest 0.47.
+_LEAST_RIDGE = 0.1  # of the ridge: sums that noisy degrees tell well are kept the more closely
 _LEAST_DEGREE = 0.01  # of the mean: no vertex is left without any weight
 _LEAST_TOTAL = 0.3  # in units of the cap
 _DEPENDENT = 1e-2  # singular value of unit columns below which they count as dependent
@@ -45,8 +47,8 @@ def credible_sums(
     give posterior means of the degrees, and structure is looked for in Z less the graph that such
     degrees alone expect (Chung, Lu).
 
-    GroupSums between groups are the mean of two estimates: what the structure says, which lacks all
-    that lies between its directions, and Z's own, which follow the noise that shaped the groups.
+    Sums between groups are weighed from two estimates (`weighed_sums`): what the structure says,
+    which lacks all that lies between its directions, and Z's own, whose noise is known.
 
     Both are corrected to have the degrees as their sums (`_raked`).
 
@@ -68,22 +70,24 @@ def credible_sums(
     ][: 1 if blocks.symmetric else 2]
     total = max(_total(float(observed_rows.sum()), distribution, problem), _LEAST_TOTAL * cap)
 
-    if noisy is None:
-        structure = _structure(plain, deadline)
+    if not noisy:
+        structure = best_structure(plain, distribution.standard_deviation, deadline)
         sums = (structure.row_sums, structure.column_sums)
         degrees = [_rescaled(s + side.rest(s), total) for side, s in zip(sides, sums, strict=False)]
         public = _public(problem, degrees, distribution)
         expected, extra = None, []
     else:
-        counts = [c * np.float64(noisy.unit) for c in (noisy.rows, noisy.columns)]
-        rate = float(noisy.rate) / noisy.unit
+        of_rows, of_columns = (
+            [(steps * np.float64(d.unit), float(d.rate) / d.unit) for d, steps in bought]
+            for bought in ([(d, d.rows) for d in noisy], [(d, d.columns) for d in noisy])
+        )
         degrees = [
-            _rescaled(side.with_counts(c, rate), total)
-            for side, c in zip(sides, counts, strict=False)
+            _rescaled(side.with_counts(counts), total)
+            for side, counts in zip(sides, (of_rows, of_columns), strict=False)
         ]
         public = _public(problem, degrees, distribution)
         expected = public.expected if public is not None else expected_view(blocks, degrees, cap)
-        structure = _structure(expected, deadline)
+        structure = best_structure(expected, distribution.standard_deviation, deadline)
         extra = degrees
     if public is not None:
         degrees = public.degrees
@@ -100,16 +104,24 @@ def credible_sums(
         columns - observed_columns,
     )
     said = _said(left, right, structure, expected, rows, columns)
-    groups = (seen + said) / 2
-    if blocks.symmetric:
-        groups = (groups + groups.T) / 2
+    groups = weighed_sums(
+        seen,
+        said,
+        left,
+        right,
+        distribution.standard_deviation,
+        largest=total / math.sqrt(n * m),
+        symmetric=blocks.symmetric,
+    )
+    share = min(1.0, max(_LEAST_RIDGE, *(side.share_of_noise(noisy) for side in sides)))
+    ridge = RIDGE * share
     if public is None:
-        return GroupSums(rows, columns, left, right, groups)
+        return GroupSums(rows, columns, left, right, groups, ridge=ridge)
     where = tuple(slice(0, count) for count in public.sums.shape)
     groups[where] = public.sums
     slack = np.full(groups.shape, SLACK)
     slack[where] = PUBLIC_SLACK
-    return GroupSums(rows, columns, left, right, groups, slack)
+    return GroupSums(rows, columns, left, right, groups, slack, ridge)
 
 
 @final
@@ -126,17 +138,24 @@ class _Side:
         grid = grid_for(left_open)
         return posterior_means(gaussian_log_likelihood(left_open, grid, self.deviation), grid)
 
-    def with_counts(self, counts: FloatVector, rate: float) -> FloatVector:
-        """Posterior mean given noisy degrees with two-sided geometric noise, too."""
-        grid = np.unique(np.maximum(grid_for(counts), 0.0))
-        likelihood = laplace_log_likelihood(counts, grid, rate)
-        likelihood += gaussian_log_likelihood(self.observed, grid, self.deviation)
+    def share_of_noise(self, noisy: tuple[NoisyDegrees, ...]) -> float:
+        """Variance of the degrees with noisy ones, over that without."""
+        precision = 1 / self.deviation**2
+        return precision / (precision + sum(1 / degrees.variance for degrees in noisy))
+
+    def with_counts(self, counts: list[tuple[FloatVector, float]]) -> FloatVector:
+        """Posterior mean given noisy degrees, too.
+
+        Args:
+            counts: noisy degrees and the rate of their two-sided geometric noise, once or twice.
+        """
+        known = [(self.observed, self.deviation**-2.0), *((x, rate**2 / 2) for x, rate in counts)]
+        values, weights = zip(*known, strict=True)
+        grid = np.unique(np.maximum(grid_for(np.average(values, axis=0, weights=weights)), 0.0))
+        likelihood = gaussian_log_likelihood(self.observed, grid, self.deviation)
+        for noisy, rate in counts:
+            likelihood += laplace_log_likelihood(noisy, grid, rate)
         return posterior_means(likelihood, grid)
-
-
-def _structure(view: View, deadline: Deadline) -> Structure:
-    sharpened = sharpened_structure if view.symmetric else sharpened_two_sided
-    return sharpened(view, deadline)
 
 
 def _total(seen: float, distribution: NoiseDistribution, problem: FitProblem) -> float:
@@ -146,9 +165,8 @@ def _total(seen: float, distribution: NoiseDistribution, problem: FitProblem) ->
     known = [(seen, doubled * n * m * distribution.standard_deviation**2)]
     if problem.total is not None:
         known.append((problem.total.value, problem.total.deviation**2))
-    if (noisy := problem.degrees) is not None:
-        of_degree = noisy.unit**2 / (2 * math.sinh(float(noisy.rate) / 2) ** 2)
-        known.append((noisy.total, (n if problem.symmetric else (n + m) / 4) * of_degree))
+    vertices = n if problem.symmetric else (n + m) / 4
+    known += [(noisy.total, vertices * noisy.variance) for noisy in problem.degrees]
     for each in problem.groups:
         variance = len(each.values) * each.law.variance
         known.append((doubled * each.total, doubled**2 * variance))

@@ -213,7 +213,7 @@ def public_targets(
     left, right = cells.indicators
     seen = left.T @ View(blocks).times(right)
     cells = cells.with_entries(cells.cells(seen), distribution.standard_deviation**2)
-    if (noisy := problem.degrees) is not None:
+    for noisy in problem.degrees:
         counts = np.bincount(cells.rows), np.bincount(cells.columns)
         given = left.T @ noisy.rows * noisy.unit, right.T @ noisy.columns * noisy.unit
         spread = np.float64(noisy.law.variance)

@@ -23,7 +23,7 @@ from graphcuts_dp.progress import Progress, silent
 _PIECE = 1 << 17  # entries worked on at once, so that they stay in the cache
 # bench_fit_quality.py, ego-Facebook 1500: ridge .003 and slack .1 had a worst cut of 28,800, these
 # 13,800.
-_RIDGE = 0.001  # on a and b: keeps them finite where a noisy sum is out of reach
+RIDGE = 0.001  # on a and b: keeps them finite where a noisy sum is out of reach
 # On Theta: by how much group sums may be missed, per unit of log-odds. Where noise makes them
 # negative they contradict the degrees, on which more cuts depend.
 SLACK = 1.0
@@ -47,6 +47,8 @@ class GroupSums:
         groups: Q^T x R, shape (k, l); symmetric if x is.
         slack: by how much each of these may be missed, per unit of log-odds, shape (k, l); None for
             the same everywhere.
+        ridge: on the log-odds of rows and columns: by how much row sums may be missed, per unit of
+            log-odds and per n.
     """
 
     rows: FloatVector
@@ -55,6 +57,7 @@ class GroupSums:
     right: npt.NDArray[np.float64]
     groups: npt.NDArray[np.float64]
     slack: npt.NDArray[np.float64] | None = None
+    ridge: float = RIDGE
 
 
 @final
@@ -208,7 +211,7 @@ class _Dual:
         if self.blocks.symmetric:
             groups = (groups + groups.T) / 2
 
-        ridge, slack = cap * _RIDGE * self.strength, cap * self._slack * self.strength
+        ridge, slack = cap * self.sums.ridge * self.strength, cap * self._slack * self.strength
         near_a, near_b = a - a.mean(), b - b.mean()
         value = half * (
             value
@@ -232,7 +235,7 @@ class _Dual:
             if self.blocks.symmetric
             else self.cap * np.sum([part[1] for part in parts], axis=0)
         )
-        ridge = self.cap * _RIDGE * self.strength
+        ridge = self.cap * self.sums.ridge * self.strength
         # As if the spread x (1 - x/cap) of a pair were a product of one number for each end.
         left, right = self.sums.left, self.sums.right
         root = math.sqrt(max(rows.sum(), _TINY))  # nothing is spread where evidence settles all

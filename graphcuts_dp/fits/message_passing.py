@@ -27,8 +27,10 @@ MOST_INFLATION = 1.45
 DISAGREEMENT = 0.35  # of a component's size with what the matrix says of its direction
 
 
-def sharpened_structure(view: View, deadline: Deadline = NEVER) -> Structure:
-    """Structure of a symmetric noisy matrix.
+def sharpened_structure(
+    view: View, deadline: Deadline = NEVER, *, seen: Spectrum | None = None
+) -> Structure:
+    """Structure of a symmetric noisy matrix, from its spectrum.
 
     Steps:
 
@@ -49,19 +51,63 @@ def sharpened_structure(view: View, deadline: Deadline = NEVER) -> Structure:
     The soft blocks of the last mixture are the groups. When the time is up before the first pass,
     the structure is that of the spectrum alone; later, that of the passes so far.
 
+    Args:
+        view: the matrix.
+        deadline: when to stop.
+        seen: its spectrum, if that has been found.
+
     Source: Montanari, Venkataramanan 2021 (message passing from a spectral start); Zhong, Wang, Fan
     2022 (empirical Bayes). Deviation: step 5's sizes, and that the mixture is fitted, not known.
     """
-    n = view.shape[0]
-    seen = find_spectrum(view)
+    if seen is None:
+        seen = find_spectrum(view)
     if not len(seen.signal):
         return Structure.none(view.shape)
-    scale = seen.deviation * math.sqrt(n)
-    points, before = _coordinates(view, seen)
+    points, sent = _coordinates(view, seen)
     mixture = fit_mixture(points, deadline)
     if deadline.passed():  # more components might have been better
         return structure_along(seen)
     posterior = refitted(mixture, points, mixture.posterior(points))
+    return _sharpened(view, posterior, mixture, sent, seen.deviation, deadline, recount=True)
+
+
+def structure_of_blocks(
+    view: View, memberships: FloatMatrix, deviation: float, deadline: Deadline = NEVER
+) -> Structure:
+    """Structure of a symmetric noisy matrix, from blocks that were found in it.
+
+    Steps 3 to 5 of `sharpened_structure`, started from the blocks in place of eigenvectors, with as
+    many components as there are blocks.
+
+    Args:
+        view: the matrix.
+        memberships: of each vertex in each block, shape (n, k).
+        deviation: of the noise of an entry.
+        deadline: when to stop.
+    """
+    whitening = whitening_of(memberships)
+    if whitening is None:
+        return Structure.none(view.shape)
+    sent = memberships @ whitening
+    points = view.times(sent) / (deviation * math.sqrt(len(sent)))
+    mixture = Mixture.of_memberships(points, memberships, rays=False)
+    posterior = mixture.fitted(points, _WARM_ROUNDS)[0].posterior(points)
+    return _sharpened(view, posterior, mixture, sent, deviation, deadline, recount=False)
+
+
+def _sharpened(
+    view: View,
+    posterior: Posterior,
+    mixture: Mixture,
+    sent: FloatMatrix,
+    deviation: float,
+    deadline: Deadline,
+    *,
+    recount: bool,
+) -> Structure:
+    """Steps 4 and 5 of `sharpened_structure`, from a posterior and the vectors behind it."""
+    scale = deviation * math.sqrt(view.shape[0])
+    before = sent
     for number in range(1, PASSES + 1):
         whitening = whitening_of(posterior.mean)
         if whitening is None:
@@ -69,7 +115,7 @@ def sharpened_structure(view: View, deadline: Deadline = NEVER) -> Structure:
         sent = posterior.mean @ whitening
         points = view.times(sent) / scale - before @ (posterior.covariance @ whitening)
         before = sent
-        if number == RECOUNT:
+        if recount and number == RECOUNT:
             recounted = fit_mixture(points, deadline)
             if not deadline.passed():
                 mixture, posterior = recounted, recounted.posterior(points)

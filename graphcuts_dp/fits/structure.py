@@ -24,6 +24,9 @@ _LEAST_REST = 1e-12  # of the sum of squares, that counts as noise
 _MOST_NOISE = 0.8  # share of noise above which a direction is left alone
 
 
+Triples = tuple[FloatVector, FloatMatrix, FloatMatrix]  # singular values, left and right vectors
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class Structure:
@@ -86,7 +89,7 @@ class Spectrum:
     deviation: float
 
 
-def find_spectrum(view: View) -> Spectrum:
+def find_spectrum(view: View, triples: Triples | None = None) -> Spectrum:
     """What of a noisy matrix passes the edge of its noise.
 
     With n rows, m columns, b = n/m and y = w/(s sqrt(m)) for a singular value w, the signal x
@@ -94,9 +97,13 @@ def find_spectrum(view: View) -> Spectrum:
     b (1 + x^2)/(x^2 (x^2 + b)) on the left and (b + x^2)/(x^2 (x^2 + 1)) on the right. For a
     symmetric matrix, b = 1: x = (y + sqrt(y^2 - 4))/2 and 1/x^2.
 
+    Args:
+        view: the matrix.
+        triples: what `largest_triples` says of it, if it has been asked.
+
     Source: Benaych-Georges, Nadakuditi 2011 and 2012.
     """
-    values, left, right = _largest(view)
+    values, left, right = largest_triples(view) if triples is None else triples
     n, m = view.shape
     total = view.square_sum()
     count = 0
@@ -146,7 +153,7 @@ def structure_along(seen: Spectrum) -> Structure:
     return Structure(seen.left, seen.right, seen.signal / cosines, seen.left, seen.right)
 
 
-def _largest(view: View) -> tuple[FloatVector, FloatMatrix, FloatMatrix]:
+def largest_triples(view: View) -> Triples:
     """Up to 40 largest singular values with vectors, by a block Krylov space; largest first.
 
     For a symmetric matrix: eigenvalues of largest modulus, and eigenvectors twice.

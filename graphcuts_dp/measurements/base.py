@@ -12,7 +12,9 @@ class Measurement(Protocol):
 
     @property
     def name(self) -> str:
-        """As the parts of a guarantee name it: "groups", "total", "degrees", "entries"."""
+        """As the parts of a guarantee name it: "groups", "total", "early degrees", "degrees",
+        "entries".
+        """
         ...
 
     @property
@@ -30,7 +32,7 @@ class Measurements:
     """All that a release knows of the private graph.
 
     Attributes:
-        values: in the order in which they were bought; at most one of each kind, but for groups.
+        values: in the order in which they were bought; at most one of each name.
         guarantee: for all of them together.
     """
 
@@ -38,9 +40,9 @@ class Measurements:
     guarantee: PrivacyGuarantee
 
     def find(self, kind: type[M]) -> M | None:
-        """The measurement of a kind, or None if none was bought."""
-        return next((value for value in self.values if isinstance(value, kind)), None)
+        """The last measurement of a kind, or None if none was bought."""
+        return next(iter(self.all_of(kind)[::-1]), None)
 
-    def find_all(self, kind: type[M]) -> tuple[M, ...]:
-        """All measurements of a kind."""
+    def all_of(self, kind: type[M]) -> tuple[M, ...]:
+        """All measurements of a kind, in the order in which they were bought."""
         return tuple(value for value in self.values if isinstance(value, kind))

@@ -13,7 +13,12 @@ from graphcuts_dp.privacy.noise import sample_discrete_laplace
 
 
 def measure_degrees(
-    graph: AnyGraph, distribution: NoiseDistribution, *, epsilon: Fraction, source: EntropySource
+    graph: AnyGraph,
+    distribution: NoiseDistribution,
+    *,
+    epsilon: Fraction,
+    source: EntropySource,
+    early: bool = False,
 ) -> NoisyDegrees:
     """All degrees with discrete Laplace noise.
 
@@ -22,6 +27,7 @@ def measure_degrees(
         distribution: of the entries; tells the grid that weights are rounded down to.
         epsilon: privacy parameter of all degrees together, exact.
         source: where the noise comes from.
+        early: whether a choice will depend on them; the same noise, another name.
 
     Raises:
         ParameterError: weights without a cap, or sums that could overflow.
@@ -47,4 +53,4 @@ def measure_degrees(
     rows += sample_discrete_laplace(rate, len(rows), source)
     if columns is not rows:
         columns += sample_discrete_laplace(rate, len(columns), source)
-    return NoisyDegrees(rows, columns, grid.unit, rate, 2 * grid.sensitivity_steps * rate)
+    return NoisyDegrees(rows, columns, grid.unit, rate, 2 * grid.sensitivity_steps * rate, early)

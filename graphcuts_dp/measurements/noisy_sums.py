@@ -79,6 +79,7 @@ class NoisyDegrees:
         unit: weight of a step; 1 for graphs without weights.
         rate: the noise k has probability proportional to e^(-rate |k|).
         epsilon: what all of them cost together, exactly.
+        early: whether they were bought to choose how to spend the rest; there may be later ones.
     """
 
     rows: IntVector
@@ -86,11 +87,17 @@ class NoisyDegrees:
     unit: float
     rate: Fraction
     epsilon: Fraction
+    early: bool = False
 
     @property
     def name(self) -> str:
         """See `Measurement.name`."""
-        return "degrees"
+        return "early degrees" if self.early else "degrees"
+
+    @property
+    def variance(self) -> float:
+        """Of the noise of one degree, in units of weight."""
+        return self.unit**2 / (2 * math.sinh(float(self.rate) / 2) ** 2)
 
     @property
     def law(self) -> TwoSidedGeometric:
@@ -119,8 +126,12 @@ class NoisyDegrees:
         }
 
     @classmethod
-    def from_dict(cls, stored: dict[str, Any]) -> Self:
+    def from_dict(cls, stored: dict[str, Any], *, early: bool = False) -> Self:
         """Read what `to_dict` wrote.
+
+        Args:
+            stored: that.
+            early: as for the class.
 
         Raises:
             KeyError, TypeError, ValueError, ArithmeticError: it is something else.
@@ -133,4 +144,5 @@ class NoisyDegrees:
             unit=float(stored["unit"]),
             rate=Fraction(*stored["rate"]),
             epsilon=Fraction(*stored["epsilon"]),
+            early=early,
         )

@@ -1,6 +1,6 @@
 """How a release spends its budget: on entries alone, or on degrees too."""
 
-import math
+from dataclasses import replace
 from fractions import Fraction
 
 from graphcuts_dp.errors import ParameterError
@@ -13,7 +13,7 @@ from graphcuts_dp.measurements.degrees import measure_degrees
 from graphcuts_dp.measurements.entries import MakeBlocks, distribution_for, randomized_response
 from graphcuts_dp.measurements.groups import measure_groups
 from graphcuts_dp.measurements.noisy_groups import Stage
-from graphcuts_dp.measurements.noisy_sums import NoisyTotal
+from graphcuts_dp.measurements.noisy_sums import NoisyDegrees
 from graphcuts_dp.measurements.steps import check_sums
 from graphcuts_dp.measurements.total import measure_total
 from graphcuts_dp.privacy.composition import Cost, stated_cost
@@ -26,17 +26,10 @@ from graphcuts_dp.privacy.guarantee import (
     hidden_change,
 )
 from graphcuts_dp.privacy.noises import noise_distribution
+from graphcuts_dp.release.choice import EARLY_SHARE, TOTAL_SHARE, Prospect
 from graphcuts_dp.release.group_shares import GroupPlan, telling
 
 MECHANISMS = ("auto", "response", "degrees+response")
-_CHOICE_SHARE = Fraction(1, 50)  # of epsilon, for choosing between the two
-# Tuned on planted graphs, n = 400 and 1000, densities .1 to .8, with bench_fit_quality.py: where
-# they # change the choice the worst cut is 0.6 to 1.3 times, cuts between blocks 0.1 to 1.1 times
-# as large.
-_SEEN_BY_ALL = 1.5  # signal over the noise's edge, above which entries show blocks
-_SEEN_BY_REST = 3.05  # likewise with the entries' part of a split budget
-_DENSE = 3.0  # missing neighbours count for so much less than neighbours
-_FINE = 1.5  # entries give degrees well by themselves when their error is below this many times
 
 
 def measure(
@@ -49,6 +42,7 @@ def measure(
     source: EntropySource,
     make_blocks: MakeBlocks = LocalBlocks.from_pairs,
     groups: GroupPlan | None = None,
+    choice: type[Prospect] = Prospect,
 ) -> Measurements:
     """Draw all noise of a release.
 
@@ -56,12 +50,14 @@ def measure(
         graph: the private graph.
         epsilon: for everything together.
         noise: distribution of the entries.
-        mechanism: "response", "degrees+response", or "auto" to choose from a noisy total.
-        share: of what is left of epsilon after the choice, for the degrees; None for
-            `degree_share`.
+        mechanism: "response", "degrees+response", or "auto" to choose from a noisy total and, where
+            that leaves it open, early noisy degrees (`Prospect`).
+        share: of what is left of epsilon after the choice, for the degrees; None for what the
+            choice says, and for `degree_share` without one.
         source: where the noise comes from.
         make_blocks: see `randomized_response`.
         groups: what is bought of public groups; see `group_plan`.
+        choice: what "auto" chooses by.
 
     Raises:
         ParameterError: an option out of range; weights without a cap with degrees; parts of
@@ -81,23 +77,38 @@ def measure(
     rest = exact_epsilon(epsilon)
     distribution = distribution_for(graph, noise, epsilon)
     bought: list[Measurement] = []
+
+    def degrees(part: Fraction, *, early: bool = False) -> NoisyDegrees:
+        noisy = measure_degrees(
+            graph, distribution, epsilon=rest * part, source=source, early=early
+        )
+        bought.append(noisy)
+        return noisy
+
+    prospect = choice.of(graph, noise, _exact_share(share))
     if groups is not None:
         bought += _groups_bought(graph, groups, rest, noise, source)
         rest -= sum((part.epsilon for part in bought), Fraction(0))
         if bought[1:]:  # they tell something
-            share = float(groups.degrees) if share is None else share
-            mechanism = _beside_groups(mechanism, graph, noise, rest, share)
-    mechanism = _possible(mechanism, distribution, rest, _share(graph, share))
+            prospect = _beside_groups(prospect, groups)
+            if _possible(mechanism, distribution, rest, prospect) == "auto":
+                fine = prospect.entries_are_fine(rest)
+                mechanism = "response" if fine else "degrees+response"
+    mechanism = _possible(mechanism, distribution, rest, prospect)
+    part: Fraction | None = prospect.beside if mechanism == "degrees+response" else Fraction(0)
     if mechanism == "auto":
-        spent = rest * _CHOICE_SHARE
+        spent = rest * TOTAL_SHARE
         total = measure_total(graph, distribution, epsilon=spent, source=source)
         bought.append(total)
         rest -= spent
-        mechanism = _better(total, graph, noise, rest, share)
-    if mechanism == "degrees+response":
-        spent = rest * _share(graph, share)
-        bought.append(measure_degrees(graph, distribution, epsilon=spent, source=source))
-        rest -= spent
+        part = prospect.share_from_total(total, rest)
+        if part is None:
+            early = degrees(EARLY_SHARE, early=True)
+            rest -= rest * EARLY_SHARE
+            part = prospect.share_from_degrees(early, total, rest)
+    if part:
+        degrees(part)
+        rest -= rest * part
     distribution = noise_distribution(noise, epsilon=rest, weight_cap=distribution.weight_cap)
     bought.append(randomized_response(graph, distribution, source, make_blocks))
     spent = sum((part.epsilon for part in bought), Fraction(0))
@@ -158,16 +169,6 @@ def promise(
     )
 
 
-def degree_share(vertices: int) -> Fraction:
-    """Which part of epsilon noisy degrees deserve, from the number of vertices: 2/(2 + n^(1/4)).
-
-    With a share t, errors of the degrees move the worst cut by about n/(t epsilon), errors of the
-    bits by about a quarter of n^(3/2)/((1-t) epsilon) after the fit; the sum is least at
-    t/(1-t) = 2 n^(-1/4). A tenth to a third for 10^2 to 10^6 vertices.
-    """
-    return Fraction(2 / (2 + vertices**0.25)).limit_denominator(1000)
-
-
 def mechanism_for(method: FitMethod | None, mechanism: str, share: float | None) -> str:
     """The mechanism that a fit can use: "response" for "auto" with fits that know no degrees.
 
@@ -199,23 +200,21 @@ def check_mechanism(mechanism: str, share: float | None) -> None:
             raise ParameterError("degree_share must lie between 0 and 1, for example 0.3")
 
 
-def _share(graph: AnyGraph, share: float | None) -> Fraction:
-    if share is not None:
-        return Fraction(share).limit_denominator(10**6)
-    return degree_share(max(graph.shape))
+def _exact_share(share: float | None) -> Fraction | None:
+    return None if share is None else Fraction(share).limit_denominator(10**6)
 
 
 def _possible(
-    mechanism: str, distribution: NoiseDistribution, epsilon: Fraction, share: Fraction
+    mechanism: str, distribution: NoiseDistribution, epsilon: Fraction, prospect: Prospect
 ) -> str:
-    """The mechanism, or "response" in place of "auto" where the budget cannot be split.
+    """The mechanism, or "response" in place of "auto" where the budget cannot or need not be split.
 
     Raises:
         ParameterError: degrees are asked for, and cannot be had.
     """
-    least = epsilon * min(_CHOICE_SHARE, (1 - _CHOICE_SHARE) * min(share, 1 - share))
     if mechanism == "response":
         return mechanism
+    least = epsilon * _least_part(mechanism, prospect)
     try:
         check_sums(distribution)
         if least < SMALLEST_EPSILON:
@@ -227,7 +226,18 @@ def _possible(
         if mechanism == "degrees+response":
             raise
         return "response"
+    if mechanism == "auto" and prospect.share is None and prospect.entries_are_fine(epsilon):
+        return "response"
     return mechanism
+
+
+def _least_part(mechanism: str, prospect: Prospect) -> Fraction:
+    """Of epsilon, the least that any measurement may get."""
+    if mechanism == "degrees+response":
+        return min(prospect.beside, 1 - prospect.beside)
+    left = (1 - TOTAL_SHARE) * (1 - EARLY_SHARE)
+    parts = (prospect.beside, 1 - prospect.beside, prospect.most, 1 - prospect.most)
+    return min(TOTAL_SHARE, (1 - TOTAL_SHARE) * EARLY_SHARE, left * min(parts))
 
 
 def least_distribution(
@@ -247,71 +257,38 @@ def least_distribution(
     """
     check_mechanism(mechanism, share)
     distribution = distribution_for(graph, noise, epsilon)
-    rest, part = exact_epsilon(epsilon), _share(graph, share)
+    rest, prospect = exact_epsilon(epsilon), Prospect.of(graph, noise, _exact_share(share))
     if groups is not None:
         if rest * groups.first < SMALLEST_EPSILON:
             raise ParameterError(
                 f"a part of epsilon would be below {SMALLEST_EPSILON:g}: leave the groups out"
             )
         rest *= 1 - groups.first - groups.second
-        part = max(part, groups.degrees) if share is None else part
         distribution = noise_distribution(noise, epsilon=rest, weight_cap=graph.weight_cap)
-    mechanism = _possible(mechanism, distribution, rest, part)
-    if mechanism == "response":
+    prospects = [prospect] if groups is None else [prospect, _beside_groups(prospect, groups)]
+    least = min(_least_left(mechanism, distribution, rest, each) for each in prospects)
+    if least == 1:
         return distribution
-    spent = _CHOICE_SHARE if mechanism == "auto" else Fraction(0)
-    return noise_distribution(
-        noise, epsilon=rest * (1 - spent) * (1 - part), weight_cap=graph.weight_cap
-    )
+    return noise_distribution(noise, epsilon=rest * least, weight_cap=graph.weight_cap)
 
 
-def _beside_groups(
-    mechanism: str, graph: AnyGraph, noise: str, epsilon: Fraction, share: float
-) -> str:
-    """The mechanism where groups show the blocks: degrees help, unless entries give them well."""
-    if mechanism != "auto" or graph.weight_cap is None:
-        return mechanism
-    return "response" if _fine(graph, noise, epsilon, share) else "degrees+response"
+def _least_left(
+    mechanism: str, distribution: NoiseDistribution, epsilon: Fraction, prospect: Prospect
+) -> Fraction:
+    """Of epsilon, the least that entries may get.
 
-
-def _fine(graph: AnyGraph, noise: str, epsilon: Fraction, share: float | None) -> bool:
-    """Whether sums of entries give degrees nearly as well as degrees themselves."""
-    alone = noise_distribution(noise, epsilon=epsilon, weight_cap=graph.weight_cap)
-    spread = alone.standard_deviation * _edge(graph)
-    of_degrees = (
-        math.sqrt(2) * 2 * (graph.weight_cap or 1.0) / float(epsilon * _share(graph, share))
-    )
-    return spread < _FINE * of_degrees
-
-
-def _edge(graph: AnyGraph) -> float:
-    rows, columns = graph.shape
-    return (math.sqrt(rows) + math.sqrt(columns)) / 2
-
-
-def _better(
-    total: NoisyTotal, graph: AnyGraph, noise: str, epsilon: Fraction, share: float | None
-) -> str:
-    """The mechanism whose synthetic graph will be better, from a noisy total.
-
-    In a graph of average degree d, blocks of alike vertices show as eigenvalues of up to about d,
-    and of up to (n - d)/(k - 1) when k blocks are nearly full; noise of deviation s hides those
-    below s sqrt(n). Where only the whole budget makes entries good
-    enough to show blocks, degrees cost too much. They also do where epsilon is so large that sums
-    of entries tell degrees nearly as well. Elsewhere they are cheap and help. The thresholds are
-    measured ones.
+    Raises:
+        ParameterError: as `_possible`.
     """
-    if _fine(graph, noise, epsilon, share):
-        return "response"
-    full = math.sqrt(math.prod(graph.shape))
-    cap = graph.weight_cap or 1.0
-    degree = total.value / full
-    signal = min(degree, (cap * full - degree) / _DENSE)
-    spent = epsilon * _share(graph, share)
-    alone, beside = (
-        noise_distribution(noise, epsilon=part, weight_cap=graph.weight_cap).standard_deviation
-        * _edge(graph)
-        for part in (epsilon, epsilon - spent)
-    )
-    shown_by_all_alone = _SEEN_BY_ALL * alone <= signal < _SEEN_BY_REST * beside
-    return "response" if shown_by_all_alone else "degrees+response"
+    mechanism = _possible(mechanism, distribution, epsilon, prospect)
+    if mechanism == "response":
+        return Fraction(1)
+    if mechanism == "degrees+response":
+        return 1 - prospect.beside
+    left = (1 - TOTAL_SHARE) * (1 - EARLY_SHARE)
+    return left * (1 - max(prospect.most, prospect.beside))
+
+
+def _beside_groups(prospect: Prospect, groups: GroupPlan) -> Prospect:
+    """The prospect where groups show the blocks: degrees are worth more then."""
+    return prospect if prospect.share is not None else replace(prospect, share=groups.degrees)

@@ -64,7 +64,7 @@ class CutEstimator:
         self._noisy = noisy
         self._degrees = [v for v in measurements.values if isinstance(v, NoisyDegrees)]
         self._totals = [v for v in measurements.values if isinstance(v, NoisyTotal)]
-        groups = measurements.find_all(NoisyGroups)
+        groups = measurements.all_of(NoisyGroups)
         self._groups = GroupRows(groups, noisy) if groups else None
 
     def estimate(self, S: BoolVector, T: BoolVector) -> Estimate:

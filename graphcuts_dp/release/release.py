@@ -65,7 +65,10 @@ class Release:
 
     @property
     def degrees(self) -> NoisyDegrees | None:
-        """Noisy degrees, if the budget was split; they went into the synthetic graph."""
+        """Noisy degrees, if the budget was split; they went into the synthetic graph.
+
+        Where degrees were bought twice, early ones to choose how to spend the rest, the later.
+        """
         return self.measurements.find(NoisyDegrees)
 
     @property

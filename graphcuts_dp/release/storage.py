@@ -40,6 +40,7 @@ _IN_RECEIPT: dict[str, Callable[[dict[str, Any]], Measurement]] = {
     "groups": partial(NoisyGroups.from_dict, "groups"),
     "groups again": partial(NoisyGroups.from_dict, "groups again"),
     "total": NoisyTotal.from_dict,
+    "early degrees": partial(NoisyDegrees.from_dict, early=True),
     "degrees": NoisyDegrees.from_dict,
 }
 
@@ -123,7 +124,7 @@ def read_release(path: PathLike) -> ReleaseParts:
         paid_for = [name for name, _ in measurements.guarantee.parts] or [noisy.name]
         if paid_for != [value.name for value in measurements.values]:
             raise ValueError("the guarantee is for other measurements")
-        check_members(measurements.find_all(NoisyGroups), noisy.shape)
+        check_members(measurements.all_of(NoisyGroups), noisy.shape)
         fit = None if receipt["fit"] is None else FitSummary(**receipt["fit"])
         certificate = (
             None

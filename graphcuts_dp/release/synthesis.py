@@ -180,9 +180,9 @@ def _post_process(
     problem = FitProblem(
         noisy.blocks,
         cap,
-        measurements.find(NoisyDegrees),
+        measurements.all_of(NoisyDegrees),
         measurements.find(NoisyTotal),
-        measurements.find_all(NoisyGroups),
+        measurements.all_of(NoisyGroups),
     )
     made = finished_fit(method, problem, home, unweighted, source, progress)
     return Release(

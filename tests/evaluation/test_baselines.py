@@ -46,6 +46,20 @@ def test_shape_and_promise(graph, make, epsilon):
     assert make(graph, epsilon=epsilon).guarantee.is_private
 
 
+@pytest.mark.parametrize("name", BASELINES)
+def test_other_kinds_of_graphs(name):
+    """At epsilon = 50 as below: two sides, and weights within a cap."""
+    two_sides = gc.datasets.load("davis_women")
+    made = BASELINES[name](two_sides, epsilon=50, seed=0).matrix
+    assert made.shape == two_sides.shape
+    assert made.sum() == pytest.approx(len(two_sides.rows), abs=2)
+    weighted = Graph([0, 1, 2], [1, 2, 3], [3.0, 3.0, 3.0], vertices=4, weight_cap=3.0)
+    made = BASELINES[name](weighted, epsilon=50, seed=0)
+    assert made.matrix.sum() == pytest.approx(18, abs=2)
+    assert np.array_equal(made.matrix, made.matrix.T)
+    assert made.guarantee.neighbours == "the weight of any one pair, within 0 .. 3"
+
+
 def test_each_has_its_name(graph):
     for name, make in BASELINES.items():
         assert make(graph, epsilon=1.0, seed=0).name == name
@@ -87,10 +101,14 @@ def test_counts_and_degrees_are_noisy_but_right_on_average(graph):
 
 @pytest.mark.parametrize("make", BASELINES.values())
 def test_what_is_refused(make):
-    with pytest.raises(GraphError, match="without weights"):
+    with pytest.raises(ParameterError, match="without a public cap"):
         make(Graph([0], [1], [2.0], vertices=2), epsilon=1.0)
-    with pytest.raises(GraphError, match="one vertex set"):
-        make(gc.datasets.load("davis_women"), epsilon=1.0)
+    hidden = Graph([0], [1], [2.0], vertices=2, hide_change=1)
+    if make in (raw_matrix, elementwise_clip):
+        assert make(hidden, epsilon=1.0, seed=0).matrix.shape == (2, 2)
+    else:
+        with pytest.raises(GraphError, match="public cap"):
+            make(hidden, epsilon=1.0)
     with pytest.raises(GraphError, match="one vertex"):
         make(Graph([], [], vertices=1), epsilon=1.0)
     with pytest.raises(ParameterError, match="epsilon"):

@@ -1,6 +1,7 @@
 """The convex program behind the maximum-entropy fit: gradient, optimum, symmetry, absurd wishes."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -73,10 +74,9 @@ def test_the_gradient_is_that_of_the_value(symmetric, noise, monkeypatch):
 
     With ridges large enough to be seen beside the sums.
     """
-    monkeypatch.setattr(log_odds, "_RIDGE", 0.5)
     monkeypatch.setattr(log_odds, "_SLACK", 2.0)
     given, sums = case(symmetric, noise=noise)
-    dual = log_odds._Dual.of(given.blocks, sums, 1.0)
+    dual = log_odds._Dual.of(given.blocks, replace(sums, ridge=0.5), 1.0)
     rng = np.random.default_rng(0)
     start = dual.start()
     point = start + rng.normal(0, 1.0, len(start))
@@ -100,7 +100,7 @@ def test_sums_come_out_but_for_the_stated_slack(symmetric, noise):
     assert solution.stopped == "settled"
     x = matrix_of(given, solution)
     strength = math.sqrt(math.prod(given.shape))
-    ridge = log_odds._RIDGE * strength
+    ridge = log_odds.RIDGE * strength
     a, b = solution.factors.left[:, -2], solution.factors.right[:, -1]
     # A row's curvature is at most a quarter of its length.
     near = 0.05 * math.sqrt(max(given.shape) / 4)

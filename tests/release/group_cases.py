@@ -83,7 +83,7 @@ def observations(release):
         twice = 2 if noisy.symmetric else 1
         variance = (total.deviation / twice) ** 2
         found.append((np.ones((1, len(pairs))), [total.value / twice], variance))
-    for each in release.measurements.find_all(NoisyGroups):
+    for each in release.measurements.all_of(NoisyGroups):
         ends = np.array([each.rows[i], each.columns[j]])
         ends = np.sort(ends, axis=0) if noisy.symmetric else ends
         pattern = [(ends[0] == a) & (ends[1] == b) for a, b in zip(*each.ends, strict=True)]

@@ -24,7 +24,15 @@ from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON
 from graphcuts_dp.release import allocation as mechanism
-from graphcuts_dp.release.allocation import degree_share, measure
+from graphcuts_dp.release.allocation import measure
+from graphcuts_dp.release.choice import (
+    EARLY_SHARE,
+    MOST_SHARE,
+    TOTAL_SHARE,
+    Prospect,
+    degree_share,
+    spread,
+)
 from graphcuts_dp.release.release import Release
 from graphcuts_dp.release.synthesis import release_graph
 
@@ -61,8 +69,9 @@ def spent(monkeypatch):
         plain = getattr(mechanism, name)
 
         def watched(*arguments, **options):
-            assert name not in parts
-            parts[name] = of(*arguments, **options)
+            key = "early" if options.get("early") else name
+            assert key not in parts
+            parts[key] = of(*arguments, **options)
             return plain(*arguments, **options)
 
         monkeypatch.setattr(mechanism, name, watched)
@@ -85,14 +94,14 @@ def test_the_parts_add_up_to_epsilon_exactly(shape, how, epsilon, share, spent):
     assert sum(spent.values()) == Fraction(epsilon)
     assert all(isinstance(part, Fraction) and part > 0 for part in spent.values())
     assert data.guarantee.epsilon == epsilon
-    names = {"measure_total": "total", "measure_degrees": "degrees"}
-    assert data.guarantee.parts == tuple(
-        (names.get(name, "entries"), float(part)) for name, part in spent.items()
-    )
-    assert ("measure_total" in spent) == (how == "auto") == (data.total is not None)
-    assert ("measure_degrees" in spent) == (data.degrees is not None)
-    if share is not None and data.degrees is not None:
-        left = Fraction(epsilon) - spent.get("measure_total", 0)
+    names = {"measure_total": "total", "early": "early degrees", "measure_degrees": "degrees"}
+    parts = [(names.get(name, "entries"), float(part)) for name, part in spent.items()]
+    assert list(data.guarantee.parts) == (parts if parts[1:] else [])
+    assert ("measure_total" in spent) == (data.total is not None)
+    assert ("measure_total" not in spent) or how == "auto"
+    assert ("early" in spent or "measure_degrees" in spent) == (data.degrees is not None)
+    if share is not None and "measure_degrees" in spent:
+        left = Fraction(epsilon) - spent.get("measure_total", 0) - spent.get("early", 0)
         assert spent["measure_degrees"] / left == pytest.approx(share, abs=1e-6)
 
 
@@ -233,14 +242,14 @@ class Untouchable:
 @pytest.mark.parametrize("share", [None, 0.4])
 def test_the_choice_depends_on_the_noisy_total_alone(share):
     graph = graph_of((200, 300), density=0.01)
-    values = range(-1000, 60_000, 1000)
-    totals = [NoisyTotal(float(value), 1.0, Fraction(1), Fraction(1)) for value in values]
-    chosen = set()
-    for total in totals:
-        options = total, Untouchable(graph), "binary", Fraction(1, 2), share
-        chosen.add(mechanism._better(*options))
-        assert mechanism._better(*options) in mechanism.MECHANISMS
-    assert chosen == {"response", "degrees+response"}
+    totals = [NoisyTotal(float(value), 1.0, Fraction(1)) for value in range(-1000, 60_000, 1000)]
+    exact = None if share is None else Fraction(share)
+    prospect = Prospect.of(Untouchable(graph), "binary", exact)
+    chosen = {prospect.share_from_total(total, Fraction(1)) for total in totals}
+    assert chosen == {None, prospect.beside, prospect.most}
+    assert (prospect.beside, prospect.most) == (
+        (degree_share(300), MOST_SHARE) if share is None else (exact, exact)
+    )
 
 
 @pytest.mark.parametrize("noise", ["binary", "laplace"])
@@ -262,7 +271,7 @@ def test_with_the_parts_replaced_nothing_of_the_graph_is_read(shape, monkeypatch
     noisy = drawn(graph_of(shape), "response", epsilon=0.5).noisy
     degrees = drawn(graph_of(shape), "degrees+response", epsilon=0.4).degrees
     for value in (-1e6, 0.0, 50.0, 300.0, 1e6):
-        total = NoisyTotal(value, 2.0, Fraction(1, 50), Fraction(1, 50))
+        total = NoisyTotal(value, 10.0, Fraction(1, 50))
         read = []
         monkeypatch.setattr(mechanism, "measure_total", lambda *_, total=total, **__: total)
         monkeypatch.setattr(mechanism, "measure_degrees", lambda *_, **__: degrees)
@@ -351,7 +360,7 @@ def test_budgets_too_small_to_split(epsilon, share, spent):
 def test_the_least_distribution_is_the_one_that_is_used_when_everything_is_bought(how, spent):
     share = None if how == "response" else 0.25
     told = mechanism.least_distribution(graph_of(None), "binary", 1.0, how, share).epsilon
-    whole = 1 - (mechanism._CHOICE_SHARE if how == "auto" else 0)
+    whole = (1 - TOTAL_SHARE) * (1 - EARLY_SHARE) if how == "auto" else 1
     assert told == whole * (1 if share is None else Fraction(3, 4))
     drawn(graph_of(None), how, share=share)
     assert told <= spent["randomized_response"]
@@ -359,7 +368,8 @@ def test_the_least_distribution_is_the_one_that_is_used_when_everything_is_bough
 
 
 def test_no_part_is_below_the_least_epsilon(spent):
-    data = drawn(graph_of(None), "auto", epsilon=50 * SMALLEST_EPSILON * 1.001)
+    least = min(TOTAL_SHARE, (1 - TOTAL_SHARE) * (1 - EARLY_SHARE) * (1 - MOST_SHARE))
+    data = drawn(graph_of(None), "auto", epsilon=SMALLEST_EPSILON / float(least) * 1.001)
     assert data.total is not None
     assert min(spent.values()) >= SMALLEST_EPSILON
 
@@ -403,7 +413,7 @@ def test_noisy_degrees_come_back_from_plain_values(shape):
 @pytest.fixture(params=SHAPES)
 def saved(request, tmp_path):
     made = release_graph(graph_of(request.param), epsilon=4.0, mechanism="degrees+response", seed=1)
-    bought = (NoisyTotal(12.0, 2.0, Fraction(1, 9), Fraction(1, 9)), *made.measurements.values)
+    bought = (NoisyTotal(12.0, 3.5, Fraction(1, 9)), *made.measurements.values)
     spent = Cost.of_pure(sum((part.epsilon for part in bought), Fraction(0)))
     parts = tuple((part.name, float(part.epsilon)) for part in bought)
     promised = mechanism.promise(graph_of(request.param), spent, seed=1, parts=parts)
@@ -467,3 +477,59 @@ def test_damaged_parts_are_refused_even_with_a_right_digest(saved, damage):
     with pytest.raises(FileFormatError, match="damaged or of another version") as caught:
         Release.load(path)
     assert "\n" not in str(caught.value)
+
+
+# What early degrees are for.
+
+
+def degrees_of(values, rate=Fraction(1, 12)):
+    steps = np.asarray(values, dtype=np.int64)
+    return NoisyDegrees(steps, steps, 1.0, rate, 2 * rate, early=True)
+
+
+def noisy_normal(spread_of_truth, n=400, seed=0, scale=12.0):
+    rng = np.random.default_rng(seed)
+    truth = rng.normal(60, spread_of_truth, n)
+    return degrees_of(np.round(truth + rng.laplace(0, scale, n)))
+
+
+@pytest.mark.parametrize("truth", [10.0, 20.0, 60.0])
+def test_the_spread_of_degrees_is_found_below_their_noise(truth):
+    """400 degrees, noise of deviation 17: the error of an estimated deviation is about a tenth of
+    both; nine tenths are allowed at 10, a half above, in each of 20 runs."""
+    found = [spread(noisy_normal(truth, seed=seed).rows, noisy_normal(truth)) for seed in range(20)]
+    assert max(abs(f - truth) for f in found) < (9 if truth == 10 else truth / 2)
+    assert np.mean(found) == pytest.approx(truth, rel=0.2)
+
+
+def test_equal_degrees_have_no_spread():
+    same = degrees_of(np.full(50, 7))
+    assert spread(same.rows, same) < 1.0
+
+
+def test_even_degrees_leave_all_to_the_entries_and_uneven_ones_do_not():
+    prospect = Prospect((400, 400), 1.0, "binary")
+    total = NoisyTotal(400 * 45.0, 1.0, Fraction(1))
+    assert prospect.share_from_total(total, Fraction(1)) is None
+    assert prospect.share_from_degrees(noisy_normal(3.0), total, Fraction(1)) == 0
+    assert prospect.share_from_degrees(noisy_normal(60.0), total, Fraction(1)) == MOST_SHARE
+    dense = NoisyTotal(400 * 60.0, 1.0, Fraction(1))
+    beside = prospect.share_from_degrees(noisy_normal(60.0), dense, Fraction(1))
+    assert beside == degree_share(400)
+
+
+def test_early_degrees_are_bought_kept_and_charged():
+    """The total is drawn with a deviation of 70 for 20,000: the choice is the same for any draw."""
+    random = np.random.default_rng(0)
+    ends = np.nonzero(np.triu(random.random((400, 400)) < 0.113, 1))
+    data = drawn(Graph(*ends, vertices=400), "auto", epsilon=1.0)
+    assert [name for name, _ in data.guarantee.parts] == ["total", "early degrees", "entries"]
+    assert data.degrees.epsilon == (1 - TOTAL_SHARE) * EARLY_SHARE
+    assert data.degrees.early
+    assert sum(part.epsilon for part in data.measurements.values) == 1
+    back = NoisyDegrees.from_dict(json.loads(json.dumps(data.degrees.to_dict())), early=True)
+    assert (back.name, back.variance) == ("early degrees", data.degrees.variance)
+    later = drawn(Graph(*ends, vertices=400), "degrees+response").degrees
+    both = Measurements((data.degrees, later, data.noisy), data.guarantee)
+    assert both.all_of(NoisyDegrees) == (data.degrees, later)
+    assert both.find(NoisyDegrees) is later

@@ -78,7 +78,7 @@ def test_unions_of_groups_are_answered_from_the_measured_sums():
     """Eight groups of forty: the noise of a sum is far below that of 1,600 entries."""
     graph, groups = cliques((40,) * 8)
     release = drawn(graph, groups, "auto", epsilon=1.0)
-    looks = release.measurements.find_all(NoisyGroups)
+    looks = release.measurements.all_of(NoisyGroups)
     assert len(looks) == 2
     variance = 1 / sum(1 / look.law.variance for look in looks)
     first, second = (groups.members(label) for label in ("c0", "c5"))
@@ -133,8 +133,8 @@ def test_a_release_is_read_back_with_its_groups(tmp_path):
         cut = CutQuery([0, 1, 2])
         assert again.answer(cut) == made.answer(cut)
         for mine, theirs in zip(
-            made.measurements.find_all(NoisyGroups),
-            again.measurements.find_all(NoisyGroups),
+            made.measurements.all_of(NoisyGroups),
+            again.measurements.all_of(NoisyGroups),
             strict=True,
         ):
             assert mine.to_dict() == theirs.to_dict()

@@ -20,12 +20,13 @@ from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
 from graphcuts_dp.measurements.degrees import measure_degrees
 from graphcuts_dp.measurements.entries import distribution_for, randomized_response
 from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
-from graphcuts_dp.measurements.noisy_sums import NoisyDegrees
+from graphcuts_dp.measurements.noisy_sums import NoisyDegrees, NoisyTotal
 from graphcuts_dp.measurements.total import measure_total
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.noise import sample_discrete_laplace
 from graphcuts_dp.privacy.noises import NOISES
 from graphcuts_dp.release.allocation import measure
+from graphcuts_dp.release.choice import Prospect
 from graphcuts_dp.release.release import Release
 
 Sums = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
@@ -105,10 +106,11 @@ def seen_of_all(data: Release, where: Placed) -> list[float]:
     """What all parts tell of the pair, the sum of it, and all sums above the first neighbour's."""
     entry = seen_of_entry(data.noisy, where)
     of_degrees = of_total = above = 0.0
-    released = [0.0] * sum(map(len, where.before[: 1 if data.noisy.symmetric else 2]))
-    if data.degrees is not None:
-        of_degrees = seen_of_degrees(data.degrees, where)[4]
-        released = growths(data.degrees, where)
+    sides = sum(map(len, where.before[: 1 if data.noisy.symmetric else 2]))
+    released = {True: [0.0] * sides, False: [0.0] * sides}  # of early degrees, and of later ones
+    for noisy in data.measurements.all_of(NoisyDegrees):
+        of_degrees += seen_of_degrees(noisy, where)[4]
+        released[noisy.early] = growths(noisy, where)
     if data.total is not None:
         value = data.total.value
         before, after = (sums[0].sum() for sums in (where.before, where.after))
@@ -116,7 +118,7 @@ def seen_of_all(data: Release, where: Placed) -> list[float]:
         of_total = float(rate * (abs(value - before) - abs(value - after)))
         above = float(value - before) / (2 if data.noisy.symmetric else 1)  # edges count twice
     parts = [entry, of_degrees, of_total, float(data.degrees is None)]
-    return [*parts, entry + of_degrees + of_total, above, *released]
+    return [*parts, entry + of_degrees + of_total, above, *released[False], *released[True]]
 
 
 def _degrees(epsilon: Fraction, noise: str, source: EntropySource) -> Run:
@@ -151,7 +153,61 @@ def _all(epsilon: float, noise: str, mechanism: str, source: EntropySource) -> R
     return run
 
 
+class _AlwaysLooks(Prospect):
+    """Buys early degrees of every graph, and then what they say of the largest one."""
+
+    def share_from_total(self, total: NoisyTotal, epsilon: Fraction) -> Fraction | None:
+        del total, epsilon
+        return None
+
+    def share_from_degrees(
+        self, early: NoisyDegrees, total: NoisyTotal, epsilon: Fraction
+    ) -> Fraction:
+        del total, epsilon
+        return self.beside if early.rows.max() * early.unit > 2 * self.cap else Fraction(0)
+
+
+def _with_early_degrees(epsilon: float, noise: str, source: EntropySource) -> Run:
+    def run(where: Placed) -> list[float]:
+        bought = measure(
+            where.graph,
+            epsilon=epsilon,
+            noise=noise,
+            mechanism="auto",
+            share=None,
+            source=source,
+            choice=_AlwaysLooks,
+        )
+        return seen_of_all(Release(measurements=bought), where)
+
+    return run
+
+
 # Broken twins.
+
+
+def _early_degrees_not_charged(epsilon: float, noise: str, source: EntropySource) -> Run:
+    """They get all of epsilon, and so does what they choose."""
+
+    def run(where: Placed) -> list[float]:
+        distribution = distribution_for(where.graph, noise, epsilon)
+        early = measure_degrees(
+            where.graph, distribution, epsilon=Fraction(epsilon), source=source, early=True
+        )
+        seen = seen_of_degrees(early, where)[4]
+        rest = _with_early_degrees(epsilon, noise, source)(where)
+        return [seen, seen + rest[4], *rest]
+
+    return run
+
+
+def _chosen_by_true_degrees(epsilon: float, noise: str, source: EntropySource) -> Run:
+    def run(where: Placed) -> list[float]:
+        largest = where.graph.dense().sum(axis=1).max()
+        chosen = "degrees+response" if largest > 0 else "response"
+        return _all(epsilon, noise, chosen, source)(where)
+
+    return run
 
 
 def _parts_that_get_all(epsilon: float, noise: str, source: EntropySource) -> Run:
@@ -278,6 +334,21 @@ def _split_audit(noise: str, mechanism: str, epsilon: float) -> Audit:
     )
 
 
+def _early_audit(noise: str, epsilon: float) -> Audit:
+    return Sampled(
+        claim=Claim(epsilon),
+        pairs=(*PAIRS, *_WEIGHTS[noise]),
+        start=partial(_with_early_degrees, epsilon, noise),
+        twins={
+            "early degrees not charged": partial(_early_degrees_not_charged, epsilon, noise),
+            "chosen by the true degrees": partial(_chosen_by_true_degrees, epsilon, noise),
+        },
+        twin_pairs=_TWINS,
+        runs=8000,
+        least=1000 if noise == "laplace" else 600,
+    )
+
+
 ENTRIES = (
     Entry("noisy total", _total_audit),
     Entry("noisy degrees", _degrees_audit),
@@ -288,6 +359,10 @@ ENTRIES = (
             (f"release: {mechanism}, {noise}",),
         )
         for mechanism in ("degrees+response", "auto")
+        for noise in NOISES
+    ),
+    *(
+        Entry(f"auto, early degrees, {noise}", partial(_early_audit, noise), slow=noise != "binary")
         for noise in NOISES
     ),
 )
