@@ -12,9 +12,7 @@ class Measurement(Protocol):
 
     @property
     def name(self) -> str:
-        """As the parts of a guarantee name it: "groups", "total", "early degrees", "degrees",
-        "entries".
-        """
+        """As the parts of a guarantee name it: "total", "degrees", "entries" and the like."""
         ...
 
     @property

@@ -242,7 +242,10 @@ class Untouchable:
 @pytest.mark.parametrize("share", [None, 0.4])
 def test_the_choice_depends_on_the_noisy_total_alone(share):
     graph = graph_of((200, 300), density=0.01)
-    totals = [NoisyTotal(float(value), 1.0, Fraction(1)) for value in range(-1000, 60_000, 1000)]
+    totals = [
+        NoisyTotal(float(value), 1.0, Fraction(1), Fraction(1))
+        for value in range(-1000, 60_000, 1000)
+    ]
     exact = None if share is None else Fraction(share)
     prospect = Prospect.of(Untouchable(graph), "binary", exact)
     chosen = {prospect.share_from_total(total, Fraction(1)) for total in totals}
