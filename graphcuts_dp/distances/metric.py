@@ -75,8 +75,11 @@ class Metric:
         """Metric of a `Graph`; weights are lengths, and each edge of a simple graph has length 1.
 
         Raises:
-            GraphError: not connected, or coordinates that do not fit.
+            GraphError: not connected, not undirected on one vertex set, or coordinates that do not
+                fit.
         """
+        if not isinstance(graph, Graph):
+            raise GraphError("distances are measured in undirected graphs: the map must be a Graph")
         return cls(
             graph.rows,
             graph.columns,

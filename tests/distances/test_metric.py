@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from graphcuts_dp import from_edges
 from graphcuts_dp.distances.metric import Metric, as_metric
 from graphcuts_dp.errors import GraphError, ParameterError, QueryError
+from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph
 
 
 def random_tree(size, seed):
@@ -130,3 +131,14 @@ def test_other_mistakes_are_told():
         Metric.path(3).row(3)
     with pytest.raises(ParameterError):
         Metric.grid(0, 3)
+
+
+def test_a_map_has_no_directions_and_one_vertex_set():
+    for graph in (
+        DirectedGraph([0, 1], [1, 2], vertices=3),
+        BipartiteGraph([0, 0], [0, 1], left=1, right=2),
+    ):
+        with pytest.raises(GraphError, match="must be a Graph"):
+            Metric.from_graph(graph)
+        with pytest.raises(ParameterError, match="a map is a Metric"):
+            as_metric(graph)
