@@ -210,3 +210,20 @@ def test_arcs_are_counted_where_they_go():
     less = sums_of_cells(fewer, sides, cells, grid_of_cells(fewer, epsilon=1.0))
     for here, there in zip(less, sums, strict=True):
         assert np.abs(there - here).sum() == 1
+
+
+@pytest.mark.parametrize("levels", [LEVELS, {"top": [1, 1, 0, 0], "fine": [2, 1, 0, 0]}])
+def test_cells_do_not_depend_on_the_order_of_ends(levels):
+    """Row numbers ascend in an edge; codes of its groups need not."""
+    pairs = list(itertools.combinations(range(4), 2))
+    for pair in pairs:
+        graph = gc.Graph([pair[0]], [pair[1]], vertices=4)
+        groups = gc.Groups(graph.vertices, levels)
+        sides = sides_of_groups(graph, groups)
+        cells = cell_tree(graph, sides)
+        sums = sums_of_cells(graph, sides, cells, grid_of_cells(graph, epsilon=1.0))
+        for place, level in ((1, "top"), (2, "fine")):
+            codes = groups.codes(level)[list(pair)]
+            wanted = np.zeros(cells.shape(place), dtype=int)
+            wanted[codes[0], codes[1]] = wanted[codes[1], codes[0]] = 1
+            assert np.array_equal(cells.matrix(place, sums[place]), wanted)
