@@ -119,7 +119,7 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
     Guarantee: epsilon-DP at edge level: see `measure`, which draws all noise; the rest is computed
     from what it returns. Neighbours: graphs on the same public vertices that differ in one pair.
     Accuracy: with probability 95 %, ||x - A||_C (matrix form) is at most `worst_cut_error_bound` of
-    the release, and never more than twice `noise_cut_bound` with the maximum-entropy fit: where
+    the release, and at most 2.01 times `noise_cut_bound` with the maximum-entropy fit: where
     ||x - z||_C is not proven to be within that bound, x is mixed with the first-order fit until it
     is, as far as that itself and the time limit allow. See each fit for its own statement.
     Source: GRU12 section 6, Lemma 6.2.
