@@ -7,8 +7,8 @@ a few draws. A made graph of 4 states, 20 counties and 100 tracts of 20 vertices
 - each query: Gaussian noise on every cell, union and half, none known to be disjoint (a session).
 - Laplace each: Laplace noise on every cell, union and half, epsilon split evenly between them.
 - finest table: Gaussian noise once on the finest cells, the rest added up; (1, 1e-6).
-- SCI: the Social Connectedness Index averages ten tables of subsamples, each with Gaussian noise. At
-  the same epsilon its noise is taken for that of one finest table, as if the privacy that
+- SCI: the Social Connectedness Index averages ten tables of subsamples, each with Gaussian noise.
+  At the same epsilon its noise is taken for that of one finest table, as if the privacy that
   subsampling adds paid for the factor that it costs; to this comes the error of ten halves.
 - response: the noisy matrix (binary), errors from its deviation. Chung-Lu: noisy degrees alone.
 """
