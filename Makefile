@@ -12,9 +12,10 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@
 
-demo: $(STAMP)  ## release a synthetic graph from a bundled one, ask cut queries, find where to meet, draw both
+demo: $(STAMP)  ## release a synthetic graph from a bundled one, ask cut queries, find where to meet, count flows, draw all
 	$(BIN)/python scripts/demo.py
 	$(BIN)/python scripts/demo_distances.py
+	$(BIN)/python scripts/demo_flows.py
 
 check: $(STAMP)
 	$(BIN)/ruff check .

@@ -140,7 +140,7 @@ def failures(flows, truths, level):
 
 
 def test_intervals_of_ratios_hold_as_often_as_promised():
-    check_coverage("one level", ("share_inside", "modularity"))
+    check_coverage("one level", ("share_inside",))
 
 
 @pytest.mark.slow
@@ -242,7 +242,9 @@ def test_nothing_is_promised_where_the_weight_may_be_nothing():
     groups = Groups(graph.vertices, {"half": [0] * 10 + [1] * 10})
     flows = release_flows(graph, groups, epsilon=1.0, seed=5)
     assert flows.share_inside().interval == (0.0, 1.0)
-    assert flows.modularity().interval[1] == 1.0
+    low, high = flows.modularity().interval
+    assert low == -0.5
+    assert high >= 0.5  # two groups have no more
     assert flows.assortativity().interval == (-1.0, 1.0)
 
 
