@@ -5,23 +5,19 @@ edge is lost. A model of blocks takes all entries together: it sees k blocks who
 near the edge, since every vertex must belong to one of them.
 """
 
-import math
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
-from graphcuts_dp.deadline import NEVER, Deadline
 from graphcuts_dp.fits.view import View
 
-_MOST_BLOCKS = 10
 _STARTS = 2
-_SHORT_ROUNDS = 8  # for every number of blocks
-_ROUNDS = 30  # for the best
+_SHORT_ROUNDS = 8  # of each start
+_ROUNDS = 16  # of the better one
 _DAMPING = 0.5
 _LLOYD_ROUNDS = 15
-_PATIENCE = 2  # more blocks are tried until so many numbers in a row are no better
 _TINY = 1e-12
 
 
@@ -34,7 +30,7 @@ class BlockModel:
         memberships: P, probabilities, shape (n, k).
         kernel: B, symmetric, shape (k, k).
         evidence: lower bound on the log likelihood of the noisy matrix above that of no entries at
-            all, less a penalty for the number of blocks.
+            all: sum of B^2 pairs/(2 s^2), and the entropy of P relative to the shares.
     """
 
     memberships: FloatMatrix
@@ -47,42 +43,28 @@ class BlockModel:
         return len(self.kernel)
 
 
-def fit_blocks(
-    view: View, vectors: FloatMatrix, deviation: float, deadline: Deadline = NEVER
-) -> BlockModel:
-    """The block model of the best evidence, whatever its number of blocks.
+def fit_blocks(view: View, vectors: FloatMatrix, count: int, deviation: float) -> BlockModel:
+    """The block model with a number of blocks.
 
-    1. For k = 1, 2, ...: k-means on the first k vectors, from two starts.
+    1. k-means on the first `count` vectors, from two starts.
     2. By turns, the kernel B = P^T Z P over the pairs of each two blocks, and memberships
        log P_il = (sum_b (Z P)_ib B_lb - 1/2 sum_b (N_b - P_ib) B_lb^2)/s^2 + log share_l + const,
-       half of the way each time.
-    3. The number of blocks of the largest evidence: sum of B^2 pairs/(2 s^2), the entropy of P
-       relative to the shares, less 1/2 (k (k + 1)/2 log(pairs) + (k - 1) log n).
+       half of the way each time; the start of the larger evidence goes on.
 
     Args:
         view: symmetric noisy matrix, n vertices.
         vectors: leading eigenvectors, shape (n, at least 1).
+        count: of blocks.
         deviation: s, of the noise of an entry.
-        deadline: after which no more numbers of blocks are tried.
 
     Source: Daudin, Picard, Robin 2008 (mean field); Celisse, Daudin, Pierre 2012 (consistency).
     """
-    random = np.random.default_rng(0)  # starting points only: nothing private, no noise
-    best = None
-    worse = 0
-    for k in range(1, min(_MOST_BLOCKS, vectors.shape[1], view.shape[0]) + 1):
-        tried = [
-            _settled(view, _clustered(vectors[:, :k], k, random), deviation, _SHORT_ROUNDS)
-            for _ in range(_STARTS if k > 1 else 1)
-        ]
-        found = max(tried, key=lambda model: model.evidence)
-        if best is None or found.evidence > best.evidence:
-            best, worse = found, 0
-        else:
-            worse += 1
-        if worse == _PATIENCE or deadline.passed():
-            break
-    assert best is not None  # noqa: S101  # there is at least one vector
+    random = np.random.default_rng(count)  # starting points only: nothing private, no noise
+    tried = [
+        _settled(view, _clustered(vectors[:, :count], count, random), deviation, _SHORT_ROUNDS)
+        for _ in range(_STARTS)
+    ]
+    best = max(tried, key=lambda model: model.evidence)
     return _settled(view, best.memberships, deviation, _ROUNDS)
 
 
@@ -114,12 +96,10 @@ def _kernel(memberships: FloatMatrix, sums: FloatMatrix) -> tuple[FloatMatrix, F
 def _evidence(
     memberships: FloatMatrix, kernel: FloatMatrix, pairs: FloatMatrix, deviation: float
 ) -> float:
-    n, k = memberships.shape
     shares: FloatVector = memberships.mean(axis=0)
     gained = float((kernel**2 * pairs).sum()) / (4 * deviation**2)
     entropy = float((memberships * np.log((shares + _TINY) / (memberships + _TINY))).sum())
-    penalty = k * (k + 1) / 4 * math.log(n * (n - 1) / 2) + (k - 1) / 2 * math.log(n)
-    return float(gained + entropy - penalty)
+    return float(gained + entropy)
 
 
 def _clustered(points: FloatMatrix, count: int, random: np.random.Generator) -> FloatMatrix:

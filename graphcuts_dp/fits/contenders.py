@@ -1,5 +1,7 @@
 """Two ways to find the structure of a noisy adjacency matrix, and which of them to believe."""
 
+import math
+
 import numpy as np
 
 from graphcuts_dp.deadline import NEVER, Deadline
@@ -13,36 +15,53 @@ from graphcuts_dp.fits.structure import (
 from graphcuts_dp.fits.two_sided_messages import sharpened_two_sided
 from graphcuts_dp.fits.view import View
 
-_MOST_VERTICES = 4096  # for the block model, which reads the matrix some hundred times
+_MOST_VERTICES = 2048  # for block models, which read the matrix some hundred times
+_MOST_BLOCKS = 10
+_FEWEST = 6  # numbers of blocks up to this one are tried in any case
+_PATIENCE = 2  # above, until so many in a row are no better
 
 
 def best_structure(view: View, deviation: float, deadline: Deadline = NEVER) -> Structure:
     """The structure that the noisy matrix bears out.
 
     Eigenvectors, sharpened (`sharpened_structure`), find structure of any kind, but what lies near
-    the edge of the noise they lose, and then two blocks become one. A block model (`fit_blocks`)
-    finds blocks there, and nothing else; its blocks are sharpened likewise (`structure_of_blocks`).
-    Both are posterior means under the same law of noise, so the one with the larger likelihood is
-    kept; the blocks only if their evidence, which counts what they cost, is above that of no
-    structure.
+    the edge of the noise they lose, and then two blocks become one. Block models (`fit_blocks`)
+    find blocks there, and nothing else; they are sharpened likewise (`structure_of_blocks`), which
+    leaves nothing of blocks that are noise. All are posterior means under the same law of noise, so
+    the one with the largest likelihood is kept, less 1/2 (k (k + 1)/2 log(pairs) + (k - 1) log n)
+    for k blocks.
 
     Args:
         view: the matrix; one that is not symmetric has the structure of its spectrum, sharpened.
         deviation: s, of the noise of an entry.
         deadline: when to stop.
+
+    Source: Schwarz 1978 (the penalty).
     """
     if not view.symmetric:
         return sharpened_two_sided(view, deadline)
+    n = view.shape[0]
     triples = largest_triples(view)
-    found = sharpened_structure(view, deadline, seen=find_spectrum(view, triples))
-    if view.shape[0] > _MOST_VERTICES or deadline.passed():
-        return found
-    blocks = fit_blocks(view, triples[1], deviation, deadline)
-    if blocks.count == 1 or blocks.evidence <= 0:
-        return found
-    other = structure_of_blocks(view, blocks.memberships, deviation, deadline)
-    better = explained(other, view) > explained(found, view)
-    return other if better else found
+    best = sharpened_structure(view, deadline, seen=find_spectrum(view, triples))
+    if n > _MOST_VERTICES:
+        return best
+    score, worse = explained(best, view) / deviation**2, 0
+    for count in range(2, min(_MOST_BLOCKS, n // 2, triples[1].shape[1]) + 1):
+        if deadline.passed() or (count > _FEWEST and worse >= _PATIENCE):
+            break
+        blocks = fit_blocks(view, triples[1], count, deviation)
+        found = structure_of_blocks(view, blocks.memberships, deviation, deadline)
+        reached = explained(found, view) / deviation**2 - _penalty(count, n)
+        if reached > score:
+            best, score, worse = found, reached, 0
+        else:
+            worse += 1
+    return best
+
+
+def _penalty(count: int, n: int) -> float:
+    pairs = n * (n - 1) / 2
+    return count * (count + 1) / 4 * math.log(pairs) + (count - 1) / 2 * math.log(n)
 
 
 def explained(structure: Structure, view: View) -> float:

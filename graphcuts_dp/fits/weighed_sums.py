@@ -7,7 +7,7 @@ import numpy as np
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 
 _SPREADS = 60  # of the grid for the unknown size of what the structure lacks
-_SMALLEST = 0.3  # of it, times the noise
+_SMALLEST = 0.3  # of it, times the noise, if that is possible
 _NOTHING = 0.5  # prior chance that the structure lacks nothing
 
 
@@ -60,8 +60,8 @@ def weighed_sums(
 
 def _shares(difference: FloatVector, noise: FloatVector, largest: float) -> FloatVector:
     """Posterior mean of b^2/(b^2 + noise), entry by entry, b being common to all."""
-    smallest = _SMALLEST * math.sqrt(float(noise.min()))
-    spreads = np.geomspace(smallest, max(largest, 2 * smallest), _SPREADS)
+    smallest = min(_SMALLEST * math.sqrt(float(noise.min())), largest / 2)
+    spreads = np.geomspace(smallest, largest, _SPREADS)
     squares = np.concatenate([[0.0], spreads**2])[:, None]
     logs = -0.5 * (np.log1p(squares / noise) + difference**2 / (squares + noise)).sum(axis=1)
     logs[0] += math.log(_NOTHING)

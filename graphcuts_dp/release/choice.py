@@ -157,8 +157,11 @@ class Prospect:
 def spread(sums: IntVector, noisy: NoisyDegrees) -> float:
     """Estimated standard deviation of the true sums: most likely one if they are Gaussian.
 
-    Half the error of what the variance has above that of the noise, whose tails are heavy. For the
-    sum of a Gaussian of variance v and Laplace noise of scale b the density at x is
+    Half the error of what the variance has above that of the noise, whose tails are heavy. Where
+    few sums stand far out, the latter is larger, and counts less two standard errors, each
+    sqrt(5/n) of the variance of the noise of n sums.
+
+    For the sum of a Gaussian of variance v and Laplace noise of scale b the density at x is
     e^(v/2b^2)/2b (e^(-x/b) Phi(x/s - s/b) + e^(x/b) Phi(-x/s - s/b)), s^2 = v.
 
     Args:
@@ -175,4 +178,6 @@ def spread(sums: IntVector, noisy: NoisyDegrees) -> float:
         for sign in (1, -1)
     )
     likelihood = (np.logaddexp(up, down) + s**2 / (2 * scale**2)).sum(axis=1)
-    return float(deviations[int(np.argmax(likelihood))])
+    likeliest = float(deviations[int(np.argmax(likelihood))])
+    above = float(np.var(values)) - noisy.variance * (1 + 2 * math.sqrt(5 / len(values)))
+    return max(likeliest, math.sqrt(max(above, 0.0)))

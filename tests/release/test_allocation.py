@@ -505,6 +505,13 @@ def test_the_spread_of_degrees_is_found_below_their_noise(truth):
     assert np.mean(found) == pytest.approx(truth, rel=0.2)
 
 
+def test_a_few_large_degrees_are_a_spread():
+    """One in twenty of 300 more: a deviation of 65, where the rest have none."""
+    hubs = noisy_normal(1.0)
+    rows = hubs.rows + 300 * (np.arange(400) % 20 == 0)
+    assert 45 < spread(rows, hubs) < 85
+
+
 def test_equal_degrees_have_no_spread():
     same = degrees_of(np.full(50, 7))
     assert spread(same.rows, same) < 1.0
