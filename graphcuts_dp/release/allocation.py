@@ -1,6 +1,7 @@
 """How a release spends its budget: on entries alone, or on degrees too."""
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 
 from graphcuts_dp.errors import ParameterError
@@ -12,8 +13,7 @@ from graphcuts_dp.measurements.blocks import LocalBlocks
 from graphcuts_dp.measurements.degrees import measure_degrees
 from graphcuts_dp.measurements.entries import MakeBlocks, distribution_for, randomized_response
 from graphcuts_dp.measurements.groups import measure_groups
-from graphcuts_dp.measurements.noisy_groups import Stage
-from graphcuts_dp.measurements.noisy_sums import NoisyTotal
+from graphcuts_dp.measurements.noisy_groups import NoisyGroups, Stage
 from graphcuts_dp.measurements.steps import check_sums
 from graphcuts_dp.measurements.total import measure_total
 from graphcuts_dp.privacy.composition import Cost, stated_cost
@@ -36,6 +36,7 @@ _CHOICE_SHARE = Fraction(1, 50)  # of epsilon, for choosing between the two
 _SEEN_BY_ALL = 1.5  # signal over the noise's edge, above which entries show blocks
 _SEEN_BY_REST = 3.05  # likewise with the entries' part of a split budget
 _DENSE = 3.0  # missing neighbours count for so much less than neighbours
+_CLOSE = 0.1  # of the noise's edge: how well the mean degree must be known for the choice
 _FINE = 1.5  # entries give degrees well by themselves when their error is below this many times
 
 
@@ -83,17 +84,22 @@ def measure(
     bought: list[Measurement] = []
     if groups is not None:
         bought += _groups_bought(graph, groups, rest, noise, source)
-        rest -= sum((part.epsilon for part in bought), Fraction(0))
+        rest *= 1 - groups.first - (groups.second if bought[1:] else 0)
         if bought[1:]:  # they tell something
             share = float(groups.degrees) if share is None else share
             mechanism = _beside_groups(mechanism, graph, noise, rest, share)
     mechanism = _possible(mechanism, distribution, rest, _share(graph, share))
     if mechanism == "auto":
-        spent = rest * _CHOICE_SHARE
-        total = measure_total(graph, distribution, epsilon=spent, source=source)
-        bought.append(total)
-        rest -= spent
-        mechanism = _better(total, graph, noise, rest, share)
+        # Chosen as if there were no groups, so that groups that tell nothing change nothing.
+        alone = exact_epsilon(epsilon) * (1 - _CHOICE_SHARE)
+        total = _total_of_groups(bought, graph, noise, alone)
+        if total is None:
+            spent = rest * _CHOICE_SHARE
+            measured = measure_total(graph, distribution, epsilon=spent, source=source)
+            bought.append(measured)
+            rest -= spent
+            total = measured.value
+        mechanism = _better(total, graph, noise, alone, share)
     if mechanism == "degrees+response":
         spent = rest * _share(graph, share)
         bought.append(measure_degrees(graph, distribution, epsilon=spent, source=source))
@@ -285,8 +291,27 @@ def _edge(graph: AnyGraph) -> float:
     return (math.sqrt(rows) + math.sqrt(columns)) / 2
 
 
+def _total_of_groups(
+    bought: Sequence[Measurement], graph: AnyGraph, noise: str, epsilon: Fraction
+) -> float | None:
+    """Sum of the whole matrix from sums between groups, where these tell it well enough.
+
+    That is, the mean degree up to a tenth of what the thresholds of `_better` are multiples of.
+    """
+    looks = [each for each in bought if isinstance(each, NoisyGroups)]
+    if not looks:
+        return None
+    twice = 2 if looks[0].symmetric else 1
+    deviation = twice * math.sqrt(len(looks[0].values) * looks[0].law.variance)
+    entry = noise_distribution(noise, epsilon=epsilon, weight_cap=graph.weight_cap)
+    close = _CLOSE * entry.standard_deviation * _edge(graph)
+    if deviation > close * math.sqrt(math.prod(graph.shape)):
+        return None
+    return twice * looks[0].total
+
+
 def _better(
-    total: NoisyTotal, graph: AnyGraph, noise: str, epsilon: Fraction, share: float | None
+    total: float, graph: AnyGraph, noise: str, epsilon: Fraction, share: float | None
 ) -> str:
     """The mechanism whose synthetic graph will be better, from a noisy total.
 
@@ -301,7 +326,7 @@ def _better(
         return "response"
     full = math.sqrt(math.prod(graph.shape))
     cap = graph.weight_cap or 1.0
-    degree = total.value / full
+    degree = total / full
     signal = min(degree, (cap * full - degree) / _DENSE)
     spent = epsilon * _share(graph, share)
     alone, beside = (

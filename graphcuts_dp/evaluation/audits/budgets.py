@@ -65,7 +65,7 @@ def _sums(graph: AnyGraph) -> Sums:
 
 PAIRS = tuple(placed(pair) for pair in (LAST_PAIR, HUB, BIPARTITE[0]))
 _TWINS = (PAIRS[0],)
-_WEIGHTS = {
+WEIGHTS = {
     "binary": (),
     "discrete-laplace": (placed(capped(2.0)[0]),),
     "laplace": (placed(capped(0.3)[0]),),
@@ -268,7 +268,7 @@ def _split_audit(noise: str, mechanism: str, epsilon: float) -> Audit:
         twins["chosen by the true total"] = chosen
     return Sampled(
         claim=Claim(epsilon),
-        pairs=(*PAIRS, *_WEIGHTS[noise]),
+        pairs=(*PAIRS, *WEIGHTS[noise]),
         start=partial(_all, epsilon, noise, mechanism),
         twins=twins,
         twin_pairs=_TWINS,
