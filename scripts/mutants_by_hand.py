@@ -77,4 +77,48 @@ BY_HAND = (
         "False",
     ),
     Edit("privacy/composition", "check_paid", "not paid", "False"),
+    Edit(  # intervals that forget that the sign of what is odd in the noise is private
+        "privacy/noise_sums", "_Spectrum._failure", "np.maximum(kernel, 0)", "0 * kernel"
+    ),
+    Edit("privacy/noise_sums", "_Spectrum.__init__", "phase, np.pi", "phase / 2, np.pi"),
+    Edit(  # an inversion without the part that makes it a bound
+        "privacy/noise_sums", "_Spectrum._failure", " - part.even * cosines[:end]", ""
+    ),
+    Edit(  # one tail for two
+        "privacy/noise_sums", "NoiseSum.exponential_radius", " + math.log(2) + log", " + log"
+    ),
+    Edit(  # failure probabilities that floats cannot tell from none
+        "privacy/noise_sums", "equal_bits_radius", "wanted < _LEAST_INVERTED", "False"
+    ),
+    Edit(  # one number of ones for all
+        "privacy/noise_sums", "equal_bits_radius", "range(count // 2 + 1)", "range(1)"
+    ),
+    Edit(  # one sign for both
+        "privacy/noise_laws",
+        "FlippedBit.log_mgf",
+        "(s * self.step, -s * self.step)",
+        "(-s * self.step,)",
+    ),
+    Edit("privacy/noise_laws", "FlippedBit.log_point", "float(self.epsilon) + s", "-s"),
+    Edit(  # an interval without the noise of the degrees
+        "release/answers",
+        "CutEstimator._noise",
+        "NoiseTerm(degrees.law, k, count)",
+        "NoiseTerm(degrees.law, k, 0)",
+    ),
+    Edit(  # or of the total
+        "release/answers",
+        "CutEstimator._noise",
+        "NoiseTerm(block.law, k, 1)",
+        "NoiseTerm(block.law, k, 0)",
+    ),
+    Edit("release/answers", "CutEstimator._rounding", "return math.fsum(moved)", "return 0.0"),
+    Edit("release/answers", "log_cuts", "math.log(math.comb(rows + 3, 3))", "0.0"),
+    Edit("release/answers", "log_cuts", "math.log(rows + 1)", "0.0"),
+    Edit(  # all cuts at once, with the interval of one
+        "release/release",
+        "Release._intervals",
+        "log_failures += log_cuts(",
+        "log_failures += 0 * log_cuts(",
+    ),
 )

@@ -18,6 +18,11 @@ class NoiseLaw(Protocol):
     """
 
     @property
+    def step(self) -> float:
+        """The noise lies on a grid of this step, somewhere."""
+        ...
+
+    @property
     def variance(self) -> float:
         """Of the noise, whatever the private number is."""
         ...

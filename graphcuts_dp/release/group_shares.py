@@ -24,7 +24,7 @@ _OF_ENTRIES = 1 / 50  # their errors move the worst cut by this times n^1.5/epsi
 _OF_CELLS = 0.7  # errors of sums move it by this times groups^1.5/epsilon
 _BESIDE_RAW = 6.0  # see `group_share`
 _TELLING = 0.1  # of the weight, that groups must place otherwise than degrees do
-_DOUBT = 0.05  # chance of no structure at which it is believed
+_DOUBT = 0.01  # chance of no structure at which it is believed
 _PART = 0.4  # E|g|/2, g normal: what is missing in one cell is too much in another
 _SMALLEST, _LARGEST, _SCALES = 1e-2, 1e2, 40  # of b
 _FAR = 20.0
@@ -115,21 +115,28 @@ def telling(measured: NoisyGroups, cap: float) -> bool:
     The sums are compared with those of a graph with the same volumes of groups and no other
     structure. A cell holds (1 + g b) times as much, g normal; b is common to all cells between
     groups, another to all within: 0 with a prior chance of a half, else anything. Where the chance
-    of 0 is below a twentieth after the sums were seen, the part .4 E[b] of their weight lies
-    elsewhere. Groups tell something if that is a tenth of all weight: less stays below the error of
-    a release anyway. Groups made by chance do not pass.
+    of 0 is below a hundredth after the sums were seen, the part .4 E[b] of their weight lies
+    elsewhere; if that is so for one of the two kinds only, the other kind has too little, by what
+    that one has too much. Groups tell something if all this is a tenth of all weight: less stays
+    below the error of a release anyway. Groups made by chance seldom pass.
     """
     cells = CellEstimates.of([measured])
     found = cells.matrix(cells.values)
     volumes = np.maximum(found.sum(axis=1), cap), np.maximum(found.sum(axis=0), cap)
     alone = cells.cells(_independent(cells.matrix(cells.pairs.astype(np.float64)), volumes))
     rate = float(measured.measured.noise.parameters[0]) / measured.unit
-    moved = 0.0
+    moved, missed = [], 0.0
     for kind in cells.kinds:
         expected = np.maximum(alone[kind], cap / 4)
-        size, nothing = _sizes(cells.values[kind] - expected, expected, rate)
-        moved += size * expected.sum() if nothing < _DOUBT else 0.0
-    return bool(_PART * moved >= _TELLING * max(alone.sum(), cap))
+        difference = cells.values[kind] - expected
+        size, nothing = _sizes(difference, expected, rate)
+        if nothing < _DOUBT:
+            moved.append(_PART * size * expected.sum())
+            spread = math.sqrt(len(difference) * measured.law.variance)
+            missed = max(0.0, abs(difference.sum()) - 2 * spread) / 2
+    if len(moved) == 1:  # what one kind has too much, the other lacks, if it is there
+        moved.append(missed if len(cells.kinds) > 1 else 0.0)
+    return bool(sum(moved) >= _TELLING * max(alone.sum(), cap))
 
 
 def _sizes(difference: FloatVector, expected: FloatVector, rate: float) -> tuple[float, float]:

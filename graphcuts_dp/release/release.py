@@ -26,6 +26,7 @@ from graphcuts_dp.release import storage
 from graphcuts_dp.release.answers import CutEstimator, Estimate, log_cuts
 from graphcuts_dp.release.shrinkage import shrunk_towards
 
+_FOR_TOTAL = 0.1  # of a failure probability
 ESTIMATES: tuple[str, ...] = get_args(EstimateKind)
 
 
@@ -97,9 +98,12 @@ class Release:
     def worst_cut_error_bound(self, confidence: float = 0.95) -> float:
         """A number that ||x - A||_C does not pass: no cut of the synthetic graph is further off.
 
-        The certificate plus `noise_cut_bound`; edges inside both sets count twice. Holds with the
-        given probability over the noise, for all cuts at once. With discrete-laplace noise, A has
-        its weights rounded down to whole numbers.
+        The lesser of two bounds, edges inside both sets counted twice: the certificate plus
+        `noise_cut_bound`; and the larger of both total weights, since x and A have no weights below
+        0, so that x(S, T) - A(S, T) lies between minus that of A and that of x. A tenth of the
+        failure probability is for the total of A, which `answer` bounds. Holds with the given
+        probability over the noise, for all cuts at once. With discrete-laplace noise, A has its
+        weights rounded down to whole numbers.
 
         Args:
             confidence: in (0, 1).
@@ -111,11 +115,18 @@ class Release:
         if self.certificate is None:
             raise GraphError("this release has no synthetic graph: it was made with fit='none'")
         _check_confidence(confidence)
-        noisy = self.noisy
+        noisy, failure = self.noisy, 1 - confidence
         noise = noise_cut_bound(
-            noisy.distribution, noisy.shape, symmetric=noisy.symmetric, confidence=confidence
+            noisy.distribution,
+            noisy.shape,
+            symmetric=noisy.symmetric,
+            confidence=1 - failure * (1 - _FOR_TOTAL),
         )
-        return self.certificate.upper + noise
+        everything = CutQuery(*(np.ones(n, dtype=np.bool_) for n in noisy.shape))
+        total = self.answer(everything, confidence=1 - failure * _FOR_TOTAL).interval[1]
+        twice = 2 if noisy.symmetric else 1
+        totals = twice * max(total, everything.value(self.graph) * (1 + 1e-12))
+        return min(self.certificate.upper + noise, totals)
 
     def answer(
         self,

@@ -5,9 +5,9 @@ Run `python tests/benchmarks/bench_answers.py [--quick]`.
 First tables, one for each epsilon: root mean square error of `Release.answer` on each kind of cut,
 over that of the same cuts summed up in the noisy entries alone (which is what a release answered
 before it used degrees and totals), all seeds together. Columns: "exp" is the ratio that the
-variances predict; "unb" the unbiased answers; "syn" the synthetic graph; "one" estimate="shrunk" cut
-by cut; "pool" the same in one list. A star marks where "pool" is above 1.1 times the better of "unb"
-and "syn". The constants of the shrinkage were chosen on the graphs called "tuning" alone.
+variances predict; "unb" the unbiased answers; "syn" the synthetic graph; "one" estimate="shrunk"
+cut by cut; "pool" the same in one list. A star marks where "pool" is above 1.1 times the better of
+"unb" and "syn". The constants of the shrinkage were chosen on the graphs called "tuning" alone.
 
 Second table: coverage of 95 % intervals on cuts that were chosen before the noise, with what
 Chernoff's bound on the entries (the intervals before) has on the same draws, and mean widths.
@@ -36,7 +36,7 @@ EPSILONS = (0.5, 1.0, 2.0)
 SEEDS = 3
 CUTS = 60  # of each random kind
 LEAST_COMMUNITY = 10
-DRAWS, CUTS_A_DRAW, SHAPES = 200, 100, 25  # of the second table
+DRAWS, CUTS_A_DRAW, SHAPES = 1000, 20, 25  # of the second table
 
 Mask = Any
 Cut = tuple[Mask, Mask]
@@ -162,7 +162,8 @@ def cases(quick: bool) -> Iterator[Case]:
     yield plain("small world 400", nx.watts_strogatz_graph(400, 16, 0.1, seed=1), False)
     yield plain("regular 300", nx.random_regular_graph(30, 300, seed=1), False)
     yield plain("LFR 400", nx.LFR_benchmark_graph(
-        400, 2.8, 1.8, 0.25, average_degree=24, max_degree=80, min_community=30, seed=1), False)  # fmt: skip
+        400, 2.8, 1.8, 0.25, average_degree=24, max_degree=80, min_community=30, seed=1,
+    ), False)  # fmt: skip
     yield plain("core and periphery", nx.stochastic_block_model(
         [60, 340], [[0.6, 0.15], [0.15, 0.02]], seed=1), False)  # fmt: skip
     yield degree_corrected(500, (0.5, 0.2, 0.15, 0.1, 0.05), False)
@@ -176,10 +177,8 @@ def cases(quick: bool) -> Iterator[Case]:
         kept = gc.Graph(graph.rows, graph.columns, vertices=graph.n)
         yield case_of(name, kept, False)
     routes: Any = gc.datasets.load("air_routes")
-    most = np.sort(np.argsort(-routes.degrees(), kind="stable")[:500]) if hasattr(
-        routes, "degrees") else np.arange(500)  # fmt: skip
-    part = routes.adjacency[most][:, most]
-    yield case_of("air routes, 500", gc.Graph.from_matrix(part, weighted=False), False)
+    part = routes.adjacency[:500][:, :500]
+    yield case_of("air routes, first 500", gc.Graph.from_matrix(part, weighted=False), False)
 
 
 @dataclass
@@ -256,7 +255,7 @@ def first_table(every: list[Case], epsilon: float, seeds: int) -> None:
         if not of:
             continue
         better = [r["pool"] / min(r["unb"], r["syn"]) for _, r in of]
-        print(f"{name}: pooled over the better of unbiased and synthetic: largest {max(better):.2f}, "
+        print(f"{name}: pooled over the better of both: largest {max(better):.2f}, "
               f"above 1.1 on {sum(b > 1.1 for b in better)} of {len(of)}, below 1 on "
               f"{sum(b < 1 for b in better)}; unbiased over entries: largest expected "
               f"{max(r['exp'] for _, r in of):.3f}, measured {max(r['unb'] for _, r in of):.2f}; "
@@ -299,9 +298,9 @@ def coverage(graph: Any, noise: str, mechanism: str, epsilon: float, draws: int)
     sizes = (*graph.shape, plain)
     shapes = shapes_of(*sizes)
     held = before = for_all = widths = old_widths = 0.0
-    for _ in range(draws):
+    for draw in range(draws):
         # Chosen before the noise of this draw.
-        cuts = [cut_of(shapes[i % SHAPES], *sizes, rng) for i in range(CUTS_A_DRAW)]
+        cuts = [cut_of(shapes[(draw + i) % SHAPES], *sizes, rng) for i in range(CUTS_A_DRAW)]
         queries = [gc.CutQuery(*cut) for cut in cuts]
         truth = gc.answer_all(queries, graph)
         release = gc.Release(
@@ -312,18 +311,16 @@ def coverage(graph: Any, noise: str, mechanism: str, epsilon: float, draws: int)
         for answer, (S, T), true in zip(release.answer_all(queries), cuts, truth, strict=True):
             pairs = pairs_between(S, T, bipartite=not plain)
             old = old_radius(release.noisy.distribution, pairs)
-            estimate = release._estimator.estimate(S, T)
             held += answer.interval[0] <= true <= answer.interval[1]
             before += abs(release.noisy.cut_value(S, T) - true) <= old
-            widths += estimate.radius(math.log(20)) / estimate.noise.deviation
-            old_widths += old / estimate.noise.deviation
-        every = release.answer_all(queries[:5], simultaneous=True)
-        for_all += all(
-            a.interval[0] <= t <= a.interval[1] for a, t in zip(every, truth[:5], strict=True)
-        )
+        estimate = release._estimator.estimate(S, T)  # the last cut's: the shapes take turns
+        widths += estimate.radius(math.log(20)) / estimate.noise.deviation
+        old_widths += old / estimate.noise.deviation
+        every = release.answer_all(queries[:1], simultaneous=True)[0].interval
+        for_all += every[0] <= truth[0] <= every[1]
     count = draws * CUTS_A_DRAW
-    return (f"{held / count:>9.4f}{before / count:>9.4f}{widths / count:>9.3f}"
-            f"{old_widths / count:>9.3f}{for_all / draws:>9.3f}{count:>9}")  # fmt: skip
+    return (f"{held / count:>9.4f}{before / count:>9.4f}{widths / draws:>9.3f}"
+            f"{old_widths / draws:>9.3f}{for_all / draws:>9.3f}{count:>9}")  # fmt: skip
 
 
 @lru_cache(maxsize=1 << 12)
@@ -338,8 +335,8 @@ def second_table(draws: int) -> None:
     planted: Any = gc.from_networkx(nx.planted_partition_graph(4, 75, 0.4, 0.04, seed=1))
     weighted = similarity(60, 0.05, 1.0, True).graph
     settings: list[tuple[str, Any, str, str, float]] = [
-        *((f"planted 300, {how}, {e:g}", planted, "binary", how, e)
-          for how in ("response", "auto", "degrees+response") for e in (0.5, 1.0, 2.0)),
+        *((f"planted 300, {how}, {e:g}", planted, "binary", how, e) for how, e in (
+            ("response", 1.0), ("auto", 1.0), *(("degrees+response", e) for e in EPSILONS))),
         ("similarity 60, laplace, 1", weighted, "laplace", "degrees+response", 1.0),
         ("ratings 80 x 200, 1", ratings(80, 200, 4, True).graph, "binary", "degrees+response", 1.0),
     ]  # fmt: skip
@@ -359,9 +356,7 @@ def third_table(every: list[Case], epsilons: tuple[float, ...]) -> None:
             ratios.append(release.worst_cut_error_bound() / found.lower)
             cells.append(f"{ratios[-1]:>8.1f}")
         print(f"{case.name:<26}" + "".join(cells), flush=True)
-    print(
-        f"bound over error: {min(ratios):.1f} to {max(ratios):.1f}, median {np.median(ratios):.1f}\n"
-    )
+    print(f"from {min(ratios):.1f} to {max(ratios):.1f}, median {np.median(ratios):.1f}\n")
 
 
 def main() -> None:
@@ -376,7 +371,7 @@ def main() -> None:
     every = list(cases(options.quick))
     tables: dict[int, Callable[[], None]] = {
         1: lambda: [first_table(every, e, SEEDS) for e in epsilons] and None,
-        2: lambda: second_table(20 if options.quick else DRAWS),
+        2: lambda: second_table(50 if options.quick else DRAWS),
         3: lambda: third_table(every, epsilons),
     }
     for number, table in tables.items():

@@ -45,7 +45,8 @@ CLASSES = np.array([0, 0, 1, 1, 1, 2, 2]), np.array([0, 0, 1, 1]), np.array([1, 
 @pytest.mark.parametrize(
     ("degrees", "with_total", "with_blocks"),
     [((), False, False), ((), True, False), ((3.0,), False, False), ((3.0,), True, False),
-     ((40.0, 0.5), True, False), ((2.0,), True, True), ((1e-9,), True, True), ((1e9,), False, True)],
+     ((40.0, 0.5), True, False), ((2.0,), True, True), ((1e-9,), True, True),
+     ((1e9,), False, True)],
 )  # fmt: skip
 def test_it_is_generalised_least_squares(bipartite, degrees, with_total, with_blocks):
     """Best weights of all observations, from their whole covariance, for random cuts."""

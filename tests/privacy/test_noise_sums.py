@@ -10,9 +10,9 @@ import scipy.stats
 
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
 from graphcuts_dp.privacy.noise_laws import FlippedBit, TwoSidedGeometric
-from graphcuts_dp.privacy.noise_sums import NoiseSum, NoiseTerm, equal_bits_radius
+from graphcuts_dp.privacy.noise_sums import NoiseSum, NoiseTerm, _Spectrum, equal_bits_radius
 
-EPSILONS = (0.2, 1.0, 3.0)
+EPSILONS = (0.2, 1.0, 3.0, 9.0)
 FAILURES = (0.5, 0.05, 1e-3, 1e-6)
 
 
@@ -130,6 +130,25 @@ def test_mixed_sums_hold_whatever_the_bits_are(coefficients, law, epsilon):
         sum(c**2 * n * bit.variance for c, n in zip(coefficients, counts, strict=True))
         + k**2 * law.variance
     )
+
+
+@pytest.mark.parametrize(("count", "epsilon", "t"), [(40, 3.0, 2.2), (12, 1.0, 2.5), (300, 0.5, 2)])
+def test_the_inversion_is_prawitz_inequality_with_the_worst_phase(count, epsilon, t):
+    """The bound of the docstring, by another way: from probabilities, on a fine even grid."""
+    law = bits(epsilon)
+    noise = NoiseSum.of([NoiseTerm(law, 1.0, count)])
+    spectrum = _Spectrum(noise, t)
+    values, chances = single(law)
+    s = (np.arange(100_000) + 0.5) / 100_000
+    u = s * spectrum._part.cutoff / noise.deviation
+    one = np.exp(1j * np.outer(u, values)) @ chances
+    phase = np.minimum(count * np.abs(np.unwrap(np.angle(one))), np.pi)
+    a = u * t * noise.deviation
+    kernel = ((1 - s) / np.tan(np.pi * s) + 1 / np.pi) * np.sin(a) - (1 - s) * np.cos(a)
+    worst = kernel * np.abs(one) ** count * np.where(kernel > 0, np.cos(phase), 1.0)
+    lost = (np.maximum(kernel, 0) * np.abs(one) ** count * (1 - np.cos(phase))).mean()
+    assert spectrum.failure(t) == pytest.approx(1 - 2 * worst.mean(), abs=1e-6 + 3e-3 * lost)
+    assert lost > 1e-6  # there is something to lose
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])

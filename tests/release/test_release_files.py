@@ -176,6 +176,14 @@ def test_a_file_of_another_release(saved, ending, tmp_path):
     refuses(saved)
 
 
+def same_fields(first, second):
+    """Whether two receipts are read as the same."""
+    try:
+        return json.loads(bytes(first)) == json.loads(bytes(second))
+    except ValueError:
+        return False
+
+
 @pytest.mark.parametrize("ending", FILES)
 def test_one_changed_byte(saved, ending):
     file = saved.with_name(saved.name + ending)
@@ -183,8 +191,8 @@ def test_one_changed_byte(saved, ending):
     for place in np.linspace(0, len(content) - 2, 23).astype(int):
         changed = content.copy()
         changed[place] ^= 1
-        if ending == ".json" and bytes([content[place], changed[place]]).isspace():
-            continue  # white space between the fields of a receipt says nothing
+        if ending == ".json" and same_fields(content, changed):
+            continue  # white space between fields, or a 17th digit, says nothing
         file.write_bytes(bytes(changed))
         refuses(saved)
 
