@@ -22,10 +22,14 @@ ROOT = Path(__file__).resolve().parents[1]
 TARGETS = (
     "privacy/*",
     "measurements/degrees",
+    "measurements/cells",
     "measurements/entries",
+    "measurements/noisy_cells",
     "measurements/noisy_sums",
     "measurements/steps",
     "measurements/total",
+    "flows/releasing",
+    "flows/strategy",
     "release/allocation",
     "iterative/construction",
     "iterative/*tuning",
@@ -49,18 +53,18 @@ TARGETS = (
     "distances/coordinate",
     "distances/coordinate_tuning",
     "distances/learner",
-    "privacy/level_noise",
     "distances/per_query",
     "distances/tree_counts",
 )
 # Files that draw noise or account for it.
 CORE = re.compile(
-    "privacy/(calibration|comparisons|composition|exact_choice|distributions|noise|selection|value_noise)|"
+    "privacy/(calibration|comparisons|composition|exact_choice|distributions|level_noise|noise|"
+    "selection|value_noise)|"
     "interactive/(calibrations|mechanism|paper_cal|per_query|running|sparse_vector)|ledger/(spending|uses)|"
-    "measurements/(degrees|entries|steps|total)|release/allocation|"
+    "measurements/(cells|degrees|entries|steps|total)|release/allocation|flows/strategy|"
     "iterative/(construction|net|pure_tuning|paper_tuning|sensing|tuning)|"
     "distinguishers/(exponential|exact_cuts|gaussian|power_method|scoring)|"
-    "distances/(above_threshold|coordinate|level_noise|per_query)[.]"
+    "distances/(above_threshold|coordinate|per_query)[.]"
 )
 GUARDED = re.compile(r"1e-\d+|_SLACK")  # margins for rounding: a flip changes the last digits
 SYMMETRIC = re.compile(r"draw\(|sample_discrete|degree_noise")  # its sign does not matter

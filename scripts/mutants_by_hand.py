@@ -36,6 +36,21 @@ BY_HAND = (
     Edit(  # shares that add up to more than the whole
         "privacy/level_noise", "split_budget", "int(whole.sum())", "_SHARES"
     ),
+    Edit(  # levels that each get the whole budget
+        "flows/strategy",
+        "_noise",
+        "Fraction(parts[place], _PARTS)",
+        "Fraction(1)",
+    ),
+    Edit(  # sums of huge weights that overflow, so that one pair changes them by more
+        "measurements/cells", "_joined", "np.where(full, _LARGEST_SUM, joined)", "joined"
+    ),
+    Edit(  # an edge that is counted in the cell of its ends' order, which may be none
+        "measurements/cells",
+        "sums_of_cells",
+        "a, b = np.minimum(a, b), np.maximum(a, b)",
+        "pass",
+    ),
     Edit(  # a sensitivity that is rounded down
         "iterative/sensing",
         "Steps.__init__",

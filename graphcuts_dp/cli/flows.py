@@ -12,10 +12,11 @@ from graphcuts_dp.flows.flows import Flows
 from graphcuts_dp.flows.releasing import release_flows
 from graphcuts_dp.flows.storage import check_flows_path
 from graphcuts_dp.flows.strategy import ALL_CELLS, NOISES, choose_strategy
-from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.group_sources import read_groups
 from graphcuts_dp.graph.groups import Groups
-from graphcuts_dp.measurements.cells import cell_tree, grid_of_cells, sides_of_groups
+from graphcuts_dp.graph.vertices import VertexSet
+from graphcuts_dp.measurements.cells import cell_tree, grid_of_cells, sides_of_groups, vertex_sets
 from graphcuts_dp.planning.flows_forecast import FlowsForecast, forecast_of
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 
@@ -87,7 +88,7 @@ def flows(
     graph = reading.read_private(source)
     spending.remind(graph, source)
 
-    def read(path: str, side: Any, columns: str | None) -> Groups:
+    def read(path: str, side: VertexSet, columns: str | None) -> Groups:
         try:
             return read_groups(
                 path,
@@ -103,17 +104,16 @@ def flows(
         except (FileFormatError, GraphError) as problem:
             raise _spelled(problem, path) from None
 
-    if isinstance(graph, Graph):
+    left, right = vertex_sets(graph)
+    given: Groups | tuple[Groups, Groups]
+    if left is right:
         if right_groups is not None:
             raise ParameterError("--right-groups is for --bipartite graphs")
-        given: Groups | tuple[Groups, Groups] = read(groups, graph, levels)
+        given = read(groups, left, levels)
     else:
         if right_groups is None:
             raise ParameterError("a bipartite graph needs --right-groups, too")
-        given = (
-            read(groups, graph.left, levels),
-            read(right_groups, graph.right, right_levels),
-        )
+        given = read(groups, left, levels), read(right_groups, right, right_levels)
     options: dict[str, Any] = {"delta": delta, "workload": workload, "noise": noise}
     for note in _forecast(graph, given, epsilon, whole, options).notes:
         say(f"note: {note}")

@@ -6,7 +6,9 @@ import typer
 
 from graphcuts_dp.cli.console import out, show_json, show_table
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.groups import GroupTree
 from graphcuts_dp.planning import planner
+from graphcuts_dp.planning.flows_forecast import equal_groups
 
 EXAMPLE = """\
 Example: graphcuts-dp plan --vertices 5000 --edges 5e4 --queries 1e6 --epsilon 1 --delta 1e-6
@@ -28,25 +30,34 @@ def plan(
     target_error: Annotated[
         float | None, typer.Option(help="Also show the epsilon that guarantees this error.")
     ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            help="Also plan flows: numbers of public groups of equal sizes, one a level, coarsest "
+            "first, such as 5,50; of --bipartite LEFT:RIGHT, such as 5,50:4,20."
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
 ) -> None:
     """Compare what all mechanisms would guarantee, best first. Reads no data."""
     if not queries.is_integer():
         raise ParameterError("--queries must be a whole number, for example 1000 or 1e6")
+    size = _vertices(vertices, bipartite=bipartite)
     made = planner.plan(
-        _vertices(vertices, bipartite=bipartite),
+        size,
         edges=edges,
         queries=int(queries),
         epsilon=epsilon,
         delta=delta,
         beta=beta,
         target_error=target_error,
+        groups=None if groups is None else _groups(groups, size),
     )
     if as_json:
         show_json(made.to_dict())
         return
     show_table(made.title, made.columns, made.cells())
-    out.print(planner.LEGEND, markup=False)
+    out.print(made.legend, markup=False)
     out.print(f"Advice: {made.advice}", markup=False)
 
 
@@ -58,3 +69,17 @@ def _vertices(text: str, *, bipartite: bool) -> int | tuple[int, int]:
     if len(numbers) != (2 if bipartite else 1):
         raise ParameterError("--vertices is LEFT,RIGHT with --bipartite, and one number without it")
     return (numbers[0], numbers[1]) if bipartite else numbers[0]
+
+
+def _groups(text: str, size: int | tuple[int, int]) -> GroupTree | tuple[GroupTree, GroupTree]:
+    """Groups of nearly equal sizes on each level."""
+    sides = text.split(":")
+    if len(sides) != (2 if isinstance(size, tuple) else 1):
+        raise ParameterError("--groups is LEFT:RIGHT with --bipartite, and has no colon without it")
+    try:
+        counts = [[int(part) for part in side.split(",")] for side in sides]
+    except ValueError:
+        raise ParameterError("--groups are whole numbers, for example 5,50") from None
+    if isinstance(size, tuple):
+        return equal_groups(size[0], counts[0]), equal_groups(size[1], counts[1])
+    return equal_groups(size, counts[0])

@@ -12,7 +12,6 @@ from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.tails import discrete_gaussian_radius, discrete_laplace_radius
 
 _SEARCH = 2e-3  # relative width at which the search for the best tail bound stops
-_ALONE = 1e-9  # coefficients below it, beside 1, are those of one noise alone
 _BLOCK = 1 << 15  # combinations at a time
 
 
@@ -39,12 +38,17 @@ def error_radii(
         table[:, taken] for table in (spread.squares, spread.largest, spread.absolute)
     )
     kinds, back = _kinds(squares, largest, absolute)
-    found = np.empty(len(kinds[0]))
-    for start in range(0, len(found), _BLOCK):
-        part = tuple(table[start : start + _BLOCK] for table in kinds)
-        found[start : start + _BLOCK] = _radii(noise, part, failure)
-    result: FloatVector = found[back]
-    return result
+    bounds = np.empty(len(kinds[0]))
+    for start in range(0, len(bounds), _BLOCK):
+        part = slice(start, start + _BLOCK)
+        bounds[part] = _bounds(noise, kinds[0][part], kinds[1][part], kinds[2][part], failure)
+    found: FloatVector = bounds[back]
+    for place, own in enumerate(_own_radii(noise, failure)):
+        size = largest[:, place]
+        # Exactly alone: the tail of one noise has steps, which the least of others would pass.
+        alone = (size > 0) & (absolute.sum(axis=1) == size)
+        found[alone] = own * size[alone]
+    return found
 
 
 def _kinds(
@@ -64,23 +68,24 @@ def _kinds(
     return tuple(found), back
 
 
-def _radii(noise: LevelNoise, kinds: tuple[FloatMatrix, ...], failure: float) -> FloatVector:
-    squares, largest, absolute = kinds
+def _bounds(
+    noise: LevelNoise,
+    squares: FloatMatrix,
+    largest: FloatMatrix,
+    absolute: FloatMatrix,
+    failure: float,
+) -> FloatVector:
     parameters = np.array([float(parameter) for parameter in noise.parameters])
     if noise.distribution == "laplace":
-        found = _laplace(parameters, squares, largest, absolute, failure)
-    else:
-        found = _gaussian(parameters, squares, absolute, failure)
-    for place, parameter in enumerate(noise.parameters):
-        size = largest[:, place]
-        others = squares.sum(axis=1) - size**2
-        alone = (size > 0) & (others <= _ALONE**2 * size**2)
-        if noise.distribution == "laplace":
-            own = discrete_laplace_radius(float(parameter), failure=failure)
-        else:
-            own = discrete_gaussian_radius(math.sqrt(parameter), failure=failure)
-        found[alone] = own * size[alone]
-    return found
+        return _laplace(parameters, squares, largest, absolute, failure)
+    return _gaussian(parameters, squares, absolute, failure)
+
+
+def _own_radii(noise: LevelNoise, failure: float) -> list[int]:
+    """Half widths for one noise of each place."""
+    if noise.distribution == "laplace":
+        return [discrete_laplace_radius(float(p), failure=failure) for p in noise.parameters]
+    return [discrete_gaussian_radius(math.sqrt(p), failure=failure) for p in noise.parameters]
 
 
 def _laplace(

@@ -17,6 +17,11 @@ def codes_of(vertices: VertexSet, level: str, given: Any) -> tuple[IntVector, li
     """Code of each vertex, -1 for none, and labels in the order of their first vertices."""
     if isinstance(given, str) or not hasattr(given, "__len__") or len(given) != len(vertices):
         raise GraphError(f"level {level!r:.60} needs one label for each of the vertices")
+    if isinstance(given, np.ndarray) and given.ndim == 1 and given.dtype.kind in "iuU":
+        known, found = np.unique(given, return_inverse=True)
+        if given.dtype.kind != "U" or known[0]:
+            labels: list[Label] = known.tolist()
+            return found.astype(np.int64), labels
     values = given.tolist() if isinstance(given, np.ndarray) else list(given)
     table: dict[Any, int] = {}
     try:

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -24,27 +25,26 @@ _HALF = 26  # bits of the lower half of a sum that is added up in two halves
 _BLOCK = 1 << 21  # edges at a time
 
 
+def vertex_sets(graph: Any) -> tuple[VertexSet, VertexSet]:
+    """The vertex sets of the rows and the columns of a graph; one object where there is one."""
+    if hasattr(graph, "vertices"):  # also of a graph whose edges have a direction
+        return graph.vertices, graph.vertices
+    return graph.left, graph.right
+
+
 def sides_of_groups(graph: AnyGraph, groups: Groups | tuple[Groups, Groups]) -> Sides:
     """The groups of the rows and of the columns; one object for a graph with one vertex set.
 
     Raises:
         GraphError: something else than groups of the vertices of this graph.
     """
-    one_set = isinstance(graph, Graph)
+    sets = vertex_sets(graph)
+    one_set = sets[0] is sets[1]
     pair = isinstance(groups, tuple) and len(groups) == 2
     given = groups if isinstance(groups, tuple) else (groups, groups)
     if pair is one_set or not all(isinstance(each, Groups) for each in given):
         wanted = "a Groups" if one_set else "a pair of Groups, left and right"
         raise GraphError(f"the groups of this graph are {wanted}; make them with read_groups")
-    sets: tuple[VertexSet, VertexSet]
-    sets = (
-        (graph.vertices, graph.vertices)
-        if isinstance(graph, Graph)
-        else (
-            graph.left,
-            graph.right,
-        )
-    )
     if any(each.vertices != own for each, own in zip(given, sets, strict=True)):
         raise GraphError("the groups are of other vertices than the graph's; make them from it")
     return given[0], given[1]
@@ -56,8 +56,9 @@ def cell_tree(graph: AnyGraph, sides: Sides) -> CellTree:
     Raises:
         GraphError: groups that have no table; see `CellTree`.
     """
-    if isinstance(graph, Graph):
-        return CellTree(sides[0].tree)
+    left, right = vertex_sets(graph)
+    if left is right:
+        return CellTree(sides[0].tree, directed=not isinstance(graph, Graph))
     return CellTree(sides[0].tree, sides[1].tree)
 
 

@@ -1,12 +1,13 @@
 """What errors to expect of flows, from the sizes of the public groups alone."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, final
 
 import numpy as np
 
-from graphcuts_dp.arrays import FloatVector
+from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.flows.consistency import LeastSquares
 from graphcuts_dp.flows.strategy import ALL_CELLS, FlowStrategy, choose_strategy
@@ -15,6 +16,7 @@ from graphcuts_dp.graph.cells import CellTree
 from graphcuts_dp.graph.groups import GroupTree
 from graphcuts_dp.measurements.noisy_cells import place_variances
 
+_MOST_GROUPS = 2000  # two million cells
 _FINE = 2**30  # steps of a weight at its cap, where there are weights
 
 
@@ -172,31 +174,115 @@ def _level(
     )
     shares = dict(zip(strategy.places, strategy.shares, strict=True))
 
-    def between(left: FloatVector, right: FloatVector) -> float:
-        """Standard deviation of what passes between two sets of groups, given as 0 and 1."""
-        a, b = cells.cells(place)
-        wanted = left[a] * right[b]
-        if cells.symmetric:
-            wanted = np.maximum(wanted, left[b] * right[a])
+    def deviation(wanted: FloatVector | None) -> float:
+        if wanted is None:
+            return math.nan
         told = fit.coefficients({place: wanted})
         used = sum(v * float((part**2).sum()) for v, part in zip(variances, told, strict=True))
-        return math.sqrt(used) * unit if wanted.any() else math.nan
+        return math.sqrt(used) * unit
 
-    rows, columns = cells.shape(place)
-    few = max(1, round(math.sqrt(min(rows, columns))))
-    ends = _first(rows, few), _first(columns, few)[::-1]
-    halves = _first(rows, rows // 2), 1 - _first(columns, columns // 2)
     return LevelForecast(
         level=cells.levels[place - 1],
-        groups=(rows, columns),
+        groups=cells.shape(place),
         cells=cells.size(place),
         share=float(shares.get(place, 0)),
         cell=strategy.deviations[place] * unit,
         within=one * unit,
         all_within=all_at_once * unit,
-        union=between(*ends) if few * 2 <= min(rows, columns) else math.nan,
-        half=between(*halves) if rows > 1 and columns > 1 else math.nan,
+        union=deviation(union_of_groups(cells, place)),
+        half=deviation(half_of_groups(cells, place)),
     )
+
+
+def union_of_groups(cells: CellTree, place: int) -> FloatVector | None:
+    """The cells between two unions of about sqrt(k) groups, as 0 and 1; None for too few groups."""
+    rows, columns = cells.shape(place)
+    few = max(1, round(math.sqrt(min(rows, columns))))
+    if few * 2 > min(rows, columns):
+        return None
+    return _between(cells, place, _first(rows, few), _first(columns, few)[::-1])
+
+
+def half_of_groups(cells: CellTree, place: int) -> FloatVector | None:
+    """The cells between half of the groups and the rest, likewise."""
+    rows, columns = cells.shape(place)
+    if min(rows, columns) < 2:
+        return None
+    return _between(cells, place, _first(rows, rows // 2), 1 - _first(columns, columns // 2))
+
+
+def _between(
+    cells: CellTree, place: int, left: FloatVector, right: FloatVector
+) -> FloatVector | None:
+    a, b = cells.cells(place)
+    wanted: FloatVector = left[a] * right[b]
+    if cells.symmetric:
+        wanted = np.maximum(wanted, left[b] * right[a])
+    return wanted if wanted.any() else None
+
+
+def guaranteed_flows(
+    cells: CellTree, strategy: FlowStrategy, *, failure: float
+) -> dict[str, tuple[float, float]]:
+    """Proven error and standard deviation of the finest level, in steps.
+
+    Args:
+        cells: the public cells.
+        strategy: of the levels.
+        failure: that one of them is farther off, in (0, 1).
+
+    Returns:
+        Of the worst cell, a union of groups and half of them ("cell", "union", "half"), as far as
+        there are enough groups.
+    """
+    variances = place_variances(strategy.noise, strategy.places, cells.depth)
+    fit = LeastSquares(cells, variances)
+    finite = np.where(np.isfinite(variances), variances, 0.0)
+    place = cells.depth - 1
+    worst = np.eye(1, cells.size(place), int(np.argmax(fit.variances[place])))[0]
+    found = {}
+    for name, wanted in (
+        ("cell", worst),
+        ("union", union_of_groups(cells, place)),
+        ("half", half_of_groups(cells, place)),
+    ):
+        if wanted is not None:
+            spread = fit.spread_of(fit.coefficients({place: wanted}))
+            radius = error_radii(strategy.noise, strategy.places, spread, failure=failure)
+            found[name] = float(radius[0]), math.sqrt(float(spread.squares[0] @ finite))
+    return found
+
+
+def equal_groups(vertices: int, counts: Sequence[int]) -> GroupTree:
+    """Nested groups of nearly equal sizes, for planning.
+
+    Args:
+        vertices: how many.
+        counts: how many groups each level has, from the coarsest to the finest, not falling.
+
+    Raises:
+        ParameterError: numbers that do not allow that.
+    """
+    if not counts or list(counts) != sorted(counts) or not 1 <= counts[0] <= counts[-1] <= vertices:
+        raise ParameterError(
+            "numbers of groups grow from the coarsest level to the finest, from 1 to the number of "
+            "vertices"
+        )
+    if counts[-1] > _MOST_GROUPS:
+        raise ParameterError(f"at most {_MOST_GROUPS:,} groups can be planned")
+    sizes = [_shares_of(vertices, counts[-1])]
+    parents: list[IntVector] = []
+    for above, count in zip(reversed(counts[:-1]), reversed(counts[1:]), strict=True):
+        parents.insert(0, np.repeat(np.arange(above), _shares_of(count, above)))
+        sizes.insert(0, np.bincount(parents[0], weights=sizes[0]).astype(np.int64))
+    parents.insert(0, np.zeros(counts[0], dtype=np.int64))
+    labels = {f"level {i}": range(count) for i, count in enumerate(counts, 1)}
+    return GroupTree(labels, sizes, parents)
+
+
+def _shares_of(total: int, parts: int) -> IntVector:
+    """Whole numbers that add up to a total and differ by at most 1."""
+    return total // parts + (np.arange(parts) < total % parts).astype(np.int64)
 
 
 def _first(size: int, count: int) -> FloatVector:

@@ -9,19 +9,28 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, final
 
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.errors import GraphError, ParameterError
+from graphcuts_dp.flows.strategy import choose_strategy
+from graphcuts_dp.graph.cells import CellTree
+from graphcuts_dp.graph.groups import GroupTree
 from graphcuts_dp.idc.update_bounds import Size
 from graphcuts_dp.interactive.choice import Setting
 from graphcuts_dp.interactive.methods import METHODS
+from graphcuts_dp.planning.flows_forecast import guaranteed_flows
 from graphcuts_dp.planning.mechanisms import FIXED, MECHANISMS, PlannedMechanism, name_of
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON
 
 VACUOUS = "vacuous here"
+FLOWS = "flows"
+Groupings = GroupTree | tuple[GroupTree, GroupTree]
 LEGEND = """\
 MW, FK: multiplicative-weights, frieze-kannan. Cuts between disjoint sets: any k,
 which may depend on earlier answers; fixed k, chosen before; or all. Guaranteed:
 none of them is farther off, if m is right. Typical: expected error between random
 halves, not promised; of MW and FK before any update."""
+_OF_FLOWS = """\
+Flows: fixed k cells of the finest level of groups, unions of about sqrt(g) of g
+groups with as many others, or halves of the groups with the rest; no other cuts."""
 _PRECISION = 1e-5  # relative, of an epsilon that is looked for
 
 
@@ -32,12 +41,15 @@ class PlanRow:
 
     Attributes:
         method: the name that a session takes as `method`; "release" for the synthetic graph; else
+            "flows" for a table between public groups; else
             one of the trivial answers "answer 0", "midpoint" (the middle of what a noisy number of
             edges leaves possible), "density only" (a noisy number of edges, spread evenly).
         calibration: of "multiplicative-weights" and "frieze-kannan", as a session takes it:
             "tight", "gru12", "jt12" or "dr14"; else empty.
         cuts: which cuts the guarantee is for: "any k", which may depend on earlier answers,
-            "fixed k", chosen before, or "all" at once.
+            "fixed k", chosen before, or "all" at once; of flows "cell", "union" (of about sqrt(g)
+            of g groups with as many others) or "half" (of the groups with the rest): fixed k of
+            these, of the finest level.
         guaranteed: with probability 1 - beta none of these cuts is farther off, in edges; infinite
             if the mechanism needs delta > 0.
         typical: expected absolute error of a cut between random halves; None where only
@@ -111,6 +123,12 @@ class Plan:
         )
 
     @property
+    def legend(self) -> str:
+        """What the columns and names mean."""
+        with_flows = any(row.method == FLOWS for row in self.rows)
+        return f"{LEGEND}\n{_OF_FLOWS}" if with_flows else LEGEND
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """Heads of the table."""
         needed = () if self.target_error is None else ("epsilon",)
@@ -137,7 +155,7 @@ class Plan:
         for first, *rest in lines:
             numbers = (cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True))
             text.append("  ".join([first.ljust(widths[0]), *numbers]).rstrip())
-        return "\n".join([*text, LEGEND, f"Advice: {self.advice}"])
+        return "\n".join([*text, self.legend, f"Advice: {self.advice}"])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; infinity becomes None, with the reason beside it."""
@@ -180,6 +198,7 @@ def plan(
     delta: float,
     beta: float = 0.05,
     target_error: float | None = None,
+    groups: Groupings | None = None,
 ) -> Plan:
     """What every mechanism would guarantee for a graph of this size. Reads no data.
 
@@ -191,18 +210,20 @@ def plan(
         delta: in [0, 1); at 0 the mechanisms that need it are listed without a guarantee.
         beta: probability that any answer is farther off than guaranteed.
         target_error: also find the epsilon that guarantees this, in edges.
+        groups: public groups of the vertices, a `Groups` or sizes alone (a pair of them for two
+            sides): rows for flows between them are added.
 
     Raises:
-        ParameterError: a number out of range.
+        ParameterError: a number out of range, or groups of other vertices.
     """
     setting = Setting(n=n, edges=edges, queries=queries, epsilon=epsilon, delta=delta, beta=beta)
     if target_error is not None and not (math.isfinite(target_error) and target_error > 0):
         raise ParameterError("target_error must be a positive, finite number of edges")
     least = _least_trivial(setting)
-    rows = sorted(
-        (_row(mechanism, setting, least, target_error) for mechanism in MECHANISMS),
-        key=lambda row: row.guaranteed,
-    )
+    found = [_row(mechanism, setting, least, target_error) for mechanism in MECHANISMS]
+    if groups is not None:
+        found += _flow_rows(setting, groups, target_error)
+    rows = sorted(found, key=lambda row: row.guaranteed)
     return Plan(setting=setting, rows=tuple(rows), target_error=target_error)
 
 
@@ -230,6 +251,39 @@ def _row(
     )
 
 
+def _flow_rows(setting: Setting, groups: Groupings, target: float | None) -> list[PlanRow]:
+    """Cells, unions and halves of groups; they are no arbitrary cuts, so none is called vacuous."""
+    pair = groups if isinstance(groups, tuple) else (groups, None)
+    sizes = setting.n if isinstance(setting.n, tuple) else (setting.n, None)
+    if sizes != tuple(None if each is None else each.n for each in pair):
+        raise ParameterError("the groups are of other numbers of vertices than the plan")
+    try:
+        cells = CellTree(*pair)
+    except GraphError as problem:
+        raise ParameterError(str(problem)) from None
+
+    def errors(epsilon: float) -> dict[str, tuple[float, float]]:
+        strategy = choose_strategy(cells, epsilon=epsilon, delta=setting.delta)
+        return guaranteed_flows(cells, strategy, failure=setting.beta / setting.queries)
+
+    def row(kind: str, guaranteed: float, deviation: float) -> PlanRow:
+        needed = None
+        if target is not None:
+            needed = _least_epsilon(lambda epsilon: errors(epsilon)[kind][0] <= target)
+        return PlanRow(
+            method=FLOWS,
+            calibration="",
+            cuts=kind,
+            guaranteed=guaranteed,
+            typical=min(guaranteed, deviation * math.sqrt(2 / math.pi)),
+            trivial=False,
+            vacuous=False,
+            epsilon_needed=needed,
+        )
+
+    return [row(kind, *found) for kind, found in errors(setting.epsilon).items()]
+
+
 def _least_epsilon(enough: Callable[[float], bool]) -> float:
     """The least epsilon in range that is enough, rounded up; infinity if none is."""
     low, high = math.log(SMALLEST_EPSILON), math.log(LARGEST_EPSILON)
@@ -244,7 +298,7 @@ def _least_epsilon(enough: Callable[[float], bool]) -> float:
 
 
 def _advice(setting: Setting, rows: tuple[PlanRow, ...]) -> str:
-    useful = [row for row in rows if not row.trivial and not row.vacuous]
+    useful = [r for r in rows if not r.trivial and not r.vacuous and r.method != FLOWS]
     if useful:
         best = useful[0]
         times = _least_trivial(setting) / best.guaranteed if best.guaranteed else math.inf

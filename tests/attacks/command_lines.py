@@ -157,6 +157,7 @@ COMMANDS = {
             "--beta": ("number",),
             "--bipartite": (),
             "--target-error": ("number",),
+            "--groups": ("number", "text"),
             "--json": (),
         },
     ),

@@ -43,6 +43,18 @@ def test_json_of_a_bipartite_plan(call):
     assert json.loads(out)["vertices"] == [300, 4000]
 
 
+def test_flows_between_groups(call):
+    status, out, _ = call(*SIZES, *PROMISE, "--groups", "5,50")
+    assert status == 0
+    lines = [line.split() for line in out.splitlines()]
+    assert [line[1] for line in lines if line[:1] == ["flows"]] == ["cell", "union", "half"]
+    assert "Flows: fixed k cells of the finest level" in out
+    sides = ("--vertices", "300,4000", "--bipartite", "--groups", "2,10:3,20", "--json")
+    status, out, _ = call(*SIZES[2:], *PROMISE, *sides)
+    assert status == 0
+    assert sum(row["method"] == "flows" for row in json.loads(out)["rows"]) == 3
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -59,6 +71,11 @@ def test_json_of_a_bipartite_plan(call):
         ("--bipartite",),
         ("--beta", "1"),
         ("--target-error", "-1"),
+        ("--groups", "50,5"),
+        ("--groups", "0"),
+        ("--groups", "6000"),
+        ("--groups", "many"),
+        ("--groups", "5:5"),
     ],
 )
 def test_bad_input_is_one_line_and_status_2(call, wrong):

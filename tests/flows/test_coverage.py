@@ -122,5 +122,8 @@ def test_one_noise_alone_has_its_exact_tail():
         one = ErrorSpread(*np.ones((3, 1, 1)))
         t = int(error_radii(noise, (0,), one, failure=failure)[0])
         assert 2 * ratio ** (t + 1) / (1 + ratio) <= failure < 2 * ratio**t / (1 + ratio)
+        # The least of other noise passes a step of that tail, so it has another bound.
+        beside = ErrorSpread(*(np.array([[x]]) for x in (1 + 1e-16, 1.0, 1 + 1e-8)))
+        assert error_radii(noise, (0,), beside, failure=failure)[0] > t + 0.01
     nothing = ErrorSpread(*np.zeros((3, 1, 1)))
     assert error_radii(noise, (0,), nothing, failure=0.05).tolist() == [0]

@@ -134,6 +134,11 @@ def test_two_sides_have_cells_of_their_own():
     assert flows.guarantee.public == "both vertex sets and the groups"
     with pytest.raises(QueryError, match="unknown group"):
         flows.between("b", 2)
+    square = random_graph((9, 9), 3)
+    same = gc.Groups(square.left, {"half": np.arange(9) % 2})
+    both = gc.release_flows(square, (same, same), epsilon=HUGE, seed=1)
+    assert both.cells.size(1) == 4
+    assert both.total.value == pytest.approx(len(square.rows))
 
 
 @pytest.mark.parametrize("options", [{"weight_cap": 3.0}, {"hide_change": 1}])

@@ -7,9 +7,17 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError, QueryError
+from graphcuts_dp.errors import (
+    FileFormatError,
+    GraphCutsError,
+    GraphError,
+    ParameterError,
+    QueryError,
+)
 
 NAMES = ["ann", "bob", "cid", "dot", "eve"]
 GRAPH = gc.Graph([0, 1], [1, 2], vertices=NAMES)
@@ -48,10 +56,10 @@ def test_random_nested_levels_have_codes_that_agree_with_their_labels():
     fine = rng.integers(0, 12, size=200)
     coarse = np.array([f"p{code % 5}" for code in fine])
     groups = gc.Groups(gc.VertexSet(200), {"coarse": coarse, "fine": fine})
-    for name, given in (("coarse", coarse), ("fine", fine)):
+    for name, values in (("coarse", coarse), ("fine", fine)):
         labels = np.array(groups.labels(name))
-        assert (labels[groups.codes(name)] == given).all()
-        assert groups.sizes(name).tolist() == [int((given == label).sum()) for label in labels]
+        assert (labels[groups.codes(name)] == values).all()
+        assert groups.sizes(name).tolist() == [int((values == label).sum()) for label in labels]
         assert (np.diff(groups.parents(name)) >= 0).all()
     assert (groups.parents("fine")[groups.codes("fine")] == groups.codes("coarse")).all()
 
@@ -346,3 +354,41 @@ def test_sides_of_bipartite_graphs_have_groups_of_their_own():
     assert len(left.labels()) > 5
     assert right.labels() == ("E",)
     assert right.sizes().tolist() == [14]
+
+
+@settings(max_examples=300)
+@given(data=st.binary(max_size=200), ending=st.sampled_from([".csv", ".tsv", ".txt", ".graphml"]))
+def test_any_bytes_are_groups_or_refused_in_one_line(tmp_path_factory, data, ending):
+    file = tmp_path_factory.mktemp("any") / f"x{ending}"
+    file.write_bytes(data)
+    told = ""
+    try:
+        gc.read_groups(file, GRAPH, columns=[1] if ending != ".graphml" else ["a"], rest="other")
+    except GraphCutsError as problem:
+        told = str(problem)
+    assert "\n" not in told
+
+
+_CELLS = st.sampled_from([*NAMES, "zoe", "A", "B", "1", "", '"A"', "é", "name", "\t", "#", "x;y"])
+
+
+@settings(max_examples=300)
+@given(
+    rows=st.lists(st.lists(_CELLS, min_size=1, max_size=4), max_size=8),
+    separator=st.sampled_from([",", ";", "\t", " "]),
+    columns=st.sampled_from([None, [1], [1, 2], ["A"], [0]]),
+    unknown=st.sampled_from(["error", "ignore"]),
+)
+def test_any_table_is_groups_or_refused_in_one_line(
+    tmp_path_factory, rows, separator, columns, unknown
+):
+    file = tmp_path_factory.mktemp("any") / "x.csv"
+    file.write_text("\n".join(separator.join(row) for row in rows))
+    told, vertices = "", len(NAMES)
+    try:
+        made = gc.read_groups(file, GRAPH, columns=columns, unknown=unknown, rest="other")
+        vertices = int(made.sizes().sum())
+    except GraphCutsError as problem:
+        told = str(problem)
+    assert "\n" not in told
+    assert vertices == len(NAMES)

@@ -112,6 +112,30 @@ def test_answers_of_a_session_without_a_hypothesis(method, tmp_path, monkeypatch
     assert digest([round(1000 * value) for value in values]) == SESSIONS[method]
 
 
+FLOWS = {
+    ("simple", "laplace"): "a58d113c148781ac",
+    ("bipartite", "laplace"): "6926d43880f06d42",
+    ("weighted", "laplace"): "2f5a799871174f53",
+    ("simple", "gaussian"): "723d27e6df33f3f6",
+}
+
+
+@pytest.mark.parametrize(("kind", "noise_name"), FLOWS)
+def test_measured_sums_of_flows(kind, noise_name):
+    graph = graph_of(kind)
+    levels = {"top": [i // 20 for i in range(60)], "fine": [i // 4 for i in range(60)]}
+    groups = gc.Groups(gc.VertexSet(60), levels)
+    made = gc.release_flows(
+        graph,
+        (groups, groups) if kind == "bipartite" else groups,
+        epsilon=1.0,
+        delta=1e-6 if noise_name == "gaussian" else 0.0,
+        noise=noise_name,
+        seed=5,
+    )
+    assert digest(*made.noisy.sums) == FLOWS[kind, noise_name]
+
+
 def test_noisy_counts_of_a_map():
     ring = gc.Graph(range(40), [(i + 1) % 40 for i in range(40)], vertices=40)
     people = [(i * i) % 40 for i in range(200)]
