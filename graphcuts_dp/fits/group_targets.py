@@ -8,7 +8,7 @@ from typing import final
 
 import numpy as np
 
-from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
+from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.fits.base import FitProblem
 from graphcuts_dp.fits.chung_lu import (
     chung_lu_bipartite_ends,
@@ -79,6 +79,12 @@ class CellEstimates:
         return int(self.rows.max()) + 1, int(self.columns.max()) + 1
 
     @cached_property
+    def kinds(self) -> tuple[BoolVector, ...]:
+        """Masks of the cells within groups and between groups, as far as there are any."""
+        within = (self.a == self.b) & self.symmetric
+        return tuple(kind for kind in (within, ~within) if kind.any())
+
+    @cached_property
     def indicators(self) -> tuple[FloatMatrix, FloatMatrix]:
         """Truth of "vertex i is in group g", for rows and columns, shape (n, groups)."""
         left = np.eye(self.shape[0])[self.rows]
@@ -142,11 +148,8 @@ class CellEstimates:
         do no harm. Brought into what the pairs can weigh.
         """
         values = self.values.copy()
-        kinds = [self.a == self.b] if self.symmetric else []
-        kinds.append(~kinds[0] if kinds else np.ones(len(values), dtype=np.bool_))
-        for kind in kinds:
-            if kind.any():
-                values[kind] = _shrunk(values[kind], expected[kind], self.variances[kind], cap=cap)
+        for kind in self.kinds:
+            values[kind] = _shrunk(values[kind], expected[kind], self.variances[kind], cap=cap)
         room = cap * self.pairs
         least = np.minimum(np.maximum(_LEAST * room, _LEAST_WEIGHT * cap), room / 2)
         return np.clip(values, least, np.maximum(_MOST * room, least))

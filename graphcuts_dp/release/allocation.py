@@ -1,5 +1,7 @@
 """How a release spends its budget: on entries alone, or on degrees too."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -12,7 +14,7 @@ from graphcuts_dp.measurements.blocks import LocalBlocks
 from graphcuts_dp.measurements.degrees import measure_degrees
 from graphcuts_dp.measurements.entries import MakeBlocks, distribution_for, randomized_response
 from graphcuts_dp.measurements.groups import measure_groups
-from graphcuts_dp.measurements.noisy_groups import Stage
+from graphcuts_dp.measurements.noisy_groups import NoisyGroups, Stage
 from graphcuts_dp.measurements.noisy_sums import NoisyDegrees
 from graphcuts_dp.measurements.steps import check_sums
 from graphcuts_dp.measurements.total import measure_total
@@ -30,6 +32,7 @@ from graphcuts_dp.release.choice import EARLY_SHARE, TOTAL_SHARE, Prospect
 from graphcuts_dp.release.group_shares import GroupPlan, telling
 
 MECHANISMS = ("auto", "response", "degrees+response")
+_CLOSE = 0.1  # of the noise's edge: how well the mean degree must be known for the choice
 
 
 def measure(
@@ -88,7 +91,7 @@ def measure(
     prospect = choice.of(graph, noise, _exact_share(share))
     if groups is not None:
         bought += _groups_bought(graph, groups, rest, noise, source)
-        rest -= sum((part.epsilon for part in bought), Fraction(0))
+        rest *= 1 - groups.first - (groups.second if bought[1:] else 0)
         if bought[1:]:  # they tell something
             prospect = _beside_groups(prospect, groups)
             if _possible(mechanism, distribution, rest, prospect) == "auto":
@@ -97,15 +100,20 @@ def measure(
     mechanism = _possible(mechanism, distribution, rest, prospect)
     part: Fraction | None = prospect.beside if mechanism == "degrees+response" else Fraction(0)
     if mechanism == "auto":
-        spent = rest * TOTAL_SHARE
-        total = measure_total(graph, distribution, epsilon=spent, source=source)
-        bought.append(total)
-        rest -= spent
-        part = prospect.share_from_total(total, rest)
+        # Chosen as if there were no groups, so that groups that tell nothing change nothing.
+        alone = exact_epsilon(epsilon) * (1 - TOTAL_SHARE)
+        total = _total_of_groups(bought, prospect, alone)
+        if total is None:
+            spent = rest * TOTAL_SHARE
+            measured = measure_total(graph, distribution, epsilon=spent, source=source)
+            bought.append(measured)
+            rest -= spent
+            total = measured.value
+        part = prospect.share_from_total(total, alone)
         if part is None:
             early = degrees(EARLY_SHARE, early=True)
             rest -= rest * EARLY_SHARE
-            part = prospect.share_from_degrees(early, total, rest)
+            part = prospect.share_from_degrees(early, total, alone * (1 - EARLY_SHARE))
     if part:
         degrees(part)
         rest -= rest * part
@@ -292,3 +300,20 @@ def _least_left(
 def _beside_groups(prospect: Prospect, groups: GroupPlan) -> Prospect:
     """The prospect where groups show the blocks: degrees are worth more then."""
     return prospect if prospect.share is not None else replace(prospect, share=groups.degrees)
+
+
+def _total_of_groups(
+    bought: Sequence[Measurement], prospect: Prospect, epsilon: Fraction
+) -> float | None:
+    """Sum of the whole matrix from sums between groups, where these tell it well enough.
+
+    That is, the mean degree up to a tenth of what the thresholds of the choice are multiples of.
+    """
+    looks = [each for each in bought if isinstance(each, NoisyGroups)]
+    if not looks:
+        return None
+    twice = 2 if looks[0].symmetric else 1
+    deviation = twice * math.sqrt(len(looks[0].values) * looks[0].law.variance)
+    if deviation > _CLOSE * prospect.edge(epsilon) * math.sqrt(math.prod(prospect.shape)):
+        return None
+    return twice * looks[0].total

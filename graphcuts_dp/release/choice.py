@@ -16,7 +16,7 @@ import scipy
 
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.measurements.noisy_sums import NoisyDegrees, NoisyTotal
+from graphcuts_dp.measurements.noisy_sums import NoisyDegrees
 from graphcuts_dp.privacy.noises import noise_distribution
 
 TOTAL_SHARE = Fraction(1, 50)  # of epsilon, for the total
@@ -105,7 +105,7 @@ class Prospect:
             return False
         return self.edge(epsilon) < _FINE * math.sqrt(2) * of_degrees
 
-    def share_from_total(self, total: NoisyTotal, epsilon: Fraction) -> Fraction | None:
+    def share_from_total(self, total: float, epsilon: Fraction) -> Fraction | None:
         """The part of epsilon for degrees, or None where it depends on how uneven they are.
 
         In a graph of average degree d, blocks of alike vertices show as eigenvalues of up to about
@@ -113,7 +113,7 @@ class Prospect:
         those below s sqrt(n).
 
         Args:
-            total: noisy.
+            total: noisy sum of the matrix.
             epsilon: that is left.
         """
         if self.entries_are_fine(epsilon):
@@ -123,9 +123,7 @@ class Prospect:
             return self.beside
         return None if signal >= _SEEN_BY_ALL * self.edge(epsilon) else self.most
 
-    def share_from_degrees(
-        self, early: NoisyDegrees, total: NoisyTotal, epsilon: Fraction
-    ) -> Fraction:
+    def share_from_degrees(self, early: NoisyDegrees, total: float, epsilon: Fraction) -> Fraction:
         """The part of epsilon for more degrees, from early ones.
 
         Where degrees are even, entries need all of epsilon and lose nothing by it: the row sums of
@@ -134,7 +132,7 @@ class Prospect:
 
         Args:
             early: noisy.
-            total: noisy.
+            total: noisy sum of the matrix.
             epsilon: that is left.
         """
         rows, columns = self.shape
@@ -145,9 +143,9 @@ class Prospect:
         shown = self._signal(total) >= _SEEN_BESIDE * self._edge_beside(epsilon)
         return self.beside if shown else self.most
 
-    def _signal(self, total: NoisyTotal) -> float:
+    def _signal(self, total: float) -> float:
         full = math.sqrt(math.prod(self.shape))
-        degree = total.value / full
+        degree = total / full
         return min(degree, (self.cap * full - degree) / _DENSE)
 
     def _edge_beside(self, epsilon: Fraction) -> float:

@@ -77,10 +77,10 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
             7/(7 + n^(1/4)) of what is left beside groups that tell something.
         groups: public groups of the vertices (of a bipartite graph a pair, left and right), which
             come out with the release. A twentieth to a quarter of epsilon buys noisy sums between
-            them, by `group_share`; a fifth of that first, and the rest only where it shows that
+            them, by `group_share`; a sixth of that first, and the rest only where it shows that
             the groups tell more of the graph than its degrees do. The fit "maximum-entropy" holds
             the graph to these sums, and answers use them. Of nested levels the finest with at most
-            256 groups counts.
+            256 groups counts. Beyond epsilon of about 6 entries alone tell sums as well.
         fit: "maximum-entropy" (right for all kinds of cuts), "first-order" (least worst cut error
             against the noisy matrix; worse between communities), "cutting-plane" (the same as a
             linear program, to about 150 vertices), "game" (likewise, as the game of DR14 section

@@ -57,6 +57,19 @@ READING = {
     "--encoding": ("text",),
 }
 # What comes after each command: kinds of arguments, then options with kinds of their values.
+GROUPING = {
+    "--groups": ("groups",),
+    "--levels": ("text",),
+    "--vertex-column": ("number", "text"),
+    "--right-groups": ("groups",),
+    "--right-levels": ("text",),
+    "--rest": ("text",),
+    "--ignore-unknown": (),
+    "--groups-header": (),
+    "--no-groups-header": (),
+    "--groups-delimiter": ("text",),
+    "--groups-encoding": ("text",),
+}
 COMMANDS = {
     ("release",): (
         ("graph", "output"),
@@ -76,6 +89,7 @@ COMMANDS = {
             "--force-hopeless": (),
             "--force": (),
             "--json": (),
+            **GROUPING,
             **READING,
         },
     ),
@@ -216,9 +230,10 @@ COMMANDS = {
             "--graph": ("graph",),
             "--unguaranteed": (),
             "--json": (),
+            **GROUPING,
         },
     ),
-    ("session", "repl"): (("store",), {"--name": ("text",), "--unguaranteed": ()}),
+    ("session", "repl"): (("store",), {"--name": ("text",), "--unguaranteed": (), **GROUPING}),
     ("session", "run"): (
         ("store", "queries"),
         {"-o": ("output",), "--name": ("text",), "--unguaranteed": (), "--force": ()},
@@ -233,7 +248,7 @@ KINDS = {  # what often works, what hardly ever does
     "number": (("1", "2", "0.5", "20", "3"), NUMBERS),
     # No name of an audit or a figure: those take minutes. (The empty name begins all of them.)
     "wrong": (("release", "all of them"), tuple(text for text in TEXTS if text not in ("", "-"))),
-    "text": (("0", "0,1", "2,3,4", "default", "@labels.txt"), TEXTS),
+    "text": (("0", "0,1", "2,3,4", "default", "@labels.txt", "@@a", "0,@@b"), TEXTS),
     "dataset": (("us-flights", "karate"), TEXTS),
     "graph": (GRAPHS, JUNK),
     "file": ((*GRAPHS, "labels.txt", "people.csv", "6"), JUNK),

@@ -264,11 +264,50 @@ def tabled(**options):
     return run
 
 
+def grouped(epsilon=2.0, **options):
+    labels = {"half": [0] * 4 + [1] * 4, "pair": [0, 0, 1, 1, 2, 2, 3, 4]}
+
+    def run(watch, graph):
+        plain = isinstance(graph, gc.Graph)
+        sets = [graph.vertices] if plain else [graph.left, graph.right]
+        sides = tuple(gc.Groups(each, labels) for each in sets)
+        made = gc.release_graph(
+            graph,
+            epsilon=epsilon,
+            seed=3,
+            groups=sides[0] if plain else sides,
+            progress=watch.progress,
+            **options,
+        )
+        made.save(watch.folder / "x.graphml.gz")
+        return all_of(made) | {"loaded": all_of(gc.Release.load(watch.folder / "x.graphml.gz"))}
+
+    return run
+
+
+def named(watch, graph):
+    groups = gc.Groups(graph.vertices, {"half": ["a"] * 4 + ["b"] * 4})
+    with gc.open_session(
+        graph, store=watch.folder / "store.private", epsilon=2.0, queries=9, seed=3, groups=groups
+    ) as session:
+        return {
+            "answers": [repr(session.ask("@a", "@b")), repr(session.ask(["@a", 5]))],
+            "export": json.dumps(session.export()),
+        }
+
+
 CUTS = [gc.CutQuery([0]), gc.CutQuery([1, 2], [3, 4])]
 MECHANISMS = {
     "response": ("plain", released(mechanism="response")),
     "auto": ("plain", released()),
     "degrees": ("plain", released(mechanism="degrees+response", unweighted=True)),
+    "groups": ("plain", grouped()),
+    "groups, two looks": ("plain", grouped(epsilon=40.0, mechanism="degrees+response")),
+    "groups, two sides": ("bipartite", grouped()),
+    "groups, weights": ("weighted", grouped(noise="laplace")),
+    "groups, two sides, weights": ("weighted bipartite", grouped(noise="discrete-laplace")),
+    "groups, no cap": ("weighted no cap", grouped(noise="laplace")),
+    "session, groups": ("plain", named),
     "no fit": ("bipartite", released(fit="none")),
     "bipartite": ("bipartite", released()),
     "laplace": ("weighted", released(noise="laplace")),
@@ -524,6 +563,8 @@ WRONG = [
     lambda g: gc.release_graph(g, epsilon=1, noise="binary", fit="best"),
     lambda g: gc.release_graph(g, epsilon=1e-7),
     lambda g: gc.release_graph(g, epsilon=1, degree_share=2),
+    lambda g: gc.release_graph(g, epsilon=1, groups="staff.csv"),
+    lambda g: gc.release_graph(g, epsilon=1, groups=gc.Groups(gc.VertexSet(3), {"a": [0, 1, 2]})),
     lambda g: gc.release_iteratively(g, epsilon=1, delta=0.0),
     lambda g: gc.release_graph(g, epsilon=1, fit="spectral", mechanism="degrees+response"),
     lambda g: gc.release_flows(g, gc.Groups(gc.VertexSet(3), {"a": [0, 1, 2]}), epsilon=1),

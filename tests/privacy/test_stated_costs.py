@@ -48,6 +48,13 @@ def released(mechanism, noise="binary"):
     )
 
 
+def grouped(noise="binary", epsilon=1.0):
+    groups = gc.Groups(GRAPH.vertices, {"half": [0] * 4 + [1] * 4})
+    return lambda: gc.release_graph(
+        GRAPH, epsilon=epsilon, noise=noise, seed=1, time_limit=1e-9, groups=groups
+    )
+
+
 def iterative(calibration, delta=1e-6, epsilon=1.0):
     distinguisher = "response-rank-one" if delta == 0 and calibration == "practical" else "auto"
     return lambda: gc.release_iteratively(
@@ -172,6 +179,13 @@ CASES = {
             released("degrees+response", "discrete-laplace"),
             {
                 "degrees": of_argument(allocation, "measure_degrees", "epsilon"),
+                "entries": of_argument(allocation, "noise_distribution", "epsilon"),
+            },
+        ),
+        "groups": (
+            grouped("discrete-laplace"),
+            {
+                "sums": of_argument(allocation, "measure_groups", "epsilon"),
                 "entries": of_argument(allocation, "noise_distribution", "epsilon"),
             },
         ),

@@ -20,7 +20,7 @@ from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
 from graphcuts_dp.measurements.degrees import measure_degrees
 from graphcuts_dp.measurements.entries import distribution_for, randomized_response
 from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
-from graphcuts_dp.measurements.noisy_sums import NoisyDegrees, NoisyTotal
+from graphcuts_dp.measurements.noisy_sums import NoisyDegrees
 from graphcuts_dp.measurements.total import measure_total
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.noise import sample_discrete_laplace
@@ -66,7 +66,7 @@ def _sums(graph: AnyGraph) -> Sums:
 
 PAIRS = tuple(placed(pair) for pair in (LAST_PAIR, HUB, BIPARTITE[0]))
 _TWINS = (PAIRS[0],)
-_WEIGHTS = {
+WEIGHTS = {
     "binary": (placed(DIRECTED[0]),),
     "discrete-laplace": (placed(capped(2.0)[0]),),
     "laplace": (placed(capped(0.3)[0]),),
@@ -156,13 +156,11 @@ def _all(epsilon: float, noise: str, mechanism: str, source: EntropySource) -> R
 class _AlwaysLooks(Prospect):
     """Buys early degrees of every graph, and then what they say of the largest one."""
 
-    def share_from_total(self, total: NoisyTotal, epsilon: Fraction) -> Fraction | None:
+    def share_from_total(self, total: float, epsilon: Fraction) -> Fraction | None:
         del total, epsilon
         return None
 
-    def share_from_degrees(
-        self, early: NoisyDegrees, total: NoisyTotal, epsilon: Fraction
-    ) -> Fraction:
+    def share_from_degrees(self, early: NoisyDegrees, total: float, epsilon: Fraction) -> Fraction:
         del total, epsilon
         return self.beside if early.rows.max() * early.unit > 2 * self.cap else Fraction(0)
 
@@ -325,7 +323,7 @@ def _split_audit(noise: str, mechanism: str, epsilon: float) -> Audit:
         twins["chosen by the true total"] = chosen
     return Sampled(
         claim=Claim(epsilon),
-        pairs=(*PAIRS, *_WEIGHTS[noise]),
+        pairs=(*PAIRS, *WEIGHTS[noise]),
         start=partial(_all, epsilon, noise, mechanism),
         twins=twins,
         twin_pairs=_TWINS,
@@ -337,7 +335,7 @@ def _split_audit(noise: str, mechanism: str, epsilon: float) -> Audit:
 def _early_audit(noise: str, epsilon: float) -> Audit:
     return Sampled(
         claim=Claim(epsilon),
-        pairs=(*PAIRS, *_WEIGHTS[noise]),
+        pairs=(*PAIRS, *WEIGHTS[noise]),
         start=partial(_with_early_degrees, epsilon, noise),
         twins={
             "early degrees not charged": partial(_early_degrees_not_charged, epsilon, noise),

@@ -15,6 +15,7 @@ from graphcuts_dp.evaluation.audits import (
     calibrations,
     distances,
     flows,
+    grouped,
     iterative,
     releases,
     responses,
@@ -38,6 +39,7 @@ from graphcuts_dp.release.allocation import MECHANISMS
 ENTRIES: tuple[Entry, ...] = (
     *responses.ENTRIES,
     *budgets.ENTRIES,
+    *grouped.ENTRIES,
     *releases.ENTRIES,
     *calibrations.ENTRIES,
     *sessions.ENTRIES,
@@ -69,6 +71,7 @@ def exported_mechanisms() -> tuple[str, ...]:
 def _releases() -> Iterator[str]:
     for mechanism in MECHANISMS:
         yield from (f"release: {mechanism}, {noise}" for noise in NOISES)
+    yield from (f"release: groups, {noise}" for noise in NOISES)
     yield from (f"fit: {fit}" for fit in FIT_NAMES)
 
 

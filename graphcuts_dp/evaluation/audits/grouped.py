@@ -1,0 +1,195 @@
+"""Audits of releases with public groups: both looks at the sums, and all other parts, jointly."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+
+from graphcuts_dp.arrays import FloatMatrix, FloatVector
+from graphcuts_dp.evaluation.audit import Claim, Neighbours
+from graphcuts_dp.evaluation.audits.base import Audit, Entry, Sampled
+from graphcuts_dp.evaluation.audits.budgets import (
+    PAIRS,
+    WEIGHTS,
+    Placed,
+    seen_of_all,
+)
+from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.groups import Groups
+from graphcuts_dp.measurements.base import Measurements
+from graphcuts_dp.measurements.groups import measure_groups
+from graphcuts_dp.measurements.noisy_groups import NoisyGroups
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.noises import NOISES
+from graphcuts_dp.release.allocation import measure
+from graphcuts_dp.release.group_shares import GroupPlan, group_plan
+from graphcuts_dp.release.release import Release
+
+_LABELS = {2: [0, 1], 3: [0, 1, 1], 4: [0, 0, 1, 1]}
+Run = Callable[["Beside"], list[float]]
+
+
+def plan_for(graph: AnyGraph) -> GroupPlan:
+    """The public groups of a small graph, and what is bought of them."""
+    if isinstance(graph, Graph):
+        own = Groups(graph.vertices, {"half": _LABELS[graph.n]})
+        found = group_plan(graph, own)
+    else:
+        sides = [Groups(each, {"half": _LABELS[len(each)]}) for each in (graph.left, graph.right)]
+        found = group_plan(graph, (sides[0], sides[1]))
+    if found is None:
+        raise ValueError("there are groups")
+    return found
+
+
+def true_cells(like: NoisyGroups, dense: FloatMatrix) -> FloatVector:
+    """The weight of each cell, of a matrix."""
+    left, right = (
+        np.eye(count)[codes]
+        for count, codes in zip(like.shape, (like.rows, like.columns), strict=True)
+    )
+    sums = (left.T @ dense @ right)[like.ends]
+    if like.symmetric:
+        sums[like.ends[0] == like.ends[1]] /= 2
+    return np.asarray(sums)
+
+
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """One of two neighbours, with both of their matrices.
+
+    Attributes:
+        where: this one.
+        before: the matrix of the first neighbour.
+        after: of the second.
+        plan: what is bought of the groups.
+    """
+
+    where: Placed
+    before: FloatMatrix
+    after: FloatMatrix
+    plan: GroupPlan
+
+
+def _beside(pair: Neighbours) -> Neighbours:
+    """Neighbours that were `placed`, with both matrices."""
+    dense = pair.first.graph.dense(), pair.second.graph.dense()
+    plan = plan_for(pair.first.graph)
+    first, second = (Beside(each, *dense, plan) for each in (pair.first, pair.second))
+    return Neighbours(pair.name, first, second)
+
+
+def seen_of_groups(looks: tuple[NoisyGroups, ...], of: Beside) -> list[float]:
+    """Log likelihood ratio of each look, and all sums above the first neighbour's.
+
+    Where there was no second look, its numbers are 0: whether there was one is seen, too.
+    """
+    ratios, above = [0.0, 0.0], np.zeros((2, len(looks[0].values)))
+    for number, look in enumerate(looks):
+        before, after = true_cells(look, of.before), true_cells(look, of.after)
+        rate = float(look.measured.noise.parameters[0]) / look.unit
+        distances = np.abs(look.values - before) - np.abs(look.values - after)
+        ratios[number] = rate * float(distances.sum())
+        above[number] = look.values - before
+    return [*ratios, sum(ratios), float(len(looks)), *above.ravel().tolist()]
+
+
+def _seen(bought: Measurements, of: Beside) -> list[float]:
+    looks = seen_of_groups(bought.all_of(NoisyGroups), of)
+    others = seen_of_all(Release(measurements=bought), of.where)
+    return [looks[2] + others[4], *looks, *others]
+
+
+def _bought(
+    of: Beside, epsilon: float, noise: str, plan: GroupPlan | None, source: EntropySource
+) -> Measurements:
+    return measure(
+        of.where.graph,
+        epsilon=epsilon,
+        noise=noise,
+        mechanism="auto",
+        share=None,
+        source=source,
+        groups=plan,
+    )
+
+
+def _honest(epsilon: float, noise: str, source: EntropySource) -> Run:
+    def run(of: Beside) -> list[float]:
+        return _seen(_bought(of, epsilon, noise, of.plan, source), of)
+
+    return run
+
+
+# Broken twins.
+
+
+def _not_charged(epsilon: float, noise: str, source: EntropySource) -> Run:
+    """The sums come on top of a release that has all of epsilon."""
+
+    def run(of: Beside) -> list[float]:
+        others = _bought(of, epsilon, noise, None, source)
+        look = measure_groups(
+            of.where.graph,
+            of.plan.sides,
+            epsilon=Fraction(epsilon),
+            whole=noise == "discrete-laplace",
+            name="groups",
+            source=source,
+        )
+        return _seen(replace(others, values=(look, *others.values)), of)
+
+    return run
+
+
+def _one_noise_for_all(epsilon: float, noise: str, source: EntropySource) -> Run:
+    """All cells share their noise: the difference of two of them has none."""
+
+    def run(of: Beside) -> list[float]:
+        bought = _bought(of, epsilon, noise, of.plan, source)
+        look = bought.all_of(NoisyGroups)[0]
+        true = np.rint(true_cells(look, of.where.graph.dense()) / look.unit).astype(np.int64)
+        sums = true + (look.measured.sums[0] - true)[0]
+        spoilt = replace(look, measured=replace(look.measured, sums=(sums,)))
+        values = tuple(spoilt if each is look else each for each in bought.values)
+        return _seen(replace(bought, values=values), of)
+
+    return run
+
+
+def _looked_again_for_the_true_graph(epsilon: float, noise: str, source: EntropySource) -> Run:
+    """Whether there is a second look depends on the edges themselves."""
+
+    def run(of: Beside) -> list[float]:
+        again = _seen(_bought(of, epsilon, noise, of.plan, source), of)
+        again[4] = float(1 + bool(of.where.graph.dense()[0, -1] or of.where.graph.dense()[-1, -2]))
+        return again
+
+    return run
+
+
+def _audit(noise: str, epsilon: float) -> Audit:
+    twins: dict[str, Callable[[EntropySource], Run]] = {
+        "sums not charged": partial(_not_charged, epsilon, noise),
+        "one noise for all sums": partial(_one_noise_for_all, epsilon, noise),
+        "a second look for the true graph": partial(
+            _looked_again_for_the_true_graph, epsilon, noise
+        ),
+    }
+    return Sampled(
+        claim=Claim(epsilon),
+        pairs=tuple(map(_beside, (*PAIRS, *WEIGHTS[noise]))),
+        start=partial(_honest, epsilon, noise),
+        twins=twins,
+        twin_pairs=tuple(map(_beside, PAIRS[:2])),
+        runs=4000,
+        least=600,
+    )
+
+
+ENTRIES = tuple(
+    Entry(f"groups, {noise}", partial(_audit, noise), (f"release: groups, {noise}",))
+    for noise in NOISES
+)

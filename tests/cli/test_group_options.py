@@ -1,0 +1,76 @@
+"""Groups on the command line: `--groups FILE`, and sets that name them with @@."""
+
+import json
+
+import pytest
+
+import graphcuts_dp as gc
+from graphcuts_dp.cli.reading import read_set
+from graphcuts_dp.errors import FileFormatError, QueryError
+
+UNITS = {"ann": "Sales", "bob": "Sales", "eve": "IT", "kim": "Board", "lee": "Board"}
+EDGES = [("ann", "eve"), ("bob", "eve"), ("ann", "kim"), ("kim", "lee")]
+
+
+@pytest.fixture
+def graph():
+    return gc.from_edges(EDGES, vertices=list(UNITS))
+
+
+@pytest.fixture
+def groups(graph):
+    return gc.groups_from_dict(UNITS, graph, ["unit"])
+
+
+@pytest.fixture
+def files(graph, tmp_path):
+    """A private graph and a public table, in the folder of the command."""
+    gc.write_graph(graph, tmp_path / "g.graphml")
+    rows = "".join(f"{vertex},{unit},x\n" for vertex, unit in UNITS.items())
+    (tmp_path / "staff.csv").write_text("vertex,unit,room\n" + rows)
+
+
+def test_the_command_line_spells_groups_with_two_at_signs(graph, groups, tmp_path):
+    (tmp_path / "Sales").write_text("ann\n")
+    vertices = graph.vertices
+    assert read_set("@@Sales, lee", vertices, groups) == ["@Sales", "lee"]
+    assert read_set(f"@{tmp_path / 'Sales'}", vertices, groups) == ["ann"]
+    with pytest.raises(FileFormatError, match="@ is for files, type @@Sales for the group"):
+        read_set("@Sales", vertices, groups)
+    with pytest.raises(QueryError, match=r"give --groups FILE; .* is typed @./@Sales"):
+        read_set("@@Sales", vertices)
+
+
+@pytest.mark.usefixtures("files")
+def test_a_session_is_asked_about_groups(call):
+    begin = ("session", "start", "g.graphml", "--store", "s.db", "--epsilon", "30")
+    assert call(*begin, "--queries", "9", "--method", "laplace")[0] == 0
+    ask = ("session", "ask", "s.db")
+    table = ("--groups", "staff.csv", "--levels", "unit")
+    status, told, _ = call(*ask, *table, "--from", "@@Sales", "--to", "@@IT")
+    assert (status, told[:8]) == (0, "2.0 in [")
+    for options, wanted in (
+        ((*table, "--from", "@@Sale"), "unknown group '@Sale'"),
+        (("--from", "@@Sales"), "give --groups FILE"),
+        ((*table[2:], "--from", "ann"), "need --groups FILE"),
+        ((*table[:2], "--from", "ann"), "pass --levels"),
+        ((*table, "--from", "@Sales"), "type @@Sales for the group"),
+        ((*table, "--right-groups", "staff.csv", "--from", "ann"), "is for --bipartite graphs"),
+    ):
+        status, told, error = call(*ask, *options)
+        assert (status, told) == (2, "")
+        assert wanted in error
+        assert error.count("\n") == 1
+
+
+@pytest.mark.usefixtures("files")
+def test_a_release_with_groups_says_what_they_cost(call, tmp_path):
+    line = ("release", "g.graphml", "out.graphml", "--epsilon", "30", "--seed", "1")
+    status, told, _ = call(*line, "--groups", "staff.csv", "--levels", "unit", "--json")
+    assert status == 0
+    found = json.loads(told)
+    assert set(found["epsilon_spent_on"]) >= {"groups", "entries"}
+    assert "and the groups" in found["guarantee"]
+    assert gc.Release.load(tmp_path / "out.graphml").measurements.values[0].name == "groups"
+    status, _, error = call(*line, "--groups", "nowhere.csv", "--force")
+    assert (status, error.count("nowhere.csv")) == (2, 1)

@@ -1,0 +1,126 @@
+"""What is bought of public groups: shares of epsilon, two looks, and what groups may not change."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from group_cases import cliques, drawn, two_sided
+
+import graphcuts_dp as gc
+from graphcuts_dp.errors import BudgetError, GraphError, ParameterError
+from graphcuts_dp.graph.groups import Groups
+from graphcuts_dp.measurements.groups import measure_groups
+from graphcuts_dp.measurements.noisy_groups import NoisyGroups
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.release import group_shares
+from graphcuts_dp.release.group_shares import (
+    degree_share_beside_groups,
+    group_plan,
+    group_share,
+    telling,
+)
+
+
+def test_shares_follow_their_formulas():
+    """Two sums of errors, each least where its derivative vanishes; found again by a grid."""
+    parts = np.linspace(0.001, 0.999, 9981)
+    for n in (100, 500, 10_000):
+        least = parts[np.argmin(n / parts + n**1.5 / 50 / (1 - parts))]
+        assert float(degree_share_beside_groups(n)) == pytest.approx(least, abs=0.01)
+        for k in (4, 10, 16, 40):
+            t = float(degree_share_beside_groups(n))
+            rest = n / t + n**1.5 / 50 / (1 - t)
+            least = parts[np.argmin(0.7 * k**1.5 / parts + rest / (1 - parts))]
+            wanted = min(max(least, 6 * k / n, 0.05), 0.25)
+            assert float(group_share(n, k)) == pytest.approx(wanted, abs=0.002)
+
+
+@pytest.mark.parametrize("how", ["response", "degrees+response", "auto"])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 30.0])
+def test_all_parts_add_up_to_epsilon(how, epsilon):
+    for graph, groups in (cliques((9, 9, 9)), two_sided()):
+        made = drawn(graph, groups, how, epsilon=epsilon)
+        spent = sum((each.epsilon for each in made.measurements.values), Fraction(0))
+        assert spent == Fraction(epsilon)
+        assert [name for name, _ in made.guarantee.parts] == [
+            each.name for each in made.measurements.values
+        ]
+        assert sum(part for _, part in made.guarantee.parts) == pytest.approx(epsilon)
+        plan = group_plan(graph, groups)
+        looks = made.measurements.all_of(NoisyGroups)
+        assert looks[0].epsilon == Fraction(epsilon) * plan.first
+
+
+def test_the_store_is_charged_for_the_sums_too(tmp_path):
+    graph, groups = cliques((9, 9, 9))
+    store = gc.Store(tmp_path / "g.db", budget=1.5)
+    gc.release_graph(graph, epsilon=1.0, groups=groups, store=store, seed=1, fit="none")
+    with pytest.raises(BudgetError, match="nothing was spent"):
+        gc.release_graph(graph, epsilon=1.0, groups=groups, store=store, seed=1, fit="none")
+
+
+def looks_that_tell(graph, labels, epsilon, runs=40):
+    plan = group_plan(graph, Groups(graph.vertices, {"g": np.asarray(labels).tolist()}))
+    found = 0
+    for seed in range(runs):
+        measured = measure_groups(
+            graph,
+            plan.sides,
+            epsilon=Fraction(epsilon) * plan.first,
+            whole=False,
+            name="groups",
+            source=SeededEntropy(seed),
+        )
+        found += telling(measured, 1.0)
+    return found / runs
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1, 10])
+def test_groups_made_by_chance_are_not_looked_at_again(epsilon):
+    """Seeds are fixed: what passes here passes always."""
+    graph, groups = cliques((30,) * 6)
+    labels = groups.codes()
+    chance = np.random.default_rng(3).permutation(labels)
+    assert looks_that_tell(graph, chance, epsilon) == 0
+    random = np.random.default_rng(4)
+    rows, columns = np.nonzero(np.triu(random.random((180, 180)) < 0.1, 1))
+    uniform = gc.Graph(rows, columns, vertices=180)
+    assert looks_that_tell(uniform, labels, epsilon) == 0
+    if epsilon >= 1:
+        assert looks_that_tell(graph, labels, epsilon) == 1
+
+
+def test_without_a_second_look_the_mechanism_is_that_of_no_groups():
+    graph, groups = cliques((30,) * 6)
+    chance = np.random.default_rng(3).permutation(groups.codes())
+    made = drawn(graph, Groups(graph.vertices, {"g": chance.tolist()}), "auto", epsilon=1.0)
+    kinds = [each.name for each in made.measurements.values]
+    plain = gc.release_graph(graph, epsilon=1.0, seed=1, fit="none")
+    without = [each.name for each in plain.measurements.values]
+    assert kinds[0] == "groups"
+    assert "groups again" not in kinds
+    assert [name for name in kinds if name in ("degrees", "entries")] == [
+        name for name in without if name in ("degrees", "entries")
+    ]
+
+
+def test_what_cannot_be_bought_is_refused_before_anything_is_drawn(monkeypatch):
+    graph, groups = cliques()
+
+    def never(*_, **__):
+        raise AssertionError("noise was drawn")
+
+    monkeypatch.setattr("graphcuts_dp.release.allocation.measure_groups", never)
+    other = Groups(gc.VertexSet(3), {"a": [0, 1, 2]})
+    for given, kind, told in (
+        (other, GraphError, "other vertices"),
+        ((groups, groups), GraphError, "a Groups"),
+        ("staff.csv", GraphError, "read_groups"),
+    ):
+        with pytest.raises(kind, match=told):
+            gc.release_graph(graph, epsilon=1.0, groups=given)
+    with pytest.raises(ParameterError, match="leave the groups out"):
+        drawn(graph, groups, "auto", epsilon=1e-6)
+    monkeypatch.setattr(group_shares, "MOST_GROUPS", 2)
+    with pytest.raises(GraphError, match="at most 2 groups"):
+        gc.release_graph(graph, epsilon=1.0, groups=groups)
