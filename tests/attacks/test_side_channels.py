@@ -18,6 +18,7 @@ import secrets
 import shutil
 import warnings
 
+import matplotlib.font_manager  # noqa: F401  # it logs when it is first imported
 import numpy as np
 import pytest
 import scipy.io

@@ -279,6 +279,16 @@ def test_receipts_that_do_not_fit_are_refused(made, tmp_path, change):
             "a pair of Groups",
         ),
         (
+            lambda _, p: gc.release_flows(random_graph((30, 3)), (p, "genres"), epsilon=1),
+            GraphError,
+            "a pair of Groups",
+        ),
+        (
+            lambda _, p: gc.release_flows(random_graph((30, 3)), (p, p), epsilon=1),
+            GraphError,
+            "other vertices",
+        ),
+        (
             lambda _, p: gc.release_flows(random_graph(29), p, epsilon=1),
             GraphError,
             "other vertices",
