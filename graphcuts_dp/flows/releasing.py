@@ -2,7 +2,7 @@
 
 from graphcuts_dp.flows.flows import Flows
 from graphcuts_dp.flows.strategy import ALL_CELLS, choose_strategy
-from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph
 from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.groups import Groups
 from graphcuts_dp.graph.universe import Universe
@@ -127,7 +127,11 @@ def flows_promise(
     return PrivacyGuarantee(
         epsilon=cost.epsilon,
         delta=cost.delta,
-        neighbours=hidden_change(weighted=graph.weighted, weight_cap=graph.weight_cap),
+        neighbours=hidden_change(
+            weighted=graph.weighted,
+            weight_cap=graph.weight_cap,
+            directed=isinstance(graph, DirectedGraph),
+        ),
         public=public,
         seed=seed,
         parts=parts,

@@ -354,3 +354,17 @@ def test_guarantees_tell_what_went_where():
     assert gauss.guarantee.delta == 0.05
     same = gc.release_flows(graph, groups, epsilon=1.0, delta=1e-9, seed=1)
     assert same.guarantee.delta == 0.0
+
+
+def test_flows_of_a_directed_graph_have_a_direction():
+    """At epsilon = 50 a noise other than 0 has a probability of 4e-22 a cell."""
+    graph = gc.from_edges(
+        [("a", "c"), ("b", "c"), ("c", "a"), ("a", "b"), ("d", "c"), ("c", "d")], directed=True
+    )
+    groups = gc.groups_from_dict({"a": "X", "b": "X", "c": "Y", "d": "Y"}, graph)
+    flows = gc.release_flows(graph, groups, epsilon=50.0, seed=1)
+    assert flows.between("X", "Y").value == 2
+    assert flows.between("Y", "X").value == 1
+    assert flows.between("X", "X").value == 1
+    assert flows.between("Y", "Y").value == 2
+    assert "one ordered pair is an arc" in flows.guarantee.neighbours

@@ -271,7 +271,7 @@ def test_with_the_parts_replaced_nothing_of_the_graph_is_read(shape, monkeypatch
     noisy = drawn(graph_of(shape), "response", epsilon=0.5).noisy
     degrees = drawn(graph_of(shape), "degrees+response", epsilon=0.4).degrees
     for value in (-1e6, 0.0, 50.0, 300.0, 1e6):
-        total = NoisyTotal(value, 10.0, Fraction(1, 50))
+        total = NoisyTotal(value, 2.0, Fraction(1, 50), Fraction(1, 50))
         read = []
         monkeypatch.setattr(mechanism, "measure_total", lambda *_, total=total, **__: total)
         monkeypatch.setattr(mechanism, "measure_degrees", lambda *_, **__: degrees)
@@ -413,7 +413,7 @@ def test_noisy_degrees_come_back_from_plain_values(shape):
 @pytest.fixture(params=SHAPES)
 def saved(request, tmp_path):
     made = release_graph(graph_of(request.param), epsilon=4.0, mechanism="degrees+response", seed=1)
-    bought = (NoisyTotal(12.0, 3.5, Fraction(1, 9)), *made.measurements.values)
+    bought = (NoisyTotal(12.0, 2.0, Fraction(1, 9), Fraction(1, 9)), *made.measurements.values)
     spent = Cost.of_pure(sum((part.epsilon for part in bought), Fraction(0)))
     parts = tuple((part.name, float(part.epsilon)) for part in bought)
     promised = mechanism.promise(graph_of(request.param), spent, seed=1, parts=parts)
