@@ -185,16 +185,16 @@ def _with_early_degrees(epsilon: float, noise: str, source: EntropySource) -> Ru
 
 
 def _early_degrees_not_charged(epsilon: float, noise: str, source: EntropySource) -> Run:
-    """They get all of epsilon, and so does what they choose."""
+    """They get all of epsilon, and so do the entries that are chosen by them."""
 
     def run(where: Placed) -> list[float]:
         distribution = distribution_for(where.graph, noise, epsilon)
         early = measure_degrees(
             where.graph, distribution, epsilon=Fraction(epsilon), source=source, early=True
         )
-        seen = seen_of_degrees(early, where)[4]
-        rest = _with_early_degrees(epsilon, noise, source)(where)
-        return [seen, seen + rest[4], *rest]
+        of_degrees = seen_of_degrees(early, where)[4]
+        of_entry = seen_of_entry(randomized_response(where.graph, distribution, source), where)
+        return [of_degrees, of_entry, of_degrees + of_entry]
 
     return run
 
