@@ -113,7 +113,7 @@ def measure(
         if part is None:
             early = degrees(EARLY_SHARE, early=True)
             rest -= rest * EARLY_SHARE
-            part = prospect.share_from_degrees(early, total, alone * (1 - EARLY_SHARE))
+            part = prospect.share_from_degrees(early, alone * (1 - EARLY_SHARE))
     if part:
         degrees(part)
         rest -= rest * part
@@ -244,7 +244,7 @@ def _least_part(mechanism: str, prospect: Prospect) -> Fraction:
     if mechanism == "degrees+response":
         return min(prospect.beside, 1 - prospect.beside)
     left = (1 - TOTAL_SHARE) * (1 - EARLY_SHARE)
-    parts = (prospect.beside, 1 - prospect.beside, prospect.most, 1 - prospect.most)
+    parts = (prospect.beside, 1 - prospect.beside)
     return min(TOTAL_SHARE, (1 - TOTAL_SHARE) * EARLY_SHARE, left * min(parts))
 
 
@@ -294,7 +294,7 @@ def _least_left(
     if mechanism == "degrees+response":
         return 1 - prospect.beside
     left = (1 - TOTAL_SHARE) * (1 - EARLY_SHARE)
-    return left * (1 - max(prospect.most, prospect.beside))
+    return left * (1 - prospect.beside)
 
 
 def _beside_groups(prospect: Prospect, groups: GroupPlan) -> Prospect:

@@ -27,7 +27,6 @@ from graphcuts_dp.release import allocation as mechanism
 from graphcuts_dp.release.allocation import measure
 from graphcuts_dp.release.choice import (
     EARLY_SHARE,
-    MOST_SHARE,
     TOTAL_SHARE,
     Prospect,
     degree_share,
@@ -246,10 +245,8 @@ def test_the_choice_depends_on_the_noisy_total_alone(share):
     exact = None if share is None else Fraction(share)
     prospect = Prospect.of(Untouchable(graph), "binary", exact)
     chosen = {prospect.share_from_total(total, Fraction(1)) for total in totals}
-    assert chosen == {None, prospect.beside, prospect.most}
-    assert (prospect.beside, prospect.most) == (
-        (degree_share(300), MOST_SHARE) if share is None else (exact, exact)
-    )
+    assert chosen == {None, prospect.beside}
+    assert prospect.beside == (degree_share(300) if share is None else exact)
 
 
 @pytest.mark.parametrize("noise", ["binary", "laplace"])
@@ -368,7 +365,7 @@ def test_the_least_distribution_is_the_one_that_is_used_when_everything_is_bough
 
 
 def test_no_part_is_below_the_least_epsilon(spent):
-    least = min(TOTAL_SHARE, (1 - TOTAL_SHARE) * (1 - EARLY_SHARE) * (1 - MOST_SHARE))
+    least = min(TOTAL_SHARE, (1 - TOTAL_SHARE) * EARLY_SHARE)
     data = drawn(graph_of(None), "auto", epsilon=SMALLEST_EPSILON / float(least) * 1.001)
     assert data.total is not None
     assert min(spent.values()) >= SMALLEST_EPSILON
@@ -516,12 +513,9 @@ def test_equal_degrees_have_no_spread():
 
 def test_even_degrees_leave_all_to_the_entries_and_uneven_ones_do_not():
     prospect = Prospect((400, 400), 1.0, "binary")
-    total, dense = 400 * 45.0, 400 * 60.0
-    assert prospect.share_from_total(total, Fraction(1)) is None
-    assert prospect.share_from_degrees(noisy_normal(3.0), total, Fraction(1)) == 0
-    assert prospect.share_from_degrees(noisy_normal(60.0), total, Fraction(1)) == MOST_SHARE
-    beside = prospect.share_from_degrees(noisy_normal(60.0), dense, Fraction(1))
-    assert beside == degree_share(400)
+    assert prospect.share_from_total(400 * 45.0, Fraction(1)) is None
+    assert prospect.share_from_degrees(noisy_normal(3.0), Fraction(1)) == 0
+    assert prospect.share_from_degrees(noisy_normal(60.0), Fraction(1)) == degree_share(400)
 
 
 def test_early_degrees_are_bought_kept_and_charged():

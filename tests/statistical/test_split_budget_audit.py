@@ -148,7 +148,7 @@ def whole(case, mechanism, epsilon=1.0, seed=1):
     [*((case, "auto") for case in CASES), ("hub", "degrees+response")],
 )
 def test_all_parts_together_hide_one_pair(case, mechanism):
-    # Where degrees get nine tenths, no single number tells as much: more runs show it.
+    # No single number tells much where the budget has three parts: more runs show it.
     found = audit(*whole(case, mechanism), runs=4000)
     assert 0.05 < found.epsilon_lower <= 1.0, found.event
 

@@ -160,8 +160,8 @@ class _AlwaysLooks(Prospect):
         del total, epsilon
         return None
 
-    def share_from_degrees(self, early: NoisyDegrees, total: float, epsilon: Fraction) -> Fraction:
-        del total, epsilon
+    def share_from_degrees(self, early: NoisyDegrees, epsilon: Fraction) -> Fraction:
+        del epsilon
         return self.beside if early.rows.max() * early.unit > 2 * self.cap else Fraction(0)
 
 
