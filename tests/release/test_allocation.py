@@ -233,10 +233,8 @@ class Untouchable:
 @pytest.mark.parametrize("share", [None, 0.4])
 def test_the_choice_depends_on_the_noisy_total_alone(share):
     graph = graph_of((200, 300), density=0.01)
-    values = range(-1000, 60_000, 1000)
-    totals = [NoisyTotal(float(value), 1.0, Fraction(1), Fraction(1)) for value in values]
     chosen = set()
-    for total in totals:
+    for total in map(float, range(-1000, 60_000, 1000)):
         options = total, Untouchable(graph), "binary", Fraction(1, 2), share
         chosen.add(mechanism._better(*options))
         assert mechanism._better(*options) in mechanism.MECHANISMS
