@@ -15,10 +15,12 @@ from graphcuts_dp.evaluation.audits.budgets import (
     WEIGHTS,
     Placed,
     seen_of_all,
+    seen_of_entry,
 )
-from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph
 from graphcuts_dp.graph.groups import Groups
 from graphcuts_dp.measurements.base import Measurements
+from graphcuts_dp.measurements.entries import distribution_for, randomized_response
 from graphcuts_dp.measurements.groups import measure_groups
 from graphcuts_dp.measurements.noisy_groups import NoisyGroups
 from graphcuts_dp.privacy.entropy import EntropySource
@@ -33,7 +35,7 @@ Run = Callable[["Beside"], list[float]]
 
 def plan_for(graph: AnyGraph) -> GroupPlan:
     """The public groups of a small graph, and what is bought of them."""
-    if isinstance(graph, Graph):
+    if not isinstance(graph, BipartiteGraph):
         own = Groups(graph.vertices, {"half": _LABELS[graph.n]})
         found = group_plan(graph, own)
     else:
@@ -127,10 +129,9 @@ def _honest(epsilon: float, noise: str, source: EntropySource) -> Run:
 
 
 def _not_charged(epsilon: float, noise: str, source: EntropySource) -> Run:
-    """The sums come on top of a release that has all of epsilon."""
+    """The sums cost epsilon, and come on top of entries that have all of epsilon, too."""
 
     def run(of: Beside) -> list[float]:
-        others = _bought(of, epsilon, noise, None, source)
         look = measure_groups(
             of.where.graph,
             of.plan.sides,
@@ -139,7 +140,10 @@ def _not_charged(epsilon: float, noise: str, source: EntropySource) -> Run:
             name="groups",
             source=source,
         )
-        return _seen(replace(others, values=(look, *others.values)), of)
+        distribution = distribution_for(of.where.graph, noise, epsilon)
+        entry = seen_of_entry(randomized_response(of.where.graph, distribution, source), of.where)
+        ratio = seen_of_groups((look,), of)[2]
+        return [ratio + entry, ratio, entry]
 
     return run
 
@@ -185,7 +189,7 @@ def _audit(noise: str, epsilon: float) -> Audit:
         twins=twins,
         twin_pairs=tuple(map(_beside, PAIRS[:2])),
         runs=4000,
-        least=600,
+        least=1600,
     )
 
 
