@@ -194,6 +194,11 @@ def _audit(noise: str, epsilon: float) -> Audit:
 
 
 ENTRIES = tuple(
-    Entry(f"groups, {noise}", partial(_audit, noise), (f"release: groups, {noise}",))
+    Entry(
+        f"groups, {noise}",
+        partial(_audit, noise),
+        (f"release: groups, {noise}",),
+        slow=noise != "binary",
+    )
     for noise in NOISES
 )
