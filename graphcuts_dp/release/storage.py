@@ -12,6 +12,7 @@ import numpy as np
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate, frozen_mask
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.fits.base import FitSummary
+from graphcuts_dp.fits.certify import TOLERANCE
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.atomic import atomic_set, atomic_write, check_writable_set
 from graphcuts_dp.graph.files import check_writable_graph, read_graph, write_graph
@@ -98,6 +99,7 @@ def write_release(path: PathLike, parts: ReleaseParts, *, force: bool) -> tuple[
             if parts.fit is None or parts.fit.time_limit is None
             else _TIME_LIMIT,
             "certificate": None if certificate is None else _describe_certificate(certificate),
+            "certificate_tolerance": None if certificate is None else TOLERANCE,
             "noise_bound": noise_cut_bound(
                 noisy.distribution, noisy.shape, symmetric=noisy.symmetric
             ),
