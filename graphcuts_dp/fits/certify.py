@@ -13,8 +13,8 @@ from graphcuts_dp.measurements.blocks import RowBlock
 from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
 
 DECIMALS = 4  # of the weights of a synthetic graph
-# Enough for a release, whose promises use the upper bound alone: a closer lower one takes a third of
-# the time again, and the relaxation leaves 12 to 17 % open on noise in any case.
+# Enough for a release, whose promises use the upper bound alone: a closer lower one takes a third
+# of the time again, and the relaxation leaves 12 to 17 % open on noise in any case.
 TOLERANCE = 0.2
 _LARGEST_WIDE = 1 << 25  # entries up to which the difference is held in float64
 
