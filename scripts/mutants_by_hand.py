@@ -124,8 +124,8 @@ BY_HAND = (
     Edit(  # or of the total
         "release/answers",
         "CutEstimator._noise",
-        "NoiseTerm(block.law, k, 1)",
-        "NoiseTerm(block.law, k, 0)",
+        "NoiseTerm(own, k * c, count)",
+        "NoiseTerm(own, k * c, 0)",
     ),
     Edit("release/answers", "CutEstimator._rounding", "return math.fsum(moved)", "return 0.0"),
     Edit("release/answers", "log_cuts", "math.log(math.comb(rows + 3, 3))", "0.0"),

@@ -134,7 +134,7 @@ class CutEstimator:
         for block, k in zip(blocks, combination.sums.tolist(), strict=True):
             parts += [k * block.value, -k * block.entries]
         slack = _ROUNDING * math.fsum(map(abs, parts))
-        if noisy.distribution.rounding or any(block.rounding for block in blocks):
+        if noisy.distribution.rounding:
             slack += self._rounding(types, combination, blocks, shapes)
         return Estimate(math.fsum(parts), self._noise(types, combination, blocks), slack)
 

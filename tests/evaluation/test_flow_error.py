@@ -3,10 +3,10 @@
 import networkx as nx
 import numpy as np
 import pytest
+from statistic_cases import exact_flows, planted
 
 from graphcuts_dp.errors import GraphError
 from graphcuts_dp.evaluation.flow_error import flow_errors
-from tests.flows.statistic_cases import exact_flows, planted
 
 
 def test_the_truth_is_counted_edge_by_edge():

@@ -51,7 +51,11 @@ def bought(kind, how, epsilon=8.0):
     noisy = found.values[-1]
     cap = noisy.distribution.weight_cap
     degrees, looks = found.find(NoisyDegrees), found.all_of(NoisyGroups)
-    return graph, noisy, FitProblem(noisy.blocks, cap, degrees, None, looks)
+    return (
+        graph,
+        noisy,
+        FitProblem(noisy.blocks, cap, () if degrees is None else (degrees,), None, looks),
+    )
 
 
 @pytest.mark.parametrize("kind", ["graph", "weights", "two sides"])

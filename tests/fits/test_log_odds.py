@@ -27,7 +27,7 @@ def directed_case():
 
 def test_a_directed_graph_gets_its_sums_and_no_loops(monkeypatch):
     """Out- and in-degrees, and the arcs between each two blocks in each direction."""
-    monkeypatch.setattr(log_odds, "_SLACK", 0.01)
+    monkeypatch.setattr(log_odds, "SLACK", 0.01)
     given, sums = directed_case()
     x = matrix_of(given, solve(given.blocks, sums, 1.0))
     assert not x.diagonal().any()
@@ -74,7 +74,7 @@ def test_the_gradient_is_that_of_the_value(symmetric, noise, monkeypatch):
 
     With ridges large enough to be seen beside the sums.
     """
-    monkeypatch.setattr(log_odds, "_SLACK", 2.0)
+    monkeypatch.setattr(log_odds, "SLACK", 2.0)
     given, sums = case(symmetric, noise=noise)
     dual = log_odds._Dual.of(given.blocks, replace(sums, ridge=0.5), 1.0)
     rng = np.random.default_rng(0)
@@ -108,7 +108,7 @@ def test_sums_come_out_but_for_the_stated_slack(symmetric, noise):
     assert np.abs(x.sum(axis=0) - sums.columns + ridge * (b - b.mean())).max() < near
     theta = sums.left.T @ solution.factors.left[:, :-2] / strength
     had = sums.left.T @ x @ sums.right
-    assert np.abs(had - sums.groups + log_odds._SLACK * theta).max() < 0.05
+    assert np.abs(had - sums.groups + log_odds.SLACK * theta).max() < 0.05
     assert np.abs(had - sums.groups).max() < 0.15 * np.abs(sums.groups).max()
 
 

@@ -5,11 +5,11 @@ import dataclasses
 import numpy as np
 import pytest
 import scipy
+from statistic_cases import exact_flows, planted
 
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.flows.releasing import release_flows
 from graphcuts_dp.graph.adjacency import Graph
-from tests.flows.statistic_cases import exact_flows, planted
 
 TABLES, LEVEL = 2000, 0.1
 

@@ -4,11 +4,11 @@ import importlib.util
 
 import pandas as pd
 import pytest
+from statistic_cases import planted
 
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.flows.parquet import write_parquet
 from graphcuts_dp.flows.releasing import release_flows
-from tests.flows.statistic_cases import planted
 
 HERE = importlib.util.find_spec("pyarrow") is not None
 

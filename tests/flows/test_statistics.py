@@ -6,13 +6,13 @@ import networkx as nx
 import numpy as np
 import pytest
 import scipy
+from statistic_cases import exact_flows, many_flows, planted
 
 from graphcuts_dp.datasets import load
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.flows.releasing import release_flows
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.graph.groups import Groups
-from tests.flows.statistic_cases import exact_flows, many_flows, planted
 
 RELEASES = 2000
 # A count of failures that one of RELEASES with a chance of 5 % each passes with less than 1e-7.

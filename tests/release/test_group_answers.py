@@ -125,7 +125,9 @@ def test_a_release_is_read_back_with_its_groups(tmp_path):
     for make in (cliques, two_sided):
         graph, groups = make()
         made = gc.release_graph(graph, epsilon=30.0, groups=groups, seed=1, fit="none")
-        assert [name for name, _ in made.guarantee.parts][:2] == ["groups", "groups again"]
+        looks = ["groups", "groups again"] if make is cliques else ["groups"]
+        names = [name for name, _ in made.guarantee.parts]
+        assert [name for name in names if name.startswith("groups")] == looks
         assert "the groups" in made.guarantee.public
         path = tmp_path / f"{make.__name__}.graphml"
         made.save(path)
