@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 
 from graphcuts_dp.fits.base import FitProblem
+from graphcuts_dp.fits.structure import find_spectrum, structure_along
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.measurements.blocks import LocalBlocks
 from graphcuts_dp.measurements.degrees import measure_degrees
@@ -71,3 +72,8 @@ def gaussian(shape, *, symmetric, deviation=1.0, signal=0.0, seed=0):
     if symmetric:
         np.fill_diagonal(matrix, 0.0)
     return LocalBlocks.from_matrix(matrix, symmetric=symmetric)
+
+
+def spectral_structure(view):
+    """Structure from the spectrum alone: what sharpening starts from."""
+    return structure_along(find_spectrum(view))

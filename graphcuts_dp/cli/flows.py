@@ -5,18 +5,17 @@ from typing import Annotated, Any
 import typer
 
 from graphcuts_dp.cli.console import say, show_facts, show_json, show_table
-from graphcuts_dp.cli.reading import Reading, check_apart, column_of, delimiter_of, with_options
+from graphcuts_dp.cli.group_options import GroupColumns
+from graphcuts_dp.cli.reading import Reading, check_apart, with_options
 from graphcuts_dp.cli.store_options import Spending
-from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
+from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.flows.flows import Flows
 from graphcuts_dp.flows.releasing import release_flows
 from graphcuts_dp.flows.storage import check_flows_path
 from graphcuts_dp.flows.strategy import ALL_CELLS, NOISES, choose_strategy
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.group_sources import read_groups
 from graphcuts_dp.graph.groups import Groups
-from graphcuts_dp.graph.vertices import VertexSet
-from graphcuts_dp.measurements.cells import cell_tree, grid_of_cells, sides_of_groups, vertex_sets
+from graphcuts_dp.measurements.cells import cell_tree, grid_of_cells, sides_of_groups
 from graphcuts_dp.planning.flows_forecast import FlowsForecast, forecast_of
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 
@@ -37,31 +36,6 @@ def flows(
     epsilon: Annotated[float, typer.Option(help="Privacy of one edge; smaller hides more.")],
     spending: Spending,
     delta: Annotated[float, typer.Option(help="0 for pure privacy; else far below 1/n.")] = 0.0,
-    levels: Annotated[
-        str | None,
-        typer.Option(help="Columns of the groups, coarsest first, with commas between."),
-    ] = None,
-    vertex_column: Annotated[
-        str | None, typer.Option(help="Column of the vertices: a name or number, from 1.")
-    ] = None,
-    right_groups: Annotated[
-        str | None, typer.Option(help="Of --bipartite: groups of the right side.")
-    ] = None,
-    right_levels: Annotated[str | None, typer.Option(help="Likewise: their columns.")] = None,
-    rest: Annotated[
-        str | None, typer.Option(help="Name of the group of all vertices without one.")
-    ] = None,
-    ignore_unknown: Annotated[
-        bool, typer.Option("--ignore-unknown", help="Rows about no vertex are left out.")
-    ] = False,
-    groups_header: Annotated[
-        bool | None,
-        typer.Option("--groups-header/--no-groups-header", help="Whether row one names columns."),
-    ] = None,
-    groups_delimiter: Annotated[
-        str | None, typer.Option(help="Of GROUPS: a character, tab, or blank.")
-    ] = None,
-    groups_encoding: Annotated[str | None, typer.Option(help="Of GROUPS, such as cp1252.")] = None,
     workload: Annotated[
         str, typer.Option(help="What to be good at: all cells, totals, or the name of a level.")
     ] = ALL_CELLS,
@@ -71,6 +45,7 @@ def flows(
     ] = False,
     top: Annotated[int, typer.Option(help="Largest cells of the finest level to show.")] = 10,
     *,
+    columns: GroupColumns,
     reading: Reading,
     seed: Annotated[
         int | None, typer.Option(help="Repeatable run. NOT PRIVATE: for tests only.")
@@ -83,37 +58,11 @@ def flows(
     if top < 0:
         raise ParameterError("--top must be 0 or more")
     store = spending.check()
-    check_apart([target], source, groups, right_groups, reading.vertices, spending.store)
+    check_apart([target], source, groups, columns.right_groups, reading.vertices, spending.store)
     check_flows_path(target, force=force)
     graph = reading.read_private(source)
     spending.remind(graph, source)
-
-    def read(path: str, side: VertexSet, columns: str | None) -> Groups:
-        try:
-            return read_groups(
-                path,
-                side,
-                columns=_columns(columns),
-                vertex=column_of(vertex_column),
-                rest=rest,
-                unknown="ignore" if ignore_unknown else "error",
-                header=groups_header,
-                delimiter=delimiter_of(groups_delimiter),
-                encoding=groups_encoding,
-            )
-        except (FileFormatError, GraphError) as problem:
-            raise _spelled(problem, path) from None
-
-    left, right = vertex_sets(graph)
-    given: Groups | tuple[Groups, Groups]
-    if left is right:
-        if right_groups is not None:
-            raise ParameterError("--right-groups is for --bipartite graphs")
-        given = read(groups, left, levels)
-    else:
-        if right_groups is None:
-            raise ParameterError("a bipartite graph needs --right-groups, too")
-        given = read(groups, left, levels), read(right_groups, right, right_levels)
+    given = columns.read_from(groups, graph)
     options: dict[str, Any] = {"delta": delta, "workload": workload, "noise": noise}
     for note in _forecast(graph, given, epsilon, whole, options).notes:
         say(f"note: {note}")
@@ -179,31 +128,3 @@ def _show(made: Flows, top: int) -> None:
             for _, row in shown.iterrows()
         ],
     )
-
-
-def _columns(text: str | None) -> list[str | int] | None:
-    if text is None:
-        return None
-    found = [column_of(word.strip()) for word in text.split(",")]
-    if not all(word or word == 0 for word in found):
-        raise ParameterError("an empty name in --levels; write names with single commas between")
-    return [word for word in found if word is not None]
-
-
-def _spelled(problem: FileFormatError | GraphError, path: str) -> FileFormatError | GraphError:
-    """The same error, which names options as the command line spells them."""
-    text = str(problem)
-    start = len(path) if text.startswith(path) else 0
-    told = text[start:]
-    for name, option in (
-        ("columns=", "--levels"),
-        ("vertex=", "--vertex-column"),
-        ("rest='other'", "--rest other"),
-        ("unknown='ignore'", "--ignore-unknown"),
-        ("header=True", "--groups-header"),
-        ("header=False", "--no-groups-header"),
-        ("delimiter=", "--groups-delimiter"),
-        ("encoding=", "--groups-encoding"),
-    ):
-        told = told.replace(name, option)
-    return type(problem)(text[:start] + told)

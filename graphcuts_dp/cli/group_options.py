@@ -7,10 +7,11 @@ import typer
 
 from graphcuts_dp.cli.reading import column_of, delimiter_of
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
-from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.group_sources import read_groups
 from graphcuts_dp.graph.groups import Groups
 from graphcuts_dp.graph.vertices import VertexSet
+from graphcuts_dp.measurements.cells import vertex_sets
 
 _OPTIONS = (
     ("columns=", "--levels"),
@@ -24,19 +25,10 @@ _OPTIONS = (
 )
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
-class GroupReading:
-    """How to read public groups, if there are any."""
+class GroupColumns:
+    """How a file of public groups is read. Not final: `GroupReading` adds the file."""
 
-    groups: Annotated[
-        str | None,
-        typer.Option(
-            "--groups",
-            metavar="FILE",
-            help="Public groups of the vertices: a table with a row for each, or GraphML.",
-        ),
-    ] = None
     levels: Annotated[
         str | None,
         typer.Option(help="Columns of the groups, coarsest first, with commas between."),
@@ -65,31 +57,23 @@ class GroupReading:
         None
     )
 
-    @property
-    def files(self) -> tuple[str | None, ...]:
-        """What is read."""
-        return self.groups, self.right_groups
-
-    def read(self, graph: AnyGraph) -> Groups | tuple[Groups, Groups] | None:
-        """The groups of a graph's vertices; None without `--groups`.
+    def read_from(self, path: str, graph: AnyGraph) -> Groups | tuple[Groups, Groups]:
+        """The groups of a graph's vertices; of a bipartite graph those of both sides.
 
         Raises:
             ParameterError: options that do not fit together.
             FileFormatError, GraphError: as `read_groups`, with options as they are typed here.
         """
-        if self.groups is None:
-            if any(value not in (None, False) for value in vars(self).values()):
-                raise ParameterError("--levels, --rest and the like need --groups FILE")
-            return None
-        if isinstance(graph, Graph):
+        left, right = vertex_sets(graph)
+        if left is right:
             if self.right_groups is not None:
                 raise ParameterError("--right-groups is for --bipartite graphs")
-            return self._side(self.groups, graph.vertices, self.levels)
+            return self._side(path, left, self.levels)
         if self.right_groups is None:
             raise ParameterError("a bipartite graph needs --right-groups, too")
         return (
-            self._side(self.groups, graph.left, self.levels),
-            self._side(self.right_groups, graph.right, self.right_levels),
+            self._side(path, left, self.levels),
+            self._side(self.right_groups, right, self.right_levels),
         )
 
     def _side(self, path: str, vertices: VertexSet, levels: str | None) -> Groups:
@@ -107,6 +91,39 @@ class GroupReading:
             )
         except (FileFormatError, GraphError) as problem:
             raise _spelled(problem, path) from None
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class GroupReading(GroupColumns):
+    """Public groups of vertices, if there are any."""
+
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            "--groups",
+            metavar="FILE",
+            help="Public groups of the vertices: a table with a row for each, or GraphML.",
+        ),
+    ] = None
+
+    @property
+    def files(self) -> tuple[str | None, ...]:
+        """What is read."""
+        return self.groups, self.right_groups
+
+    def read(self, graph: AnyGraph) -> Groups | tuple[Groups, Groups] | None:
+        """The groups of a graph's vertices; None without `--groups`.
+
+        Raises:
+            ParameterError: options that do not fit together.
+            FileFormatError, GraphError: as `read_from`.
+        """
+        if self.groups is not None:
+            return self.read_from(self.groups, graph)
+        if any(value not in (None, False) for value in vars(self).values()):
+            raise ParameterError("--levels, --rest and the like need --groups FILE")
+        return None
 
 
 def _columns(text: str | None) -> list[str | int] | None:

@@ -139,7 +139,7 @@ def _synthetic_note(graph: AnyGraph, epsilon: float) -> str:
     communities, edges = degrees_needed(size_of(Universe.of(graph)), epsilon=epsilon)
     return (
         "Communities show in the synthetic graph from an average degree of about "
-        f"{communities:,.0f} on, single edges from {edges:,.0f} on; graphcuts-dp plan tells more."
+        f"{communities:,.3g} on, single edges from {edges:,.3g} on; graphcuts-dp plan tells more."
     )
 
 

@@ -61,7 +61,7 @@ def density_only(graph: AnyGraph, *, epsilon: float, seed: int | None = None) ->
         ParameterError: epsilon or seed out of range.
     """
     exact, source = _start(graph, epsilon, seed)
-    matrix = np.full(graph.shape, _noisy_weight(graph, exact, source) / _pairs(graph))
+    matrix = np.full(graph.shape, noisy_weight(graph, exact, source) / _pairs(graph))
     return _baseline("density only", graph, matrix, epsilon, seed)
 
 
@@ -96,7 +96,7 @@ def top_m_filter(graph: AnyGraph, *, epsilon: float, seed: int | None = None) ->
     matrix. Arguments and errors as for `density_only`.
     """
     exact, source = _start(graph, epsilon, seed)
-    count = round(_noisy_weight(graph, exact * COUNT_SHARE, source) / _cap(graph))
+    count = round(noisy_weight(graph, exact * COUNT_SHARE, source) / _cap(graph))
     distribution = noise_distribution(
         "laplace", epsilon=exact * (1 - COUNT_SHARE), weight_cap=graph.weight_cap
     )
@@ -143,22 +143,6 @@ BASELINES: Mapping[str, Callable[..., Baseline]] = {
 }
 
 
-def noisy_edge_count(graph: AnyGraph, epsilon: Fraction, source: EntropySource) -> int:
-    """Number of edges with discrete Laplace noise, brought into 0 .. the number of pairs.
-
-    Guarantee: epsilon-DP; see `measure_total`. Clipping is post-processing.
-
-    Args:
-        graph: the private graph.
-        epsilon: exact, > 0.
-        source: where the noise comes from.
-    """
-    distribution = noise_distribution("binary", epsilon=epsilon, weight_cap=1.0)
-    total = measure_total(graph, distribution, epsilon=epsilon, source=source)
-    doubled = 2 if isinstance(graph, Graph) else 1
-    return min(max(int(total.value) // doubled, 0), _pairs(graph))
-
-
 def noisy_degrees(graph: AnyGraph, epsilon: Fraction, source: EntropySource) -> IntVector:
     """Degrees (of the left side; out-degrees) with discrete Laplace noise; may be negative.
 
@@ -176,8 +160,16 @@ def noisy_degrees(graph: AnyGraph, epsilon: Fraction, source: EntropySource) -> 
     return measure_degrees(graph, distribution, epsilon=epsilon, source=source).rows
 
 
-def _noisy_weight(graph: AnyGraph, epsilon: Fraction, source: EntropySource) -> float:
-    """Total weight of the edges with noise, brought into what the pairs can hold."""
+def noisy_weight(graph: AnyGraph, epsilon: Fraction, source: EntropySource) -> float:
+    """Total weight of the edges with noise, brought into what the pairs can hold.
+
+    Guarantee: epsilon-DP; see `measure_total`. Clipping is post-processing.
+
+    Args:
+        graph: the private graph; weights within a cap.
+        epsilon: exact, > 0.
+        source: where the noise comes from.
+    """
     total = measure_total(graph, _distribution(graph, epsilon), epsilon=epsilon, source=source)
     doubled = 2 if isinstance(graph, Graph) else 1
     return min(max(total.value / doubled, 0.0), _pairs(graph) * _cap(graph))

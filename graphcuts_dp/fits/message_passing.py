@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from graphcuts_dp.arrays import FloatMatrix
+from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.deadline import NEVER, Deadline
 from graphcuts_dp.fits.mixtures import Mixture, Posterior, fit_mixture
 from graphcuts_dp.fits.structure import Spectrum, Structure, find_spectrum, structure_along
@@ -18,7 +18,7 @@ from graphcuts_dp.fits.view import View
 
 # Tuned with bench_fit_quality.py: over the twelve graphs of the README's table the median worst cut
 # is 0.36 of the raw matrix's, the largest 0.47.
-LEAST_ANGLE = 0.2  # of the vector of ones to the span, above which row sums are a coordinate
+_LEAST_ANGLE = 0.2  # of the vector of ones to the span, above which row sums are a coordinate
 PASSES = 6
 RECOUNT = 3  # pass after which the mixture is chosen anew
 _WARM_ROUNDS = 15
@@ -130,10 +130,26 @@ def _coordinates(view: View, seen: Spectrum) -> tuple[FloatMatrix, FloatMatrix]:
     n = view.shape[0]
     points = math.sqrt(n) * seen.left / np.sqrt(seen.left_noise)
     sent = math.sqrt(n) * seen.left * np.sign(seen.signal)
-    tilt = (sent / np.sqrt(1 - seen.left_noise)).mean(axis=0)
+    return with_row_sums(view, points, sent, seen.left_noise, seen.deviation)
+
+
+def with_row_sums(
+    view: View, points: FloatMatrix, sent: FloatMatrix, noise: FloatVector, deviation: float
+) -> tuple[FloatMatrix, FloatMatrix]:
+    """Row sums as one more coordinate, where the vector of ones is apart from the directions.
+
+    Args:
+        view: the matrix Z.
+        points: coordinates of the rows, with noise of variance one.
+        sent: the vectors whose products with Z they are, shape (columns, k).
+        noise: share of the noise in each of these vectors.
+        deviation: of the noise of an entry.
+    """
+    m = len(sent)
+    tilt = (sent / np.sqrt(1 - noise)).mean(axis=0)
     apart = 1 - float(tilt @ tilt)
-    if apart >= LEAST_ANGLE:
-        sums = view.times(np.ones((n, 1)))[:, 0] / (seen.deviation * math.sqrt(n))
+    if apart >= _LEAST_ANGLE:
+        sums = view.times(np.ones((m, 1)))[:, 0] / (deviation * math.sqrt(m))
         extra = (sums - points @ tilt) / math.sqrt(apart)
         points = np.column_stack([points, extra])
         sent = np.column_stack([sent, (1 - sent @ tilt) / math.sqrt(apart)])

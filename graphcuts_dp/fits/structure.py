@@ -139,11 +139,6 @@ def find_spectrum(view: View, triples: Triples | None = None) -> Spectrum:
     )
 
 
-def spectral_structure(view: View) -> Structure:
-    """Structure from the spectrum alone."""
-    return structure_along(find_spectrum(view))
-
-
 def structure_along(seen: Spectrum) -> Structure:
     """Seen directions u, v with sizes x/(cos cos).
 

@@ -14,12 +14,12 @@ from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.deadline import NEVER, Deadline
 from graphcuts_dp.fits.message_passing import (
     DISAGREEMENT,
-    LEAST_ANGLE,
     MOST_INFLATION,
     PASSES,
     RECOUNT,
     refitted,
     whitening_of,
+    with_row_sums,
 )
 from graphcuts_dp.fits.mixtures import Posterior, fit_mixture
 from graphcuts_dp.fits.structure import Spectrum, Structure, find_spectrum, structure_along
@@ -106,14 +106,7 @@ def _coordinates(view: View, seen: Spectrum) -> tuple[FloatMatrix, FloatMatrix]:
     n, m = view.shape
     points = math.sqrt(n) * seen.left / np.sqrt(seen.left_noise)
     sent = math.sqrt(m) * seen.right
-    tilt = (sent / np.sqrt(1 - seen.right_noise)).mean(axis=0)
-    apart = 1 - float(tilt @ tilt)
-    if apart >= LEAST_ANGLE:
-        sums = view.times(np.ones((m, 1)))[:, 0] / (seen.deviation * math.sqrt(m))
-        extra = (sums - points @ tilt) / math.sqrt(apart)
-        points = np.column_stack([points, extra])
-        sent = np.column_stack([sent, (1 - sent @ tilt) / math.sqrt(apart)])
-    return points, sent
+    return with_row_sums(view, points, sent, seen.right_noise, seen.deviation)
 
 
 def _estimate(

@@ -169,7 +169,9 @@ def release_sensing(
     guarantee = PrivacyGuarantee(
         epsilon=cost.epsilon,
         delta=cost.delta,
-        neighbours=hidden_change(weighted=ratings.weighted, weight_cap=ratings.weight_cap),
+        neighbours=hidden_change(
+            weighted=ratings.weighted, weight_cap=ratings.weight_cap, directed=False
+        ),
         public=f"{steps.universe.public}, the queries" + (", the cap" if ratings.weighted else ""),
         seed=seed,
     )

@@ -71,7 +71,7 @@ class PrivacyGuarantee:
         return cls(**plain, parts=tuple(stored["parts"].items()))
 
 
-def hidden_change(*, weighted: bool, weight_cap: float | None, directed: bool = False) -> str:
+def hidden_change(*, weighted: bool, weight_cap: float | None, directed: bool) -> str:
     """Which change of a graph of this schema is hidden: `PrivacyGuarantee.neighbours`."""
     one, edge = ("one ordered pair", "arc") if directed else ("one pair", "edge")
     if not weighted:

@@ -74,3 +74,19 @@ def test_a_release_with_groups_says_what_they_cost(call, tmp_path):
     assert gc.Release.load(tmp_path / "out.graphml").measurements.values[0].name == "groups"
     status, _, error = call(*line, "--groups", "nowhere.csv", "--force")
     assert (status, error.count("nowhere.csv")) == (2, 1)
+
+
+def test_a_directed_release_takes_one_file_of_groups(call, tmp_path):
+    """Tails and heads are the same vertices: one file, and none for a right side."""
+    (tmp_path / "arcs.edges").write_text("0 1\n1 2\n2 0\n3 0\n")
+    (tmp_path / "clubs.csv").write_text("vertex,club\n0,X\n1,X\n2,Y\n3,Y\n")
+    base = ("release", tmp_path / "arcs.edges", tmp_path / "made.csv", "--epsilon", "9")
+    options = ("--directed", "--vertices", "4", "--groups", tmp_path / "clubs.csv", "--json")
+    status, out, err = call(*base, *options, "--force-hopeless")
+    assert status == 0, err
+    assert json.loads(out)["epsilon_spent_on"]["groups"] > 0
+    assert isinstance(gc.Release.load(tmp_path / "made.csv").graph, gc.DirectedGraph)
+    more = ("--right-groups", tmp_path / "clubs.csv", "--force")
+    status, _, err = call(*base, *options, *more)
+    assert status == 2
+    assert "--right-groups is for --bipartite" in err

@@ -14,7 +14,7 @@ from graphcuts_dp.evaluation.baselines import (
     elementwise_clip,
     noisy_degrees,
     noisy_degrees_chung_lu,
-    noisy_edge_count,
+    noisy_weight,
     raw_matrix,
     top_m_filter,
 )
@@ -95,7 +95,7 @@ def test_counts_and_degrees_are_noisy_but_right_on_average(graph):
     assert abs((degrees - truth).mean()) < 6 * (7.84 / 16000) ** 0.5
     assert degrees.std(axis=0).mean() == pytest.approx(7.84**0.5, rel=0.1)
     empty = Graph([], [], vertices=3)
-    counts = {noisy_edge_count(empty, Fraction(1), source) for _ in range(100)}
+    counts = {noisy_weight(empty, Fraction(1), source) for _ in range(100)}
     assert counts == {0, 1, 2, 3}
 
 

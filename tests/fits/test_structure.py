@@ -4,11 +4,18 @@ import math
 
 import numpy as np
 import pytest
-from noisy_cases import gaussian, indicators, planted, planted_bipartite, problem
+from noisy_cases import (
+    gaussian,
+    indicators,
+    planted,
+    planted_bipartite,
+    problem,
+    spectral_structure,
+)
 
 from graphcuts_dp.deadline import Deadline
 from graphcuts_dp.fits.message_passing import sharpened_structure
-from graphcuts_dp.fits.structure import Structure, find_spectrum, spectral_structure
+from graphcuts_dp.fits.structure import Structure, find_spectrum
 from graphcuts_dp.fits.two_sided_messages import sharpened_two_sided
 from graphcuts_dp.fits.view import View
 from graphcuts_dp.graph.random_graphs import directed_blocks

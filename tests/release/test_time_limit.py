@@ -8,14 +8,13 @@ import json
 import time
 
 import pytest
-from noisy_cases import planted, problem
+from noisy_cases import planted, problem, spectral_structure
 
 from graphcuts_dp.cutnorm import search
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.deadline import Deadline
 from graphcuts_dp.fits import certify, cutting_plane, finishing, first_order, log_odds, mixtures
 from graphcuts_dp.fits.message_passing import sharpened_structure
-from graphcuts_dp.fits.structure import spectral_structure
 from graphcuts_dp.fits.view import View
 from graphcuts_dp.receipts import receipt_path
 from graphcuts_dp.release.release import Release

@@ -17,7 +17,7 @@ from graphcuts_dp.evaluation.baselines import (
     elementwise_clip,
     noisy_degrees,
     noisy_degrees_chung_lu,
-    noisy_edge_count,
+    noisy_weight,
     raw_matrix,
 )
 from graphcuts_dp.fits.chung_lu import chung_lu
@@ -34,7 +34,7 @@ EPSILON = Fraction(1)
 
 def counted(epsilon):
     source = SeededEntropy(1)
-    return lambda graph, _: [noisy_edge_count(graph, epsilon, source)]
+    return lambda graph, _: [noisy_weight(graph, epsilon, source)]
 
 
 def degrees_of(epsilon, before=EMPTY, ends=(2, 3)):
