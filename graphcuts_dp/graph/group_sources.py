@@ -14,6 +14,7 @@ from graphcuts_dp.graph.dialect import TextFormat
 from graphcuts_dp.graph.edge_lists import Row, read_rows
 from graphcuts_dp.graph.file_bytes import read_unpacked
 from graphcuts_dp.graph.graphml import read_node_attributes
+from graphcuts_dp.graph.group_codes import listed
 from graphcuts_dp.graph.groups import Groups, vertices_of
 from graphcuts_dp.graph.schema import labels_of
 from graphcuts_dp.graph.vertices import Label, VertexSet
@@ -316,8 +317,10 @@ def _table(
     else:
         places = [place for place in range(len(first)) if place != key]
         if len(places) != 1:
+            known = f": {listed([first[place] for place in places])}" if named else ""
             raise FileFormatError(
                 "pass columns=, the columns of the groups from the coarsest level to the finest"
+                + known
             )
     if not places or len({key, *places}) != len(places) + 1:
         raise FileFormatError("vertex= and columns= name different columns, at least one group")

@@ -248,7 +248,7 @@ def test_integer_vertices_and_other_encodings(tmp_path):
     [
         ("", {}, "empty"),
         ("x,unit\nann,A\n", {}, "whether the first row is a header"),
-        ("name,a,b\nann,A,B\n", {}, "pass columns="),
+        ("name,a,b\nann,A,B\n", {}, "pass columns=.*finest: 'a', 'b'"),
         ("name,a\nann,A\nann,B\n", {}, "line 3: this vertex has a row"),
         ("name,a\nann,A,B\n", {}, "line 2: expected 2 columns"),
         ("name,a\nzoe,A\n", {}, "line 2: not a vertex"),
