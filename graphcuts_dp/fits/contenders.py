@@ -1,9 +1,11 @@
 """Two ways to find the structure of a noisy adjacency matrix, and which of them to believe."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
+from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.deadline import NEVER, Deadline
 from graphcuts_dp.fits.block_model import fit_blocks
 from graphcuts_dp.fits.message_passing import sharpened_structure, structure_of_blocks
@@ -19,6 +21,8 @@ _MOST_VERTICES = 2048  # for block models, which read the matrix some hundred ti
 _MOST_BLOCKS = 10
 _FEWEST = 6  # numbers of blocks up to this one are tried in any case
 _PATIENCE = 2  # above, until so many in a row are no better
+_HELD_OUT = 16  # one of so many pairs
+_DOUBT = 2.0  # deviations by which blocks may tell less than the spectrum does
 
 
 def best_structure(view: View, deviation: float, deadline: Deadline = NEVER) -> Structure:
@@ -29,7 +33,9 @@ def best_structure(view: View, deviation: float, deadline: Deadline = NEVER) -> 
     find blocks there, and nothing else; they are sharpened likewise (`structure_of_blocks`), which
     leaves nothing of blocks that are noise. All are posterior means under the same law of noise, so
     the one with the largest likelihood is kept, less 1/2 (k (k + 1)/2 log(pairs) + (k - 1) log n)
-    for k blocks.
+    for k blocks. Memberships that were fitted to noise alone can pass that; so blocks are believed
+    if they are found again without a sixteenth of the pairs, and tell these not clearly worse than
+    the spectrum that was found without them (`_foretold`).
 
     Args:
         view: the matrix; one that is not symmetric has the structure of its spectrum, sharpened.
@@ -42,10 +48,10 @@ def best_structure(view: View, deviation: float, deadline: Deadline = NEVER) -> 
         return sharpened_two_sided(view, deadline)
     n = view.shape[0]
     triples = largest_triples(view)
-    best = sharpened_structure(view, deadline, seen=find_spectrum(view, triples))
+    best = spectral = sharpened_structure(view, deadline, seen=find_spectrum(view, triples))
     if n > _MOST_VERTICES:
         return best
-    score, worse = explained(best, view) / deviation**2, 0
+    score, worse, chosen = explained(best, view) / deviation**2, 0, 0
     for count in range(2, min(_MOST_BLOCKS, n // 2, triples[1].shape[1]) + 1):
         if deadline.passed() or (count > _FEWEST and worse >= _PATIENCE):
             break
@@ -56,7 +62,46 @@ def best_structure(view: View, deviation: float, deadline: Deadline = NEVER) -> 
             best, score, worse = found, reached, 0
         else:
             worse += 1
+            continue
+        chosen = count
+    if chosen and not _foretold(view, chosen, deviation, deadline):
+        return spectral
     return best
+
+
+def _foretold(view: View, count: int, deviation: float, deadline: Deadline) -> bool:
+    """Whether so many blocks are found again without some pairs, and tell those no worse.
+
+    For a part of the pairs the sum of z T - T^2/2 says how much nearer T is to z than 0 is. Noise
+    in z moves the difference between two such sums by s times the norm of T - T' there.
+    """
+    n = view.shape[0]
+    random = np.random.default_rng(n)  # which pairs: nothing private, no noise
+    held = np.triu(random.integers(_HELD_OUT, size=(n, n), dtype=np.uint8) == 0, 1)
+    held |= held.T
+    left = 1 - 1 / _HELD_OUT
+    shown = replace(view, factors=np.where(held, 0, 1 / left).astype(np.float32))
+    noise = deviation / math.sqrt(left)
+    triples = largest_triples(shown)
+    blocks = fit_blocks(shown, triples[1], count, noise)
+    found = structure_of_blocks(shown, blocks.memberships, noise, deadline)
+    if not len(found.sizes):
+        return False
+    other = sharpened_structure(shown, deadline, seen=find_spectrum(shown, triples))
+    rest = replace(view, factors=held.astype(np.float32))
+    ours, theirs = (_estimate(each) * held for each in (found, other))
+    gained = _told(found, rest, ours) - _told(other, rest, theirs)
+    return gained >= -_DOUBT * deviation * math.sqrt(float(((ours - theirs) ** 2).sum()) / 2)
+
+
+def _estimate(structure: Structure) -> FloatMatrix:
+    return (structure.left * structure.sizes) @ structure.left.T
+
+
+def _told(structure: Structure, rest: View, estimate: FloatMatrix) -> float:
+    """The sum over pairs that were held out of z T - T^2/2."""
+    shown = (structure.left * rest.times(structure.left)).sum(axis=0)
+    return float(structure.sizes @ shown - (estimate**2).sum() / 2) / 2
 
 
 def _penalty(count: int, n: int) -> float:

@@ -1,5 +1,7 @@
 """Blocks near the threshold: a block model finds what the spectrum merges."""
 
+import math
+
 import numpy as np
 import pytest
 from noisy_cases import gaussian
@@ -47,6 +49,17 @@ def test_blocks_of_noise_are_no_structure():
     for seed in range(4):
         view = View(gaussian((300, 300), symmetric=True, seed=seed))
         assert len(best_structure(view, 1.0).sizes) == 0
+
+
+@pytest.mark.parametrize("seed", [4, 5])
+def test_blocks_that_are_not_found_again_are_no_structure(seed):
+    """Twelve blocks that nothing can see: their likelihood alone would believe blocks of noise."""
+    signal = 0.6 * math.sqrt(300) / 25
+    view, block = planted_noise([25] * 12, signal, seed)
+    expected = signal * ((block[:, None] == block) - 1 / 12)
+    np.fill_diagonal(expected, 0)
+    found = matrix_of(best_structure(view, 1.0))
+    assert ((found - expected) ** 2).sum() <= 1.02 * (expected**2).sum()
 
 
 def test_the_likelier_one_is_kept(monkeypatch):
