@@ -24,6 +24,7 @@ from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.receipts import PathLike
 from graphcuts_dp.release import storage
 from graphcuts_dp.release.answers import CutEstimator, Estimate, log_cuts
+from graphcuts_dp.release.choice import ANSWERS
 from graphcuts_dp.release.shrinkage import shrunk_towards
 
 _FOR_TOTAL = 0.1  # of a failure probability
@@ -43,12 +44,14 @@ class Release:
         fit: how the synthetic graph was made; None with fit="none".
         certificate: two-sided bound on ||x - z||_C, the cut norm (matrix form) of synthetic minus
             noisy; None with fit="none".
+        workload: what the split of epsilon was to be good at, one of `WORKLOADS`.
     """
 
     measurements: Measurements
     fit: FitSummary | None = None
     certificate: CutNormCertificate | None = None
     _graph: AnyGraph | None = None
+    workload: str = ANSWERS
 
     @property
     def guarantee(self) -> PrivacyGuarantee:
@@ -258,6 +261,7 @@ class Release:
             noisy=self.noisy,
             fit=self.fit,
             certificate=self.certificate,
+            workload=self.workload,
         )
         return storage.write_release(path, parts, force=force)
 
@@ -277,6 +281,7 @@ class Release:
             fit=parts.fit,
             certificate=parts.certificate,
             _graph=parts.graph,
+            workload=parts.workload,
         )
 
     def __repr__(self) -> str:

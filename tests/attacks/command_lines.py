@@ -33,6 +33,7 @@ OUTPUTS = ("new.edges", "new.csv", "new.graphml.gz", "new.npz", "new\udcff.edges
 NAMES = {
     "noise": ("binary", "laplace", "discrete-laplace", "gaussian", "auto"),
     "mechanism": ("auto", "response", "degrees+response", "best", "tree-counts"),
+    "workload": ("answers", "synthetic graph", "all cells", "totals"),
     "fit": ("auto", "none", "spectral", "game", "first-order", "cutting-plane"),
     "method": ("auto", "gaussian", "laplace", "binary", "frieze-kannan", "exact", "low-rank"),
     "calibration": ("tight", "gru12", "jt12", "dr14", "nik17", "practical"),
@@ -78,6 +79,7 @@ COMMANDS = {
             "--noise": ("noise",),
             "--mechanism": ("mechanism",),
             "--degree-share": ("number",),
+            "--workload": ("workload",),
             "--fit": ("fit",),
             "--oracle": ("oracle",),
             "--weight-cap": ("number",),

@@ -59,6 +59,7 @@ def test_json_is_one_document_on_standard_output(call, mail, tmp_path):
     [
         ([], ("total",)),
         (["--mechanism", "response"], ("entries",)),
+        (["--workload", "synthetic graph"], ("total",)),
         (["--mechanism", "degrees+response"], ("degrees", "entries")),
         (["--mechanism", "degrees+response", "--degree-share", "0.25"], ("degrees", "entries")),
         (["--fit", "first-order"], ("entries",)),
@@ -72,12 +73,14 @@ def test_what_epsilon_was_spent_on_is_told_and_kept(call, mail, tmp_path, option
     spent = facts["epsilon_spent_on"]
     assert sum(spent.values()) == pytest.approx(2)
     assert set(parts) <= set(spent)
-    assert options == [] or set(spent) == set(parts)
+    assert "total" in parts or set(spent) == set(parts)
     if "0.25" in options:
         assert spent["degrees"] == 0.5
     assert facts["worst_cut_error_at_most"] > facts["distance_from_noisy_matrix_at_most"]
     assert ("fit_gap" in facts) == ("first-order" in options)
     loaded = gc.Release.load(target)
+    assert loaded.workload == ("synthetic graph" if "--workload" in options else "answers")
+    assert facts["workload"].startswith(loaded.workload + "; ")
     assert (loaded.degrees is not None) == bool({"degrees", "early degrees"} & set(spent))
     assert (loaded.total is not None) == ("total" in spent)
 
@@ -221,6 +224,7 @@ def test_datasets_are_listed_and_written(call, tmp_path):
         (["--epsilon", "1", "--fit", "best"], "fit"),
         (["--epsilon", "1", "--oracle", "best"], "oracle"),
         (["--epsilon", "1", "--mechanism", "degrees"], "unknown mechanism"),
+        (["--epsilon", "1", "--workload", "cuts"], "choose one of 'answers', 'synthetic graph'"),
         (["--epsilon", "1", "--mechanism", "degrees+response", "--fit", "none"], "maximum-entropy"),
         (["--epsilon", "1", "--degree-share", "0"], "degree_share"),
         (["--epsilon", "1", "--degree-share", "1.5"], "degree_share"),
