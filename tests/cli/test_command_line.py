@@ -76,7 +76,8 @@ def test_what_epsilon_was_spent_on_is_told_and_kept(call, mail, tmp_path, option
     assert "total" in parts or set(spent) == set(parts)
     if "0.25" in options:
         assert spent["degrees"] == 0.5
-    assert facts["worst_cut_error_at_most"] > facts["distance_from_noisy_matrix_at_most"]
+    if "--workload" not in options:  # else the noise of entries is more than the graph weighs
+        assert facts["worst_cut_error_at_most"] > facts["distance_from_noisy_matrix_at_most"]
     assert ("fit_gap" in facts) == ("first-order" in options)
     loaded = gc.Release.load(target)
     assert loaded.workload == ("synthetic graph" if "--workload" in options else "answers")
