@@ -166,6 +166,8 @@ def _facts(made: Release) -> dict[str, object]:
             "distance_from_noisy_matrix_at_most": made.certificate.upper,
             "worst_cut_error_at_most": made.worst_cut_error_bound(),
         }
+        if made.fit.warning is not None:
+            facts["communities"] = made.fit.warning
         if made.fit.gap is not None:
             facts["fit_gap"] = made.fit.gap
     return facts

@@ -1,6 +1,7 @@
 """Two ways to find the structure of a noisy adjacency matrix, and which of them to believe."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from graphcuts_dp.fits.block_model import fit_blocks
 from graphcuts_dp.fits.message_passing import sharpened_structure, structure_of_blocks
 from graphcuts_dp.fits.structure import (
     Structure,
+    directions_near_noise,
     find_spectrum,
     largest_triples,
 )
@@ -38,13 +40,14 @@ def best_structure(view: View, deviation: float, deadline: Deadline = NEVER) -> 
 
     Source: Schwarz 1978 (the penalty).
     """
-    if not view.symmetric:
-        return sharpened_two_sided(view, deadline)
-    n = view.shape[0]
     triples = largest_triples(view)
-    best = sharpened_structure(view, deadline, seen=find_spectrum(view, triples))
+    seen, near = find_spectrum(view, triples), directions_near_noise(view, triples)
+    if not view.symmetric:
+        return replace(sharpened_two_sided(view, deadline, seen=seen), near=near)
+    n = view.shape[0]
+    best = sharpened_structure(view, deadline, seen=seen)
     if n > _MOST_VERTICES:
-        return best
+        return replace(best, near=near)
     score, worse = explained(best, view) / deviation**2, 0
     for count in range(2, min(_MOST_BLOCKS, n // 2, triples[1].shape[1]) + 1):
         if deadline.passed() or (count > _FEWEST and worse >= _PATIENCE):
@@ -56,7 +59,7 @@ def best_structure(view: View, deviation: float, deadline: Deadline = NEVER) -> 
             best, score, worse = found, reached, 0
         else:
             worse += 1
-    return best
+    return replace(best, near=near)
 
 
 def _penalty(count: int, n: int) -> float:

@@ -49,6 +49,7 @@ class GroupSums:
             the same everywhere.
         ridge: on the log-odds of rows and columns: by how much row sums may be missed, per unit of
             log-odds and per n.
+        near_noise: of the structure behind it: see `Structure.near`.
     """
 
     rows: FloatVector
@@ -58,6 +59,7 @@ class GroupSums:
     groups: npt.NDArray[np.float64]
     slack: npt.NDArray[np.float64] | None = None
     ridge: float = RIDGE
+    near_noise: int = 0
 
 
 @final

@@ -89,4 +89,5 @@ class MaximumEntropy:
             lower=None,
             rounds=solution.rounds,
             stopped=solution.stopped,
+            near_noise=sums.near_noise,
         )

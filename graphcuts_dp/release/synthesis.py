@@ -120,7 +120,8 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
 
     Warns:
         AccuracyWarning: before anything is spent, when no graph of this size can hold cuts above
-            the expected error.
+            the expected error; afterwards, when the noisy matrix shows communities so near to its
+            noise that the synthetic graph may have merged some (`FitSummary.near_noise`).
 
     Guarantee: epsilon-DP at edge level: see `measure`, which draws all noise; the rest is computed
     from what it returns. Neighbours: graphs on the same public vertices that differ in one pair.
@@ -168,6 +169,8 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
         )
         # From here on nothing reads the private graph.
         made = _post_process(measurements, method, unweighted, source, progress)
+        if made.fit is not None and made.fit.warning is not None:
+            warnings.warn(made.fit.warning, AccuracyWarning, stacklevel=2)
         return replace(made, workload=workload)
 
 

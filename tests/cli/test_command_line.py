@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from noisy_cases import planted
 
 import graphcuts_dp as gc
 from graphcuts_dp.cli import release
@@ -84,6 +85,17 @@ def test_what_epsilon_was_spent_on_is_told_and_kept(call, mail, tmp_path, option
     assert facts["workload"].startswith(loaded.workload + "; ")
     assert (loaded.degrees is not None) == bool({"degrees", "early degrees"} & set(spent))
     assert (loaded.total is not None) == ("total" in spent)
+
+
+def test_communities_near_the_noise_are_told(call, tmp_path):
+    graph, _ = planted((60, 60), 0.34, 0.1, 0)
+    source = tmp_path / "g.edges"
+    gc.write_graph(graph, source)
+    options = ["--epsilon", "1", "--vertices", "120", "--mechanism", "response", "--seed", "5"]
+    status, out, err = call("release", source, tmp_path / "s.csv", *options)
+    assert status == 0
+    assert "warning: communities may be merged in the synthetic graph" in err
+    assert "barely passed its noise" in " ".join(out.split())
 
 
 def test_notes_say_the_same_whatever_the_edges(call, tmp_path):
