@@ -6,19 +6,26 @@ from typing import Annotated
 import typer
 
 from graphcuts_dp.cli.console import out, show_json
-from graphcuts_dp.cli.reading import read_set
+from graphcuts_dp.cli.group_options import GroupReading
+from graphcuts_dp.cli.reading import read_set, with_options
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.group_names import GroupNames, asked_query
+from graphcuts_dp.graph.linear_query import sides_of
 from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.graph.vertices import Label, Space
+from graphcuts_dp.graph.vertices import Space
 from graphcuts_dp.iterative.release import IterativeRelease, hypothesis_path
 from graphcuts_dp.measurements.noisy_matrix import NO_GUARANTEE
 from graphcuts_dp.release.release import Release
 
 EXAMPLE = """Example: graphcuts-dp answer synthetic.graphml --from "SFO,LAX,SAN" --to "JFK,LGA,EWR"
 
-A set is a list of labels with commas between, or @FILE with one label on each line."""
+Example: graphcuts-dp answer synthetic.graphml --from @@Sales,@@IT --to @@Board
+
+A set is a list of labels with commas between, or @FILE with one label on each line; @@NAME is a
+group of the release, or of the public table --groups."""
 
 
+@with_options
 def answer(
     path: Annotated[str, typer.Argument(metavar="RELEASE", help="OUT of `release`.")],
     first: Annotated[str, typer.Option("--from", help="The set S of vertices.")],
@@ -35,6 +42,8 @@ def answer(
             "--simultaneous", help="Interval for all cuts at once: if you chose by looking."
         ),
     ] = False,
+    *,
+    grouping: GroupReading,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
 ) -> None:
     """Answer a cut query from a release: how much passes between S and T.
@@ -54,10 +63,12 @@ def answer(
                 " cuts at once; leave out --confidence and --simultaneous"
             )
         release = IterativeRelease.load(path)
-        found = release.answer(*_sets(first, second, release.universe.space))
+        names = grouping.names(release.universe.space)
+        found = release.answer(_query(first, second, names, release.universe.space))
     else:
         release = Release.load(path)
-        query = CutQuery(*_sets(first, second, release.noisy.space))
+        names = grouping.names(release.noisy.space) or release.groups
+        query = _query(first, second, names, release.noisy.space)
         found = release.answer(query, confidence=confidence, simultaneous=simultaneous)
         if release.has_graph:
             shrunk = release.answer(query, confidence=confidence, estimate="shrunk").value
@@ -78,6 +89,8 @@ def answer(
             out.print(f"{shrunk:.1f} with the synthetic graph ({NO_GUARANTEE})", markup=False)
 
 
-def _sets(first: str, second: str | None, space: Space) -> tuple[list[Label], list[Label] | None]:
-    left, right = space if isinstance(space, tuple) else (space, space)
-    return read_set(first, left), None if second is None else read_set(second, right)
+def _query(first: str, second: str | None, names: GroupNames | None, space: Space) -> CutQuery:
+    left, right = sides_of(space)
+    groups = (None, None) if names is None else (names.left, names.right)
+    S = read_set(first, left, groups[0])
+    return asked_query(S, None if second is None else read_set(second, right, groups[1]), names)

@@ -37,7 +37,7 @@ def flows(
     spending: Spending,
     delta: Annotated[float, typer.Option(help="0 for pure privacy; else far below 1/n.")] = 0.0,
     workload: Annotated[
-        str, typer.Option(help="What to be good at: all cells, totals, or the name of a level.")
+        str, typer.Option(help="What to be good at: all cells, all levels, totals, or a level.")
     ] = ALL_CELLS,
     noise: Annotated[str, typer.Option(help=f"One of: {', '.join(NOISES)}.")] = "auto",
     whole: Annotated[
@@ -62,7 +62,7 @@ def flows(
     check_flows_path(target, force=force)
     graph = reading.read_private(source)
     spending.remind(graph, source)
-    given = columns.read_from(groups, graph)
+    given = columns.read_from(groups, graph.space)
     options: dict[str, Any] = {"delta": delta, "workload": workload, "noise": noise}
     for note in _forecast(graph, given, epsilon, whole, options).notes:
         say(f"note: {note}")

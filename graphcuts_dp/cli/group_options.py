@@ -7,11 +7,10 @@ import typer
 
 from graphcuts_dp.cli.reading import column_of, delimiter_of
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
-from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.group_names import GroupNames
 from graphcuts_dp.graph.group_sources import read_groups
 from graphcuts_dp.graph.groups import Groups
-from graphcuts_dp.graph.vertices import VertexSet
-from graphcuts_dp.measurements.cells import vertex_sets
+from graphcuts_dp.graph.vertices import Space, VertexSet, vertex_sets
 
 _OPTIONS = (
     ("columns=", "--levels"),
@@ -57,14 +56,14 @@ class GroupColumns:
         None
     )
 
-    def read_from(self, path: str, graph: AnyGraph) -> Groups | tuple[Groups, Groups]:
-        """The groups of a graph's vertices; of a bipartite graph those of both sides.
+    def read_from(self, path: str, space: Space) -> Groups | tuple[Groups, Groups]:
+        """The groups of the vertices of pairs; where there are two sides, those of both.
 
         Raises:
             ParameterError: options that do not fit together.
             FileFormatError, GraphError: as `read_groups`, with options as they are typed here.
         """
-        left, right = vertex_sets(graph)
+        left, right = vertex_sets(space)
         if left is right:
             if self.right_groups is not None:
                 raise ParameterError("--right-groups is for --bipartite graphs")
@@ -112,18 +111,29 @@ class GroupReading(GroupColumns):
         """What is read."""
         return self.groups, self.right_groups
 
-    def read(self, graph: AnyGraph) -> Groups | tuple[Groups, Groups] | None:
-        """The groups of a graph's vertices; None without `--groups`.
+    def read(self, space: Space) -> Groups | tuple[Groups, Groups] | None:
+        """The groups of the vertices of pairs; None without `--groups`.
 
         Raises:
             ParameterError: options that do not fit together.
             FileFormatError, GraphError: as `read_from`.
         """
         if self.groups is not None:
-            return self.read_from(self.groups, graph)
+            return self.read_from(self.groups, space)
         if any(value not in (None, False) for value in vars(self).values()):
             raise ParameterError("--levels, --rest and the like need --groups FILE")
         return None
+
+    def names(self, space: Space) -> GroupNames | None:
+        """What reads the names of the groups in queries; None without `--groups`.
+
+        Raises:
+            ParameterError, FileFormatError, GraphError: as `read`.
+        """
+        found = self.read(space)
+        if found is None:
+            return None
+        return GroupNames(*(found if isinstance(found, tuple) else (found, found)))
 
 
 def _columns(text: str | None) -> list[str | int] | None:

@@ -100,7 +100,7 @@ def release(
     check_size(graph.shape, noise=noise, fit=fit, blocks=blocks)
     spending.remind(graph, source)
     check_labels(target, graph)
-    groups = grouping.read(graph)
+    groups = grouping.read(graph.space)
     if noise == "discrete-laplace" and graph.weighted:
         say("note: Weights are rounded down to whole numbers.")
     method = fit_method(fit, weight_cap=graph.weight_cap, oracle=oracle, time_limit=time_limit)

@@ -34,7 +34,7 @@ from graphcuts_dp.cli.store_options import (
     ExpectHeadOption,
     store_named,
 )
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.graph.atomic import atomic_write, check_writable
 from graphcuts_dp.interactive.encoding import read_lines, read_query
 from graphcuts_dp.interactive.methods import CALIBRATIONS, METHODS
@@ -60,7 +60,8 @@ group of the public table --groups. A query that was answered before is free."""
 RUN_EXAMPLE = """Example: graphcuts-dp session run mail.db queries.jsonl -o answers.jsonl
 
 Each line of the queries is an object: {"S": ["ann", "bob"], "T": ["kim"]}; without "T", all other
-vertices. After an interruption run it again: answers on the record are free."""
+vertices. With --groups a set may name groups: {"S": "@Sales", "T": ["@IT", "kim"]}. After an
+interruption run it again: answers on the record are free."""
 
 
 @with_options
@@ -162,6 +163,7 @@ def ask(
         out.print(answer_text(answer), markup=False)
 
 
+@with_options
 def run(
     store: StoreArgument,
     queries: Annotated[str, typer.Argument(metavar="QUERIES", help="A .jsonl file.")],
@@ -170,18 +172,25 @@ def run(
     ] = None,
     name: NameOption = "default",
     graph: GraphOption = None,
+    *,
+    grouping: GroupReading,
     unguaranteed: UnguaranteedOption = False,
     expect_head: ExpectHeadOption = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the output file.")] = False,
 ) -> None:
     """Answer a file of queries; resumable."""
-    check_apart([output], store, queries, graph)
+    check_apart([output], store, queries, graph, *grouping.files)
     if output is not None:
         check_writable(output, force=force)
     lines = read_lines(queries)
-    with resume(store_named(store, expect_head=expect_head), name, graph) as session:
+    place = store_named(store, expect_head=expect_head)
+    with resume(place, name, graph, grouping) as session:
         parsed = [read_query(line, number) for number, line in lines]
-        preview = session.cost(parsed)
+        try:
+            preview = session.cost(parsed)
+        except QueryError as problem:
+            more = "; to name groups give --groups FILE" if "vertex '@" in str(problem) else ""
+            raise QueryError(f"{problem}{more}") from None
         if not preview.allowed and not unguaranteed:
             raise ParameterError(
                 f"{preview.new:,} new queries, but the session has {preview.left:,} left; "

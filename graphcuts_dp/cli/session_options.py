@@ -58,7 +58,7 @@ def resume(
     """
     path, source = session_source(store, name, moved_to=graph)
     private = _read(path, source)
-    groups = None if grouping is None else grouping.read(private)
+    groups = None if grouping is None else grouping.read(private.space)
     return open_session(private, store=store, name=name, groups=groups)
 
 

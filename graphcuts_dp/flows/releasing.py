@@ -42,8 +42,9 @@ def release_flows(
         epsilon: privacy parameter for one edge, in [1e-6, 50]; all of it is spent.
         delta: in [0, 1); 0 for pure privacy. Above 0 the noise may be Gaussian, where many levels
             pay for it.
-        workload: what the levels' shares of the budget are chosen for: "all cells" (every level
-            counts alike), "totals" (the grand total), or the name of a level.
+        workload: what the levels' shares of the budget are chosen for: "all cells" (every cell of
+            every level counts alike, so that the finest level counts most), "all levels" (every
+            level counts alike), "totals" (the grand total), or the name of a level.
         noise: "laplace", "gaussian" (which needs a delta), or "auto" for the less expected error.
         whole: count weights in whole numbers, rounded down; else in small steps.
         store: path of the store, or a `Store`, that remembers what was spent on this graph: the

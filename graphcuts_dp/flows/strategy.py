@@ -19,7 +19,7 @@ from graphcuts_dp.privacy.composition import as_stored, zcdp_rho
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.level_noise import DistributionPair, LevelNoise
 
-ALL_CELLS, TOTALS = "all cells", "totals"
+ALL_CELLS, ALL_LEVELS, TOTALS = "all cells", "all levels", "totals"
 NOISES = ("auto", "laplace", "gaussian")
 _PARTS = 128  # shares are whole multiples of one over this
 _LEAST = 13  # parts for the finest level, so that every cell has an estimate: a tenth
@@ -62,8 +62,8 @@ def choose_strategy(
     passes, see `LeastSquares`): upwards 1/w = 1/v + 1/W, W = sum of the parts' w; downwards
     Var(x_part) = w (1 - w/W) + (w/W)^2 Var(x). With a share e of the budget, v is
     1/(2 sinh(e epsilon/(2 s))^2), about 2 (s/(e epsilon))^2, for discrete Laplace noise, and
-    s^2/(2 e rho) for discrete Gaussian noise. The objective is the mean over the levels of the
-    workload of the mean variance of their cells. It is minimised over whole multiples of 1/128 by
+    s^2/(2 e rho) for discrete Gaussian noise. The objective is the mean variance of the cells of
+    the workload. It is minimised over whole multiples of 1/128 by
     moving parts from one place to another as long as that helps, from several starts: the finest
     level alone, all levels alike, and the levels of the workload. (For Gaussian noise the problem
     is convex in the shares; for Laplace noise it is not, hence the starts.) The finest level gets
@@ -74,8 +74,9 @@ def choose_strategy(
         epsilon: privacy parameter, in [1e-6, 50].
         delta: in [0, 1); 0 for pure privacy.
         sensitivity: by how many steps one pair changes one sum of each place.
-        workload: "all cells" (every level counts alike), "totals" (the grand total), or the name
-            of a level.
+        workload: "all cells" (every cell of every level counts alike, so that the finest level
+            counts most), "all levels" (every level counts alike), "totals" (the grand total), or
+            the name of a level.
         noise: "laplace", "gaussian" (which needs a delta), or "auto" for the better of the two.
 
     Raises:
@@ -118,18 +119,23 @@ def _kinds(noise: str, delta: float) -> tuple[DistributionPair, ...]:
     return ("gaussian",) if noise == "gaussian" else ("laplace", "gaussian")
 
 
-def _workload(cells: CellTree, workload: str) -> tuple[int, ...]:
-    """The places that count, each alike."""
+def _workload(cells: CellTree, workload: str) -> FloatVector:
+    """How much the mean variance of each place counts; the weights add up to 1."""
+    weights = np.zeros(cells.depth)
     if workload == ALL_CELLS:
-        return tuple(range(1, cells.depth))
-    if workload == TOTALS:
-        return (0,)
-    if workload not in cells.levels:
+        weights[1:] = [cells.size(place) for place in range(1, cells.depth)]
+    elif workload == ALL_LEVELS:
+        weights[1:] = 1.0
+    elif workload == TOTALS:
+        weights[0] = 1.0
+    elif workload in cells.levels:
+        weights[cells.levels.index(workload) + 1] = 1.0
+    else:
         raise ParameterError(
-            f"unknown workload {workload!r:.60}; it is 'all cells', 'totals', or a level: "
-            + ", ".join(f"{name!r:.40}" for name in cells.levels[:6])
+            f"unknown workload {workload!r:.60}; it is 'all cells', 'all levels', 'totals', or a "
+            "level: " + ", ".join(f"{name!r:.40}" for name in cells.levels[:6])
         )
-    return (cells.levels.index(workload) + 1,)
+    return np.asarray(weights / weights.sum())
 
 
 def _noise(
@@ -196,7 +202,7 @@ class _Search:
         kind: DistributionPair,
         budget: Fraction,
         sensitivity: int,
-        wanted: tuple[int, ...],
+        wanted: FloatVector,
     ) -> None:
         self._shape, self._kind, self._wanted = shape, kind, wanted
         self._budget, self._sensitivity = budget, sensitivity
@@ -214,7 +220,8 @@ class _Search:
     def _starts(self) -> list[tuple[int, ...]]:
         levels = tuple(range(1, self._depth))
         kept = {self._depth - 1}
-        picks = [kept, {*levels}, {0, *levels}, {*self._wanted, *kept}]
+        wanted = {int(place) for place in np.flatnonzero(self._wanted)}
+        picks = [kept, {*levels}, {0, *levels}, wanted | kept]
         return sorted({self._even(pick) for pick in picks})
 
     def _even(self, pick: set[int]) -> tuple[int, ...]:
@@ -251,5 +258,5 @@ class _Search:
             noise, places = _noise(self._kind, self._budget, self._sensitivity, parts)
             variances = place_variances(noise, places, self._depth)
             means = self._shape.mean_variances(variances)
-            self._known[parts] = float(means[list(self._wanted)].mean())
+            self._known[parts] = float(means @ self._wanted)
         return self._known[parts]

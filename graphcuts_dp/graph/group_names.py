@@ -128,9 +128,10 @@ def asked_query(S: Subset | str, T: Subset | str | None, names: GroupNames | Non
     """
     if names is not None:
         return names.query(S, T)
+    hint = "; to name groups, open the session, or make the release, with groups="
     for each in (S, T):
         if isinstance(each, str):
-            more = "; to name groups, open the session with groups=" if each[:1] == MARK else ""
+            more = hint if each.startswith(MARK) else ""
             raise QueryError(
                 f"a set of vertices is a list of labels, not the string {each!r}{more}"
             )

@@ -201,6 +201,14 @@ class Arcs(tuple[VertexSet, VertexSet]):
 Space = VertexSet | tuple[VertexSet, VertexSet]
 
 
+def vertex_sets(space: Space) -> tuple[VertexSet, VertexSet]:
+    """The sets that a user knows: one object twice, also of arcs, or those of two sides."""
+    if isinstance(space, tuple) and not isinstance(space, Arcs):
+        return space
+    vertices = space.vertices if isinstance(space, Arcs) else space
+    return vertices, vertices
+
+
 def _length(labels: range) -> int:
     """How many there are, before any is made; `len` fails above 2^63."""
     if labels and (labels[-1] - labels[0]) // labels.step >= _MOST:

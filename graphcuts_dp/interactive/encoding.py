@@ -12,6 +12,7 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.errors import FileFormatError, LedgerError, QueryError
 from graphcuts_dp.graph.file_bytes import read_bytes
+from graphcuts_dp.graph.group_names import MARK
 from graphcuts_dp.graph.queries import CutQuery, pairs_of_cut
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.base import Answer, Update
@@ -57,12 +58,14 @@ def read_lines(path: str) -> list[tuple[int, str]]:
 def read_query(line: str, number: int) -> CutQuery:
     """A cut query from a line of JSON: {"S": ["ann"], "T": ["kim"]}, or without T.
 
+    A set may also be one text, {"S": "@Sales"}, which names a group.
+
     Raises:
         QueryError: anything else.
     """
     try:
         value: Any = json.loads(line, object_pairs_hook=_each_key_once)
-        S, T = value["S"], value.get("T")
+        S, T = (_listed(each) for each in (value["S"], value.get("T")))
         if set(value) <= {"S", "T"} and isinstance(S, list) and isinstance(T, list | None):
             return CutQuery(S, T)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
@@ -70,6 +73,10 @@ def read_query(line: str, number: int) -> CutQuery:
     raise QueryError(
         f'line {number} of the queries is not an object like {{"S": ["ann"], "T": ["kim"]}}'
     )
+
+
+def _listed(given: Any) -> Any:
+    return [given] if isinstance(given, str) and given.startswith(MARK) else given
 
 
 def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

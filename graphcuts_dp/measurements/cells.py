@@ -2,7 +2,6 @@
 
 import math
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.cells import CellTree
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.groups import Groups
-from graphcuts_dp.graph.vertices import VertexSet
+from graphcuts_dp.graph.vertices import vertex_sets
 from graphcuts_dp.measurements.noisy_cells import NoisyCells
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.level_noise import LevelNoise
@@ -25,20 +24,13 @@ _HALF = 26  # bits of the lower half of a sum that is added up in two halves
 _BLOCK = 1 << 21  # edges at a time
 
 
-def vertex_sets(graph: Any) -> tuple[VertexSet, VertexSet]:
-    """The vertex sets of the rows and the columns of a graph; one object where there is one."""
-    if hasattr(graph, "vertices"):  # also of a graph whose edges have a direction
-        return graph.vertices, graph.vertices
-    return graph.left, graph.right
-
-
 def sides_of_groups(graph: AnyGraph, groups: Groups | tuple[Groups, Groups]) -> Sides:
     """The groups of the rows and of the columns; one object for a graph with one vertex set.
 
     Raises:
         GraphError: something else than groups of the vertices of this graph.
     """
-    sets = vertex_sets(graph)
+    sets = vertex_sets(graph.space)
     one_set = sets[0] is sets[1]
     pair = isinstance(groups, tuple) and len(groups) == 2
     given = groups if isinstance(groups, tuple) else (groups, groups)
@@ -56,7 +48,7 @@ def cell_tree(graph: AnyGraph, sides: Sides) -> CellTree:
     Raises:
         GraphError: groups that have no table; see `CellTree`.
     """
-    left, right = vertex_sets(graph)
+    left, right = vertex_sets(graph.space)
     if left is right:
         return CellTree(sides[0].tree, directed=not isinstance(graph, Graph))
     return CellTree(sides[0].tree, sides[1].tree)

@@ -11,6 +11,7 @@ from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 
 SMALLEST_EPSILON = 1e-6
 LARGEST_EPSILON = 50.0
+_LEAST, _MOST = Fraction(SMALLEST_EPSILON), Fraction(LARGEST_EPSILON)
 
 
 @final
@@ -90,6 +91,8 @@ def exact_epsilon(epsilon: float | Fraction) -> Fraction:
     Raises:
         ParameterError: not a number, or out of that range.
     """
+    if type(epsilon) is Fraction and _LEAST <= epsilon <= _MOST:
+        return epsilon
     if isinstance(epsilon, bool) or not isinstance(epsilon, int | float | Fraction):
         raise ParameterError("epsilon must be a number, for example epsilon=1.0")
     # Only floats can be infinite or nan; huge integers would not fit into one.

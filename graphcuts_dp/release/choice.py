@@ -9,6 +9,7 @@ of it beforehand is a noisy total, and where that leaves the question open, nois
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Self
 
 import numpy as np
@@ -43,6 +44,7 @@ _FINE = 1.5  # entries give degrees well by themselves when their error is below
 _FINE_ENTRY = 0.3  # and an entry, in units of the cap, tells an edge from none
 
 
+@lru_cache(maxsize=64)
 def degree_share(vertices: int) -> Fraction:
     """Which part of epsilon noisy degrees deserve beside entries that show blocks: 2/(2 + n^(1/4)).
 

@@ -14,8 +14,10 @@ from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.fits.base import FitSummary
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import most_weight, possible_part
+from graphcuts_dp.graph.group_names import GroupNames, asked_query
 from graphcuts_dp.graph.queries import CutQuery, Subset, answer_all, pairs_of_cut
 from graphcuts_dp.measurements.base import Measurements
+from graphcuts_dp.measurements.noisy_groups import NoisyGroups
 from graphcuts_dp.measurements.noisy_matrix import CutAnswer, EstimateKind, NoisyMatrix
 from graphcuts_dp.measurements.noisy_sums import NoisyDegrees, NoisyTotal
 from graphcuts_dp.measurements.worst_case import expected_worst_cut, noise_cut_bound
@@ -79,6 +81,12 @@ class Release:
         """That the mechanism was chosen from, if it was; it went into the graph, too."""
         return self.measurements.find(NoisyTotal)
 
+    @cached_property
+    def groups(self) -> GroupNames | None:
+        """The public groups that queries may name, if their sums were measured."""
+        measured = self.measurements.find(NoisyGroups)
+        return None if measured is None else measured.names(self.noisy.space)
+
     @property
     def graph(self) -> AnyGraph:
         """The synthetic graph.
@@ -135,8 +143,8 @@ class Release:
 
     def answer(
         self,
-        S: Subset | CutQuery,
-        T: Subset | None = None,
+        S: Subset | str | CutQuery,
+        T: Subset | str | None = None,
         *,
         confidence: float = 0.95,
         simultaneous: bool = False,
@@ -149,7 +157,8 @@ class Release:
         what is possible. It holds whatever the graph is, see `NoiseSum.radius`.
 
         Args:
-            S: vertex labels or a truth vector, or a whole `CutQuery`.
+            S: vertex labels or a truth vector, or a whole `CutQuery`; in a release with groups
+                also names such as "@Sales", see `GroupNames`.
             T: likewise; None for all vertices outside S (all right ones).
             confidence: of the interval, in (0, 1).
             simultaneous: ask for an interval that holds for all cuts at once. Choose it when the
@@ -169,7 +178,7 @@ class Release:
         elif hasattr(S, "coefficients"):
             raise _no_cut(S)
         else:
-            query = CutQuery(S, T)
+            query = asked_query(S, T, self.groups)
         return self.answer_all(
             [query], confidence=confidence, simultaneous=simultaneous, estimate=estimate
         )[0]
@@ -195,6 +204,8 @@ class Release:
         for query in queries:
             if not isinstance(query, CutQuery):
                 raise _no_cut(query)
+        if self.groups is not None:
+            queries = [self.groups.named(query) for query in queries]
         noisy = self.noisy
         cuts = [query.masks(noisy.space) for query in queries]
         found = [self._estimator.estimate(*masks) for masks in cuts]

@@ -75,7 +75,7 @@ def main(quick: bool) -> None:
         graph, groups = hierarchy(seed)
         made = {
             f"flows, {work}": gc.release_flows(graph, groups, epsilon=1.0, workload=work, seed=seed)
-            for work in ("all cells", "tract", "county")
+            for work in ("all cells", "all levels", "tract", "county")
         }
         made["flows, delta"] = gc.release_flows(
             graph, groups, epsilon=1.0, delta=DELTA, workload="all cells", seed=seed

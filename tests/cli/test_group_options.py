@@ -76,6 +76,40 @@ def test_a_release_with_groups_says_what_they_cost(call, tmp_path):
     assert (status, error.count("nowhere.csv")) == (2, 1)
 
 
+@pytest.mark.usefixtures("files")
+def test_answers_of_a_release_name_its_groups_or_others(call):
+    line = ("release", "g.graphml", "out.graphml", "--epsilon", "30", "--seed", "1", "--groups")
+    assert call(*line, "staff.csv", "--levels", "unit")[0] == 0
+    ask = ("answer", "out.graphml", "--json")
+    named = call(*ask, "--from", "@@Sales", "--to", "@@IT,lee")
+    assert named[0] == 0
+    assert json.loads(named[1])["value"] == pytest.approx(2, abs=0.01)
+    assert named[1] == call(*ask, "--from", "ann,bob", "--to", "eve,lee")[1]
+    table = ("--groups", "staff.csv", "--levels", "room")
+    everything = call(*ask, *table, "--from", "@@x", "--to", "@@x")
+    assert json.loads(everything[1])["value"] == pytest.approx(4, abs=0.01)
+    status, _, error = call(*ask, "--from", "@@x")
+    assert status == 2
+    assert "unknown group '@x'" in error
+
+
+@pytest.mark.usefixtures("files")
+def test_a_file_of_queries_names_groups(call, tmp_path):
+    begin = ("session", "start", "g.graphml", "--store", "s.db", "--epsilon", "30")
+    assert call(*begin, "--queries", "9", "--method", "laplace")[0] == 0
+    lines = [{"S": "@Sales", "T": ["@IT", "lee"]}, {"S": ["ann", "bob"], "T": ["eve", "lee"]}]
+    (tmp_path / "q.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    table = ("--groups", "staff.csv", "--levels", "unit")
+    status, told, _ = call("session", "run", "s.db", "q.jsonl", *table)
+    assert status == 0
+    first, second = map(json.loads, told.splitlines())
+    assert first["value"] == second["value"]
+    assert first["S"] == "@Sales"
+    status, _, error = call("session", "run", "s.db", "q.jsonl")
+    assert status == 2
+    assert "--groups FILE" in error
+
+
 def test_a_directed_release_takes_one_file_of_groups(call, tmp_path):
     """Tails and heads are the same vertices: one file, and none for a right side."""
     (tmp_path / "arcs.edges").write_text("0 1\n1 2\n2 0\n3 0\n")

@@ -38,14 +38,20 @@ def test_mean_variances_are_those_of_least_squares(kind):
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
-@pytest.mark.parametrize("workload", ["all cells", "totals", "level 0", "level 1"])
+@pytest.mark.parametrize("workload", ["all cells", "all levels", "totals", "level 0", "level 1"])
 def test_no_other_shares_are_much_better(workload, delta):
     cells = regular(3, 4)
     made = choose_strategy(cells, epsilon=1.0, delta=delta, workload=workload)
     assert sum(made.shares) == 1
     shape = _Shape.of(cells)
-    wanted = {"all cells": [1, 2], "totals": [0], "level 0": [1], "level 1": [2]}[workload]
-    own = np.mean([made.deviations[p] ** 2 for p in wanted])
+    wanted = {
+        "all cells": np.array([0, 6, 78]) / 84,  # 3 groups have 6 pairs of groups, 12 have 78
+        "all levels": np.array([0, 0.5, 0.5]),
+        "totals": np.array([1, 0, 0]),
+        "level 0": np.array([0, 1, 0]),
+        "level 1": np.array([0, 0, 1]),
+    }[workload]
+    own = np.array(made.deviations) ** 2 @ wanted
     most = 1 - 13 / 128  # the finest level keeps a tenth
     grid = np.linspace(0, most, 20)
     best = np.inf
@@ -59,7 +65,7 @@ def test_no_other_shares_are_much_better(workload, delta):
             else:
                 rho = made.noise.cost(delta=1e-6, changes=[(1, 1)] * len(made.places)).rho
                 variances = 1 / (2 * rho * shares)
-        best = min(best, shape.mean_variances(variances)[wanted].mean())
+        best = min(best, shape.mean_variances(variances) @ wanted)
     assert own <= best * 1.001
 
 
@@ -70,8 +76,9 @@ def test_one_level_gets_everything_and_many_levels_take_gaussian_noise():
     assert one.noise.distribution == "laplace"
     assert one.noise.parameters == (Fraction(1),)
     many = regular(2, 2, 2, 2, 2)
-    assert choose_strategy(many, epsilon=1.0).noise.distribution == "laplace"
-    assert choose_strategy(many, epsilon=1.0, delta=1e-2).noise.distribution == "gaussian"
+    for delta, noise in ((0.0, "laplace"), (1e-2, "gaussian")):
+        made = choose_strategy(many, epsilon=1.0, delta=delta, workload="all levels")
+        assert made.noise.distribution == noise
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6, 1e-2])
@@ -90,15 +97,17 @@ def test_what_is_chosen_costs_what_was_asked_for(epsilon, delta, sensitivity):
 
 def test_the_workload_moves_the_shares():
     cells = regular(5, 20)
-    top, all_cells, fine = (
+    made = [
         choose_strategy(cells, epsilon=1.0, workload=name)
-        for name in ("level 0", "all cells", "level 1")
-    )
-    assert top.deviations[1] < all_cells.deviations[1] < fine.deviations[1]
-    assert top.deviations[2] > all_cells.deviations[2] > fine.deviations[2]
+        for name in ("level 0", "all levels", "all cells", "level 1")
+    ]
+    coarse, fine = ([each.deviations[place] for each in made] for place in (1, 2))
+    assert sorted(coarse) == coarse
+    assert sorted(fine, reverse=True) == fine
+    assert len(set(coarse)) == len(set(fine)) == 4
     total = choose_strategy(cells, epsilon=1.0, workload="totals")
     assert total.places[0] == 0
-    assert total.deviations[0] < top.deviations[0]
+    assert total.deviations[0] < made[0].deviations[0]
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_a_session_answers_names_as_the_sets_that_they_stand_for(graph, groups, 
         assert session.cost([gc.CutQuery(["@Sales", "eve"])]).free == 1
         assert "Sales" not in json.dumps(session.export())
     with opened(graph, tmp_path) as session:  # groups are not kept
-        with pytest.raises(QueryError, match="open the session with groups="):
+        with pytest.raises(QueryError, match="open the session, or make the release, with groups="):
             session.ask("@Sales", ["eve"])
         with pytest.raises(QueryError, match="unknown vertex '@Sales'"):
             session.ask(["@Sales"], ["eve"])

@@ -33,7 +33,7 @@ def test_one_level_has_the_errors_of_its_noise():
     assert (made.noise, made.delta, made.workload) == ("laplace", 0.0, "all cells")
 
 
-@pytest.mark.parametrize("workload", ["all cells", "totals", "state"])
+@pytest.mark.parametrize("workload", ["all cells", "all levels", "totals", "state"])
 def test_releases_have_the_errors_that_were_forecast(workload):
     made = forecast_flows(GROUPS.tree, epsilon=0.5, workload=workload)
     graph = gc.Graph([0], [1], vertices=60)
