@@ -25,7 +25,7 @@ from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.receipts import PathLike
 from graphcuts_dp.release import storage
-from graphcuts_dp.release.answers import CutEstimator, Estimate, log_cuts
+from graphcuts_dp.release.answers import CutEstimator, Estimate, distinct_cuts, log_cuts
 from graphcuts_dp.release.choice import ANSWERS
 from graphcuts_dp.release.shrinkage import shrunk_towards
 
@@ -189,6 +189,7 @@ class Release:
         *,
         confidence: float = 0.95,
         simultaneous: bool = False,
+        joint: bool = False,
         estimate: str = "unbiased",
     ) -> list[CutAnswer]:
         """Answer several cut queries; see `answer`.
@@ -196,8 +197,24 @@ class Release:
         Each interval holds with the given confidence by itself, or all cuts of the graph at once.
         Shrunk estimates of a list are made together: how far the synthetic graph is right is learnt
         from all of them, so ask for cuts of one kind together.
+
+        Args:
+            queries: the cuts.
+            confidence: of the intervals, in (0, 1).
+            simultaneous: see `answer`.
+            joint: ask for intervals of which, with this confidence, not one is wrong, for a list
+                that was made before looking at this release. Each of k different cuts may fail
+                with a probability of (1 - confidence)/k, and the probability that any does is at
+                most their sum (Bonferroni): intervals 1.5 times as long for 100 cuts, twice for
+                10,000.
+            estimate: see `answer`.
+
+        Raises:
+            QueryError: as `answer`; joint together with simultaneous, which is more.
         """
         _check_confidence(confidence)
+        if joint and simultaneous:
+            raise QueryError("give joint or simultaneous, not both: the latter is for all cuts")
         if estimate not in ESTIMATES:
             raise QueryError(f"unknown estimate {estimate!r}; choose one of {', '.join(ESTIMATES)}")
         queries = list(queries)
@@ -218,7 +235,8 @@ class Release:
             deviations = np.array([each.noise.deviation for each in found])
             given = answer_all(queries, self.graph)
             values = np.clip(shrunk_towards(given, np.array(values), deviations), 0, most).tolist()
-        intervals = self._intervals(cuts, found, confidence, simultaneous)
+        together = distinct_cuts(cuts, symmetric=noisy.symmetric) if joint and cuts else 1
+        intervals = self._intervals(cuts, found, confidence, simultaneous, together)
         return [
             CutAnswer(
                 value=value,
@@ -227,6 +245,7 @@ class Release:
                 simultaneous=simultaneous,
                 seeded=not self.guarantee.is_private,
                 estimate="shrunk" if estimate == "shrunk" else "unbiased",
+                together=together,
             )
             for value, interval, limit in zip(values, intervals, most, strict=True)
         ]
@@ -237,11 +256,13 @@ class Release:
         found: Sequence[Estimate],
         confidence: float,
         simultaneous: bool,
+        together: int,
     ) -> Iterator[tuple[float, float]]:
         for masks, each in zip(cuts, found, strict=True):
-            log_failures, centre = -math.log1p(-confidence), each
+            log_failures, centre = math.log(together) - math.log1p(-confidence), each
             if simultaneous:
                 log_failures += log_cuts(*masks, symmetric=self.noisy.symmetric)
+            if simultaneous or together > 1:
                 centre = self._estimator.estimate_for_all(*masks, log_failures)
             radius = centre.radius(log_failures)
             yield centre.value - radius, centre.value + radius
