@@ -31,7 +31,9 @@ def best_structure(view: View, deviation: float, deadline: Deadline = NEVER) -> 
     find blocks there, and nothing else; they are sharpened likewise (`structure_of_blocks`), which
     leaves nothing of blocks that are noise. All are posterior means under the same law of noise, so
     the one with the largest likelihood is kept, less 1/2 (k (k + 1)/2 log(pairs) + (k - 1) log n)
-    for k blocks.
+    for k blocks. That likelihood knows nothing of what it takes to place every vertex, and noise
+    alone can reach it; so blocks compete only where the evidence of their model, which does, is
+    above that of one block. Blocks without a direction that stands out count as near the noise.
 
     Args:
         view: the matrix; one that is not symmetric has the structure of its spectrum, sharpened.
@@ -48,11 +50,18 @@ def best_structure(view: View, deviation: float, deadline: Deadline = NEVER) -> 
     best = sharpened_structure(view, deadline, seen=seen)
     if n > _MOST_VERTICES:
         return replace(best, near=near)
+    deviation = max(deviation, seen.deviation)  # what edges have of their own is noise, too
+    one_block = fit_blocks(view, triples[1], 1, deviation).evidence
     score, worse = explained(best, view) / deviation**2, 0
     for count in range(2, min(_MOST_BLOCKS, n // 2, triples[1].shape[1]) + 1):
         if deadline.passed() or (count > _FEWEST and worse >= _PATIENCE):
             break
         blocks = fit_blocks(view, triples[1], count, deviation)
+        if blocks.evidence <= one_block:
+            worse += 1
+            continue
+        if not len(seen.signal):
+            near = max(near, 1)
         found = structure_of_blocks(view, blocks.memberships, deviation, deadline)
         reached = explained(found, view) / deviation**2 - _penalty(count, n)
         if reached > score:

@@ -123,8 +123,8 @@ def runs(entries: list[Entry], options: argparse.Namespace) -> Iterator[dict[str
     end = time.monotonic() + options.seconds
     for entry in entries:
         graph = None
-        for epsilon in (1.0,) if options.quick else EPSILONS:
-            for seed in range(1 if options.quick else SEEDS):
+        for epsilon in (1.0,) if options.quick else options.epsilon or EPSILONS:
+            for seed in range(1 if options.quick else options.seeds):
                 missing = tuple(
                     workload for workload in options.workloads
                     if (entry.name, epsilon, seed, workload) not in done
@@ -181,6 +181,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="three small graphs, one run each")
     parser.add_argument("--data", type=Path, help=f"folder of graphs; else {DATA_VARIABLE}")
     parser.add_argument("--graphs", default="", help="only graphs whose name contains this")
+    parser.add_argument("--epsilon", type=float, nargs="+", help="these alone")
+    parser.add_argument("--seeds", type=int, default=SEEDS, help=f"how many; {SEEDS} by default")
     parser.add_argument("--workload", choices=tuple(WORKLOADS), help="one of them alone")
     parser.add_argument("--save", type=Path, help="file of runs, added to and gone on from")
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin no run after these")
