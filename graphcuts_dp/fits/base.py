@@ -115,6 +115,8 @@ class Fit:
             "time".
         near_noise: how many directions of z stand out of its noise by so little that x may have
             merged the communities behind them.
+        directions: how many directions of z beyond its noise x was held to; None where that tells
+            nothing of communities.
     """
 
     matrix: RealMatrix
@@ -125,6 +127,7 @@ class Fit:
     rounds: int
     stopped: Stopped
     near_noise: int = 0
+    directions: int | None = None
 
     @property
     def gap(self) -> float | None:
@@ -156,6 +159,9 @@ class FitSummary:
         near_noise: how many directions of z stand out of its noise by less than half of what the
             least visible ones have; the synthetic graph may have merged the communities behind
             them.
+        directions: how many directions of z beyond its noise the graph was held to; None where that
+            tells nothing: entries that tell edges, no noisy degrees, public groups, fewer than 50
+            vertices of a side, other fits.
     """
 
     method: str
@@ -170,10 +176,16 @@ class FitSummary:
     unweighted: bool
     mixed: float = 0.0
     near_noise: int = 0
+    directions: int | None = None
 
     @property
     def warning(self) -> str | None:
         """What a reader of the synthetic graph should know of it; None if there is nothing."""
+        if not self.near_noise and self.directions == 0:
+            return (
+                "no communities show in the synthetic graph: sums between groups follow from its "
+                "degrees alone; ask answer for them, or raise epsilon"
+            )
         if not self.near_noise:
             return None
         some = "a direction" if self.near_noise == 1 else f"{self.near_noise} directions"
@@ -198,6 +210,7 @@ class FitSummary:
             unweighted=unweighted,
             mixed=mixed,
             near_noise=fit.near_noise,
+            directions=fit.directions,
         )
 
 

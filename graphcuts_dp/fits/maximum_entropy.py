@@ -90,4 +90,5 @@ class MaximumEntropy:
             rounds=solution.rounds,
             stopped=solution.stopped,
             near_noise=sums.near_noise,
+            directions=sums.directions,
         )

@@ -24,7 +24,8 @@ _LEAST_REST = 1e-12  # of the sum of squares, that counts as noise
 _MOST_NOISE = 0.8  # share of noise above which a direction is left alone
 NEAR = 1.5  # times the least signal that can be seen: blocks below are merged or lost now and then
 _TRACY_WIDOM = 0.98  # 95 % of its law: how far noise alone reaches beyond the edge
-_FEWEST = 50  # vertices of a side, below which that law says little
+_MEAN = 0.1  # squared cosine with the vector of ones, from which a direction is the mean
+FEWEST = 50  # vertices of a side, below which that law says little
 
 
 Triples = tuple[FloatVector, FloatMatrix, FloatMatrix]  # singular values, left and right vectors
@@ -138,7 +139,7 @@ def directions_near_noise(view: View, triples: Triples) -> int:
     n^(-2/3) that follows the law of Tracy and Widom: in one of twenty matrices of noise alone a
     direction is counted. The largest that count have a signal of 1.5 times the least that any
     method sees. Of blocks behind such directions some may be hidden, and the synthetic graph may
-    have two of them for one.
+    have two of them for one. A direction along the vector of ones is the mean entry, no community.
 
     Args:
         view: the matrix. With fewer than 50 rows or columns none is counted.
@@ -147,13 +148,14 @@ def directions_near_noise(view: View, triples: Triples) -> int:
     Source: Johnstone 2001.
     """
     n, m = view.shape
-    if min(n, m) < _FEWEST:
+    if min(n, m) < FEWEST:
         return 0
     root = math.sqrt(n) + math.sqrt(m)
     width = _TRACY_WIDOM * (1 / math.sqrt(n) + 1 / math.sqrt(m)) ** (1 / 3) / root
     count, deviation = _beyond(view, triples[0], math.sqrt(1 + width))
-    signals = _signals(triples[0][:count], deviation, view.shape)
-    return int((signals < NEAR**2 * math.sqrt(n / m)).sum())
+    near = _signals(triples[0][:count], deviation, view.shape) < NEAR**2 * math.sqrt(n / m)
+    left = triples[1][:, :count]
+    return int((near & (left.sum(axis=0) ** 2 < _MEAN * n)).sum())
 
 
 def _beyond(view: View, values: FloatVector, margin: float) -> tuple[int, float]:

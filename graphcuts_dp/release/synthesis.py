@@ -121,7 +121,7 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
     Warns:
         AccuracyWarning: before anything is spent, when no graph of this size can hold cuts above
             the expected error; afterwards, when the noisy matrix shows communities so near to its
-            noise that the synthetic graph may have merged some (`FitSummary.near_noise`).
+            noise that the synthetic graph may have merged some, or none (`FitSummary.warning`).
 
     Guarantee: epsilon-DP at edge level: see `measure`, which draws all noise; the rest is computed
     from what it returns. Neighbours: graphs on the same public vertices that differ in one pair.

@@ -87,9 +87,13 @@ def test_communities_near_the_noise_are_announced(tmp_path):
         warnings.simplefilter("error")
         clean = release_graph(clear, epsilon=1.0, mechanism="response", seed=1)
     assert (clean.fit.near_noise, clean.fit.warning) == (0, None)
+    none, _ = planted((60, 60), 0.1, 0.1, 0)
+    with pytest.warns(AccuracyWarning, match="no communities show"):
+        empty = release_graph(none, epsilon=1.0, mechanism="degrees+response", seed=1)
+    assert (empty.fit.near_noise, empty.fit.directions) == (0, 0)
     # Entries that tell edges keep what is hidden in their noise.
     fine = release_graph(near, epsilon=4.0, mechanism="response", seed=1)
-    assert fine.fit.near_noise == 0
+    assert (fine.fit.near_noise, fine.fit.directions, fine.fit.warning) == (0, None, None)
 
 
 def test_the_first_order_fit_is_why():
