@@ -118,6 +118,9 @@ class Release:
         probability over the noise, for all cuts at once. With discrete-laplace noise, A has its
         weights rounded down to whole numbers.
 
+        On 29 graphs of 200 to 600 vertices at epsilon = .5 to 5 it was 2.4 to 38 times the largest
+        error that was found (median 5.5), and up to 209 times on a graph that x got nearly right.
+
         Args:
             confidence: in (0, 1).
 
