@@ -38,9 +38,9 @@ class MaximumEntropy:
     that certificate with `noise_cut_bound` and mixes x with the first-order fit where it is
     larger, so ||x - A||_C is at most twice that bound.
 
-    With s the deviation of the noise if all of epsilon were spent on entries, blocks were nearly
-    always told apart when (p_in - p_out) |block| was above about 1.6 s sqrt(n); at 1.3 to 1.4 two
-    of them were merged in most releases, and below once that no spectral method sees them: cuts
+    With s the deviation of the noise if all of epsilon were spent on entries, blocks were mostly
+    told apart when (p_in - p_out) |block| was above about 1.5 s sqrt(n); at 1.3 to 1.4 some of them
+    were merged in most releases, and below once that no spectral method sees them: cuts
     between them then come out as if the graph had its degrees only. `Fit.near_noise` tells.
 
     Source: GRU12 section 6 (post-processing of z); Jaynes 1957 (maximum entropy).
