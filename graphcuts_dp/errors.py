@@ -54,4 +54,4 @@ class BudgetError(GraphCutsError, RuntimeError):
 
 
 class AccuracyWarning(UserWarning):
-    """What was asked for is private but worthless at this size and epsilon."""
+    """What was asked for is private, but worthless at this size and epsilon, or in part."""

@@ -130,6 +130,15 @@ BY_HAND = (
     Edit("release/answers", "CutEstimator._rounding", "return math.fsum(moved)", "return 0.0"),
     Edit("release/answers", "log_cuts", "math.log(math.comb(rows + 3, 3))", "0.0"),
     Edit("release/answers", "log_cuts", "math.log(rows + 1)", "0.0"),
+    Edit(  # a list of cuts, each of which may fail as often as all of them together
+        "release/release",
+        "Release._intervals",
+        "log_failures, centre = math.log(together) - math.log1p(-confidence), each",
+        "log_failures, centre = -math.log1p(-confidence), each",
+    ),
+    Edit(  # cuts between different sets that count as one
+        "release/answers", "distinct_cuts", "T.tobytes()", 'b""'
+    ),
     Edit(  # all cuts at once, with the interval of one
         "release/release",
         "Release._intervals",

@@ -1,40 +1,53 @@
 """`graphcuts-dp answer`: cut queries on a release, free and as many as you like."""
 
+import csv
+import io
 import os
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
-from graphcuts_dp.cli.console import out, show_json
+from graphcuts_dp.cli.console import out, say, show_json, show_table
 from graphcuts_dp.cli.group_options import GroupReading
-from graphcuts_dp.cli.reading import read_set, with_options
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.cli.query_files import AskedCut, read_query_file
+from graphcuts_dp.cli.reading import check_apart, read_set, with_options
+from graphcuts_dp.errors import FileFormatError, ParameterError
+from graphcuts_dp.graph.atomic import atomic_write, check_writable
 from graphcuts_dp.graph.group_names import GroupNames, asked_query
 from graphcuts_dp.graph.linear_query import sides_of
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.vertices import Space
 from graphcuts_dp.iterative.release import IterativeRelease, hypothesis_path
-from graphcuts_dp.measurements.noisy_matrix import NO_GUARANTEE
+from graphcuts_dp.measurements.noisy_matrix import NO_GUARANTEE, CutAnswer
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.release.release import Release
 
 EXAMPLE = """Example: graphcuts-dp answer synthetic.graphml --from "SFO,LAX,SAN" --to "JFK,LGA,EWR"
 
 Example: graphcuts-dp answer synthetic.graphml --from @@Sales,@@IT --to @@Board
 
+Example: graphcuts-dp answer synthetic.graphml --queries cuts.csv --joint -o answers.csv
+
 A set is a list of labels with commas between, or @FILE with one label on each line; @@NAME is a
-group of the release, or of the public table --groups."""
+group of the release, or of the public table --groups. A file of queries is a .csv table with
+columns S and T, or has lines such as {"S": ["ann"], "T": ["kim"]}; there "@NAME" is a group."""
 
 
 @with_options
 def answer(
     path: Annotated[str, typer.Argument(metavar="RELEASE", help="OUT of `release`.")],
-    first: Annotated[str, typer.Option("--from", help="The set S of vertices.")],
+    first: Annotated[str | None, typer.Option("--from", help="The set S of vertices.")] = None,
     second: Annotated[
         str | None, typer.Option("--to", help="The set T; all other vertices if omitted.")
     ] = None,
     complement: Annotated[
         bool, typer.Option("--complement", help="T is all other vertices, as without --to.")
     ] = False,
+    queries: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Many queries: a .csv or .jsonl file.")
+    ] = None,
     confidence: Annotated[float, typer.Option(help="Of the interval.")] = 0.95,
     simultaneous: Annotated[
         bool,
@@ -42,51 +55,137 @@ def answer(
             "--simultaneous", help="Interval for all cuts at once: if you chose by looking."
         ),
     ] = False,
+    joint: Annotated[
+        bool, typer.Option("--joint", help="Intervals for all cuts of --queries at once.")
+    ] = False,
     *,
     grouping: GroupReading,
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", help="Of --queries: a .csv file of answers.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the output file.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
 ) -> None:
-    """Answer a cut query from a release: how much passes between S and T.
+    """Answer cut queries from a release: how much passes between S and T.
 
     Prints the unbiased answer with its proven interval, and where there is a synthetic graph an
     estimate that is drawn towards it, which is nearer to the truth on most cuts and has no
-    guarantee.
+    guarantee. Estimates of a file are made together, so ask for cuts of one kind in one file.
     """
+    if (first is None) == (queries is None):
+        raise ParameterError("give either --from, or --queries with a file")
     if complement and second is not None:
         raise ParameterError("give --to or --complement, not both")
-    release: Release | IterativeRelease
-    shrunk = None
-    if os.path.isfile(hypothesis_path(path)):  # noqa: PTH113  # false for names too long, too
-        if confidence != 0.95 or simultaneous:
-            raise ParameterError(
-                "this release was learnt from a few cuts: its intervals are what they are, for all"
-                " cuts at once; leave out --confidence and --simultaneous"
-            )
-        release = IterativeRelease.load(path)
-        names = grouping.names(release.universe.space)
-        found = release.answer(_query(first, second, names, release.universe.space))
-    else:
-        release = Release.load(path)
-        names = grouping.names(release.noisy.space) or release.groups
-        query = _query(first, second, names, release.noisy.space)
-        found = release.answer(query, confidence=confidence, simultaneous=simultaneous)
-        if release.has_graph:
-            shrunk = release.answer(query, confidence=confidence, estimate="shrunk").value
-    if as_json:
-        show_json(
-            {
-                "value": found.value,
-                "interval": list(found.interval),
-                "confidence": found.confidence,
-                "simultaneous": found.simultaneous,
-                "shrunk": None if shrunk is None else {"value": shrunk, "note": NO_GUARANTEE},
-                "guarantee": str(release.guarantee),
-            }
+    if queries is None and (joint or output is not None):
+        raise ParameterError("--joint and --output are for --queries")
+    if queries is not None and (complement or second is not None):
+        raise ParameterError("the sets of --queries are in its file; leave out --to, --complement")
+    if output is not None:
+        _check_output(output, [path, queries, *grouping.files], force=force)
+    learnt = os.path.isfile(hypothesis_path(path))  # noqa: PTH113  # false for names too long, too
+    if learnt and (confidence != 0.95 or simultaneous or joint):
+        raise ParameterError(
+            "this release was learnt from a few cuts: its intervals are what they are, for all"
+            " cuts at once; leave out --confidence, --simultaneous and --joint"
         )
+    release = IterativeRelease.load(path) if learnt else Release.load(path)
+    space = release.universe.space if isinstance(release, IterativeRelease) else release.noisy.space
+    names = grouping.names(space)
+    if names is None and isinstance(release, Release):
+        names = release.groups
+    if queries is not None:
+        asked = read_query_file(queries, space, names)
     else:
-        out.print(str(found), markup=False)
-        if shrunk is not None:
-            out.print(f"{shrunk:.1f} with the synthetic graph ({NO_GUARANTEE})", markup=False)
+        asked = [AskedCut(_query(first or "", second, names, space), first or "", second)]
+    cuts = [each.query for each in asked]
+    shrunk: list[float | None] = [None] * len(cuts)
+    if isinstance(release, IterativeRelease):
+        found = release.answer_all(cuts)
+    else:
+        found = release.answer_all(
+            cuts, confidence=confidence, simultaneous=simultaneous, joint=joint
+        )
+        if release.has_graph:
+            shrunk = [each.value for each in release.answer_all(cuts, estimate="shrunk")]
+    guarantee = str(release.guarantee)
+    if queries is None:
+        _show_one(found[0], shrunk[0], guarantee, as_json)
+        return
+    if output is not None:
+        _write(output, asked, found, shrunk, force=force)
+        say(f"{len(asked):,} answers in {output}")
+    if as_json:
+        rows = zip(asked, found, shrunk, strict=True)
+        answers = [{"S": a.S, "T": a.T, **_facts(one, value)} for a, one, value in rows]
+        show_json({"answers": answers, "guarantee": guarantee})
+    elif output is None:
+        _show_many(asked, found, shrunk)
+
+
+def _check_output(output: str, inputs: Sequence[str | None], *, force: bool) -> None:
+    if not output.lower().endswith(".csv"):
+        raise FileFormatError(f"{output} must end in .csv: answers are a table")
+    check_apart([output], *inputs)
+    check_writable(output, force=force)
+
+
+def _facts(found: CutAnswer, shrunk: float | None) -> dict[str, object]:
+    return {
+        "value": found.value,
+        "interval": list(found.interval),
+        "confidence": found.confidence,
+        "simultaneous": found.simultaneous,
+        "together": found.together,
+        "shrunk": None if shrunk is None else {"value": shrunk, "note": NO_GUARANTEE},
+    }
+
+
+def _show_one(found: CutAnswer, shrunk: float | None, guarantee: str, as_json: bool) -> None:
+    if as_json:
+        show_json({**_facts(found, shrunk), "guarantee": guarantee})
+        return
+    out.print(str(found), markup=False)
+    if shrunk is not None:
+        out.print(f"{shrunk:.1f} with the synthetic graph ({NO_GUARANTEE})", markup=False)
+
+
+def _show_many(
+    asked: Sequence[AskedCut], found: Sequence[CutAnswer], shrunk: Sequence[float | None]
+) -> None:
+    rows = [
+        (escape(a.title), *(_shown(x) for x in (one.value, *one.interval, value)))
+        for a, one, value in zip(asked, found, shrunk, strict=True)
+    ]
+    show_table("", ("cut", "answer", "from", "to", "shrunk"), rows)
+    _, _, scope = str(found[0]).partition("] (")
+    out.print(f"From, to: the interval ({scope}", markup=False)
+    out.print(f"Shrunk: with the synthetic graph, {NO_GUARANTEE}.", markup=False)
+
+
+def _shown(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.1f}"
+
+
+def _write(
+    path: str,
+    asked: Sequence[AskedCut],
+    found: Sequence[CutAnswer],
+    shrunk: Sequence[float | None],
+    *,
+    force: bool,
+) -> None:
+    """A table with a row for each query; of a seeded release every row says so."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    seeded = any(each.seeded for each in found)
+    mark = ["mark"] if seeded else []
+    writer.writerow(["S", "T", "value", "low", "high", "shrunk", *mark])
+    for a, one, value in zip(asked, found, shrunk, strict=True):
+        row = [a.S, "" if a.T is None else a.T, one.value, *one.interval]
+        row.append("" if value is None else value)
+        writer.writerow([*row, SEEDED_WARNING] if seeded else row)
+    with atomic_write(path, force=force) as handle:
+        handle.write(text.getvalue().encode())
 
 
 def _query(first: str, second: str | None, names: GroupNames | None, space: Space) -> CutQuery:

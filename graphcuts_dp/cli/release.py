@@ -22,6 +22,7 @@ from graphcuts_dp.planning.synthetic import degrees_needed
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.noises import NOISES
 from graphcuts_dp.release.allocation import MECHANISMS, least_distribution, mechanism_for
+from graphcuts_dp.release.choice import ANSWERS, WORKLOADS
 from graphcuts_dp.release.group_shares import group_plan
 from graphcuts_dp.release.release import Release
 from graphcuts_dp.release.size import check_size, size_note
@@ -51,6 +52,9 @@ def release(
     degree_share: Annotated[
         float | None, typer.Option(help="Part of epsilon for noisy degrees, if they are used.")
     ] = None,
+    workload: Annotated[
+        str, typer.Option(help=f"What auto is to be good at, one of: {', '.join(WORKLOADS)}.")
+    ] = ANSWERS,
     fit: Annotated[str, typer.Option(help=f"One of: {', '.join(FIT_NAMES)}.")] = "auto",
     oracle: Annotated[
         str, typer.Option(help=f"Of the cutting-plane fit, one of: {', '.join(ORACLES)}.")
@@ -100,9 +104,11 @@ def release(
     if noise == "discrete-laplace" and graph.weighted:
         say("note: Weights are rounded down to whole numbers.")
     method = fit_method(fit, weight_cap=graph.weight_cap, oracle=oracle, time_limit=time_limit)
-    mechanism = mechanism_for(method, mechanism, degree_share)
+    mechanism = mechanism_for(method, mechanism, degree_share, workload)
     plan = group_plan(graph, groups)
-    distribution = least_distribution(graph, noise, epsilon, mechanism, degree_share, plan)
+    distribution = least_distribution(
+        graph, noise, epsilon, mechanism, degree_share, plan, workload
+    )
     notes = (
         expected_error_note(distribution, graph.shape),
         None if graph.weighted or fit == "none" else _synthetic_note(graph, epsilon),
@@ -122,6 +128,7 @@ def release(
             noise=noise,
             mechanism=mechanism,
             degree_share=degree_share,
+            workload=workload,
             groups=groups,
             fit=fit,
             oracle=oracle,
@@ -147,6 +154,7 @@ def _facts(made: Release) -> dict[str, object]:
     facts: dict[str, object] = {
         "guarantee": str(made.guarantee),
         "epsilon_spent_on": dict(made.guarantee.parts) or {"entries": made.guarantee.epsilon},
+        "workload": f"{made.workload}; {WORKLOADS[made.workload]}",
         "noise": made.noisy.distribution.name,
         "vertices": " x ".join(str(n) for n in made.noisy.shape),
         "expected_worst_cut_error": made.expected_worst_cut_error,
@@ -158,6 +166,8 @@ def _facts(made: Release) -> dict[str, object]:
             "distance_from_noisy_matrix_at_most": made.certificate.upper,
             "worst_cut_error_at_most": made.worst_cut_error_bound(),
         }
+        if made.fit.warning is not None:
+            facts["communities"] = made.fit.warning
         if made.fit.gap is not None:
             facts["fit_gap"] = made.fit.gap
     return facts

@@ -113,6 +113,10 @@ class Fit:
         rounds: steps taken.
         stopped: why it ended: "gap" (within the tolerance), "settled" (stood still), "rounds" or
             "time".
+        near_noise: how many directions of z stand out of its noise by so little that x may have
+            merged the communities behind them.
+        directions: how many directions of z beyond its noise x was held to; None where that tells
+            nothing of communities.
     """
 
     matrix: RealMatrix
@@ -122,6 +126,8 @@ class Fit:
     lower: float | None
     rounds: int
     stopped: Stopped
+    near_noise: int = 0
+    directions: int | None = None
 
     @property
     def gap(self) -> float | None:
@@ -150,6 +156,12 @@ class FitSummary:
         time_limit: seconds that it, mixtures and certificates were given together, or None.
         unweighted: whether the weights were then rounded to 0 and 1 by coin flips.
         mixed: share of the first-order fit that was mixed in to keep a bound; nearly always 0.
+        near_noise: how many directions of z stand out of its noise by less than half of what the
+            least visible ones have; the synthetic graph may have merged the communities behind
+            them.
+        directions: how many directions of z beyond its noise the graph was held to; None where that
+            tells nothing: entries that tell edges, no noisy degrees, public groups, fewer than 50
+            vertices of a side, other fits.
     """
 
     method: str
@@ -163,6 +175,24 @@ class FitSummary:
     time_limit: float | None
     unweighted: bool
     mixed: float = 0.0
+    near_noise: int = 0
+    directions: int | None = None
+
+    @property
+    def warning(self) -> str | None:
+        """What a reader of the synthetic graph should know of it; None if there is nothing."""
+        if not self.near_noise and self.directions == 0:
+            return (
+                "no communities show in the synthetic graph: sums between groups follow from its "
+                "degrees alone; ask answer for them, or raise epsilon"
+            )
+        if not self.near_noise:
+            return None
+        some = "a direction" if self.near_noise == 1 else f"{self.near_noise} directions"
+        return (
+            f"communities may be merged in the synthetic graph: {some} of the noisy matrix barely "
+            "passed its noise; ask answer for sums between groups, or raise epsilon"
+        )
 
     @classmethod
     def of(cls, fit: Fit, method: "FitMethod", *, unweighted: bool, mixed: float = 0.0) -> Self:
@@ -179,6 +209,8 @@ class FitSummary:
             time_limit=method.time_limit,
             unweighted=unweighted,
             mixed=mixed,
+            near_noise=fit.near_noise,
+            directions=fit.directions,
         )
 
 

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.deadline import NEVER, Deadline
 from graphcuts_dp.fits.block_model import fit_blocks
 from graphcuts_dp.fits.message_passing import sharpened_structure, structure_of_blocks
 from graphcuts_dp.fits.structure import (
     Structure,
+    directions_near_noise,
     find_spectrum,
     largest_triples,
 )
@@ -21,8 +21,6 @@ _MOST_VERTICES = 2048  # for block models, which read the matrix some hundred ti
 _MOST_BLOCKS = 10
 _FEWEST = 6  # numbers of blocks up to this one are tried in any case
 _PATIENCE = 2  # above, until so many in a row are no better
-_HELD_OUT = 16  # one of so many pairs
-_DOUBT = 2.0  # deviations by which blocks may tell less than the spectrum does
 
 
 def best_structure(view: View, deviation: float, deadline: Deadline = NEVER) -> Structure:
@@ -33,9 +31,9 @@ def best_structure(view: View, deviation: float, deadline: Deadline = NEVER) -> 
     find blocks there, and nothing else; they are sharpened likewise (`structure_of_blocks`), which
     leaves nothing of blocks that are noise. All are posterior means under the same law of noise, so
     the one with the largest likelihood is kept, less 1/2 (k (k + 1)/2 log(pairs) + (k - 1) log n)
-    for k blocks. Memberships that were fitted to noise alone can pass that; so blocks are believed
-    if they are found again without a sixteenth of the pairs, and tell these not clearly worse than
-    the spectrum that was found without them (`_foretold`).
+    for k blocks. That likelihood knows nothing of what it takes to place every vertex, and noise
+    alone can reach it; so blocks compete only where the evidence of their model, which does, is
+    above that of one block. Blocks without a direction that stands out count as near the noise.
 
     Args:
         view: the matrix; one that is not symmetric has the structure of its spectrum, sharpened.
@@ -44,64 +42,33 @@ def best_structure(view: View, deviation: float, deadline: Deadline = NEVER) -> 
 
     Source: Schwarz 1978 (the penalty).
     """
-    if not view.symmetric:
-        return sharpened_two_sided(view, deadline)
-    n = view.shape[0]
     triples = largest_triples(view)
-    best = spectral = sharpened_structure(view, deadline, seen=find_spectrum(view, triples))
+    seen, near = find_spectrum(view, triples), directions_near_noise(view, triples)
+    if not view.symmetric:
+        return replace(sharpened_two_sided(view, deadline, seen=seen), near=near)
+    n = view.shape[0]
+    best = sharpened_structure(view, deadline, seen=seen)
     if n > _MOST_VERTICES:
-        return best
-    score, worse, chosen = explained(best, view) / deviation**2, 0, 0
+        return replace(best, near=near)
+    deviation = max(deviation, seen.deviation)  # what edges have of their own is noise, too
+    one_block = fit_blocks(view, triples[1], 1, deviation).evidence
+    score, worse = explained(best, view) / deviation**2, 0
     for count in range(2, min(_MOST_BLOCKS, n // 2, triples[1].shape[1]) + 1):
         if deadline.passed() or (count > _FEWEST and worse >= _PATIENCE):
             break
         blocks = fit_blocks(view, triples[1], count, deviation)
+        if blocks.evidence <= one_block:
+            worse += 1
+            continue
+        if not len(seen.signal):
+            near = max(near, 1)
         found = structure_of_blocks(view, blocks.memberships, deviation, deadline)
         reached = explained(found, view) / deviation**2 - _penalty(count, n)
         if reached > score:
             best, score, worse = found, reached, 0
         else:
             worse += 1
-            continue
-        chosen = count
-    if chosen and not _foretold(view, chosen, deviation, deadline):
-        return spectral
-    return best
-
-
-def _foretold(view: View, count: int, deviation: float, deadline: Deadline) -> bool:
-    """Whether so many blocks are found again without some pairs, and tell those no worse.
-
-    For a part of the pairs the sum of z T - T^2/2 says how much nearer T is to z than 0 is. Noise
-    in z moves the difference between two such sums by s times the norm of T - T' there.
-    """
-    n = view.shape[0]
-    random = np.random.default_rng(n)  # which pairs: nothing private, no noise
-    held = np.triu(random.integers(_HELD_OUT, size=(n, n), dtype=np.uint8) == 0, 1)
-    held |= held.T
-    left = 1 - 1 / _HELD_OUT
-    shown = replace(view, factors=np.where(held, 0, 1 / left).astype(np.float32))
-    noise = deviation / math.sqrt(left)
-    triples = largest_triples(shown)
-    blocks = fit_blocks(shown, triples[1], count, noise)
-    found = structure_of_blocks(shown, blocks.memberships, noise, deadline)
-    if not len(found.sizes):
-        return False
-    other = sharpened_structure(shown, deadline, seen=find_spectrum(shown, triples))
-    rest = replace(view, factors=held.astype(np.float32))
-    ours, theirs = (_estimate(each) * held for each in (found, other))
-    gained = _told(found, rest, ours) - _told(other, rest, theirs)
-    return gained >= -_DOUBT * deviation * math.sqrt(float(((ours - theirs) ** 2).sum()) / 2)
-
-
-def _estimate(structure: Structure) -> FloatMatrix:
-    return (structure.left * structure.sizes) @ structure.left.T
-
-
-def _told(structure: Structure, rest: View, estimate: FloatMatrix) -> float:
-    """The sum over pairs that were held out of z T - T^2/2."""
-    shown = (structure.left * rest.times(structure.left)).sum(axis=0)
-    return float(structure.sizes @ shown - (estimate**2).sum() / 2) / 2
+    return replace(best, near=near)
 
 
 def _penalty(count: int, n: int) -> float:

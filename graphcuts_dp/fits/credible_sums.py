@@ -23,7 +23,7 @@ from graphcuts_dp.fits.group_targets import (
     public_targets,
 )
 from graphcuts_dp.fits.log_odds import RIDGE, SLACK, GroupSums
-from graphcuts_dp.fits.structure import Structure
+from graphcuts_dp.fits.structure import FEWEST, Structure
 from graphcuts_dp.fits.view import View
 from graphcuts_dp.fits.weighed_sums import weighed_sums
 from graphcuts_dp.measurements.noisy_sums import NoisyDegrees
@@ -34,6 +34,7 @@ from graphcuts_dp.privacy.distributions import NoiseDistribution
 _LEAST_RIDGE = 0.1  # of the ridge: sums that noisy degrees tell well are kept the more closely
 _LEAST_DEGREE = 0.01  # of the mean: no vertex is left without any weight
 _LEAST_TOTAL = 0.3  # in units of the cap
+_FINE = 0.3  # deviation of an entry, in units of the cap, below which entries tell edges
 _DEPENDENT = 1e-2  # singular value of unit columns below which they count as dependent
 
 
@@ -115,13 +116,20 @@ def credible_sums(
     )
     share = min(1.0, max(_LEAST_RIDGE, *(side.share_of_noise(noisy) for side in sides)))
     ridge = RIDGE * share
+    # Where entries tell edges by themselves, the graph keeps what is hidden in their noise, too.
+    coarse = distribution.standard_deviation > _FINE * cap
+    near = structure.near if coarse else 0
+    telling = coarse and bool(noisy) and public is None and min(n, m) >= FEWEST
+    shown = len(structure.sizes) if telling else None
     if public is None:
-        return GroupSums(rows, columns, left, right, groups, ridge=ridge)
+        return GroupSums(
+            rows, columns, left, right, groups, ridge=ridge, near_noise=near, directions=shown
+        )
     where = tuple(slice(0, count) for count in public.sums.shape)
     groups[where] = public.sums
     slack = np.full(groups.shape, SLACK)
     slack[where] = PUBLIC_SLACK
-    return GroupSums(rows, columns, left, right, groups, slack, ridge)
+    return GroupSums(rows, columns, left, right, groups, slack, ridge, near)
 
 
 @final

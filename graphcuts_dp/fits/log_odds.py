@@ -49,6 +49,8 @@ class GroupSums:
             the same everywhere.
         ridge: on the log-odds of rows and columns: by how much row sums may be missed, per unit of
             log-odds and per n.
+        near_noise: of the structure behind it: see `Structure.near`.
+        directions: how many directions that structure has; None where that tells nothing.
     """
 
     rows: FloatVector
@@ -58,6 +60,8 @@ class GroupSums:
     groups: npt.NDArray[np.float64]
     slack: npt.NDArray[np.float64] | None = None
     ridge: float = RIDGE
+    near_noise: int = 0
+    directions: int | None = None
 
 
 @final

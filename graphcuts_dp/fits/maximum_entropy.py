@@ -38,9 +38,10 @@ class MaximumEntropy:
     that certificate with `noise_cut_bound` and mixes x with the first-order fit where it is
     larger, so ||x - A||_C is at most twice that bound.
 
-    Blocks can be told apart when (p_in - p_out) |block| exceeds about 1.3 times the deviation of
-    the noise times sqrt(n); below once that no spectral method sees them, and cuts between them
-    come out as if the graph had its degrees only.
+    With s the deviation of the noise if all of epsilon were spent on entries, blocks were mostly
+    told apart when (p_in - p_out) |block| was above about 1.5 s sqrt(n); at 1.3 to 1.4 some of them
+    were merged in most releases, and below once that no spectral method sees them: cuts
+    between them then come out as if the graph had its degrees only. `Fit.near_noise` tells.
 
     Source: GRU12 section 6 (post-processing of z); Jaynes 1957 (maximum entropy).
 
@@ -89,4 +90,6 @@ class MaximumEntropy:
             lower=None,
             rounds=solution.rounds,
             stopped=solution.stopped,
+            near_noise=sums.near_noise,
+            directions=sums.directions,
         )

@@ -26,7 +26,9 @@ from graphcuts_dp.fits.structure import Spectrum, Structure, find_spectrum, stru
 from graphcuts_dp.fits.view import View
 
 
-def sharpened_two_sided(view: View, deadline: Deadline = NEVER) -> Structure:
+def sharpened_two_sided(
+    view: View, deadline: Deadline = NEVER, *, seen: Spectrum | None = None
+) -> Structure:
     """Structure of a noisy matrix that is not symmetric.
 
     With n rows, m columns and noise of deviation s, the steps of `sharpened_structure`, but for:
@@ -45,7 +47,8 @@ def sharpened_two_sided(view: View, deadline: Deadline = NEVER) -> Structure:
     `sharpened_structure`.
     """
     n, m = view.shape
-    seen = find_spectrum(view)
+    if seen is None:
+        seen = find_spectrum(view)
     if not len(seen.signal):
         return Structure.none(view.shape)
     to_rows, to_columns = seen.deviation * math.sqrt(m), seen.deviation * math.sqrt(n)

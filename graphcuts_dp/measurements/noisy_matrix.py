@@ -37,6 +37,7 @@ class CutAnswer:
         simultaneous: whether the confidence is for all cuts of the graph at once, so that the cut
             may have been chosen after looking at other answers; else it is for this cut alone,
             chosen before.
+        together: how many cuts, chosen before, the confidence is for at once.
         seeded: whether the noise came from a seed, so that the answer is not private.
         estimate: which kind of estimate `value` is: "unbiased", or "shrunk", which has no
             guarantee; the interval is the same proven one.
@@ -48,10 +49,12 @@ class CutAnswer:
     simultaneous: bool = False
     seeded: bool = False
     estimate: EstimateKind = "unbiased"
+    together: int = 1
 
     def __str__(self) -> str:
         low, high = self.interval
-        scope = "all cuts at once" if self.simultaneous else "this cut"
+        scope = "this cut" if self.together == 1 else f"{self.together:,} cuts at once"
+        scope = "all cuts at once" if self.simultaneous else scope
         mark = " [seeded: not private]" if self.seeded else ""
         note = f" ({NO_GUARANTEE})" if self.estimate == "shrunk" else ""
         return (

@@ -28,7 +28,13 @@ from graphcuts_dp.privacy.guarantee import (
     hidden_change,
 )
 from graphcuts_dp.privacy.noises import noise_distribution
-from graphcuts_dp.release.choice import EARLY_SHARE, TOTAL_SHARE, Prospect
+from graphcuts_dp.release.choice import (
+    ANSWERS,
+    EARLY_SHARE,
+    TOTAL_SHARE,
+    WORKLOADS,
+    Prospect,
+)
 from graphcuts_dp.release.group_shares import GroupPlan, telling
 
 MECHANISMS = ("auto", "response", "degrees+response")
@@ -45,6 +51,7 @@ def measure(
     source: EntropySource,
     make_blocks: MakeBlocks = LocalBlocks.from_pairs,
     groups: GroupPlan | None = None,
+    workload: str = ANSWERS,
     choice: type[Prospect] = Prospect,
 ) -> Measurements:
     """Draw all noise of a release.
@@ -60,6 +67,7 @@ def measure(
         source: where the noise comes from.
         make_blocks: see `randomized_response`.
         groups: what is bought of public groups; see `group_plan`.
+        workload: what "auto" is to be good at, one of `WORKLOADS`.
         choice: what "auto" chooses by.
 
     Raises:
@@ -76,7 +84,7 @@ def measure(
     holds for adaptive choices. Neighbours are the same for all parts. Source: DR14 Theorem 3.16.
     """
     # Refuses what the last part would refuse.
-    least_distribution(graph, noise, epsilon, mechanism, share, groups)
+    least_distribution(graph, noise, epsilon, mechanism, share, groups, workload)
     rest = exact_epsilon(epsilon)
     distribution = distribution_for(graph, noise, epsilon)
     bought: list[Measurement] = []
@@ -88,7 +96,7 @@ def measure(
         bought.append(noisy)
         return noisy
 
-    prospect = choice.of(graph, noise, _exact_share(share))
+    prospect = choice.of(graph, noise, _exact_share(share), workload)
     if groups is not None:
         bought += _groups_bought(graph, groups, rest, noise, source)
         rest *= 1 - groups.first - (groups.second if bought[1:] else 0)
@@ -113,7 +121,7 @@ def measure(
         if part is None:
             early = degrees(EARLY_SHARE, early=True)
             rest -= rest * EARLY_SHARE
-            part = prospect.share_from_degrees(early, alone * (1 - EARLY_SHARE))
+            part = prospect.share_from_degrees(early, total, alone * (1 - EARLY_SHARE))
     if part:
         degrees(part)
         rest -= rest * part
@@ -177,13 +185,15 @@ def promise(
     )
 
 
-def mechanism_for(method: FitMethod | None, mechanism: str, share: float | None) -> str:
+def mechanism_for(
+    method: FitMethod | None, mechanism: str, share: float | None, workload: str = ANSWERS
+) -> str:
     """The mechanism that a fit can use: "response" for "auto" with fits that know no degrees.
 
     Raises:
         ParameterError: an option out of range, or degrees for a fit that does not use them.
     """
-    check_mechanism(mechanism, share)
+    check_mechanism(mechanism, share, workload)
     if method is not None and method.uses_degrees:
         return mechanism
     if mechanism == "degrees+response" or share is not None:
@@ -191,12 +201,22 @@ def mechanism_for(method: FitMethod | None, mechanism: str, share: float | None)
     return "response"
 
 
-def check_mechanism(mechanism: str, share: float | None) -> None:
+def check_mechanism(mechanism: str, share: float | None, workload: str = ANSWERS) -> None:
     """Check options before anything is spent.
 
     Raises:
-        ParameterError: an unknown mechanism, or a share out of range or without degrees.
+        ParameterError: an unknown mechanism or workload, a share out of range or without degrees,
+            or a workload beside options that leave it nothing to choose.
     """
+    if workload not in tuple(WORKLOADS):
+        raise ParameterError(
+            f"unknown workload {workload!r:.60}; choose one of {', '.join(map(repr, WORKLOADS))}"
+        )
+    if workload != ANSWERS and (mechanism != "auto" or share is not None):
+        raise ParameterError(
+            f"workload={workload!r} is for mechanism='auto', without degree_share: these set "
+            "themselves how epsilon is spent"
+        )
     if mechanism not in MECHANISMS:
         raise ParameterError(
             f"unknown mechanism {mechanism!r}; choose one of {', '.join(MECHANISMS)}"
@@ -244,7 +264,7 @@ def _least_part(mechanism: str, prospect: Prospect) -> Fraction:
     if mechanism == "degrees+response":
         return min(prospect.beside, 1 - prospect.beside)
     left = (1 - TOTAL_SHARE) * (1 - EARLY_SHARE)
-    parts = (prospect.beside, 1 - prospect.beside)
+    parts = (prospect.beside, 1 - prospect.beside, prospect.most, 1 - prospect.most)
     return min(TOTAL_SHARE, (1 - TOTAL_SHARE) * EARLY_SHARE, left * min(parts))
 
 
@@ -255,6 +275,7 @@ def least_distribution(
     mechanism: str,
     share: float | None,
     groups: GroupPlan | None = None,
+    workload: str = ANSWERS,
 ) -> NoiseDistribution:
     """The distribution of the entries if as much of epsilon as possible goes elsewhere.
 
@@ -263,9 +284,10 @@ def least_distribution(
     Raises:
         ParameterError: as `respond`; parts of epsilon below the least.
     """
-    check_mechanism(mechanism, share)
+    check_mechanism(mechanism, share, workload)
     distribution = distribution_for(graph, noise, epsilon)
-    rest, prospect = exact_epsilon(epsilon), Prospect.of(graph, noise, _exact_share(share))
+    rest = exact_epsilon(epsilon)
+    prospect = Prospect.of(graph, noise, _exact_share(share), workload)
     if groups is not None:
         if rest * groups.first < SMALLEST_EPSILON:
             raise ParameterError(
@@ -294,7 +316,7 @@ def _least_left(
     if mechanism == "degrees+response":
         return 1 - prospect.beside
     left = (1 - TOTAL_SHARE) * (1 - EARLY_SHARE)
-    return left * (1 - prospect.beside)
+    return left * (1 - prospect.most)
 
 
 def _beside_groups(prospect: Prospect, groups: GroupPlan) -> Prospect:

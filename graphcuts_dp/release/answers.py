@@ -229,6 +229,17 @@ def _sums_by_cell(
     return total
 
 
+def distinct_cuts(cuts: Sequence[tuple[BoolVector, BoolVector]], *, symmetric: bool) -> int:
+    """How many cuts a list names; in an undirected graph (S, T) and (T, S) are one.
+
+    Args:
+        cuts: masks of rows and of columns.
+        symmetric: whether the graph is undirected and on one vertex set.
+    """
+    named = ((S.tobytes(), T.tobytes()) for S, T in cuts)
+    return len({tuple(sorted(sides)) if symmetric else sides for sides in named})
+
+
 def log_cuts(S: BoolVector, T: BoolVector, *, symmetric: bool) -> float:
     """Logarithm of 1 over the share of a failure probability for all cuts that one cut gets.
 

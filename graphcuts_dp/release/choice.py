@@ -22,10 +22,21 @@ from graphcuts_dp.privacy.noises import noise_distribution
 
 TOTAL_SHARE = Fraction(1, 50)  # of epsilon, for the total
 EARLY_SHARE = Fraction(2, 25)  # of the rest, for early degrees where the total leaves it open
+MOST_SHARE = Fraction(9, 10)  # of what is then left, for degrees where a graph alone is wanted
+ANSWERS, SYNTHETIC_GRAPH = "answers", "synthetic graph"
+# What a release is to be good at where degrees and entries compete, and what the other would give.
+WORKLOADS = {
+    ANSWERS: f"where the noisy total shows no communities, workload {SYNTHETIC_GRAPH!r} spends "
+    "nine tenths on degrees: a better synthetic graph, answers between groups several times less "
+    "precise",
+    SYNTHETIC_GRAPH: f"workload {ANSWERS!r} never spends so much on degrees: on sparse graphs "
+    "answers between groups are several times more precise, and the synthetic graph is worse",
+}
 # Thresholds tuned on the graphs called "tuning" in tests/benchmarks/baseline_graphs.py at epsilon
 # .5, 1 and 2; the others only decided whether they stay (bench_baselines.py).
 _SEEN_BY_ALL = 1.9  # signal over the noise's edge, above which entries may show blocks
 _SEEN_BY_REST = 2.2  # likewise with the entries' part of a split budget: they are likely to
+_SEEN_BESIDE = 1.75  # likewise, where degrees are so uneven that they are worth a part
 _EVEN = 1.0  # spread of degrees over the noise of entries' row sums, below which it is no matter
 _DENSE = 3.0  # missing neighbours count for so much less than neighbours
 _LEAST_SPREAD, _MOST_SPREAD, _SPREADS = 0.02, 50.0, 80  # grid of spreads, over the noise's scale
@@ -42,7 +53,7 @@ def degree_share(vertices: int) -> Fraction:
     t/(1-t) = 2 n^(-1/4). A tenth to a third for 10^2 to 10^6 vertices. Where the entries show no
     blocks, the synthetic graph's worst cut is least if nearly all goes to the degrees; but then
     `answer` tells sums between groups several times worse, and those are what people ask for:
-    `degree_share=0.9` is for who publishes the synthetic graph alone.
+    the workload "synthetic graph" is for who publishes that graph alone.
     """
     return Fraction(2 / (2 + vertices**0.25)).limit_denominator(1000)
 
@@ -58,17 +69,21 @@ class Prospect:
         weight_cap: public largest weight, as the graph has it.
         noise: name of the entries' distribution.
         share: for degrees, if a user has set it.
+        workload: one of `WORKLOADS`.
     """
 
     shape: tuple[int, int]
     weight_cap: float | None
     noise: str
     share: Fraction | None = None
+    workload: str = ANSWERS
 
     @classmethod
-    def of(cls, graph: AnyGraph, noise: str, share: Fraction | None = None) -> Self:
+    def of(
+        cls, graph: AnyGraph, noise: str, share: Fraction | None = None, workload: str = ANSWERS
+    ) -> Self:
         """Of the schema of a private graph."""
-        return cls(graph.shape, graph.weight_cap, noise, share)
+        return cls(graph.shape, graph.weight_cap, noise, share, workload)
 
     @property
     def cap(self) -> float:
@@ -79,6 +94,13 @@ class Prospect:
     def beside(self) -> Fraction:
         """For degrees beside entries that show blocks."""
         return degree_share(max(self.shape)) if self.share is None else self.share
+
+    @property
+    def most(self) -> Fraction:
+        """For degrees where entries show nothing."""
+        if self.workload == ANSWERS or self.share is not None:
+            return self.beside
+        return max(MOST_SHARE, self.beside)
 
     def deviation(self, epsilon: Fraction) -> float:
         """Of the noise of an entry that epsilon is spent on."""
@@ -117,23 +139,28 @@ class Prospect:
         signal = self._signal(total)
         if signal >= _SEEN_BY_REST * self._edge_beside(epsilon):
             return self.beside
-        return None if signal >= _SEEN_BY_ALL * self.edge(epsilon) else self.beside
+        return None if signal >= _SEEN_BY_ALL * self.edge(epsilon) else self.most
 
-    def share_from_degrees(self, early: NoisyDegrees, epsilon: Fraction) -> Fraction:
+    def share_from_degrees(self, early: NoisyDegrees, total: float, epsilon: Fraction) -> Fraction:
         """The part of epsilon for more degrees, from early ones.
 
         Where degrees are even, entries need all of epsilon and lose nothing by it: the row sums of
-        entries err by less than the degrees differ. Uneven degrees need a part themselves.
+        entries err by less than the degrees differ. Uneven degrees need a part themselves; which
+        one, the workload tells where entries beside them are not likely to show blocks.
 
         Args:
             early: noisy.
+            total: noisy sum of the matrix.
             epsilon: that is left.
         """
         rows, columns = self.shape
         noise = self.deviation(epsilon)
         sides = ((early.rows, columns), (early.columns, rows))
         even = all(spread(side, early) < _EVEN * noise * math.sqrt(n) for side, n in sides)
-        return Fraction(0) if even else self.beside
+        if even:
+            return Fraction(0)
+        shown = self._signal(total) >= _SEEN_BESIDE * self._edge_beside(epsilon)
+        return self.beside if shown else self.most
 
     def _signal(self, total: float) -> float:
         full = math.sqrt(math.prod(self.shape))

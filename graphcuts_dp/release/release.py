@@ -25,7 +25,8 @@ from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.receipts import PathLike
 from graphcuts_dp.release import storage
-from graphcuts_dp.release.answers import CutEstimator, Estimate, log_cuts
+from graphcuts_dp.release.answers import CutEstimator, Estimate, distinct_cuts, log_cuts
+from graphcuts_dp.release.choice import ANSWERS
 from graphcuts_dp.release.shrinkage import shrunk_towards
 
 _FOR_TOTAL = 0.1  # of a failure probability
@@ -45,12 +46,14 @@ class Release:
         fit: how the synthetic graph was made; None with fit="none".
         certificate: two-sided bound on ||x - z||_C, the cut norm (matrix form) of synthetic minus
             noisy; None with fit="none".
+        workload: what the split of epsilon was to be good at, one of `WORKLOADS`.
     """
 
     measurements: Measurements
     fit: FitSummary | None = None
     certificate: CutNormCertificate | None = None
     _graph: AnyGraph | None = None
+    workload: str = ANSWERS
 
     @property
     def guarantee(self) -> PrivacyGuarantee:
@@ -114,6 +117,9 @@ class Release:
         failure probability is for the total of A, which `answer` bounds. Holds with the given
         probability over the noise, for all cuts at once. With discrete-laplace noise, A has its
         weights rounded down to whole numbers.
+
+        On 29 graphs of 200 to 600 vertices at epsilon = .5 to 5 it was 2.4 to 38 times the largest
+        error that was found (median 5.5), and up to 209 times on a graph that x got nearly right.
 
         Args:
             confidence: in (0, 1).
@@ -186,6 +192,7 @@ class Release:
         *,
         confidence: float = 0.95,
         simultaneous: bool = False,
+        joint: bool = False,
         estimate: str = "unbiased",
     ) -> list[CutAnswer]:
         """Answer several cut queries; see `answer`.
@@ -193,8 +200,24 @@ class Release:
         Each interval holds with the given confidence by itself, or all cuts of the graph at once.
         Shrunk estimates of a list are made together: how far the synthetic graph is right is learnt
         from all of them, so ask for cuts of one kind together.
+
+        Args:
+            queries: the cuts.
+            confidence: of the intervals, in (0, 1).
+            simultaneous: see `answer`.
+            joint: ask for intervals of which, with this confidence, not one is wrong, for a list
+                that was made before looking at this release. Each of k different cuts may fail
+                with a probability of (1 - confidence)/k, and the probability that any does is at
+                most their sum (Bonferroni): intervals 1.5 times as long for 100 cuts, twice for
+                10,000.
+            estimate: see `answer`.
+
+        Raises:
+            QueryError: as `answer`; joint together with simultaneous, which is more.
         """
         _check_confidence(confidence)
+        if joint and simultaneous:
+            raise QueryError("give joint or simultaneous, not both: the latter is for all cuts")
         if estimate not in ESTIMATES:
             raise QueryError(f"unknown estimate {estimate!r}; choose one of {', '.join(ESTIMATES)}")
         queries = list(queries)
@@ -215,7 +238,8 @@ class Release:
             deviations = np.array([each.noise.deviation for each in found])
             given = answer_all(queries, self.graph)
             values = np.clip(shrunk_towards(given, np.array(values), deviations), 0, most).tolist()
-        intervals = self._intervals(cuts, found, confidence, simultaneous)
+        together = distinct_cuts(cuts, symmetric=noisy.symmetric) if joint and cuts else 1
+        intervals = self._intervals(cuts, found, confidence, simultaneous, together)
         return [
             CutAnswer(
                 value=value,
@@ -224,6 +248,7 @@ class Release:
                 simultaneous=simultaneous,
                 seeded=not self.guarantee.is_private,
                 estimate="shrunk" if estimate == "shrunk" else "unbiased",
+                together=together,
             )
             for value, interval, limit in zip(values, intervals, most, strict=True)
         ]
@@ -234,11 +259,13 @@ class Release:
         found: Sequence[Estimate],
         confidence: float,
         simultaneous: bool,
+        together: int,
     ) -> Iterator[tuple[float, float]]:
         for masks, each in zip(cuts, found, strict=True):
-            log_failures, centre = -math.log1p(-confidence), each
+            log_failures, centre = math.log(together) - math.log1p(-confidence), each
             if simultaneous:
                 log_failures += log_cuts(*masks, symmetric=self.noisy.symmetric)
+            if simultaneous or together > 1:
                 centre = self._estimator.estimate_for_all(*masks, log_failures)
             radius = centre.radius(log_failures)
             yield centre.value - radius, centre.value + radius
@@ -269,6 +296,7 @@ class Release:
             noisy=self.noisy,
             fit=self.fit,
             certificate=self.certificate,
+            workload=self.workload,
         )
         return storage.write_release(path, parts, force=force)
 
@@ -288,6 +316,7 @@ class Release:
             fit=parts.fit,
             certificate=parts.certificate,
             _graph=parts.graph,
+            workload=parts.workload,
         )
 
     def __repr__(self) -> str:

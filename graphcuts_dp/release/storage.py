@@ -30,6 +30,7 @@ from graphcuts_dp.receipts import (
     sha256_of,
     write_receipt,
 )
+from graphcuts_dp.release.choice import ANSWERS, WORKLOADS
 
 _FORMAT = 3  # 3: the total tells the grid of its noise
 _TIME_LIMIT = (
@@ -56,6 +57,7 @@ class ReleaseParts:
     noisy: NoisyMatrix
     fit: FitSummary | None
     certificate: CutNormCertificate | None
+    workload: str = ANSWERS
 
 
 def noisy_path(path: PathLike) -> Path:
@@ -88,6 +90,7 @@ def write_release(path: PathLike, parts: ReleaseParts, *, force: bool) -> tuple[
         receipt = {
             "format": _FORMAT,
             "guarantee": guarantee.to_dict(),
+            "workload": parts.workload,
             "noise": _describe_noise(noisy),
             "measurements": {
                 value.name: value.to_dict()
@@ -126,6 +129,9 @@ def read_release(path: PathLike) -> ReleaseParts:
         paid_for = [name for name, _ in measurements.guarantee.parts] or [noisy.name]
         if paid_for != [value.name for value in measurements.values]:
             raise ValueError("the guarantee is for other measurements")
+        workload = receipt.get("workload", ANSWERS)  # older receipts have none
+        if workload not in WORKLOADS:
+            raise ValueError("an unknown workload")
         check_members(measurements.all_of(NoisyGroups), noisy.shape)
         fit = None if receipt["fit"] is None else FitSummary(**receipt["fit"])
         certificate = (
@@ -149,7 +155,12 @@ def read_release(path: PathLike) -> ReleaseParts:
         )
     check_files(path, receipt["files"])  # as it was read: others may replace a release meanwhile
     return ReleaseParts(
-        graph=graph, measurements=measurements, noisy=noisy, fit=fit, certificate=certificate
+        graph=graph,
+        measurements=measurements,
+        noisy=noisy,
+        fit=fit,
+        certificate=certificate,
+        workload=workload,
     )
 
 

@@ -301,6 +301,7 @@ CUTS = [gc.CutQuery([0]), gc.CutQuery([1, 2], [3, 4])]
 MECHANISMS = {
     "response": ("plain", released(mechanism="response")),
     "auto": ("plain", released()),
+    "synthetic graph": ("plain", released(workload="synthetic graph")),
     "degrees": ("plain", released(mechanism="degrees+response", unweighted=True)),
     "groups": ("plain", grouped()),
     "groups, two looks": ("plain", grouped(epsilon=40.0, mechanism="degrees+response")),

@@ -1,5 +1,6 @@
 """The command line as a user meets it: what it prints, writes, and returns."""
 
+import csv
 import json
 import os
 import subprocess
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from noisy_cases import planted
 
 import graphcuts_dp as gc
 from graphcuts_dp.cli import release
@@ -59,6 +61,7 @@ def test_json_is_one_document_on_standard_output(call, mail, tmp_path):
     [
         ([], ("total",)),
         (["--mechanism", "response"], ("entries",)),
+        (["--workload", "synthetic graph"], ("total",)),
         (["--mechanism", "degrees+response"], ("degrees", "entries")),
         (["--mechanism", "degrees+response", "--degree-share", "0.25"], ("degrees", "entries")),
         (["--fit", "first-order"], ("entries",)),
@@ -72,14 +75,28 @@ def test_what_epsilon_was_spent_on_is_told_and_kept(call, mail, tmp_path, option
     spent = facts["epsilon_spent_on"]
     assert sum(spent.values()) == pytest.approx(2)
     assert set(parts) <= set(spent)
-    assert options == [] or set(spent) == set(parts)
+    assert "total" in parts or set(spent) == set(parts)
     if "0.25" in options:
         assert spent["degrees"] == 0.5
-    assert facts["worst_cut_error_at_most"] > facts["distance_from_noisy_matrix_at_most"]
+    if "--workload" not in options:  # else the noise of entries is more than the graph weighs
+        assert facts["worst_cut_error_at_most"] > facts["distance_from_noisy_matrix_at_most"]
     assert ("fit_gap" in facts) == ("first-order" in options)
     loaded = gc.Release.load(target)
+    assert loaded.workload == ("synthetic graph" if "--workload" in options else "answers")
+    assert facts["workload"].startswith(loaded.workload + "; ")
     assert (loaded.degrees is not None) == bool({"degrees", "early degrees"} & set(spent))
     assert (loaded.total is not None) == ("total" in spent)
+
+
+def test_communities_near_the_noise_are_told(call, tmp_path):
+    graph, _ = planted((60, 60), 0.34, 0.1, 0)
+    source = tmp_path / "g.edges"
+    gc.write_graph(graph, source)
+    options = ["--epsilon", "1", "--vertices", "120", "--mechanism", "response", "--seed", "5"]
+    status, out, err = call("release", source, tmp_path / "s.csv", *options)
+    assert status == 0
+    assert "warning: communities may be merged in the synthetic graph" in err
+    assert "barely passed its noise" in " ".join(out.split())
 
 
 def test_notes_say_the_same_whatever_the_edges(call, tmp_path):
@@ -162,6 +179,97 @@ def test_answers_from_a_release(call, mail, tmp_path):
     ]
 
 
+@pytest.fixture
+def answered(call, mail, tmp_path):
+    target = tmp_path / "s.csv"
+    assert call("release", mail, target, "--epsilon", "3", "--seed", "1")[0] == 0
+    table, lines = tmp_path / "cuts.csv", tmp_path / "cuts.jsonl"
+    table.write_text('S,T\n"0,1,2","3,4"\n5,\n"3,4","0, 1,2"\n')
+    lines.write_text('{"S": [0, 1, 2], "T": [3, 4]}\n\n{"S": [5]}\n{"S": [3, 4], "T": [0, 1, 2]}\n')
+    return target, table, lines
+
+
+@pytest.mark.parametrize("joint", [False, True])
+def test_answers_to_a_file_of_queries(call, answered, tmp_path, joint):
+    target, table, lines = answered
+    release = gc.Release.load(target)
+    queries = [gc.CutQuery([0, 1, 2], [3, 4]), gc.CutQuery([5]), gc.CutQuery([3, 4], [0, 1, 2])]
+    expected = release.answer_all(queries, joint=joint)
+    shrunk = release.answer_all(queries, estimate="shrunk")
+    options = ["--joint"] if joint else []
+    for file in (table, lines):
+        status, out, err = call("answer", target, "--queries", file, "--json", *options)
+        assert status == 0, err
+        answers = json.loads(out)["answers"]
+        assert [tuple(each["interval"]) for each in answers] == [a.interval for a in expected]
+        assert [each["value"] for each in answers] == [a.value for a in expected]
+        assert [each["shrunk"]["value"] for each in answers] == [a.value for a in shrunk]
+        assert {each["together"] for each in answers} == {2 if joint else 1}
+        assert answers[1]["S"] == "5"
+        assert answers[1]["T"] is None
+    status, text, _ = call("answer", target, "--queries", table, *options)
+    assert status == 0
+    assert "5 - others" in text
+    assert ("2 cuts at once" if joint else "this cut") in text
+    assert f"{expected[1].value:,.1f}" in text
+    written = tmp_path / "answers.csv"
+    status, out, err = call("answer", target, "--queries", lines, "-o", written, *options)
+    assert (status, out) == (0, "")
+    rows = list(csv.reader(written.read_text().splitlines()))
+    assert rows[0] == ["S", "T", "value", "low", "high", "shrunk", "mark"]
+    assert [tuple(map(float, row[2:5])) for row in rows[1:]] == [
+        (a.value, *a.interval) for a in expected
+    ]
+    assert {row[-1] for row in rows[1:]} == {"seeded: not private"}
+    assert call("answer", target, "--queries", lines, "-o", written)[0] == 2
+    assert call("answer", target, "--queries", lines, "-o", written, "--force")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ([], "give either --from, or --queries"),
+        (["--queries", "cuts.csv", "--from", "1"], "give either --from, or --queries"),
+        (["--queries", "cuts.csv", "--to", "1"], "leave out --to"),
+        (["--queries", "cuts.csv", "--complement"], "leave out --to"),
+        (["--from", "1", "--joint"], "are for --queries"),
+        (["--from", "1", "-o", "a.csv"], "are for --queries"),
+        (["--queries", "cuts.csv", "-o", "a.txt"], "must end in .csv"),
+        (["--queries", "cuts.csv", "-o", "cuts.csv", "--force"], "read by this command"),
+        (["--queries", "cuts.csv", "--joint", "--simultaneous"], "not both"),
+        (["--queries", "missing.csv"], "missing.csv"),
+        (["--queries", "wide.csv"], "needs a first row S,T"),
+        (["--queries", "ragged.csv"], "line 3 of the queries has 3 cells, not 2"),
+        (["--queries", "unknown.csv"], "nobody"),
+        (["--queries", "holes.csv"], "line 2 of the queries: an empty label"),
+        (["--queries", "broken.csv"], "is no table"),
+        (["--queries", "group.csv"], "names a group, and there are none"),
+        (["--queries", "empty.csv"], "needs a first row"),
+        (["--queries", "header.csv"], "has no queries"),
+        (["--queries", "no.jsonl"], "line 1 of the queries is not an object"),
+    ],
+)
+def test_queries_that_cannot_be_answered(call, answered, tmp_path, monkeypatch, options, match):
+    monkeypatch.chdir(tmp_path)
+    for name, text in {
+        "wide.csv": "S,T,U\n1,2,3\n",
+        "ragged.csv": "S,T\n1,2\n1,2,3\n",
+        "unknown.csv": "S\nnobody\n",
+        "holes.csv": 'S\n"1,,2"\n',
+        "broken.csv": 'S\n"1\n',
+        "group.csv": "S\n@Sales\n",
+        "empty.csv": "",
+        "header.csv": "S,T\n",
+        "no.jsonl": "[1]\n",
+    }.items():
+        (tmp_path / name).write_text(text)
+    status, out, err = call("answer", answered[0], *options)
+    assert (status, out) == (2, "")
+    assert match in err
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+
+
 def test_evaluation_says_that_it_is_not_private(call, mail, tmp_path):
     target, figure = tmp_path / "s.csv", tmp_path / "errors.png"
     call("release", mail, target, "--epsilon", "3")
@@ -221,6 +329,7 @@ def test_datasets_are_listed_and_written(call, tmp_path):
         (["--epsilon", "1", "--fit", "best"], "fit"),
         (["--epsilon", "1", "--oracle", "best"], "oracle"),
         (["--epsilon", "1", "--mechanism", "degrees"], "unknown mechanism"),
+        (["--epsilon", "1", "--workload", "cuts"], "choose one of 'answers', 'synthetic graph'"),
         (["--epsilon", "1", "--mechanism", "degrees+response", "--fit", "none"], "maximum-entropy"),
         (["--epsilon", "1", "--degree-share", "0"], "degree_share"),
         (["--epsilon", "1", "--degree-share", "1.5"], "degree_share"),

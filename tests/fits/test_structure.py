@@ -15,7 +15,12 @@ from noisy_cases import (
 
 from graphcuts_dp.deadline import Deadline
 from graphcuts_dp.fits.message_passing import sharpened_structure
-from graphcuts_dp.fits.structure import Structure, find_spectrum
+from graphcuts_dp.fits.structure import (
+    Structure,
+    directions_near_noise,
+    find_spectrum,
+    largest_triples,
+)
 from graphcuts_dp.fits.two_sided_messages import sharpened_two_sided
 from graphcuts_dp.fits.view import View
 from graphcuts_dp.graph.random_graphs import directed_blocks
@@ -107,6 +112,40 @@ def test_small_and_empty_matrices(shape):
             structure = method(View(given))
             assert np.isfinite(structure.row_sums).all()
             assert np.isfinite(structure.column_sums).all()
+
+
+def near(given):
+    view = View(given)
+    return directions_near_noise(view, largest_triples(view))
+
+
+@pytest.mark.parametrize("shape", [(100, 100), (60, 150)])
+def test_noise_alone_is_rarely_near_its_own_edge(shape):
+    """At most one in twenty by the law of Tracy and Widom: 18 of 60 has a chance below 1e-9."""
+    symmetric = shape[0] == shape[1]
+    found = [near(gaussian(shape, symmetric=symmetric, seed=seed)) for seed in range(60)]
+    assert sum(count > 0 for count in found) < 18
+
+
+@pytest.mark.parametrize(("signal", "count"), [(1.35, 1), (3.0, 0)])
+@pytest.mark.parametrize("shape", [(400, 400), (250, 500)])
+def test_directions_near_the_noise_are_counted_and_clear_ones_are_not(signal, count, shape):
+    """One direction of so many times the least signal that is seen, s (n m)^(1/4).
+
+    1.35 times is a value of 2.09 deviations times sqrt(n), give or take .05, where 2.02 to 2.17
+    count: nine of ten.
+    """
+    symmetric = shape[0] == shape[1]
+    left, right = (directions(n, 1, seed)[:, 0] for seed, n in enumerate(shape))
+    size = signal * math.prod(shape) ** 0.25
+    expected = size * np.outer(left, left if symmetric else right)
+    found = [near(gaussian(shape, symmetric=symmetric, signal=expected, seed=s)) for s in range(8)]
+    assert sum(each == count for each in found) >= 5
+
+
+def test_small_matrices_have_no_direction_near_their_noise():
+    given = [gaussian((n, n), symmetric=True, seed=seed) for n in (1, 2, 49) for seed in range(20)]
+    assert not any(map(near, given))
 
 
 def overlap(structure, expected):

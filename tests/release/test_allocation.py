@@ -26,7 +26,10 @@ from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON
 from graphcuts_dp.release import allocation as mechanism
 from graphcuts_dp.release.allocation import measure
 from graphcuts_dp.release.choice import (
+    ANSWERS,
     EARLY_SHARE,
+    MOST_SHARE,
+    SYNTHETIC_GRAPH,
     TOTAL_SHARE,
     Prospect,
     degree_share,
@@ -50,11 +53,16 @@ def graph_of(shape, density=0.3, seed=0, cap=None):
     return BipartiteGraph(*ends, weights, left=shape[0], right=shape[1], weight_cap=cap)
 
 
-def drawn(graph, how, *, epsilon=1.0, noise="binary", share=None, seed=0):
-    source = SeededEntropy(seed)
+def drawn(graph, how, *, epsilon=1.0, noise="binary", share=None, seed=0, workload=ANSWERS):
     return Release(
         measurements=measure(
-            graph, epsilon=epsilon, noise=noise, mechanism=how, share=share, source=source
+            graph,
+            epsilon=epsilon,
+            noise=noise,
+            mechanism=how,
+            share=share,
+            source=SeededEntropy(seed),
+            workload=workload,
         )
     )
 
@@ -366,6 +374,7 @@ def test_the_least_distribution_is_the_one_that_is_used_when_everything_is_bough
 
 def test_no_part_is_below_the_least_epsilon(spent):
     least = min(TOTAL_SHARE, (1 - TOTAL_SHARE) * EARLY_SHARE)
+    assert least < (1 - TOTAL_SHARE) * (1 - EARLY_SHARE) * (1 - MOST_SHARE)
     data = drawn(graph_of(None), "auto", epsilon=SMALLEST_EPSILON / float(least) * 1.001)
     assert data.total is not None
     assert min(spent.values()) >= SMALLEST_EPSILON
@@ -514,8 +523,44 @@ def test_equal_degrees_have_no_spread():
 def test_even_degrees_leave_all_to_the_entries_and_uneven_ones_do_not():
     prospect = Prospect((400, 400), 1.0, "binary")
     assert prospect.share_from_total(400 * 45.0, Fraction(1)) is None
-    assert prospect.share_from_degrees(noisy_normal(3.0), Fraction(1)) == 0
-    assert prospect.share_from_degrees(noisy_normal(60.0), Fraction(1)) == degree_share(400)
+    sparse, dense = 400 * 45.0, 400 * 60.0
+    for total in (sparse, dense):
+        assert prospect.share_from_degrees(noisy_normal(3.0), total, Fraction(1)) == 0
+        found = prospect.share_from_degrees(noisy_normal(60.0), total, Fraction(1))
+        assert found == degree_share(400)
+
+
+def test_for_the_synthetic_graph_nearly_all_goes_to_degrees_where_entries_show_nothing():
+    prospect = Prospect((400, 400), 1.0, "binary", workload=SYNTHETIC_GRAPH)
+    assert prospect.share_from_total(400 * 5.0, Fraction(1)) == MOST_SHARE
+    assert prospect.share_from_total(400 * 45.0, Fraction(1)) is None
+    assert prospect.share_from_total(400 * 90.0, Fraction(1)) == degree_share(400)
+    for spread_of, total, share in (
+        (3.0, 45.0, 0),
+        (60.0, 45.0, MOST_SHARE),
+        (60.0, 60.0, degree_share(400)),
+    ):
+        early = noisy_normal(spread_of)
+        assert prospect.share_from_degrees(early, 400 * total, Fraction(1)) == share
+
+
+@pytest.mark.parametrize("workload", [ANSWERS, SYNTHETIC_GRAPH])
+def test_whatever_a_release_is_to_be_good_at_its_parts_add_up_to_epsilon(workload, spent):
+    data = drawn(graph_of(None), "auto", workload=workload)
+    assert sum(spent.values()) == 1
+    parts = {value.name: value.epsilon for value in data.measurements.values}
+    share = parts["degrees"] / (1 - TOTAL_SHARE)
+    vertices = data.noisy.shape[0]
+    assert share == (degree_share(vertices) if workload == ANSWERS else MOST_SHARE)
+    told = mechanism.least_distribution(
+        graph_of(None), "binary", 1.0, "auto", None, None, workload
+    ).epsilon
+    assert told <= parts["entries"]
+
+
+def test_groups_and_shares_that_users_set_leave_the_workload_nothing_to_choose():
+    prospect = Prospect((400, 400), 1.0, "binary", Fraction(1, 3), SYNTHETIC_GRAPH)
+    assert prospect.most == prospect.beside == Fraction(1, 3)
 
 
 def test_early_degrees_are_bought_kept_and_charged():

@@ -12,14 +12,14 @@ import scipy.stats
 
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
-from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, RankOneQuery
+from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, RankOneQuery, answer_all
 from graphcuts_dp.measurements.base import Measurements
 from graphcuts_dp.measurements.entries import distribution_for, randomized_response
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.noise_sums import NoiseSum, NoiseTerm
-from graphcuts_dp.release.allocation import promise
+from graphcuts_dp.release.allocation import measure, promise
 from graphcuts_dp.release.answers import log_cuts
 from graphcuts_dp.release.release import Release
 from graphcuts_dp.release.synthesis import release_graph
@@ -268,3 +268,60 @@ def test_intervals_lie_where_a_cut_can_and_values_stay_unbiased(noise, cap, bipa
             assert 0 <= answer.interval[0] <= answer.interval[1] <= most
             outside += not 0 <= answer.value <= most
     assert outside > 0  # an estimate that was cut, too, would be biased
+
+
+def _list_of_cuts(n, count, seed=0):
+    rng = np.random.default_rng(seed)
+    return [CutQuery(rng.random(n) < 0.4, rng.random(n) < 0.4) for _ in range(count)]
+
+
+def test_intervals_of_a_list_hold_together_and_single_ones_do_not():
+    """Of 200 draws at most 5 % have a wrong interval among eight; single intervals fail in a third.
+
+    Allowed is what has a chance below 1e-7 at 5 %.
+    """
+    graph = random_graph(14, 3, density=0.3)
+    queries, failed, singly = _list_of_cuts(14, 8), 0, 0
+    truth = answer_all(queries, graph)
+    source = SeededEntropy(8)
+    for _ in range(200):
+        data = measure(
+            graph,
+            epsilon=2.0,
+            noise="binary",
+            mechanism="response",
+            share=None,
+            source=source,
+        )
+        release = Release(measurements=data)
+        for joint in (True, False):
+            held = [
+                answer.interval[0] - 1e-9 <= true <= answer.interval[1] + 1e-9
+                for answer, true in zip(
+                    release.answer_all(queries, joint=joint), truth, strict=True
+                )
+            ]
+            failed += joint and not all(held)
+            singly += not joint and not all(held)
+    allowed = scipy.stats.binom.isf(1e-7, 200, 0.05)
+    assert failed <= allowed < singly
+
+
+def test_joint_intervals_count_different_cuts():
+    release = release_graph(random_graph(12, 1), epsilon=3.0, fit="none", seed=1)
+    S, T = np.arange(12) < 4, np.arange(12) > 7
+    once = release.answer(CutQuery(S, T))
+    same = release.answer_all([CutQuery(S, T), CutQuery(T, S), CutQuery(S, T)], joint=True)
+    assert [answer.together for answer in same] == [1, 1, 1]
+    assert same[0].interval == pytest.approx(once.interval)
+    three = release.answer_all([CutQuery(S, T), CutQuery(S), CutQuery(T)], joint=True)
+    assert [answer.together for answer in three] == [3, 3, 3]
+    assert "95%, 3 cuts at once" in str(three[0])
+    assert three[0].interval == release.answer(CutQuery(S, T), confidence=1 - 0.05 / 3).interval
+    assert release.answer_all([], joint=True) == []
+    one_way = release_graph(random_graph((5, 5), 1), epsilon=3.0, fit="none", seed=1).answer_all(
+        [CutQuery(S[:5], T[-5:]), CutQuery(T[-5:], S[:5])], joint=True
+    )
+    assert one_way[0].together == 2
+    with pytest.raises(QueryError, match="not both"):
+        release.answer_all([CutQuery(S)], joint=True, simultaneous=True)

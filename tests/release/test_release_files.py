@@ -475,3 +475,21 @@ def test_bits_are_packed(tmp_path):
 def test_errors_of_this_module_are_caught_by_one_name(tmp_path):
     with pytest.raises(GraphCutsError):
         Release.load(tmp_path / "nothing.edges")
+
+
+def test_the_receipt_tells_what_a_release_was_to_be_good_at(tmp_path):
+    made = release_graph(random_graph(12), epsilon=1.0, workload="synthetic graph", seed=2)
+    made.save(tmp_path / "g.csv")
+    receipt = tmp_path / "g.csv.json"
+    assert json.loads(receipt.read_text())["workload"] == "synthetic graph"
+    assert Release.load(tmp_path / "g.csv").workload == made.workload == "synthetic graph"
+    stored = json.loads(receipt.read_text())
+    written = {name: value for name, value in stored.items() if name not in ("digest", "versions")}
+    receipt.unlink()
+    receipts.write_receipt(receipt, {**written, "workload": "cuts"})
+    with pytest.raises(FileFormatError, match="damaged or of another version"):
+        Release.load(tmp_path / "g.csv")
+    del written["workload"]  # as receipts of before are
+    receipt.unlink()
+    receipts.write_receipt(receipt, written)
+    assert Release.load(tmp_path / "g.csv").workload == "answers"

@@ -6,14 +6,17 @@ first-order fit 5.7 to 6.9 times the raw community error.
 """
 
 import math
+import warnings
 
 import numpy as np
 import pytest
 from noisy_cases import indicators, planted, problem
 
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
+from graphcuts_dp.errors import AccuracyWarning
 from graphcuts_dp.fits.first_order import FirstOrder
 from graphcuts_dp.privacy.noises import noise_distribution
+from graphcuts_dp.release.release import Release
 from graphcuts_dp.release.synthesis import release_graph
 
 SIZES = (100, 100, 100, 100)
@@ -68,6 +71,29 @@ def test_the_default_keeps_its_promises(made):
         assert release.fit.mixed == 0
         assert cut_norm(release.graph.dense() - A).upper < release.worst_cut_error_bound()
         assert math.isclose(sum(part for _, part in release.guarantee.parts), 1.0)
+
+
+def test_communities_near_the_noise_are_announced(tmp_path):
+    """Signal 1.2 times the least that can be seen, then 5 times and more."""
+    near, _ = planted((60, 60), 0.34, 0.1, 0)
+    with pytest.warns(AccuracyWarning, match="communities may be merged") as caught:
+        made = release_graph(near, epsilon=1.0, mechanism="response", seed=5)
+    assert made.fit.near_noise == 1
+    assert made.fit.warning == str(caught[0].message)
+    made.save(tmp_path / "g.csv")
+    assert Release.load(tmp_path / "g.csv").fit == made.fit
+    clear, _ = planted((60, 60), 0.99, 0.01, 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        clean = release_graph(clear, epsilon=1.0, mechanism="response", seed=1)
+    assert (clean.fit.near_noise, clean.fit.warning) == (0, None)
+    none, _ = planted((60, 60), 0.1, 0.1, 0)
+    with pytest.warns(AccuracyWarning, match="no communities show"):
+        empty = release_graph(none, epsilon=1.0, mechanism="degrees+response", seed=1)
+    assert (empty.fit.near_noise, empty.fit.directions) == (0, 0)
+    # Entries that tell edges keep what is hidden in their noise.
+    fine = release_graph(near, epsilon=4.0, mechanism="response", seed=1)
+    assert (fine.fit.near_noise, fine.fit.directions, fine.fit.warning) == (0, None, None)
 
 
 def test_the_first_order_fit_is_why():

@@ -26,7 +26,7 @@ from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.noise import sample_discrete_laplace
 from graphcuts_dp.privacy.noises import NOISES
 from graphcuts_dp.release.allocation import measure
-from graphcuts_dp.release.choice import Prospect
+from graphcuts_dp.release.choice import ANSWERS, SYNTHETIC_GRAPH, Prospect
 from graphcuts_dp.release.release import Release
 
 Sums = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
@@ -138,7 +138,9 @@ def _total(epsilon: Fraction, noise: str, source: EntropySource) -> Run:
     return run
 
 
-def _all(epsilon: float, noise: str, mechanism: str, source: EntropySource) -> Run:
+def _all(
+    epsilon: float, noise: str, mechanism: str, source: EntropySource, *, workload: str = ANSWERS
+) -> Run:
     def run(where: Placed) -> list[float]:
         bought = measure(
             where.graph,
@@ -147,6 +149,7 @@ def _all(epsilon: float, noise: str, mechanism: str, source: EntropySource) -> R
             mechanism=mechanism,
             share=None,
             source=source,
+            workload=workload,
         )
         return seen_of_all(Release(measurements=bought), where)
 
@@ -160,8 +163,8 @@ class _AlwaysLooks(Prospect):
         del total, epsilon
         return None
 
-    def share_from_degrees(self, early: NoisyDegrees, epsilon: Fraction) -> Fraction:
-        del epsilon
+    def share_from_degrees(self, early: NoisyDegrees, total: float, epsilon: Fraction) -> Fraction:
+        del total, epsilon
         return self.beside if early.rows.max() * early.unit > 2 * self.cap else Fraction(0)
 
 
@@ -316,7 +319,7 @@ def _total_audit(epsilon: float) -> Audit:
     )
 
 
-def _split_audit(noise: str, mechanism: str, epsilon: float) -> Audit:
+def _split_audit(noise: str, mechanism: str, epsilon: float, *, workload: str = ANSWERS) -> Audit:
     twins = {"each part gets all of epsilon": partial(_parts_that_get_all, epsilon, noise)}
     if mechanism == "auto":
         chosen = partial(_chosen_by_the_true_total, epsilon, noise)
@@ -324,7 +327,7 @@ def _split_audit(noise: str, mechanism: str, epsilon: float) -> Audit:
     return Sampled(
         claim=Claim(epsilon),
         pairs=(*PAIRS, *WEIGHTS[noise]),
-        start=partial(_all, epsilon, noise, mechanism),
+        start=partial(_all, epsilon, noise, mechanism, workload=workload),
         twins=twins,
         twin_pairs=_TWINS,
         runs=8000,
@@ -358,6 +361,10 @@ ENTRIES = (
         )
         for mechanism in ("degrees+response", "auto")
         for noise in NOISES
+    ),
+    Entry(
+        "auto for the synthetic graph, binary",
+        partial(_split_audit, "binary", "auto", workload=SYNTHETIC_GRAPH),
     ),
     *(
         Entry(f"auto, early degrees, {noise}", partial(_early_audit, noise), slow=True)

@@ -1,0 +1,111 @@
+"""Files of cut queries on the command line: lines of JSON, or a table with columns S and T."""
+
+import csv
+from dataclasses import dataclass
+from typing import final
+
+from graphcuts_dp.cli.reading import read_set
+from graphcuts_dp.errors import FileFormatError, QueryError
+from graphcuts_dp.graph.group_names import MARK, GroupNames, asked_query
+from graphcuts_dp.graph.linear_query import sides_of
+from graphcuts_dp.graph.queries import CutQuery
+from graphcuts_dp.graph.vertices import Label, Space, VertexSet
+from graphcuts_dp.interactive.encoding import read_lines, read_query
+
+_SHOWN = 40  # characters of a set
+
+
+@final
+@dataclass(frozen=True)
+class AskedCut:
+    """A query of a file.
+
+    Attributes:
+        query: the query; its sets may still name groups.
+        S: the set as it was written, in one text.
+        T: likewise; None for all other vertices.
+    """
+
+    query: CutQuery
+    S: str
+    T: str | None
+
+    @property
+    def title(self) -> str:
+        """The query in few characters."""
+        text = f"{_short(self.S)} - {'others' if self.T is None else _short(self.T)}"
+        return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def read_query_file(path: str, space: Space, names: GroupNames | None) -> list[AskedCut]:
+    """The queries of a file.
+
+    Args:
+        path: of a .csv table with columns S and, if wanted, T, whose cells hold labels with commas
+            between, and names of groups after "@"; any other file has lines of JSON such as
+            {"S": ["ann"], "T": ["kim"]}. Without T: all other vertices.
+        space: the vertices that may be named.
+        names: groups that may be named.
+
+    Raises:
+        FileFormatError: the file cannot be read.
+        QueryError: a line that is no query; the message has its number.
+    """
+    if path.lower().endswith(".csv"):
+        return list(_of_table(path, space, names))
+    found = []
+    for number, line in read_lines(path):
+        query = read_query(line, number)
+        S, T = _text(query.S), None if query.T is None else _text(query.T)
+        found.append(AskedCut(query if names is None else names.named(query), S, T))
+    return _some(found, path)
+
+
+def _of_table(path: str, space: Space, names: GroupNames | None) -> list[AskedCut]:
+    lines = read_lines(path)
+    try:
+        rows = list(csv.reader([line for _, line in lines], strict=True))
+    except csv.Error as problem:
+        raise FileFormatError(f"{path} is no table: {problem}") from None
+    header = [cell.strip() for cell in rows[0]] if rows else []
+    if "S" not in header or not set(header) <= {"S", "T"} or len(header) != len(set(header)):
+        raise FileFormatError(f"{path} needs a first row S,T (or S alone), and no other columns")
+    if len(rows) != len(lines):
+        raise FileFormatError(f"{path} has a cell of several lines")
+    sides = sides_of(space)
+    found = []
+    for (number, _), row in zip(lines[1:], rows[1:], strict=True):
+        if len(row) != len(header):
+            raise QueryError(
+                f"line {number} of the queries has {len(row)} cells, not {len(header)}"
+            )
+        cells = dict(zip(header, row, strict=True))
+        S, T = cells["S"].strip(), cells.get("T", "").strip() or None
+        try:
+            sets = _labels(S, sides[0], names), None if T is None else _labels(T, sides[1], names)
+            found.append(AskedCut(asked_query(*sets, names), S, T))
+        except QueryError as problem:
+            raise QueryError(f"line {number} of the queries: {problem}") from None
+    return _some(found, path)
+
+
+def _labels(cell: str, side: VertexSet, names: GroupNames | None) -> list[Label]:
+    """Labels of a cell; "@NAME" is a group, never a file."""
+    words = [word.strip() for word in cell.split(",")]
+    marked = [MARK + word if word.startswith(MARK) else word for word in words]
+    groups = None if names is None else names.left if side is names.left.vertices else names.right
+    return read_set(",".join(marked), side, groups)
+
+
+def _text(given: object) -> str:
+    return ",".join(map(str, given)) if isinstance(given, list | tuple) else str(given)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+
+
+def _some(found: list[AskedCut], path: str) -> list[AskedCut]:
+    if not found:
+        raise QueryError(f"{path} has no queries")
+    return found
