@@ -11,7 +11,8 @@ from graphcuts_dp.arrays import BoolVector, IndexArray, IntVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measurements.blocks import Layout
-from graphcuts_dp.measurements.noisy_kept_edges import KeptEdges
+from graphcuts_dp.measurements.noisy_kept_edges import KeptEdges, pairs_at
+from graphcuts_dp.measurements.steps import bounded_steps
 from graphcuts_dp.parallel import in_parallel
 from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.privacy.entropy import EntropySource
@@ -137,9 +138,7 @@ class KeepPart:
         layout, rate = self.layout, self.distribution.rate
         first, end = (layout.pairs_before(row) for row in self.bounds)
         edges = layout.places(self.rows.astype(np.int64), self.columns.astype(np.int64)) - first
-        with np.errstate(over="ignore"):  # a warning would tell of a huge weight
-            steps = np.minimum(np.floor(self.weights / self.distribution.unit), _LARGEST_STEPS)
-        noisy = steps.astype(np.int64)
+        noisy = bounded_steps(self.weights, self.distribution.unit, _LARGEST_STEPS)
         noisy += sample_discrete_laplace(rate, len(noisy), self.source)
         reached = noisy >= self.threshold
         false = sample_exceeding(rate, self.threshold, end - first, self.source)
@@ -147,20 +146,8 @@ class KeepPart:
         places = np.concatenate([edges[reached], false.places[empty]])
         values = np.concatenate([noisy[reached], false.values[empty]])
         order = np.argsort(places)
-        return *self._pairs_at(places[order] + first), values[order]
-
-    def _pairs_at(self, places: IntVector) -> tuple[IndexArray, IndexArray]:
-        """Row and column of each place in the order of pairs; the inverse of `Layout.places`."""
-        start, stop = self.bounds
-        before = self.layout.pairs_before(np.arange(start, stop + 1, dtype=np.int64))
-        rows = np.searchsorted(before, places, side="right") - 1
-        along = places - before[rows]
-        rows += start
-        if self.layout.symmetric:
-            along += rows + 1
-        elif self.layout.directed:
-            along += along >= rows
-        return rows.astype(np.int32), along.astype(np.int32)
+        rows, columns = pairs_at(layout, places[order] + first, *self.bounds)
+        return rows.astype(np.int32), columns.astype(np.int32), values[order]
 
 
 def _among(places: IntVector, sorted_places: IntVector) -> BoolVector:

@@ -158,6 +158,29 @@ class KeptEdges:
         return f"KeptEdges(threshold={self.threshold * self.unit:g}, law={self.law})"
 
 
+def pairs_at(
+    layout: Layout, places: IntVector, start: int = 0, stop: int | None = None
+) -> tuple[IntVector, IntVector]:
+    """Row and column of each place in the order of pairs; the inverse of `Layout.places`.
+
+    Args:
+        layout: which pairs there are.
+        places: shape (k,).
+        start: no place lies in rows before this one.
+        stop: nor in this row or later ones; None for the end.
+    """
+    stop = layout.shape[0] if stop is None else stop
+    before = layout.pairs_before(np.arange(start, stop + 1, dtype=np.int64))
+    rows = np.searchsorted(before, places, side="right") - 1
+    along = places - before[rows]
+    rows += start
+    if layout.symmetric:
+        along += rows + 1
+    elif layout.directed:
+        along += along >= rows
+    return rows, along
+
+
 def threshold_for(
     distribution: LaplaceNoise, *, pairs: int, edges: float, false_share: float = 0.05
 ) -> int:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from graphcuts_dp.arrays import IntVector
+from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.privacy.distributions import LaplaceNoise, NoiseDistribution
@@ -39,6 +39,16 @@ def grid_of_sums(distribution: NoiseDistribution) -> LaplaceNoise:
         if isinstance(distribution, LaplaceNoise)
         else LaplaceNoise(distribution.epsilon, distribution.weight_cap)
     )
+
+
+def bounded_steps(weights: FloatVector, unit: float, most: int) -> IntVector:
+    """Weights in whole steps, rounded down one by one, at most `most` each. Private.
+
+    Cutting at a bound moves no two of them apart, and is no refusal, which would tell of the data.
+    """
+    with np.errstate(over="ignore"):  # a warning would tell of a huge weight
+        steps: FloatVector = np.minimum(np.floor(weights / unit), most)
+    return steps.astype(np.int64)
 
 
 def whole_steps(graph: AnyGraph, grid: LaplaceNoise) -> IntVector:

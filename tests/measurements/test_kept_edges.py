@@ -15,8 +15,8 @@ import scipy.stats
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.measurements.blocks import Layout
-from graphcuts_dp.measurements.kept_edges import KeepPart, measure_kept_edges, row_parts
-from graphcuts_dp.measurements.noisy_kept_edges import KeptEdges, threshold_for
+from graphcuts_dp.measurements.kept_edges import measure_kept_edges, row_parts
+from graphcuts_dp.measurements.noisy_kept_edges import KeptEdges, pairs_at, threshold_for
 from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.noises import noise_distribution
@@ -148,20 +148,9 @@ def test_places_are_turned_into_pairs(graph):
     bounds = row_parts(layout)
     assert bounds[0][0] == 0
     assert bounds[-1][1] == layout.shape[0]
-    none = np.zeros(0, dtype=np.int32)
     for start, stop in bounds:
         first, end = layout.pairs_before(start), layout.pairs_before(stop)
-        part = KeepPart(
-            LaplaceNoise(Fraction(1)),
-            1,
-            layout,
-            (start, stop),
-            none,
-            none,
-            np.zeros(0),
-            SeededEntropy(1),
-        )
-        rows, columns = part._pairs_at(np.arange(end - first) + first)
+        rows, columns = pairs_at(layout, np.arange(end - first) + first, start, stop)
         assert rows.min(initial=start) >= start
         assert rows.max(initial=start) < stop
         assert columns.max(initial=0) < layout.shape[1]
