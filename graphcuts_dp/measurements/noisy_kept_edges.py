@@ -16,6 +16,8 @@ from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.privacy.noise_laws import TwoSidedGeometric
 from graphcuts_dp.privacy.sparse_noise import tail_chance
 
+_GRAINS = 8  # of a threshold within the scale of the noise
+
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -186,7 +188,8 @@ def threshold_for(
 ) -> int:
     """The least threshold at which false edges are expected to be a share of the edges, at most.
 
-    N e^(-rate T)/(1 + e^-rate) <= share m, so that T = ceil(ln(N/(share m (1 + e^-rate)))/rate).
+    N e^(-rate T)/(1 + e^-rate) <= share m, so that T >= ln(N/(share m (1 + e^-rate)))/rate; that is
+    rounded up to an eighth of the noise's scale, so that few samplers of gaps are made.
 
     Args:
         distribution: of the noise.
@@ -199,4 +202,6 @@ def threshold_for(
     """
     rate = float(distribution.rate)
     wanted = false_share * max(edges, 1.0)
-    return max(1, math.ceil((math.log(pairs / wanted) - math.log1p(math.exp(-rate))) / rate))
+    grain = max(1, math.floor(1 / (_GRAINS * rate)))
+    least = (math.log(pairs / wanted) - math.log1p(math.exp(-rate))) / rate
+    return max(1, math.ceil(least / grain)) * grain

@@ -106,7 +106,7 @@ def _ends(gaps: IntVector, positions: int) -> IntVector:
     return np.cumsum(steps) - 1
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=64)
 def _gap_parts(rate: Fraction, threshold: int) -> list[tuple[int, Any]]:
     """Samplers of the digits of a gap: P(gap >= k) = (1-p)^k."""
     # Rarer events than these take digits without end; what is not so rare is not so rare.

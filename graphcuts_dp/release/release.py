@@ -79,6 +79,11 @@ class Release:
         return self._model is not None
 
     @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns of the adjacency matrix, public."""
+        return self.noisy.shape if self._model is None else self._model.layout.shape
+
+    @property
     def space(self) -> Space:
         """What may be joined, public: one vertex set, two, or `Arcs`."""
         return self.noisy.space if self._model is None else self._model.space

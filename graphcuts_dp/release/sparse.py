@@ -80,6 +80,25 @@ def takes_sparse(
     return limit is not None and needed_memory(shape, noise=noise, fit=True) > limit
 
 
+def sparse_notes(shape: tuple[int, int], *, asked: bool) -> tuple[str, ...]:
+    """What a user is told before a sparse release: from public numbers alone.
+
+    Args:
+        shape: rows and columns.
+        asked: whether the user chose the mechanism.
+    """
+    size = " x ".join(f"{side:,}" for side in sorted(set(shape)))
+    chosen = (
+        f"{size} vertices are released sparsely (--mechanism sparse): the noisy matrix of all "
+        "pairs would not fit here, or would hide all but the heaviest edges."
+    )
+    what = (
+        "Released are edges whose noisy weight is large, degrees and sums between groups; without "
+        "large weights, degrees and groups alone."
+    )
+    return (what,) if asked else (chosen, what)
+
+
 def check_options(
     *, fit: object, oracle: str, unweighted: bool, share: float | None, blocks: str
 ) -> None:

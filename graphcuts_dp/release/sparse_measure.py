@@ -26,7 +26,12 @@ from graphcuts_dp.privacy.noises import noise_distribution
 from graphcuts_dp.progress import Progress, silent
 from graphcuts_dp.release.allocation import promise
 from graphcuts_dp.release.group_shares import GroupPlan
-from graphcuts_dp.release.sparse_shares import COUNTS_SHARE, FALSE_SHARE, sparse_shares
+from graphcuts_dp.release.sparse_shares import (
+    COUNTS_SHARE,
+    FALSE_SHARE,
+    SparseShares,
+    sparse_shares,
+)
 
 _LEAST_EPSILON = 100 * SMALLEST_EPSILON  # every part then stays above the smallest
 
@@ -92,6 +97,7 @@ def measure_sparse(
     source: EntropySource,
     groups: GroupPlan | None = None,
     keep: Keep | None = None,
+    shares: SparseShares | None = None,
     progress: Progress = silent,
 ) -> Measurements:
     """Draw all noise of a sparse release.
@@ -110,6 +116,7 @@ def measure_sparse(
         source: where the noise comes from.
         groups: public groups, or None.
         keep: see `measure_kept_edges`.
+        shares: in place of those that follow from the counts, if they were fixed beforehand.
         progress: called with the fraction done.
 
     Raises:
@@ -131,7 +138,9 @@ def measure_sparse(
     rest = whole * (1 - COUNTS_SHARE)
     pairs = _pairs(graph)
     asked = "given" if groups is not None else _may_be_found(graph)
-    shares = sparse_shares(counts, made.distribution(graph, rest), pairs=pairs, groups=asked)
+    shares = shares or sparse_shares(
+        counts, made.distribution(graph, rest), pairs=pairs, groups=asked
+    )
     kept = None
     if shares.kept:
         progress(0.05, "keeping edges")
