@@ -11,7 +11,7 @@ from graphcuts_dp.arrays import FloatMatrix, FloatVector, IndexArray, IntVector
 from graphcuts_dp.fits.residual_degrees import posterior_residuals
 from graphcuts_dp.fits.saturation import saturated_pairs
 from graphcuts_dp.fits.sparse_model import SparseModel
-from graphcuts_dp.fits.weight_prior import LeftOver, Posterior, WeightPrior
+from graphcuts_dp.fits.weight_prior import KeptPosterior, LeftOver, WeightPrior
 from graphcuts_dp.graph.vertices import Space
 from graphcuts_dp.measurements.blocks import Layout
 from graphcuts_dp.measurements.noisy_groups import NoisyGroups
@@ -92,7 +92,7 @@ def fit_sparse(bought: Bought) -> SparseModel:
     kept = bought.kept
     if kept is None:
         none = np.zeros(0)
-        known, left = Posterior(none, none, none), prior.left(math.inf, 1.0)
+        known, left = KeptPosterior(none, none, none), prior.left(math.inf, 1.0)
         rows = columns = np.zeros(0, dtype=np.int32)
     else:
         scale = kept.unit / float(kept.distribution.rate)
@@ -123,7 +123,7 @@ def _codes(bought: Bought) -> tuple[IntVector, IntVector]:
 
 
 def _kept_alone(
-    bought: Bought, ends: tuple[IndexArray, IndexArray], known: Posterior, left: LeftOver
+    bought: Bought, ends: tuple[IndexArray, IndexArray], known: KeptPosterior, left: LeftOver
 ) -> SparseModel:
     """Kept pairs, and a residual part of no weight."""
     layout, codes = bought.layout, _codes(bought)

@@ -99,8 +99,12 @@ class SparseModel:
         return self._matrix(self.spread)
 
     def _matrix(self, values: FloatVector) -> sp.csr_array:
-        found = sp.coo_array((values, (self.rows, self.columns)), shape=self.layout.shape).tocsr()
-        return sp.csr_array(found + found.T) if self.symmetric else found
+        # Both ways round in one go: a sum of matrices would drop zeros, of which there are others.
+        rows, columns = self.rows, self.columns
+        if self.symmetric:
+            rows, columns = np.concatenate([rows, columns]), np.concatenate([columns, rows])
+            values = np.concatenate([values, values])
+        return sp.coo_array((values, (rows, columns)), shape=self.layout.shape).tocsr()
 
     @cached_property
     def _loops(self) -> FloatVector:

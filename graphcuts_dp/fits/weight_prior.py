@@ -95,7 +95,7 @@ class WeightPrior:
         first, second = (float(masses @ self.points**k) for k in (1, 2))
         return LeftOver(number, first, second, self.points, masses)
 
-    def posterior(self, noisy: FloatVector, scale: float) -> "Posterior":
+    def posterior(self, noisy: FloatVector, scale: float) -> "KeptPosterior":
         """Weights of pairs with given noisy values, under Laplace noise of a scale.
 
         Args:
@@ -105,7 +105,7 @@ class WeightPrior:
         Cost: one table look-up for each value.
         """
         if not len(noisy):
-            return Posterior(*(np.zeros(0) for _ in range(3)))
+            return KeptPosterior(*(np.zeros(0) for _ in range(3)))
         low = float(noisy.min())
         high = min(float(noisy.max()), float(self.points[-1]) + _REACH * scale)
         grid = np.linspace(low, max(high, low), _TABLE if high > low else 1)
@@ -116,7 +116,7 @@ class WeightPrior:
         # Beyond all that was counted: as it is.
         beyond = noisy > high
         found[beyond], spread[beyond], chances[beyond] = noisy[beyond], 2 * scale**2, 1.0
-        return Posterior(found, spread, chances)
+        return KeptPosterior(found, spread, chances)
 
     def _table(
         self, grid: FloatVector, scale: float
@@ -170,7 +170,7 @@ class LeftOver:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Posterior:
+class KeptPosterior:
     """What is known of kept pairs.
 
     Attributes:

@@ -6,12 +6,10 @@ import numpy as np
 
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.measurements.noisy_sums import NoisyDegrees
-from graphcuts_dp.measurements.steps import bounded_steps, check_sums, grid_of_sums
+from graphcuts_dp.measurements.steps import check_sums, grid_of_sums, whole_steps
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.noise import sample_discrete_laplace
-
-_LARGEST_SUM = 2**61  # in steps; with its noise far below 2^63
 
 
 def measure_degrees(
@@ -32,7 +30,7 @@ def measure_degrees(
         source: where the noise comes from.
         early: whether a choice will depend on them; the same noise, another name.
         without_cap: whether weights may have no cap, so that a change by 1 is hidden. Each is then
-            cut to 2^61/n steps, n being the number of vertices, so that no sum overflows.
+            cut to 2^61/n steps (`whole_steps`), so that no sum overflows.
 
     Raises:
         ParameterError: weights without a cap, or sums that could overflow.
@@ -53,7 +51,7 @@ def measure_degrees(
         check_sums(distribution)
     grid = grid_of_sums(distribution)
     rate = epsilon / (2 * grid.sensitivity_steps)
-    steps = bounded_steps(graph.weights, grid.unit, _LARGEST_SUM // max(graph.shape))
+    steps = whole_steps(graph, grid)
     rows = np.zeros(graph.shape[0], dtype=np.int64)
     columns = rows if isinstance(graph, Graph) else np.zeros(graph.shape[1], dtype=np.int64)
     np.add.at(rows, graph.rows, steps)

@@ -6,12 +6,10 @@ import numpy as np
 
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measurements.noisy_weights import NoisyWeightCounts, weight_classes
-from graphcuts_dp.measurements.steps import bounded_steps
+from graphcuts_dp.measurements.steps import whole_steps
 from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.noise import sample_discrete_laplace
-
-_LARGEST_STEPS = 2**52
 
 
 def measure_weight_counts(
@@ -35,7 +33,7 @@ def measure_weight_counts(
     Side channel: counting takes time proportional to the number of edges.
     """
     lower = weight_classes(1 / float(distribution.rate), distribution.most_steps)
-    steps = bounded_steps(graph.weights, distribution.unit, _LARGEST_STEPS)
+    steps = whole_steps(graph, distribution)
     places = np.searchsorted(lower, steps, side="right")  # 0: no whole step
     counts = np.bincount(places, minlength=len(lower) + 1)[1:].astype(np.int64)
     sensitivity = min(2, len(lower))

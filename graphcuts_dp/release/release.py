@@ -28,6 +28,7 @@ from graphcuts_dp.release import sparse_storage, storage
 from graphcuts_dp.release.answers import CutEstimator, Estimate, log_cuts
 from graphcuts_dp.release.shrinkage import shrunk_towards
 from graphcuts_dp.release.sparse_answers import SparseEstimator, worst_error_of_sparse
+from graphcuts_dp.release.sparse_replies import sparse_answers
 
 _FOR_TOTAL = 0.1  # of a failure probability
 ESTIMATES: tuple[str, ...] = get_args(EstimateKind)
@@ -222,7 +223,8 @@ class Release:
             if not isinstance(query, CutQuery):
                 raise _no_cut(query)
         if self._model is not None:
-            return self._sparse.answers(
+            return sparse_answers(
+                self._sparse,
                 queries,
                 confidence=confidence,
                 simultaneous=simultaneous,

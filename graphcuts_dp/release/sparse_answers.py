@@ -9,16 +9,12 @@ import numpy as np
 
 from graphcuts_dp.arrays import BoolVector, FloatVector, IntVector
 from graphcuts_dp.fits.sparse_model import SparseModel
-from graphcuts_dp.graph.grid import most_weight, possible_part
 from graphcuts_dp.graph.linear_query import AnyGraph as LinearData
 from graphcuts_dp.graph.linear_query import is_plain
-from graphcuts_dp.graph.queries import CutQuery, pairs_of_cut
 from graphcuts_dp.measurements.base import Measurements
 from graphcuts_dp.measurements.noisy_groups import NoisyGroups
-from graphcuts_dp.measurements.noisy_matrix import CutAnswer
 from graphcuts_dp.measurements.noisy_sums import NoisyDegrees
 from graphcuts_dp.privacy.noise_sums import NoiseSum, NoiseTerm
-from graphcuts_dp.release.answers import log_cuts
 
 _ROUNDING = 1e-12  # of all that is added up: what floats may be off
 _DIGITS = 2  # of a number of noises, which is rounded up
@@ -68,7 +64,7 @@ class SparseEstimator:
     """
 
     def __init__(self, measurements: Measurements, model: SparseModel) -> None:
-        self._model = model
+        self.model = model
         degrees = measurements.find(NoisyDegrees)
         if degrees is None:
             raise ValueError("a sparse release has degrees")
@@ -103,51 +99,9 @@ class SparseEstimator:
             radius = measured.radius(log_failures)
             interval = measured.value - radius, measured.value + radius
             return SparseEstimate(measured.value, True, interval, None)
-        found = self._model.expected(rows, columns)
+        found = self.model.expected(rows, columns)
         bounds = self._bounds(rows, columns, log_failures)
         return SparseEstimate(found.value, False, bounds, found.deviation)
-
-    def answers(
-        self,
-        queries: Sequence[CutQuery],
-        *,
-        confidence: float,
-        simultaneous: bool,
-        model_only: bool,
-        seeded: bool,
-    ) -> list[CutAnswer]:
-        """Answers to cut queries; see `Release.answer_all`.
-
-        Args:
-            queries: on the vertex sets of the release.
-            confidence: of each interval.
-            simultaneous: whether intervals hold for all cuts at once.
-            model_only: whether the model answers where the cut was measured, too.
-            seeded: whether the noise came from a seed.
-        """
-        found = []
-        for query in queries:
-            S, T = query.masks(self._model.space)
-            log_failures = -math.log1p(-confidence)
-            if simultaneous:
-                log_failures += log_cuts(S, T, symmetric=self._model.symmetric)
-            estimate = self.estimate(S, T, log_failures)
-            value, typical = estimate.value, estimate.typical
-            if model_only and estimate.measured:
-                value, typical = self._model.expected(np.flatnonzero(S), np.flatnonzero(T))
-            most = most_weight(pairs_of_cut(S, T, self._model.space), self._model.weight_cap)
-            found.append(
-                CutAnswer(
-                    value=value,
-                    interval=possible_part(estimate.interval, most),
-                    confidence=confidence,
-                    simultaneous=simultaneous,
-                    seeded=seeded,
-                    estimate="unbiased" if typical is None else "model",
-                    typical_error=typical,
-                )
-            )
-        return found
 
     def _measured(self, rows: IntVector, columns: IntVector) -> _Measured | None:
         found = [*self._cells_exactly(rows, columns), *self._degrees_exactly(rows, columns)]
@@ -205,8 +159,8 @@ class SparseEstimator:
 
     def _degrees_exactly(self, rows: IntVector, columns: IntVector) -> list[_Measured]:
         """Sums of degrees that are the cut itself."""
-        n, width = self._model.layout.shape
-        if not self._model.symmetric:
+        n, width = self.model.layout.shape
+        if not self.model.symmetric:
             found = []
             if len(columns) == width:
                 found.append(self._sum_of_degrees(self._row_values[rows]))
@@ -248,7 +202,7 @@ class SparseEstimator:
 
     def total_at_most(self, log_failures: float) -> float:
         """A number that the weight of all pairs does not pass, but with that probability."""
-        shape = self._model.layout.shape
+        shape = self.model.layout.shape
         everything = [np.arange(size) for size in shape]
         measured = self._measured(everything[0], everything[1])
         if measured is None:
