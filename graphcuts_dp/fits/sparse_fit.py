@@ -178,13 +178,14 @@ def _with_full(model: SparseModel, pairs: tuple[IntVector, IntVector], cap: floa
 
 def _with_residual(model: SparseModel, bought: Bought, left: LeftOver) -> SparseModel:
     """The block model of what kept pairs leave."""
+    model = _within_groups(model, bought)
     sums = _kept_sums(model, model.weights)
     spread = _kept_sums(model, model.spread)
     likely = _kept_sums(model, model.chances)
     residuals = _residual_degrees(model, bought, left, sums, spread, likely)
     if model.symmetric:
         residuals = residuals[:1] * 2
-    blocks = _residual_blocks(model, bought, left, [each[0] for each in residuals])
+    blocks = _residual_blocks(model, bought, [each[0] for each in residuals])
     row_volumes, column_volumes = blocks.sum(axis=1), blocks.sum(axis=0)
     factors, spreads = [], []
     for (mean, variance), codes, volumes in zip(
@@ -209,6 +210,30 @@ def _with_residual(model: SparseModel, bought: Bought, left: LeftOver) -> Sparse
         column_spread=spreads[1],
         blocks=_without_loops(model, blocks, factors),
     )
+
+
+def _measured_blocks(model: SparseModel, bought: Bought) -> tuple[FloatMatrix, float]:
+    """Weight between groups as measured, and the variance of its noise."""
+    precision = [1 / each.law.variance for each in bought.groups]
+    measured = np.average([each.values for each in bought.groups], axis=0, weights=precision)
+    matrix = np.zeros(model.blocks.shape)
+    matrix[bought.groups[0].ends] = measured
+    if model.symmetric:
+        matrix = matrix + matrix.T
+    return matrix, 1 / sum(precision)
+
+
+def _within_groups(model: SparseModel, bought: Bought) -> SparseModel:
+    """With less weight on kept pairs where they weigh more than groups hold, by precision."""
+    if not bought.groups:
+        return model
+    measured, variance = _measured_blocks(model, bought)
+    kept, spread = (_kept_blocks(model, each) for each in (model.weights, model.spread))
+    trusted = spread / np.maximum(spread + variance, _LEAST)
+    excess = np.maximum(kept - np.maximum(measured, 0), 0) * trusted
+    factors = 1 - np.divide(excess, kept, out=np.zeros_like(kept), where=kept > 0)
+    at = model.row_codes[model.rows], model.column_codes[model.columns]
+    return replace(model, weights=model.weights * factors[at])
 
 
 def _kept_sums(model: SparseModel, values: FloatVector) -> list[FloatVector]:
@@ -248,9 +273,7 @@ def _residual_degrees(
     return found
 
 
-def _residual_blocks(
-    model: SparseModel, bought: Bought, left: LeftOver, degrees: list[FloatVector]
-) -> FloatMatrix:
+def _residual_blocks(model: SparseModel, bought: Bought, degrees: list[FloatVector]) -> FloatMatrix:
     """Residual weight between groups, ordered: row sums are the residual volumes of groups."""
     shape = model.blocks.shape
     volumes = [
@@ -262,22 +285,15 @@ def _residual_blocks(
     if not bought.groups:
         outer: FloatMatrix = np.outer(volumes[0], volumes[1]) / max(volumes[0].sum(), _LEAST)
         return outer
-    del left
-    precision = [1 / each.law.variance for each in bought.groups]
-    measured = np.average([each.values for each in bought.groups], axis=0, weights=precision)
-    a, b = bought.groups[0].ends
-    matrix = np.zeros(shape)
-    matrix[a, b] = measured
-    found = _kept_blocks(model)
-    if model.symmetric:
-        matrix = matrix + matrix.T
-    return np.asarray(np.maximum(matrix - found, 0.0))
+    measured, _ = _measured_blocks(model, bought)
+    return np.asarray(np.maximum(measured - _kept_blocks(model, model.weights), 0.0))
 
 
-def _kept_blocks(model: SparseModel) -> FloatMatrix:
+def _kept_blocks(model: SparseModel, values: FloatVector) -> FloatMatrix:
     shape = model.blocks.shape
     at = model.row_codes[model.rows] * shape[1] + model.column_codes[model.columns]
-    found = np.bincount(at, model.weights, minlength=shape[0] * shape[1]).reshape(shape)
+    found = np.bincount(at, values, minlength=shape[0] * shape[1]).reshape(shape)
+    found = found.astype(np.float64)  # without kept pairs they are integers
     return np.asarray(found + found.T) if model.symmetric else np.asarray(found)
 
 

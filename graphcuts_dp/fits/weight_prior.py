@@ -8,14 +8,16 @@ from typing import final
 import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
-from graphcuts_dp.measurements.noisy_weights import NoisyWeightCounts
+from graphcuts_dp.measurements.noisy_weights import LOWEST, NoisyWeightCounts
 
-_POINTS = 6  # of each class
+_POINTS = 6  # of each class, at least
 _OPEN = 8.0  # the class without an end is taken to end at so many times its start
 _DOUBT = 6.0  # counts below so many deviations of their noise are taken for none: e^-8.5 each
 _UNSEEN = 0.5  # edges that such a class may hold all the same, for what a kept weight says
 _TABLE = 1500  # noisy weights at which the posterior is added up
-_REACH = 40.0  # scales of noise above all classes, beyond which a noisy weight is as it is
+_REACH = 30.0  # scales of noise above the threshold, beyond which a noisy weight is as it is
+_FINE = 3.0  # points within a scale of noise, so that the posterior falls between them
+_MOST_POINTS = 240  # of a class; those that would take more lie beyond that reach
 
 
 @final
@@ -56,6 +58,7 @@ class WeightPrior:
         found *= max(counts.edges, 1.0) / found.sum()
         starts = counts.starts
         ends = np.append(starts[1:], cap if cap is not None else starts[-1] * _OPEN)
+        scale = max(float(starts[1]) if len(starts) > 1 else 0.0, 1e-300) * 2.0**-LOWEST
         points, masses = [], []
         for start, end, mass in zip(starts, ends, found, strict=True):
             least = start if start > 0 else end / 2**_POINTS
@@ -65,7 +68,8 @@ class WeightPrior:
             elif end <= start:
                 inside = np.array([start])
             else:
-                steps = (np.arange(_POINTS) + 0.5) / _POINTS
+                count = int(min(max(_POINTS, _FINE * (end - start) / scale), _MOST_POINTS))
+                steps = (np.arange(count) + 0.5) / count
                 inside = least * (end / least) ** steps
             points.append(inside)
             masses.append(np.full(len(inside), mass / len(inside)))
@@ -107,13 +111,13 @@ class WeightPrior:
         if not len(noisy):
             return KeptPosterior(*(np.zeros(0) for _ in range(3)))
         low = float(noisy.min())
-        high = min(float(noisy.max()), float(self.points[-1]) + _REACH * scale)
+        high = min(float(noisy.max()), low + _REACH * scale)
         grid = np.linspace(low, max(high, low), _TABLE if high > low else 1)
         mean, square, chance = self._table(grid, scale)
         found = np.interp(noisy, grid, mean)
         spread = np.interp(noisy, grid, np.maximum(square - mean**2, 0.0))
         chances = np.interp(noisy, grid, chance)
-        # Beyond all that was counted: as it is.
+        # No pair without weight, nor a sharp change of the law of weights, is near: as it is.
         beyond = noisy > high
         found[beyond], spread[beyond], chances[beyond] = noisy[beyond], 2 * scale**2, 1.0
         return KeptPosterior(found, spread, chances)
@@ -138,7 +142,7 @@ class WeightPrior:
     @cached_property
     def _log_masses(self) -> FloatVector:
         empty = max(self.pairs - self.edges, 1.0)
-        masses = np.maximum(self.masses, _UNSEEN / _POINTS)
+        masses = np.maximum(self.masses, _UNSEEN / len(self.masses))
         logs: FloatVector = np.log(np.concatenate([[empty], masses]))
         return logs
 

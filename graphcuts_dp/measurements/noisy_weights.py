@@ -11,7 +11,7 @@ from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.privacy.noise_laws import TwoSidedGeometric
 
 _CLASSES_AN_OCTAVE = 1
-_LOWEST, _HIGHEST = -2, 12  # powers of two, in scales of the noise of all of epsilon
+LOWEST, _HIGHEST = -2, 12  # powers of two, in scales of the noise of all of epsilon
 
 
 @final
@@ -103,7 +103,7 @@ def weight_classes(scale: float, cap: int | None) -> IntVector:
     """
     if cap == 1:
         return np.ones(1, dtype=np.int64)
-    octaves = np.arange(_LOWEST * _CLASSES_AN_OCTAVE, _HIGHEST * _CLASSES_AN_OCTAVE + 1)
+    octaves = np.arange(LOWEST * _CLASSES_AN_OCTAVE, _HIGHEST * _CLASSES_AN_OCTAVE + 1)
     starts = np.ceil(scale * 2.0 ** (octaves / _CLASSES_AN_OCTAVE))
     starts = starts[starts <= (2**52 if cap is None else cap)]
     return np.unique(np.concatenate([[1], np.maximum(starts, 1)])).astype(np.int64)

@@ -19,6 +19,7 @@ _GROUPS_ALONE = Fraction(1, 20)  # of the rest beside degrees alone
 # Whose errors count, by their logarithms: halves, small sets and the worst cut for kept edges,
 # degrees for degrees, and half a column for sums between groups, which err little anyway.
 _OF_KEPT, _OF_DEGREES, _OF_GROUPS = 3.0, 1.0, 0.5
+_GROUPS_BESIDE = Fraction(1, 3)  # of what kept edges leave: half a column beside a whole one
 _WORTH = 0.8  # of the variance of cuts: kept edges that leave more are not bought
 _STEP = 1 / 40
 
@@ -63,28 +64,32 @@ def sparse_shares(
     prior = WeightPrior.of(
         counts, pairs=float(pairs), cap=distribution.weight_cap, whole=distribution.unit == 1
     )
-    best, kept = -math.inf, 0.0
+    # What is to be beaten: degrees with all but a twentieth for groups.
+    best, kept = _value(1.0, Fraction(0), groups == "given"), 0.0
     for step in range(1, round(1 / _STEP)):
         part = step * _STEP
         variance = left_variance(prior, distribution, part, pairs=pairs)
         if variance > _WORTH:
             continue
-        value = -_OF_KEPT / 2 * math.log(variance) + (
-            _OF_DEGREES + _OF_GROUPS * (groups == "given")
-        ) * math.log(1 - part)
+        value = _value(variance, Fraction(part), groups == "given")
         if value > best:
             best, kept = value, part
     exact = Fraction(kept).limit_denominator(1000)
-    # The filter has to win over none: degrees then have all.
-    if best <= 0 or not kept:
+    if not kept:
         of_groups = _GROUPS_ALONE if groups == "given" else Fraction(0)
         return SparseShares(Fraction(0), of_groups, 1 - of_groups)
     if groups == "given":
-        of_groups = (1 - exact) * Fraction(_OF_GROUPS / (_OF_DEGREES + _OF_GROUPS))
-        of_groups = of_groups.limit_denominator(1000)
+        of_groups = (1 - exact) * _GROUPS_BESIDE
     else:
         of_groups = FOUND_SHARE * (1 - exact) if groups == "found" else Fraction(0)
     return SparseShares(exact, of_groups, 1 - exact - of_groups)
+
+
+def _value(variance: float, kept: Fraction, groups: bool) -> float:
+    """Minus the sum of the logarithms of predicted errors, up to a constant."""
+    of_groups = (_GROUPS_BESIDE * (1 - kept) if kept else _GROUPS_ALONE) if groups else Fraction(0)
+    value = -_OF_KEPT / 2 * math.log(variance) + _OF_DEGREES * math.log(1 - kept - of_groups)
+    return value + (_OF_GROUPS * math.log(of_groups) if groups else 0.0)
 
 
 def left_variance(
