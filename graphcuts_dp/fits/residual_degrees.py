@@ -59,7 +59,7 @@ def _explained(
     high = max(float(np.quantile(observed, 0.98)), scale)
     grid = np.unique(
         np.concatenate(
-            [np.linspace(least, high, _GRID), np.geomspace(max(high, 1e-9), max(most, high), 60)]
+            [np.linspace(least, high, _GRID), np.maximum(centres, least), [max(most, high)]]
         )
     )
     likelihood = np.exp(

@@ -12,7 +12,7 @@ from graphcuts_dp.measurements.noisy_weights import LOWEST, NoisyWeightCounts
 
 _POINTS = 6  # of each class, at least
 _OPEN = 8.0  # the class without an end is taken to end at so many times its start
-_DOUBT = 6.0  # counts below so many deviations of their noise are taken for none: e^-8.5 each
+_DOUBT = 6.0  # deviations: sums of counts below are taken for noise; it passes with e^-8.5 each
 _UNSEEN = 0.5  # edges that such a class may hold all the same, for what a kept weight says
 _TABLE = 1500  # noisy weights at which the posterior is added up
 _REACH = 30.0  # scales of noise above the threshold, beyond which a noisy weight is as it is
@@ -52,9 +52,7 @@ class WeightPrior:
             cap: largest weight, or None.
             whole: whether weights are whole numbers.
         """
-        found = np.where(counts.counts < _DOUBT * counts.deviation, 0, counts.counts).astype(float)
-        if not found.any():
-            found[0] = max(counts.edges, 1.0)
+        found = _believed(counts)
         found *= max(counts.edges, 1.0) / found.sum()
         starts = counts.starts
         ends = np.append(starts[1:], cap if cap is not None else starts[-1] * _OPEN)
@@ -145,6 +143,27 @@ class WeightPrior:
         masses = np.maximum(self.masses, _UNSEEN / len(self.masses))
         logs: FloatVector = np.log(np.concatenate([[empty], masses]))
         return logs
+
+
+def _believed(counts: NoisyWeightCounts) -> FloatVector:
+    """Counts of classes without what may be noise: a false heavy edge would count for many.
+
+    From the heaviest class down, classes are put together until their sum is far above its noise.
+    It is then spread over those of them that stand out. What is left at the end is light.
+    """
+    found = np.zeros(len(counts.counts))
+    run: list[int] = []
+    for place in range(len(found) - 1, -1, -1):
+        run.append(place)
+        total = float(counts.counts[run].sum())
+        if total > _DOUBT * counts.deviation * math.sqrt(len(run)):
+            shares = np.maximum(counts.counts[run] - counts.deviation, 0.0) ** 2
+            found[run] = total * shares / shares.sum()
+            run = []
+    found[0] += max(float(counts.counts[run].sum()), 0.0)
+    if not found.any():
+        found[0] = 1.0
+    return found
 
 
 @final

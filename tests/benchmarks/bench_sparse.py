@@ -2,9 +2,10 @@
 
 Made graphs: four uneven groups (.4, .3, .2, .1 of the vertices) that keep 70 % of the edges,
 uneven activity of vertices (lognormal, .6), weights 1 or lognormal of a given mean. Mean absolute
-errors in units of weight, of the model's expected cuts: random halves; two random sets of 100;
-degrees; sums between the true groups; between a random half of one group and the other half of
-another; and the worst cut that an ascent from random signs finds, over the sum of the matrix.
+errors in units of weight, of the model's expected cuts: random halves; two random sets of 100 (or
+of a quarter of the vertices); degrees; sums between the true groups; between a random half of one
+group and the other half of another; and the worst cut that an ascent from random signs finds, over
+the sum of the matrix.
 
 Methods, all with the same epsilon: `raw` is the expected error of discrete Laplace noise on all
 pairs (not run: it has n^2 entries); `degrees` noisy degrees alone with independent pairs; `blocks`
@@ -95,12 +96,11 @@ def errors(graph, codes, model, *, few=False, seed=5):
     found["halves"] = np.abs((half * off(1 - half)).sum(axis=0)).mean()
     sets = []
     for _ in range(2 if few else 8):
-        chosen = np.argsort(rng.random((25, n)), axis=1)[:, :200] if n < 10**5 else None
-        if chosen is None:
-            chosen = np.array([rng.choice(n, 200, replace=False) for _ in range(25)])
+        size = min(100, n // 4)
         left, right = np.zeros((n, 25)), np.zeros((n, 25))
         for q in range(25):
-            left[chosen[q, :100], q], right[chosen[q, 100:], q] = 1, 1
+            chosen = rng.choice(n, 2 * size, replace=False)
+            left[chosen[:size], q], right[chosen[size:], q] = 1, 1
         sets.append(np.abs((left * off(right)).sum(axis=0)))
     found["sets"] = np.mean(sets)
     found["degrees"] = np.abs(matrix.sum(axis=1) - model.degrees()[0]).mean()
@@ -133,7 +133,7 @@ def raw(graph, codes, epsilon):
     pairs[np.diag_indices(len(sizes))] /= 2
     return {
         "halves": normal * n / 2,
-        "sets": normal * 100,
+        "sets": normal * min(100, n // 4),
         "degrees": normal * math.sqrt(n),
         "pairs": normal * np.sqrt(pairs[np.triu_indices(len(sizes))]).mean(),
         "half groups": normal * np.sqrt(np.outer(sizes, sizes)).mean() / 2,
@@ -238,7 +238,8 @@ def real(folder, epsilon, seeds):
         path = next(iter(sorted(Path(folder).glob(f"{name}.edges*"))), None)
         if path is None:
             continue
-        graph = gc.read_graph(path, hide_change=1 if name.endswith("_w") else None)
+        weighted = {"weight": 2, "hide_change": 1} if name.endswith("_w") else {}
+        graph = gc.read_graph(path, **weighted)
         drawn = igraph.Graph(n=graph.n, edges=np.column_stack([graph.rows, graph.columns]))
         codes = np.array(drawn.community_multilevel().membership)
         order = np.argsort(-np.bincount(codes))[:10]

@@ -1,6 +1,7 @@
 """The sparse model beside the dense matrix that it stands for."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from graphcuts_dp.fits.saturation import saturated_pairs
 from graphcuts_dp.fits.sparse_model import SparseModel
 from graphcuts_dp.fits.sparse_sample import sample_edges
 from graphcuts_dp.fits.weight_prior import WeightPrior
+from graphcuts_dp.measurements.noisy_weights import NoisyWeightCounts
 
 KINDS = {
     "plain": gc.Graph([], [], vertices=12).space,
@@ -241,3 +243,29 @@ def test_no_communities_are_found_in_a_random_graph():
     codes, rows, columns = planted(0.0)
     assert found_groups(rows, columns, np.ones(len(rows)), len(codes)) is None
     assert found_groups(rows[:9], columns[:9], np.ones(9), len(codes)) is None
+
+
+def test_few_edges_of_great_weight_are_seen_in_noisy_counts():
+    """No class stands out by itself; together they do, and empty heavy classes get nothing."""
+    lower = np.array([1, *(2**k for k in range(1, 16))])
+    true = np.zeros(16, dtype=int)
+    true[7:12] = 450, 650, 780, 650, 450
+    noise = np.array([90, -60, 130, -200, 40, 10, -30, 70, -80, 20, 60, -40, 100, -120, 110, 60])
+    counts = NoisyWeightCounts(lower, true + noise, 1.0, Fraction(1, 100), Fraction(1, 50))
+    prior = WeightPrior.of(counts, pairs=10.0**6, cap=None, whole=True)
+    assert prior.edges == pytest.approx(counts.edges)
+    heavy = (prior.points >= lower[7]) & (prior.points < lower[12])
+    assert prior.masses[heavy].sum() > 0.85 * prior.edges
+    assert prior.masses[prior.points >= lower[14]].sum() < 0.02 * prior.edges
+    nothing = NoisyWeightCounts(lower, noise, 1.0, Fraction(1, 100), Fraction(1, 50))
+    prior = WeightPrior.of(nothing, pairs=10.0**6, cap=None, whole=True)
+    assert prior.masses[prior.points > 2].sum() == 0
+
+
+def test_degrees_over_a_wide_range_keep_their_values():
+    rng = np.random.default_rng(9)
+    true = np.exp(rng.uniform(0, 14, 300))
+    noisy = true + rng.laplace(0, 3, 300)
+    mean, _ = posterior_residuals(noisy, np.zeros(300), 3 * math.sqrt(2), np.zeros(300))
+    assert np.abs(mean - true).max() < 60
+    assert np.abs(mean - true).mean() < 4
