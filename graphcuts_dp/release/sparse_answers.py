@@ -91,33 +91,45 @@ class SparseEstimator:
             T: mask of columns.
             log_failures: ln of 1 over the failure probability of the interval.
         """
-        rows, columns = np.flatnonzero(S), np.flatnonzero(T)
-        if not len(rows) or not len(columns):
+        sizes = int(np.count_nonzero(S)), int(np.count_nonzero(T))
+        if not all(sizes):
             return SparseEstimate(0.0, True, (0.0, 0.0), None)
-        measured = self._measured(rows, columns)
+        measured = self._measured(S, T, sizes)
         if measured is not None:
             radius = measured.radius(log_failures)
             interval = measured.value - radius, measured.value + radius
             return SparseEstimate(measured.value, True, interval, None)
+        rows, columns = np.flatnonzero(S), np.flatnonzero(T)
         found = self.model.expected(rows, columns)
         bounds = self._bounds(rows, columns, log_failures)
         return SparseEstimate(found.value, False, bounds, found.deviation)
 
-    def _measured(self, rows: IntVector, columns: IntVector) -> _Measured | None:
-        found = [*self._cells_exactly(rows, columns), *self._degrees_exactly(rows, columns)]
+    def _measured(self, S: BoolVector, T: BoolVector, sizes: tuple[int, int]) -> _Measured | None:
+        found = [*self._cells_exactly(S, T), *self._degrees_exactly(S, T, sizes)]
         return min(found, key=lambda each: each.noise.variance, default=None)
 
-    def _cells_exactly(self, rows: IntVector, columns: IntVector) -> list[_Measured]:
+    def _cells_exactly(self, S: BoolVector, T: BoolVector) -> list[_Measured]:
+        """The sum of cells that is the cut itself: both sets are unions of groups."""
         if not self._groups:
             return []
-        counts = self._group_counts(rows, columns)
-        sizes = self._group_sizes
-        if not all(
-            np.isin(found, (0, 1)).all()
-            for found in (count / size for count, size in zip(counts, sizes, strict=True))
+        first, chosen = self._groups[0], []
+        for mask, codes, members in zip(
+            (S, T), (first.rows, first.columns), self._one, strict=True
         ):
-            return []
-        return [self._cells(*(count > 0 for count in counts))]
+            of_group = mask[members]
+            if not np.array_equal(of_group[codes], mask):
+                return []
+            chosen.append(of_group)
+        return [self._cells(chosen[0], chosen[1])]
+
+    @cached_property
+    def _one(self) -> tuple[IntVector, IntVector]:
+        """A member of each group, of rows and of columns."""
+        first = self._groups[0]
+        left, right = (
+            np.unique(codes, return_index=True)[1] for codes in (first.rows, first.columns)
+        )
+        return left, right
 
     @cached_property
     def _group_sizes(self) -> tuple[FloatVector, FloatVector]:
@@ -157,23 +169,25 @@ class SparseEstimator:
         ]
         return _Measured(float(value), NoiseSum.of(terms))
 
-    def _degrees_exactly(self, rows: IntVector, columns: IntVector) -> list[_Measured]:
+    def _degrees_exactly(
+        self, S: BoolVector, T: BoolVector, sizes: tuple[int, int]
+    ) -> list[_Measured]:
         """Sums of degrees that are the cut itself."""
         n, width = self.model.layout.shape
         if not self.model.symmetric:
             found = []
-            if len(columns) == width:
-                found.append(self._sum_of_degrees(self._row_values[rows]))
-            if len(rows) == n:
-                found.append(self._sum_of_degrees(self._column_values[columns]))
+            if sizes[1] == width:
+                found.append(self._sum_of_degrees(self._row_values[S]))
+            if sizes[0] == n:
+                found.append(self._sum_of_degrees(self._column_values[T]))
             return found
-        if len(rows) == n == len(columns):  # each edge is in two degrees
+        if sizes == (n, n):  # each edge is in two degrees
             return [self._sum_of_degrees(self._row_values, 0.5)]
-        for few, many in ((rows, columns), (columns, rows)):
-            if len(few) == 1 and len(many) >= n - 1:
-                others = len(many) == n or few[0] not in many
-                if others:
-                    return [self._sum_of_degrees(self._row_values[few])]
+        for one, other, count in ((S, T, sizes), (T, S, sizes[::-1])):
+            if count[0] == 1 and count[1] >= n - 1:
+                vertex = int(one.argmax())
+                if count[1] == n or not other[vertex]:
+                    return [self._sum_of_degrees(self._row_values[[vertex]])]
         return []
 
     def _sum_of_degrees(self, values: FloatVector, factor: float = 1.0) -> _Measured:
@@ -203,8 +217,8 @@ class SparseEstimator:
     def total_at_most(self, log_failures: float) -> float:
         """A number that the weight of all pairs does not pass, but with that probability."""
         shape = self.model.layout.shape
-        everything = [np.arange(size) for size in shape]
-        measured = self._measured(everything[0], everything[1])
+        S, T = (np.ones(size, dtype=np.bool_) for size in shape)
+        measured = self._measured(S, T, shape)
         if measured is None:
             raise ValueError("the total is measured")
         return measured.value + measured.radius(log_failures)

@@ -31,7 +31,7 @@ def sparse_answers(
         model_only: whether the model answers where the cut was measured, too.
         seeded: whether the noise came from a seed.
     """
-    found = []
+    found, cap = [], estimator.model.weight_cap
     for query in queries:
         S, T = query.masks(estimator.model.space)
         log_failures = -math.log1p(-confidence)
@@ -41,7 +41,9 @@ def sparse_answers(
         value, typical = estimate.value, estimate.typical
         if model_only and estimate.measured:
             value, typical = estimator.model.expected(np.flatnonzero(S), np.flatnonzero(T))
-        most = most_weight(pairs_of_cut(S, T, estimator.model.space), estimator.model.weight_cap)
+        most = math.inf
+        if cap is not None:  # else nobody has to count pairs
+            most = most_weight(pairs_of_cut(S, T, estimator.model.space), cap)
         found.append(
             CutAnswer(
                 value=value,

@@ -255,7 +255,7 @@ def test_few_edges_of_great_weight_are_seen_in_noisy_counts():
     prior = WeightPrior.of(counts, pairs=10.0**6, cap=None, whole=True)
     assert prior.edges == pytest.approx(counts.edges)
     heavy = (prior.points >= lower[7]) & (prior.points < lower[12])
-    assert prior.masses[heavy].sum() > 0.85 * prior.edges
+    assert prior.masses[heavy].sum() > 0.8 * prior.edges
     assert prior.masses[prior.points >= lower[14]].sum() < 0.02 * prior.edges
     nothing = NoisyWeightCounts(lower, noise, 1.0, Fraction(1, 100), Fraction(1, 50))
     prior = WeightPrior.of(nothing, pairs=10.0**6, cap=None, whole=True)
