@@ -3,7 +3,6 @@
 import math
 import random
 
-import igraph
 import numpy as np
 
 from graphcuts_dp.arrays import FloatVector, IndexArray, IntVector
@@ -52,6 +51,8 @@ def found_groups(
 def _partition(
     rows: IndexArray, columns: IndexArray, chances: FloatVector, vertices: int, resolution: float
 ) -> IntVector | None:
+    import igraph  # slow to load, and seldom needed
+
     graph = igraph.Graph(n=vertices, edges=np.column_stack([rows, columns]))
     # The same groups for the same edges, whatever was drawn before.
     igraph.set_random_number_generator(random.Random(1))  # noqa: S311  # no noise
