@@ -133,8 +133,13 @@ class SparseModel:
         twice = 2 if self.symmetric else 1
         return float(self.degrees()[0].sum()) / twice
 
-    def expected(self, S: IntVector, T: IntVector) -> Expected:
+    def expected(self, S: IntVector, T: IntVector, both: IntVector | None = None) -> Expected:
         """Expected weight between two sets of row and column numbers, each pair once.
+
+        Args:
+            S: row numbers, ascending.
+            T: column numbers, ascending.
+            both: those in both sets, if they are known; None to look.
 
         The deviation is that of the model's own law: residual edges fall as a Poisson number on
         each pair, weights of kept pairs and residual degrees have their posterior variances, all
@@ -142,12 +147,18 @@ class SparseModel:
 
         Cost: O(|S| + |T| + groups^2 + kept pairs at the smaller set).
         """
-        both = np.intersect1d(S, T, assume_unique=True) if self.layout.hollow else S[:0]
+        if not self.layout.hollow:
+            both = S[:0]
+        elif both is None:
+            both = np.intersect1d(S, T, assume_unique=True)
         residual, blurred = self._residual(S, T, both)
-        kept, spread = self._kept_between(S, T)
-        if self.symmetric and len(both):
-            inside, inside_spread = self._kept_between(both, both)
-            kept, spread = kept - inside / 2, spread - inside_spread / 2
+        if min(len(S), len(T)) * 4 > self.layout.shape[0]:
+            kept, spread = self._kept_listed(S, T)
+        else:
+            kept, spread = self._kept_between(S, T)
+            if self.symmetric and len(both):
+                inside, inside_spread = self._kept_between(both, both)
+                kept, spread = kept - inside / 2, spread - inside_spread / 2
         scattered = max(residual, 0.0) * self.left_square / max(self.left_mean, 1e-300)
         return Expected(
             max(residual, 0.0) + kept, float(np.sqrt(max(spread, 0.0) + scattered + blurred))
@@ -177,22 +188,26 @@ class SparseModel:
         shares: FloatVector = np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
         return shares
 
+    def _kept_listed(self, S: IntVector, T: IntVector) -> tuple[float, float]:
+        """Of large sets: looks at every kept pair, once."""
+        left, right = (np.zeros(size, dtype=np.bool_) for size in self.layout.shape)
+        left[S], right[T] = True, True
+        crossing = left[self.rows] & right[self.columns]
+        if self.symmetric:
+            crossing |= right[self.rows] & left[self.columns]
+        return float(self.weights[crossing].sum()), float(self.spread[crossing].sum())
+
     def _kept_between(self, S: IntVector, T: IntVector) -> tuple[float, float]:
         weights, spread = self.kept, self.kept_spread
         if self.symmetric and len(T) < len(S):
             S, T = T, S
         inside = np.zeros(weights.shape[1], dtype=np.bool_)
         inside[T] = True
-        if len(S) * 4 > weights.shape[0]:  # most rows: all of them at once
-            chosen = np.zeros(weights.shape[0], dtype=np.bool_)
-            chosen[S] = True
-            here = np.repeat(chosen, np.diff(weights.indptr)) & inside[weights.indices]
-        else:
-            starts, ends = weights.indptr[S], weights.indptr[S + 1]
-            counts = ends - starts
-            here = np.repeat(starts - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
-            here = here + np.arange(len(here))
-            here = here[inside[weights.indices[here]]]
+        starts, ends = weights.indptr[S], weights.indptr[S + 1]
+        counts = ends - starts
+        here = np.repeat(starts - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
+        here = here + np.arange(len(here))
+        here = here[inside[weights.indices[here]]]
         return float(weights.data[here].sum()), float(spread.data[here].sum())
 
     def to_parts(self) -> dict[str, npt.NDArray[Any]]:

@@ -100,7 +100,8 @@ class SparseEstimator:
             interval = measured.value - radius, measured.value + radius
             return SparseEstimate(measured.value, True, interval, None)
         rows, columns = np.flatnonzero(S), np.flatnonzero(T)
-        found = self.model.expected(rows, columns)
+        both = np.flatnonzero(S & T) if self.model.layout.hollow else None
+        found = self.model.expected(rows, columns, both)
         bounds = self._bounds(rows, columns, log_failures)
         return SparseEstimate(found.value, False, bounds, found.deviation)
 
