@@ -94,8 +94,8 @@ def release(
     store = spending.check()
     check_apart([target], source, reading.vertices, spending.store, *grouping.files)
     check_release_path(target, force=force)
-    dense = mechanism in ("response", "degrees+response")
-    if reading.counts is not None and dense:
+    may_be_sparse = mechanism == SPARSE or (mechanism, fit, blocks) == ("auto", "auto", "local")
+    if reading.counts is not None and not may_be_sparse:
         check_size(reading.counts, noise=noise, fit=fit, blocks=blocks)
     graph = reading.read_private(source)
     if takes_sparse(
