@@ -145,4 +145,22 @@ BY_HAND = (
         "log_failures += log_cuts(",
         "log_failures += 0 * log_cuts(",
     ),
+    Edit(  # a false value beside the noisy weight of an edge
+        "measurements/kept_edges",
+        "KeepPart.__call__",
+        "empty = ~_among(false.places, edges)",
+        "empty = np.ones(len(false.places), dtype=np.bool_)",
+    ),
+    Edit(  # edges first, then the false ones
+        "measurements/kept_edges",
+        "KeepPart.__call__",
+        "order = np.argsort(places)",
+        "order = np.arange(len(places))",
+    ),
+    Edit(  # a pair leaves one class of weight and enters another
+        "measurements/weight_counts", "measure_weight_counts", "min(2, len(lower))", "1"
+    ),
+    Edit(  # sums between groups that nobody pays for
+        "release/sparse_measure", "measure_sparse", "left -= part.epsilon", "pass"
+    ),
 )

@@ -89,7 +89,7 @@ def answer(
             " cuts at once; leave out --confidence, --simultaneous and --joint"
         )
     release = IterativeRelease.load(path) if learnt else Release.load(path)
-    space = release.universe.space if isinstance(release, IterativeRelease) else release.noisy.space
+    space = release.universe.space if isinstance(release, IterativeRelease) else release.space
     names = grouping.names(space)
     if names is None and isinstance(release, Release):
         names = release.groups
@@ -105,7 +105,7 @@ def answer(
         found = release.answer_all(
             cuts, confidence=confidence, simultaneous=simultaneous, joint=joint
         )
-        if release.has_graph:
+        if release.has_graph and not release.is_sparse:
             shrunk = [each.value for each in release.answer_all(cuts, estimate="shrunk")]
     guarantee = str(release.guarantee)
     if queries is None:
@@ -136,6 +136,8 @@ def _facts(found: CutAnswer, shrunk: float | None) -> dict[str, object]:
         "confidence": found.confidence,
         "simultaneous": found.simultaneous,
         "together": found.together,
+        "estimate": found.estimate,
+        "typical_error": found.typical_error,
         "shrunk": None if shrunk is None else {"value": shrunk, "note": NO_GUARANTEE},
     }
 

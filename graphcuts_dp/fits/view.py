@@ -26,8 +26,6 @@ class View:
         row_groups: the group g of each row, shape (n_left,); None where there are none.
         column_groups: the group h of each column.
         ratios: b, shape (groups of rows, groups of columns).
-        factors: what each entry is multiplied by, shape of the matrix; None for 1. With 0 for some
-            they are held out.
     """
 
     blocks: Blocks
@@ -37,7 +35,6 @@ class View:
     row_groups: IntVector | None = None
     column_groups: IntVector | None = None
     ratios: FloatMatrix | None = None
-    factors: _Short | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -84,8 +81,6 @@ class View:
         z: _Short = block.estimate(np.float32)
         if self.row_ends is not None:
             z -= self.expected_rows(block)
-        if self.factors is not None:
-            z *= self.factors[block.start : block.stop]
         return z
 
     def expected_rows(self, block: RowBlock) -> _Short:

@@ -19,7 +19,7 @@ from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.noises import noise_distribution
 
 _FORMAT = 1
-EstimateKind = Literal["unbiased", "shrunk"]
+EstimateKind = Literal["unbiased", "shrunk", "model"]
 NO_GUARANTEE = "estimate, no guarantee"
 
 
@@ -40,7 +40,9 @@ class CutAnswer:
         together: how many cuts, chosen before, the confidence is for at once.
         seeded: whether the noise came from a seed, so that the answer is not private.
         estimate: which kind of estimate `value` is: "unbiased", or "shrunk", which has no
-            guarantee; the interval is the same proven one.
+            guarantee; the interval is the same proven one. Or "model": what a sparse release's
+            model says where nothing was measured that tells this cut, also without guarantee.
+        typical_error: of an estimate of a model, by the model itself and so no proof; else None.
     """
 
     value: float
@@ -50,13 +52,15 @@ class CutAnswer:
     seeded: bool = False
     estimate: EstimateKind = "unbiased"
     together: int = 1
+    typical_error: float | None = None
 
     def __str__(self) -> str:
         low, high = self.interval
         scope = "this cut" if self.together == 1 else f"{self.together:,} cuts at once"
         scope = "all cuts at once" if self.simultaneous else scope
         mark = " [seeded: not private]" if self.seeded else ""
-        note = f" ({NO_GUARANTEE})" if self.estimate == "shrunk" else ""
+        note = "" if self.typical_error is None else f" +- {self.typical_error:.1f} typically"
+        note += "" if self.estimate == "unbiased" else f" ({NO_GUARANTEE})"
         return (
             f"{self.value:.1f}{note} in [{low:.1f}, {high:.1f}] "
             f"({self.confidence:.0%}, {scope}){mark}"

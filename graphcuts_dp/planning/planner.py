@@ -18,6 +18,7 @@ from graphcuts_dp.interactive.choice import Setting
 from graphcuts_dp.interactive.methods import METHODS
 from graphcuts_dp.planning.flows_forecast import guaranteed_flows
 from graphcuts_dp.planning.mechanisms import FIXED, MECHANISMS, PlannedMechanism, name_of
+from graphcuts_dp.planning.sparse import SparseForecast, sparse_forecast
 from graphcuts_dp.planning.synthetic import SyntheticForecast, synthetic_forecast
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON
 
@@ -115,10 +116,20 @@ class Plan:
         """What a synthetic graph will keep."""
         return synthetic_forecast(self.setting)
 
+    @cached_property
+    def sparse(self) -> SparseForecast:
+        """What `release_graph` with mechanism "sparse" will keep."""
+        return sparse_forecast(self.setting)
+
     @property
     def remarks(self) -> tuple[str, ...]:
         """Lines below the table."""
-        return self.legend, f"Synthetic graph: {self.synthetic}.", f"Advice: {self.advice}"
+        return (
+            self.legend,
+            f"Synthetic graph: {self.synthetic}.",
+            f"Sparse release: {self.sparse}.",
+            f"Advice: {self.advice}",
+        )
 
     @property
     def title(self) -> str:

@@ -77,6 +77,11 @@ def _save_without_graph(folder: Path, which: int, *, force: bool) -> None:
     released(which, ("spectral", "none")[which]).save(folder / "g.edges.gz", force=force)
 
 
+def _save_sparse(folder: Path, which: int, *, force: bool) -> None:
+    sparse = gc.release_graph(sample(which), epsilon=5.0, mechanism="sparse", seed=which)
+    sparse.save(folder / "g.edges.gz", force=force)
+
+
 def _save_learnt(folder: Path, which: int, *, force: bool) -> None:
     learnt(which).save(folder / "g.graphml", force=force)
 
@@ -105,6 +110,7 @@ CASES = {
     for case in (
         Case("release", _save_release, "g.edges.gz.json"),
         Case("release without graph", _save_without_graph, "g.edges.gz.json"),
+        Case("sparse release", _save_sparse, "g.edges.gz.json"),
         Case("iterative release", _save_learnt, "g.graphml.json"),
         Case("distances", _save_distances, "d.csv.json"),
         Case("flows", _save_flows, "t.csv.json"),

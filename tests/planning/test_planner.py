@@ -329,7 +329,7 @@ def test_every_plan_is_whole(drawn):
     made = plan(n, **named)
     assert len(made.rows) == len(rows_of(made)) == 16
     assert json.loads(json.dumps(made.to_dict(), allow_nan=False))["edges_guess"] == named["edges"]
-    assert len(str(made).splitlines()) == 8 + 16
+    assert len(str(made).splitlines()) == 9 + 16
     best = made.best
     session = [
         row
