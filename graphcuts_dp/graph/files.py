@@ -16,12 +16,14 @@ from typing import BinaryIO, cast
 
 from graphcuts_dp.errors import FileFormatError, GraphError
 from graphcuts_dp.graph.adjacency import AnyGraph, without_edges
-from graphcuts_dp.graph.assemble import GivenVertices, Merge, Options, build
+from graphcuts_dp.graph.assemble import build
 from graphcuts_dp.graph.atomic import PathLike, atomic_write, check_writable
 from graphcuts_dp.graph.columns import Column, TextOptions
+from graphcuts_dp.graph.edge_keys import Merge
 from graphcuts_dp.graph.edge_store import Vertices
-from graphcuts_dp.graph.file_bytes import read_text, read_unpacked
+from graphcuts_dp.graph.file_bytes import opened_unpacked, read_text
 from graphcuts_dp.graph.formats import FORMATS
+from graphcuts_dp.graph.raw_edges import GivenVertices, Options
 from graphcuts_dp.graph.schema import labels_of
 from graphcuts_dp.graph.vertices import VertexSet
 
@@ -133,12 +135,12 @@ def read_graph(  # noqa: PLR0913  # all that a file may leave open
         )
     if not form.encoded and encoding is not None:
         raise FileFormatError(f"encoding= is for edge lists, .gml and .net, not {ending}")
-    data = read_unpacked(path)
-    try:
-        raw = form.read(data, options, text)
-        graph = build(raw, options)
-    except (FileFormatError, GraphError) as problem:
-        raise FileFormatError(f"{path!s}: {problem}") from None
+    with opened_unpacked(path) as file:
+        try:
+            raw = form.read(file if form.streamed else file.read(), options, text)
+            graph = build(raw, options)
+        except (FileFormatError, GraphError) as problem:
+            raise FileFormatError(f"{path!s}: {problem}") from None
     if tell is not None and raw.reading:
         tell(raw.reading)
     return graph
