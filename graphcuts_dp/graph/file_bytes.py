@@ -3,6 +3,7 @@
 import io
 import os
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain
@@ -91,6 +92,17 @@ def _handle(path: PathLike) -> tuple[int, int]:
     except (OSError, ValueError) as problem:
         reason = problem.strerror if isinstance(problem, OSError) else "not a valid file name"
         raise FileFormatError(f"cannot read {path!s}: {reason}") from None
+
+
+def size_of(file: BinaryIO) -> int:
+    """How many bytes an open file has behind its place; of one that cannot tell, all that fit."""
+    if not file.seekable():
+        return sys.maxsize
+    here = file.tell()
+    try:
+        return file.seek(0, os.SEEK_END) - here
+    finally:
+        file.seek(here)
 
 
 def read_text(path: PathLike) -> str:

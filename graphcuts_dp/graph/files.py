@@ -3,6 +3,7 @@
     edge lists      .edges .edgelist .txt .csv .tsv; KONECT .konect and out.* (read only)
     matrices        .mtx (MatrixMarket) .npz (scipy.sparse)
     exchange        .graphml .gml .net (Pajek)
+    tables          .parquet .arrow .feather (with the package pyarrow)
 
 each also with `.gz`. Messages never quote a row; they tell its line number.
 """
@@ -85,8 +86,9 @@ def read_graph(  # noqa: PLR0913  # all that a file may leave open
             names (source and target, from and to, ...) or a further column is a number in the
             second row only; otherwise `.edges`, `.edgelist`, `.txt` and KONECT files have none, and
             for others you must say.
-        source: text edge lists: column of the first ends, by its name or its place from 0. Without
-            it the known names, else the first two columns or the only two that could be ends.
+        source: edge lists and tables: column of the first ends, by its name or its place from 0.
+            Without it the known names, else the first two columns or the only two that could be
+            ends.
         target: likewise, of the second ends.
         weight: likewise, of the weights. Without it, a column of a known name (weight, count,
             amount, length, ...: `columns.WEIGHTS`), or the third one where the first line of one
@@ -102,6 +104,9 @@ def read_graph(  # noqa: PLR0913  # all that a file may leave open
         tell: called with a sentence that names the columns that were read and ignored.
 
     Comments are lines that start with # or %; in `.csv` and `.tsv` files only above the header.
+    Text edge lists and tables are read a piece at a time: at the peak they take no more than twice
+    the memory of the graph. Tables (Parquet, Arrow) hold integers, strings or both by number as
+    ends, and no nulls.
 
     Returns:
         A `Graph`, or a `BipartiteGraph` if `bipartite`, or a `DirectedGraph` if `directed`.
@@ -130,8 +135,8 @@ def read_graph(  # noqa: PLR0913  # all that a file may leave open
     text = TextOptions(header, source, target, weight, delimiter, encoding)
     if not form.columns and (one_based or text.of_columns):
         raise FileFormatError(
-            "one_based, header, source, target, weight and delimiter are for edge lists, "
-            f"not {ending}"
+            "one_based, header, source, target, weight and delimiter are for edge lists "
+            f"(source, target and weight for tables, too), not {ending}"
         )
     if not form.encoded and encoding is not None:
         raise FileFormatError(f"encoding= is for edge lists, .gml and .net, not {ending}")

@@ -46,9 +46,11 @@ class Gathered:
 
     Args:
         weighted: whether each row has a weight.
+        as_text: whether text that is a plain integer is that integer.
     """
 
-    def __init__(self, *, weighted: bool) -> None:
+    def __init__(self, *, weighted: bool, as_text: bool = True) -> None:
+        self._as_text = as_text
         self._ends = [Growing(np.int32), Growing(np.int32)]
         self._weights = Growing(np.float64) if weighted else None
         self._table: NameTable | None = None
@@ -80,7 +82,7 @@ class Gathered:
         if self._weights is not None and weights is not None:
             self._weights.extend(weights)
         if self._table is None:
-            plain = [_plain_integers(each) for each in (sources, targets)]
+            plain = [_plain_integers(each, self._as_text) for each in (sources, targets)]
             if plain[0] is not None and plain[1] is not None:
                 self._add_integers(0, plain[0])
                 self._add_integers(1, plain[1])
@@ -149,12 +151,12 @@ def _numbers(ends: GatheredEnds, table: NameTable) -> IndexArray:
     return table.numbers_of(ends)
 
 
-def _plain_integers(ends: GatheredEnds) -> IntegerVector | None:
+def _plain_integers(ends: GatheredEnds, as_text: bool) -> IntegerVector | None:
     """The ends as integers that are not negative; None if one is another text."""
     if isinstance(ends, np.ndarray):
         return ends
-    if isinstance(ends, TextPieces):
-        return None  # its reader has tried
+    if isinstance(ends, TextPieces) or not as_text:
+        return None  # the reader of pieces has tried
     names = ends.names if isinstance(ends, CodedText) else ends
     if not all(map(_PLAIN.fullmatch, names)):
         return None

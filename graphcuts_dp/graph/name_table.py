@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import IndexArray, IntegerVector, IntVector
 from graphcuts_dp.graph.coded_text import LONGEST, WORD, PieceWords, Words, same_bytes, words_before
-from graphcuts_dp.graph.growing import Growing
+from graphcuts_dp.graph.growing import Growing, pieces
 
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: spreads what is alike
 _SIZE_BITS = np.int64(9)
@@ -39,21 +39,23 @@ class NameTable:
     def names(self) -> list[str]:
         """All names."""
         data = self._bytes.values[WORD:].tobytes()
-        starts = self._spans.values >> _SIZE_BITS
-        ends = starts + (self._spans.values & _SIZE)
-        names = [data[a:b].decode() for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
+        names: list[str] = []
+        for spans in pieces(self._spans.values):
+            starts = (spans >> _SIZE_BITS).tolist()
+            ends = ((spans >> _SIZE_BITS) + (spans & _SIZE)).tolist()
+            names += [data[a:b].decode() for a, b in zip(starts, ends, strict=True)]
         for name, number in self._long.items():
             names[number] = name
         return names
 
     def numbers_of(self, names: Sequence[str]) -> IndexArray:
         """The numbers of names; new ones get the next numbers."""
-        pieces = [name.encode() for name in names]
-        lengths = np.fromiter(map(len, pieces), dtype=np.int64, count=len(pieces))
-        numbers = np.empty(len(pieces), dtype=np.int32)
+        coded = [name.encode() for name in names]
+        lengths = np.fromiter(map(len, coded), dtype=np.int64, count=len(coded))
+        numbers = np.empty(len(coded), dtype=np.int32)
         short = lengths <= LONGEST
         starts = np.cumsum(lengths) - lengths
-        words = words_before(b"".join(pieces))
+        words = words_before(b"".join(coded))
         numbers[short] = self.numbers(words, starts[short], lengths[short])
         for place in np.flatnonzero(~short).tolist():
             name = names[place]

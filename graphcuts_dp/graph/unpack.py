@@ -80,6 +80,16 @@ class _Pieces(io.RawIOBase):
         return count
 
 
+def check_unpacked(count: int, packed: int) -> None:
+    """Check that a file of `packed` bytes does not unpack to far too many.
+
+    Raises:
+        FileFormatError: `count` bytes are more than `most_unpacked`.
+    """
+    if count > most_unpacked(packed):
+        raise FileFormatError(_too_large(most_unpacked(packed)))
+
+
 def check_archive(data: bytes) -> None:
     """Check that the members of a zip archive unpack to no more than `most_unpacked` together.
 
