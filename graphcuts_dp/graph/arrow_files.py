@@ -1,7 +1,6 @@
 """Arrow files (`.arrow`, `.feather`) of edges, in the file or the stream form; needs pyarrow."""
 
 import io
-import mmap
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -33,16 +32,18 @@ def read_arrow(
     Raises:
         FileFormatError: pyarrow is not installed; a damaged file, no columns of ends, a null.
     """
+    if not file.seekable():
+        file = io.BytesIO(file.read())
 
     def opened() -> tuple["pa.Schema", Callable[[list[str]], Iterable["pa.RecordBatch"]]]:
         arrow = pyarrow()
-        buffer = arrow.py_buffer(_bytes(file))
-        whole = bytes(buffer[: len(_MAGIC)]) == _MAGIC
+        whole = file.read(len(_MAGIC)) == _MAGIC
 
         def reader(included: list[int] | None = None) -> Any:
             some = arrow.ipc.IpcReadOptions(included_fields=included, use_threads=False)
             opening = arrow.ipc.open_file if whole else arrow.ipc.open_stream
-            return opening(arrow.BufferReader(buffer), options=some)
+            file.seek(0)
+            return opening(file, options=some)
 
         schema = reader().schema
 
@@ -57,14 +58,6 @@ def read_arrow(
         return schema, batches
 
     return read_tables(opened, options, weighted=weighted, packed=size_of(file), kind="Arrow")
-
-
-def _bytes(file: BinaryIO) -> Any:
-    """The file in memory, by the system's paging where that can be."""
-    try:
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    except (OSError, ValueError, io.UnsupportedOperation):
-        return file.read()
 
 
 def write_arrow(graph: AnyGraph, handle: BinaryIO) -> None:

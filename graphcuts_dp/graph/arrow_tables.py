@@ -13,11 +13,12 @@ import numpy.typing as npt
 
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
-from graphcuts_dp.graph.coded_text import CodedText
+from graphcuts_dp.graph.coded_text import LONGEST, words_before
 from graphcuts_dp.graph.columns import ColumnPlaces, TextOptions, find_columns
-from graphcuts_dp.graph.gathered import Gathered
+from graphcuts_dp.graph.gathered import Gathered, TextPieces
 from graphcuts_dp.graph.raw_edges import RawEdges
 from graphcuts_dp.graph.schema import MARK, Schema, dump_schema, load_schema, token_table
+from graphcuts_dp.graph.text_scan import integers_of
 from graphcuts_dp.graph.unpack import check_unpacked
 
 if TYPE_CHECKING:
@@ -109,14 +110,18 @@ def gather(
         if packed is not None:
             check_unpacked((count + len(batch)) * _ROW_BYTES, packed)
         parts = [batch.column(name) for name in names]
+        parts[:2] = [_plain(part) for part in parts[:2]]
         for part, what in zip(parts, ("an end", "an end", "a weight"), strict=False):
             if part.null_count:
                 row = count + int(np.argmax(part.is_null().to_numpy(zero_copy_only=False)))
                 raise error(f"{_row(row)}: {what} is missing (null); fill or filter such rows")
         weights = _floats(parts[2]) if len(parts) == 3 else None
         rows = range(count, count + len(batch))
-        gathered.add(_ends(parts[0], error), _ends(parts[1], error), weights, rows)
+        integers = as_text and gathered.integers
+        ends = [_ends(part, integers, error) for part in parts[:2]]
+        gathered.add(ends[0], ends[1], weights, rows)
         count += len(batch)
+    pyarrow().default_memory_pool().release_unused()
     sources, targets = gathered.ends()
     return RawEdges(
         sources=sources,
@@ -156,31 +161,40 @@ def is_number(kind: "pa.DataType") -> bool:
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
 
 
-def _ends(column: "pa.Array", error: type[GraphCutsError]) -> npt.NDArray[Any] | CodedText:
+def _plain(column: "pa.Array") -> "pa.Array":
+    """A column of integers or of large strings, whatever it was made of."""
     arrow = pyarrow()
-    kind = column.type
-    if arrow.types.is_string_view(kind):  # of which pyarrow can do little
-        column = column.cast(arrow.large_string())
-    if arrow.types.is_integer(kind):
+    if arrow.types.is_dictionary(column.type):
+        known = column.dictionary
+        if not arrow.types.is_integer(known.type):
+            known = known.cast(arrow.large_string())  # views of strings cannot be decoded
+        column = known.take(column.indices)
+    if arrow.types.is_integer(column.type):
+        return column
+    return column.cast(arrow.large_string())
+
+
+def _ends(
+    column: "pa.Array", integers: bool, error: type[GraphCutsError]
+) -> npt.NDArray[Any] | TextPieces | list[str]:
+    """Ends as they are; text as integers if `integers` and all of it are plain ones."""
+    arrow = pyarrow()
+    if arrow.types.is_integer(column.type):
         try:
             values: npt.NDArray[Any] = column.cast(arrow.int64()).to_numpy()
         except arrow.ArrowInvalid:
             raise error("an end is larger than 2^63 - 1; make the column one of strings") from None
         return values
-    if not arrow.types.is_dictionary(kind):
-        column = column.dictionary_encode()
-    codes = column.indices.to_numpy()
-    # Of the dictionary only what this batch uses: the rest would become vertices.
-    used, codes = np.unique(codes, return_inverse=True)
-    known = column.dictionary
-    if arrow.types.is_string_view(known.type):
-        known = known.cast(arrow.large_string())
-    labels = known.take(arrow.array(used))
-    if labels.null_count:
-        raise error("an end is missing (null) in a dictionary; fill or filter such rows")
-    if arrow.types.is_integer(labels.type):
-        return _ends(labels, error)[codes]  # type: ignore[index]
-    return CodedText(codes, labels.to_pylist())
+    _, offsets, data = column.buffers()
+    ends = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
+    first, last = int(ends[0]), int(ends[-1])
+    lengths = np.diff(ends)
+    if lengths.max(initial=0) > LONGEST:
+        return list(column.to_pylist())
+    words = words_before(b"" if data is None else data[first:last].to_pybytes())
+    found = TextPieces(words, ends[:-1] - first, lengths)
+    plain = integers_of(words, ends[1:] - first, lengths) if integers else None
+    return found if plain is None else plain
 
 
 def _floats(column: "pa.Array") -> npt.NDArray[np.float64]:

@@ -140,8 +140,8 @@ def _from_cells(
         sources, targets = (split.integers(place) for place in places)
         if sources is not None and targets is not None:
             return sources, targets, weights
-    ends = [split.text(place) for place in places]
-    return None if ends[0] is None or ends[1] is None else (ends[0], ends[1], weights)
+    ends = split.texts(places)
+    return None if ends is None else (ends[0], ends[1], weights)
 
 
 def _decimals(found: list[CodedText] | None) -> FloatArray | None:
@@ -306,7 +306,10 @@ def _add_rows(gathered: Gathered, rows: Iterator[Row], columns: ColumnPlaces) ->
             )
         source, target = fields[columns.source], fields[columns.target]
         if not source or not target:
-            raise FileFormatError(f"line {line}: malformed row: an id is empty")
+            raise FileFormatError(
+                f"line {line}: malformed row: an id is empty; take out rows that are no edges, "
+                "such as the vertices in some exports of databases"
+            )
         if columns.weight is not None:
             weight = parse_number(fields[columns.weight])
             if weight is None:

@@ -31,6 +31,18 @@ from graphcuts_dp.graph.vertices import VertexSet
 VertexSource = Vertices | PathLike
 
 KNOWN_ENDINGS = tuple(FORMATS)
+_SHEET = (
+    "a spreadsheet; save it as CSV (File, Save As, CSV UTF-8), or in Python: "
+    "gc.from_pandas(pandas.read_excel(FILE), source=..., target=...)"
+)
+_DATABASE = (
+    "a database; export the table of edges as CSV, or in Python: "
+    "gc.from_pandas(pandas.read_sql(QUERY, CONNECTION), source=..., target=...)"
+)
+_ELSEWHERE = {
+    **dict.fromkeys((".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"), _SHEET),
+    **dict.fromkeys((".sqlite", ".sqlite3", ".duckdb", ".sql"), _DATABASE),
+}
 
 
 def read_graph(  # noqa: PLR0913  # all that a file may leave open
@@ -269,6 +281,8 @@ def _ending(path: PathLike) -> str:
         raise FileFormatError(
             f"{path!s}: the name of a device or a pipe tells no format; name a file such as x.csv"
         )
+    if ending in _ELSEWHERE:
+        raise FileFormatError(f"{name}: {_ELSEWHERE[ending]}")
     raise FileFormatError(
         f"{name}: unknown ending; known are {' '.join(KNOWN_ENDINGS)}, each also with .gz, "
         "and out.* for KONECT"

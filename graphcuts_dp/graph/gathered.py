@@ -73,7 +73,7 @@ class Gathered:
 
         Args:
             sources: integers, pieces of a text, names by number, or a list of names.
-            targets: likewise; pieces are of the same text.
+            targets: likewise.
             weights: one for each row, or None if there are none.
             places: the number of the line, or row of a table, of each row.
         """
@@ -88,7 +88,11 @@ class Gathered:
                 self._add_integers(1, plain[1])
                 return
             self._table = self._names_begin()
-        if isinstance(sources, TextPieces) and isinstance(targets, TextPieces):
+        if (
+            isinstance(sources, TextPieces)
+            and isinstance(targets, TextPieces)
+            and (sources.words is targets.words)
+        ):
             # Both at once: what a call costs beside its pieces is a large part.
             starts = np.concatenate([sources.starts, targets.starts])
             lengths = np.concatenate([sources.lengths, targets.lengths])

@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.arrow_tables import pyarrow, read_tables, tables_of
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _ROWS = 1 << 20  # of a row group that is written; readers hold one at a time
 _BATCH = 1 << 17  # rows that are read at a time
+_BUFFER = 1 << 20  # bytes of a column that are read at a time
 _MOST_METADATA = 1 << 30  # bytes: vertex sets stand there
 
 
@@ -44,21 +45,17 @@ def read_parquet(
             "thrift_string_size_limit": _MOST_METADATA,
             "memory_map": False,
             "pre_buffer": False,
+            "buffer_size": _BUFFER,
         }
-        schema = parquet.ParquetFile(file, **rest).schema_arrow
-        texts = [
-            field.name
-            for field in schema
-            if pyarrow().types.is_string(field.type) and schema.names.count(field.name) == 1
-        ]
+        stored = parquet.ParquetFile(file, **rest)
 
         def batches(names: list[str]) -> Iterable["pa.RecordBatch"]:
-            # Names that the file has numbers for come with these numbers.
-            numbered = [name for name in names if name in texts]
-            stored = parquet.ParquetFile(file, read_dictionary=numbered, **rest)
-            yield from stored.iter_batches(_BATCH, columns=names, use_threads=False)
+            return cast(
+                "Iterable[pa.RecordBatch]",
+                stored.iter_batches(_BATCH, columns=names, use_threads=False),
+            )
 
-        return schema, batches
+        return stored.schema_arrow, batches
 
     return read_tables(opened, options, weighted=weighted, packed=size_of(file), kind="Parquet")
 

@@ -97,16 +97,18 @@ class Cells:
     def integers(self, place: int) -> IntVector | None:
         """The column at this place as integers; None if a cell is not plain digits."""
         starts, lengths = self.starts[place :: self.width], self.lengths[place :: self.width]
-        if len(lengths) and not lengths.min():
-            return None
-        return _integers(words_before(self.body), starts + lengths, lengths)
+        return integers_of(words_before(self.body), starts + lengths, lengths)
 
-    def text(self, place: int) -> TextPieces | None:
-        """The column at this place as it stands; None if a cell is very long."""
-        starts, lengths = self.starts[place :: self.width], self.lengths[place :: self.width]
-        if lengths.max(initial=0) > LONGEST:
-            return None
-        return TextPieces(words_before(self.body), starts, lengths)
+    def texts(self, places: Sequence[int]) -> list[TextPieces] | None:
+        """The columns at these places as they stand; None if a cell is very long."""
+        found = []
+        words = words_before(self.body)
+        for place in places:
+            starts, lengths = self.starts[place :: self.width], self.lengths[place :: self.width]
+            if lengths.max(initial=0) > LONGEST:
+                return None
+            found.append(TextPieces(words, starts, lengths))
+        return found
 
     def _names(self, starts: IntVector, lengths: IntVector) -> list[str]:
         """These cells as strings: joined by newlines, which no cell holds, then split at once."""
@@ -215,6 +217,17 @@ def scan_block(block: bytes, separator: int, count: int) -> Columns | None:
     if columns[0] is None or columns[1] is None or weights is None:
         return None
     return Columns(columns[0], columns[1], weights)
+
+
+def integers_of(words: Words, ends: IntegerVector, lengths: IntegerVector) -> IntVector | None:
+    """Numbers of pieces of a text; None if one is not plain digits without a leading zero.
+
+    Args:
+        words: `words_before` of the text.
+        ends: position behind the last byte of each piece.
+        lengths: bytes of each piece.
+    """
+    return None if lengths.min(initial=1) < 1 else _integers(words, ends, lengths)
 
 
 def _integers(words: Words, ends: IntegerVector, lengths: IntegerVector) -> IntVector | None:
