@@ -57,9 +57,9 @@ def answer(
         found = release.answer(*_sets(first, second, release.universe.space))
     else:
         release = Release.load(path)
-        query = CutQuery(*_sets(first, second, release.noisy.space))
+        query = CutQuery(*_sets(first, second, release.space))
         found = release.answer(query, confidence=confidence, simultaneous=simultaneous)
-        if release.has_graph:
+        if release.has_graph and not release.is_sparse:
             shrunk = release.answer(query, confidence=confidence, estimate="shrunk").value
     if as_json:
         show_json(
@@ -68,6 +68,8 @@ def answer(
                 "interval": list(found.interval),
                 "confidence": found.confidence,
                 "simultaneous": found.simultaneous,
+                "estimate": found.estimate,
+                "typical_error": found.typical_error,
                 "shrunk": None if shrunk is None else {"value": shrunk, "note": NO_GUARANTEE},
                 "guarantee": str(release.guarantee),
             }

@@ -21,10 +21,12 @@ from graphcuts_dp.measurements.worst_case import accuracy_warning, expected_erro
 from graphcuts_dp.planning.synthetic import degrees_needed
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.noises import NOISES
-from graphcuts_dp.release.allocation import MECHANISMS, least_distribution, mechanism_for
+from graphcuts_dp.release.allocation import ALL_MECHANISMS, least_distribution, mechanism_for
 from graphcuts_dp.release.group_shares import group_plan
 from graphcuts_dp.release.release import Release
 from graphcuts_dp.release.size import check_size, size_note
+from graphcuts_dp.release.sparse import SPARSE, check_options, sparse_notes, takes_sparse
+from graphcuts_dp.release.sparse_storage import check_sparse_path
 from graphcuts_dp.release.storage import check_release_path
 from graphcuts_dp.release.synthesis import PLACES, release_graph, sides_of
 
@@ -34,7 +36,9 @@ Writes the synthetic graph, a receipt beside it (.json) and the noisy matrix (.n
 which any cut query can be answered later. With --groups staff.csv (public: a row for each vertex) a
 part of epsilon buys the sums between groups, which makes the graph better where groups matter.
 With --store mail.db, what it costs is charged to the budget of the graph, together with all other
-releases and sessions."""
+releases and sessions. A graph with a million vertices and few edges each is for
+--mechanism sparse, which costs its edges and not its pairs; auto takes it where memory is too
+small for the others."""
 
 
 @with_options
@@ -46,7 +50,7 @@ def release(
     noise: Annotated[str, typer.Option(help=f"One of: {', '.join(NOISES)}.")] = "binary",
     mechanism: Annotated[
         str,
-        typer.Option(help=f"How epsilon is spent, one of: {', '.join(MECHANISMS)}."),
+        typer.Option(help=f"How epsilon is spent, one of: {', '.join(ALL_MECHANISMS)}."),
     ] = "auto",
     degree_share: Annotated[
         float | None, typer.Option(help="Part of epsilon for noisy degrees, if they are used.")
@@ -90,9 +94,41 @@ def release(
     store = spending.check()
     check_apart([target], source, reading.vertices, spending.store, *grouping.files)
     check_release_path(target, force=force)
-    if reading.counts is not None:
+    dense = mechanism in ("response", "degrees+response")
+    if reading.counts is not None and dense:
         check_size(reading.counts, noise=noise, fit=fit, blocks=blocks)
     graph = reading.read_private(source)
+    if takes_sparse(
+        graph.shape,
+        mechanism=mechanism,
+        noise=noise,
+        fit=fit,
+        blocks=blocks,
+        weight_cap=graph.weight_cap,
+    ):
+        check_options(
+            fit=fit, oracle=oracle, unweighted=unweighted, share=degree_share, blocks=blocks
+        )
+        check_sparse_path(target, force=force)
+        spending.remind(graph, source)
+        check_labels(target, graph)
+        groups = grouping.read(graph)
+        for note in sparse_notes(graph.shape, asked=mechanism == SPARSE):
+            say(f"note: {note}")
+        with progress_bar("releasing") as progress:
+            made = release_graph(
+                graph,
+                epsilon=epsilon,
+                store=store,
+                noise=noise,
+                mechanism=SPARSE,
+                groups=groups,
+                fit=fit,
+                seed=seed,
+                progress=progress,
+            )
+        show_made(_sparse_facts(made), made.save(target, force=force), as_json)
+        return
     check_size(graph.shape, noise=noise, fit=fit, blocks=blocks)
     spending.remind(graph, source)
     check_labels(target, graph)
@@ -141,6 +177,15 @@ def _synthetic_note(graph: AnyGraph, epsilon: float) -> str:
         "Communities show in the synthetic graph from an average degree of about "
         f"{communities:,.3g} on, single edges from {edges:,.3g} on; graphcuts-dp plan tells more."
     )
+
+
+def _sparse_facts(made: Release) -> dict[str, object]:
+    return {
+        "guarantee": str(made.guarantee),
+        "epsilon_spent_on": dict(made.guarantee.parts),
+        "vertices": " x ".join(str(n) for n in made.shape),
+        "worst_cut_error_at_most": made.worst_cut_error_bound() if made.has_graph else None,
+    }
 
 
 def _facts(made: Release) -> dict[str, object]:

@@ -19,6 +19,7 @@ def measure_degrees(
     epsilon: Fraction,
     source: EntropySource,
     early: bool = False,
+    without_cap: bool = False,
 ) -> NoisyDegrees:
     """All degrees with discrete Laplace noise.
 
@@ -28,6 +29,8 @@ def measure_degrees(
         epsilon: privacy parameter of all degrees together, exact.
         source: where the noise comes from.
         early: whether a choice will depend on them; the same noise, another name.
+        without_cap: whether weights may have no cap, so that a change by 1 is hidden. Each is then
+            cut to 2^61/n steps (`whole_steps`), so that no sum overflows.
 
     Raises:
         ParameterError: weights without a cap, or sums that could overflow.
@@ -38,11 +41,14 @@ def measure_degrees(
     out-degree of its tail and the in-degree of its head) by the same number of steps, at most s,
     and no other: the L1 sensitivity is exactly 2 s. Independent noise with P(k) proportional to
     e^(-rate |k|), rate = epsilon/(2 s), on integers of that sensitivity is epsilon-DP. Weights are
-    rounded down to steps before they are added, entry by entry, which keeps s.
+    rounded down to steps before they are added, entry by entry, which keeps s, and so does cutting
+    each at a public bound: min(x, b) never moves two numbers apart. Without a cap s steps are a
+    change by 1.
     Source: Dwork, McSherry, Nissim, Smith 2006; Ghosh, Roughgarden, Sundararajan 2009.
     Side channel: adding up takes time proportional to the number of edges.
     """
-    check_sums(distribution)
+    if not (without_cap and distribution.weight_cap is None):
+        check_sums(distribution)
     grid = grid_of_sums(distribution)
     rate = epsilon / (2 * grid.sensitivity_steps)
     steps = whole_steps(graph, grid)

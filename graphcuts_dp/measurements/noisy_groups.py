@@ -16,7 +16,7 @@ from graphcuts_dp.measurements.noisy_cells import NoisyCells
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.noise_laws import TwoSidedGeometric
 
-Stage = Literal["groups", "groups again"]
+Stage = Literal["groups", "groups again", "found groups"]
 
 
 @final
@@ -25,7 +25,8 @@ class NoisyGroups:
     """The weight between every two groups of one level, each with discrete Laplace noise.
 
     Attributes:
-        name: "groups", or "groups again" for a second look at the same cells.
+        name: "groups", "groups again" for a second look at the same cells, or "found groups" for
+            groups that were made of noisy data.
         rows: public code of the group of each row, shape (n,) or (n_left,).
         columns: shape (n_right,); for a symmetric matrix the same object as `rows`.
         measured: the noisy sums; one level, discrete Laplace noise.

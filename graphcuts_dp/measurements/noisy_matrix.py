@@ -19,7 +19,7 @@ from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.noises import noise_distribution
 
 _FORMAT = 1
-EstimateKind = Literal["unbiased", "shrunk"]
+EstimateKind = Literal["unbiased", "shrunk", "model"]
 NO_GUARANTEE = "estimate, no guarantee"
 
 
@@ -39,7 +39,9 @@ class CutAnswer:
             chosen before.
         seeded: whether the noise came from a seed, so that the answer is not private.
         estimate: which kind of estimate `value` is: "unbiased", or "shrunk", which has no
-            guarantee; the interval is the same proven one.
+            guarantee; the interval is the same proven one. Or "model": what a sparse release's
+            model says where nothing was measured that tells this cut, also without guarantee.
+        typical_error: of an estimate of a model, by the model itself and so no proof; else None.
     """
 
     value: float
@@ -48,12 +50,14 @@ class CutAnswer:
     simultaneous: bool = False
     seeded: bool = False
     estimate: EstimateKind = "unbiased"
+    typical_error: float | None = None
 
     def __str__(self) -> str:
         low, high = self.interval
         scope = "all cuts at once" if self.simultaneous else "this cut"
         mark = " [seeded: not private]" if self.seeded else ""
-        note = f" ({NO_GUARANTEE})" if self.estimate == "shrunk" else ""
+        note = "" if self.typical_error is None else f" +- {self.typical_error:.1f} typically"
+        note += "" if self.estimate == "unbiased" else f" ({NO_GUARANTEE})"
         return (
             f"{self.value:.1f}{note} in [{low:.1f}, {high:.1f}] "
             f"({self.confidence:.0%}, {scope}){mark}"

@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from graphcuts_dp.arrays import IntVector
+from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.privacy.distributions import LaplaceNoise, NoiseDistribution
 
+_LARGEST_SUM = 2**61  # in steps; with its noise far below 2^63
 _LARGEST_ENTRY = 2**31  # in steps, so that 2^31 of them and their noise fit into 64 bits
 
 
@@ -41,7 +42,20 @@ def grid_of_sums(distribution: NoiseDistribution) -> LaplaceNoise:
     )
 
 
+def bounded_steps(weights: FloatVector, unit: float, most: int) -> IntVector:
+    """Weights in whole steps, rounded down one by one, at most `most` each. Private.
+
+    Cutting at a bound moves no two of them apart, and is no refusal, which would tell of the data.
+    """
+    with np.errstate(over="ignore"):  # a warning would tell of a huge weight
+        steps: FloatVector = np.minimum(np.floor(weights / unit), most)
+    return steps.astype(np.int64)
+
+
 def whole_steps(graph: AnyGraph, grid: LaplaceNoise) -> IntVector:
-    """Weights in whole steps, rounded down entry by entry. Private."""
-    steps: IntVector = np.floor(graph.weights / grid.unit).astype(np.int64)
-    return steps
+    """Weights in whole steps, rounded down entry by entry. Private.
+
+    Each is cut to 2^61/n steps, n being the number of vertices of the larger side, so that no
+    sum over a vertex overflows; with a cap that passes `check_sums` nothing is cut.
+    """
+    return bounded_steps(graph.weights, grid.unit, _LARGEST_SUM // max(graph.shape))

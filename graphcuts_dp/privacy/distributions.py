@@ -240,6 +240,13 @@ class LaplaceNoise(NoiseDistribution):
         """By how many steps one entry may differ between neighbours."""
         return math.ceil(Fraction(self.weight_cap or 1.0) / Fraction(2) ** self.log2_step)
 
+    @property
+    def most_steps(self) -> int | None:
+        """Whole steps of a weight at the cap; None without a cap."""
+        if self.weight_cap is None:
+            return None
+        return math.floor(Fraction(self.weight_cap) / Fraction(self.unit))
+
     def evidence(
         self, steps: npt.NDArray[Any], dtype: npt.DTypeLike = np.float64
     ) -> npt.NDArray[Any]:

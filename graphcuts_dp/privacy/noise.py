@@ -31,6 +31,8 @@ from graphcuts_dp.privacy.exact_choice import happens
 
 # floor(2**bits * P(K <= value)), exactly
 ScaledCdf = Callable[[int, int], int]
+# r^count for a fixed r in (0, 1), in the current decimal context
+Power = Callable[[int], decimal.Decimal]
 
 _BLOCK = 1 << 19  # samples drawn together: the tables and the words stay in the cache
 _DIGIT_BITS = 9  # low binary digits of a geometric variable drawn together
@@ -72,7 +74,13 @@ def sample_geometric(rate: Fraction, size: int, source: EntropySource) -> IntVec
         size: how many.
         source: where the bits come from.
     """
-    parts = _geometric_parts(rate)
+    return sample_parts(_geometric_parts(rate), size, source)
+
+
+def sample_parts(
+    parts: "list[tuple[int, _Inversion]]", size: int, source: EntropySource
+) -> IntVector:
+    """Independent samples of the variable whose digits `geometric_parts` gives."""
     if size <= _BLOCK:  # of a few samples, putting blocks together would take as long as drawing
         return _geometric_block(parts, size, source)
     result = np.empty(size, dtype=_integers(parts[-1][0]))
@@ -244,6 +252,16 @@ def _flip_sampler(epsilon: Fraction) -> _Inversion:
 @lru_cache(maxsize=64)
 def _geometric_parts(rate: Fraction) -> list[tuple[int, _Inversion]]:
     """Samplers of groups of binary digits, each with its shift, low digits first."""
+    return geometric_parts(rate, lambda count: _exp(-rate * count))
+
+
+def geometric_parts(rate: Fraction, power: Power) -> list[tuple[int, _Inversion]]:
+    """Samplers of groups of binary digits of a variable with P(k) proportional to r^k.
+
+    Args:
+        rate: about -ln r, > 0; tells how many digits there are.
+        power: r^count, in the current decimal context; no P(K <= k) may be rational.
+    """
     parts = []
     shift = 0
     digits = 0
@@ -251,30 +269,38 @@ def _geometric_parts(rate: Fraction) -> list[tuple[int, _Inversion]]:
         digits += 1
     while shift < digits:
         width = min(_DIGIT_BITS, digits - shift)
-        parts.append((shift, _digit_sampler(rate * 2**shift, 1 << width)))
+        parts.append((shift, _digits(rate * 2**shift, 1 << width, _every(power, 1 << shift))))
         shift += width
-    parts.append((shift, _top_sampler(rate * 2**shift)))
+    parts.append((shift, _top(_every(power, 1 << shift))))
     return parts
+
+
+def _every(power: Power, stride: int) -> Power:
+    return lambda count: power(count * stride)
 
 
 def _digit_sampler(rate: Fraction, size: int) -> _Inversion:
     """P(v) proportional to e^(-rate v) on 0..size-1."""
+    return _digits(rate, size, lambda count: _exp(-rate * count))
+
+
+def _digits(rate: Fraction, size: int, power: Power) -> _Inversion:
     lost = len(str(int(1 / rate)))  # digits, by taking what is nearly 1 from 1
 
     def cdf(value: int, bits: int) -> int:
-        def share() -> decimal.Decimal:
-            return (1 - _exp(-rate * (value + 1))) / (1 - _exp(-rate * size))
-
-        return _floor_bits(share, bits, lost)
+        return _floor_bits(lambda: (1 - power(value + 1)) / (1 - power(size)), bits, lost)
 
     return _Inversion(cdf, last=size - 1)
 
 
 def _top_sampler(rate: Fraction) -> _Inversion:
     """P(v) proportional to e^(-rate v) on 0, 1, 2, ..."""
+    return _top(lambda count: _exp(-rate * count))
 
+
+def _top(power: Power) -> _Inversion:
     def cdf(value: int, bits: int) -> int:
-        return _floor_bits(lambda: 1 - _exp(-rate * (value + 1)), bits)
+        return _floor_bits(lambda: 1 - power(value + 1), bits)
 
     return _Inversion(cdf, last=None)
 

@@ -32,6 +32,7 @@ from graphcuts_dp.release.choice import EARLY_SHARE, TOTAL_SHARE, Prospect
 from graphcuts_dp.release.group_shares import GroupPlan, telling
 
 MECHANISMS = ("auto", "response", "degrees+response")
+ALL_MECHANISMS = (*MECHANISMS, "sparse")  # the last has no noisy matrix: see `release.sparse`
 _CLOSE = 0.1  # of the noise's edge: how well the mean degree must be known for the choice
 
 
@@ -199,7 +200,7 @@ def check_mechanism(mechanism: str, share: float | None) -> None:
     """
     if mechanism not in MECHANISMS:
         raise ParameterError(
-            f"unknown mechanism {mechanism!r}; choose one of {', '.join(MECHANISMS)}"
+            f"unknown mechanism {mechanism!r}; choose one of {', '.join(ALL_MECHANISMS)}"
         )
     if share is not None:
         if mechanism == "response":

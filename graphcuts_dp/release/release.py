@@ -12,9 +12,11 @@ from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate
 from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.fits.base import FitSummary
+from graphcuts_dp.fits.sparse_model import SparseModel
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import most_weight, possible_part
 from graphcuts_dp.graph.queries import CutQuery, Subset, answer_all, pairs_of_cut
+from graphcuts_dp.graph.vertices import Space
 from graphcuts_dp.measurements.base import Measurements
 from graphcuts_dp.measurements.noisy_matrix import CutAnswer, EstimateKind, NoisyMatrix
 from graphcuts_dp.measurements.noisy_sums import NoisyDegrees, NoisyTotal
@@ -22,9 +24,11 @@ from graphcuts_dp.measurements.worst_case import expected_worst_cut, noise_cut_b
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.receipts import PathLike
-from graphcuts_dp.release import storage
+from graphcuts_dp.release import sparse_storage, storage
 from graphcuts_dp.release.answers import CutEstimator, Estimate, log_cuts
 from graphcuts_dp.release.shrinkage import shrunk_towards
+from graphcuts_dp.release.sparse_answers import SparseEstimator, worst_error_of_sparse
+from graphcuts_dp.release.sparse_replies import sparse_answers
 
 _FOR_TOTAL = 0.1  # of a failure probability
 ESTIMATES: tuple[str, ...] = get_args(EstimateKind)
@@ -42,13 +46,14 @@ class Release:
             privacy for all of it together.
         fit: how the synthetic graph was made; None with fit="none".
         certificate: two-sided bound on ||x - z||_C, the cut norm (matrix form) of synthetic minus
-            noisy; None with fit="none".
+            noisy; None with fit="none", and of a sparse release.
     """
 
     measurements: Measurements
     fit: FitSummary | None = None
     certificate: CutNormCertificate | None = None
     _graph: AnyGraph | None = None
+    _model: SparseModel | None = None
 
     @property
     def guarantee(self) -> PrivacyGuarantee:
@@ -57,11 +62,32 @@ class Release:
 
     @cached_property
     def noisy(self) -> NoisyMatrix:
-        """The noisy matrix, unbiased."""
+        """The noisy matrix, unbiased.
+
+        Raises:
+            GraphError: a sparse release, which has none.
+        """
+        if self.is_sparse:
+            raise GraphError("a sparse release has no noisy matrix; ask answer, or its graph")
         found = self.measurements.find(NoisyMatrix)
         if found is None:
             raise ValueError("a release has noisy entries")
         return found
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether it was made with mechanism "sparse": kept edges in place of a noisy matrix."""
+        return self._model is not None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns of the adjacency matrix, public."""
+        return self.noisy.shape if self._model is None else self._model.layout.shape
+
+    @property
+    def space(self) -> Space:
+        """What may be joined, public: one vertex set, two, or `Arcs`."""
+        return self.noisy.space if self._model is None else self._model.space
 
     @property
     def degrees(self) -> NoisyDegrees | None:
@@ -105,7 +131,7 @@ class Release:
         0, so that x(S, T) - A(S, T) lies between minus that of A and that of x. A tenth of the
         failure probability is for the total of A, which `answer` bounds. Holds with the given
         probability over the noise, for all cuts at once. With discrete-laplace noise, A has its
-        weights rounded down to whole numbers.
+        weights rounded down to whole numbers. Of a sparse release only the second bound is proven.
 
         Args:
             confidence: in (0, 1).
@@ -114,9 +140,11 @@ class Release:
             GraphError: the release was made with fit="none".
             QueryError: confidence out of range.
         """
+        _check_confidence(confidence)
+        if self._model is not None:
+            return worst_error_of_sparse(self._sparse, self.graph, confidence)
         if self.certificate is None:
             raise GraphError("this release has no synthetic graph: it was made with fit='none'")
-        _check_confidence(confidence)
         noisy, failure = self.noisy, 1 - confidence
         noise = noise_cut_bound(
             noisy.distribution,
@@ -143,7 +171,9 @@ class Release:
 
         The value is the unbiased estimate of least variance that entries, degrees and the total
         give together, so that values may be added up and averaged; the interval alone is cut to
-        what is possible. It holds whatever the graph is, see `NoiseSum.radius`.
+        what is possible. It holds whatever the graph is, see `NoiseSum.radius`. A sparse release
+        measured some cuts only: unions of groups, one vertex and the others. Elsewhere its model
+        answers, `estimate` is "model", and there is a typical error beside the proven interval.
 
         Args:
             S: vertex labels or a truth vector, or a whole `CutQuery`.
@@ -153,7 +183,7 @@ class Release:
                 cut was picked after looking at this release.
             estimate: "unbiased", or "shrunk": drawn towards the synthetic graph's value where the
                 two agree, which is nearer to the truth on most cuts, and has no guarantee. The
-                interval stays the proven one.
+                interval stays the proven one. "model" of a sparse release: its model always.
 
         Raises:
             QueryError: an unknown vertex, a confidence out of range, or an unknown estimate.
@@ -192,6 +222,15 @@ class Release:
         for query in queries:
             if not isinstance(query, CutQuery):
                 raise _no_cut(query)
+        if self._model is not None:
+            return sparse_answers(
+                self._sparse,
+                queries,
+                confidence=confidence,
+                simultaneous=simultaneous,
+                model_only=estimate != "unbiased",
+                seeded=not self.guarantee.is_private,
+            )
         noisy = self.noisy
         cuts = [query.masks(noisy.space) for query in queries]
         found = [self._estimator.estimate(*masks) for masks in cuts]
@@ -233,6 +272,12 @@ class Release:
             yield centre.value - radius, centre.value + radius
 
     @cached_property
+    def _sparse(self) -> SparseEstimator:
+        if self._model is None:
+            raise GraphError("this release is not sparse")
+        return SparseEstimator(self.measurements, self._model)
+
+    @cached_property
     def _estimator(self) -> CutEstimator:
         return CutEstimator(self.measurements, self.noisy)
 
@@ -252,6 +297,11 @@ class Release:
             FileFormatError: unknown ending, missing folder, files that are there, a full disk.
                 Nothing is left behind then, and older files stay as they are.
         """
+        if self._model is not None:
+            sparse = sparse_storage.SparseParts(
+                self._graph, self.measurements, self._model, self.fit
+            )
+            return sparse_storage.write_sparse(path, sparse, force=force)
         parts = storage.ReleaseParts(
             graph=self._graph,
             measurements=self.measurements,
@@ -271,6 +321,14 @@ class Release:
         Raises:
             FileFormatError: a file is missing, damaged, or not the one that the receipt names.
         """
+        if sparse_storage.is_sparse(path):
+            sparse = sparse_storage.read_sparse(path)
+            return cls(
+                measurements=sparse.measurements,
+                fit=sparse.fit,
+                _graph=sparse.graph,
+                _model=sparse.model,
+            )
         parts = storage.read_release(path)
         return cls(
             measurements=parts.measurements,
@@ -280,6 +338,10 @@ class Release:
         )
 
     def __repr__(self) -> str:
+        if self._model is not None:
+            mark = "" if self.guarantee.is_private else f", {SEEDED_WARNING}"
+            size = " x ".join(str(n) for n in self._model.layout.shape)
+            return f"Release({size}, epsilon={self.guarantee.epsilon:g}, sparse{mark})"
         size = " x ".join(str(n) for n in self.noisy.shape)
         made = "no synthetic graph" if self.fit is None else f"fit={self.fit.method!r}"
         mark = "" if self.guarantee.is_private else f", {SEEDED_WARNING}"

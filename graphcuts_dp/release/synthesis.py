@@ -37,6 +37,7 @@ from graphcuts_dp.release.allocation import least_distribution, measure, mechani
 from graphcuts_dp.release.group_shares import group_plan
 from graphcuts_dp.release.release import Release
 from graphcuts_dp.release.size import check_size
+from graphcuts_dp.release.sparse import check_options, release_sparse, takes_sparse
 
 PLACES = ("local", "dask")
 _ROW_ENTRIES = 1 << 20  # entries of the synthetic matrix turned into edges at a time
@@ -72,7 +73,11 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
         mechanism: "response" (all of epsilon for the entries), "degrees+response" (a part for
             noisy degrees, which are cheap and hold most of a sparse graph's cuts), or "auto": a
             fiftieth of epsilon tells the total weight, which tells the better of the two. For the
-            fit "maximum-entropy"; "auto" is "response" with any other.
+            fit "maximum-entropy"; "auto" is "response" with any other. Or "sparse", which costs the
+            edges and not the pairs, for large graphs of few edges: edges whose noisy weight reaches
+            a threshold, degrees, sums between groups, see `measure_sparse`; "auto" takes it where
+            memory is too small for the others, and on 2000 vertices or more with weights without a
+            cap (`takes_sparse`). The default noise is then "laplace" with weights.
         degree_share: part of epsilon for the degrees, in (0, 1); None for 2/(2 + n^(1/4)), and for
             7/(7 + n^(1/4)) of what is left beside groups that tell something.
         groups: public groups of the vertices (of a bipartite graph a pair, left and right), which
@@ -125,6 +130,27 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
     Source: GRU12 section 6, Lemma 6.2.
     """
     left, right = sides_of(graph)
+    if takes_sparse(
+        graph.shape,
+        mechanism=mechanism,
+        noise=noise,
+        fit=fit,
+        blocks=blocks,
+        weight_cap=graph.weight_cap,
+    ):
+        check_options(
+            fit=fit, oracle=oracle, unweighted=unweighted, share=degree_share, blocks=blocks
+        )
+        return release_sparse(
+            graph,
+            epsilon=epsilon,
+            store=store,
+            noise=noise,
+            groups=group_plan(graph, groups),
+            with_graph=fit != "none",
+            seed=seed,
+            progress=progress,
+        )
     check_size(graph.shape, noise=noise, fit=fit, blocks=blocks)
     plan = group_plan(graph, groups)
     distribution = distribution_for(graph, noise, epsilon)

@@ -17,6 +17,7 @@ import logging
 import secrets
 import shutil
 import warnings
+from fractions import Fraction
 
 import matplotlib.font_manager  # noqa: F401  # it logs when it is first imported
 import numpy as np
@@ -38,9 +39,14 @@ from graphcuts_dp.iterative import net, sensing
 from graphcuts_dp.iterative.net import release_net
 from graphcuts_dp.iterative.sensing import release_sensing
 from graphcuts_dp.ledger import opening, uses
-from graphcuts_dp.measurements import cells, degrees, total
+from graphcuts_dp.measurements import cells, degrees, kept_edges, total, weight_counts
+from graphcuts_dp.measurements.noisy_kept_edges import KeptEdges
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.receipts import receipt_path
+from graphcuts_dp.release.sparse import sparse_release
+from graphcuts_dp.release.sparse_measure import measure_sparse
+from graphcuts_dp.release.sparse_shares import SparseShares
 from graphcuts_dp.release.storage import noisy_path
 
 N = 8
@@ -77,8 +83,10 @@ def blindfold(monkeypatch):
                 self, pairs, *nothing, source
             ),
         )
-    for module in (degrees, total):
+    for module in (degrees, total, weight_counts):
         monkeypatch.setattr(module, "whole_steps", lambda graph, _: np.zeros(len(graph.rows), int))
+    none = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int32), np.zeros(0)
+    monkeypatch.setattr(kept_edges, "_edges_of", lambda *_: none)
     monkeypatch.setattr(
         cells,
         "sums_of_cells",
@@ -190,6 +198,28 @@ def released(release=gc.release_graph, **options):
         return all_of(made)
 
     return run
+
+
+def all_parts_of_sparse(watch, graph):
+    """A sparse release that buys kept edges, whatever the counts say."""
+    shares = SparseShares(Fraction(3, 4), Fraction(0), Fraction(1, 4))
+    source = SeededEntropy(3)
+    bought = measure_sparse(
+        graph, epsilon=2.0, noise="laplace", source=source, shares=shares, progress=watch.progress
+    )
+    made = sparse_release(
+        bought,
+        graph.space,
+        weight_cap=graph.weight_cap,
+        weighted=graph.weighted,
+        whole=False,
+        with_graph=True,
+        source=source,
+        progress=watch.progress,
+    )
+    made.save(watch.folder / "x.graphml.gz")
+    kept = bought.find(KeptEdges)
+    return {"repr": repr(made), "kept": repr(kept), "steps": kept.steps.tolist()}
 
 
 def asked(method, **options):
@@ -337,6 +367,11 @@ MECHANISMS = {
     "net": ("plain", netted),
     "flows": ("plain", tabled()),
     "flows, workload": ("plain", tabled(workload="half")),
+    "sparse": ("plain", released(mechanism="sparse")),
+    "sparse, all parts": ("weighted no cap", all_parts_of_sparse),
+    "sparse, two sides": ("bipartite", released(mechanism="sparse")),
+    "sparse, weights": ("weighted directed", released(mechanism="sparse")),
+    "sparse, no cap": ("weighted no cap", released(mechanism="sparse", noise="discrete-laplace")),
     "flows, two sides": ("bipartite", tabled(delta=1e-6, noise="gaussian")),
     "flows, cap": ("weighted", tabled()),
     "flows, no cap": ("weighted no cap", tabled(whole=True)),
@@ -390,6 +425,8 @@ PRIVATE = {
         "release GRAPH x.csv --epsilon 2 --seed 1 --vertices 8",
         "release GRAPH x.csv --epsilon 2 --seed 1 --vertices 8 --json",
         "release GRAPH x.npz --epsilon .01 --seed 1 --vertices 8 --fit none",
+        "release GRAPH x.csv --epsilon 2 --seed 1 --vertices 8 --mechanism sparse",
+        "release GRAPH x.csv --epsilon 2 --seed 1 --vertices 8 --mechanism sparse --unweighted",
         "release GRAPH x.csv --epsilon 0 --vertices 8",
         "release GRAPH x.csv --epsilon 2 --vertices 8 --noise none",
         "release GRAPH x.csv --epsilon 2 --vertices 8 --mechanism best",

@@ -29,13 +29,14 @@ from graphcuts_dp.iterative import net, paper_tuning, pure_tuning, sensing, tuni
 from graphcuts_dp.privacy.composition import Cost, check_paid, stated_cost, zcdp_delta, zcdp_rho
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.level_noise import LevelNoise
-from graphcuts_dp.release import allocation
+from graphcuts_dp.release import allocation, sparse_measure
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 
 EDGES = [(i, j) for i in range(8) for j in range(i) if (i * j) % 3]
 GRAPH = gc.Graph(*zip(*EDGES, strict=True), vertices=8)
 DENSE = gc.Graph(*np.triu_indices(60, 1), vertices=60)  # sessions correct something
+HEAVY = gc.Graph(*np.triu_indices(90, 1), np.full(4005, 99.0), vertices=90, hide_change=1)
 RATINGS = gc.BipartiteGraph([0, 1, 2], [0, 1, 1], left=3, right=2)
 CUTS = [gc.CutQuery([i], [j]) for i in range(4) for j in range(4, 8)]
 MAP = gc.Metric.path(5)
@@ -187,6 +188,14 @@ CASES = {
             {
                 "sums": of_argument(allocation, "measure_groups", "epsilon"),
                 "entries": of_argument(allocation, "noise_distribution", "epsilon"),
+            },
+        ),
+        "sparse": (
+            lambda: gc.release_graph(HEAVY, epsilon=1.0, mechanism="sparse", seed=1),
+            {
+                "counts": of_argument(sparse_measure, "measure_weight_counts", "epsilon"),
+                "kept edges": of_argument(sparse_measure, "noise_distribution", "epsilon"),
+                "degrees": of_argument(sparse_measure, "measure_degrees", "epsilon"),
             },
         ),
     },

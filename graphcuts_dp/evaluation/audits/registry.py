@@ -22,6 +22,7 @@ from graphcuts_dp.evaluation.audits import (
     selection,
     session_trees,
     sessions,
+    sparse,
     transcripts,
 )
 from graphcuts_dp.evaluation.audits.base import AuditOutcome, Effort, Entry
@@ -41,6 +42,7 @@ ENTRIES: tuple[Entry, ...] = (
     *budgets.ENTRIES,
     *grouped.ENTRIES,
     *releases.ENTRIES,
+    *sparse.ENTRIES,
     *calibrations.ENTRIES,
     *sessions.ENTRIES,
     *session_trees.ENTRIES,
@@ -72,6 +74,7 @@ def _releases() -> Iterator[str]:
     for mechanism in MECHANISMS:
         yield from (f"release: {mechanism}, {noise}" for noise in NOISES)
     yield from (f"release: groups, {noise}" for noise in NOISES)
+    yield from (f"release: sparse, {noise}" for noise in sparse.NOISES)
     yield from (f"fit: {fit}" for fit in FIT_NAMES)
 
 

@@ -1,0 +1,308 @@
+"""From kept edges, noisy degrees and noisy sums between groups to a sparse model of the graph."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import final
+
+import numpy as np
+
+from graphcuts_dp.arrays import FloatMatrix, FloatVector, IndexArray, IntVector
+from graphcuts_dp.fits.residual_degrees import posterior_residuals
+from graphcuts_dp.fits.saturation import saturated_pairs
+from graphcuts_dp.fits.sparse_model import SparseModel
+from graphcuts_dp.fits.weight_prior import KeptPosterior, LeftOver, WeightPrior
+from graphcuts_dp.graph.vertices import Space
+from graphcuts_dp.measurements.blocks import Layout
+from graphcuts_dp.measurements.noisy_groups import NoisyGroups
+from graphcuts_dp.measurements.noisy_kept_edges import KeptEdges
+from graphcuts_dp.measurements.noisy_sums import NoisyDegrees
+from graphcuts_dp.measurements.noisy_weights import NoisyWeightCounts
+
+_SWEEPS = 30  # of raking
+_LEAST = 1e-9
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Bought:
+    """What a sparse release knows of the private graph.
+
+    Attributes:
+        space: which pairs there are.
+        counts: how many edges weigh how much.
+        kept: kept edges, or None.
+        degrees: noisy degrees, or None.
+        groups: noisy sums between groups, all of the same groups.
+        weight_cap: public largest weight, or None.
+        whole: whether weights are whole numbers.
+    """
+
+    space: Space
+    counts: NoisyWeightCounts
+    kept: KeptEdges | None = None
+    degrees: NoisyDegrees | None = None
+    groups: Sequence[NoisyGroups] = ()
+    weight_cap: float | None = None
+    whole: bool = False
+
+    @property
+    def layout(self) -> Layout:
+        """The matrix that is not made."""
+        return Layout.of(self.space)
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs there are."""
+        return self.layout.pairs_before(self.layout.shape[0])
+
+    @property
+    def total(self) -> float | None:
+        """Weight of all pairs, from degrees and sums between groups, by their precision."""
+        twice = 2 if self.layout.symmetric else 1
+        found = [(each.total, len(each.values) * each.law.variance) for each in self.groups]
+        if self.degrees is not None:
+            sides = len(self.degrees.rows) if self.layout.symmetric else sum(self.layout.shape)
+            share = 1.0 if self.layout.symmetric else 0.25
+            found.append(
+                (self.degrees.total / twice, self.degrees.variance * sides * share / twice**2)
+            )
+        if not found:
+            return None
+        weights = np.array([1 / variance for _, variance in found])
+        return max(float(weights @ [value for value, _ in found] / weights.sum()), 0.0)
+
+
+def fit_sparse(bought: Bought) -> SparseModel:
+    """The model that explains what was bought: kept edges first, then degrees and groups.
+
+    1. Noisy counts give the law of weights before anything else is seen (`WeightPrior`).
+    2. A kept pair weighs its posterior mean: much noise on a pair without weight is known for it.
+    3. What kept pairs leave of noisy degrees is freed of noise (`posterior_residuals`).
+    4. What they leave of the sums between groups, none below 0, is spread over pairs by residual
+       degrees: a degree-corrected block model, raked to both.
+    5. Where a weight would pass the cap, pairs are listed at the cap, and 3 and 4 repeated.
+    """
+    prior = WeightPrior.of(
+        bought.counts,
+        pairs=float(bought.pairs),
+        cap=bought.weight_cap,
+        whole=bought.whole,
+    )
+    kept = bought.kept
+    if kept is None:
+        none = np.zeros(0)
+        known, left = KeptPosterior(none, none, none), prior.left(math.inf, 1.0)
+        rows = columns = np.zeros(0, dtype=np.int32)
+    else:
+        scale = kept.unit / float(kept.distribution.rate)
+        known = prior.posterior(kept.weights, scale)
+        left = prior.left(kept.threshold * kept.unit, scale)
+        rows, columns = kept.rows, kept.columns
+        if bought.weight_cap is not None:
+            known = replace(known, mean=np.minimum(known.mean, bought.weight_cap))
+    model = _kept_alone(bought, (rows, columns), known, left)
+    model = _with_residual(model, bought, left)
+    if bought.weight_cap is None:
+        return model
+    for _ in range(3):
+        pairs = saturated_pairs(model, bought.weight_cap)
+        if not len(pairs[0]):
+            break
+        model = _with_residual(_with_full(model, pairs, bought.weight_cap), bought, left)
+    return model
+
+
+def _codes(bought: Bought) -> tuple[IntVector, IntVector]:
+    if bought.groups:
+        return bought.groups[0].rows, bought.groups[0].columns
+    rows = np.zeros(bought.layout.shape[0], dtype=np.int64)
+    if bought.layout.symmetric:
+        return rows, rows
+    return rows, np.zeros(bought.layout.shape[1], dtype=np.int64)
+
+
+def _kept_alone(
+    bought: Bought, ends: tuple[IndexArray, IndexArray], known: KeptPosterior, left: LeftOver
+) -> SparseModel:
+    """Kept pairs, and a residual part of no weight."""
+    layout, codes = bought.layout, _codes(bought)
+    counts = [int(each.max(initial=0)) + 1 for each in codes]
+    rows = np.zeros(layout.shape[0])
+    columns = rows if layout.symmetric else np.zeros(layout.shape[1])
+    shares = left.masses / max(float(left.masses.sum()), _LEAST)
+    if not shares.any():
+        shares = np.full(len(left.points), 1 / len(left.points))
+    shares = shares / shares.sum()
+    return SparseModel(
+        space=bought.space,
+        weight_cap=bought.weight_cap,
+        whole=bought.whole,
+        rows=ends[0],
+        columns=ends[1],
+        weights=known.mean,
+        spread=known.variance,
+        chances=known.chance,
+        row_codes=codes[0],
+        column_codes=codes[1],
+        row_factors=rows,
+        column_factors=columns,
+        blocks=np.zeros((counts[0], counts[1])),
+        row_spread=rows,
+        column_spread=columns,
+        left_mean=float(shares @ left.points),
+        left_square=float(shares @ left.points**2),
+        left_points=left.points,
+        left_shares=shares,
+    )
+
+
+def _with_full(model: SparseModel, pairs: tuple[IntVector, IntVector], cap: float) -> SparseModel:
+    """With more pairs listed, at the cap; those that were listed before are raised to it."""
+    layout = model.layout
+    places = layout.places(model.rows.astype(np.int64), model.columns.astype(np.int64))
+    full = np.unique(layout.places(*pairs))
+    known = np.isin(places, full)
+    weights = np.where(known, cap, model.weights)
+    fresh = ~np.isin(layout.places(*pairs), places)
+    count = int(fresh.sum())
+    return replace(
+        model,
+        rows=np.concatenate([model.rows, pairs[0][fresh].astype(np.int32)]),
+        columns=np.concatenate([model.columns, pairs[1][fresh].astype(np.int32)]),
+        weights=np.concatenate([weights, np.full(count, cap)]),
+        spread=np.concatenate([model.spread, np.zeros(count)]),
+        chances=np.concatenate([np.where(known, 1.0, model.chances), np.ones(count)]),
+    )
+
+
+def _with_residual(model: SparseModel, bought: Bought, left: LeftOver) -> SparseModel:
+    """The block model of what kept pairs leave."""
+    model = _within_groups(model, bought)
+    sums = _kept_sums(model, model.weights)
+    spread = _kept_sums(model, model.spread)
+    likely = _kept_sums(model, model.chances)
+    residuals = _residual_degrees(model, bought, left, sums, spread, likely)
+    if model.symmetric:
+        residuals = residuals[:1] * 2
+    blocks = _residual_blocks(model, bought, [each[0] for each in residuals])
+    row_volumes, column_volumes = blocks.sum(axis=1), blocks.sum(axis=0)
+    factors, spreads = [], []
+    for (mean, variance), codes, volumes in zip(
+        residuals,
+        (model.row_codes, model.column_codes),
+        (row_volumes, column_volumes),
+        strict=True,
+    ):
+        mass = np.bincount(codes, mean, minlength=len(volumes))
+        sizes = np.bincount(codes, minlength=len(volumes))
+        even = 1 / np.maximum(sizes, 1)
+        found = np.where(mass[codes] > _LEAST, mean / np.maximum(mass[codes], _LEAST), even[codes])
+        factors.append(found)
+        spreads.append(variance)
+    if model.symmetric:
+        factors[1], spreads[1] = factors[0], spreads[0]
+    return replace(
+        model,
+        row_factors=factors[0],
+        column_factors=factors[1],
+        row_spread=spreads[0],
+        column_spread=spreads[1],
+        blocks=_without_loops(model, blocks, factors),
+    )
+
+
+def _measured_blocks(model: SparseModel, bought: Bought) -> tuple[FloatMatrix, float]:
+    """Weight between groups as measured, and the variance of its noise."""
+    precision = [1 / each.law.variance for each in bought.groups]
+    measured = np.average([each.values for each in bought.groups], axis=0, weights=precision)
+    matrix = np.zeros(model.blocks.shape)
+    matrix[bought.groups[0].ends] = measured
+    if model.symmetric:
+        matrix = matrix + matrix.T
+    return matrix, 1 / sum(precision)
+
+
+def _within_groups(model: SparseModel, bought: Bought) -> SparseModel:
+    """With less weight on kept pairs where they weigh more than groups hold, by precision."""
+    if not bought.groups:
+        return model
+    measured, variance = _measured_blocks(model, bought)
+    kept, spread = (_kept_blocks(model, each) for each in (model.weights, model.spread))
+    trusted = spread / np.maximum(spread + variance, _LEAST)
+    excess = np.maximum(kept - np.maximum(measured, 0), 0) * trusted
+    factors = 1 - np.divide(excess, kept, out=np.zeros_like(kept), where=kept > 0)
+    at = model.row_codes[model.rows], model.column_codes[model.columns]
+    return replace(model, weights=model.weights * factors[at])
+
+
+def _kept_sums(model: SparseModel, values: FloatVector) -> list[FloatVector]:
+    shape = model.layout.shape
+    rows = np.bincount(model.rows, values, minlength=shape[0]).astype(np.float64)
+    columns = np.bincount(model.columns, values, minlength=shape[1]).astype(np.float64)
+    return [rows + columns] * 2 if model.symmetric else [rows, columns]
+
+
+def _residual_degrees(
+    model: SparseModel,
+    bought: Bought,
+    left: LeftOver,
+    sums: list[FloatVector],
+    spread: list[FloatVector],
+    likely: list[FloatVector],
+) -> list[tuple[FloatVector, FloatVector]]:
+    twice = 2 if model.symmetric else 1
+    total = bought.total
+    rest = left.weight if total is None else max(total - float(model.weights.sum()), 0.0)
+    found = []
+    for side in range(1 if model.symmetric else 2):
+        kept = sums[side]
+        if bought.degrees is None:
+            # As many left out as kept, by the count of kept edges of each vertex.
+            share = (likely[side] + 1) / float((likely[side] + 1).sum())
+            mean = twice * rest * share
+            variance = mean * left.squares / max(left.weight, _LEAST) + mean**2 / (likely[side] + 1)
+        else:
+            noisy = (bought.degrees.rows, bought.degrees.columns)[side] * bought.degrees.unit
+            mean, variance = posterior_residuals(
+                noisy - kept, likely[side], math.sqrt(bought.degrees.variance), spread[side]
+            )
+            mean = np.maximum(mean, 0)
+            mean = mean * (twice * rest / max(float(mean.sum()), _LEAST)) if rest else mean * 0
+        found.append((mean, variance))
+    return found
+
+
+def _residual_blocks(model: SparseModel, bought: Bought, degrees: list[FloatVector]) -> FloatMatrix:
+    """Residual weight between groups, ordered: row sums are the residual volumes of groups."""
+    shape = model.blocks.shape
+    volumes = [
+        np.bincount(codes, values, minlength=count)
+        for codes, values, count in zip(
+            (model.row_codes, model.column_codes), degrees, shape, strict=True
+        )
+    ]
+    if not bought.groups:
+        outer: FloatMatrix = np.outer(volumes[0], volumes[1]) / max(volumes[0].sum(), _LEAST)
+        return outer
+    measured, _ = _measured_blocks(model, bought)
+    return np.asarray(np.maximum(measured - _kept_blocks(model, model.weights), 0.0))
+
+
+def _kept_blocks(model: SparseModel, values: FloatVector) -> FloatMatrix:
+    shape = model.blocks.shape
+    at = model.row_codes[model.rows] * shape[1] + model.column_codes[model.columns]
+    found = np.bincount(at, values, minlength=shape[0] * shape[1]).reshape(shape)
+    found = found.astype(np.float64)  # without kept pairs they are integers
+    return np.asarray(found + found.T) if model.symmetric else np.asarray(found)
+
+
+def _without_loops(
+    model: SparseModel, blocks: FloatMatrix, factors: list[FloatVector]
+) -> FloatMatrix:
+    """Blocks raised so that what falls on no pair, a vertex and itself, is made up for."""
+    if not model.layout.hollow:
+        return blocks
+    lost = np.zeros(blocks.shape)
+    np.add.at(lost, (model.row_codes, model.column_codes), factors[0] * factors[1])
+    return np.asarray(blocks / np.maximum(1 - lost, 0.1))

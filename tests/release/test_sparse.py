@@ -1,0 +1,420 @@
+"""Sparse releases whole: budget, answers, files, options, and how right they are."""
+
+import json
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import graphcuts_dp as gc
+from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError, QueryError
+from graphcuts_dp.measurements.noisy_groups import NoisyGroups
+from graphcuts_dp.measurements.noisy_kept_edges import KeptEdges
+from graphcuts_dp.measurements.noisy_sums import NoisyDegrees
+from graphcuts_dp.measurements.noisy_weights import NoisyWeightCounts, weight_classes
+from graphcuts_dp.measurements.weight_counts import measure_weight_counts
+from graphcuts_dp.privacy.distributions import LaplaceNoise
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.receipts import receipt_path
+from graphcuts_dp.release import sparse
+from graphcuts_dp.release.sparse import takes_sparse
+from graphcuts_dp.release.sparse_shares import sparse_shares
+from graphcuts_dp.release.sparse_storage import sparse_path
+
+N = 900
+
+
+def made(kind="plain", mean=25.0, degree=24, seed=0, inside=0.75, cap=None):
+    """Three groups, most weight inside; weights lognormal, or none with mean=0."""
+    rng = np.random.default_rng(seed)
+    m = N * degree // 2
+    codes = rng.integers(0, 3, N)
+    activity = rng.lognormal(0, 0.5, N)
+    rows = rng.choice(N, m, p=activity / activity.sum())
+    columns = np.empty(m, dtype=int)
+    for group in range(3):
+        members = codes == group
+        share = activity * members
+        of = codes[rows] == group
+        columns[of] = rng.choice(N, of.sum(), p=share / share.sum())
+    stray = rng.random(m) > inside
+    columns[stray] = rng.choice(N, stray.sum(), p=activity / activity.sum())
+    weights, options = None, {}
+    if mean:
+        weights = np.maximum(1, np.rint(rng.lognormal(np.log(mean) - 0.5, 1, m)))
+        options = {"hide_change": 1} if cap is None else {"weight_cap": cap}
+        weights = weights if cap is None else np.minimum(weights, cap)
+    if kind == "bipartite":
+        return gc.BipartiteGraph(rows, columns, weights, left=N, right=N, **options), codes
+    graphs = {"plain": gc.Graph, "directed": gc.DirectedGraph}
+    return graphs[kind](rows, columns, weights, vertices=N, **options), codes
+
+
+GRAPH, CODES = made()
+GROUPS = gc.Groups(GRAPH.vertices, {"team": CODES.tolist()})
+
+
+def released(graph=GRAPH, **options):
+    return gc.release_graph(graph, **{"epsilon": 1.0, "mechanism": "sparse", "seed": 1} | options)
+
+
+@pytest.fixture(scope="module")
+def with_groups():
+    return released(groups=GROUPS)
+
+
+def test_the_parts_add_up_to_epsilon(with_groups):
+    names = [value.name for value in with_groups.measurements.values]
+    assert names == ["weights", "kept edges", "groups", "degrees"]
+    assert sum(value.epsilon for value in with_groups.measurements.values) == 1
+    assert with_groups.guarantee.epsilon == 1
+    assert [name for name, _ in with_groups.guarantee.parts] == names
+    assert with_groups.guarantee.delta == 0
+    assert "groups" in str(with_groups.guarantee)
+    assert with_groups.is_sparse
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.3, 3.0])
+@pytest.mark.parametrize("kind", ["plain", "directed", "bipartite"])
+def test_no_more_is_spent_than_epsilon(kind, epsilon):
+    graph, _ = made(kind)
+    release = released(graph, epsilon=epsilon)
+    spent = sum(value.epsilon for value in release.measurements.values)
+    assert Fraction(epsilon) * Fraction(4, 5) <= spent <= Fraction(epsilon)
+    assert release.guarantee.epsilon <= epsilon
+
+
+def test_classes_of_weight_cost_what_they_say():
+    """L1 sensitivity over all changes of one weight by 1, by brute force."""
+    distribution = LaplaceNoise(Fraction(1), None, -3)
+    lower = weight_classes(1 / float(distribution.rate), distribution.most_steps)
+
+    def place(weight):
+        return int(np.searchsorted(lower, int(weight * 8), side="right"))
+
+    moved = [
+        2 * (place(w) != place(w + c)) - ((place(w) == 0) != (place(w + c) == 0))
+        for w in np.arange(0, 60, 0.125)
+        for c in (0.125, 0.5, 1.0)
+    ]
+    assert max(moved) == 2
+    graph = gc.Graph([0, 1], [1, 2], [3.5, 40], vertices=5, hide_change=1)
+    counts = measure_weight_counts(
+        graph, distribution, epsilon=Fraction(1, 9), source=SeededEntropy(1)
+    )
+    assert counts.epsilon == Fraction(1, 9)
+    assert counts.rate * max(moved) == counts.epsilon
+    simple = gc.Graph([0, 1], [1, 2], vertices=5)
+    counts = measure_weight_counts(
+        simple, LaplaceNoise(Fraction(1), 1.0), epsilon=Fraction(1, 9), source=SeededEntropy(1)
+    )
+    assert len(counts.counts) == 1
+    assert counts.rate == counts.epsilon == Fraction(1, 9)
+
+
+def test_counts_are_right_but_for_their_noise():
+    counts = measure_weight_counts(
+        GRAPH,
+        LaplaceNoise(Fraction(1)),
+        epsilon=Fraction(100),
+        source=SeededEntropy(1),
+    )
+    ends = np.append(counts.lower[1:], 2**60)
+    true = [
+        ((GRAPH.weights >= a) & (GRAPH.weights < b)).sum()
+        for a, b in zip(counts.lower, ends, strict=True)
+    ]
+    assert (np.abs(counts.counts - true) <= 1).all()  # e^-50 each
+    read = NoisyWeightCounts.from_dict(counts.to_dict())
+    assert read.edges == counts.edges
+    with pytest.raises(ValueError, match="class"):
+        NoisyWeightCounts.from_dict(counts.to_dict() | {"lower": [1]})
+
+
+def cuts(rng, count, space=GRAPH.space):
+    sides = (space, space) if not isinstance(space, tuple) else space
+    for number in range(count):
+        share = (0.5, 0.1, 0.9)[number % 3]
+        yield gc.CutQuery(*(rng.random(len(side)) < share for side in sides))
+
+
+def test_unions_of_groups_and_vertices_are_measured(with_groups):
+    queries = [
+        gc.CutQuery(CODES == 0),
+        gc.CutQuery(CODES == 0, CODES == 1),
+        gc.CutQuery(CODES != 2, CODES != 2),
+        gc.CutQuery(CODES < 9, CODES < 9),
+        gc.CutQuery([5]),
+        gc.CutQuery(np.arange(N) != 5),
+        gc.CutQuery([5], CODES < 9),
+    ]
+    noise = {value.name: value for value in with_groups.measurements.values}
+    widest = 20 / float(min(each.epsilon for each in noise.values()))
+    for query in queries:
+        found, true = with_groups.answer(query), query.value(GRAPH)
+        assert found.estimate == "unbiased"
+        assert found.typical_error is None
+        # Intervals of a fixed seed; each misses with 1e-9.
+        low, high = with_groups.answer(query, confidence=1 - 1e-9).interval
+        assert low <= true <= high
+        assert abs(found.value - true) < widest
+        model = with_groups.answer(query, estimate="model")
+        assert model.estimate == "model"
+        assert model.typical_error > 0
+        assert model.interval == found.interval
+
+
+@pytest.mark.parametrize("kind", ["plain", "directed", "bipartite"])
+def test_bounds_hold_for_all_cuts_that_were_not_measured(kind):
+    graph, codes = made(kind)
+    sides = 2 if kind == "bipartite" else 1
+    groups = [
+        gc.Groups(each, {"team": codes.tolist()})
+        for each in ([graph.left, graph.right] if sides == 2 else [graph.vertices])
+    ]
+    release = released(graph, groups=tuple(groups) if sides == 2 else groups[0])
+    rng = np.random.default_rng(3)
+    queries = list(cuts(rng, 30, graph.space))
+    queries += [gc.CutQuery(codes != 1, (codes != 1) | (rng.random(N) < 0.5)) for _ in range(5)]
+    lower = 0
+    for query, found in zip(queries, release.answer_all(queries, confidence=1 - 1e-9), strict=True):
+        assert found.estimate == "model"
+        low, high = found.interval
+        assert low <= query.value(graph) <= high
+        lower += low > 0
+        assert "typically" in str(found)
+        assert "no guarantee" in str(found)
+    assert lower >= 5  # cells within a cut are a lower bound
+    for query in (gc.CutQuery([], []), gc.CutQuery([1], [])):
+        assert release.answer(query).value == 0
+
+
+@pytest.mark.parametrize("kind", ["directed", "bipartite"])
+def test_rows_and_all_columns_are_sums_of_degrees(kind):
+    graph, _ = made(kind)
+    release = released(graph)
+    everything = np.ones(N, dtype=bool)
+    for S, T in ((np.arange(N) < 40, everything), (everything, np.arange(N) < 40)):
+        query = gc.CutQuery(S, T)
+        found = release.answer(query, confidence=1 - 1e-9)
+        assert found.estimate == "unbiased"
+        assert found.interval[0] <= query.value(graph) <= found.interval[1]
+
+
+def test_typical_errors_are_typical(with_groups):
+    """Half of 300 cuts err by less than the typical error, and hardly any by five times it."""
+    queries = list(cuts(np.random.default_rng(8), 300))
+    answers = with_groups.answer_all(queries)
+    errors = np.abs([q.value(GRAPH) - a.value for q, a in zip(queries, answers, strict=True)])
+    ratios = errors / [a.typical_error for a in answers]
+    assert np.median(ratios) < 1
+    assert (ratios > 5).mean() < 0.02
+    assert np.median(ratios) > 0.1
+
+
+def test_it_is_nearer_to_the_truth_than_degrees_alone(with_groups):
+    degrees = with_groups.degrees.rows * with_groups.degrees.unit
+    independent = np.outer(degrees, degrees) / degrees.sum()
+    dense, rng = GRAPH.dense(), np.random.default_rng(9)
+    ours, theirs = [], []
+    for _ in range(40):
+        few = rng.permutation(N)[:80]
+        S, T = few[:40], few[40:]
+        true = dense[np.ix_(S, T)].sum()
+        ours.append(abs(with_groups.answer(S.tolist(), T.tolist()).value - true))
+        theirs.append(abs(independent[np.ix_(S, T)].sum() - true))
+    assert np.mean(ours) < 0.6 * np.mean(theirs)
+
+
+def test_the_synthetic_graph_is_like_the_graph(with_groups):
+    graph = with_groups.graph
+    assert "not private" in graph.note
+    assert graph.weights.sum() == pytest.approx(GRAPH.weights.sum(), rel=0.02)
+    assert len(graph.rows) == pytest.approx(len(GRAPH.rows), rel=0.15)
+    for group in range(3):
+        query = gc.CutQuery(group == CODES, group == CODES)
+        assert query.value(graph) == pytest.approx(query.value(GRAPH), rel=0.05)
+    errors = [
+        abs(with_groups.answer(q, estimate="model").value - q.value(graph))
+        for q in cuts(np.random.default_rng(4), 30)
+    ]
+    assert np.mean(errors) < 0.02 * GRAPH.weights.sum()
+
+
+def test_weights_that_drown_leave_degrees_alone():
+    graph, codes = made(mean=0)
+    groups = gc.Groups(graph.vertices, {"team": codes.tolist()})
+    release = released(graph, groups=groups)
+    assert release.measurements.find(KeptEdges) is None
+    degrees = release.measurements.find(NoisyDegrees)
+    assert degrees.epsilon > Fraction(9, 10)
+    assert not release.graph.weighted
+    assert len(release.graph.rows) == pytest.approx(len(graph.rows), rel=0.05)
+
+
+def test_large_epsilon_keeps_edges_of_graphs_without_weights():
+    graph, _ = made(mean=0)
+    release = released(graph, epsilon=14.0)
+    kept = release.measurements.find(KeptEdges)
+    assert kept is not None
+    here = {(int(i), int(j)) for i, j in zip(graph.rows, graph.columns, strict=True)}
+    found = {(int(i), int(j)) for i, j in zip(kept.rows, kept.columns, strict=True)}
+    assert len(here & found) > 0.5 * len(here)
+
+
+def test_communities_are_found_and_measured():
+    graph, codes = made(mean=60, degree=40, inside=0.9)
+    release = released(graph, epsilon=2.0)
+    groups = release.measurements.find(NoisyGroups)
+    assert groups is not None
+    assert groups.name == "found groups"
+    table = np.array([np.bincount(groups.rows[codes == c], minlength=3) for c in range(3)])
+    assert table.max(axis=1).sum() > 0.9 * N
+    assert "the groups" not in release.guarantee.public
+
+
+def test_a_cap_is_kept():
+    graph, _ = made(cap=5.0)
+    release = released(graph, epsilon=20.0)
+    assert release.graph.weight_cap == 5
+    assert release.graph.weights.max() <= 5
+    kept = release.measurements.find(KeptEdges)
+    assert kept.distribution.weight_cap == 5
+    assert kept.distribution.sensitivity_steps * kept.distribution.rate == kept.epsilon
+
+
+@pytest.mark.parametrize("kind", ["plain", "directed", "bipartite"])
+@pytest.mark.parametrize("mean", [0, 25.0])
+def test_it_is_read_back(tmp_path, kind, mean):
+    graph, codes = made(kind, mean=mean)
+    options = {}
+    if kind == "plain":
+        options["groups"] = gc.Groups(graph.vertices, {"team": codes.tolist()})
+    release = released(graph, **options)
+    path = tmp_path / "synthetic.npz"
+    names = release.save(path)
+    assert names == (str(path), str(sparse_path(path)), str(receipt_path(path)))
+    read = gc.Release.load(path)
+    assert read.graph == release.graph
+    assert read.guarantee == release.guarantee
+    assert repr(read) == repr(release)
+    queries = [*cuts(np.random.default_rng(3), 6, graph.space), gc.CutQuery([3])]
+    assert read.answer_all(queries) == release.answer_all(queries)
+    assert read.worst_cut_error_bound() == release.worst_cut_error_bound()
+    receipt = json.loads(receipt_path(path).read_text())
+    assert set(receipt["measurements"]) == {v.name for v in release.measurements.values}
+
+
+def test_without_a_graph(tmp_path):
+    release = released(fit="none")
+    assert not release.has_graph
+    with pytest.raises(GraphError, match="no synthetic graph"):
+        _ = release.graph
+    path = tmp_path / "synthetic.npz"
+    assert len(release.save(path)) == 2
+    assert gc.Release.load(path).answer([3]) == release.answer([3])
+
+
+def test_what_a_sparse_release_has_not(with_groups):
+    with pytest.raises(GraphError, match="no noisy matrix"):
+        _ = with_groups.noisy
+    assert with_groups.certificate is None
+    with pytest.raises(QueryError, match="confidence"):
+        with_groups.answer([1], confidence=2)
+    with pytest.raises(QueryError, match="estimate"):
+        with_groups.answer([1], estimate="best")
+    # The heavier of both totals bounds every cut, in matrix form.
+    assert with_groups.worst_cut_error_bound() >= 2 * GRAPH.weights.sum()
+
+
+def test_a_damaged_release_is_refused(tmp_path, with_groups):
+    path = tmp_path / "synthetic.npz"
+    with_groups.save(path)
+    whole = sparse_path(path).read_bytes()
+    sparse_path(path).write_bytes(whole[:-100])
+    with pytest.raises(FileFormatError, match="changed"):
+        gc.Release.load(path)
+    sparse_path(path).unlink()
+    with pytest.raises(FileFormatError, match="missing"):
+        gc.Release.load(path)
+
+
+def test_a_seed_repeats_all_of_it(with_groups):
+    again = released(groups=GROUPS)
+    assert again.graph == with_groups.graph
+    assert released(groups=GROUPS, seed=2).graph != with_groups.graph
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"fit": "first-order"},
+        {"oracle": "spectral"},
+        {"degree_share": 0.5},
+        {"blocks": "dask"},
+        {"noise": "binary-ish"},
+        {"epsilon": 1e-5},
+    ],
+)
+def test_options_that_do_not_fit_are_refused(options):
+    with pytest.raises(ParameterError):
+        released(**options)
+
+
+def test_weights_without_any_bound_are_refused():
+    graph = gc.Graph([0], [1], [2.0], vertices=5)
+    with pytest.raises(ParameterError, match="cap"):
+        released(graph)
+
+
+def test_auto_takes_it_where_the_matrix_does_not_fit(monkeypatch):
+    asked = {"mechanism": "auto", "noise": "binary", "fit": "auto", "blocks": "local"}
+    assert not takes_sparse((500, 500), weight_cap=1.0, **asked)
+    assert takes_sparse((3000, 3000), weight_cap=None, **asked)
+    monkeypatch.setattr(sparse, "memory_limit", lambda: 10**7)
+    assert takes_sparse((N, N), weight_cap=1.0, **asked)
+    assert not takes_sparse((N, N), weight_cap=1.0, **asked | {"fit": "first-order"})
+    assert not takes_sparse((N, N), weight_cap=1.0, **asked | {"mechanism": "response"})
+    graph, _ = made(mean=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert gc.release_graph(graph, epsilon=1.0, seed=1).is_sparse
+
+
+def test_a_store_is_charged(tmp_path):
+    store = tmp_path / "mail.db"
+    released(store=gc.Store(store, budget=1.5))
+    with pytest.raises(gc.errors.BudgetError):
+        released(store=store)
+
+
+def test_shares_follow_the_weights():
+    def shares_of(mean, degree=24, groups="given"):
+        graph, _ = made(mean=mean, degree=degree)
+        noise = LaplaceNoise(Fraction(98, 100), graph.weight_cap)
+        counts = measure_weight_counts(graph, noise, epsilon=Fraction(1), source=SeededEntropy(2))
+        return sparse_shares(counts, noise, pairs=N * (N - 1) // 2, groups=groups)
+
+    light, middle, heavy = (shares_of(mean) for mean in (0, 25, 200))
+    assert light.kept == 0
+    assert all(Fraction(3, 5) <= each.kept <= Fraction(4, 5) for each in (middle, heavy))
+    assert all(each.kept + each.groups + each.degrees == 1 for each in (light, middle, heavy))
+    assert shares_of(25, groups="none").groups == 0
+
+
+def test_progress_is_told():
+    told = []
+    released(progress=lambda done, message: told.append((done, message)))
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert told[-1][0] == 1.0
+    assert len(told) >= 5
+
+
+def test_few_vertices_are_no_trouble():
+    for n in (2, 3, 5):
+        release = released(gc.Graph([0], [1], [9.0], vertices=n, hide_change=1))
+        assert release.graph.n == n
+        assert np.isfinite(release.answer([0]).value)
+    release = released(gc.BipartiteGraph([], [], left=1, right=1))
+    assert release.shape == (1, 1)
