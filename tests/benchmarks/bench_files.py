@@ -5,8 +5,8 @@ Run `python tests/benchmarks/bench_files.py [--quick]`. Medians of five, on temp
 of processor time, since polars and pyarrow take every core there is. "Rows only" tools parse text;
 "and numbers" tools also number the distinct names, as a graph has to.
 
-A second table has the memory: the most that a process held while it read a file of ten times as many
-rows, less what it held before, beside the arrays (and names) of the graph that came out.
+A second table has the memory: the most that a process held while it read a file of ten times as
+many rows, less what it held before, beside the arrays (and names) of the graph that came out.
 """
 
 import gzip
@@ -154,7 +154,7 @@ def _readers(named: Path) -> dict[str, Callable[[], object]]:
 
 
 class Memory(NamedTuple):
-    """What reading a file took in a process of its own, in MB; `ratio` is the peak over `arrays`."""
+    """What reading a file took in a process of its own, in MB; the ratio is peak over arrays."""
 
     file: str
     seconds: float
@@ -164,17 +164,19 @@ class Memory(NamedTuple):
 
 
 _READ = """
-import resource, sys, time
+import re, sys, time
 from pathlib import Path
 import numpy
 from graphcuts_dp.graph.files import read_graph
 if sys.argv[1].endswith((".parquet", ".feather")):
     import pyarrow.parquet
-base = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+def held(what):  # of this process alone: what getrusage tells is that of its parent, too
+    return int(re.search(what + r":\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) * 1024
+base = held("VmRSS")
 start = time.process_time()
 graph = read_graph(sys.argv[1], hide_change=1 if "weight" in sys.argv[1] else None)
 seconds = time.process_time() - start
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - base
+peak = held("VmHWM") - base
 arrays = graph.rows.nbytes + graph.columns.nbytes + graph.weights.nbytes
 if not graph.vertices.is_default:
     arrays += sum(8 + sys.getsizeof(label) for label in graph.labels)
