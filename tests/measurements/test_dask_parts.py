@@ -11,6 +11,7 @@ from test_dask_blocks import cluster  # noqa: F401  # a fixture
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ClusterError, FileFormatError, GraphError, ParameterError
 from graphcuts_dp.graph.adjacency import Graph
+from graphcuts_dp.measurements import kept_edges
 from graphcuts_dp.measurements.cells import sides_of_groups
 from graphcuts_dp.measurements.dask_blocks import dask_client
 from graphcuts_dp.measurements.dask_parts import DaskParts, _results
@@ -23,6 +24,14 @@ from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy
 
 N, CAP = 300, 50.0
+
+
+@pytest.fixture(autouse=True)
+def few_parts(monkeypatch):
+    """Work on a small graph is nearly all that of handing out tasks; one test has all parts."""
+    monkeypatch.setattr(kept_edges, "_PARTS", 5)
+
+
 KINDS = {"plain": {}, "directed": {"directed": True}, "bipartite": {"bipartite": True}}
 
 
@@ -99,7 +108,8 @@ def test_the_same_measurements_wherever_the_edges_are(tmp_path, kind):
 
 
 @pytest.mark.usefixtures("cluster")
-def test_parquet_parts_and_the_largest_of_repeated_rows(tmp_path):
+def test_parquet_parts_and_the_largest_of_repeated_rows(tmp_path, monkeypatch):
+    monkeypatch.undo()  # as many parts as there are otherwise
     here, there = both(tmp_path, ending=".parquet", merge="max")
     ones, others = (measured(graph, SeededEntropy(1)) for graph in (here, there))
     assert all(np.array_equal(one, other) for one, other in zip(ones, others, strict=True))
@@ -161,6 +171,7 @@ def test_each_part_is_asked_for_its_draw_once(tmp_path, monkeypatch):
     assert not any(set(keys) & set(draws) for _, _, keys in submitted)
 
 
+@pytest.mark.slow
 def test_a_lost_worker_costs_time_and_changes_no_sum(tmp_path):
     import distributed
 
