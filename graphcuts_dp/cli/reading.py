@@ -1,18 +1,20 @@
 """Options for reading a private graph, sets and queries, the same in every subcommand."""
 
+import csv
 import functools
 import inspect
 import os
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Annotated, Any, final, get_type_hints
+from typing import Annotated, Any, cast, final, get_type_hints
 
 import typer
 
 from graphcuts_dp.cli.console import say
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.edge_keys import Merge
 from graphcuts_dp.graph.files import describe_reading, read_graph, read_vertices
 from graphcuts_dp.graph.group_names import is_group
 from graphcuts_dp.graph.groups import Groups
@@ -107,6 +109,12 @@ class Reading(TextReading):
         float | None,
         typer.Option(help="1: no cap; hide a change of a weight by 1, and no edge above that."),
     ] = None
+    merge: Annotated[
+        str,
+        typer.Option(
+            metavar="max|min|sum", help="Weight of an edge that several rows name, of theirs."
+        ),
+    ] = "max"
     one_based: Annotated[
         bool, typer.Option("--one-based", help="Ids in the file count from 1 (KONECT).")
     ] = False
@@ -134,6 +142,7 @@ class Reading(TextReading):
                 bipartite=self.bipartite,
                 directed=self.directed,
                 one_based=self.one_based,
+                merge=cast(Merge, self.merge),
                 tell=tell,
                 **self.options(),
             )
@@ -171,6 +180,7 @@ class Reading(TextReading):
             inferred=any(vertices.inferred for vertices in sets_in(graph.space)),
             weighted=graph.weighted,
             capped=self.weight_cap is not None,
+            merge=cast(Merge, self.merge),
             bipartite=self.bipartite,
             directed=self.directed,
         )
@@ -256,6 +266,7 @@ def _count_or_file(text: str) -> int | str:
 def read_set(text: str, vertices: VertexSet, groups: Groups | None = None) -> list[Label]:
     """A set of vertices from the command line: labels with commas between, or @FILE.
 
+    A label that holds a comma, or begins with a quote, stands in double quotes, as in CSV.
     Numbers become integers where the vertices are integers. A word @@NAME names a group, and stays
     as "@NAME", which `members` reads.
 
@@ -277,10 +288,24 @@ def read_set(text: str, vertices: VertexSet, groups: Groups | None = None) -> li
             raise FileFormatError(
                 f"{problem}; @ is for files, type @{text} for the group"
             ) from None
-    words = [word.strip() for word in text.split(",")]
+    words = _words(text)
     if not all(words):
         raise QueryError("an empty label in a set; write labels with single commas between")
     return [_label(word, vertices, groups) for word in words]
+
+
+def _words(text: str) -> list[str]:
+    """The labels of a set, which stand in quotes where they hold a comma, as in CSV."""
+    if '"' not in text:
+        return [word.strip() for word in text.split(",")]
+    try:
+        (words,) = csv.reader([text], skipinitialspace=True, strict=True)
+    except (csv.Error, ValueError):
+        raise QueryError(
+            'check the quotes of the set: a label with a comma is typed "Lee, Ann", and a quote '
+            'within such a label twice, ""'
+        ) from None
+    return words
 
 
 def _label(word: str, vertices: VertexSet, groups: Groups | None) -> Label:

@@ -14,14 +14,15 @@ import scipy.sparse as sp
 
 from graphcuts_dp.arrays import FloatArray
 from graphcuts_dp.errors import GraphError
+from graphcuts_dp.graph.edge_keys import EdgeParts, Merge
 from graphcuts_dp.graph.edge_store import (
     EdgeStore,
     Vertices,
     as_coo,
-    checked_ends,
+    check_ends,
+    checked_parts,
     matching,
     matrix_weights,
-    without_loops,
 )
 from graphcuts_dp.graph.vertices import Arcs, Label, Space, VertexSet
 
@@ -59,9 +60,8 @@ class Graph(EdgeStore):
     ) -> None:
         self._say(note, hide_change)
         self.vertices = vertices if isinstance(vertices, VertexSet) else VertexSet(vertices)
-        n = len(self.vertices)
-        first, second, mass = without_loops(*checked_ends(rows, columns, weights, (n, n)))
-        self._store(np.minimum(first, second), np.maximum(first, second), mass, weight_cap)
+        parts = checked_parts(rows, columns, weights, self.shape)
+        self._store(parts, weight_cap=weight_cap)
 
     @classmethod
     def from_matrix(
@@ -195,6 +195,7 @@ class _TwoSided(EdgeStore):
 
     left: VertexSet
     right: VertexSet
+    _ordered = True
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -232,6 +233,8 @@ class BipartiteGraph(_TwoSided):
         GraphError: as for `Graph`.
     """
 
+    _loops = True
+
     def __init__(
         self,
         rows: npt.ArrayLike,
@@ -250,11 +253,8 @@ class BipartiteGraph(_TwoSided):
         if self.right is self.left:
             # Two sides with equal labels are still two: elsewhere, one object means one set.
             self.right = VertexSet(self.left, inferred=self.left.inferred)
-        first, second, mass = checked_ends(rows, columns, weights, self.shape)
-        if mass is not None and not mass.all():
-            keep = mass != 0
-            first, second, mass = first[keep], second[keep], mass[keep]
-        self._store(first, second, mass, weight_cap)
+        parts = checked_parts(rows, columns, weights, self.shape)
+        self._store(parts, weight_cap=weight_cap)
 
     @classmethod
     def from_matrix(
@@ -360,8 +360,8 @@ class DirectedGraph(_TwoSided):
         self.vertices = vertices if isinstance(vertices, VertexSet) else VertexSet(vertices)
         self.space = Arcs(self.vertices)
         self.left, self.right = self.space
-        ends = without_loops(*checked_ends(rows, columns, weights, self.shape))
-        self._store(*ends, weight_cap)
+        parts = checked_parts(rows, columns, weights, self.shape)
+        self._store(parts, weight_cap=weight_cap)
 
     @classmethod
     def from_matrix(
@@ -477,6 +477,27 @@ def on_space(
     if isinstance(space, Arcs):
         return DirectedGraph(rows, columns, weights, vertices=space.vertices, **schema)
     return BipartiteGraph(rows, columns, weights, left=space[0], right=space[1], **schema)
+
+
+def from_parts_on(
+    space: Space, parts: EdgeParts, *, merge: Merge, weight_cap: float | None, **schema: Any
+) -> AnyGraph:
+    """The same of edges that nothing else keeps, in little memory; weights are clipped to the cap.
+
+    Args:
+        space: as for `on_space`.
+        parts: the edges, row numbers within the space; empty then.
+        merge: weight of a pair that occurs more than once.
+        weight_cap: as for `Graph`.
+        schema: its other keywords.
+
+    Raises:
+        GraphError: as for `Graph`.
+    """
+    graph = on_space(space, [], [], **schema)
+    check_ends(parts.rows, parts.columns, graph.shape)
+    graph._store(parts, weight_cap=weight_cap, clip=True, merge=merge)
+    return graph
 
 
 def from_rows_on(space: Space, parts: Iterable[npt.NDArray[Any]], **schema: Any) -> AnyGraph:

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.arrays import BoolVector, IntVector
+from graphcuts_dp.arrays import BoolVector, IntegerVector, IntVector
 
 Words = npt.NDArray[np.uint64]
 
 WORD = 8  # bytes of a word
-_LONGEST = 256  # bytes; longer pieces are left to the careful reader
+LONGEST = 256  # bytes; longer pieces are left to the careful reader
 _ROUNDS = 64
 _ODD = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio: spreads what is alike
 _HALF, _BITS = np.uint64(32), np.uint64(3)
@@ -59,7 +59,7 @@ def code(words: Words, starts: IntVector, lengths: IntVector) -> tuple[IntVector
     """
     if not len(starts):
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    if int(lengths.max()) > _LONGEST:
+    if int(lengths.max()) > LONGEST:
         return None
     return _code(words, starts, lengths, _ODD, _ROUNDS)
 
@@ -69,7 +69,7 @@ def _code(
 ) -> tuple[IntVector, IntVector] | None:
     if not rounds:
         return None
-    parts = _Parts(words, starts, lengths)
+    parts = PieceWords(words, starts, lengths)
     # Twice as many places as pieces, at least: then most distinct pieces have one to themselves.
     bits = (2 * len(starts)).bit_length()
     places = (parts.hashes(np.uint64(factor)) >> np.uint64(64 - bits)).astype(
@@ -90,12 +90,12 @@ def _code(
     return codes, leaders
 
 
-class _Parts:
+class PieceWords:
     """The words of all pieces: the first of each, the second of those that have one, and so on."""
 
-    def __init__(self, words: Words, starts: IntVector, lengths: IntVector) -> None:
+    def __init__(self, words: Words, starts: IntVector, lengths: IntegerVector) -> None:
         self._lengths = lengths
-        self._first = _masked(words, starts, lengths)
+        self.first = _masked(words, starts, lengths)
         self._others: list[tuple[IntVector, Words]] = []
         for skip in range(WORD, int(lengths.max()), WORD):
             longer = np.flatnonzero(lengths > skip)
@@ -104,7 +104,7 @@ class _Parts:
 
     def hashes(self, factor: np.uint64) -> Words:
         """A number for each piece that depends on all its bytes, most in its highest bits."""
-        hashes = self._first ^ self._lengths.astype(np.uint64)
+        hashes = self.first ^ self._lengths.astype(np.uint64)
         hashes *= factor
         hashes ^= hashes >> _HALF
         for longer, word in self._others:
@@ -116,7 +116,7 @@ class _Parts:
     def equal(self, leaders: IntVector, codes: IntVector) -> BoolVector:
         """Whether each piece has the bytes of the piece `leaders[codes]`."""
         equal: BoolVector = self._lengths == self._lengths[leaders][codes]
-        equal &= self._first == self._first[leaders][codes]
+        equal &= self.first == self.first[leaders][codes]
         for longer, word in self._others:
             place = np.searchsorted(longer, leaders)
             place[place == len(longer)] = 0  # a leader that is too short: lengths differ
@@ -124,7 +124,30 @@ class _Parts:
         return equal
 
 
-def _masked(words: Words, starts: IntVector, lengths: IntVector) -> Words:
+def same_bytes(
+    words: tuple[Words, Words], starts: tuple[IntVector, IntVector], lengths: IntegerVector
+) -> BoolVector:
+    """Whether pieces of one text are those of another, which have the same lengths.
+
+    Args:
+        words: `words_before` of both texts.
+        starts: position of the first byte of each piece, in both.
+        lengths: bytes of each piece.
+    """
+    first, second = (_masked(*text, lengths) for text in zip(words, starts, strict=True))
+    equal: BoolVector = first == second
+    for skip in range(WORD, int(lengths.max(initial=0)), WORD):
+        longer = np.flatnonzero(lengths > skip)
+        rest = lengths[longer] - skip
+        first, second = (
+            _masked(text, begins[longer] + skip, rest)
+            for text, begins in zip(words, starts, strict=True)
+        )
+        equal[longer] &= first == second
+    return equal
+
+
+def _masked(words: Words, starts: IntVector, lengths: IntegerVector) -> Words:
     """The first eight bytes of each piece; zeros where a piece is shorter."""
     taken = np.minimum(lengths, WORD)
     # The word that ends where these bytes end: it never goes beyond the text.

@@ -33,6 +33,10 @@ _NO_WEIGHTS = (
     *("time", "timestamp", "ts", "date", "datetime", "unixts", "when", "created", "createdat"),
     *("relation", "relationship", "relationtype", "starttime", "endtime"),
 )
+_NEO4J_TYPES = (
+    *("int", "long", "float", "double", "boolean", "byte", "short", "char", "string", "point"),
+    *("date", "localtime", "time", "localdatetime", "datetime", "duration"),
+)
 _SHOWN, _LONGEST = 6, 40  # names of a header that a message quotes, and characters of each
 
 
@@ -169,8 +173,19 @@ def find_columns(
 
 
 def _plain(names: Sequence[str]) -> list[str]:
-    """Names without case, blanks, signs, and what stands in brackets."""
-    return [re.sub(r"\(.*?\)|[\W_]", "", name).casefold() for name in names]
+    """Names without case, blanks, signs, what stands in brackets, and Neo4j's types."""
+    return [re.sub(r"\(.*?\)|[\W_]", "", _without_type(name)).casefold() for name in names]
+
+
+def _without_type(name: str) -> str:
+    """`weight` for `weight:float`, and `:START_ID` for `person:START_ID`, as Neo4j has them."""
+    start, mark, kind = name.partition(":")
+    if not mark:
+        return name
+    kind = re.sub(r"\(.*?\)|\[\]", "", kind).strip()
+    if kind.upper() in ("START_ID", "END_ID", "TYPE"):
+        return f":{kind}"
+    return start if start and kind.casefold() in _NEO4J_TYPES else name
 
 
 def _starts_with_digit(cell: str) -> bool:

@@ -15,18 +15,12 @@ import scipy.sparse as sp
 from graphcuts_dp.arrays import FloatArray
 from graphcuts_dp.errors import GraphError
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph, Graph
-from graphcuts_dp.graph.assemble import (
-    Ends,
-    GivenVertices,
-    Merge,
-    Options,
-    RawEdges,
-    build,
-    listed,
-    split_sides,
-)
+from graphcuts_dp.graph.assemble import build, split_sides
+from graphcuts_dp.graph.edge_keys import Merge
 from graphcuts_dp.graph.edge_store import Vertices
 from graphcuts_dp.graph.matrices import matrix_edges
+from graphcuts_dp.graph.numbering import listed
+from graphcuts_dp.graph.raw_edges import Ends, GivenVertices, Options, RawEdges
 from graphcuts_dp.graph.schema import Schema
 from graphcuts_dp.graph.vertices import Label, VertexSet
 
@@ -63,7 +57,7 @@ def from_edges(
     Raises:
         GraphError: ends that are neither strings nor integers, or what `assemble.build` refuses.
     """
-    options = _options(vertices, weighted, weight_cap, hide_change, bipartite, directed, merge)
+    options = options_of(vertices, weighted, weight_cap, hide_change, bipartite, directed, merge)
     if isinstance(edges, np.ndarray):
         if edges.ndim != 2 or edges.shape[1] not in (2, 3):
             raise GraphError("an array of edges has two columns, or three with weights")
@@ -107,7 +101,7 @@ def from_networkx(
     Raises:
         GraphError: other nodes (relabel them), or what `assemble.build` refuses.
     """
-    options = _options(vertices, weighted, weight_cap, hide_change, bipartite, directed, merge)
+    options = options_of(vertices, weighted, weight_cap, hide_change, bipartite, directed, merge)
     _check_direction(graph, options)
     nodes = _labels(graph.nodes)
     sides = [graph.nodes[node].get("bipartite") for node in graph.nodes]
@@ -151,7 +145,7 @@ def from_igraph(
         GraphError: names that are neither strings nor integers or are not distinct, or what
             `assemble.build` refuses.
     """
-    options = _options(vertices, weighted, weight_cap, hide_change, bipartite, directed, merge)
+    options = options_of(vertices, weighted, weight_cap, hide_change, bipartite, directed, merge)
     _check_direction(graph, options)
     n = graph.vcount()
     attributes = graph.vs.attributes()
@@ -191,7 +185,7 @@ def from_scipy(
     Raises:
         GraphError: not real, not finite, negative, empty, not square, or labels of wrong number.
     """
-    options = _options(vertices, weighted, weight_cap, hide_change, bipartite, directed, merge)
+    options = options_of(vertices, weighted, weight_cap, hide_change, bipartite, directed, merge)
     kind = matrix.dtype if sp.issparse(matrix) else np.asarray(matrix).dtype
     raw = matrix_edges(
         matrix,
@@ -236,7 +230,7 @@ def from_pandas(
     Raises:
         GraphError: no such columns, missing ids, or what `assemble.build` refuses.
     """
-    options = _options(vertices, weighted, weight_cap, hide_change, bipartite, directed, merge)
+    options = options_of(vertices, weighted, weight_cap, hide_change, bipartite, directed, merge)
     if source not in frame.columns or target not in frame.columns:
         raise GraphError("the table lacks the source or target column; name them")
     ends = [_ends(frame[name].to_numpy(), _row) for name in (source, target)]
@@ -321,7 +315,7 @@ def to_pandas(graph: AnyGraph) -> "pd.DataFrame":
     return pd.DataFrame(columns)
 
 
-def _options(
+def options_of(
     vertices: Any,
     weighted: bool | None,
     weight_cap: float | None,
@@ -330,6 +324,11 @@ def _options(
     directed: bool,
     merge: Merge,
 ) -> Options:
+    """The options of a reader, of what its caller gave.
+
+    Raises:
+        GraphError: vertices that do not fit.
+    """
     given: GivenVertices
     if vertices is None:
         given = None

@@ -7,9 +7,13 @@ option that decides.
 
 import codecs
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
+from typing import BinaryIO
 
 from graphcuts_dp.errors import FileFormatError, ParameterError
+from graphcuts_dp.graph.unpack import stream_of
 
 # The longer mark of UTF-32 starts with that of UTF-16.
 _MARKS = (
@@ -19,6 +23,7 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+_PIECE = 1 << 20  # bytes read at a time
 _SEPARATORS = ",;\t|"
 _QUOTED = re.compile('"[^"]*"')
 _DECLARED = re.compile(r'"?sep=([,;\t|])"?\s*\Z', re.IGNORECASE)
@@ -52,6 +57,22 @@ def as_utf8(data: bytes, encoding: str | None = None) -> bytes:
         FileFormatError: not text in this encoding, or UTF-16 without a mark.
         ParameterError: no such encoding.
     """
+    return b"".join(_utf8_pieces(data, iter(()), encoding))
+
+
+def utf8_stream(stream: BinaryIO, encoding: str | None = None) -> BinaryIO:
+    """The same of a file that is read piece by piece: the first MiB tells how its lines end.
+
+    Raises:
+        FileFormatError: as `as_utf8`, here or while it is read.
+        ParameterError: likewise, here.
+    """
+    pieces = _utf8_pieces(stream.read(_PIECE), iter(lambda: stream.read(_PIECE), b""), encoding)
+    first = next(pieces, b"")
+    return stream_of(chain([first], pieces))
+
+
+def _utf8_pieces(data: bytes, rest: Iterator[bytes], encoding: str | None) -> Iterator[bytes]:
     mark, own = next(((m, name) for m, name in _MARKS if data.startswith(m)), (b"", None))
     if encoding is None and own is None and data[1:2] == b"\0" != data[:1]:
         raise FileFormatError("looks like UTF-16 without its mark; pass encoding='utf-16-le'")
@@ -62,14 +83,24 @@ def as_utf8(data: bytes, encoding: str | None = None) -> bytes:
     if own is not None:
         data = data.removeprefix(mark)
         encoding = own if encoding.lower().startswith("utf") else encoding
+    pieces: Iterator[bytes] = chain([data], rest)
     if codecs.lookup(encoding).name != "utf-8":
-        try:
-            data = data.decode(encoding).encode()
-        except UnicodeError:
-            raise FileFormatError(f"not text in {encoding}; pass another encoding=") from None
-    if b"\r" in data and b"\n" not in data:  # of an old Macintosh
-        data = data.replace(b"\r", b"\n")
-    return data
+        pieces = _recoded(pieces, encoding)
+    old: bool | None = None  # of an old Macintosh: lines end in a carriage return alone
+    for piece in pieces:
+        if old is None:
+            old = b"\r" in piece and b"\n" not in piece
+        yield piece.replace(b"\r", b"\n") if old else piece
+
+
+def _recoded(pieces: Iterator[bytes], encoding: str) -> Iterator[bytes]:
+    decoder = codecs.getincrementaldecoder(encoding)()
+    try:
+        for piece in pieces:
+            yield decoder.decode(piece).encode()
+        yield decoder.decode(b"", final=True).encode()
+    except UnicodeError:
+        raise FileFormatError(f"not text in {encoding}; pass another encoding=") from None
 
 
 def _check_encoding(name: str) -> None:

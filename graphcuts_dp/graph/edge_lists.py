@@ -1,40 +1,41 @@
 """Edge lists as text: blank, comma, tab or another separator; SNAP and KONECT comments; headers.
 
 No rule here is a guess that eats an edge: where a file can be read in two ways, the error names
-the option that decides.
+the option that decides. Files are read a block of lines at a time: each by the fastest reader that
+takes it, so that one odd row costs its block, not the file.
 """
 
-import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import BinaryIO, final
 
 import numpy as np
 
-from graphcuts_dp.arrays import FloatArray
+from graphcuts_dp.arrays import FloatArray, IntVector
 from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.graph.assemble import Ends, RawEdges
 from graphcuts_dp.graph.coded_text import CodedText
 from graphcuts_dp.graph.columns import ColumnPlaces, TextOptions, find_columns, has_header
 from graphcuts_dp.graph.dialect import (
-    NOT_UTF8,
     TextFormat,
-    as_utf8,
     check_delimiter,
     declared_separator,
     separated,
+    utf8_stream,
 )
+from graphcuts_dp.graph.gathered import Gathered, TextPieces
+from graphcuts_dp.graph.raw_edges import RawEdges
 from graphcuts_dp.graph.schema import MARK, Schema, load_schema, parse_number
-from graphcuts_dp.graph.text_scan import scan, split_cells
+from graphcuts_dp.graph.text_rows import Row, RowReader, decoded
+from graphcuts_dp.graph.text_scan import scan_block, split_cells
 
-Row = tuple[int, list[str]]
-_START = 1 << 16  # bytes that nearly always hold the first two rows
+_BLOCK = 1 << 18  # bytes; a block and its arrays stay in the processor's cache
 _NUMBER = set("0123456789+-.eE")
 
 
 def read_edge_list(
-    data: bytes,
+    data: bytes | BinaryIO,
     form: TextFormat,
     options: TextOptions = TextOptions(),  # noqa: B008  # frozen
     *,
@@ -43,7 +44,7 @@ def read_edge_list(
     """Edges of a text edge list.
 
     Args:
-        data: the whole file.
+        data: the whole file, or the file open at its start, which is read a piece at a time.
         form: separators, as the ending of the file's name tells.
         options: see `read_graph`.
         weighted: False ignores the weight column.
@@ -53,13 +54,15 @@ def read_edge_list(
             that can be read in two ways.
         ParameterError: no such encoding or delimiter.
     """
-    head = _read_head(as_utf8(data, options.encoding), form)
-    body, line, schema = head.body, head.line, head.schema
+    stream = utf8_stream(io.BytesIO(data) if isinstance(data, bytes) else data, options.encoding)
+    head = _read_head(stream, form)
     form = _separated(head, form, options)
-    rows = _first_rows(body, line, form)
+    reader = RowReader.of(form, head.first)
+    blocks = _Blocks(stream, head)
+    rows = blocks.first_rows(reader)
     if not rows:
         weights = None if options.weight is None or weighted is False else np.zeros(0)
-        return _raw([], [], weights, schema, [])
+        return _raw(Gathered(weighted=weights is not None), head.schema)
     if len(rows[0][1]) < 2:
         raise FileFormatError("the first row has fewer than two columns; pass delimiter=")
     first, second = rows[0][1], rows[1][1] if len(rows) > 1 else []
@@ -67,64 +70,99 @@ def read_edge_list(
     named = has_header(first, second, form, options) if not ours else bool(options.header)
     columns = find_columns(first, named, options, weighted=weighted, declared=head.weighted)
     if named:
-        body, line = _without_first_row(body, line, rows)
-    return replace(_edges(body, line, form, columns, schema), reading=str(columns))
+        blocks.drop_first_row(rows)
+    gathered = Gathered(weighted=columns.weight is not None)
+    separator = _one_separator(blocks.block, form)
+    for block, line in blocks:
+        if not gathered.integers:
+            blocks.size = 4 * _BLOCK  # what a search for names costs beside them is then little
+        if separator is None or not _add_fast(gathered, block, line, separator, columns, form):
+            _add_rows(gathered, reader.rows(block, line, blocks.more), columns)
+    return replace(_raw(gathered, head.schema), reading=str(columns))
 
 
-def _edges(
-    body: bytes, line: int, form: TextFormat, columns: ColumnPlaces, schema: Schema
-) -> RawEdges:
+def _one_separator(block: bytes, form: TextFormat) -> bytes | None:
+    """The one byte that stands between the columns of the first row, for the fast readers."""
     separators = {None: b" \t,", " ": b" \t"}.get(form.delimiter)
-    if separators is None and form.delimiter is not None:
-        separators = form.delimiter.encode()
-        separators = separators if len(separators) == 1 else b""
-    lines = range(line, 2**63)
-    if columns.is_plain and separators:
-        found = scan(body, separators)
-        if found is not None and (columns.width == 3) == (found.weights is not None):
-            weights = None if columns.weight is None else found.weights
-            return _raw(found.sources, found.targets, weights, schema, lines)
-    made = _from_cells(body, separators, columns, form) if separators else None
-    if made is not None:
-        return _raw(*made, schema, lines)
-    return _careful(_rows(body, line, form), columns, schema)
+    if separators is None:
+        separators = str(form.delimiter).encode()
+        return separators if len(separators) == 1 else None
+    first = block[: block.find(b"\n") + 1 or len(block)]
+    found = [bytes([mark]) for mark in separators if mark in first]
+    return found[0] if len(found) == 1 else None
+
+
+def _add_fast(
+    gathered: Gathered,
+    block: bytes,
+    line: int,
+    separator: bytes,
+    columns: ColumnPlaces,
+    form: TextFormat,
+) -> bool:
+    """Read a block of rows that are all alike; False where each needs a closer look."""
+    if b"\r" in block:
+        block = block.replace(b"\r\n", b"\n")
+    if not block.endswith(b"\n"):
+        block += b"\n"
+    made: _Found | None = None
+    if columns.is_plain and gathered.integers:
+        found = scan_block(block, separator[0], columns.width)
+        if found is not None:
+            made = found.sources, found.targets, None if columns.weight is None else found.weights
+    if made is None:
+        made = _from_cells(block, separator, columns, form, gathered.integers)
+    if made is None:
+        return False
+    gathered.add(*made, range(line, line + len(made[0])))
+    return True
+
+
+_Found = tuple[IntVector | TextPieces, IntVector | TextPieces, FloatArray | None]
 
 
 def _from_cells(
-    body: bytes, separators: bytes, columns: ColumnPlaces, form: TextFormat
-) -> tuple[CodedText, CodedText, FloatArray | None] | None:
+    block: bytes, separator: bytes, columns: ColumnPlaces, form: TextFormat, integers: bool
+) -> _Found | None:
     """Ends and weights of rows that are all alike; None where each needs a closer look."""
     quoting = form.delimiter not in (None, " ")
     places = columns.source, columns.target
-    split = split_cells(body, separators, columns.width, places, inner_blanks=quoting)
-    ends = None if split is None else split.coded(places)
-    if split is None or ends is None:
+    split = split_cells(block, separator, columns.width, places, inner_blanks=quoting)
+    if split is None:
         return None
-    if columns.weight is None:
-        return ends[0], ends[1], None
-    found = split.coded([columns.weight])
+    weights = None
+    if columns.weight is not None:
+        found = split.integers(columns.weight)
+        weights = _decimals(split.coded([columns.weight])) if found is None else found.astype(float)
+        if weights is None:
+            return None
+    if integers:
+        sources, targets = (split.integers(place) for place in places)
+        if sources is not None and targets is not None:
+            return sources, targets, weights
+    ends = split.texts(places)
+    return None if ends is None else (ends[0], ends[1], weights)
+
+
+def _decimals(found: list[CodedText] | None) -> FloatArray | None:
     if found is None or not set("".join(found[0].names)) <= _NUMBER:
         return None
     try:
         distinct = np.array(list(map(float, found[0].names)), dtype=np.float64)
     except ValueError:
         return None
-    return ends[0], ends[1], distinct[found[0].codes]
+    return distinct[found[0].codes]
 
 
-def _raw(
-    sources: Ends,
-    targets: Ends,
-    weights: FloatArray | None,
-    schema: Schema,
-    lines: Sequence[int],
-) -> RawEdges:
+def _raw(gathered: Gathered, schema: Schema) -> RawEdges:
+    sources, targets = gathered.ends()
     return RawEdges(
         sources=sources,
         targets=targets,
-        weights=weights,
+        weights=gathered.weights(),
         schema=schema,
-        where=lambda position: f"line {lines[position]}",
+        owned=True,
+        where=lambda position: f"line {gathered.place(position)}",
         error=FileFormatError,
     )
 
@@ -141,43 +179,44 @@ def read_rows(data: bytes, form: TextFormat, options: TextOptions) -> list[Row]:
         FileFormatError: as `read_edge_list`.
         ParameterError: likewise.
     """
-    head = _read_head(as_utf8(data, options.encoding), form)
-    return list(_rows(head.body, head.line, _separated(head, form, options)))
+    stream = utf8_stream(io.BytesIO(data), options.encoding)
+    head = _read_head(stream, form)
+    reader = RowReader.of(_separated(head, form, options), head.first)
+    return list(reader.rows(head.first + stream.read(), head.line))
 
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """What stands above the first row: what it declares, the rest, and the rest's first line."""
+    """What stands above the first row: what it declares, and the first row with its number."""
 
     schema: Schema
     ours: bool
     weighted: bool | None
     delimiter: str | None
-    body: bytes
+    first: bytes
     line: int
 
 
-def _read_head(data: bytes, form: TextFormat) -> _Head:
+def _read_head(stream: BinaryIO, form: TextFormat) -> _Head:
     """Comments, blank lines and `sep=;` at the top."""
-    schema, start, line = Schema(), 0, 1
+    schema, line = Schema(), 1
     ours, weighted, delimiter = False, None, None
-    while start < len(data):
-        end = data.find(b"\n", start) + 1 or len(data)
-        text = data[start:end].strip()
+    while row := stream.readline():
+        text = row.strip()
         if line == 1 and not form.konect:
-            delimiter = declared_separator(data[start:end].decode("latin-1"))
+            delimiter = declared_separator(row.decode("latin-1"))
         if text and text[:1] not in b"#%" and (line > 1 or delimiter is None):
             break
         words = text[1:].strip()
         if words.startswith(MARK.encode()):
-            schema = load_schema(_decoded(words[len(MARK) :]))
+            schema = load_schema(decoded(words[len(MARK) :]))
             ours, weighted = True, schema.weighted
         elif form.konect and line == 1:
             weighted = _konect_weighted(words.split())
             if words.split()[:1] == [b"sym"]:
                 schema = Schema(directed=False)
-        start, line = end, line + 1
-    return _Head(schema, ours, weighted, delimiter, data[start:], line)
+        line += 1
+    return _Head(schema, ours, weighted, delimiter, row, line)
 
 
 def _separated(head: _Head, form: TextFormat, options: TextOptions) -> TextFormat:
@@ -187,7 +226,7 @@ def _separated(head: _Head, form: TextFormat, options: TextOptions) -> TextForma
         return replace(form, delimiter=options.delimiter)
     if head.delimiter is not None:
         return replace(form, delimiter=head.delimiter)
-    return separated(_first_row(head.body), form)
+    return separated(decoded(head.first), form)
 
 
 def _konect_weighted(words: list[bytes]) -> bool | None:
@@ -197,92 +236,64 @@ def _konect_weighted(words: list[bytes]) -> bool | None:
     return words[1] != b"unweighted"
 
 
-def _first_row(body: bytes) -> str:
-    return _decoded(body[: body.find(b"\n") + 1 or len(body)])
+@final
+class _Blocks:
+    """The rows of a file as blocks of whole lines, each with the number of its first line."""
+
+    def __init__(self, stream: BinaryIO, head: _Head) -> None:
+        self._stream = stream
+        self.block = head.first
+        self.size = _BLOCK
+        self._line = head.line
+        self._extend(self.size)
+
+    def _extend(self, size: int) -> bool:
+        """Put more lines behind the block; False if there are none."""
+        more = self._stream.read(size)
+        self.block += more + (self._stream.readline() if more else b"")
+        return bool(more)
+
+    def first_rows(self, reader: RowReader) -> list[Row]:
+        """The first two rows; the block is made as long as it takes to see them."""
+        while True:
+            problem = None
+            try:
+                rows = list(islice(reader.rows(self.block, self._line), 2))
+                if len(rows) == 2:
+                    return rows
+            except FileFormatError as found:  # perhaps a quoted cell that goes on
+                problem = found
+            if not self._extend(len(self.block) + 1):
+                if problem is not None:
+                    raise problem
+                return rows
+
+    def drop_first_row(self, rows: list[Row]) -> None:
+        """Take the header off, which is one line unless a quoted name breaks it."""
+        next_line = rows[1][0] if len(rows) > 1 else None
+        if next_line is None:
+            self.block = b""
+            return
+        for _ in range(next_line - self._line):
+            self.block = self.block[self.block.find(b"\n") + 1 :]
+        self._line = next_line
+
+    def more(self) -> bytes:
+        """The line behind the block that is at work, which then belongs to it."""
+        line = self._stream.readline()
+        self._line += 1
+        return line
+
+    def __iter__(self) -> Iterator[tuple[bytes, int]]:
+        while self.block:
+            block, line = self.block, self._line
+            self._line += block.count(b"\n")
+            yield block, line
+            self.block = b""
+            self._extend(self.size)
 
 
-def _decoded(data: bytes) -> str:
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        raise FileFormatError(NOT_UTF8) from None
-
-
-def _first_rows(body: bytes, line: int, form: TextFormat) -> list[Row]:
-    """The first two rows; whole lines at the start hold them, unless these are comments."""
-    end = body.rfind(b"\n", 0, _START) + 1
-    # A quoted cell may go on behind the last of these lines.
-    if 0 < end < len(body) and b'"' not in body[:end]:
-        rows = list(islice(_rows(body[:end], line, form), 2))
-        if len(rows) == 2:
-            return rows
-    return list(islice(_rows(body, line, form), 2))
-
-
-def _rows(body: bytes, line: int, form: TextFormat) -> Iterator[Row]:
-    text = _decoded(body)
-    if form.delimiter is None or form.delimiter == " ":
-        return _text_rows(text, line, None if form.delimiter is None else False)
-    if '"' in text:
-        return _quoted_rows(text, line, form.delimiter)
-    return _delimited_rows(text, line, form.delimiter)
-
-
-def _text_rows(text: str, line: int, commas: bool | None) -> Iterator[Row]:
-    """Rows with blanks or commas (None: the first row tells); lines with # or % are comments."""
-    told = commas is None
-    for number, content in enumerate(io.StringIO(text, newline="\n"), line):
-        row = content.strip()
-        if not row or row[0] in "#%":
-            continue
-        if commas is None:
-            commas = "," in row
-        if commas:
-            fields = [field.strip() for field in row.split(",")]
-            mixed = any(len(field.split()) > 1 for field in fields)
-        else:
-            fields = row.split()
-            mixed = told and "," in row
-        if mixed:
-            raise FileFormatError(f"line {number}: blanks and commas are mixed; pass delimiter=")
-        yield number, fields
-
-
-def _delimited_rows(text: str, line: int, delimiter: str) -> Iterator[Row]:
-    """Rows of a .csv or .tsv file without quotes; blanks around fields do not count."""
-    for number, content in enumerate(io.StringIO(text, newline="\n"), line):
-        fields = [field.strip() for field in content.split(delimiter)]
-        if any(fields):  # spreadsheets leave rows of separators
-            yield number, fields
-
-
-def _quoted_rows(text: str, line: int, delimiter: str) -> Iterator[Row]:
-    reader = csv.reader(
-        io.StringIO(text, newline=""), delimiter=delimiter, strict=True, skipinitialspace=True
-    )
-    number = line
-    try:
-        for fields in reader:
-            if any(fields):
-                yield number, fields
-            number = line + reader.line_num
-    except csv.Error:
-        raise FileFormatError(
-            f"line {line + max(reader.line_num, 1) - 1}: malformed row: check its quotes"
-        ) from None
-
-
-def _without_first_row(body: bytes, line: int, rows: list[Row]) -> tuple[bytes, int]:
-    """The body after the header, which is on the first line unless a quoted name breaks it."""
-    next_line = rows[1][0] if len(rows) > 1 else None
-    if next_line is None:
-        return b"", line + 1
-    for _ in range(next_line - line):
-        body = body[body.find(b"\n") + 1 :]
-    return body, next_line
-
-
-def _careful(rows: Iterator[Row], columns: ColumnPlaces, schema: Schema) -> RawEdges:
+def _add_rows(gathered: Gathered, rows: Iterator[Row], columns: ColumnPlaces) -> None:
     """Row by row; an error names the line."""
     sources: list[str] = []
     targets: list[str] = []
@@ -295,7 +306,10 @@ def _careful(rows: Iterator[Row], columns: ColumnPlaces, schema: Schema) -> RawE
             )
         source, target = fields[columns.source], fields[columns.target]
         if not source or not target:
-            raise FileFormatError(f"line {line}: malformed row: an id is empty")
+            raise FileFormatError(
+                f"line {line}: malformed row: an id is empty; take out rows that are no edges, "
+                "such as the vertices in some exports of databases"
+            )
         if columns.weight is not None:
             weight = parse_number(fields[columns.weight])
             if weight is None:
@@ -308,4 +322,4 @@ def _careful(rows: Iterator[Row], columns: ColumnPlaces, schema: Schema) -> RawE
         targets.append(target)
         lines.append(line)
     found = None if columns.weight is None else np.array(weights, dtype=np.float64)
-    return _raw(sources, targets, found, schema, lines)
+    gathered.add(sources, targets, found, lines)

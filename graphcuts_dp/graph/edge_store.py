@@ -1,20 +1,26 @@
 """What all kinds of graphs keep: edges as sorted arrays, each pair once."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from graphcuts_dp.arrays import FloatArray, IndexArray
+from graphcuts_dp.arrays import FloatArray, IndexArray, IntegerVector
 from graphcuts_dp.errors import GraphError, ParameterError
+from graphcuts_dp.graph.edge_keys import (
+    MOST_ROWS,
+    EdgeParts,
+    Merge,
+    pair_keys,
+    sorted_distinct,
+    sorted_merged,
+    unpacked_keys,
+)
 from graphcuts_dp.graph.vertices import Label, VertexSet
 
 Vertices = VertexSet | int | Iterable[Label]
-
-_KEY_BITS = np.int64(31)  # row numbers are 32-bit integers >= 0
-_KEY_MASK = np.int64(2**31 - 1)
 
 
 class EdgeStore:
@@ -41,6 +47,8 @@ class EdgeStore:
     weight_cap: float | None
     hide_change: float | None
     note: str
+    _ordered: ClassVar[bool] = False  # whether (u, v) and (v, u) are two pairs
+    _loops: ClassVar[bool] = False  # whether u and v may have one row number
 
     def check_bounded(self) -> None:
         """Check that it is said which change of a weight is to be hidden. Reads the schema only.
@@ -64,33 +72,41 @@ class EdgeStore:
 
     def _store(
         self,
-        first: npt.NDArray[np.int64],
-        second: npt.NDArray[np.int64],
-        weights: FloatArray | None,
+        parts: EdgeParts,
+        *,
         weight_cap: float | None,
+        clip: bool = False,
+        merge: Merge = "max",
     ) -> None:
-        # Both ends in one integer: sorting it sorts pairs, and shifts are faster than divisions.
-        keys = first << _KEY_BITS
-        keys |= second
+        """Keep edges, each pair once; empties the parts.
+
+        Args:
+            parts: ends within the shape, and weights that are finite and not negative.
+            weight_cap: as for `Graph`.
+            clip: put weights above the cap down to it, rather than refuse them.
+            merge: weight of a pair that occurs more than once.
+        """
         if weight_cap is not None and not (np.isfinite(weight_cap) and weight_cap > 0):
             raise GraphError("weight_cap must be a positive, finite number")
+        if parts.weights is None and weight_cap not in (None, 1.0):
+            raise GraphError("weight_cap needs a weighted graph")
+        keys, weights = pair_keys(parts, ordered=self._ordered, loops=self._loops)
         if weights is None:
-            if weight_cap not in (None, 1.0):
-                raise GraphError("weight_cap needs a weighted graph")
-            keys = _sorted_unique(keys)
-            weights = np.ones(len(keys))
+            keys = sorted_distinct(keys)
             self.weighted, self.weight_cap = False, 1.0
         else:
-            keys, weights = _merge_largest(keys, _checked_weights(weights))
-            if weight_cap is not None and len(weights) and weights.max() > weight_cap:
+            keys, weights = sorted_merged(keys, weights, merge)
+            if weight_cap is not None and clip:
+                np.minimum(weights, weight_cap, out=weights)
+            elif weight_cap is not None and weights.max(initial=0) > weight_cap:
                 raise GraphError(
                     "an edge weighs more than weight_cap; raise it or clip the weights"
                 )
             self.weighted = True
             self.weight_cap = None if weight_cap is None else float(weight_cap)
-        self._freeze(
-            (keys >> _KEY_BITS).astype(np.int32), (keys & _KEY_MASK).astype(np.int32), weights
-        )
+        rows, columns = unpacked_keys(keys)
+        del keys
+        self._freeze(rows, columns, np.ones(len(rows)) if weights is None else weights)
 
     def _store_rows(
         self,
@@ -146,41 +162,45 @@ class EdgeStore:
         return f", weighted{cap}{note}"
 
 
-def checked_ends(
+def checked_parts(
     rows: npt.ArrayLike,
     columns: npt.ArrayLike,
     weights: npt.ArrayLike | None,
     shape: tuple[int, int],
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], FloatArray | None]:
-    """Edge ends as integers within the shape, and weights of the same length."""
+) -> EdgeParts:
+    """Edge ends as integers within the shape, and weights of the same length.
+
+    Raises:
+        GraphError: they are not; a weight is negative or not finite.
+    """
     ends = []
-    for given, size in ((rows, shape[0]), (columns, shape[1])):
-        if size > _KEY_MASK + 1:
-            raise GraphError("a graph has at most 2**31 vertices on a side")
+    for given in (rows, columns):
         array = np.asarray(given)
         if array.size == 0:
             array = array.astype(np.int64).reshape(-1)
         if array.ndim != 1 or array.dtype.kind not in "iu":
             raise GraphError("edge ends must be one-dimensional arrays of row numbers")
-        if array.size and (array.min() < 0 or array.max() >= size):
-            raise GraphError("an edge end lies outside the public vertex set")
-        ends.append(array.astype(np.int64, copy=False))
+        ends.append(array)
+    check_ends(ends[0], ends[1], shape)
     mass = None if weights is None else np.array(weights, dtype=np.float64).reshape(-1)
     if len(ends[0]) != len(ends[1]) or (mass is not None and len(mass) != len(ends[0])):
         raise GraphError("edge ends and weights must have the same length")
-    return ends[0], ends[1], mass
+    if mass is not None:
+        _checked_weights(mass)
+    return EdgeParts(ends[0], ends[1], mass, owned=True)
 
 
-def without_loops(
-    rows: npt.NDArray[np.int64], columns: npt.NDArray[np.int64], weights: FloatArray | None
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], FloatArray | None]:
-    """The edges between two different vertices of one set, of a weight above 0."""
-    keep = rows != columns
-    if weights is not None:
-        keep &= weights != 0
-    if keep.all():
-        return rows, columns, weights
-    return rows[keep], columns[keep], None if weights is None else weights[keep]
+def check_ends(rows: IntegerVector, columns: IntegerVector, shape: tuple[int, int]) -> None:
+    """Check that row numbers lie within a shape.
+
+    Raises:
+        GraphError: one does not.
+    """
+    for array, size in ((rows, shape[0]), (columns, shape[1])):
+        if size > MOST_ROWS:
+            raise GraphError("a graph has at most 2**31 vertices on a side")
+        if array.size and (array.min() < 0 or array.max() >= size):
+            raise GraphError("an edge end lies outside the public vertex set")
 
 
 def _checked_weights(weights: FloatArray) -> FloatArray:
@@ -189,25 +209,6 @@ def _checked_weights(weights: FloatArray) -> FloatArray:
     if (weights < 0).any():
         raise GraphError("an edge weight is negative; weights must be >= 0")
     return weights
-
-
-def _sorted_unique(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    # np.unique hashes since numpy 2.3; sorting integers is several times faster here.
-    keys = np.sort(keys)
-    if len(keys) > 1:
-        keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])]
-    return keys
-
-
-def _merge_largest(
-    keys: npt.NDArray[np.int64], weights: FloatArray
-) -> tuple[npt.NDArray[np.int64], FloatArray]:
-    order = np.argsort(keys, kind="stable")
-    keys, weights = keys[order], weights[order]
-    if len(keys) < 2:
-        return keys, weights
-    first = np.concatenate([[True], keys[1:] != keys[:-1]])
-    return keys[first], np.maximum.reduceat(weights, np.flatnonzero(first))
 
 
 def as_coo(matrix: npt.ArrayLike) -> sp.coo_array:

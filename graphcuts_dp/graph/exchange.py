@@ -10,7 +10,8 @@ import numpy as np
 
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph
-from graphcuts_dp.graph.assemble import UNDIRECTED, RawEdges, split_sides
+from graphcuts_dp.graph.assemble import UNDIRECTED, split_sides
+from graphcuts_dp.graph.raw_edges import RawEdges
 from graphcuts_dp.graph.schema import (
     Schema,
     dump_schema,

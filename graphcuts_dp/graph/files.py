@@ -3,6 +3,7 @@
     edge lists      .edges .edgelist .txt .csv .tsv; KONECT .konect and out.* (read only)
     matrices        .mtx (MatrixMarket) .npz (scipy.sparse)
     exchange        .graphml .gml .net (Pajek)
+    tables          .parquet .arrow .feather (with the package pyarrow)
 
 each also with `.gz`. Messages never quote a row; they tell its line number.
 """
@@ -16,18 +17,32 @@ from typing import BinaryIO, cast
 
 from graphcuts_dp.errors import FileFormatError, GraphError
 from graphcuts_dp.graph.adjacency import AnyGraph, without_edges
-from graphcuts_dp.graph.assemble import GivenVertices, Merge, Options, build
+from graphcuts_dp.graph.assemble import build
 from graphcuts_dp.graph.atomic import PathLike, atomic_write, check_writable
 from graphcuts_dp.graph.columns import Column, TextOptions
+from graphcuts_dp.graph.edge_keys import Merge
 from graphcuts_dp.graph.edge_store import Vertices
-from graphcuts_dp.graph.file_bytes import read_text, read_unpacked
+from graphcuts_dp.graph.file_bytes import opened_unpacked, read_text
 from graphcuts_dp.graph.formats import FORMATS
+from graphcuts_dp.graph.raw_edges import GivenVertices, Options
 from graphcuts_dp.graph.schema import labels_of
 from graphcuts_dp.graph.vertices import VertexSet
 
 VertexSource = Vertices | PathLike
 
 KNOWN_ENDINGS = tuple(FORMATS)
+_SHEET = (
+    "a spreadsheet; save it as CSV (File, Save As, CSV UTF-8), or in Python: "
+    "gc.from_pandas(pandas.read_excel(FILE), source=..., target=...)"
+)
+_DATABASE = (
+    "a database; export the table of edges as CSV, or in Python: "
+    "gc.from_pandas(pandas.read_sql(QUERY, CONNECTION), source=..., target=...)"
+)
+_ELSEWHERE = {
+    **dict.fromkeys((".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"), _SHEET),
+    **dict.fromkeys((".sqlite", ".sqlite3", ".duckdb", ".sql"), _DATABASE),
+}
 
 
 def read_graph(  # noqa: PLR0913  # all that a file may leave open
@@ -83,8 +98,9 @@ def read_graph(  # noqa: PLR0913  # all that a file may leave open
             names (source and target, from and to, ...) or a further column is a number in the
             second row only; otherwise `.edges`, `.edgelist`, `.txt` and KONECT files have none, and
             for others you must say.
-        source: text edge lists: column of the first ends, by its name or its place from 0. Without
-            it the known names, else the first two columns or the only two that could be ends.
+        source: edge lists and tables: column of the first ends, by its name or its place from 0.
+            Without it the known names, else the first two columns or the only two that could be
+            ends.
         target: likewise, of the second ends.
         weight: likewise, of the weights. Without it, a column of a known name (weight, count,
             amount, length, ...: `columns.WEIGHTS`), or the third one where the first line of one
@@ -100,6 +116,9 @@ def read_graph(  # noqa: PLR0913  # all that a file may leave open
         tell: called with a sentence that names the columns that were read and ignored.
 
     Comments are lines that start with # or %; in `.csv` and `.tsv` files only above the header.
+    Text edge lists and tables are read a piece at a time: at the peak they take no more than twice
+    the memory of the graph. Tables (Parquet, Arrow) hold integers, strings or both by number as
+    ends, and no nulls.
 
     Returns:
         A `Graph`, or a `BipartiteGraph` if `bipartite`, or a `DirectedGraph` if `directed`.
@@ -128,17 +147,17 @@ def read_graph(  # noqa: PLR0913  # all that a file may leave open
     text = TextOptions(header, source, target, weight, delimiter, encoding)
     if not form.columns and (one_based or text.of_columns):
         raise FileFormatError(
-            "one_based, header, source, target, weight and delimiter are for edge lists, "
-            f"not {ending}"
+            "one_based, header, source, target, weight and delimiter are for edge lists "
+            f"(source, target and weight for tables, too), not {ending}"
         )
     if not form.encoded and encoding is not None:
         raise FileFormatError(f"encoding= is for edge lists, .gml and .net, not {ending}")
-    data = read_unpacked(path)
-    try:
-        raw = form.read(data, options, text)
-        graph = build(raw, options)
-    except (FileFormatError, GraphError) as problem:
-        raise FileFormatError(f"{path!s}: {problem}") from None
+    with opened_unpacked(path) as file:
+        try:
+            raw = form.read(file if form.streamed else file.read(), options, text)
+            graph = build(raw, options)
+        except (FileFormatError, GraphError) as problem:
+            raise FileFormatError(f"{path!s}: {problem}") from None
     if tell is not None and raw.reading:
         tell(raw.reading)
     return graph
@@ -262,6 +281,8 @@ def _ending(path: PathLike) -> str:
         raise FileFormatError(
             f"{path!s}: the name of a device or a pipe tells no format; name a file such as x.csv"
         )
+    if ending in _ELSEWHERE:
+        raise FileFormatError(f"{name}: {_ELSEWHERE[ending]}")
     raise FileFormatError(
         f"{name}: unknown ending; known are {' '.join(KNOWN_ENDINGS)}, each also with .gz, "
         "and out.* for KONECT"

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, final
 
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.assemble import Options, RawEdges
+from graphcuts_dp.graph.arrow_files import read_arrow, write_arrow
 from graphcuts_dp.graph.columns import TextOptions
 from graphcuts_dp.graph.dialect import TextFormat, as_utf8
 from graphcuts_dp.graph.edge_list_writer import write_edge_list
@@ -20,6 +20,8 @@ from graphcuts_dp.graph.graphml import read_graphml, write_graphml
 from graphcuts_dp.graph.matrices import read_npz, write_npz
 from graphcuts_dp.graph.matrix_market import read_mtx, write_mtx
 from graphcuts_dp.graph.pajek import read_pajek, write_pajek
+from graphcuts_dp.graph.parquet import read_parquet, write_parquet
+from graphcuts_dp.graph.raw_edges import Options, RawEdges
 
 
 @final
@@ -28,25 +30,36 @@ class FileFormat:
     """A line of the table.
 
     Attributes:
-        read: makes raw edges from the bytes of a file, the options of `read_graph`, and those
-            for text.
+        read: makes raw edges from the bytes of a file (or the open file, if `streamed`), the
+            options of `read_graph`, and those for text.
         write: writes a graph to a handle; None for a format that is only read.
-        columns: whether it is a text edge list, which has a header and columns.
+        columns: whether it has columns that the caller may name, as edge lists and tables have.
         encoded: whether the caller may say in which encoding it is.
+        streamed: whether it is read a piece at a time.
     """
 
-    read: Callable[[bytes, Options, TextOptions], RawEdges]
+    read: Callable[[Any, Options, TextOptions], RawEdges]
     write: Callable[[AnyGraph, BinaryIO], None] | None
     columns: bool = False
     encoded: bool = False
+    streamed: bool = False
 
 
 def _edge_list(form: TextFormat, *, written: bool = True) -> FileFormat:
-    def read(data: bytes, options: Options, text: TextOptions) -> RawEdges:
-        return read_edge_list(data, form, text, weighted=options.weighted)
+    def read(file: BinaryIO, options: Options, text: TextOptions) -> RawEdges:
+        return read_edge_list(file, form, text, weighted=options.weighted)
 
     write = partial(write_edge_list, form=form) if written else None
-    return FileFormat(read=read, write=write, columns=True, encoded=True)
+    return FileFormat(read=read, write=write, columns=True, encoded=True, streamed=True)
+
+
+def _tables(
+    read: Callable[..., RawEdges], write: Callable[[AnyGraph, BinaryIO], None]
+) -> FileFormat:
+    def read_some(file: BinaryIO, options: Options, text: TextOptions) -> RawEdges:
+        return read(file, text, weighted=options.weighted)
+
+    return FileFormat(read=read_some, write=write, columns=True, streamed=True)
 
 
 def _matrix(read: Callable[..., RawEdges], write: Callable[..., None]) -> FileFormat:
@@ -88,5 +101,8 @@ FORMATS: Mapping[str, FileFormat] = {
     ".npz": _matrix(read_npz, write_npz),
     ".graphml": _exchange(read_graphml, write_graphml, encoded=False),
     ".gml": _exchange(read_gml, write_gml),
+    ".parquet": _tables(read_parquet, write_parquet),
+    ".arrow": _tables(read_arrow, write_arrow),
+    ".feather": _tables(read_arrow, write_arrow),
     ".net": _exchange(read_pajek, write_pajek),
 }

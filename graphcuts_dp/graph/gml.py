@@ -6,7 +6,6 @@ from typing import BinaryIO
 
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph
-from graphcuts_dp.graph.assemble import RawEdges
 from graphcuts_dp.graph.dialect import NOT_UTF8
 from graphcuts_dp.graph.edge_list_writer import edge_chunks
 from graphcuts_dp.graph.exchange import (
@@ -18,6 +17,7 @@ from graphcuts_dp.graph.exchange import (
     to_raw,
     written_names,
 )
+from graphcuts_dp.graph.raw_edges import RawEdges
 
 _FACTS = "graphcutsdp"  # GML keys have no underscores
 _NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"

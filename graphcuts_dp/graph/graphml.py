@@ -10,7 +10,6 @@ from xml.sax.saxutils import escape, quoteattr
 
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph
-from graphcuts_dp.graph.assemble import RawEdges
 from graphcuts_dp.graph.edge_list_writer import edge_chunks
 from graphcuts_dp.graph.exchange import (
     Contents,
@@ -22,6 +21,7 @@ from graphcuts_dp.graph.exchange import (
     to_raw,
     written_names,
 )
+from graphcuts_dp.graph.raw_edges import RawEdges
 from graphcuts_dp.graph.vertices import Label
 
 _FACTS = "graphcuts_dp"

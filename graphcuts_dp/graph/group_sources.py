@@ -11,12 +11,13 @@ from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
 from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.columns import Column, TextOptions, position_of
 from graphcuts_dp.graph.dialect import TextFormat
-from graphcuts_dp.graph.edge_lists import Row, read_rows
+from graphcuts_dp.graph.edge_lists import read_rows
 from graphcuts_dp.graph.file_bytes import read_unpacked
 from graphcuts_dp.graph.graphml import read_node_attributes
 from graphcuts_dp.graph.group_codes import listed
 from graphcuts_dp.graph.groups import Groups, vertices_of
 from graphcuts_dp.graph.schema import labels_of
+from graphcuts_dp.graph.text_rows import Row
 from graphcuts_dp.graph.vertices import Label, VertexSet
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from graphcuts_dp.arrays import FloatArray, IntVector
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
-from graphcuts_dp.graph.assemble import RawEdges
+from graphcuts_dp.graph.raw_edges import RawEdges
 from graphcuts_dp.graph.schema import Schema, dump_schema, load_schema
 from graphcuts_dp.graph.unpack import check_archive
 from graphcuts_dp.graph.vertices import VertexSet

@@ -14,9 +14,10 @@ import scipy.sparse as sp
 from graphcuts_dp.arrays import FloatArray
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
-from graphcuts_dp.graph.assemble import UNDIRECTED, RawEdges
+from graphcuts_dp.graph.assemble import UNDIRECTED
 from graphcuts_dp.graph.edge_list_writer import edge_chunks
 from graphcuts_dp.graph.matrices import matrix_edges
+from graphcuts_dp.graph.raw_edges import RawEdges
 from graphcuts_dp.graph.schema import MARK, Schema, dump_schema, load_schema, parse_number
 from graphcuts_dp.graph.text_scan import scan
 

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.arrays import FloatArray, IntVector
-from graphcuts_dp.graph.coded_text import WORD, CodedText, Words, code, words_before
+from graphcuts_dp.arrays import FloatArray, IntegerVector, IntVector
+from graphcuts_dp.graph.coded_text import LONGEST, WORD, CodedText, Words, code, words_before
+from graphcuts_dp.graph.gathered import TextPieces
 
 _NEWLINE = 10
 _SEPARATORS = b" \t,"
@@ -62,7 +63,7 @@ def scan(body: bytes, separators: bytes = _SEPARATORS) -> Columns | None:
         return None
     parts = []
     for block in _blocks(body):
-        part = _scan_block(block, separator, count)
+        part = scan_block(block, separator, count)
         if part is None:
             return None
         parts.append(part)
@@ -92,6 +93,22 @@ class Cells:
         codes, leaders = found
         names = self._names(starts[leaders], lengths[leaders])
         return [CodedText(column, names) for column in np.split(codes, len(places))]
+
+    def integers(self, place: int) -> IntVector | None:
+        """The column at this place as integers; None if a cell is not plain digits."""
+        starts, lengths = self.starts[place :: self.width], self.lengths[place :: self.width]
+        return integers_of(words_before(self.body), starts + lengths, lengths)
+
+    def texts(self, places: Sequence[int]) -> list[TextPieces] | None:
+        """The columns at these places as they stand; None if a cell is very long."""
+        found = []
+        words = words_before(self.body)
+        for place in places:
+            starts, lengths = self.starts[place :: self.width], self.lengths[place :: self.width]
+            if lengths.max(initial=0) > LONGEST:
+                return None
+            found.append(TextPieces(words, starts, lengths))
+        return found
 
     def _names(self, starts: IntVector, lengths: IntVector) -> list[str]:
         """These cells as strings: joined by newlines, which no cell holds, then split at once."""
@@ -168,7 +185,14 @@ def _blocks(body: bytes) -> Iterator[bytes]:
         start = end
 
 
-def _scan_block(block: bytes, separator: int, count: int) -> Columns | None:
+def scan_block(block: bytes, separator: int, count: int) -> Columns | None:
+    """Parse some rows as `scan` does.
+
+    Args:
+        block: rows that all end in a newline, without carriage returns.
+        separator: the byte between columns.
+        count: how many columns there are, 2 or 3.
+    """
     bytes_ = np.frombuffer(block, dtype=np.uint8)
     ends = np.flatnonzero((bytes_ == separator) | (bytes_ == _NEWLINE)).astype(np.int32)
     if len(ends) % count:
@@ -195,11 +219,20 @@ def _scan_block(block: bytes, separator: int, count: int) -> Columns | None:
     return Columns(columns[0], columns[1], weights)
 
 
-def _integers(
-    words: Words, ends: npt.NDArray[np.int32], lengths: npt.NDArray[np.int32]
-) -> IntVector | None:
+def integers_of(words: Words, ends: IntegerVector, lengths: IntegerVector) -> IntVector | None:
+    """Numbers of pieces of a text; None if one is not plain digits without a leading zero.
+
+    Args:
+        words: `words_before` of the text.
+        ends: position behind the last byte of each piece.
+        lengths: bytes of each piece.
+    """
+    return None if lengths.min(initial=1) < 1 else _integers(words, ends, lengths)
+
+
+def _integers(words: Words, ends: IntegerVector, lengths: IntegerVector) -> IntVector | None:
     """Numbers whose digits end before `ends`; None if one is long or not plain digits."""
-    longest = int(lengths.max())
+    longest = int(lengths.max(initial=0))
     if longest > _MOST_DIGITS:
         return None
     values = _eight_digits(words[ends], lengths)
@@ -214,7 +247,7 @@ def _integers(
     return None if (values < _LEAST[lengths]).any() else values
 
 
-def _eight_digits(words: Words, lengths: npt.NDArray[np.int32]) -> IntVector | None:
+def _eight_digits(words: Words, lengths: IntegerVector) -> IntVector | None:
     """Numbers of the last digits, up to eight, in words of eight characters; None if not digits.
 
     All eight digits of a word are turned at once: pairs into numbers below 100, pairs of these

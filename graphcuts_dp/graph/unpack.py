@@ -9,6 +9,8 @@ import gzip
 import io
 import zipfile
 import zlib
+from collections.abc import Iterator
+from typing import Any, BinaryIO, final
 
 from graphcuts_dp.errors import FileFormatError
 
@@ -28,17 +30,64 @@ def gunzip(data: bytes) -> bytes:
     Raises:
         FileFormatError: damaged, cut short, or larger than `most_unpacked`.
     """
-    most = most_unpacked(len(data))
-    unpacked = io.BytesIO()
+    return gunzipped(io.BytesIO(data), len(data)).read()
+
+
+def gunzipped(file: BinaryIO, packed: int) -> BinaryIO:
+    """The same of a file of `packed` bytes as a stream, which raises while it is read."""
+    return stream_of(_unpacked(file, most_unpacked(packed)))
+
+
+def _unpacked(file: BinaryIO, most: int) -> Iterator[bytes]:
+    count = 0
     try:
-        with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
+        with gzip.GzipFile(fileobj=file) as stream:
             while piece := stream.read(_PIECE):
-                unpacked.write(piece)
-                if unpacked.tell() > most:
+                count += len(piece)
+                if count > most:
                     raise FileFormatError(_too_large(most))
+                yield piece
     except (gzip.BadGzipFile, EOFError, zlib.error):
         raise FileFormatError("not a whole gzip file; take off .gz if it is not packed") from None
-    return unpacked.getvalue()
+
+
+def stream_of(pieces: Iterator[bytes]) -> BinaryIO:
+    """A file to be read once, of bytes that come piece by piece."""
+    return io.BufferedReader(_Pieces(pieces), _PIECE)
+
+
+@final
+class _Pieces(io.RawIOBase):
+    """Pieces of bytes one after the other, as `io.BufferedReader` takes them."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        super().__init__()
+        self._pieces = pieces
+        self._rest = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._rest:
+            piece = next(self._pieces, None)
+            if piece is None:
+                return 0
+            self._rest = memoryview(piece)
+        count = min(len(buffer), len(self._rest))
+        buffer[:count] = self._rest[:count]
+        self._rest = self._rest[count:]
+        return count
+
+
+def check_unpacked(count: int, packed: int) -> None:
+    """Check that a file of `packed` bytes does not unpack to far too many.
+
+    Raises:
+        FileFormatError: `count` bytes are more than `most_unpacked`.
+    """
+    if count > most_unpacked(packed):
+        raise FileFormatError(_too_large(most_unpacked(packed)))
 
 
 def check_archive(data: bytes) -> None:

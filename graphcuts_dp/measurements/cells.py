@@ -13,6 +13,7 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.groups import Groups
 from graphcuts_dp.graph.vertices import vertex_sets
 from graphcuts_dp.measurements.noisy_cells import NoisyCells
+from graphcuts_dp.measurements.parts import PartedGraph, public_of, summed
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.level_noise import LevelNoise
 
@@ -78,7 +79,7 @@ def grid_of_cells(graph: AnyGraph, *, epsilon: float, whole: bool = False) -> Gr
 
 
 def measure_cells(
-    graph: AnyGraph,
+    graph: AnyGraph | PartedGraph,
     sides: Sides,
     cells: CellTree,
     *,
@@ -111,7 +112,8 @@ def measure_cells(
     Kamath, Steinke 2020, Theorem 4.
     Side channel: adding up takes time proportional to the number of edges.
     """
-    sums = sums_of_cells(graph, sides, cells, grid)
+    public = public_of(graph)
+    sums = summed(graph, sums_of_cells, sides, cells, grid)
     noisy = []
     for number, place in enumerate(places):
         drawn = noise.draw(number, cells.size(place), source)
@@ -125,9 +127,9 @@ def measure_cells(
         noise=noise,
         unit=grid.unit,
         sensitivity=grid.sensitivity,
-        weight_cap=graph.weight_cap,
-        weighted=graph.weighted,
-        whole=whole or not graph.weighted,
+        weight_cap=public.weight_cap,
+        weighted=public.weighted,
+        whole=whole or not public.weighted,
     )
 
 

@@ -4,16 +4,18 @@ from fractions import Fraction
 
 import numpy as np
 
+from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.measurements.noisy_sums import NoisyDegrees
+from graphcuts_dp.measurements.parts import PartedGraph, summed
 from graphcuts_dp.measurements.steps import check_sums, grid_of_sums, whole_steps
-from graphcuts_dp.privacy.distributions import NoiseDistribution
+from graphcuts_dp.privacy.distributions import LaplaceNoise, NoiseDistribution
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.noise import sample_discrete_laplace
 
 
 def measure_degrees(
-    graph: AnyGraph,
+    graph: AnyGraph | PartedGraph,
     distribution: NoiseDistribution,
     *,
     epsilon: Fraction,
@@ -51,12 +53,20 @@ def measure_degrees(
         check_sums(distribution)
     grid = grid_of_sums(distribution)
     rate = epsilon / (2 * grid.sensitivity_steps)
-    steps = whole_steps(graph, grid)
-    rows = np.zeros(graph.shape[0], dtype=np.int64)
-    columns = rows if isinstance(graph, Graph) else np.zeros(graph.shape[1], dtype=np.int64)
-    np.add.at(rows, graph.rows, steps)
-    np.add.at(columns, graph.columns, steps)
+    sums = summed(graph, _sums, grid)
+    rows, columns = sums[0], sums[-1]  # one object where there is one vertex set
     rows += sample_discrete_laplace(rate, len(rows), source)
     if columns is not rows:
         columns += sample_discrete_laplace(rate, len(columns), source)
     return NoisyDegrees(rows, columns, grid.unit, rate, 2 * grid.sensitivity_steps * rate, early)
+
+
+def _sums(graph: AnyGraph, grid: LaplaceNoise) -> list[IntVector]:
+    """Sums of rows and of columns; of both together where there is one vertex set."""
+    steps = whole_steps(graph, grid)
+    sums = [np.zeros(graph.shape[0], dtype=np.int64)]
+    if not isinstance(graph, Graph):
+        sums.append(np.zeros(graph.shape[1], dtype=np.int64))
+    np.add.at(sums[0], graph.rows, steps)
+    np.add.at(sums[-1], graph.columns, steps)
+    return sums

@@ -5,12 +5,13 @@ from fractions import Fraction
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measurements.cells import Sides, cell_tree, grid_of_cells, measure_cells
 from graphcuts_dp.measurements.noisy_groups import NoisyGroups, Stage
+from graphcuts_dp.measurements.parts import PartedGraph, public_of
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.level_noise import LevelNoise
 
 
 def measure_groups(
-    graph: AnyGraph,
+    graph: AnyGraph | PartedGraph,
     sides: Sides,
     *,
     epsilon: Fraction,
@@ -37,15 +38,16 @@ def measure_groups(
     s. Independent noise with P(k) proportional to e^(-rate |k|), rate = epsilon/s, on integers of
     that sensitivity is epsilon-DP; see `measure_cells`.
     """
-    grid = grid_of_cells(graph, epsilon=float(epsilon), whole=whole)
+    public = public_of(graph)
+    grid = grid_of_cells(public, epsilon=float(epsilon), whole=whole)
     measured = measure_cells(
         graph,
         sides,
-        cell_tree(graph, sides),
+        cell_tree(public, sides),
         places=(1,),
         noise=LevelNoise("laplace", (epsilon / grid.sensitivity,)),
         grid=grid,
-        whole=whole or not graph.weighted,
+        whole=whole or not public.weighted,
         source=source,
     )
     rows, columns = (side.codes() for side in sides)

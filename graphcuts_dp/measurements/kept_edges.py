@@ -1,7 +1,7 @@
 """A noisy weight for every pair of a private graph, of which only the large ones are ever made."""
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,6 +12,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measurements.blocks import Layout
 from graphcuts_dp.measurements.noisy_kept_edges import KeptEdges, pairs_at
+from graphcuts_dp.measurements.parts import PartedGraph, public_of
 from graphcuts_dp.measurements.steps import bounded_steps
 from graphcuts_dp.parallel import in_parallel
 from graphcuts_dp.privacy.distributions import LaplaceNoise
@@ -33,7 +34,7 @@ _LARGEST_STEPS = 2**52
 
 
 def measure_kept_edges(
-    graph: AnyGraph,
+    graph: AnyGraph | PartedGraph,
     distribution: LaplaceNoise,
     *,
     threshold: int,
@@ -72,19 +73,25 @@ def measure_kept_edges(
     from noisy numbers, and the law is that of the full matrix exactly.
     Side channel: drawing noise for the edges takes time proportional to their number.
     """
-    if distribution.weight_cap != graph.weight_cap:
+    public = public_of(graph)
+    if distribution.weight_cap != public.weight_cap:
         raise ParameterError("the distribution of noise does not suit the graph's weight cap")
-    layout = Layout.of(graph.space)
+    layout = Layout.of(public.space)
     if not 1 <= threshold <= LARGEST_THRESHOLD:
         raise ParameterError("the threshold must be a whole number in 1..2^52 steps")
     if layout.pairs_before(layout.shape[0]) > LARGEST_POSITIONS:
         raise ParameterError("there are more pairs than can be counted: at most 2^56")
     bounds = row_parts(layout)
-    parts = [
-        KeepPart(distribution, threshold, layout, rows, *_edges_of(graph, *rows), own)
-        for rows, own in zip(bounds, source.split(len(bounds)), strict=True)
-    ]
-    found = in_parallel(lambda part: part(), parts) if keep is None else keep(parts)
+    own = source.split(len(bounds))
+    if isinstance(graph, PartedGraph):
+        given = [(distribution, threshold, layout, *each) for each in zip(bounds, own, strict=True)]
+        found: Iterable[Kept] = graph.drawn(_kept, given)
+    else:
+        parts = [
+            KeepPart(distribution, threshold, layout, rows, *_edges_of(graph, *rows), each)
+            for rows, each in zip(bounds, own, strict=True)
+        ]
+        found = in_parallel(lambda part: part(), parts) if keep is None else keep(parts)
     rows, columns, steps = (np.concatenate(each) for each in zip(*found, strict=True))
     for each in (rows, columns, steps):
         each.flags.writeable = False
@@ -94,7 +101,7 @@ def measure_kept_edges(
         steps=steps,
         threshold=threshold,
         distribution=distribution,
-        space=graph.space,
+        space=public.space,
     )
 
 
@@ -148,6 +155,18 @@ class KeepPart:
         order = np.argsort(places)
         rows, columns = pairs_at(layout, places[order] + first, *self.bounds)
         return rows.astype(np.int32), columns.astype(np.int32), values[order]
+
+
+def _kept(
+    graph: AnyGraph,
+    distribution: LaplaceNoise,
+    threshold: int,
+    layout: Layout,
+    rows: tuple[int, int],
+    source: EntropySource,
+) -> Kept:
+    """What is kept of some rows, where their edges are."""
+    return KeepPart(distribution, threshold, layout, rows, *_edges_of(graph, *rows), source)()
 
 
 def _among(places: IntVector, sorted_places: IntVector) -> BoolVector:

@@ -2,16 +2,22 @@
 
 from fractions import Fraction
 
+from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.measurements.noisy_sums import NoisyTotal
+from graphcuts_dp.measurements.parts import PartedGraph, public_of, summed
 from graphcuts_dp.measurements.steps import check_sums, grid_of_sums, whole_steps
-from graphcuts_dp.privacy.distributions import NoiseDistribution
+from graphcuts_dp.privacy.distributions import LaplaceNoise, NoiseDistribution
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.noise import sample_discrete_laplace
 
 
 def measure_total(
-    graph: AnyGraph, distribution: NoiseDistribution, *, epsilon: Fraction, source: EntropySource
+    graph: AnyGraph | PartedGraph,
+    distribution: NoiseDistribution,
+    *,
+    epsilon: Fraction,
+    source: EntropySource,
 ) -> NoisyTotal:
     """The sum of the whole matrix (each edge of a `Graph` twice), with discrete Laplace noise.
 
@@ -30,8 +36,13 @@ def measure_total(
     """
     check_sums(distribution)
     grid = grid_of_sums(distribution)
-    steps = int(whole_steps(graph, grid).sum())
+    (total,) = summed(graph, _steps, grid)
+    steps = int(total[0])
     rate = epsilon / grid.sensitivity_steps
     steps += int(sample_discrete_laplace(rate, 1, source)[0])
-    unit = grid.unit * (2 if isinstance(graph, Graph) else 1)
+    unit = grid.unit * (2 if isinstance(public_of(graph), Graph) else 1)
     return NoisyTotal(steps * unit, unit, rate, grid.sensitivity_steps * rate)
+
+
+def _steps(graph: AnyGraph, grid: LaplaceNoise) -> list[IntVector]:
+    return [whole_steps(graph, grid).sum(keepdims=True)]

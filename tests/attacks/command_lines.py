@@ -49,6 +49,7 @@ READING = {
     "--ignore-weights": (),
     "--hide-change": ("number",),
     "--one-based": (),
+    "--merge": ("text",),
     "--source": ("number", "text"),
     "--target": ("number", "text"),
     "--weight": ("number", "text"),

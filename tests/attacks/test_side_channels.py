@@ -547,8 +547,8 @@ NAMES = {
         Groups GroupTree read_groups groups_from_dict groups_from_igraph groups_from_networkx
         groups_from_pandas""",
     "of whoever holds the graph": """answer_all cut_distance cut_errors cut_norm
-        infinity_to_one_norm normalised_cut_norm from_edges from_igraph from_networkx from_pandas
-        from_scipy read_graph to_igraph to_networkx to_pandas to_scipy write_graph""",
+        infinity_to_one_norm normalised_cut_norm from_arrow from_edges from_igraph from_networkx
+        from_pandas from_scipy read_graph to_igraph to_networkx to_pandas to_scipy write_graph""",
 }
 
 
@@ -579,7 +579,7 @@ def test_whether_there_are_weights_is_told_by_the_form_and_not_by_the_weights(tm
         graph = gc.Graph(*places, [1.0, weight], vertices=3)
         made = [gc.from_scipy(matrix), gc.from_edges([(0, 1, 1.0), (1, 2, weight)])]
         made += [gc.from_networkx(gc.to_networkx(graph)), gc.from_pandas(gc.to_pandas(graph))]
-        for ending in (".csv", ".mtx", ".npz", ".graphml", ".gml", ".net"):
+        for ending in (".csv", ".mtx", ".npz", ".graphml", ".gml", ".net", ".parquet", ".arrow"):
             gc.write_graph(graph, tmp_path / f"x{ending}", force=True)
             made.append(gc.read_graph(tmp_path / f"x{ending}"))
         (tmp_path / "plain.edges").write_text(f"0 1 1\n1 2 {weight}\n")

@@ -4,10 +4,16 @@ they are installed.
 Run `python tests/benchmarks/bench_files.py [--quick]`. Medians of five, on temporary files; seconds
 of processor time, since polars and pyarrow take every core there is. "Rows only" tools parse text;
 "and numbers" tools also number the distinct names, as a graph has to.
+
+A second table has the memory: the most that a process held while it read a file of ten times as
+many rows, less what it held before, beside the arrays (and names) of the graph that came out.
 """
 
+import gzip
 import importlib.util
+import os
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -147,12 +153,101 @@ def _readers(named: Path) -> dict[str, Callable[[], object]]:
     return tools
 
 
+class Memory(NamedTuple):
+    """What reading a file took in a process of its own, in MB; the ratio is peak over arrays."""
+
+    file: str
+    seconds: float
+    peak: float
+    arrays: float
+    ratio: float
+
+
+_READ = """
+import re, sys, time
+from pathlib import Path
+import numpy
+from graphcuts_dp.graph.files import read_graph
+if sys.argv[1].endswith((".parquet", ".feather")):
+    import pyarrow.parquet
+def held(what):  # of this process alone: what getrusage tells is that of its parent, too
+    return int(re.search(what + r":\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) * 1024
+base = held("VmRSS")
+start = time.process_time()
+graph = read_graph(sys.argv[1], hide_change=1 if "weight" in sys.argv[1] else None)
+seconds = time.process_time() - start
+peak = held("VmHWM") - base
+arrays = graph.rows.nbytes + graph.columns.nbytes + graph.weights.nbytes
+if not graph.vertices.is_default:
+    arrays += sum(8 + sys.getsizeof(label) for label in graph.labels)
+print(seconds, peak / 1e6, arrays / 1e6)
+"""
+
+
+def memory(edges: int = 10_000_000) -> list[Memory]:
+    """Read files of so many rows between a tenth as many vertices, each in a process of its own."""
+    with tempfile.TemporaryDirectory() as name:
+        found = []
+        for path in _large_files(Path(name), edges):
+            done = subprocess.run(
+                [sys.executable, "-c", _READ, str(path)],
+                env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
+                check=True,
+                capture_output=True,
+                text=True,
+            )
+            seconds, peak, arrays = map(float, done.stdout.split())
+            found.append(Memory(path.name, seconds, peak, arrays, peak / arrays))
+        return found
+
+
+def _large_files(folder: Path, edges: int) -> list[Path]:
+    draw = np.random.default_rng(0)
+    ends = draw.integers(0, max(edges // 10, 2), (edges, 2))
+    weights = draw.integers(1, 50, edges)
+    names = ("integers.edges", "integers-weights.csv", "names.csv", "names-weights.csv")
+    paths = [folder / name for name in names]
+    with (
+        paths[0].open("w") as plain,
+        paths[1].open("w") as weighted,
+        paths[2].open("w") as named,
+        paths[3].open("w") as both,
+    ):
+        for file, head in zip((weighted, named, both), (",weight", "", ",weight"), strict=True):
+            file.write(f"source,target{head}\n")
+        for start in range(0, edges, 500_000):
+            pairs = ends[start : start + 500_000].tolist()
+            rows = [(a, b, w) for (a, b), w in zip(pairs, weights[start:].tolist(), strict=False)]
+            plain.writelines(f"{a} {b}\n" for a, b, _ in rows)
+            weighted.writelines(f"{a},{b},{w}\n" for a, b, w in rows)
+            named.writelines(f"user{a},user{b}\n" for a, b, _ in rows)
+            both.writelines(f"user{a},user{b},{w}\n" for a, b, w in rows)
+    packed = folder / "integers-weights.csv.gz"
+    packed.write_bytes(gzip.compress(paths[1].read_bytes(), 1))
+    paths.append(packed)
+    if importlib.util.find_spec("pyarrow") is not None:
+        from pyarrow import csv, feather, parquet
+
+        for text in (paths[1], paths[3]):
+            table = csv.read_csv(text)
+            paths += [text.with_suffix(".parquet"), text.with_suffix(".feather")]
+            parquet.write_table(table, paths[-2])
+            feather.write_feather(table, paths[-1])
+    return paths
+
+
 def main() -> None:
     """Print the table; --quick takes a tenth of the edges."""
     edges = 100_000 if "--quick" in sys.argv else 1_000_000
     print(f"{'task':45} {'tool':22} {'seconds':>8} {'ratio':>7}")
     for row in rows(edges):
         print(f"{row.task:45} {row.tool:22} {row.seconds:8.3f} {row.ratio:7.1f}")
+    print(f"\n{'file':45} {'seconds':>8} {'peak MB':>8} {'arrays':>8} {'ratio':>7}")
+    for each in memory(10 * edges):
+        print(
+            f"{each.file:45} {each.seconds:8.2f} {each.peak:8.0f} {each.arrays:8.0f} "
+            f"{each.ratio:7.2f}"
+        )
 
 
 if __name__ == "__main__":

@@ -149,4 +149,4 @@ def test_the_options_cover_all_that_read_graph_takes():
     """Whatever can be said in Python about how a file is read can be said here."""
     taken = set(inspect.signature(gc.read_graph).parameters)
     offered = {field.name.removesuffix("_column") for field in fields(Reading)}
-    assert taken - offered == {"path", "weighted", "merge", "tell"}
+    assert taken - offered == {"path", "weighted", "tell"}

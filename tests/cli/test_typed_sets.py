@@ -20,6 +20,30 @@ def test_plain_integers_are_numbers_where_labels_are():
     assert read_set("01", VertexSet(["01", "b"])) == ["01"]
 
 
+LABELS = ["Lee, Ann", 'O"Neil', '"x"', "Bob", "a b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        ('"Lee, Ann",Bob', ["Lee, Ann", "Bob"]),
+        ('Bob, "Lee, Ann"', ["Bob", "Lee, Ann"]),
+        ('O"Neil,a b', ['O"Neil', "a b"]),
+        ('"O""Neil"', ['O"Neil']),
+        ('"""x"""', ['"x"']),
+        ("Bob,a b", ["Bob", "a b"]),
+    ],
+)
+def test_labels_with_commas_and_quotes_are_typed_as_in_csv(text, labels):
+    assert read_set(text, VertexSet(LABELS)) == labels
+
+
+@pytest.mark.parametrize("text", ['"Lee, Ann', '"Lee, Ann"x', '"Bob",', ',"Bob"', '"', '"a"\n"b"'])
+def test_quotes_that_do_not_match_are_refused_with_the_rule(text):
+    with pytest.raises(QueryError, match=r"quote|empty label"):
+        read_set(text, VertexSet(LABELS))
+
+
 def test_a_count_of_vertices_has_a_limit():
     for count in (2**31, 10**99):
         with pytest.raises(GraphError, match="at most 2,147,483,647 vertices"):

@@ -46,7 +46,7 @@ def test_pieces_that_share_all_but_one_byte() -> None:
 def test_hashes_that_collide_cost_rounds_but_no_correctness(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(coded_text._Parts, "hashes", lambda self, _: self._first & np.uint64(0))
+    monkeypatch.setattr(coded_text.PieceWords, "hashes", lambda self, _: self.first & np.uint64(0))
     few = [b"v%d" % (number % 50) for number in range(400)]
     _check(few)
     assert _coded([b"v%d" % number for number in range(coded_text._ROUNDS + 1)]) is None

@@ -35,6 +35,7 @@ def test_no_public_function_takes_any_keyword(name):
         ("from_scipy", np.array([[0.0, 7.0], [7.0, 0.0]])),
         ("from_pandas", pd.DataFrame({"source": ["a"], "target": ["b"], "weight": [7.0]})),
         ("from_igraph", None),
+        ("from_arrow", None),
         ("read_graph", "mail.csv"),
     ],
 )

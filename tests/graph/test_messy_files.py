@@ -4,12 +4,15 @@ Each case has a file and the edges that a person sees in it. A refused one also 
 its error names; with it, the same edges are read.
 """
 
+import sqlite3
 from dataclasses import dataclass, field
 
+import pandas as pd
 import pytest
 
+import graphcuts_dp as gc
 from graphcuts_dp.cli.reading import Reading
-from graphcuts_dp.errors import FileFormatError
+from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.graph.files import read_graph
 
 PLAIN = {("a", "b"): 1.0, ("b", "c"): 1.0}
@@ -139,6 +142,35 @@ CASES = {
     "Neo4j import": Case(
         "x.csv", ":START_ID(Person),:END_ID(Person),:TYPE\na,b,KNOWS\nb,c,KNOWS\n", PLAIN
     ),
+    "Neo4j import, ids with names and types": Case(
+        "x.csv",
+        "person:START_ID(Person),since:date,weight:float,friend:END_ID(Person),:TYPE\n"
+        "a,2020-01-01,3,b,KNOWS\nb,2020-01-02,2.5,c,KNOWS\n",
+        HEAVY,
+    ),
+    "Neo4j import, weights": Case(
+        "x.csv", ":START_ID;:END_ID;:TYPE;weight:double\na;b;KNOWS;3\nb;c;KNOWS;2.5\n", HEAVY
+    ),
+    "Neo4j, calls that repeat": Case(
+        "x.csv",
+        ":START_ID,:END_ID,:TYPE,minutes:int\na,b,CALLS,1\na,b,CALLS,2\nb,c,CALLS,2.5\n",
+        HEAVY,
+        "'minutes:int'; pass --weight",
+        {"weight_column": "minutes:int", "merge": "sum"},
+    ),
+    "phone calls": Case(
+        "x.csv",
+        '\ufefffrom;to;minutes;when\r\n"a";b;1;2020-01-01 10:00\r\na;"b";2;2020-01-02 10:00\r\n'
+        "b;c;2.5;2020-01-02 11:00\r\n",
+        HEAVY,
+        "'minutes'; pass --weight",
+        {
+            "source_column": "from",
+            "target_column": "to",
+            "weight_column": "minutes",
+            "merge": "sum",
+        },
+    ),
     "Neo4j shell": Case(
         "x.csv",
         '"p.name", "q.name"\n"a", "b"\n"b", "c"\n',
@@ -247,3 +279,43 @@ def test_a_column_by_name_says_that_there_is_a_header(tmp_path):
         Reading().read(str(path))
     graph = read_graph(path, source="Wer", target="Wen")
     assert edges_of(graph) == {("Ada", "Bob"): 1.0, ("Bob", "Eve"): 1.0}
+
+
+def test_rows_of_vertices_among_edges_are_refused_with_what_to_do(tmp_path):
+    """As Neo4j's `apoc.export.csv` writes them."""
+    path = tmp_path / "all.csv"
+    path.write_text(
+        '"_id","_labels","name","_start","_end","_type","weight"\n'
+        '"0",":P","a",,,,\n"1",":P","b",,,,\n,,,"0","1","KNOWS","3"\n'
+    )
+    with pytest.raises(FileFormatError, match=r"line 2: .*take out rows that are no edges"):
+        Reading(source_column="_start", target_column="_end", ignore_weights=True).read(str(path))
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("x.xlsx", "save it as CSV"), ("x.ods", "read_excel"), ("x.sqlite", "read_sql")],
+)
+def test_what_is_no_graph_file_is_refused_with_what_to_do(tmp_path, name, told):
+    (tmp_path / name).write_bytes(b"PK")
+    with pytest.raises(FileFormatError, match=told):
+        read_graph(tmp_path / name)
+
+
+def test_a_query_of_sql_is_a_line_of_pandas():
+    """The README's line, on a database that comes with Python."""
+    connection = sqlite3.connect(":memory:")
+    connection.execute("create table calls (caller text, callee text, minutes real)")
+    connection.executemany("insert into calls values (?, ?, ?)", [("a", "b", 3), ("b", "c", 2.5)])
+    query = "select caller, callee, sum(minutes) as minutes from calls group by 1, 2"
+    frame = pd.read_sql(query, connection)
+    connection.close()
+    graph = gc.from_pandas(frame, source="caller", target="callee", weight="minutes", weight_cap=9)
+    assert edges_of(graph) == HEAVY
+
+
+def test_an_unknown_way_to_merge_is_refused(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("source,target\na,b\n")
+    with pytest.raises(ParameterError, match="'max', 'min' or 'sum'"):
+        Reading(merge="mean").read(str(path))

@@ -1,0 +1,278 @@
+"""Edges in the columns of Arrow tables, a batch of rows at a time; needs pyarrow, an extra.
+
+The modules of Parquet and Arrow files give their batches here, and `from_arrow` those of whatever
+can hand out a stream of them.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcuts_dp.errors import FileFormatError, GraphCutsError
+from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.coded_text import LONGEST, words_before
+from graphcuts_dp.graph.columns import ColumnPlaces, TextOptions, find_columns
+from graphcuts_dp.graph.gathered import Gathered, TextPieces
+from graphcuts_dp.graph.raw_edges import RawEdges
+from graphcuts_dp.graph.schema import MARK, Schema, dump_schema, load_schema, token_table
+from graphcuts_dp.graph.text_scan import integers_of
+from graphcuts_dp.graph.unpack import check_unpacked
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_KEY = MARK.rstrip(":").encode()
+_ROWS = 1 << 17  # worked on at a time
+_ROW_BYTES = 24  # what a row becomes
+
+
+def pyarrow() -> Any:
+    """The package.
+
+    Raises:
+        FileFormatError: it is not installed.
+    """
+    try:
+        import pyarrow as arrow
+    except ImportError:
+        raise FileFormatError(
+            "Parquet and Arrow need the package pyarrow: "
+            "python -m pip install 'graphcuts-dp[parquet]'; or save as .csv"
+        ) from None
+    return arrow
+
+
+def choose_columns(
+    schema: "pa.Schema", options: TextOptions, *, weighted: bool | None, declared: bool | None
+) -> ColumnPlaces:
+    """Which columns hold the ends and the weight, by the rules of text files with a header.
+
+    Raises:
+        FileFormatError: the caller must say, or says what only text files have; a column that can
+            be none of these.
+    """
+    if options.header is not None or options.delimiter is not None:
+        raise FileFormatError("the columns have names; leave out header= and delimiter=")
+    names = list(schema.names)
+    if len(names) < 2:
+        raise FileFormatError("the table has fewer than two columns")
+    columns = find_columns(names, True, options, weighted=weighted, declared=declared)
+    if columns.weight is not None and not is_number(schema.types[columns.weight]):
+        raise FileFormatError("the column of weights holds no numbers; name another by weight=")
+    for place in (columns.source, columns.target):
+        if not is_label(schema.types[place]):
+            raise FileFormatError(
+                "a column of ends holds neither integers nor strings; name others by source= and "
+                "target="
+            )
+    used = [name for place in _used(columns) if (name := names[place])]
+    if any(names.count(name) > 1 for name in used):
+        raise FileFormatError("two columns have one name; rename one")
+    return columns
+
+
+def _used(columns: ColumnPlaces) -> list[int]:
+    places = [columns.source, columns.target]
+    return places if columns.weight is None else [*places, columns.weight]
+
+
+def used_names(schema: "pa.Schema", columns: ColumnPlaces) -> list[str]:
+    """Names of the columns to read: source, target and perhaps weight."""
+    return [schema.names[place] for place in _used(columns)]
+
+
+def gather(
+    batches: Iterable["pa.RecordBatch"],
+    names: list[str],
+    *,
+    error: type[GraphCutsError],
+    as_text: bool = True,
+    packed: int | None = None,
+) -> RawEdges:
+    """Edges of batches of rows.
+
+    Args:
+        batches: tables that have the named columns.
+        names: of source, target and perhaps weight.
+        error: class of the errors to raise.
+        as_text: whether an integer and its digits are one label, as in files.
+        packed: bytes of the file that they come from, which must not unpack to far too much.
+
+    Raises:
+        GraphCutsError: of class `error`: a missing end or weight, told by its row.
+    """
+    gathered = Gathered(weighted=len(names) == 3, as_text=as_text)
+    count = 0
+    for batch in _small(batches):
+        if packed is not None:
+            check_unpacked((count + len(batch)) * _ROW_BYTES, packed)
+        parts = [batch.column(name) for name in names]
+        parts[:2] = [_plain(part) for part in parts[:2]]
+        for part, what in zip(parts, ("an end", "an end", "a weight"), strict=False):
+            if part.null_count:
+                row = count + int(np.argmax(part.is_null().to_numpy(zero_copy_only=False)))
+                raise error(f"{_row(row)}: {what} is missing (null); fill or filter such rows")
+        weights = _floats(parts[2]) if len(parts) == 3 else None
+        rows = range(count, count + len(batch))
+        integers = as_text and gathered.integers
+        ends = [_ends(part, integers, error) for part in parts[:2]]
+        gathered.add(ends[0], ends[1], weights, rows)
+        count += len(batch)
+    pyarrow().default_memory_pool().release_unused()
+    sources, targets = gathered.ends()
+    return RawEdges(
+        sources=sources,
+        targets=targets,
+        weights=gathered.weights(),
+        as_text=as_text,
+        owned=True,
+        where=lambda position: _row(gathered.place(position)),
+        error=error,
+    )
+
+
+def _row(place: int) -> str:
+    return f"row {place} (counted from 0)"
+
+
+def _small(batches: Iterable["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
+    for batch in batches:
+        for start in range(0, len(batch), _ROWS):
+            yield batch.slice(start, _ROWS)
+
+
+def is_label(kind: "pa.DataType") -> str:
+    """What a column of this type can hold as ends: "integers" or "strings"; empty if neither."""
+    types = pyarrow().types
+    if types.is_dictionary(kind):
+        return is_label(kind.value_type)
+    if types.is_integer(kind):
+        return "integers"
+    texts = (types.is_string, types.is_large_string, types.is_string_view)
+    return "strings" if any(is_one(kind) for is_one in texts) else ""
+
+
+def is_number(kind: "pa.DataType") -> bool:
+    """Whether a column of this type can hold weights."""
+    types = pyarrow().types
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
+
+
+def _plain(column: "pa.Array") -> "pa.Array":
+    """A column of integers or of large strings, whatever it was made of."""
+    arrow = pyarrow()
+    if arrow.types.is_dictionary(column.type):
+        known = column.dictionary
+        if not arrow.types.is_integer(known.type):
+            known = known.cast(arrow.large_string())  # views of strings cannot be decoded
+        column = known.take(column.indices)
+    if arrow.types.is_integer(column.type):
+        return column
+    return column.cast(arrow.large_string())
+
+
+def _ends(
+    column: "pa.Array", integers: bool, error: type[GraphCutsError]
+) -> npt.NDArray[Any] | TextPieces | list[str]:
+    """Ends as they are; text as integers if `integers` and all of it are plain ones."""
+    arrow = pyarrow()
+    if arrow.types.is_integer(column.type):
+        try:
+            values: npt.NDArray[Any] = column.cast(arrow.int64()).to_numpy()
+        except arrow.ArrowInvalid:
+            raise error("an end is larger than 2^63 - 1; make the column one of strings") from None
+        return values
+    _, offsets, data = column.buffers()
+    ends = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
+    first, last = int(ends[0]), int(ends[-1])
+    lengths = np.diff(ends)
+    if lengths.max(initial=0) > LONGEST:
+        return list(column.to_pylist())
+    words = words_before(b"" if data is None else data[first:last].to_pybytes())
+    found = TextPieces(words, ends[:-1] - first, lengths)
+    plain = integers_of(words, ends[1:] - first, lengths) if integers else None
+    return found if plain is None else plain
+
+
+def _floats(column: "pa.Array") -> npt.NDArray[np.float64]:
+    values: npt.NDArray[np.float64] = column.cast(pyarrow().float64(), safe=False).to_numpy()
+    return values
+
+
+def read_tables(
+    opened: Callable[[], tuple["pa.Schema", Callable[[list[str]], Iterable["pa.RecordBatch"]]]],
+    options: TextOptions,
+    *,
+    weighted: bool | None,
+    packed: int,
+    kind: str,
+) -> RawEdges:
+    """Edges of a file of tables.
+
+    Args:
+        opened: gives the schema of the file, and what gives batches of some of its columns.
+        options: see `read_graph`.
+        weighted: False reads no weight.
+        packed: bytes of the file.
+        kind: of the file, for the error of a damaged one.
+
+    Raises:
+        FileFormatError: damaged, no columns of ends, or missing values.
+    """
+    pyarrow()
+    try:
+        table, batches = opened()
+        told = (table.metadata or {}).get(_KEY)
+        schema = Schema() if told is None else load_schema(told.decode())
+        columns = choose_columns(table, options, weighted=weighted, declared=schema.weighted)
+        names = used_names(table, columns)
+        raw = gather(batches(names), names, error=FileFormatError, packed=packed)
+        return replace(raw, schema=schema, reading=str(columns))
+    except GraphCutsError:
+        raise
+    except Exception:  # noqa: BLE001, RUF100  # whatever a crafted file provokes
+        raise FileFormatError(f"not a whole {kind} file, or damaged") from None
+
+
+def tables_of(graph: AnyGraph) -> tuple["pa.Schema", Iterator["pa.RecordBatch"]]:
+    """Edges of a graph as batches of columns source, target and perhaps weight, and their schema.
+
+    The vertex set, and the weight cap, are in the metadata of the schema under "graphcuts-dp".
+
+    Raises:
+        GraphError: two labels look alike as text.
+    """
+    arrow = pyarrow()
+    sides = (graph.vertices,) * 2 if isinstance(graph, Graph) else (graph.left, graph.right)
+    labels: list[Any] = []
+    for vertices in sides:
+        if vertices.is_default:
+            labels.append(None)
+        elif all(isinstance(label, int) and abs(label) < 2**63 for label in vertices.labels):
+            labels.append(arrow.array(vertices.labels, type=arrow.int64()))
+        else:
+            labels.append(arrow.array(list(token_table(vertices)), type=arrow.string()))
+    kinds = [arrow.int64() if each is None else each.type for each in labels]
+    fields = [arrow.field(*each) for each in zip(("source", "target"), kinds, strict=True)]
+    if graph.weighted:
+        fields.append(arrow.field("weight", arrow.float64()))
+    schema = arrow.schema(fields, metadata={_KEY: dump_schema(graph)})
+
+    def batches() -> Iterator["pa.RecordBatch"]:
+        for start in range(0, len(graph.rows), _ROWS):
+            piece = slice(start, start + _ROWS)
+            ends = zip(labels, (graph.rows[piece], graph.columns[piece]), strict=True)
+            columns = [
+                arrow.array(rows.astype(np.int64))
+                if names is None
+                else names.take(arrow.array(rows))
+                for names, rows in ends
+            ]
+            if graph.weighted:
+                columns.append(arrow.array(graph.weights[piece]))
+            yield arrow.record_batch(columns, schema=schema)
+
+    return schema, batches()

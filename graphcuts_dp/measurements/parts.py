@@ -1,0 +1,63 @@
+"""Graphs whose edges lie in parts, perhaps on other machines: what is added up over them."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from graphcuts_dp.arrays import IntVector
+from graphcuts_dp.graph.adjacency import AnyGraph
+
+R = TypeVar("R")
+_LARGEST_SUM = 2**62
+
+
+class PartedGraph(ABC):
+    """A private graph whose edges are not in this process. Parts hold different pairs.
+
+    Measurements take it where they take a graph, and give the same: what they add up of the edges
+    is added up where the parts are, and one process draws the noise of the sums.
+
+    Attributes:
+        public: a graph of the same kind without edges: its vertices, and what is known of weights.
+    """
+
+    def __init__(self, public: AnyGraph) -> None:
+        self.public = public
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.public!r})"
+
+    @abstractmethod
+    def summed(self, function: Callable[..., list[IntVector]], *arguments: Any) -> list[IntVector]:
+        """function(part, *arguments), arrays of integers >= 0, added up over parts, to 2^62.
+
+        The function draws no noise: it may run twice for a part whose result was lost.
+        """
+
+    @abstractmethod
+    def drawn(self, function: Callable[..., R], arguments: Sequence[tuple[Any, ...]]) -> list[R]:
+        """function(part, *its own arguments) for each part, in order, which may draw noise.
+
+        Of a part whose function runs twice, since a worker was lost, one result is seen by anybody.
+        """
+
+
+def public_of(graph: AnyGraph | PartedGraph) -> AnyGraph:
+    """A graph of the same kind of which only public facts may be read."""
+    return graph.public if isinstance(graph, PartedGraph) else graph
+
+
+def summed(
+    graph: AnyGraph | PartedGraph, function: Callable[..., list[IntVector]], *arguments: Any
+) -> list[IntVector]:
+    """function(graph, *arguments), wherever the edges are. Private."""
+    if isinstance(graph, PartedGraph):
+        return graph.summed(function, *arguments)
+    return function(graph, *arguments)
+
+
+def added(first: list[IntVector], second: list[IntVector]) -> list[IntVector]:
+    """Sums of integers in 0..2^62, cut at 2^62: in whatever order parts are added, the same."""
+    return [a + np.minimum(b, _LARGEST_SUM - a) for a, b in zip(first, second, strict=True)]

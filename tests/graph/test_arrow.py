@@ -1,0 +1,296 @@
+"""Parquet and Arrow files, and tables in memory."""
+
+import builtins
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import graphcuts_dp as gc
+from graphcuts_dp.errors import FileFormatError, GraphCutsError, GraphError
+from graphcuts_dp.graph.arrow_tables import gather
+from graphcuts_dp.graph.unpack import most_unpacked
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+ENDINGS = [".parquet", ".arrow", ".feather"]
+CALLS = {
+    "when": [1, 2, 3],
+    "caller": ["x", "y", "x"],
+    "callee": ["y", "z", "y"],
+    "minutes": [3, 4, 5],
+}
+NAMED = {"source": "caller", "target": "callee", "weight": "minutes"}
+
+
+def save(path, table, **options):
+    if path.suffix == ".parquet":
+        pq.write_table(table, path, **options)
+    elif options.get("stream"):
+        with pa.ipc.new_stream(path, table.schema) as writer:
+            writer.write_table(table)
+    else:
+        with pa.ipc.new_file(path, table.schema) as writer:
+            writer.write_table(table)
+
+
+def edges(graph):
+    left, right = (
+        (graph.vertices, graph.vertices)
+        if hasattr(graph, "vertices")
+        else (graph.left, graph.right)
+    )
+    ends = zip(graph.rows.tolist(), graph.columns.tolist(), graph.weights.tolist(), strict=True)
+    return {(left.labels[row], right.labels[column]): weight for row, column, weight in ends}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_columns_are_chosen_by_name_or_place(tmp_path, ending):
+    path = tmp_path / f"calls{ending}"
+    save(path, pa.table(CALLS))
+    told = []
+    graph = gc.read_graph(path, **NAMED, hide_change=1, tell=told.append)
+    assert edges(graph) == {("x", "y"): 5.0, ("y", "z"): 4.0}
+    assert told == [
+        (
+            "Read as the ends of an edge: 'caller', 'callee'; as its weight: 'minutes'; "
+            "ignored: 'when'."
+        )
+    ]
+    assert gc.read_graph(path, source=1, target=2, weight=3, hide_change=1) == graph
+    added = gc.read_graph(path, **NAMED, hide_change=1, merge="sum")
+    assert edges(added) == {("x", "y"): 8.0, ("y", "z"): 4.0}
+    directed = gc.read_graph(path, **NAMED, hide_change=1, directed=True)
+    assert edges(directed) == edges(graph)
+    assert gc.read_graph(path, **NAMED, hide_change=1, bipartite=True).shape == (2, 2)
+    with pytest.raises(FileFormatError, match="'minutes'; pass weight="):
+        gc.read_graph(path)
+    with pytest.raises(FileFormatError, match="leave out header="):
+        gc.read_graph(path, **NAMED, header=True)
+    with pytest.raises(FileFormatError, match="encoding= is for"):
+        gc.read_graph(path, **NAMED, encoding="utf-8")
+    with pytest.raises(FileFormatError, match="exactly one column 'nobody'"):
+        gc.read_graph(path, source="nobody", target="callee")
+
+
+KINDS = {
+    "strings": (pa.array(["a", "b"]), {("a", "c"), ("b", "c")}),
+    "large strings": (pa.array(["a", "b"], pa.large_string()), {("a", "c"), ("b", "c")}),
+    "strings by number": (pa.array(["a", "b"]).dictionary_encode(), {("a", "c"), ("b", "c")}),
+    "string views": (pa.array(["a", "b"], pa.string_view()), {("a", "c"), ("b", "c")}),
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_strings_of_every_kind_are_labels(tmp_path, ending, kind):
+    column, expected = KINDS[kind]
+    path = tmp_path / f"x{ending}"
+    save(path, pa.table({"source": column, "target": ["c", "c"]}))
+    assert set(edges(gc.read_graph(path))) == expected
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize(
+    "kind", [pa.int8(), pa.uint16(), pa.int64(), pa.dictionary(pa.int8(), pa.int32())]
+)
+def test_integers_of_every_width_are_labels(tmp_path, ending, kind):
+    path = tmp_path / f"x{ending}"
+    column = (
+        pa.array([5, 7]).cast(kind)
+        if not pa.types.is_dictionary(kind)
+        else (pa.array([5, 7], pa.int32()).dictionary_encode())
+    )
+    save(path, pa.table({"source": column, "target": [9, 9]}))
+    assert set(edges(gc.read_graph(path))) == {(5, 9), (7, 9)}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"source": ["a", None], "target": ["b", "c"]}, "row 1 .*an end is missing"),
+        ({"source": [1, None], "target": [2, 3]}, "row 1 .*an end is missing"),
+        (
+            {"source": pa.array(["a", None]).dictionary_encode(), "target": ["b", "c"]},
+            "an end is missing",
+        ),
+        (
+            {"source": [1, 2], "target": [2, 3], "weight": [None, 1.0]},
+            "row 0 .*a weight is missing",
+        ),
+        ({"source": [1, 2], "target": [2, 3], "weight": [1.0, float("nan")]}, "row 1 .*not finite"),
+        ({"source": [1, 2], "target": [2, 3], "weight": [1.0, -1.0]}, "row 1 .*negative"),
+        ({"source": [1, 2], "target": [2, 3], "weight": ["x", "y"]}, "holds no numbers"),
+        ({"source": [1.5, 2.0], "target": [2, 3]}, "neither integers nor strings"),
+        ({"source": [True, False], "target": [2, 3]}, "neither integers nor strings"),
+        ({"source": [[1], [2]], "target": [2, 3]}, "neither integers nor strings"),
+        ({"source": pa.array([2**64 - 1, 1], pa.uint64()), "target": [2, 3]}, "larger than"),
+        ({"one": [1]}, "fewer than two columns"),
+        ({"a": [1], "b": [2], "c": [3]}, "pass source= and target="),
+    ],
+)
+def test_what_is_no_edge_is_refused_in_one_line(tmp_path, ending, columns, message):
+    path = tmp_path / f"x{ending}"
+    save(path, pa.table(columns))
+    with pytest.raises(FileFormatError, match=message) as caught:
+        gc.read_graph(path)
+    assert "\n" not in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+def test_two_columns_of_one_name_are_refused(tmp_path):
+    table = pa.Table.from_arrays([pa.array([1]), pa.array([2]), pa.array([3])], ["a", "a", "b"])
+    path = tmp_path / "x.arrow"
+    save(path, table)
+    with pytest.raises(FileFormatError, match="two columns have one name"):
+        gc.read_graph(path, source=0, target=2, weighted=False)
+
+
+@pytest.mark.parametrize("ending", [*ENDINGS, ".parquet.gz", ".arrow.gz"])
+def test_the_form_of_a_file_does_not_matter(tmp_path, ending):
+    """Row groups, batches, a stream instead of a file, and what `write_graph` made."""
+    draw = np.random.default_rng(0)
+    ends = draw.integers(0, 500, (2, 3000))
+    graph = gc.Graph(*ends, draw.random(3000), vertices=[f"v{i}" for i in range(501)], weight_cap=1)
+    path = tmp_path / f"x{ending}"
+    gc.write_graph(graph, path)
+    assert gc.read_graph(path) == graph
+    table = pa.table(gc.to_pandas(graph))
+    more = tmp_path / "more.parquet"
+    pq.write_table(table, more, row_group_size=100)
+    stream = tmp_path / "stream.arrow"
+    save(stream, table, stream=True)
+    batches = tmp_path / "batches.arrow"
+    with pa.ipc.new_file(batches, table.schema) as writer:
+        writer.write_table(table, max_chunksize=77)
+    for other in (more, stream, batches):
+        assert gc.read_graph(other, vertices=graph.vertices, weight_cap=1) == graph
+
+
+def test_a_dictionary_whose_entries_no_row_uses_makes_no_vertices(tmp_path):
+    unused = pa.DictionaryArray.from_arrays(pa.array([0, 2]), pa.array(["a", "secret", "b"]))
+    path = tmp_path / "x.arrow"
+    save(path, pa.table({"source": unused, "target": ["c", "c"]}))
+    assert gc.read_graph(path).labels == ("a", "b", "c")
+
+
+def test_vertices_from_a_list_name_the_row_that_is_outside(tmp_path):
+    path = tmp_path / "x.parquet"
+    save(path, pa.table({"source": ["a", "b"], "target": ["b", "zoe"]}))
+    with pytest.raises(FileFormatError, match=r"row 1 .*not in the public vertex set") as caught:
+        gc.read_graph(path, vertices=["a", "b"])
+    assert "zoe" not in str(caught.value)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_damaged_files_are_refused_in_one_line(tmp_path, ending):
+    path = tmp_path / f"x{ending}"
+    gc.write_graph(gc.from_edges([("a", "b"), ("b", "c")]), path)
+    data = path.read_bytes()
+    for damaged in (b"", b"hello", data[: len(data) // 2], data[:-1], data[::-1]):
+        path.write_bytes(damaged)
+        with pytest.raises(FileFormatError, match=r"not a whole|empty"):
+            gc.read_graph(path)
+
+
+def test_a_small_file_of_far_too_many_rows_is_refused(tmp_path):
+    rows = (1 << 26) // 24 + 1
+    column = pa.array(np.zeros(rows, dtype=np.int8))
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"source": column, "target": column}), path)
+    assert rows * 24 > most_unpacked(path.stat().st_size)
+    with pytest.raises(FileFormatError, match="unpacks to more than 64 MiB"):
+        gc.read_graph(path)
+
+
+def test_without_pyarrow_one_line_says_what_to_install(tmp_path, monkeypatch):
+    graph = gc.from_edges([(0, 1)])
+    path = tmp_path / "x.parquet"
+    gc.write_graph(graph, path)
+    real = builtins.__import__
+
+    def without(name, *rest):
+        if name.split(".")[0] == "pyarrow":
+            raise ImportError
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    for act in (
+        lambda: gc.read_graph(path),
+        lambda: gc.write_graph(graph, tmp_path / "y.arrow"),
+        lambda: gc.from_arrow(None),
+    ):
+        with pytest.raises(FileFormatError, match=r"pip install 'graphcuts-dp\[parquet\]'"):
+            act()
+    assert [file.name for file in tmp_path.iterdir()] == ["x.parquet"]
+
+
+def test_tables_in_memory():
+    table = pa.table(CALLS)
+    graph = gc.from_arrow(table, **NAMED, weight_cap=10)
+    assert edges(graph) == {("x", "y"): 5.0, ("y", "z"): 4.0}
+    frame = pd.DataFrame(CALLS)
+    assert gc.from_pandas(frame, **NAMED, weight_cap=10) == graph
+    assert gc.from_arrow(table.to_reader(1), **NAMED, weight_cap=10) == graph
+    assert not gc.from_arrow(table, source="caller", target="callee").weighted
+    assert gc.from_arrow(table, **NAMED, weighted=False) == gc.from_edges([("x", "y"), ("y", "z")])
+    assert gc.from_arrow(table, **NAMED, directed=True, weight_cap=9).space is not None
+    # Strings of digits stay strings, as in pandas frames.
+    digits = pa.table({"source": ["1", "2"], "target": ["2", "3"]})
+    assert gc.from_arrow(digits).labels == ("1", "2", "3")
+    assert gc.from_arrow(digits, vertices=["3", "2", "1"]).labels == ("3", "2", "1")
+
+
+def test_polars_frames():
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame(CALLS)
+    expected = gc.from_arrow(pa.table(CALLS), **NAMED, weight_cap=10)
+    assert gc.from_arrow(frame, **NAMED, weight_cap=10) == expected
+    coded = frame.with_columns(polars.col("caller").cast(polars.Categorical))
+    assert gc.from_arrow(coded, **NAMED, weight_cap=10) == expected
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "message"),
+    [
+        ({"a": [1], "b": [2]}, {}, "lacks the source or target"),
+        ({"source": ["a"], "target": [2]}, {}, "integers both, or strings both"),
+        ({"source": [1.5], "target": [2.5]}, {}, "integers both, or strings both"),
+        ({"source": [1], "target": [2], "weight": ["x"]}, {}, "holds no numbers"),
+        ({"source": [1, None], "target": [2, 3]}, {}, "row 1 .*missing"),
+        ({"source": [1], "target": [2]}, {"vertices": 2}, "row 0 .*not in the public"),
+    ],
+)
+def test_tables_that_are_no_edges(columns, options, message):
+    with pytest.raises(GraphError, match=message):
+        gc.from_arrow(pa.table(columns), **options)
+
+
+def test_what_is_no_table():
+    with pytest.raises(GraphError, match="not a table"):
+        gc.from_arrow([(0, 1)])
+
+
+def test_rows_are_gathered_a_piece_at_a_time(monkeypatch):
+    monkeypatch.setattr("graphcuts_dp.graph.arrow_tables._ROWS", 2)
+    table = pa.table({"source": ["a", "b", "a", "c", "d"], "target": ["b", "c", "d", "d", None]})
+    with pytest.raises(GraphCutsError, match="row 4 "):
+        gather(table.to_batches(), ["source", "target"], error=GraphError)
+    raw = gather(table.slice(0, 4).to_batches(), ["source", "target"], error=GraphError)
+    assert raw.sources.listed() == ["a", "b", "a", "c"]
+    assert raw.where(3) == "row 3 (counted from 0)"
+
+
+def test_a_pipe_can_be_parquet():
+    from graphcuts_dp.graph.parquet import read_parquet
+
+    class Pipe(io.BytesIO):
+        def seekable(self):
+            return False
+
+    packed = io.BytesIO()
+    pq.write_table(pa.table({"source": [1], "target": [2]}), packed)
+    assert list(read_parquet(Pipe(packed.getvalue())).sources) == [1]
