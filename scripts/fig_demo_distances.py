@@ -1,4 +1,4 @@
-"""The README's map: where to meet, on the network of US flights.
+"""The map of docs/distances.md: where to meet, on the network of US flights.
 
 Seeded, so that it can be drawn again; a real answer never is.
 """

@@ -29,7 +29,7 @@ from graphcuts_dp.fits.weighed_sums import weighed_sums
 from graphcuts_dp.measurements.noisy_sums import NoisyDegrees
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 
-# Tuned with bench_fit_quality.py: over the twelve graphs of the README's table the median worst cut
+# Tuned with bench_fit_quality.py: over the twelve graphs of docs/releases.md the median worst cut
 # is 0.36 of the raw matrix's, the largest 0.47.
 _LEAST_RIDGE = 0.1  # of the ridge: sums that noisy degrees tell well are kept the more closely
 _LEAST_DEGREE = 0.01  # of the mean: no vertex is left without any weight

@@ -16,7 +16,7 @@ from graphcuts_dp.fits.mixtures import Mixture, Posterior, fit_mixture
 from graphcuts_dp.fits.structure import Spectrum, Structure, find_spectrum, structure_along
 from graphcuts_dp.fits.view import View
 
-# Tuned with bench_fit_quality.py: over the twelve graphs of the README's table the median worst cut
+# Tuned with bench_fit_quality.py: over the twelve graphs of docs/releases.md the median worst cut
 # is 0.36 of the raw matrix's, the largest 0.47.
 _LEAST_ANGLE = 0.2  # of the vector of ones to the span, above which row sums are a coordinate
 PASSES = 6
