@@ -46,7 +46,7 @@ COMMANDS: Mapping[str, _Line] = {
     ),
     "answer": _Line(
         ("graphcuts_dp.cli.answer", "answer"),
-        "Answer a cut query from a release: how much passes between S and T.",
+        "Answer cut queries from a release: how much passes between S and T.",
     ),
     "flows": _Line(
         ("graphcuts_dp.cli.flows", "flows"),

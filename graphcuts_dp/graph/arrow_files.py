@@ -4,6 +4,7 @@ import io
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.arrow_tables import pyarrow, read_tables, tables_of
 from graphcuts_dp.graph.columns import TextOptions
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _MAGIC = b"ARROW1"
+_START = b"\xff\xff\xff\xff"  # of a message of a stream
 
 
 def read_arrow(
@@ -37,7 +39,12 @@ def read_arrow(
 
     def opened() -> tuple["pa.Schema", Callable[[list[str]], Iterable["pa.RecordBatch"]]]:
         arrow = pyarrow()
-        whole = file.read(len(_MAGIC)) == _MAGIC
+        head = file.read(len(_START) + 4)
+        whole = head.startswith(_MAGIC)
+        if not whole:  # its first message tells its length, for which memory would be taken
+            length = int.from_bytes(head[len(_START) :], "little")
+            if not head.startswith(_START) or length > size_of(file):
+                raise FileFormatError("not a whole Arrow file, or damaged")
 
         def reader(included: list[int] | None = None) -> Any:
             some = arrow.ipc.IpcReadOptions(included_fields=included, use_threads=False)

@@ -3,6 +3,7 @@
 import math
 import warnings
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -196,7 +197,9 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
         # From here on nothing reads the private graph.
         made = _post_process(measurements, method, unweighted, source, progress)
         if made.fit is not None and made.fit.warning is not None:
-            warnings.warn(made.fit.warning, AccuracyWarning, stacklevel=2)
+            # Where warnings are errors, what was paid for must not be lost.
+            with suppress(AccuracyWarning):
+                warnings.warn(made.fit.warning, AccuracyWarning, stacklevel=2)
         return replace(made, workload=workload)
 
 

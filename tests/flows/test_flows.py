@@ -146,7 +146,8 @@ def test_two_sides_have_cells_of_their_own():
 def test_weights_are_counted_on_a_grid(options, whole):
     groups = random_groups(np.random.default_rng(0))
     graph = random_graph(30, 1, largest=3.0, **options)
-    flows = gc.release_flows(graph, groups, epsilon=HUGE, seed=1, whole=whole)
+    options = {"whole": whole, "workload": "all levels"}
+    flows = gc.release_flows(graph, groups, epsilon=HUGE, seed=1, **options)
     weights = np.floor(graph.weights) if whole else graph.weights
     counted = gc.Graph(graph.rows, graph.columns, weights, vertices=30, hide_change=1)
     assert np.allclose(flows.values("middle"), truth(counted, groups, "middle"), atol=0.3)
@@ -345,10 +346,11 @@ def test_flows_are_charged_to_a_store_before_their_noise(made, tmp_path):
 def test_guarantees_tell_what_went_where():
     groups = random_groups(np.random.default_rng(0))
     graph = random_graph(30, 1)
-    pure = gc.release_flows(graph, groups, epsilon=1.0, seed=1).guarantee
+    levels = {"workload": "all levels", "seed": 1}
+    pure = gc.release_flows(graph, groups, epsilon=1.0, **levels).guarantee
     assert sum(part for _, part in pure.parts) == pytest.approx(1.0)
     assert (pure.epsilon, pure.delta) == (1.0, 0.0)
-    gauss = gc.release_flows(graph, groups, epsilon=1.0, delta=0.05, seed=1)
+    gauss = gc.release_flows(graph, groups, epsilon=1.0, delta=0.05, **levels)
     assert gauss.strategy.noise.distribution == "gaussian"
     assert 0.999 < gauss.guarantee.epsilon <= 1.0
     assert gauss.guarantee.delta == 0.05

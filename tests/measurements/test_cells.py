@@ -181,23 +181,9 @@ def test_every_pair_of_vertices_lies_in_one_cell_of_each_place():
         assert [int(cells.pairs(p).sum()) for p in range(3)] == [pairs] * 3
 
 
-class Arcs:
-    """As a graph with directions shows itself: one vertex set, and ordered entries."""
-
-    weighted, weight_cap, hide_change = False, 1.0, None
-
-    def __init__(self, arcs, n):
-        self.vertices = gc.VertexSet(n)
-        self.rows, self.columns = np.array(arcs, dtype=np.int32).reshape(-1, 2).T
-        self.weights = np.ones(len(self.rows))
-
-    def check_bounded(self):
-        """Nothing to check."""
-
-
 def test_arcs_are_counted_where_they_go():
     arcs = [(0, 1), (1, 0), (0, 2), (3, 2), (2, 3), (3, 0)]
-    graph = Arcs(arcs, 4)
+    graph = gc.DirectedGraph(*zip(*arcs, strict=True), vertices=4)
     groups = gc.Groups(graph.vertices, LEVELS)
     sides = sides_of_groups(graph, groups)
     cells = cell_tree(graph, sides)
@@ -206,7 +192,7 @@ def test_arcs_are_counted_where_they_go():
     assert table.tolist() == [[0, 1, 1], [1, 0, 0], [1, 0, 2]]
     assert cells.matrix(1, sums[1]).tolist() == [[2, 1], [1, 2]]
     assert sums[0].tolist() == [6]
-    fewer = Arcs(arcs[1:], 4)
+    fewer = gc.DirectedGraph(*zip(*arcs[1:], strict=True), vertices=4)
     less = sums_of_cells(fewer, sides, cells, grid_of_cells(fewer, epsilon=1.0))
     for here, there in zip(less, sums, strict=True):
         assert np.abs(there - here).sum() == 1

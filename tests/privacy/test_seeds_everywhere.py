@@ -131,6 +131,7 @@ def test_measured_sums_of_flows(kind, noise_name):
         epsilon=1.0,
         delta=1e-6 if noise_name == "gaussian" else 0.0,
         noise=noise_name,
+        workload="all levels",
         seed=5,
     )
     assert digest(*made.noisy.sums) == FLOWS[kind, noise_name]

@@ -80,6 +80,10 @@ def test_communities_near_the_noise_are_announced(tmp_path):
         made = release_graph(near, epsilon=1.0, mechanism="response", seed=5)
     assert made.fit.near_noise == 1
     assert made.fit.warning == str(caught[0].message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # what was paid for is not lost
+        again = release_graph(near, epsilon=1.0, mechanism="response", seed=5)
+    assert again.fit == made.fit
     made.save(tmp_path / "g.csv")
     assert Release.load(tmp_path / "g.csv").fit == made.fit
     clear, _ = planted((60, 60), 0.99, 0.01, 0)
