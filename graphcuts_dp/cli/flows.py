@@ -12,7 +12,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.flows.flows import Flows
 from graphcuts_dp.flows.releasing import release_flows
 from graphcuts_dp.flows.storage import check_flows_path
-from graphcuts_dp.flows.strategy import ALL_CELLS, NOISES, choose_strategy
+from graphcuts_dp.flows.strategy import ALL_LEVELS, NOISES, choose_strategy
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.groups import Groups
 from graphcuts_dp.measurements.cells import cell_tree, grid_of_cells, sides_of_groups
@@ -37,8 +37,8 @@ def flows(
     spending: Spending,
     delta: Annotated[float, typer.Option(help="0 for pure privacy; else far below 1/n.")] = 0.0,
     workload: Annotated[
-        str, typer.Option(help="What to be good at: all cells, all levels, totals, or a level.")
-    ] = ALL_CELLS,
+        str, typer.Option(help="What to be good at: all levels, all cells, totals, or a level.")
+    ] = ALL_LEVELS,
     noise: Annotated[str, typer.Option(help=f"One of: {', '.join(NOISES)}.")] = "auto",
     whole: Annotated[
         bool, typer.Option("--whole", help="Count weights in whole numbers, rounded down.")

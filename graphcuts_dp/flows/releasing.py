@@ -1,7 +1,7 @@
 """How flows are released: a strategy from public sizes, noise once, then least squares."""
 
 from graphcuts_dp.flows.flows import Flows
-from graphcuts_dp.flows.strategy import ALL_CELLS, choose_strategy
+from graphcuts_dp.flows.strategy import ALL_LEVELS, choose_strategy
 from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph
 from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.groups import Groups
@@ -26,7 +26,7 @@ def release_flows(
     *,
     epsilon: float,
     delta: float = 0.0,
-    workload: str = ALL_CELLS,
+    workload: str = ALL_LEVELS,
     noise: str = "auto",
     whole: bool = False,
     store: PathLike | Store | None = None,
@@ -42,9 +42,9 @@ def release_flows(
         epsilon: privacy parameter for one edge, in [1e-6, 50]; all of it is spent.
         delta: in [0, 1); 0 for pure privacy. Above 0 the noise may be Gaussian, where many levels
             pay for it.
-        workload: what the levels' shares of the budget are chosen for: "all cells" (every cell of
-            every level counts alike, so that the finest level counts most), "all levels" (every
-            level counts alike), "totals" (the grand total), or the name of a level.
+        workload: what the levels' shares of the budget are chosen for: "all levels" (every level
+            counts alike), "all cells" (every cell of every level counts alike, so that the finest
+            level counts most), "totals" (the grand total), or the name of a level.
         noise: "laplace", "gaussian" (which needs a delta), or "auto" for the less expected error.
         whole: count weights in whole numbers, rounded down; else in small steps.
         store: path of the store, or a `Store`, that remembers what was spent on this graph: the

@@ -53,7 +53,7 @@ def choose_strategy(
     epsilon: float | Fraction,
     delta: float = 0.0,
     sensitivity: int = 1,
-    workload: str = ALL_CELLS,
+    workload: str = ALL_LEVELS,
     noise: str = "auto",
 ) -> FlowStrategy:
     """The shares with the least mean variance of a workload after least squares.
@@ -74,8 +74,8 @@ def choose_strategy(
         epsilon: privacy parameter, in [1e-6, 50].
         delta: in [0, 1); 0 for pure privacy.
         sensitivity: by how many steps one pair changes one sum of each place.
-        workload: "all cells" (every cell of every level counts alike, so that the finest level
-            counts most), "all levels" (every level counts alike), "totals" (the grand total), or
+        workload: "all levels" (every level counts alike), "all cells" (every cell of every level
+            counts alike, so that the finest level counts most), "totals" (the grand total), or
             the name of a level.
         noise: "laplace", "gaussian" (which needs a delta), or "auto" for the better of the two.
 

@@ -10,7 +10,7 @@ import numpy as np
 from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.flows.consistency import LeastSquares
-from graphcuts_dp.flows.strategy import ALL_CELLS, FlowStrategy, choose_strategy
+from graphcuts_dp.flows.strategy import ALL_LEVELS, FlowStrategy, choose_strategy
 from graphcuts_dp.flows.tails import error_radii
 from graphcuts_dp.graph.cells import CellTree
 from graphcuts_dp.graph.groups import GroupTree
@@ -94,7 +94,7 @@ def forecast_flows(
     *,
     epsilon: float,
     delta: float = 0.0,
-    workload: str = ALL_CELLS,
+    workload: str = ALL_LEVELS,
     noise: str = "auto",
     weight_cap: float | None = None,
     directed: bool = False,

@@ -30,7 +30,7 @@ def test_one_level_has_the_errors_of_its_noise():
     assert level.union == pytest.approx(deviation * 3)  # 3 against 3
     assert made.total == pytest.approx(deviation * math.sqrt(78))
     assert level.all_within > level.within
-    assert (made.noise, made.delta, made.workload) == ("laplace", 0.0, "all cells")
+    assert (made.noise, made.delta, made.workload) == ("laplace", 0.0, "all levels")
 
 
 @pytest.mark.parametrize("workload", ["all cells", "all levels", "totals", "state"])
