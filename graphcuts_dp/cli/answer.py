@@ -12,7 +12,7 @@ from rich.markup import escape
 from graphcuts_dp.cli.console import out, say, show_json, show_table
 from graphcuts_dp.cli.group_options import GroupReading
 from graphcuts_dp.cli.query_files import AskedCut, read_query_file
-from graphcuts_dp.cli.reading import check_apart, read_set, with_options
+from graphcuts_dp.cli.reading import check_apart, read_sets, with_options
 from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.graph.atomic import atomic_write, check_writable
 from graphcuts_dp.graph.group_names import GroupNames, asked_query
@@ -191,7 +191,4 @@ def _write(
 
 
 def _query(first: str, second: str | None, names: GroupNames | None, space: Space) -> CutQuery:
-    left, right = sides_of(space)
-    groups = (None, None) if names is None else (names.left, names.right)
-    S = read_set(first, left, groups[0])
-    return asked_query(S, None if second is None else read_set(second, right, groups[1]), names)
+    return asked_query(*read_sets(first, second, sides_of(space), names), names)

@@ -16,7 +16,7 @@ from graphcuts_dp.errors import FileFormatError, GraphCutsError, ParameterError,
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.edge_keys import Merge
 from graphcuts_dp.graph.files import describe_reading, read_graph, read_vertices
-from graphcuts_dp.graph.group_names import is_group
+from graphcuts_dp.graph.group_names import GroupNames, is_group
 from graphcuts_dp.graph.groups import Groups
 from graphcuts_dp.graph.vertices import Label, VertexSet, sets_in
 
@@ -306,6 +306,25 @@ def _words(text: str) -> list[str]:
             'within such a label twice, ""'
         ) from None
     return words
+
+
+def read_sets(
+    first: str, second: str | None, sides: tuple[VertexSet, VertexSet], names: GroupNames | None
+) -> tuple[list[Label], list[Label] | None]:
+    """The two sets of a query as they were typed, which may name groups.
+
+    Args:
+        first: the set S.
+        second: the set T, if there is one.
+        sides: the vertices that S and T may name.
+        names: of groups, if there are any.
+
+    Raises:
+        QueryError, FileFormatError: as `read_set`.
+    """
+    groups = (None, None) if names is None else (names.left, names.right)
+    S = read_set(first, sides[0], groups[0])
+    return S, None if second is None else read_set(second, sides[1], groups[1])
 
 
 def _label(word: str, vertices: VertexSet, groups: Groups | None) -> Label:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from graphcuts_dp.cli.group_options import GroupReading
-from graphcuts_dp.cli.reading import Reading, read_set
+from graphcuts_dp.cli.reading import Reading, read_sets
 from graphcuts_dp.errors import LedgerError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.vertices import Label
@@ -65,15 +65,8 @@ def resume(
 def asked_sets(
     session: Session, first: str, second: str | None
 ) -> tuple[list[Label], list[Label] | None]:
-    """The two sets of a query as they were typed, which may name groups of the session.
-
-    Raises:
-        QueryError, FileFormatError: as `read_set`.
-    """
-    sides, names = session.vertices, session.groups
-    groups = (None, None) if names is None else (names.left, names.right)
-    S = read_set(first, sides[0], groups[0])
-    return S, None if second is None else read_set(second, sides[1], groups[1])
+    """The two sets of a query as they were typed; see `read_sets`."""
+    return read_sets(first, second, session.vertices, session.groups)
 
 
 def _read(path: str, source: dict[str, Any]) -> AnyGraph:

@@ -18,7 +18,7 @@ from graphcuts_dp.fits.methods import fit_method
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, from_rows_on
 from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.groups import Groups
-from graphcuts_dp.graph.linear_query import sides_of as vertex_sets
+from graphcuts_dp.graph.linear_query import sides_of as sides_in
 from graphcuts_dp.graph.vertices import VertexSet
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
@@ -272,4 +272,4 @@ def sides_of(graph: AnyGraph) -> tuple[VertexSet, VertexSet]:
         )
     if not isinstance(graph, BipartiteGraph) and graph.n < 2:
         raise GraphError("a graph of one vertex has no pairs: there is nothing to release")
-    return vertex_sets(graph.space)
+    return sides_in(graph.space)
