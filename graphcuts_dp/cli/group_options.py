@@ -20,6 +20,7 @@ _OPTIONS = (
     ("header=True", "--groups-header"),
     ("header=False", "--no-groups-header"),
     ("delimiter=", "--groups-delimiter"),
+    ("encoding='cp1252'", "--groups-encoding cp1252"),
     ("encoding=", "--groups-encoding"),
 )
 

@@ -314,8 +314,8 @@ def _add_rows(gathered: Gathered, rows: Iterator[Row], columns: ColumnPlaces) ->
             weight = parse_number(fields[columns.weight])
             if weight is None:
                 raise FileFormatError(
-                    f"line {line}: malformed row: the weight is not a number; "
-                    "pass weighted=False if that column is not a weight"
+                    f"line {line}: malformed row: the weight is not a number (write "
+                    "decimals with a point); pass weighted=False if that column is not a weight"
                 )
             weights.append(weight)
         sources.append(source)

@@ -42,7 +42,8 @@ def test_the_command_line_spells_groups_with_two_at_signs(graph, groups, tmp_pat
 
 
 @pytest.mark.usefixtures("files")
-def test_a_session_is_asked_about_groups(call):
+def test_a_session_is_asked_about_groups(call, tmp_path):
+    (tmp_path / "cp1252.csv").write_bytes("vertex,unit\nann,Küche\n".encode("cp1252"))
     begin = ("session", "start", "g.graphml", "--store", "s.db", "--epsilon", "30")
     assert call(*begin, "--queries", "9", "--method", "laplace", "--beta", "1e-6")[0] == 0
     ask = ("session", "ask", "s.db")
@@ -59,6 +60,7 @@ def test_a_session_is_asked_about_groups(call):
         ((*table[2:], "--from", "ann"), "need --groups FILE"),
         ((*table[:2], "--from", "ann"), "pass --levels"),
         ((*table, "--from", "@Sales"), "type @@Sales for the group"),
+        (("--groups", "cp1252.csv", "--from", "ann"), "example --groups-encoding cp1252 for Excel"),
         ((*table, "--right-groups", "staff.csv", "--from", "ann"), "is for --bipartite graphs"),
     ):
         status, told, error = call(*ask, *options)
