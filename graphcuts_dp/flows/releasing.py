@@ -75,7 +75,9 @@ def release_flows(
     cells = cell_tree(graph, sides)
     exact = exact_epsilon(epsilon)
     grid = grid_of_cells(graph, epsilon=float(exact), whole=whole)
-    changes = cell_changes(cells, grid, protection)
+    changes = cell_changes(
+        cells, protection, sensitivity=grid.sensitivity, capped=grid.cap is not None
+    )
     strategy = choose_strategy(
         cells,
         epsilon=exact,

@@ -119,7 +119,9 @@ def measure_cells(
     """
     public = public_of(graph)
     sums = summed(graph, sums_of_cells, sides, cells, grid)
-    changes = cell_changes(cells, grid, protection)
+    changes = cell_changes(
+        cells, protection, sensitivity=grid.sensitivity, capped=grid.cap is not None
+    )
     noisy = []
     for number, place in enumerate(places):
         drawn = noise.draw(number, cells.size(place), source)
