@@ -23,6 +23,7 @@ from graphcuts_dp.evaluation.audits import (
     session_trees,
     sessions,
     sparse,
+    together,
     transcripts,
 )
 from graphcuts_dp.evaluation.audits.base import AuditOutcome, Effort, Entry
@@ -51,6 +52,7 @@ ENTRIES: tuple[Entry, ...] = (
     *flows.ENTRIES,
     *selection.ENTRIES,
     *iterative.ENTRIES,
+    *together.ENTRIES,
 )
 
 
