@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from graphcuts_dp.iterative.sensing import SensingRelease, release_sensing
     from graphcuts_dp.ledger.opening import Store
     from graphcuts_dp.measurements.noisy_matrix import CutAnswer
+    from graphcuts_dp.planning.explanation import Explanation, explain
     from graphcuts_dp.planning.planner import Plan, PlanRow, plan
     from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
     from graphcuts_dp.release.release import Release
@@ -120,6 +121,7 @@ _HOMES = {
     "iterative.sensing": ("SensingRelease", "release_sensing"),
     "ledger.opening": ("Store",),
     "measurements.noisy_matrix": ("CutAnswer",),
+    "planning.explanation": ("Explanation", "explain"),
     "planning.planner": ("Plan", "PlanRow", "plan"),
     "privacy.guarantee": ("PrivacyGuarantee",),
     "release.release": ("Release",),
@@ -139,6 +141,7 @@ __all__ = [
     "DistanceAnswers",
     "DistancePlan",
     "DistanceQuery",
+    "Explanation",
     "FlowAnswer",
     "Flows",
     "Graph",
@@ -168,6 +171,7 @@ __all__ = [
     "cut_errors",
     "cut_norm",
     "datasets",
+    "explain",
     "from_arrow",
     "from_edges",
     "from_igraph",

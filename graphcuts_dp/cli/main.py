@@ -56,6 +56,10 @@ COMMANDS: Mapping[str, _Line] = {
         ("graphcuts_dp.cli.plan", "plan"),
         "Compare what all mechanisms would guarantee, best first.",
     ),
+    "explain": _Line(
+        ("graphcuts_dp.cli.explain", "explain"),
+        "Say in plain words whom a promise protects, against what, and how well.",
+    ),
     "distances": _Line(
         ("graphcuts_dp.cli.distances", "distances"),
         "Answer from every vertex of a map how far all people are on average, privately.",

@@ -33,6 +33,7 @@ OUTPUTS = ("new.edges", "new.csv", "new.graphml.gz", "new.npz", "new\udcff.edges
 NAMES = {
     "noise": ("binary", "laplace", "discrete-laplace", "gaussian", "auto"),
     "mechanism": ("auto", "response", "degrees+response", "best", "tree-counts"),
+    "protect": ("edges", "owner", "vertex", "people"),
     "workload": ("answers", "synthetic graph", "all cells", "totals"),
     "fit": ("auto", "none", "spectral", "game", "first-order", "cutting-plane"),
     "method": ("auto", "gaussian", "laplace", "binary", "frieze-kannan", "exact", "low-rank"),
@@ -77,6 +78,8 @@ COMMANDS = {
         ("graph", "output"),
         {
             "--epsilon": ("number",),
+            "--protect": ("protect",),
+            "--at-most": ("number",),
             "--noise": ("noise",),
             "--mechanism": ("mechanism",),
             "--degree-share": ("number",),
@@ -100,6 +103,8 @@ COMMANDS = {
         ("graph", "output"),
         {
             "--epsilon": ("number",),
+            "--protect": ("protect",),
+            "--at-most": ("number",),
             "--delta": ("number",),
             "--construction": ("construction",),
             "--distinguisher": ("distinguisher",),
@@ -117,6 +122,8 @@ COMMANDS = {
         ("graph", "groups", "output"),
         {
             "--epsilon": ("number",),
+            "--protect": ("protect",),
+            "--at-most": ("number",),
             "--delta": ("number",),
             "--levels": ("text",),
             "--vertex-column": ("number", "text"),
@@ -153,6 +160,18 @@ COMMANDS = {
             "--json": (),
         },
     ),
+    ("explain",): (
+        (),
+        {
+            "--epsilon": ("number",),
+            "--delta": ("number",),
+            "--protect": ("protect",),
+            "--at-most": ("number",),
+            "--degree-bound": ("number",),
+            "--priors": ("number", "text"),
+            "--json": (),
+        },
+    ),
     ("plan",): (
         (),
         {
@@ -165,6 +184,7 @@ COMMANDS = {
             "--bipartite": (),
             "--target-error": ("number",),
             "--groups": ("number", "text"),
+            "--at-most": ("number",),
             "--json": (),
         },
     ),
@@ -172,6 +192,7 @@ COMMANDS = {
         ("map", "people"),
         {
             "--epsilon": ("number",),
+            "--at-most": ("number",),
             "--delta": ("number",),
             "--mechanism": ("mechanism",),
             "--noise": ("noise",),
@@ -210,6 +231,8 @@ COMMANDS = {
         {
             "--store": ("store",),
             "--epsilon": ("number",),
+            "--protect": ("protect",),
+            "--at-most": ("number",),
             "--queries": ("number",),
             "--delta": ("number",),
             "--name": ("text",),

@@ -489,6 +489,7 @@ PRIVATE = {
 OTHERS = {
     "answer": "reads a release",
     "plan": "reads nothing",
+    "explain": "reads nothing",
     "audit": "made graphs",
     "datasets": "public graphs",
     "figures": "made graphs and public ones",
@@ -544,6 +545,7 @@ NAMES = {
         Measurement DistancePlan Locations Graph BipartiteGraph DirectedGraph""",
     "reads nothing private": """Answer CutList LinearQuery CutQuery MatrixQuery RankOneQuery
         DistanceQuery Metric Plan PlanRow VertexSet __version__ plan plan_distances datasets
+        explain Explanation
         Groups GroupTree read_groups groups_from_dict groups_from_igraph groups_from_networkx
         groups_from_pandas""",
     "of whoever holds the graph": """answer_all cut_distance cut_errors cut_norm

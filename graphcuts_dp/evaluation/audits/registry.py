@@ -113,7 +113,7 @@ _PRODUCTS: Mapping[str, Callable[[], Iterable[str]]] = {
     "answer_distances": _distances,
     "release_flows": lambda: ["flows: laplace", "flows: gaussian"],
 }
-_READS_NO_DATA = {"plan", "plan_distances"}
+_READS_NO_DATA = {"explain", "plan", "plan_distances"}
 # What researchers import from its module.
 _BESIDES = (
     *(f"baseline: {name}" for name in BASELINES),
