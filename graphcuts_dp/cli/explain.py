@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from graphcuts_dp.cli.console import out, show_json, show_table
+from graphcuts_dp.cli.reading import spelled
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.planning.explanation import PRIORS
 from graphcuts_dp.planning.explanation import explain as explained
@@ -36,14 +37,17 @@ def explain(
         numbers = [float(part) for part in priors.split(",")]
     except ValueError:
         raise ParameterError("--priors are numbers with commas between: 0.01,0.5") from None
-    made = explained(
-        epsilon=epsilon,
-        delta=delta,
-        protect=protect,
-        at_most=at_most,
-        degree_bound=degree_bound,
-        priors=numbers,
-    )
+    try:
+        made = explained(
+            epsilon=epsilon,
+            delta=delta,
+            protect=protect,
+            at_most=at_most,
+            degree_bound=degree_bound,
+            priors=numbers,
+        )
+    except ParameterError as problem:
+        raise spelled(problem, "") from None
     if as_json:
         show_json(made.to_dict())
         return

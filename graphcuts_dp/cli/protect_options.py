@@ -5,6 +5,8 @@ from typing import Annotated, Any, final
 
 import typer
 
+from graphcuts_dp.cli.reading import spelled
+from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.protection import Protection
 
 
@@ -26,7 +28,10 @@ class Protecting:
         Raises:
             ParameterError: an unknown name, or a bound out of range.
         """
-        return Protection.of(self.protect, at_most=self.at_most)
+        try:
+            return Protection.of(self.protect, at_most=self.at_most)
+        except ParameterError as problem:
+            raise spelled(problem, "") from None
 
     def options(self) -> dict[str, Any]:
         """As the functions of the package take them, checked.
