@@ -154,7 +154,13 @@ class Grid:
         return self.count(CutQuery(*everywhere), graph)
 
     def rounding(self, pairs: int) -> float:
-        """By how much rounding can lower a cut of so many pairs."""
+        """By how much rounding can lower a cut of so many pairs.
+
+        A bounded cut of weights rounded down keeps all but a step of what each pair kept, and is
+        rounded down itself.
+        """
+        if self.bounded:
+            pairs += 1
         return pairs * self.unit if self.weighted else 0.0
 
     def most(self, pairs: int) -> float:

@@ -3,8 +3,10 @@
 import numpy as np
 
 from graphcuts_dp.arrays import IntVector
+from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.cells import CellTree
 from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.measurements.bounded_cells import bounded_changes
 from graphcuts_dp.privacy.level_noise import Change
 from graphcuts_dp.privacy.protection import EDGE, Protection
 
@@ -16,7 +18,8 @@ def cell_changes(cells: CellTree, grid: Grid, protection: Protection = EDGE) -> 
     sensitivity`. Of k steps, the cells of a place change by k s together; squared, by most where as
     many as possible fall into one cell. Where weights are bounded, a cell of p pairs changes by p s
     at most: the sum of squares is convex, so it is largest where the largest cells are full, one
-    after the other, and all others do not change.
+    after the other, and all others do not change. All edges of a vertex change bounded sums by what
+    `bounded_changes` says.
 
     Args:
         cells: the public cells.
@@ -25,7 +28,14 @@ def cell_changes(cells: CellTree, grid: Grid, protection: Protection = EDGE) -> 
 
     Returns:
         For each place (0: everything) the pair (sum of |change|, sum of change^2).
+
+    Raises:
+        ParameterError: a grid for the changes of others.
     """
+    if (protection.kind == "vertex") is (grid.bounded is None):
+        raise ParameterError("bounded sums are for protect='vertex', and the only ones for it")
+    if grid.bounded is not None:
+        return bounded_changes(cells, grid)
     s, k = grid.sensitivity, protection.steps
     if k == 1 or grid.cap is None:
         return ((k * s, (k * s) ** 2),) * cells.depth

@@ -172,7 +172,10 @@ class Protection:
 
     def _neighbours(self, step: str) -> str:
         if self.kind == "vertex":
-            return f"all edges of any one vertex, counted up to {self.degree_bound:,}"
+            return (
+                "all edges of any one vertex, however many; what is released are bounded sums, in"
+                f" which each vertex counts for at most {self.degree_bound:,}"
+            )
         if self.kind == "owner":
             return (
                 f"all rows of any one owner, of which at most {self.steps:,} count (added or"

@@ -5,13 +5,16 @@ from itertools import combinations, permutations, product
 import numpy as np
 import pytest
 
+from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.graph.bounded_cuts import bounded_cut
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.groups import Groups
 from graphcuts_dp.graph.random_graphs import planted_partition
-from graphcuts_dp.measurements.bounded_cells import bounded_cells, cell_changes
+from graphcuts_dp.measurements.bounded_cells import bounded_cells, bounded_changes
 from graphcuts_dp.measurements.cells import cell_tree, sides_of_groups, sums_of_cells
+from graphcuts_dp.measurements.changes import cell_changes
+from graphcuts_dp.privacy.protection import Protection
 
 
 def graphs_of(kind, n, top):
@@ -78,13 +81,42 @@ def test_a_vertex_changes_a_table_by_no_more_than_is_claimed(case, bound):
     cells = cell_tree(first, sides)
     grid = Grid.of_vertices(first, bound, bits=4)
     tables = np.array([bounded_cells(graph, sides, cells, grid) for graph in graphs])
-    claimed = cell_changes(cells, grid)
+    claimed = bounded_changes(cells, grid)[-1]
     found = changes_found(tables, choices, touching)
     assert found == claimed  # also not more than needed
     # The sensitivity of one cell would not do for the table.
     one_cell = changes_found(tables[:, :1], choices, touching)
     assert one_cell[0] <= grid.sensitivity
     assert found[0] > one_cell[0]
+
+
+@pytest.mark.parametrize("bound", [1, 2])
+@pytest.mark.parametrize("case", ["three groups", "directed", "bipartite"])
+def test_a_vertex_changes_coarser_levels_by_no_more_than_is_claimed(case, bound):
+    kind, n, top, codes = CASES[case]
+    graphs, choices, touching = graphs_of(kind, n, top)
+    first = graphs[0]
+    half = [int(code > 0) for code in codes]
+    sets = (first.left, first.right) if kind == "bipartite" else (first.vertices,)
+    groups = tuple(Groups(each, {"half": half, "part": list(range(n))}) for each in sets)
+    sides = sides_of_groups(first, groups if kind == "bipartite" else groups[0])
+    cells = cell_tree(first, sides)
+    grid = Grid.of_vertices(first, bound)
+    sums = [sums_of_cells(graph, sides, cells, grid) for graph in graphs]
+    for place, claimed in enumerate(
+        cell_changes(cells, grid, Protection.of("vertex", degree_bound=bound))
+    ):
+        tables = np.array([each[place] for each in sums])
+        assert changes_found(tables, choices, touching) == claimed
+
+
+def test_changes_are_told_for_the_right_grid_only():
+    graph = Graph([], [], vertices=4)
+    cells = cell_tree(graph, sides_of_groups(graph, Groups(graph.vertices, {"part": [0, 0, 1, 1]})))
+    with pytest.raises(ParameterError, match="vertex"):
+        cell_changes(cells, Grid.of_vertices(graph, 2))
+    with pytest.raises(ParameterError, match="vertex"):
+        cell_changes(cells, Grid.of(graph), Protection.of("vertex", degree_bound=2))
 
 
 def test_each_cell_is_a_bounded_cut():
@@ -114,5 +146,5 @@ def test_sums_of_heavy_weights_do_not_overflow():
     assert (
         bounded_cells(graph, sides, cells, grid).max() * grid.unit == 2.0**40
     )  # 5 is below a step
-    linear, squared = cell_changes(cells, grid)
+    linear, squared = bounded_changes(cells, grid)[-1]
     assert (linear, squared) == (3 * grid.sensitivity, 3 * grid.sensitivity**2)
