@@ -10,11 +10,11 @@ from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.measurements.cells import (
     cell_tree,
+    changes_on,
     grid_of_cells,
     measure_cells,
     sides_of_groups,
 )
-from graphcuts_dp.measurements.changes import cell_changes
 from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.entropy import entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
@@ -88,7 +88,7 @@ def release_flows(
         protection=protection,
         groups=sum(cells.shape(cells.depth - 1)),
     )
-    changes = cell_changes(cells, grid, protection)
+    changes = changes_on(grid, cells, protection)
     strategy = choose_strategy(
         cells,
         epsilon=exact,

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 
 from graphcuts_dp.arrays import IntVector
-from graphcuts_dp.errors import GraphError
+from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.cells import CellTree
 from graphcuts_dp.graph.grid import Grid
@@ -17,7 +17,7 @@ from graphcuts_dp.measurements.changes import cell_changes
 from graphcuts_dp.measurements.noisy_cells import NoisyCells
 from graphcuts_dp.measurements.parts import PartedGraph, public_of, summed
 from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.level_noise import LevelNoise
+from graphcuts_dp.privacy.level_noise import Change, LevelNoise
 from graphcuts_dp.privacy.protection import EDGE, Protection
 
 Sides = tuple[Groups, Groups]
@@ -96,6 +96,23 @@ def grid_of_cells(
     return Grid(unit, math.ceil(Fraction(largest) / Fraction(unit)), graph.weight_cap)
 
 
+def changes_on(grid: Grid, cells: CellTree, protection: Protection) -> tuple[Change, ...]:
+    """By how much the cells of each place can change between neighbours, in steps of a grid.
+
+    Raises:
+        ParameterError: a grid for the neighbours of others.
+    """
+    if (grid.bounded is None) is (protection.degree_bound is not None):
+        raise ParameterError("bounded sums are for protect='vertex', and the only ones for it")
+    return cell_changes(
+        cells,
+        protection,
+        sensitivity=grid.sensitivity,
+        capped=grid.cap is not None,
+        largest=grid.largest,
+    )
+
+
 def measure_cells(
     graph: AnyGraph | PartedGraph,
     sides: Sides,
@@ -136,7 +153,7 @@ def measure_cells(
     """
     public = public_of(graph)
     sums = summed(graph, sums_of_cells, sides, cells, grid)
-    changes = cell_changes(cells, grid, protection)
+    changes = changes_on(grid, cells, protection)
     noisy = []
     for number, place in enumerate(places):
         drawn = noise.draw(number, cells.size(place), source)

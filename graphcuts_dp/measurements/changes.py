@@ -3,19 +3,24 @@
 import numpy as np
 
 from graphcuts_dp.arrays import IntVector
-from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.cells import CellTree
-from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.measurements.bounded_cells import bounded_changes
+from graphcuts_dp.measurements.vertex_changes import bounded_changes
 from graphcuts_dp.privacy.level_noise import Change
 from graphcuts_dp.privacy.protection import EDGE, Protection
 
 
-def cell_changes(cells: CellTree, grid: Grid, protection: Protection = EDGE) -> tuple[Change, ...]:
+def cell_changes(
+    cells: CellTree,
+    protection: Protection = EDGE,
+    *,
+    sensitivity: int | None = None,
+    capped: bool = True,
+    largest: int = 1,
+) -> tuple[Change, ...]:
     """The largest changes of the cells of each place between neighbours. From public numbers.
 
-    One step changes one pair, which lies in exactly one cell of each place, by s = `grid.
-    sensitivity`. Of k steps, the cells of a place change by k s together; squared, by most where as
+    One step changes one pair, which lies in exactly one cell of each place, by s, the
+    sensitivity. Of k steps, the cells of a place change by k s together; squared, by most where as
     many as possible fall into one cell. Where weights are bounded, a cell of p pairs changes by p s
     at most: the sum of squares is convex, so it is largest where the largest cells are full, one
     after the other, and all others do not change. All edges of a vertex change bounded sums by what
@@ -23,21 +28,21 @@ def cell_changes(cells: CellTree, grid: Grid, protection: Protection = EDGE) -> 
 
     Args:
         cells: the public cells.
-        grid: the steps that weights are counted in, and their cap.
         protection: whom the promise is for.
+        sensitivity: s: by how many steps of the grid one pair changes, `Grid.sensitivity`; of a
+            vertex D in steps. None for steps of one edge.
+        capped: whether a pair changes by no more than that, however many steps change it: true for
+            graphs without weights, and with a cap.
+        largest: of a vertex: how many steps a pair can weigh, where there is a cap.
 
     Returns:
         For each place (0: everything) the pair (sum of |change|, sum of change^2).
-
-    Raises:
-        ParameterError: a grid for the changes of others.
     """
-    if (protection.kind == "vertex") is (grid.bounded is None):
-        raise ParameterError("bounded sums are for protect='vertex', and the only ones for it")
-    if grid.bounded is not None:
-        return bounded_changes(cells, grid)
-    s, k = grid.sensitivity, protection.steps
-    if k == 1 or grid.cap is None:
+    if protection.degree_bound is not None:
+        bound = protection.degree_bound if sensitivity is None else sensitivity
+        return bounded_changes(cells, bound=bound, largest=largest if capped else None)
+    s, k = sensitivity or 1, protection.steps
+    if k == 1 or not capped:
         return ((k * s, (k * s) ** 2),) * cells.depth
     return tuple(
         (k * s, largest_squares(cells.pairs(place), k) * s**2) for place in range(cells.depth)

@@ -11,10 +11,9 @@ from graphcuts_dp.graph.bounded_cuts import bounded_cut
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.groups import Groups
 from graphcuts_dp.graph.random_graphs import planted_partition
-from graphcuts_dp.measurements.bounded_cells import bounded_cells, bounded_changes
-from graphcuts_dp.measurements.cells import cell_tree, sides_of_groups, sums_of_cells
-from graphcuts_dp.measurements.changes import cell_changes
-from graphcuts_dp.privacy.protection import Protection
+from graphcuts_dp.measurements.bounded_cells import bounded_cells
+from graphcuts_dp.measurements.cells import cell_tree, changes_on, sides_of_groups, sums_of_cells
+from graphcuts_dp.privacy.protection import EDGE, Protection
 
 
 def graphs_of(kind, n, top):
@@ -81,7 +80,7 @@ def test_a_vertex_changes_a_table_by_no_more_than_is_claimed(case, bound):
     cells = cell_tree(first, sides)
     grid = Grid.of_vertices(first, bound, bits=4)
     tables = np.array([bounded_cells(graph, sides, cells, grid) for graph in graphs])
-    claimed = bounded_changes(cells, grid)[-1]
+    claimed = changes_on(grid, cells, Protection(kind="vertex", degree_bound=1))[-1]
     found = changes_found(tables, choices, touching)
     assert found == claimed  # also not more than needed
     # The sensitivity of one cell would not do for the table.
@@ -104,7 +103,7 @@ def test_a_vertex_changes_coarser_levels_by_no_more_than_is_claimed(case, bound)
     grid = Grid.of_vertices(first, bound)
     sums = [sums_of_cells(graph, sides, cells, grid) for graph in graphs]
     for place, claimed in enumerate(
-        cell_changes(cells, grid, Protection.of("vertex", degree_bound=bound))
+        changes_on(grid, cells, Protection.of("vertex", degree_bound=bound))
     ):
         tables = np.array([each[place] for each in sums])
         assert changes_found(tables, choices, touching) == claimed
@@ -114,9 +113,9 @@ def test_changes_are_told_for_the_right_grid_only():
     graph = Graph([], [], vertices=4)
     cells = cell_tree(graph, sides_of_groups(graph, Groups(graph.vertices, {"part": [0, 0, 1, 1]})))
     with pytest.raises(ParameterError, match="vertex"):
-        cell_changes(cells, Grid.of_vertices(graph, 2))
+        changes_on(Grid.of_vertices(graph, 2), cells, EDGE)
     with pytest.raises(ParameterError, match="vertex"):
-        cell_changes(cells, Grid.of(graph), Protection.of("vertex", degree_bound=2))
+        changes_on(Grid.of(graph), cells, Protection.of("vertex", degree_bound=2))
 
 
 def test_each_cell_is_a_bounded_cut():
@@ -146,5 +145,5 @@ def test_sums_of_heavy_weights_do_not_overflow():
     assert (
         bounded_cells(graph, sides, cells, grid).max() * grid.unit == 2.0**40
     )  # 5 is below a step
-    linear, squared = bounded_changes(cells, grid)[-1]
+    linear, squared = changes_on(grid, cells, Protection(kind="vertex", degree_bound=1))[-1]
     assert (linear, squared) == (3 * grid.sensitivity, 3 * grid.sensitivity**2)
