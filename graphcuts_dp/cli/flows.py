@@ -76,7 +76,7 @@ def flows(
         store=store,
         seed=seed,
         **options,
-        **protecting.options(),
+        **protecting.options(vertices=True),
     )
     written = made.save(target, force=force)
     if as_json:

@@ -13,9 +13,7 @@ from graphcuts_dp.privacy.protection import Protection
 class Protecting:
     """Whom what is released protects."""
 
-    protect: Annotated[str, typer.Option(help="Whom the promise is for: edges or vertex.")] = (
-        "edges"
-    )
+    protect: Annotated[str, typer.Option(help="Whom it is for: edges or vertex.")] = "edges"
     at_most: Annotated[
         int | None,
         typer.Option(help="How many edges may change together: 1 if left out."),
@@ -35,12 +33,15 @@ class Protecting:
         """
         return Protection.of(self.protect, at_most=self.at_most, degree_bound=self.degree_bound)
 
-    def options(self) -> dict[str, Any]:
+    def options(self, *, vertices: bool = False) -> dict[str, Any]:
         """As the functions of the package take them, checked.
+
+        Args:
+            vertices: whether the function knows of vertices; others refuse them by themselves.
 
         Raises:
             ParameterError: as `of`.
         """
         self.of  # noqa: B018  # refuses
         given = {"protect": self.protect, "at_most": self.at_most}
-        return given if self.degree_bound is None else {**given, "degree_bound": self.degree_bound}
+        return {**given, "degree_bound": self.degree_bound} if vertices else given

@@ -112,6 +112,12 @@ class Grid:
             )
         return cls(unit, math.floor(bound / unit), graph.weight_cap, bounded=True)
 
+    def fits(self, graph: AnyGraph) -> bool:
+        """Whether answers about a graph of this schema are counted like this."""
+        if self.bounded is None:
+            return Grid.of(graph) == self
+        return self.bounded is graph.weighted and self.cap == graph.weight_cap
+
     def count(self, query: CutQuery, graph: AnyGraph) -> int:
         """The true answer in steps, exactly; of a bounded grid the bounded cut. Private.
 
