@@ -24,6 +24,7 @@ from graphcuts_dp.evaluation.audits import (
     sessions,
     sparse,
     transcripts,
+    vertices,
 )
 from graphcuts_dp.evaluation.audits.base import AuditOutcome, Effort, Entry
 from graphcuts_dp.evaluation.baselines import BASELINES
@@ -51,6 +52,7 @@ ENTRIES: tuple[Entry, ...] = (
     *flows.ENTRIES,
     *selection.ENTRIES,
     *iterative.ENTRIES,
+    *vertices.ENTRIES,
 )
 
 
