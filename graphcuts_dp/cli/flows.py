@@ -16,8 +16,7 @@ from graphcuts_dp.flows.storage import check_flows_path
 from graphcuts_dp.flows.strategy import ALL_LEVELS, NOISES, choose_strategy
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.groups import Groups
-from graphcuts_dp.measurements.cells import cell_tree, grid_of_cells, sides_of_groups
-from graphcuts_dp.measurements.changes import cell_changes
+from graphcuts_dp.measurements.cells import cell_tree, changes_on, grid_of_cells, sides_of_groups
 from graphcuts_dp.planning.flows_forecast import FlowsForecast, forecast_of
 from graphcuts_dp.privacy.protection import Protection
 
@@ -77,7 +76,7 @@ def flows(
         store=store,
         seed=seed,
         **options,
-        **protecting.options(),
+        **protecting.options(vertices=True),
     )
     written = made.save(target, force=force)
     if as_json:
@@ -99,10 +98,14 @@ def _forecast(
 ) -> FlowsForecast:
     """What to expect, from the schema and public sizes alone."""
     cells = cell_tree(graph, sides_of_groups(graph, groups))
-    grid = grid_of_cells(graph, epsilon=epsilon, whole=whole)
-    changes = cell_changes(
-        cells, protection, sensitivity=grid.sensitivity, capped=grid.cap is not None
+    grid = grid_of_cells(
+        graph,
+        epsilon=epsilon,
+        whole=whole,
+        protection=protection,
+        groups=sum(cells.shape(cells.depth - 1)),
     )
+    changes = changes_on(grid, cells, protection)
     strategy = choose_strategy(cells, epsilon=epsilon, changes=changes, **options)
     return forecast_of(
         cells, strategy, unit=grid.unit, epsilon=epsilon, delta=float(options["delta"])

@@ -15,10 +15,15 @@ from graphcuts_dp.privacy.protection import Protection
 class Protecting:
     """Whom what is released protects."""
 
-    protect: Annotated[str, typer.Option(help="Whom the promise is for: edges.")] = "edges"
+    protect: Annotated[str, typer.Option(help="Whom it is for: edges or vertex.")] = "edges"
     at_most: Annotated[
         int | None,
         typer.Option(help="How many edges may change together: 1 if left out."),
+    ] = None
+
+    degree_bound: Annotated[
+        int | None,
+        typer.Option(help="Of a vertex: how many of its edges a sum counts at most."),
     ] = None
 
     @property
@@ -29,15 +34,19 @@ class Protecting:
             ParameterError: an unknown name, or a bound out of range.
         """
         try:
-            return Protection.of(self.protect, at_most=self.at_most)
+            return Protection.of(self.protect, at_most=self.at_most, degree_bound=self.degree_bound)
         except ParameterError as problem:
             raise spelled(problem, "") from None
 
-    def options(self) -> dict[str, Any]:
+    def options(self, *, vertices: bool = False) -> dict[str, Any]:
         """As the functions of the package take them, checked.
+
+        Args:
+            vertices: whether the function knows of vertices; others refuse them by themselves.
 
         Raises:
             ParameterError: as `of`.
         """
         self.of  # noqa: B018  # refuses
-        return {"protect": self.protect, "at_most": self.at_most}
+        given = {"protect": self.protect, "at_most": self.at_most}
+        return {**given, "degree_bound": self.degree_bound} if vertices else given

@@ -159,7 +159,9 @@ def release_sensing(
     """
     if not isinstance(ratings, BipartiteGraph):
         raise GraphError("ratings are a BipartiteGraph: users on the left, items on the right")
-    protection = Protection.of(protect, at_most=at_most)
+    protection = Protection.of_pairs(
+        protect, at_most=at_most, others=max(ratings.shape) - 1, epsilon=epsilon
+    )
     protection.per_step(epsilon)
     if isinstance(rounds, bool) or not isinstance(rounds, int) or not 1 <= rounds <= _MOST_ROUNDS:
         raise ParameterError(f"rounds must be a whole number from 1 to {_MOST_ROUNDS}")

@@ -144,7 +144,9 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
     Source: GRU12 section 6, Lemma 6.2.
     """
     left, right = sides_of(graph)
-    protection = Protection.of(protect, at_most=at_most)
+    protection = Protection.of_pairs(
+        protect, at_most=at_most, others=max(graph.shape) - 1, epsilon=epsilon
+    )
     each = protection.per_step(epsilon)
     if takes_sparse(
         graph.shape,

@@ -25,6 +25,7 @@ from graphcuts_dp.evaluation.audits import (
     sparse,
     together,
     transcripts,
+    vertices,
 )
 from graphcuts_dp.evaluation.audits.base import AuditOutcome, Effort, Entry
 from graphcuts_dp.evaluation.baselines import BASELINES
@@ -53,6 +54,7 @@ ENTRIES: tuple[Entry, ...] = (
     *selection.ENTRIES,
     *iterative.ENTRIES,
     *together.ENTRIES,
+    *vertices.ENTRIES,
 )
 
 
