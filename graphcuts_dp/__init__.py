@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     )
     from graphcuts_dp.graph.groups import Groups, GroupTree
     from graphcuts_dp.graph.linear_query import LinearQuery
+    from graphcuts_dp.graph.owned_rows import OwnedRows
+    from graphcuts_dp.graph.owned_sources import owned_from_pandas, read_owned
     from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, RankOneQuery, answer_all
     from graphcuts_dp.graph.vertices import VertexSet
     from graphcuts_dp.interactive.base import Answer
@@ -124,6 +126,8 @@ _HOMES = {
     "privacy.guarantee": ("PrivacyGuarantee",),
     "release.release": ("Release",),
     "release.synthesis": ("release_graph",),
+    "graph.owned_rows": ("OwnedRows",),
+    "graph.owned_sources": ("owned_from_pandas", "read_owned"),
 }
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -151,6 +155,7 @@ __all__ = [
     "MatrixQuery",
     "Metric",
     "NetRelease",
+    "OwnedRows",
     "Plan",
     "PlanRow",
     "PrivacyGuarantee",
@@ -182,10 +187,12 @@ __all__ = [
     "load_flows",
     "normalised_cut_norm",
     "open_session",
+    "owned_from_pandas",
     "plan",
     "plan_distances",
     "read_graph",
     "read_groups",
+    "read_owned",
     "release_flows",
     "release_graph",
     "release_iteratively",

@@ -541,14 +541,16 @@ NAMES = {
         IterativeRelease Session CutAnswer DistanceAnswer DistanceAnswers
         PrivacyGuarantee CutNormCertificate release_net release_sensing NetRelease
         SensingRelease release_flows load_flows Flows FlowAnswer RoundedFlows
-        Measurement DistancePlan Locations Graph BipartiteGraph DirectedGraph""",
+        Measurement DistancePlan Locations Graph BipartiteGraph DirectedGraph
+        OwnedRows""",
     "reads nothing private": """Answer CutList LinearQuery CutQuery MatrixQuery RankOneQuery
         DistanceQuery Metric Plan PlanRow VertexSet __version__ plan plan_distances datasets
         Groups GroupTree read_groups groups_from_dict groups_from_igraph groups_from_networkx
         groups_from_pandas""",
     "of whoever holds the graph": """answer_all cut_distance cut_errors cut_norm
         infinity_to_one_norm normalised_cut_norm from_arrow from_edges from_igraph from_networkx
-        from_pandas from_scipy read_graph to_igraph to_networkx to_pandas to_scipy write_graph""",
+        from_pandas from_scipy read_graph to_igraph to_networkx to_pandas to_scipy write_graph
+        read_owned owned_from_pandas""",
 }
 
 
@@ -566,6 +568,9 @@ def test_reprs_of_private_things_tell_the_schema_only(kind):
         people = Locations(metric, np.roll(np.array([9] + [0] * (N - 1)), len(graph.rows)))
         things = [graph, people, EdgeCounter(graph, Grid.of(graph))]
         things.append(inspect.signature(type(graph)))
+        owners = np.zeros(len(graph.rows), dtype=np.int64)
+        marks = np.zeros(1, dtype=np.uint64)
+        things.append(gc.OwnedRows(graph.space, owners, marks, (graph.rows, graph.columns)))
         shown.append([(repr(thing), str(thing), f"{thing!s:>9}") for thing in things])
     assert shown[0] == shown[1] == shown[2]
 
