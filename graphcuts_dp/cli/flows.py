@@ -16,6 +16,7 @@ from graphcuts_dp.flows.strategy import ALL_LEVELS, NOISES, choose_strategy
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.groups import Groups
 from graphcuts_dp.measurements.cells import cell_tree, grid_of_cells, sides_of_groups
+from graphcuts_dp.measurements.changes import cell_changes
 from graphcuts_dp.planning.flows_forecast import FlowsForecast, forecast_of
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 
@@ -89,7 +90,7 @@ def _forecast(
     """What to expect, from the schema and public sizes alone."""
     cells = cell_tree(graph, sides_of_groups(graph, groups))
     grid = grid_of_cells(graph, epsilon=epsilon, whole=whole)
-    strategy = choose_strategy(cells, epsilon=epsilon, sensitivity=grid.sensitivity, **options)
+    strategy = choose_strategy(cells, epsilon=epsilon, changes=cell_changes(cells, grid), **options)
     return forecast_of(
         cells, strategy, unit=grid.unit, epsilon=epsilon, delta=float(options["delta"])
     )

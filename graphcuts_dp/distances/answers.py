@@ -21,9 +21,9 @@ from graphcuts_dp.graph.atomic import PathLike, atomic_set, atomic_write
 from graphcuts_dp.graph.vertices import Label
 from graphcuts_dp.ledger.opening import Store, Subject, header_labels
 from graphcuts_dp.ledger.uses import charged
-from graphcuts_dp.privacy.composition import stated_cost
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
+from graphcuts_dp.privacy.protection import Protection
 from graphcuts_dp.receipts import receipt_path, write_receipt
 
 HIDDEN = "where any one person is"
@@ -181,6 +181,7 @@ def answer_distances(
     *,
     epsilon: float,
     delta: float = 0.0,
+    at_most: int = 1,
     store: PathLike | Store | None = None,
     mechanism: str = "auto",
     noise: str = "auto",
@@ -199,6 +200,7 @@ def answer_distances(
             the path of a CSV file, see `Locations.read`.
         epsilon: privacy parameter, in [1e-6, 50].
         delta: in [0, 1); 0 for pure privacy.
+        at_most: how many people are protected together.
         store: path of the store, or a `Store`, that remembers what was spent on these locations;
             None for locations of which nothing else is ever released.
         mechanism: "auto" (the least guaranteed error), "tree-counts", "histogram" or "per-query".
@@ -226,6 +228,7 @@ def answer_distances(
         people=placed.people,
         epsilon=epsilon,
         delta=delta,
+        at_most=at_most,
         confidence=confidence,
         mechanism=mechanism,
         noise=noise,
@@ -233,7 +236,8 @@ def answer_distances(
     if plan.vacuous:
         warnings.warn(plan.reason, AccuracyWarning, stacklevel=2)
     built = plan.best.built
-    cost = stated_cost(built.cost, epsilon=exact_epsilon(epsilon), delta=delta)
+    protection = Protection.of_people(at_most)
+    cost = protection.cost(built.cost, epsilon=exact_epsilon(epsilon), delta=delta)
     radii = np.broadcast_to(error_radii(built, confidence=confidence), (len(metric),))
     guarantee = PrivacyGuarantee(
         epsilon=cost.epsilon,
@@ -242,6 +246,7 @@ def answer_distances(
         public=PUBLIC,
         seed=source.seed,
     )
+    guarantee = protection.promise(guarantee, cost)
     with charged(
         store,
         locations_subject(placed),

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, final
 
@@ -15,6 +16,7 @@ from graphcuts_dp.distances.tree_counts import TreeCounts
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.level_noise import DistributionPair
+from graphcuts_dp.privacy.protection import Protection
 
 NOISES = ("auto", "laplace", "gaussian")
 _BUILDERS: dict[str, Callable[..., DistanceMechanism]] = {
@@ -162,6 +164,7 @@ def plan_distances(
     people: int,
     epsilon: float,
     delta: float = 0.0,
+    at_most: int = 1,
     confidence: float = 0.95,
     mechanism: str = "auto",
     noise: str = "auto",
@@ -173,6 +176,7 @@ def plan_distances(
         people: n, public, at least 1.
         epsilon: privacy parameter of one person's location, in [1e-6, 50].
         delta: in [0, 1); at 0 there is no Gaussian noise.
+        at_most: how many people are protected together.
         confidence: of the guaranteed errors, in (0, 1).
         mechanism: one of `MECHANISMS`; "auto" for all of them, noise on each answer excepted on
             large maps that are no trees, where it would never win.
@@ -184,6 +188,7 @@ def plan_distances(
         GraphError: a map that is not connected, or has lengths that are not positive.
     """
     metric = as_metric(map_graph)
+    protection = Protection.of_people(at_most)
     exact = exact_epsilon(epsilon)
     checked_people(people)
     if not (math.isfinite(delta) and 0 <= delta < 1):
@@ -194,8 +199,11 @@ def plan_distances(
         raise ParameterError("a map with one vertex has no distances; give at least two")
     rows = []
     for name, distribution in _wanted(metric, mechanism, noise, delta):
+        each: float | Fraction = protection.per_step(exact)
+        if distribution == "gaussian":
+            each, _ = protection.step_budget(epsilon=exact, delta=delta, zcdp=True)
         built = _BUILDERS[name](
-            metric, people, distribution=distribution, epsilon=exact, delta=delta
+            metric, people, distribution=distribution, epsilon=each, delta=delta
         )
         rows.append(
             DistancePlanRow(

@@ -14,10 +14,11 @@ from graphcuts_dp.measurements.cells import (
     measure_cells,
     sides_of_groups,
 )
-from graphcuts_dp.measurements.noisy_cells import cells_cost
+from graphcuts_dp.measurements.changes import cell_changes
 from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.entropy import entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
+from graphcuts_dp.privacy.protection import EDGE, Protection
 
 
 def release_flows(
@@ -29,6 +30,8 @@ def release_flows(
     workload: str = ALL_LEVELS,
     noise: str = "auto",
     whole: bool = False,
+    protect: str = "edges",
+    at_most: int | None = None,
     store: PathLike | Store | None = None,
     seed: int | None = None,
 ) -> Flows:
@@ -39,7 +42,7 @@ def release_flows(
         groups: the public groups of its vertices; of a bipartite graph a pair, left and right,
             with the same number of levels. They come out with the table, so they must be public,
             and not made from the edges.
-        epsilon: privacy parameter for one edge, in [1e-6, 50]; all of it is spent.
+        epsilon: privacy parameter, for whom `protect` names, in [1e-6, 50]; all of it is spent.
         delta: in [0, 1); 0 for pure privacy. Above 0 the noise may be Gaussian, where many levels
             pay for it.
         workload: what the levels' shares of the budget are chosen for: "all levels" (every level
@@ -47,6 +50,8 @@ def release_flows(
             level counts most), "totals" (the grand total), or the name of a level.
         noise: "laplace", "gaussian" (which needs a delta), or "auto" for the less expected error.
         whole: count weights in whole numbers, rounded down; else in small steps.
+        protect: whom the promise is for: "edges", see `Protection.of`.
+        at_most: of edges: how many may change together, 1 if omitted.
         store: path of the store, or a `Store`, that remembers what was spent on this graph: the
             flows are charged to it, and refused if its budget does not allow them. None for a
             graph of which nothing else is ever released.
@@ -61,23 +66,27 @@ def release_flows(
     Guarantee: epsilon-DP, or (epsilon, delta)-DP, at edge level: `measure_cells` draws all noise,
     at a cost that is added up from its scales before any is drawn; which levels and shares there
     are is chosen from public sizes; the rest is computed from the noisy sums. Neighbours: graphs on
-    the same public vertices that differ in one pair. With `whole` or a fine grid the sums are those
-    of weights rounded down, and intervals of the fine grid allow for it.
+    the same public vertices that differ in one pair, or in `at_most` of them. With `whole` or a
+    fine grid the sums are those of weights rounded down, and intervals of the fine grid allow for
+    it.
     """
+    protection = Protection.of(protect, at_most=at_most)
     sides = sides_of_groups(graph, groups)
     cells = cell_tree(graph, sides)
     exact = exact_epsilon(epsilon)
     grid = grid_of_cells(graph, epsilon=float(exact), whole=whole)
+    changes = cell_changes(cells, grid, protection)
     strategy = choose_strategy(
         cells,
         epsilon=exact,
         delta=delta,
-        sensitivity=grid.sensitivity,
+        changes=changes,
         workload=workload,
         noise=noise,
     )
     source = entropy_source(seed)
-    built = cells_cost(strategy.noise, grid.sensitivity, delta=delta)
+    measured = [changes[place] for place in strategy.places]
+    built = strategy.noise.cost(delta=delta, changes=measured)
     cost = stated_cost(built, epsilon=epsilon, delta=delta)
     names = ("total", *cells.levels)
     with charged(
@@ -86,7 +95,7 @@ def release_flows(
         kind="flows",
         parameters={"workload": workload, "levels": [names[p] for p in strategy.places]},
         cost=cost,
-        guarantee=flows_promise(graph, cost, seed=source.seed),
+        guarantee=flows_promise(graph, cost, protection, seed=source.seed),
     ):
         noisy = measure_cells(
             graph,
@@ -96,6 +105,7 @@ def release_flows(
             noise=strategy.noise,
             grid=grid,
             whole=whole,
+            protection=protection,
             source=source,
         )
     # From here on nothing reads the private graph.
@@ -103,13 +113,14 @@ def release_flows(
     if strategy.noise.distribution == "laplace" and len(strategy.places) > 1:
         shares = zip(strategy.places, strategy.shares, strict=True)
         parts = tuple((names[p], float(share * exact)) for p, share in shares)
-    guarantee = flows_promise(graph, cost, seed=source.seed, parts=parts)
+    guarantee = flows_promise(graph, cost, protection, seed=source.seed, parts=parts)
     return Flows(noisy=noisy, strategy=strategy, guarantee=guarantee)
 
 
 def flows_promise(
     graph: AnyGraph,
     cost: Cost,
+    protection: Protection = EDGE,
     *,
     seed: int | None,
     parts: tuple[tuple[str, float], ...] = (),
@@ -119,13 +130,14 @@ def flows_promise(
     Args:
         graph: the private graph.
         cost: of everything together.
+        protection: whom it protects.
         seed: of the noise, or None.
         parts: what epsilon was spent on, by level.
     """
     public = f"{Universe.of(graph).public} and the groups"
     if graph.weighted and graph.weight_cap is not None:
         public += " and the weight cap"
-    return PrivacyGuarantee(
+    step = PrivacyGuarantee(
         epsilon=cost.epsilon,
         delta=cost.delta,
         neighbours=hidden_change(
@@ -137,6 +149,7 @@ def flows_promise(
         seed=seed,
         parts=parts,
     )
+    return protection.promise(step, cost)
 
 
 def load_flows(path: PathLike) -> Flows:

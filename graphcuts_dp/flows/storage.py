@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 Table = dict[str, npt.NDArray[Any]]  # columns of one level, see `COLUMNS`
 
-_FORMAT = "flows 1"
+_FORMAT = "flows 2"
 COLUMNS = ("level", "from", "to", "value", "low", "high")
 _DIGITS = 10  # significant ones of the numbers in the table
 
@@ -156,7 +156,7 @@ def _described(parts: FlowParts) -> dict[str, Any]:
         },
         "deviations_in_steps": list(strategy.deviations),
         "unit": noisy.unit,
-        "sensitivity": noisy.sensitivity,
+        "changes": [list(change) for change in noisy.changes],
         "weight_cap": noisy.weight_cap,
         "weighted": noisy.weighted,
         "whole": noisy.whole,
@@ -188,7 +188,7 @@ def _parts(receipt: dict[str, Any], cells: CellTree, handle: BinaryIO) -> FlowPa
         sums=sums,
         noise=noise,
         unit=float(stored["unit"]),
-        sensitivity=int(stored["sensitivity"]),
+        changes=tuple((int(most), int(squared)) for most, squared in stored["changes"]),
         weight_cap=stored["weight_cap"],
         weighted=bool(stored["weighted"]),
         whole=bool(stored["whole"]),

@@ -17,7 +17,7 @@ from graphcuts_dp.graph.cells import CellTree
 from graphcuts_dp.measurements.noisy_cells import place_variances
 from graphcuts_dp.privacy.composition import as_stored, zcdp_rho
 from graphcuts_dp.privacy.guarantee import exact_epsilon
-from graphcuts_dp.privacy.level_noise import DistributionPair, LevelNoise
+from graphcuts_dp.privacy.level_noise import Change, DistributionPair, LevelNoise
 
 ALL_CELLS, ALL_LEVELS, TOTALS = "all cells", "all levels", "totals"
 NOISES = ("auto", "laplace", "gaussian")
@@ -52,7 +52,7 @@ def choose_strategy(
     *,
     epsilon: float | Fraction,
     delta: float = 0.0,
-    sensitivity: int = 1,
+    changes: Sequence[Change] | None = None,
     workload: str = ALL_LEVELS,
     noise: str = "auto",
 ) -> FlowStrategy:
@@ -61,19 +61,20 @@ def choose_strategy(
     The variance of the estimate of a cell is a formula of the variances v_p of the places (two
     passes, see `LeastSquares`): upwards 1/w = 1/v + 1/W, W = sum of the parts' w; downwards
     Var(x_part) = w (1 - w/W) + (w/W)^2 Var(x). With a share e of the budget, v is
-    1/(2 sinh(e epsilon/(2 s))^2), about 2 (s/(e epsilon))^2, for discrete Laplace noise, and
-    s^2/(2 e rho) for discrete Gaussian noise. The objective is the mean variance of the cells of
-    the workload. It is minimised over whole multiples of 1/128 by
-    moving parts from one place to another as long as that helps, from several starts: the finest
-    level alone, all levels alike, and the levels of the workload. (For Gaussian noise the problem
-    is convex in the shares; for Laplace noise it is not, hence the starts.) The finest level gets
-    at least a tenth, so that every cell has an estimate. With delta > 0 the better of both noises.
+    1/(2 sinh(e epsilon/(2 s))^2), about 2 (s/(e epsilon))^2, for discrete Laplace noise and a sum
+    of |changes| of s, and q/(2 e rho) for discrete Gaussian noise and a sum of squares of q. The
+    objective is the mean variance of the cells of the workload. It is minimised over whole
+    multiples of 1/128 by moving parts from one place to another as long as that helps, from several
+    starts: the finest level alone, all levels alike, and the levels of the workload. (For Gaussian
+    noise the problem is convex in the shares; for Laplace noise it is not, hence the starts.) The
+    finest level gets at least a tenth, so that every cell has an estimate. With delta > 0 the
+    better of both noises.
 
     Args:
         cells: the public cells.
         epsilon: privacy parameter, in [1e-6, 50].
         delta: in [0, 1); 0 for pure privacy.
-        sensitivity: by how many steps one pair changes one sum of each place.
+        changes: of each place, see `cell_changes`; None for one pair of a graph without weights.
         workload: "all levels" (every level counts alike), "all cells" (every cell of every level
             counts alike, so that the finest level counts most), "totals" (the grand total), or
             the name of a level.
@@ -86,7 +87,8 @@ def choose_strategy(
     exact = exact_epsilon(epsilon)
     if not (isinstance(delta, int | float) and 0 <= delta < 1):
         raise ParameterError(f"delta must be at least 0 and below 1, not {delta}")
-    if sensitivity * _PARTS / exact > _SCALE:
+    changes = ((1, 1),) * cells.depth if changes is None else changes
+    if max(change[0] for change in changes) * _PARTS / exact > _SCALE:
         raise ParameterError("epsilon is too small for weights of this cap")
     wanted = _workload(cells, workload)
     shape = _Shape.of(cells)
@@ -95,10 +97,10 @@ def choose_strategy(
         budget = exact
         if kind == "gaussian":
             budget = Fraction(zcdp_rho(epsilon=as_stored(exact), delta=delta))
-        chosen = _Search(shape, kind, budget, sensitivity, wanted).best()
+        chosen = _Search(shape, kind, budget, changes, wanted).best()
         found.append((chosen[0], kind, budget, chosen[1]))
     _, kind, budget, parts = min(found, key=lambda each: each[0])
-    chosen_noise, places = _noise(kind, budget, sensitivity, parts)
+    chosen_noise, places = _noise(kind, budget, changes, parts)
     means = shape.mean_variances(place_variances(chosen_noise, places, cells.depth))
     return FlowStrategy(
         workload=workload,
@@ -139,13 +141,13 @@ def _workload(cells: CellTree, workload: str) -> FloatVector:
 
 
 def _noise(
-    kind: DistributionPair, budget: Fraction, sensitivity: int, parts: Sequence[int]
+    kind: DistributionPair, budget: Fraction, changes: Sequence[Change], parts: Sequence[int]
 ) -> tuple[LevelNoise, tuple[int, ...]]:
     places = tuple(place for place, part in enumerate(parts) if part)
-    spent = [budget * Fraction(parts[place], _PARTS) for place in places]
+    spent = [(budget * Fraction(parts[place], _PARTS), changes[place]) for place in places]
     if kind == "laplace":
-        return LevelNoise(kind, tuple(each / sensitivity for each in spent)), places
-    return LevelNoise(kind, tuple(sensitivity**2 / (2 * each) for each in spent)), places
+        return LevelNoise(kind, tuple(each / change[0] for each, change in spent)), places
+    return LevelNoise(kind, tuple(change[1] / (2 * each) for each, change in spent)), places
 
 
 @final
@@ -201,11 +203,11 @@ class _Search:
         shape: _Shape,
         kind: DistributionPair,
         budget: Fraction,
-        sensitivity: int,
+        changes: Sequence[Change],
         wanted: FloatVector,
     ) -> None:
         self._shape, self._kind, self._wanted = shape, kind, wanted
-        self._budget, self._sensitivity = budget, sensitivity
+        self._budget, self._changes = budget, changes
         self._depth = len(shape.parents) + 1
         self._known: dict[tuple[int, ...], float] = {}
 
@@ -255,7 +257,7 @@ class _Search:
 
     def _value(self, parts: tuple[int, ...]) -> float:
         if parts not in self._known:
-            noise, places = _noise(self._kind, self._budget, self._sensitivity, parts)
+            noise, places = _noise(self._kind, self._budget, self._changes, parts)
             variances = place_variances(noise, places, self._depth)
             means = self._shape.mean_variances(variances)
             self._known[parts] = float(means @ self._wanted)

@@ -136,6 +136,8 @@ class OnlineMechanism:
             somebody computed it from the graph. If the total is public, one edge can only be
             moved, which changes two pairs: by group privacy, all that is hidden then costs
             2 epsilon, 4 rho, or (2 epsilon, (1 + e^epsilon) delta).
+        steps: how many steps of the grid's neighbours are hidden together; the calibration is for
+            one of them, and `cost` for all, by group privacy.
 
     Raises:
         ParameterError: weights without a public cap, or a total_weight out of range.
@@ -147,6 +149,7 @@ class OnlineMechanism:
     calibration: Calibration
     grid: Grid
     total_weight: float | None = None
+    steps: int = 1
 
     def __post_init__(self) -> None:
         if self.grid.cap is None:
@@ -170,8 +173,8 @@ class OnlineMechanism:
 
     @property
     def cost(self) -> Cost:
-        """The calibration's: everything is paid for out of its budget."""
-        return self.calibration.cost
+        """The calibration's, for all steps: everything is paid for out of its budget."""
+        return self.calibration.cost.for_group(self.steps)
 
     @property
     def needs_truth(self) -> bool:

@@ -33,6 +33,8 @@ from graphcuts_dp.interactive.mechanism import OnlineMechanism
 from graphcuts_dp.interactive.paper_calibrations import DR14, GRU12, JT12
 from graphcuts_dp.interactive.per_query import PerQueryNoise
 from graphcuts_dp.interactive.response import BinaryAnswers
+from graphcuts_dp.privacy.composition import as_stored
+from graphcuts_dp.privacy.protection import EDGE, Protection
 
 
 @final
@@ -84,20 +86,28 @@ def _construction(
     disjoint: bool,
     value_share: float,
     adaptive: bool,
+    epsilon: float,
+    delta: float,
+    protection: Protection,
     **promise: Any,
 ) -> Mechanism[Any]:
     del adaptive
-    if calibration == "tight":
+    tight = calibration == "tight"
+    if tight:
         promise["value_share"] = value_share
+    promise["epsilon"], promise["delta"] = protection.step_budget(
+        epsilon=epsilon, delta=delta, zcdp=tight
+    )
     return OnlineMechanism(
         learner=learner_of(
             name,
             universe,
             disjoint=disjoint,
-            rule="tight" if calibration == "tight" else "as printed",
+            rule="tight" if tight else "as printed",
         ),
         calibration=CALIBRATIONS[calibration].make(**promise),
         grid=grid,
+        steps=protection.steps,
     )
 
 
@@ -109,6 +119,7 @@ def _gaussian(
     queries: int,
     delta: float,
     beta: float,
+    protection: Protection,
     **_: Any,
 ) -> Mechanism[Any]:
     return PerQueryNoise(
@@ -119,11 +130,19 @@ def _gaussian(
         queries=queries,
         delta=delta,
         beta=beta,
+        steps=protection.steps,
     )
 
 
 def _laplace(
-    *, universe: Universe, grid: Grid, epsilon: float, queries: int, beta: float, **_: Any
+    *,
+    universe: Universe,
+    grid: Grid,
+    epsilon: float,
+    queries: int,
+    beta: float,
+    protection: Protection,
+    **_: Any,
 ) -> Mechanism[Any]:
     return PerQueryNoise(
         distribution="laplace",
@@ -133,6 +152,7 @@ def _laplace(
         queries=queries,
         delta=0.0,
         beta=beta,
+        steps=protection.steps,
     )
 
 
@@ -145,12 +165,14 @@ def _binary(
     beta: float,
     disjoint: bool,
     adaptive: bool,
+    protection: Protection,
     **_: Any,
 ) -> Mechanism[Any]:
     return BinaryAnswers(
         universe=universe,
         grid=grid,
-        epsilon=epsilon,
+        epsilon=as_stored(protection.per_step(epsilon)),
+        steps=protection.steps,
         queries=queries,
         beta=beta,
         disjoint=disjoint,
@@ -214,6 +236,7 @@ def make_mechanism(
     disjoint: bool = False,
     value_share: float = 0.0,
     adaptive: bool = True,
+    protection: Protection = EDGE,
 ) -> Mechanism[Any]:
     """The mechanism that a session of this method runs. Reads nothing private.
 
@@ -232,6 +255,7 @@ def make_mechanism(
             and "binary", which then refuse others.
         value_share: of the tight calibration: see `calibrations.Tight`.
         adaptive: of "binary": see `BinaryAnswers`.
+        protection: whom the promise is for.
 
     Raises:
         ParameterError: an unknown name, a number out of range, or a graph that does not suit.
@@ -252,4 +276,5 @@ def make_mechanism(
         disjoint=disjoint,
         value_share=value_share,
         adaptive=adaptive,
+        protection=protection,
     )

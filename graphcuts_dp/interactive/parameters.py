@@ -10,6 +10,8 @@ from graphcuts_dp.idc.update_bounds import size_of
 from graphcuts_dp.interactive.base import Mechanism
 from graphcuts_dp.interactive.choice import Setting
 from graphcuts_dp.interactive.methods import METHODS, make_mechanism
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.privacy.protection import Protection
 
 _GUESSED_DEGREE = 20  # average, where nobody says how many edges to expect
 
@@ -28,6 +30,8 @@ class Parameters:
         calibration: of the constructions, see `make_mechanism`.
         disjoint: only cuts with disjoint S and T will be asked, see `make_mechanism`.
         value_share: of the tight calibration, see `make_mechanism`.
+        protect: whom all of it is for, see `Protection.of`.
+        at_most: likewise.
     """
 
     method: str = "auto"
@@ -38,6 +42,17 @@ class Parameters:
     calibration: str = "tight"
     disjoint: bool = False
     value_share: float = 0.0
+    protect: str = "edges"
+    at_most: int | None = None
+
+    @property
+    def protection(self) -> Protection:
+        """Whom the session protects.
+
+        Raises:
+            ParameterError: see `Protection.of`.
+        """
+        return Protection.of(self.protect, at_most=self.at_most)
 
     def resolved(
         self, universe: Universe, grid: Grid, expected_edges: float | None = None
@@ -124,7 +139,12 @@ class Parameters:
             calibration=self.calibration,
             disjoint=self.disjoint,
             value_share=self.value_share,
+            protection=self.protection,
         )
+
+    def guarantee(self, made: Mechanism[Any], seed: int | None) -> PrivacyGuarantee:
+        """What a session with the mechanism of these parameters promises."""
+        return self.protection.promise(made.guarantee(seed), made.cost)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; `Parameters(**values)` is the way back."""

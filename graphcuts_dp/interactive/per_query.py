@@ -66,9 +66,9 @@ class CountState:
 class PerQueryNoise:
     """k answers, each with noise of its own.
 
-    Guarantee. A cut query has sensitivity `grid.sensitivity` = s steps, exactly. "laplace": each
-    answer has discrete Laplace noise of rate epsilon/(k s) in exact fractions, so it is
-    (epsilon/k)-DP, and k of them are epsilon-DP. "gaussian": discrete Gaussian noise of
+    Guarantee. A cut query has sensitivity s = `steps` times `grid.sensitivity`, exactly.
+    "laplace": each answer has discrete Laplace noise of rate epsilon/(k s) in exact fractions, so
+    it is (epsilon/k)-DP, and k of them are epsilon-DP. "gaussian": discrete Gaussian noise of
     s `discrete_gaussian_scale`, proven (epsilon, delta)-private for k adaptive queries of change s,
     and k/(2 scale^2)-zCDP; a smaller change d is dominated by s, because the best events are half
     lines and P(X >= a) - e^epsilon P(X >= a + d) grows with d. No more than k answers are ever
@@ -83,6 +83,8 @@ class PerQueryNoise:
         delta: in (0, 1) for "gaussian", 0 for "laplace".
         queries: k >= 1.
         beta: in (0, 1).
+        steps: how many steps of the grid's neighbours are hidden together, see `Protection`: an
+            answer then changes by at most so many times s, which the noise is made for.
 
     Raises:
         ParameterError: a number out of range.
@@ -95,6 +97,7 @@ class PerQueryNoise:
     queries: int
     delta: float = 0.0
     beta: float = 0.05
+    steps: int = 1
 
     def __post_init__(self) -> None:
         exact_epsilon(self.epsilon)
@@ -111,6 +114,11 @@ class PerQueryNoise:
         """As users type it."""
         return self.distribution
 
+    @property
+    def _sensitivity(self) -> int:
+        """By how many steps of the grid an answer can differ."""
+        return self.grid.sensitivity * self.steps
+
     @cached_property
     def _scale_squared(self) -> Fraction:
         """Of Gaussian noise for sensitivity 1, rounded up."""
@@ -123,16 +131,16 @@ class PerQueryNoise:
     def noise(self) -> ValueNoise:
         """On each answer, in steps."""
         if self.distribution == "laplace":
-            rate = Fraction(self.epsilon) / (self.queries * self.grid.sensitivity)
+            rate = Fraction(self.epsilon) / (self.queries * self._sensitivity)
             return ValueNoise("laplace", rate)
-        return ValueNoise("gaussian", self._scale_squared * self.grid.sensitivity**2)
+        return ValueNoise("gaussian", self._scale_squared * self._sensitivity**2)
 
     @cached_property
     def cost(self) -> Cost:
         """See `Mechanism.cost`: of k answers with `noise`, which is at most what was asked for."""
-        all_of_them = self.noise.cost(self.grid.sensitivity, delta=self.delta).times(self.queries)
+        all_of_them = self.noise.cost(self._sensitivity, delta=self.delta).times(self.queries)
         if self.distribution == "gaussian":
-            scale = math.sqrt(self.noise.parameter) / self.grid.sensitivity
+            scale = math.sqrt(self.noise.parameter) / self._sensitivity
             delta = discrete_gaussian_delta(scale, epsilon=self.epsilon, queries=self.queries)
             all_of_them = replace(all_of_them, epsilon=self.epsilon, delta=delta)
         stated_cost(all_of_them, epsilon=self.epsilon, delta=self.delta)

@@ -98,6 +98,7 @@ class BinaryAnswers:
         queries: k, or None for any number.
         beta: in (0, 1).
         disjoint: only cuts with disjoint S and T are answered.
+        steps: how many pairs are hidden together; `epsilon` is for one of them, `cost` for all.
         adaptive: whether queries may depend on earlier answers. If not, k of them share beta, and
             intervals grow as the root of the number of pairs; they promise nothing about queries
             that were chosen after an answer was seen.
@@ -115,6 +116,7 @@ class BinaryAnswers:
     beta: float = 0.05
     disjoint: bool = False
     adaptive: bool = True
+    steps: int = 1
 
     def __post_init__(self) -> None:
         exact_epsilon(self.epsilon)
@@ -139,8 +141,9 @@ class BinaryAnswers:
 
     @property
     def cost(self) -> Cost:
-        """Pure epsilon of the distribution, whatever happens."""
-        return stated_cost(Cost.of_pure(self.distribution.epsilon), epsilon=self.epsilon)
+        """Pure epsilon of the distribution for each step, whatever happens."""
+        one = stated_cost(Cost.of_pure(self.distribution.epsilon), epsilon=self.epsilon)
+        return one.for_group(self.steps)
 
     @property
     def needs_truth(self) -> bool:

@@ -232,6 +232,8 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
     calibration: str | None = None,
     disjoint: bool | None = None,
     value_share: float | None = None,
+    protect: str | None = None,
+    at_most: int | None = None,
     expected_edges: float | None = None,
     groups: Groups | tuple[Groups, Groups] | None = None,
     seed: int | None = None,
@@ -257,6 +259,8 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
             papers' constants.
         disjoint: see `Parameters`.
         value_share: see `Parameters`.
+        protect: whom the whole session protects: "edges" if omitted, see `Protection.of`.
+        at_most: of edges: how many may change together, 1 if omitted.
         expected_edges: a public guess of the number of edges, for method "auto" and the warning.
         groups: public groups that queries may name, as `ask("@Sales", "@IT")`; of a bipartite graph
             a pair, left and right. They are not kept: pass them again when the session is resumed.
@@ -292,6 +296,8 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
         "calibration": calibration,
         "disjoint": disjoint,
         "value_share": value_share,
+        "protect": protect,
+        "at_most": at_most,
     }
     wanted = {key: value for key, value in given.items() if value is not None}
     place = Store.of(store)
@@ -300,7 +306,7 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
         ledger = open_ledger(place, graph)
     else:  # what is refused, or warned of as an error, must leave no store
         fresh = _fresh(graph, wanted, expected_edges, seed)
-        ledger = opened(place, graph, fresh[1].cost)
+        ledger = opened(place, graph, fresh[1].cost, fresh[0].guarantee(fresh[1], seed))
     try:
         with ledger.locked():
             terms = sessions_of(ledger)
@@ -323,7 +329,7 @@ def _fresh(
     universe, grid = Universe.of(graph), Grid.of(graph)
     parameters = Parameters(**wanted).resolved(universe, grid, expected_edges)
     mechanism = parameters.mechanism(universe, grid)
-    mechanism.guarantee(seed)
+    parameters.guarantee(mechanism, seed)
     if mechanism.needs_truth:
         # Whatever cannot start must fail before it is paid for.
         mechanism.start(_without_edges(graph), SeededEntropy(0))
@@ -359,7 +365,7 @@ def _begun(
         name=name,
         parameters=parameters.to_dict(),
         cost=mechanism.cost,
-        guarantee=mechanism.guarantee(seed),
+        guarantee=parameters.guarantee(mechanism, seed),
         source=source,
     )
     runner = Runner(ledger, use.number, mechanism, graph, seed)

@@ -37,7 +37,8 @@ from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.privacy.calibration import TOTAL_SHARE
 from graphcuts_dp.privacy.composition import as_stored, check_paid, compose
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, hidden_change
+from graphcuts_dp.privacy.protection import EDGE, Protection
 from graphcuts_dp.progress import Progress, silent
 
 
@@ -51,6 +52,8 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
     construction: str | Learner = "multiplicative-weights",
     distinguisher: str | Distinguisher = "auto",
     calibration: str = "practical",
+    protect: str = "edges",
+    at_most: int | None = None,
     rounds: int | None = None,
     queries_per_round: int = 1,
     refits: int = 12,
@@ -66,7 +69,7 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
     Args:
         graph: the private graph, at least two vertices (one on each side if bipartite), at most
             8192 a side; weights need a public cap.
-        epsilon: privacy parameter for one edge, in [1e-6, 50]; all of it is spent.
+        epsilon: privacy parameter, for whom `protect` names, in [1e-6, 50]; all of it is spent.
         delta: in (0, 1), needed but for calibration="dr14", and for "practical" with
             "response-rank-one", which spends epsilon alone.
         store: path of the store, or a `Store`, that remembers what was spent on this graph: the
@@ -82,6 +85,8 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
         calibration: "practical" (all rounds are used, the error is measured), "tight" (stops when
             the result is proven to be good), or a paper's: "gru12", "dr14", "nik17" (which is
             Nik17 Alg. 1 with `queries` and multiplicative weights).
+        protect: whom the promise is for: "edges", see `Protection.of`.
+        at_most: of edges: how many may change together, 1 if omitted.
         rounds: at most so many; None for the calibration's choice.
         queries_per_round: found by the same hypothesis.
         refits: corrections by old answers after each round.
@@ -100,8 +105,10 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
     Guarantee: (epsilon, delta)-DP at edge level: see `IterativeConstruction`; the synthetic graph
     is computed from its outcome. Source: GRU12 Alg. 3; DR14 Alg. 8; Nik17 Alg. 1.
     """
+    protection = Protection.of(protect, at_most=at_most)
     mechanism = iterative_mechanism(
         graph,
+        protection=protection,
         epsilon=epsilon,
         delta=delta,
         queries=queries,
@@ -114,6 +121,8 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
         beta=beta,
     )
     source = entropy_source(seed)
+    cost = protection.cost(mechanism.cost, epsilon=as_stored(epsilon), delta=delta)
+    guarantee = protection.promise(_guarantee(mechanism, seed), cost)
     with charged(
         store,
         graph,
@@ -123,12 +132,13 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
             "distinguisher": mechanism.distinguisher.name,
             "calibration": calibration,
         },
-        cost=mechanism.cost,
-        guarantee=_guarantee(mechanism, seed),
+        cost=cost,
+        guarantee=guarantee,
     ):
         outcome = mechanism.run(graph, source, progress=progress)
         _check_outcome(mechanism, outcome)
-        return _released(graph, mechanism, outcome, calibration=calibration, beta=beta, seed=seed)
+        made = _released(graph, mechanism, outcome, calibration=calibration, beta=beta, seed=seed)
+        return replace(made, guarantee=guarantee)
 
 
 def iterative_mechanism(
@@ -144,8 +154,12 @@ def iterative_mechanism(
     queries_per_round: int = 1,
     refits: int = 12,
     beta: float = 0.05,
+    protection: Protection = EDGE,
 ) -> IterativeConstruction:
-    """The mechanism of these options; see `release_iteratively`. Reads the graph's schema only."""
+    """The mechanism of these options; see `release_iteratively`. Reads the graph's schema only.
+
+    Its cost is that of one step of `protection`.
+    """
     universe = _universe_of(graph)
     if max(universe.shape) > MOST_DENSE_VERTICES:
         raise ParameterError(
@@ -154,10 +168,17 @@ def iterative_mechanism(
         )
     grid = Grid.of(graph)
     listed = None if queries is None else _as_list(universe, queries)
-    exact_epsilon(epsilon)
-    epsilon = as_stored(epsilon)
+    protection.per_step(epsilon)
     finder = distinguisher_of(
         distinguisher, Task(universe=universe, grid=grid, queries=listed, delta=delta)
+    )
+    pure = calibration == "practical" and finder.call is None
+    epsilon, delta = (
+        protection.step_budget(
+            epsilon=epsilon, delta=delta, zcdp=calibration in ("practical", "tight") and not pure
+        )
+        if not pure
+        else (as_stored(protection.per_step(epsilon)), delta)
     )
     budget = _calibration(
         calibration,

@@ -18,9 +18,10 @@ from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.median import DatabaseFamily, all_graphs, alpha_net
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
-from graphcuts_dp.privacy.composition import Cost, stated_cost
+from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, hidden_change
+from graphcuts_dp.privacy.protection import Protection
 from graphcuts_dp.privacy.selection import noisy_maximum, shortfall
 
 _MOST_NUMBERS = 1 << 24  # members of the family times pairs or queries: 128 MiB
@@ -80,6 +81,8 @@ def release_net(
     queries: Sequence[LinearQuery],
     *,
     epsilon: float,
+    protect: str = "edges",
+    at_most: int | None = None,
     store: PathLike | Store | None = None,
     alpha: float = 0.0,
     family: DatabaseFamily | None = None,
@@ -96,7 +99,9 @@ def release_net(
     Args:
         graph: the private graph, without weights.
         queries: the public list that the release is for, at least one.
-        epsilon: privacy parameter for one edge, in [1e-6, 50]; all of it is spent.
+        epsilon: privacy parameter, for whom `protect` names, in [1e-6, 50]; all of it is spent.
+        protect: whom the promise is for: "edges", see `Protection.of`.
+        at_most: of edges: how many may change together, 1 if omitted.
         store: see `release_graph`.
         alpha: of the net, >= 0. A coarser net is smaller: less noise, but more rounding.
         family: public databases that the truth may be; None for every graph on these vertices,
@@ -120,20 +125,22 @@ def release_net(
     exponential mechanism, which it equals or beats; answers are not divided by the size of the
     database, which is private.
     """
-    exact = exact_epsilon(epsilon)
+    protection = Protection.of(protect, at_most=at_most)
     if not (math.isfinite(alpha) and alpha >= 0):
         raise ParameterError(f"alpha must be a finite number >= 0, not {alpha}")
     net = _Net(_universe_of(graph), queries, family, alpha)
-    rate = exact / (2 * net.sensitivity)
-    cost = stated_cost(Cost.of_pure(2 * net.sensitivity * rate), epsilon=epsilon)
+    rate = protection.per_step(epsilon) / (2 * net.sensitivity)
+    step = Cost.of_pure(2 * net.sensitivity * rate)
+    cost = protection.cost(step, epsilon=epsilon)
 
     source = entropy_source(seed)
-    guarantee = PrivacyGuarantee(
+    promised = PrivacyGuarantee(
         epsilon=cost.epsilon,
         neighbours=hidden_change(weighted=False, weight_cap=1.0, directed=net.universe.directed),
         public=f"{net.universe.public}, the queries and the family of possible graphs",
         seed=seed,
     )
+    guarantee = protection.promise(promised, cost)
     with charged(store, graph, kind="net", parameters={}, cost=cost, guarantee=guarantee):
         # The private graph is read here, and nowhere else.
         scores = net.scores(graph)

@@ -22,9 +22,10 @@ from graphcuts_dp.idc.mirror_descent import MirrorDescent, minimal_start
 from graphcuts_dp.idc.potentials import LpNorm, Potential, SchattenNorm, near_one
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
-from graphcuts_dp.privacy.composition import Cost, rounded_up, stated_cost, zcdp_rho
+from graphcuts_dp.privacy.composition import Cost, rounded_up, zcdp_rho
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, entropy_source
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, hidden_change
+from graphcuts_dp.privacy.protection import Protection
 from graphcuts_dp.privacy.selection import exponential_choice
 from graphcuts_dp.privacy.value_noise import ValueNoise
 from graphcuts_dp.progress import Progress, silent
@@ -99,6 +100,8 @@ def release_sensing(
     *,
     epsilon: float,
     delta: float,
+    protect: str = "edges",
+    at_most: int | None = None,
     store: PathLike | Store | None = None,
     rounds: int = 10,
     p: float | None = None,
@@ -119,8 +122,10 @@ def release_sensing(
         ratings: users on the left, items on the right, with a public weight_cap (1 if there are no
             weights). What is not rated is 0.
         queries: the public list: sums over groups of users and items, random matrices, ...
-        epsilon: privacy parameter for one rating, in [1e-6, 50]; all of it is spent.
+        epsilon: privacy parameter, for whom `protect` names, in [1e-6, 50]; all of it is spent.
         delta: in (0, 1).
+        protect: whom the promise is for: "edges" (ratings), see `Protection.of`.
+        at_most: how many ratings may change together, 1 if omitted.
         store: see `release_graph`.
         rounds: how many queries are measured, 1 to 10,000.
         p: of the Schatten norm, in (1, 2]; 2 is the Frobenius norm, which is better when queries
@@ -154,15 +159,17 @@ def release_sensing(
     """
     if not isinstance(ratings, BipartiteGraph):
         raise GraphError("ratings are a BipartiteGraph: users on the left, items on the right")
-    exact_epsilon(epsilon)
+    protection = Protection.of(protect, at_most=at_most)
+    protection.per_step(epsilon)
     if isinstance(rounds, bool) or not isinstance(rounds, int) or not 1 <= rounds <= _MOST_ROUNDS:
         raise ParameterError(f"rounds must be a whole number from 1 to {_MOST_ROUNDS}")
     if not 0 < beta < 1:
         raise ParameterError(f"beta must be between 0 and 1, not {beta}")
-    rho = Fraction(zcdp_rho(epsilon=epsilon, delta=delta))
+    rho = Fraction(zcdp_rho(epsilon=epsilon, delta=delta)) / protection.steps**2
     steps = Steps(Universe(ratings.left, ratings.right), queries, ratings.weight_cap)
     rate, noise = steps.noise(rho, rounds)
-    cost = stated_cost(steps.cost(rate, noise, rounds, delta), epsilon=epsilon, delta=delta)
+    step = steps.cost(rate, noise, rounds, delta)
+    cost = protection.cost(step, epsilon=epsilon, delta=delta)
     learner = _Learner(steps, p)
     source = entropy_source(seed)
 
@@ -175,6 +182,7 @@ def release_sensing(
         public=f"{steps.universe.public}, the queries" + (", the cap" if ratings.weighted else ""),
         seed=seed,
     )
+    guarantee = protection.promise(guarantee, cost)
 
     measurements: list[SensingMeasurement] = []
     with charged(

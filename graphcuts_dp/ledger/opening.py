@@ -23,7 +23,7 @@ from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.records import Head
 from graphcuts_dp.ledger.spending import Budget
 
-_FORMAT = 3
+_FORMAT = 4
 
 
 @final
@@ -175,11 +175,16 @@ def _check_header(ledger: Ledger, data: AnyGraph | Subject | None) -> None:
         )
 
 
-def create_ledger(store: Store, data: AnyGraph | Subject) -> None:
+def create_ledger(store: Store, data: AnyGraph | Subject, *, protects: str) -> None:
     """Make a ledger about private data, unless somebody else has just made one at this path.
 
     The digest of the data is keyed by a salt that lies beside it, so both are as private as the
     store.
+
+    Args:
+        store: where.
+        data: private.
+        protects: whom all promises of this store protect, see `PrivacyGuarantee.protects`.
 
     Raises:
         LedgerError: the file cannot be written.
@@ -192,6 +197,7 @@ def create_ledger(store: Store, data: AnyGraph | Subject) -> None:
         "salt": salt.hex(),
         "data": subject.fingerprint(salt).hex(),
         "subject": subject.schema,
+        "protects": protects,
         "budget": None if cap is None else asdict(cap),
     }
     Ledger.create(store.file, header)

@@ -104,6 +104,25 @@ def check_budget(budget: Budget | None, spent: Sequence[Cost], cost: Cost) -> No
         )
 
 
+def check_protection(ledger: Ledger, guarantee: PrivacyGuarantee) -> None:
+    """Refuse a use that protects somebody else than the other uses of a store do.
+
+    Costs for edges, for ten edges, for an owner and for a vertex are costs for different
+    neighbours: their sum would promise nothing.
+
+    Raises:
+        BudgetError: the store is for another protection.
+    """
+    protects = ledger.header.get("protects")
+    if protects != guarantee.protects:
+        raise BudgetError(
+            f"all promises of the store {ledger.file.path} protect {protects}, this one would"
+            f" protect {guarantee.protects}, and costs for different neighbours do not add up;"
+            " nothing was spent: choose the protection of the store, or begin another store,"
+            " whose budget then stands beside this one"
+        )
+
+
 def begin_use(
     ledger: Ledger,
     *,
@@ -121,6 +140,7 @@ def begin_use(
         LedgerError: the store cannot be written.
     """
     before = uses_of(ledger)
+    check_protection(ledger, guarantee)
     check_budget(ledger_budget(ledger), [other.cost for other in before], cost)
     begun = Use(
         number=len(before) + 1,
@@ -146,8 +166,12 @@ def begin_use(
     return begun
 
 
-def opened(store: Store, data: AnyGraph | Subject, cost: Cost) -> Ledger:
+def opened(
+    store: Store, data: AnyGraph | Subject, cost: Cost, guarantee: PrivacyGuarantee
+) -> Ledger:
     """Open the ledger of a store; make it if it is not there and allows a first use of this cost.
+
+    All uses of a store protect whom the first one does.
 
     Raises:
         BudgetError: it does not.
@@ -156,7 +180,7 @@ def opened(store: Store, data: AnyGraph | Subject, cost: Cost) -> Ledger:
     """
     if not store.exists:
         check_budget(store.cap, [], cost)
-        create_ledger(store, data)
+        create_ledger(store, data, protects=guarantee.protects)
     return open_ledger(store, data)
 
 
@@ -191,7 +215,7 @@ def charged(
         yield
         return
     place = Store.of(store)
-    ledger = opened(place, data, cost)
+    ledger = opened(place, data, cost, guarantee)
     try:
         with ledger.locked():
             use = begin_use(

@@ -1,10 +1,12 @@
 """What a measurement is: a noisy value that was bought of the private graph, and its exact cost."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Protocol, TypeVar, final
+from typing import Protocol, Self, TypeVar, final
 
+from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.privacy.protection import EDGE, Protection
 
 
 class Measurement(Protocol):
@@ -36,6 +38,22 @@ class Measurements:
 
     values: tuple[Measurement, ...]
     guarantee: PrivacyGuarantee
+
+    def protected(self, protection: Protection, *, epsilon: float | Fraction) -> Self:
+        """The same values, with the guarantee for whom they shall protect.
+
+        Args:
+            protection: whom; a step of it is what the measurements' own costs are for.
+            epsilon: that was asked for, for all steps together.
+
+        Raises:
+            BudgetError: they cost more.
+        """
+        if protection == EDGE:
+            return self
+        spent = Cost.of_pure(sum((value.epsilon for value in self.values), Fraction(0)))
+        cost = protection.cost(spent, epsilon=epsilon)
+        return replace(self, guarantee=protection.promise(self.guarantee, cost))
 
     def find(self, kind: type[M]) -> M | None:
         """The last measurement of a kind, or None if none was bought."""

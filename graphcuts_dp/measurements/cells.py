@@ -12,10 +12,12 @@ from graphcuts_dp.graph.cells import CellTree
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.groups import Groups
 from graphcuts_dp.graph.vertices import vertex_sets
+from graphcuts_dp.measurements.changes import cell_changes
 from graphcuts_dp.measurements.noisy_cells import NoisyCells
 from graphcuts_dp.measurements.parts import PartedGraph, public_of, summed
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.level_noise import LevelNoise
+from graphcuts_dp.privacy.protection import EDGE, Protection
 
 Sides = tuple[Groups, Groups]
 
@@ -87,6 +89,7 @@ def measure_cells(
     noise: LevelNoise,
     grid: Grid,
     whole: bool = False,
+    protection: Protection = EDGE,
     source: EntropySource,
 ) -> NoisyCells:
     """The weight in each cell of some places, each with its own noise.
@@ -99,10 +102,12 @@ def measure_cells(
         noise: with a parameter for each of these places.
         grid: the steps that weights are counted in.
         whole: whether these are whole numbers, see `grid_of_cells`.
+        protection: whom the promise is for.
         source: where the noise comes from.
 
     Guarantee: with s = `grid.sensitivity` and discrete Laplace noise of rates r_i, exactly
-    (sum s r_i)-DP; with discrete Gaussian noise of variances v_i, (sum s^2/(2 v_i))-zCDP.
+    (sum s r_i)-DP; with discrete Gaussian noise of variances v_i, (sum s^2/(2 v_i))-zCDP. Whoever
+    changes k pairs changes more: `cell_changes` says by how much, and `NoisyCells.cost` counts it.
     Neighbours are graphs on the same vertices that differ in one pair. Proof: that pair lies in
     exactly one cell of each place, since groups of a level are disjoint and hold all vertices. A
     weight changes its steps by at most s: rounding down to steps keeps that (see `Grid`), adding
@@ -114,6 +119,7 @@ def measure_cells(
     """
     public = public_of(graph)
     sums = summed(graph, sums_of_cells, sides, cells, grid)
+    changes = cell_changes(cells, grid, protection)
     noisy = []
     for number, place in enumerate(places):
         drawn = noise.draw(number, cells.size(place), source)
@@ -126,7 +132,7 @@ def measure_cells(
         sums=tuple(noisy),
         noise=noise,
         unit=grid.unit,
-        sensitivity=grid.sensitivity,
+        changes=tuple(changes[place] for place in places),
         weight_cap=public.weight_cap,
         weighted=public.weighted,
         whole=whole or not public.weighted,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
@@ -89,7 +90,7 @@ def _edges_of(graph: AnyGraph, start: int, stop: int) -> _Edges:
     return graph.rows[edges], graph.columns[edges], graph.weights[edges]
 
 
-def distribution_for(graph: AnyGraph, noise: str, epsilon: float) -> NoiseDistribution:
+def distribution_for(graph: AnyGraph, noise: str, epsilon: float | Fraction) -> NoiseDistribution:
     """The distribution of a name that suits the schema of a graph.
 
     Raises:

@@ -11,7 +11,7 @@ from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.cells import CellTree
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.level_noise import LevelNoise
+from graphcuts_dp.privacy.level_noise import Change, LevelNoise
 
 
 @final
@@ -25,7 +25,8 @@ class NoisyCells:
         sums: for each of them the released integers in steps of `unit`, shape (cells,).
         noise: what was added, one parameter for each of these places.
         unit: weight of a step; 1 for graphs without weights.
-        sensitivity: by how many steps one pair can change one sum of each place.
+        changes: of each of these places the largest sums of |change| and of change^2, in steps,
+            between neighbours; see `cell_changes`.
         weight_cap: public largest weight; 1 for graphs without weights, None without a cap.
         weighted: whether edges have weights.
         whole: whether sums are of whole numbers: of edges, or of weights that were rounded down.
@@ -36,7 +37,7 @@ class NoisyCells:
     sums: tuple[IntVector, ...]
     noise: LevelNoise
     unit: float
-    sensitivity: int
+    changes: tuple[Change, ...]
     weight_cap: float | None
     weighted: bool
     whole: bool
@@ -52,7 +53,7 @@ class NoisyCells:
         Args:
             delta: for which the cost of Gaussian noise is stated, in (0, 1).
         """
-        return cells_cost(self.noise, self.sensitivity, delta=delta)
+        return self.noise.cost(delta=delta, changes=self.changes)
 
     @property
     def epsilon(self) -> Fraction:
@@ -70,18 +71,6 @@ class NoisyCells:
     def variances(self) -> FloatVector:
         """Of one sum of each place, in squared steps, shape (depth,); infinite if not measured."""
         return place_variances(self.noise, self.places, self.cells.depth)
-
-
-def cells_cost(noise: LevelNoise, sensitivity: int, *, delta: float) -> Cost:
-    """What noisy sums of all measured places cost together; see `measure_cells`.
-
-    Args:
-        noise: one parameter for each measured place.
-        sensitivity: by how many steps one pair changes one sum of each place.
-        delta: for which the cost of Gaussian noise is stated, in (0, 1).
-    """
-    change = sensitivity, sensitivity**2
-    return noise.cost(delta=delta, changes=[change] * len(noise.parameters))
 
 
 def place_variances(noise: LevelNoise, places: tuple[int, ...], depth: int) -> FloatVector:

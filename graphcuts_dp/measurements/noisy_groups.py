@@ -114,7 +114,7 @@ class NoisyGroups:
             "level": self.place,
             "sums": measured.sums[0].tolist(),
             "unit": measured.unit,
-            "sensitivity": measured.sensitivity,
+            "sensitivity": measured.changes[0][0],
             "weight_cap": measured.weight_cap,
             "weighted": measured.weighted,
             "whole": measured.whole,
@@ -152,13 +152,14 @@ class NoisyGroups:
         if sums.shape != (cells.size(place),) or rate <= 0:
             raise ValueError("there are other cells")
         cap = stored["weight_cap"]
+        sensitivity = int(stored["sensitivity"])
         measured = NoisyCells(
             cells=cells,
             places=(place,),
             sums=(sums,),
             noise=LevelNoise("laplace", (rate,)),
             unit=float(stored["unit"]),
-            sensitivity=int(stored["sensitivity"]),
+            changes=((sensitivity, sensitivity**2),),
             weight_cap=None if cap is None else float(cap),
             weighted=bool(stored["weighted"]),
             whole=bool(stored["whole"]),

@@ -124,7 +124,7 @@ def forecast_flows(
         cells,
         epsilon=epsilon,
         delta=delta,
-        sensitivity=sensitivity,
+        changes=((sensitivity, sensitivity**2),) * cells.depth,
         workload=workload,
         noise=noise,
     )

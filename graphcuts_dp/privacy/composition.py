@@ -57,6 +57,37 @@ class Cost:
             pure=None if self.pure is None else self.pure * count,
         )
 
+    def for_group(self, steps: int) -> "Cost":
+        """The cost for neighbours that are the ends of a path of so many steps, at least one.
+
+        Each step is a pair of neighbours for which this cost is proven: pure epsilons are
+        multiplied by k, rho by k^2, and (epsilon, delta) becomes (k epsilon, delta (1 + e^epsilon
+        + ... + e^((k-1) epsilon))).
+
+        Source: DR14 Theorem 2.2 and its proof; Bun, Steinke 2016, Proposition 1.9.
+        """
+        if steps == 1:
+            return self
+        rho = None if self.rho is None else rounded_up(Fraction(self.rho) * steps**2)
+        if self.pure is not None:
+            return Cost(epsilon=rounded_up(self.pure * steps), rho=rho, pure=self.pure * steps)
+        if rho and self.delta:
+            return Cost.of_rho(rho, delta=self.delta)
+        epsilon = rounded_up(Fraction(self.epsilon) * steps)
+        grown = self._grown_delta(steps)
+        return Cost(epsilon=epsilon, delta=grown, rho=rho)
+
+    def _grown_delta(self, steps: int) -> float:
+        """The sum delta (e^(k epsilon) - 1)/(e^epsilon - 1), rounded up, and never above 1."""
+        if not self.delta:
+            return 0.0
+        if not self.epsilon:
+            return min(1.0, rounded_up(Fraction(self.delta) * steps))
+        if self.epsilon * steps > 700:  # e^700 times any float delta is above 1
+            return 1.0
+        factor = math.expm1(self.epsilon * steps) / math.expm1(self.epsilon)
+        return min(1.0, self.delta * factor * (1 + _ROUNDED))
+
     def keeps(self, *, epsilon: float | Fraction, delta: float = 0.0) -> bool:
         """Whether one of the bounds proves (epsilon, delta)-differential privacy."""
         if self.pure is not None and self.pure <= Fraction(epsilon):

@@ -26,6 +26,8 @@ class PrivacyGuarantee:
         neighbours: which change of the data is hidden.
         public: what is assumed to be known to everybody.
         seed: None when the operating system's entropy was used. A seed voids the promise.
+        protects: whom it protects, in few words: "1 edge", "10 edges", "1 owner", "1 vertex",
+            "1 person".
         parts: what epsilon was spent on, as (name, epsilon) pairs that add up to it; empty when it
             went into one mechanism.
     """
@@ -35,6 +37,7 @@ class PrivacyGuarantee:
     neighbours: str
     public: str = "the vertex set"
     seed: int | None = None
+    protects: str = "1 edge"
     parts: tuple[tuple[str, float], ...] = ()
 
     @property
@@ -45,7 +48,8 @@ class PrivacyGuarantee:
     def __str__(self) -> str:
         delta = f", delta = {self.delta:g}" if self.delta else ""
         text = (
-            f"epsilon = {self.epsilon:g}{delta}; hidden: {self.neighbours}; public: {self.public}"
+            f"epsilon = {self.epsilon:g}{delta}; protects {self.protects}; "
+            f"hidden: {self.neighbours}; public: {self.public}"
         )
         return text if self.is_private else f"{SEEDED_WARNING} ({text})"
 
@@ -54,6 +58,7 @@ class PrivacyGuarantee:
         return {
             "epsilon": self.epsilon,
             "delta": self.delta,
+            "protects": self.protects,
             "neighbours": self.neighbours,
             "public": self.public,
             "entropy": "operating system" if self.is_private else SEEDED_WARNING,
@@ -68,7 +73,8 @@ class PrivacyGuarantee:
         Raises:
             KeyError, TypeError, AttributeError: it is something else.
         """
-        plain = {key: stored[key] for key in ("epsilon", "delta", "neighbours", "public", "seed")}
+        names = ("epsilon", "delta", "protects", "neighbours", "public", "seed")
+        plain = {key: stored[key] for key in names}
         return cls(**plain, parts=tuple(stored["parts"].items()))
 
 

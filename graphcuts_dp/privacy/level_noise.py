@@ -6,6 +6,7 @@ by a public linear map of what they released. What that map does with the noise 
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, final
@@ -21,6 +22,7 @@ from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.noise import sample_discrete_gaussian, sample_discrete_laplace
 
 DistributionPair = Literal["laplace", "gaussian"]
+Change = tuple[int, int]  # the largest sums of |change| and of change^2 of the counts of a level
 _SHARES = 1 << 20  # budgets of levels are whole multiples of the whole over this
 _ORDER = 16  # of the norm that stands for the largest variance
 _SEARCH = 1e-3  # relative width at which the search for the best tail bound stops
@@ -118,7 +120,7 @@ class LevelNoise:
             low, high = np.where(worse, left, low), np.where(worse, high, right)
         return np.where(finite, bound((low + high) / 2) * (1 + 1e-9), 0.0)
 
-    def cost(self, *, delta: float, changes: list[tuple[int, int]]) -> Cost:
+    def cost(self, *, delta: float, changes: Sequence[Change]) -> Cost:
         """What it costs to release the noisy counts of all levels.
 
         Args:
@@ -136,7 +138,7 @@ class LevelNoise:
 
 def split_budget(
     spread: Spread,
-    changes: list[tuple[int, int]],
+    changes: Sequence[Change],
     *,
     distribution: DistributionPair,
     epsilon: float | Fraction,

@@ -45,7 +45,7 @@ _CLOSE = 0.1  # of the noise's edge: how well the mean degree must be known for 
 def measure(
     graph: AnyGraph,
     *,
-    epsilon: float,
+    epsilon: float | Fraction,
     noise: str,
     mechanism: str,
     share: float | None,
@@ -272,7 +272,7 @@ def _least_part(mechanism: str, prospect: Prospect) -> Fraction:
 def least_distribution(
     graph: AnyGraph,
     noise: str,
-    epsilon: float,
+    epsilon: float | Fraction,
     mechanism: str,
     share: float | None,
     groups: GroupPlan | None = None,

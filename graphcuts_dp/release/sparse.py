@@ -22,7 +22,7 @@ from graphcuts_dp.measurements.noisy_weights import NoisyWeightCounts
 from graphcuts_dp.memory import memory_limit
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, entropy_source
-from graphcuts_dp.privacy.guarantee import exact_epsilon
+from graphcuts_dp.privacy.protection import Protection
 from graphcuts_dp.progress import Progress
 from graphcuts_dp.release.allocation import promise
 from graphcuts_dp.release.group_shares import GroupPlan
@@ -123,6 +123,7 @@ def release_sparse(
     graph: AnyGraph,
     *,
     epsilon: float,
+    protection: Protection,
     store: PathLike | Store | None,
     noise: str,
     groups: GroupPlan | None,
@@ -135,6 +136,7 @@ def release_sparse(
     Args:
         graph: the private graph.
         epsilon: for everything together.
+        protection: whom it is for.
         store: to charge, or None.
         noise: see `SparseNoise.of`.
         groups: public groups, or None.
@@ -144,20 +146,23 @@ def release_sparse(
 
     Guarantee: epsilon-DP, see `measure_sparse`, which draws all noise.
     """
-    made = check_sparse(graph, epsilon=epsilon, noise=noise)
+    each = protection.per_step(epsilon)
+    made = check_sparse(graph, epsilon=each, noise=noise)
     source = entropy_source(seed)
-    cost = Cost.of_pure(exact_epsilon(epsilon))
+    cost = protection.cost(Cost.of_pure(each), epsilon=epsilon)
     with charged(
         store,
         graph,
         kind="release",
         parameters={"noise": made.name, "mechanism": SPARSE},
         cost=cost,
-        guarantee=promise(graph, cost, seed=source.seed, groups=groups is not None),
+        guarantee=protection.promise(
+            promise(graph, cost, seed=source.seed, groups=groups is not None), cost
+        ),
     ):
         measurements = measure_sparse(
-            graph, epsilon=epsilon, noise=noise, source=source, groups=groups, progress=progress
-        )
+            graph, epsilon=each, noise=noise, source=source, groups=groups, progress=progress
+        ).protected(protection, epsilon=epsilon)
         # From here on nothing reads the private graph.
         return sparse_release(
             measurements,

@@ -75,7 +75,7 @@ class SparseNoise:
         return found
 
 
-def check_sparse(graph: AnyGraph, *, epsilon: float, noise: str) -> SparseNoise:
+def check_sparse(graph: AnyGraph, *, epsilon: float | Fraction, noise: str) -> SparseNoise:
     """Refuse what cannot be measured; reads the schema only.
 
     Raises:
@@ -93,7 +93,7 @@ def check_sparse(graph: AnyGraph, *, epsilon: float, noise: str) -> SparseNoise:
 def measure_sparse(
     graph: AnyGraph,
     *,
-    epsilon: float,
+    epsilon: float | Fraction,
     noise: str,
     source: EntropySource,
     groups: GroupPlan | None = None,

@@ -32,7 +32,7 @@ from graphcuts_dp.measurements.noisy_sums import NoisyDegrees, NoisyTotal
 from graphcuts_dp.measurements.worst_case import accuracy_warning
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, entropy_source
-from graphcuts_dp.privacy.guarantee import exact_epsilon
+from graphcuts_dp.privacy.protection import Protection
 from graphcuts_dp.progress import Progress, silent
 from graphcuts_dp.release.allocation import least_distribution, measure, mechanism_for, promise
 from graphcuts_dp.release.choice import ANSWERS
@@ -58,6 +58,8 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
     fit: str | FitMethod = "auto",
     oracle: str = "cut-norm",
     unweighted: bool = False,
+    protect: str = "edges",
+    at_most: int | None = None,
     seed: int | None = None,
     time_limit: float | None = None,
     blocks: str = "local",
@@ -67,7 +69,7 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
 
     Args:
         graph: the private graph, at least two vertices (one on each side if bipartite).
-        epsilon: privacy parameter for one edge, in [1e-6, 50]; all of it is spent.
+        epsilon: privacy parameter, for whom `protect` names, in [1e-6, 50]; all of it is spent.
         store: path of the store, or a `Store`, that remembers what was spent on this graph: the
             release is charged to it, and refused if its budget does not allow it. None for a graph
             of which nothing else is ever released.
@@ -101,6 +103,9 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
             have a public cap, else first-order. Or an object of your own, see `FitMethod`.
         oracle: separation oracle of the cutting-plane fit, "cut-norm" or "spectral".
         unweighted: round the synthetic graph to one without weights; adds error.
+        protect: whom the promise is for: "edges", see `Protection.of`.
+        at_most: of edges: how many may change together, 1 if omitted; each then has an `at_most`-th
+            of epsilon.
         seed: makes the run repeatable and voids the promise; None for the system's entropy. All
             noise is the same on every machine; the last digits of the fit depend on the processor.
         time_limit: seconds for everything after the noise: the fit, certificates, mixtures; None
@@ -130,7 +135,8 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
             noise that the synthetic graph may have merged some, or none (`FitSummary.warning`).
 
     Guarantee: epsilon-DP at edge level: see `measure`, which draws all noise; the rest is computed
-    from what it returns. Neighbours: graphs on the same public vertices that differ in one pair.
+    from what it returns. Neighbours: graphs on the same public vertices that differ in one pair, or
+    in `at_most` of them, by group privacy.
     Accuracy: with probability 95 %, ||x - A||_C (matrix form) is at most `worst_cut_error_bound` of
     the release, and at most 2.01 times `noise_cut_bound` with the maximum-entropy fit: where
     ||x - z||_C is not proven to be within that bound, x is mixed with the first-order fit until it
@@ -138,6 +144,8 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
     Source: GRU12 section 6, Lemma 6.2.
     """
     left, right = sides_of(graph)
+    protection = Protection.of(protect, at_most=at_most)
+    each = protection.per_step(epsilon)
     if takes_sparse(
         graph.shape,
         mechanism=mechanism,
@@ -152,6 +160,7 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
         return release_sparse(
             graph,
             epsilon=epsilon,
+            protection=protection,
             store=store,
             noise=noise,
             groups=group_plan(graph, groups),
@@ -161,7 +170,7 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
         )
     check_size(graph.shape, noise=noise, fit=fit, blocks=blocks)
     plan = group_plan(graph, groups)
-    distribution = distribution_for(graph, noise, epsilon)
+    distribution = distribution_for(graph, noise, each)
     method = fit_method(fit, weight_cap=graph.weight_cap, oracle=oracle, time_limit=time_limit)
     mechanism = mechanism_for(method, mechanism, degree_share, workload)
     source = entropy_source(seed)
@@ -173,19 +182,21 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
         warnings.warn(warning, AccuracyWarning, stacklevel=2)
 
     # Refused before it is paid.
-    least_distribution(graph, noise, epsilon, mechanism, degree_share, plan, workload)
-    cost = Cost.of_pure(exact_epsilon(epsilon))
+    least_distribution(graph, noise, each, mechanism, degree_share, plan, workload)
+    cost = protection.cost(Cost.of_pure(each), epsilon=epsilon)
     with charged(
         store,
         graph,
         kind="release",
         parameters={"noise": noise, "mechanism": mechanism, "workload": workload},
         cost=cost,
-        guarantee=promise(graph, cost, seed=source.seed, groups=plan is not None),
+        guarantee=protection.promise(
+            promise(graph, cost, seed=source.seed, groups=plan is not None), cost
+        ),
     ):
         measurements = measure(
             graph,
-            epsilon=epsilon,
+            epsilon=each,
             noise=noise,
             mechanism=mechanism,
             share=degree_share,
@@ -193,7 +204,7 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
             make_blocks=make_blocks,
             groups=plan,
             workload=workload,
-        )
+        ).protected(protection, epsilon=epsilon)
         # From here on nothing reads the private graph.
         made = _post_process(measurements, method, unweighted, source, progress)
         if made.fit is not None and made.fit.warning is not None:

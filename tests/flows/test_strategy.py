@@ -12,7 +12,7 @@ from graphcuts_dp.flows.consistency import LeastSquares
 from graphcuts_dp.flows.strategy import _Shape, choose_strategy
 from graphcuts_dp.graph.cells import CellTree
 from graphcuts_dp.graph.groups import GroupTree
-from graphcuts_dp.measurements.noisy_cells import cells_cost, place_variances
+from graphcuts_dp.measurements.noisy_cells import place_variances
 
 
 def regular(*arities, size=5):
@@ -85,8 +85,10 @@ def test_one_level_gets_everything_and_many_levels_take_gaussian_noise():
 @pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, 50.0])
 @pytest.mark.parametrize("sensitivity", [1, 1000])
 def test_what_is_chosen_costs_what_was_asked_for(epsilon, delta, sensitivity):
-    made = choose_strategy(regular(3, 2), epsilon=epsilon, delta=delta, sensitivity=sensitivity)
-    cost = cells_cost(made.noise, sensitivity, delta=max(delta, 1e-9))
+    changes = ((sensitivity, sensitivity**2),) * 3
+    made = choose_strategy(regular(3, 2), epsilon=epsilon, delta=delta, changes=changes)
+    measured = [changes[place] for place in made.places]
+    cost = made.noise.cost(delta=max(delta, 1e-9), changes=measured)
     if made.noise.distribution == "laplace":
         assert cost.pure == Fraction(epsilon)
     else:
@@ -117,7 +119,7 @@ def test_the_workload_moves_the_shares():
         ({"epsilon": 1, "delta": 1.0}, "delta"),
         ({"epsilon": 1, "delta": -0.1}, "delta"),
         ({"epsilon": 1, "workload": "county"}, "unknown workload 'county'.*'level 0'"),
-        ({"epsilon": 1e-6, "sensitivity": 2**40}, "too small"),
+        ({"epsilon": 1e-6, "changes": ((2**40, 2**80),) * 3}, "too small"),
     ],
 )
 def test_what_is_out_of_range_is_refused(options, told):

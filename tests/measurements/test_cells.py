@@ -1,6 +1,7 @@
 """Noisy sums of cells: exact sensitivity over all neighbouring graphs, exact sums, and schemas."""
 
 import itertools
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -15,7 +16,6 @@ from graphcuts_dp.measurements.cells import (
     sides_of_groups,
     sums_of_cells,
 )
-from graphcuts_dp.measurements.noisy_cells import cells_cost
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.level_noise import LevelNoise
 
@@ -145,6 +145,8 @@ def test_what_is_stated_is_what_the_noise_costs():
         cost = made.cost(delta=1e-6)
         if distribution == "laplace":
             assert cost.pure == made.epsilon == Fraction(10, 21)
+            wider = replace(made, changes=((4, 16), (4, 16)))
+            assert wider.epsilon == 4 * made.epsilon
         else:
             assert cost.rho == pytest.approx(1 / 10 + 1 / 14)
             with pytest.raises(gc.errors.ParameterError, match="no pure cost"):
@@ -153,7 +155,6 @@ def test_what_is_stated_is_what_the_noise_costs():
         assert [len(values) for values in made.sums] == [cells.size(1), cells.size(2)]
         with pytest.raises(ValueError, match="read-only"):
             made.sums[0][0] = 1
-    assert cells_cost(LevelNoise("laplace", (Fraction(1, 3),)), 4, delta=0.0).pure == Fraction(4, 3)
 
 
 def test_cells_without_pairs_are_left_out():

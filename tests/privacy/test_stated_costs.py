@@ -25,10 +25,11 @@ from graphcuts_dp.interactive import calibrations, paper_calibrations
 from graphcuts_dp.interactive import per_query as fresh_noise
 from graphcuts_dp.interactive import response as bits
 from graphcuts_dp.interactive.methods import CALIBRATIONS, METHODS, make_mechanism
-from graphcuts_dp.iterative import net, paper_tuning, pure_tuning, sensing, tuning
+from graphcuts_dp.iterative import paper_tuning, pure_tuning, sensing, tuning
 from graphcuts_dp.privacy.composition import Cost, check_paid, stated_cost, zcdp_delta, zcdp_rho
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.level_noise import LevelNoise
+from graphcuts_dp.privacy.protection import Protection
 from graphcuts_dp.release import allocation, sparse_measure
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
@@ -211,7 +212,7 @@ CASES = {
             lambda: gc.release_net(
                 gc.Graph([0], [1], vertices=4), [gc.CutQuery([1])], epsilon=1.0, seed=1
             ),
-            {"rate": of_result(net, "exact_epsilon", lambda e: e * 2)},
+            {"rate": of_result(Protection, "per_step", lambda e: e * 2)},
         ),
     },
     "release_sensing": {

@@ -30,7 +30,8 @@ from graphcuts_dp.measurements.cells import (
     measure_cells,
     sums_of_cells,
 )
-from graphcuts_dp.measurements.noisy_cells import NoisyCells, cells_cost, place_variances
+from graphcuts_dp.measurements.changes import cell_changes
+from graphcuts_dp.measurements.noisy_cells import NoisyCells, place_variances
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.level_noise import LevelNoise
 
@@ -102,7 +103,7 @@ def tabled(pair: Neighbours, epsilon: float, noise: str) -> Neighbours:
         cells,
         epsilon=epsilon,
         delta=_DELTA,
-        sensitivity=grid.sensitivity,
+        changes=cell_changes(cells, grid),
         workload=cells.levels[0],
         noise=noise,
     )
@@ -256,7 +257,8 @@ def _exact_changes(
 def _gaussian_audit(epsilon: float) -> Audit:
     pairs = _neighbours(epsilon, "gaussian")
     where: Tabled = pairs[0].first
-    rho = cells_cost(where.strategy.noise, where.grid.sensitivity, delta=_DELTA).rho
+    changes = [cell_changes(where.cells, where.grid)[p] for p in where.strategy.places]
+    rho = where.strategy.noise.cost(delta=_DELTA, changes=changes).rho
     return Enumerated(
         claim=Claim(rho or 0.0, kind="rho"),
         distributions=partial(_exact_changes, _honest, pairs),

@@ -1,0 +1,192 @@
+"""Whom a promise protects: which change of the private data neighbours differ in.
+
+Every mechanism here has a proven cost for one step: one pair of vertices (of distances: one
+person's place) changes as `hidden_change` says. Whoever is to be hidden changes more than that:
+
+- *k edges*: neighbours are the ends of a path of at most k + 1 graphs, each a step from the last.
+- *An owner* of rows of a file, of which at most k count: adding or removing all of them is k
+  steps, since the graph is made of each owner's own rows, bounded one owner at a time.
+- *A vertex*: all its edges change. No number of steps bounds that; mechanisms for it answer with
+  bounded cuts, whose change is bounded by `degree_bound`.
+
+Group privacy gives the cost of k steps (`Cost.for_group`): k epsilon where it is pure; k^2 rho;
+(k epsilon, delta (1 + e^epsilon + ... + e^((k-1) epsilon))) of what is only (epsilon, delta)-DP.
+Source: DR14 Theorem 2.2; Bun, Steinke 2016, Proposition 1.9 (zCDP).
+"""
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Literal, Self, final
+
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.privacy.composition import (
+    Cost,
+    as_stored,
+    stated_cost,
+    zcdp_epsilon,
+    zcdp_rho,
+)
+from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON, PrivacyGuarantee, exact_epsilon
+
+Protected = Literal["edges", "owner", "vertex", "people"]
+PROTECTIONS: tuple[Protected, ...] = ("edges", "owner", "vertex")
+_LARGEST_BOUND = 10**9
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Protection:
+    """Whom a promise protects.
+
+    Attributes:
+        kind: "edges", "owner" or "vertex"; of distances "people", each of whom is in one place.
+        steps: k >= 1: how many steps lie between neighbours; 1 for a vertex, whose mechanisms
+            bound the change of all its edges as one step.
+        degree_bound: of a vertex: D, public.
+    """
+
+    kind: Protected = "edges"
+    steps: int = 1
+    degree_bound: int | None = None
+
+    @classmethod
+    def of(
+        cls, protect: str, *, at_most: int | None = None, degree_bound: int | None = None
+    ) -> Self:
+        """From what users type.
+
+        Args:
+            protect: one of `PROTECTIONS`.
+            at_most: of edges: how many change together, 1 if None; of an owner: how many of its
+                rows, or units of weight, count.
+            degree_bound: of a vertex.
+
+        Raises:
+            ParameterError: an unknown name, a bound that is missing, out of range or of no use.
+        """
+        if protect not in PROTECTIONS:
+            names = ", ".join(map(repr, PROTECTIONS))
+            raise ParameterError(f"unknown protect={protect!r:.60}; choose one of {names}")
+        kind = PROTECTIONS[PROTECTIONS.index(protect)]
+        if kind == "vertex":
+            if at_most is not None:
+                raise ParameterError("protect='vertex' takes degree_bound, not at_most")
+            bound = _whole("degree_bound", degree_bound, "protect='vertex' needs degree_bound")
+            return cls(kind=kind, degree_bound=bound)
+        if degree_bound is not None:
+            raise ParameterError("degree_bound is for protect='vertex'")
+        if kind == "owner":
+            needs = "protect='owner' needs at_most, how many rows of an owner count"
+            return cls(kind=kind, steps=_whole("at_most", at_most, needs))
+        return cls(kind=kind, steps=1 if at_most is None else _whole("at_most", at_most, ""))
+
+    @classmethod
+    def of_people(cls, at_most: int) -> Self:
+        """So many people together, each of whom is in one place.
+
+        Raises:
+            ParameterError: no whole number from 1 on.
+        """
+        return cls(kind="people", steps=_whole("at_most", at_most, ""))
+
+    def __str__(self) -> str:
+        if self.kind in ("edges", "people"):
+            single = "1 edge" if self.kind == "edges" else "1 person"
+            return single if self.steps == 1 else f"{self.steps} {self.kind}"
+        return f"1 {self.kind}"
+
+    def per_step(self, epsilon: float | Fraction) -> Fraction:
+        """What of a pure epsilon each step may cost, exactly.
+
+        Raises:
+            ParameterError: it is out of range, or too little is left for a step.
+        """
+        whole = exact_epsilon(epsilon)
+        if whole / self.steps < SMALLEST_EPSILON:
+            raise ParameterError(
+                f"epsilon = {float(whole):g} for {self} leaves less than {SMALLEST_EPSILON:g} for"
+                f" each of {self.steps:,} changes; choose a smaller at_most, or more epsilon"
+            )
+        return whole / self.steps
+
+    def step_budget(
+        self, *, epsilon: float | Fraction, delta: float, zcdp: bool
+    ) -> tuple[float, float]:
+        """The (epsilon, delta) for one step with which a mechanism keeps (epsilon, delta) for all.
+
+        Args:
+            epsilon: for all steps together, in [1e-6, 50].
+            delta: likewise, in [0, 1).
+            zcdp: whether the mechanism has a zCDP cost, of which it takes all that its (epsilon,
+                delta) allows: then steps add up in that, which is far cheaper.
+
+        Raises:
+            ParameterError: out of range, or too little is left for a step.
+        """
+        each = self.per_step(epsilon)
+        if self.steps == 1:
+            return as_stored(epsilon), delta
+        if not delta:
+            return as_stored(each), 0.0
+        if zcdp:
+            rho = zcdp_rho(epsilon=as_stored(epsilon), delta=delta) / self.steps**2
+            return zcdp_epsilon(rho * (1 - 1e-6), delta=delta), delta
+        step = as_stored(each)
+        # delta/(1 + e^step + ... + e^((k-1) step)), rounded down
+        share = math.expm1(step) / math.expm1(step * self.steps)
+        return step, delta * share * (1 - 1e-12)
+
+    def cost(self, step: Cost, *, epsilon: float | Fraction, delta: float = 0.0) -> Cost:
+        """What all steps cost together, of a mechanism that was asked to keep (epsilon, delta).
+
+        Args:
+            step: the cost of the mechanism for one step, from the scales of its noise.
+            epsilon: that was asked for, for all steps.
+            delta: likewise.
+
+        Raises:
+            BudgetError: it would cost more.
+        """
+        return stated_cost(step.for_group(self.steps), epsilon=epsilon, delta=delta)
+
+    def promise(self, step: PrivacyGuarantee, cost: Cost) -> PrivacyGuarantee:
+        """The guarantee for whom this protects, from that for one step.
+
+        Args:
+            step: as the mechanism states it.
+            cost: of all steps.
+        """
+        share = cost.epsilon / step.epsilon if step.epsilon else 1.0
+        parts = step.parts
+        if self.steps > 1:
+            parts = tuple((name, epsilon * share) for name, epsilon in parts)
+        return replace(
+            step,
+            epsilon=cost.epsilon,
+            delta=cost.delta,
+            neighbours=self._neighbours(step.neighbours),
+            protects=str(self),
+            parts=parts,
+        )
+
+    def _neighbours(self, step: str) -> str:
+        if self.kind == "vertex":
+            return f"all edges of any one vertex, counted up to {self.degree_bound:,}"
+        if self.kind == "owner":
+            return (
+                f"all rows of any one owner, of which at most {self.steps:,} count (added or"
+                f" removed; replaced by others at twice epsilon); each of them: {step}"
+            )
+        return step if self.steps == 1 else f"any {self.steps:,} changes together, each: {step}"
+
+
+EDGE = Protection()
+
+
+def _whole(name: str, given: int | None, missing: str) -> int:
+    if given is None:
+        raise ParameterError(f"{missing}, for example {name}=20")
+    if isinstance(given, bool) or not isinstance(given, int) or not 1 <= given <= _LARGEST_BOUND:
+        raise ParameterError(f"{name} must be a whole number from 1 on, for example {name}=20")
+    return given
