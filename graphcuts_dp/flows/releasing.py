@@ -5,16 +5,18 @@ from graphcuts_dp.flows.strategy import ALL_LEVELS, choose_strategy
 from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph
 from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.groups import Groups
+from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
+from graphcuts_dp.measurements.bounding import bounded_graph
 from graphcuts_dp.measurements.cells import (
     cell_tree,
     grid_of_cells,
     measure_cells,
     sides_of_groups,
 )
-from graphcuts_dp.measurements.changes import cell_changes
+from graphcuts_dp.measurements.changes import cell_changes, reach_of
 from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.entropy import entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
@@ -22,7 +24,7 @@ from graphcuts_dp.privacy.protection import EDGE, Protection
 
 
 def release_flows(
-    graph: AnyGraph,
+    graph: PrivateData,
     groups: Groups | tuple[Groups, Groups],
     *,
     epsilon: float,
@@ -38,7 +40,7 @@ def release_flows(
     """What passes between public groups of a private graph, for all cells of all levels.
 
     Args:
-        graph: the private graph.
+        graph: the private graph, or rows with owners.
         groups: the public groups of its vertices; of a bipartite graph a pair, left and right,
             with the same number of levels. They come out with the table, so they must be public,
             and not made from the edges.
@@ -50,8 +52,9 @@ def release_flows(
             level counts most), "totals" (the grand total), or the name of a level.
         noise: "laplace", "gaussian" (which needs a delta), or "auto" for the less expected error.
         whole: count weights in whole numbers, rounded down; else in small steps.
-        protect: whom the promise is for: "edges", see `Protection.of`.
-        at_most: of edges: how many may change together, 1 if omitted.
+        protect: whom the promise is for: "edges", or "owner" of rows; see `Protection.of`.
+        at_most: of edges: how many may change together, 1 if omitted; of an owner: how many of its
+            pairs, rows or units count, see `OwnedRows.bounded`. Such weights are whole.
         store: path of the store, or a `Store`, that remembers what was spent on this graph: the
             flows are charged to it, and refused if its budget does not allow them. None for a
             graph of which nothing else is ever released.
@@ -71,11 +74,14 @@ def release_flows(
     it.
     """
     protection = Protection.of(protect, at_most=at_most)
+    private, reach = graph, reach_of(graph)
+    graph = bounded_graph(private, protection)
+    whole = whole or reach is not None
     sides = sides_of_groups(graph, groups)
     cells = cell_tree(graph, sides)
     exact = exact_epsilon(epsilon)
     grid = grid_of_cells(graph, epsilon=float(exact), whole=whole)
-    changes = cell_changes(cells, grid, protection)
+    changes = cell_changes(cells, grid, protection, reach)
     strategy = choose_strategy(
         cells,
         epsilon=exact,
@@ -91,7 +97,7 @@ def release_flows(
     names = ("total", *cells.levels)
     with charged(
         store,
-        graph,
+        private,
         kind="flows",
         parameters={"workload": workload, "levels": [names[p] for p in strategy.places]},
         cost=cost,
@@ -106,6 +112,7 @@ def release_flows(
             grid=grid,
             whole=whole,
             protection=protection,
+            reach=reach,
             source=source,
         )
     # From here on nothing reads the private graph.

@@ -204,6 +204,9 @@ class OwnedRows:
     __hash__ = None  # type: ignore[assignment]  # a hash would be a fingerprint of the rows
 
 
+PrivateData = AnyGraph | OwnedRows
+
+
 def check_counting(counting: Any, unit: float) -> None:
     """Check what the graph of owned rows is to tell.
 

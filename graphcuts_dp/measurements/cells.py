@@ -11,8 +11,9 @@ from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.cells import CellTree
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.groups import Groups
+from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.graph.vertices import vertex_sets
-from graphcuts_dp.measurements.changes import cell_changes
+from graphcuts_dp.measurements.changes import Reach, cell_changes
 from graphcuts_dp.measurements.noisy_cells import NoisyCells
 from graphcuts_dp.measurements.parts import PartedGraph, public_of, summed
 from graphcuts_dp.privacy.entropy import EntropySource
@@ -27,7 +28,7 @@ _HALF = 26  # bits of the lower half of a sum that is added up in two halves
 _BLOCK = 1 << 21  # edges at a time
 
 
-def sides_of_groups(graph: AnyGraph, groups: Groups | tuple[Groups, Groups]) -> Sides:
+def sides_of_groups(graph: PrivateData, groups: Groups | tuple[Groups, Groups]) -> Sides:
     """The groups of the rows and of the columns; one object for a graph with one vertex set.
 
     Raises:
@@ -90,6 +91,7 @@ def measure_cells(
     grid: Grid,
     whole: bool = False,
     protection: Protection = EDGE,
+    reach: Reach | None = None,
     source: EntropySource,
 ) -> NoisyCells:
     """The weight in each cell of some places, each with its own noise.
@@ -103,6 +105,7 @@ def measure_cells(
         grid: the steps that weights are counted in.
         whole: whether these are whole numbers, see `grid_of_cells`.
         protection: whom the promise is for.
+        reach: of an owner: which cells its rows can touch.
         source: where the noise comes from.
 
     Guarantee: with s = `grid.sensitivity` and discrete Laplace noise of rates r_i, exactly
@@ -119,7 +122,7 @@ def measure_cells(
     """
     public = public_of(graph)
     sums = summed(graph, sums_of_cells, sides, cells, grid)
-    changes = cell_changes(cells, grid, protection)
+    changes = cell_changes(cells, grid, protection, reach)
     noisy = []
     for number, place in enumerate(places):
         drawn = noise.draw(number, cells.size(place), source)
