@@ -57,6 +57,7 @@ def distances(
     ignore_lengths: Annotated[
         bool, typer.Option("--ignore-lengths", help="Every edge of the map has length 1.")
     ] = False,
+    at_most: Annotated[int, typer.Option(help="How many people are protected together.")] = 1,
     top: Annotated[int, typer.Option(help="Best vertices to show; 0 for all.")] = 20,
     *,
     reading: TextReading,
@@ -89,6 +90,7 @@ def distances(
             placed,
             epsilon=epsilon,
             delta=delta,
+            at_most=at_most,
             store=store,
             mechanism=mechanism,
             noise=noise,

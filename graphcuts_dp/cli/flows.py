@@ -6,6 +6,7 @@ import typer
 
 from graphcuts_dp.cli.console import say, show_facts, show_json, show_table
 from graphcuts_dp.cli.group_options import GroupColumns
+from graphcuts_dp.cli.protect_options import Protecting
 from graphcuts_dp.cli.reading import Reading, check_apart, with_options
 from graphcuts_dp.cli.store_options import Spending
 from graphcuts_dp.errors import ParameterError
@@ -18,7 +19,7 @@ from graphcuts_dp.graph.groups import Groups
 from graphcuts_dp.measurements.cells import cell_tree, grid_of_cells, sides_of_groups
 from graphcuts_dp.measurements.changes import cell_changes
 from graphcuts_dp.planning.flows_forecast import FlowsForecast, forecast_of
-from graphcuts_dp.privacy.guarantee import exact_epsilon
+from graphcuts_dp.privacy.protection import Protection
 
 EXAMPLE = """Example: graphcuts-dp flows mail.edges.gz staff.csv flows.csv --epsilon 1
   --vertices staff.txt --levels division,department
@@ -34,8 +35,9 @@ def flows(
     source: Annotated[str, typer.Argument(metavar="GRAPH", help="The private graph.")],
     groups: Annotated[str, typer.Argument(metavar="GROUPS", help="Public groups of vertices.")],
     target: Annotated[str, typer.Argument(metavar="OUT", help="The table, a .csv file.")],
-    epsilon: Annotated[float, typer.Option(help="Privacy of one edge; smaller hides more.")],
+    epsilon: Annotated[float, typer.Option(help="Privacy parameter; smaller hides more.")],
     spending: Spending,
+    protecting: Protecting,
     delta: Annotated[float, typer.Option(help="0 for pure privacy; else far below 1/n.")] = 0.0,
     workload: Annotated[
         str, typer.Option(help="What to be good at: all levels, all cells, totals, or a level.")
@@ -54,8 +56,8 @@ def flows(
     force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Release what passes between public groups of vertices, with edge-level privacy."""
-    exact_epsilon(epsilon)
+    """Release what passes between public groups of vertices, privately."""
+    protecting.of.per_step(epsilon)
     if top < 0:
         raise ParameterError("--top must be 0 or more")
     store = spending.check()
@@ -65,10 +67,17 @@ def flows(
     spending.remind(graph, source)
     given = columns.read_from(groups, graph.space)
     options: dict[str, Any] = {"delta": delta, "workload": workload, "noise": noise}
-    for note in _forecast(graph, given, epsilon, whole, options).notes:
+    for note in _forecast(graph, given, epsilon, whole, protecting.of, options).notes:
         say(f"note: {note}")
     made = release_flows(
-        graph, given, epsilon=epsilon, whole=whole, store=store, seed=seed, **options
+        graph,
+        given,
+        epsilon=epsilon,
+        whole=whole,
+        store=store,
+        seed=seed,
+        **options,
+        **protecting.options(),
     )
     written = made.save(target, force=force)
     if as_json:
@@ -85,12 +94,16 @@ def _forecast(
     groups: Groups | tuple[Groups, Groups],
     epsilon: float,
     whole: bool,
+    protection: Protection,
     options: dict[str, Any],
 ) -> FlowsForecast:
     """What to expect, from the schema and public sizes alone."""
     cells = cell_tree(graph, sides_of_groups(graph, groups))
     grid = grid_of_cells(graph, epsilon=epsilon, whole=whole)
-    strategy = choose_strategy(cells, epsilon=epsilon, changes=cell_changes(cells, grid), **options)
+    changes = cell_changes(
+        cells, protection, sensitivity=grid.sensitivity, capped=grid.cap is not None
+    )
+    strategy = choose_strategy(cells, epsilon=epsilon, changes=changes, **options)
     return forecast_of(
         cells, strategy, unit=grid.unit, epsilon=epsilon, delta=float(options["delta"])
     )

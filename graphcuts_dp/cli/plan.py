@@ -23,7 +23,7 @@ def plan(
     ],
     edges: Annotated[float, typer.Option(help="A public guess of how many.")],
     queries: Annotated[float, typer.Option(help="How many cuts will be asked for.")],
-    epsilon: Annotated[float, typer.Option(help="Privacy of one edge; smaller hides more.")],
+    epsilon: Annotated[float, typer.Option(help="Privacy parameter; smaller hides more.")],
     delta: Annotated[float, typer.Option(help="0 for pure privacy; else far below 1/edges.")],
     beta: Annotated[float, typer.Option(help="Probability that any answer is off by more.")] = 0.05,
     bipartite: Annotated[bool, typer.Option("--bipartite", help="Two sides.")] = False,
@@ -31,6 +31,9 @@ def plan(
     target_error: Annotated[
         float | None, typer.Option(help="Also show the epsilon that guarantees this error.")
     ] = None,
+    at_most: Annotated[
+        int, typer.Option(help="How many edges are protected together by epsilon and delta.")
+    ] = 1,
     groups: Annotated[
         str | None,
         typer.Option(
@@ -55,6 +58,7 @@ def plan(
         delta=delta,
         beta=beta,
         target_error=target_error,
+        at_most=at_most,
         groups=None if groups is None else _groups(groups, size),
     )
     if as_json:

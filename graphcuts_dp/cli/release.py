@@ -7,6 +7,7 @@ import typer
 
 from graphcuts_dp.cli.console import accuracy_notes, progress_bar, say, show_made
 from graphcuts_dp.cli.group_options import GroupReading
+from graphcuts_dp.cli.protect_options import Protecting
 from graphcuts_dp.cli.reading import Reading, check_apart, with_options
 from graphcuts_dp.cli.store_options import Spending
 from graphcuts_dp.errors import ParameterError
@@ -19,7 +20,6 @@ from graphcuts_dp.measurements.dask_blocks import dask_cluster
 from graphcuts_dp.measurements.entries import distribution_for
 from graphcuts_dp.measurements.worst_case import accuracy_warning, expected_error_note
 from graphcuts_dp.planning.synthetic import degrees_needed
-from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.noises import NOISES
 from graphcuts_dp.release.allocation import ALL_MECHANISMS, least_distribution, mechanism_for
 from graphcuts_dp.release.choice import ANSWERS, WORKLOADS
@@ -46,8 +46,9 @@ small for the others."""
 def release(
     source: Annotated[str, typer.Argument(metavar="IN", help="The private graph.")],
     target: Annotated[str, typer.Argument(metavar="OUT", help="The synthetic graph.")],
-    epsilon: Annotated[float, typer.Option(help="Privacy of one edge; smaller hides more.")],
+    epsilon: Annotated[float, typer.Option(help="Privacy parameter; smaller hides more.")],
     spending: Spending,
+    protecting: Protecting,
     noise: Annotated[str, typer.Option(help=f"One of: {', '.join(NOISES)}.")] = "binary",
     mechanism: Annotated[
         str,
@@ -93,8 +94,8 @@ def release(
     force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Release a synthetic graph with edge-level differential privacy."""
-    exact_epsilon(epsilon)
+    """Release a synthetic graph with differential privacy."""
+    each = protecting.of.per_step(epsilon)
     store = spending.check()
     check_apart([target], source, reading.vertices, spending.store, *grouping.files)
     check_release_path(target, force=force)
@@ -128,6 +129,7 @@ def release(
                 mechanism=SPARSE,
                 groups=groups,
                 fit=fit,
+                **protecting.options(),
                 seed=seed,
                 progress=progress,
             )
@@ -142,17 +144,15 @@ def release(
     method = fit_method(fit, weight_cap=graph.weight_cap, oracle=oracle, time_limit=time_limit)
     mechanism = mechanism_for(method, mechanism, degree_share, workload)
     plan = group_plan(graph, groups)
-    distribution = least_distribution(
-        graph, noise, epsilon, mechanism, degree_share, plan, workload
-    )
+    distribution = least_distribution(graph, noise, each, mechanism, degree_share, plan, workload)
     notes = (
         expected_error_note(distribution, graph.shape),
-        None if graph.weighted or fit == "none" else _synthetic_note(graph, epsilon),
+        None if graph.weighted or fit == "none" else _synthetic_note(graph, float(each)),
         size_note(graph.shape, noise=noise, fit=fit),
     )
     for note in filter(None, notes):
         say(f"note: {note}")
-    warning = accuracy_warning(distribution_for(graph, noise, epsilon), *sides_of(graph))
+    warning = accuracy_warning(distribution_for(graph, noise, each), *sides_of(graph))
     if warning is not None and not force_hopeless:
         raise ParameterError(f"{warning}; --force-hopeless releases it all the same")
     cluster = dask_cluster(scheduler) if blocks == "dask" else nullcontext()
@@ -169,6 +169,7 @@ def release(
             fit=fit,
             oracle=oracle,
             unweighted=unweighted,
+            **protecting.options(),
             seed=seed,
             time_limit=time_limit,
             blocks=blocks,

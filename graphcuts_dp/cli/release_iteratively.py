@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from graphcuts_dp.cli.console import progress_bar, show_made
+from graphcuts_dp.cli.protect_options import Protecting
 from graphcuts_dp.cli.reading import Reading, check_apart, with_options
 from graphcuts_dp.cli.store_options import Spending
 from graphcuts_dp.distinguishers.methods import DISTINGUISHER_NAMES
@@ -14,7 +15,6 @@ from graphcuts_dp.interactive.encoding import read_lines, read_query
 from graphcuts_dp.iterative.methods import release_iteratively
 from graphcuts_dp.iterative.paper_tuning import CALIBRATIONS
 from graphcuts_dp.iterative.release import IterativeRelease, check_iterative_path
-from graphcuts_dp.privacy.guarantee import exact_epsilon
 
 EXAMPLE = """Example: graphcuts-dp release-iteratively mail.edges.gz out.graphml --epsilon 1
 --delta 1e-6 --queries cuts.jsonl
@@ -28,8 +28,9 @@ and for proven errors on small graphs; as a synthetic graph that of `release` is
 def command(
     source: Annotated[str, typer.Argument(metavar="IN", help="The private graph.")],
     target: Annotated[str, typer.Argument(metavar="OUT", help="The synthetic graph.")],
-    epsilon: Annotated[float, typer.Option(help="Privacy of one edge; smaller hides more.")],
+    epsilon: Annotated[float, typer.Option(help="Privacy parameter; smaller hides more.")],
     spending: Spending,
+    protecting: Protecting,
     delta: Annotated[
         float, typer.Option(help="For example 1e-6; response-rank-one needs none.")
     ] = 0.0,
@@ -56,7 +57,7 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Learn a synthetic graph from noisy answers to cuts that are looked for."""
-    exact_epsilon(epsilon)
+    protecting.of.per_step(epsilon)
     cuts = None
     if queries is not None:
         cuts = [read_query(line, number) for number, line in read_lines(queries)]
@@ -77,6 +78,7 @@ def command(
             distinguisher=distinguisher,
             calibration=calibration,
             rounds=rounds,
+            **protecting.options(),
             seed=seed,
             progress=progress,
         )

@@ -12,6 +12,7 @@ import typer
 
 from graphcuts_dp.cli.console import accuracy_notes, out, progress_bar, say, show_facts, show_json
 from graphcuts_dp.cli.group_options import GroupReading
+from graphcuts_dp.cli.protect_options import Protecting
 from graphcuts_dp.cli.reading import (
     Reading,
     check_apart,
@@ -91,6 +92,7 @@ def start(
     budget_delta: BudgetDeltaOption = 0.0,
     expect_head: ExpectHeadOption = None,
     *,
+    protecting: Protecting,
     reading: Reading,
     seed: Annotated[
         int | None, typer.Option(help="Repeatable run. NOT PRIVATE: for tests only.")
@@ -114,6 +116,7 @@ def start(
             beta=beta,
             disjoint=disjoint,
             expected_edges=expected_edges,
+            **protecting.options(),
             seed=seed,
             source=remembered(graph, reading),
         ) as session,

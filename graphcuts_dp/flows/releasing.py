@@ -81,7 +81,13 @@ def release_flows(
     cells = cell_tree(graph, sides)
     exact = exact_epsilon(epsilon)
     grid = grid_of_cells(graph, epsilon=float(exact), whole=whole)
-    changes = cell_changes(cells, grid, protection, reach)
+    changes = cell_changes(
+        cells,
+        protection,
+        sensitivity=grid.sensitivity,
+        capped=grid.cap is not None,
+        reach=reach,
+    )
     strategy = choose_strategy(
         cells,
         epsilon=exact,

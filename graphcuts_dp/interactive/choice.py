@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 from graphcuts_dp.errors import ParameterError
@@ -17,7 +17,7 @@ from graphcuts_dp.idc.update_bounds import (
 )
 from graphcuts_dp.privacy.calibration import discrete_gaussian_scale
 from graphcuts_dp.privacy.distributions import BinaryResponse
-from graphcuts_dp.privacy.guarantee import exact_epsilon
+from graphcuts_dp.privacy.protection import Protection
 from graphcuts_dp.privacy.tails import (
     discrete_gaussian_radius,
     discrete_laplace_radius,
@@ -41,6 +41,7 @@ class Setting:
         epsilon: privacy parameter, in [1e-6, 50].
         delta: 0, or in [1e-100, 1).
         beta: probability that any answer is farther off than promised, in [1e-12, 1).
+        at_most: how many edges may change together, in 1..10^9.
 
     Raises:
         ParameterError: anything else.
@@ -52,6 +53,7 @@ class Setting:
     epsilon: float
     delta: float
     beta: float = 0.05
+    at_most: int = 1
 
     def __post_init__(self) -> None:
         sides = self.n if isinstance(self.n, tuple) else shape_of(self.n)
@@ -69,13 +71,33 @@ class Setting:
             )
         if not (_is_whole(self.queries) and 1 <= self.queries <= _MOST_QUERIES):
             raise ParameterError("queries must be a whole number, at least 1 and at most 10^18")
-        exact_epsilon(self.epsilon)
+        self.protection.per_step(self.epsilon)
         if not (_is_number(self.delta) and (self.delta == 0 or 1e-100 <= self.delta < 1)):
             raise ParameterError(
                 f"delta must be 0, or from 1e-100 to less than 1: not {self.delta}"
             )
         if not (_is_number(self.beta) and 1e-12 <= self.beta < 1):
             raise ParameterError(f"beta must be from 1e-12 to less than 1: not {self.beta}")
+
+    @property
+    def protection(self) -> Protection:
+        """Whom a promise is for.
+
+        Raises:
+            ParameterError: no such number of edges.
+        """
+        return Protection.of("edges", at_most=self.at_most)
+
+    def for_one(self, *, zcdp: bool = False) -> "Setting":
+        """The setting in which one edge has the privacy that so many need to have together.
+
+        Args:
+            zcdp: whether costs add up in zCDP, else in epsilon and delta.
+        """
+        epsilon, delta = self.protection.step_budget(
+            epsilon=self.epsilon, delta=self.delta if zcdp else 0.0, zcdp=zcdp
+        )
+        return replace(self, epsilon=epsilon, delta=delta, at_most=1)
 
     @property
     def pairs(self) -> int:
@@ -90,7 +112,7 @@ class Setting:
     @property
     def distribution(self) -> BinaryResponse:
         """Binary randomised response with this epsilon."""
-        return BinaryResponse(exact_epsilon(self.epsilon), 1.0)
+        return BinaryResponse(self.protection.per_step(self.epsilon), 1.0)
 
 
 Updates = Callable[[Size, float, Rule, bool], UpdateBound]
@@ -113,6 +135,7 @@ def construction_error(updates: Updates, setting: Setting, adaptive: bool = True
     del adaptive
     if setting.delta == 0:
         return math.inf
+    setting = setting.for_one(zcdp=True)
     return tight_online(
         updates(setting.n, setting.edges, "tight", True),
         queries=setting.queries,
@@ -135,7 +158,8 @@ def laplace_error(setting: Setting, adaptive: bool = True) -> float:
     """Likewise for discrete Laplace noise of rate epsilon/k, pure: a union over k answers."""
     del adaptive
     failure = setting.beta / setting.queries
-    return float(discrete_laplace_radius(setting.epsilon / setting.queries, failure=failure))
+    rate = setting.epsilon / (setting.queries * setting.at_most)
+    return float(discrete_laplace_radius(rate, failure=failure))
 
 
 def binary_error(setting: Setting, adaptive: bool = True) -> float:
@@ -153,7 +177,7 @@ def binary_error(setting: Setting, adaptive: bool = True) -> float:
 
 def gaussian_deviation(setting: Setting) -> float:
     """Scale of the discrete Gaussian noise on each of the k answers; delta > 0."""
-    return discrete_gaussian_scale(
+    return setting.at_most * discrete_gaussian_scale(
         epsilon=setting.epsilon, delta=setting.delta, queries=setting.queries
     )
 

@@ -122,7 +122,13 @@ def measure_cells(
     """
     public = public_of(graph)
     sums = summed(graph, sums_of_cells, sides, cells, grid)
-    changes = cell_changes(cells, grid, protection, reach)
+    changes = cell_changes(
+        cells,
+        protection,
+        sensitivity=grid.sensitivity,
+        capped=grid.cap is not None,
+        reach=reach,
+    )
     noisy = []
     for number, place in enumerate(places):
         drawn = noise.draw(number, cells.size(place), source)

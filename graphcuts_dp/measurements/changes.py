@@ -7,7 +7,6 @@ import numpy as np
 
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.graph.cells import CellTree
-from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.owned_rows import OwnedRows, PrivateData
 from graphcuts_dp.privacy.level_noise import Change
 from graphcuts_dp.privacy.protection import EDGE, Protection
@@ -33,12 +32,17 @@ def reach_of(data: PrivateData) -> Reach | None:
 
 
 def cell_changes(
-    cells: CellTree, grid: Grid, protection: Protection = EDGE, reach: Reach | None = None
+    cells: CellTree,
+    protection: Protection = EDGE,
+    *,
+    sensitivity: int = 1,
+    capped: bool = True,
+    reach: Reach | None = None,
 ) -> tuple[Change, ...]:
     """The largest changes of the cells of each place between neighbours. From public numbers.
 
-    One step changes one pair, which lies in exactly one cell of each place, by s = `grid.
-    sensitivity`. Of k steps, the cells of a place change by k s together; squared, by most where as
+    One step changes one pair, which lies in exactly one cell of each place, by s, the
+    sensitivity. Of k steps, the cells of a place change by k s together; squared, by most where as
     many as possible fall into one cell. Where weights are bounded, a cell of p pairs changes by p s
     at most: the sum of squares is convex, so it is largest where the largest cells are full, one
     after the other, and all others do not change. The same holds of the rows of an owner who
@@ -49,8 +53,10 @@ def cell_changes(
 
     Args:
         cells: the public cells.
-        grid: the steps that weights are counted in, and their cap.
         protection: whom the promise is for.
+        sensitivity: s: by how many steps of the grid one pair changes, `Grid.sensitivity`.
+        capped: whether a pair changes by no more than that, however many steps change it: true for
+            graphs without weights, and with a cap.
         reach: of an owner: which cells its rows can touch. An owner who is replaced by another is
             two owners, one whose rows go and one whose rows come: the sum of |change| is at most
             twice as large, and that of change^2, too, since (x - y)^2 <= x^2 + y^2 for x, y >= 0.
@@ -58,8 +64,8 @@ def cell_changes(
     Returns:
         For each place (0: everything) the pair (sum of |change|, sum of change^2).
     """
-    s, k = grid.sensitivity, protection.steps
-    bounded = grid.cap is not None if reach is None else reach.once
+    s, k = sensitivity, protection.steps
+    bounded = capped if reach is None else reach.once
     if k == 1 or not bounded:
         return ((k * s, (k * s) ** 2),) * cells.depth
     tail = reach is not None and reach.tail

@@ -98,8 +98,8 @@ def _gaussian_typical(setting: Setting) -> float:
 
 
 def _laplace_typical(setting: Setting) -> float:
-    """Mean of the discrete distribution, exactly: 1/sinh(epsilon/k)."""
-    return 1 / math.sinh(setting.epsilon / setting.queries)
+    """Mean of the discrete distribution, exactly: 1/sinh(epsilon/k) for one edge."""
+    return 1 / math.sinh(setting.epsilon / (setting.queries * setting.at_most))
 
 
 def _binary_typical(setting: Setting) -> float:
@@ -114,7 +114,7 @@ def _binary_typical(setting: Setting) -> float:
 
 def _count_radius(setting: Setting) -> int:
     """Of the noisy number of edges: discrete Laplace noise with all of epsilon."""
-    return discrete_laplace_radius(setting.epsilon, failure=setting.beta)
+    return discrete_laplace_radius(setting.epsilon / setting.at_most, failure=setting.beta)
 
 
 def _count_deviation(setting: Setting) -> float:
@@ -163,11 +163,14 @@ def _paper(paper: str, construction: str, setting: Setting) -> float:
     known, updates = CALIBRATIONS[paper], CONSTRUCTIONS[construction].updates
     if updates is None or (setting.delta == 0 and not known.pure):
         return math.inf
+    epsilon, delta = setting.protection.step_budget(
+        epsilon=setting.epsilon, delta=setting.delta, zcdp=False
+    )
     bound = known.bound(
         at_least_one(updates(setting.n, setting.edges, "as printed", False)),
         queries=setting.queries,
-        epsilon=setting.epsilon,
-        delta=setting.delta,
+        epsilon=epsilon,
+        delta=delta,
         beta=setting.beta,
     )
     return bound.error

@@ -16,6 +16,7 @@ from graphcuts_dp.graph.groups import GroupTree
 from graphcuts_dp.idc.update_bounds import ArcsOn, Size, shape_of
 from graphcuts_dp.interactive.choice import Setting
 from graphcuts_dp.interactive.methods import METHODS
+from graphcuts_dp.measurements.changes import cell_changes
 from graphcuts_dp.planning.flows_forecast import guaranteed_flows
 from graphcuts_dp.planning.mechanisms import FIXED, MECHANISMS, PlannedMechanism, name_of
 from graphcuts_dp.planning.sparse import SparseForecast, sparse_forecast
@@ -139,12 +140,14 @@ class Plan:
         n = " x ".join(f"{side:,}" for side in sides)
         if isinstance(s.n, ArcsOn):
             n += " (directed)"
+        together = "" if s.at_most == 1 else f", protects {s.protection}"
         target = (
             "" if self.target_error is None else f"; epsilon for an error of {self.target_error:,g}"
         )
         return (
             f"n = {n}, m = {s.edges:,.0f} (a public guess), k = {s.queries:,}, "
-            f"epsilon = {s.epsilon:g}, delta = {s.delta:g}, beta = {s.beta:g}{target}"
+            f"epsilon = {s.epsilon:g}, delta = {s.delta:g}, beta = {s.beta:g}"
+            f"{together}{target}"
         )
 
     @property
@@ -193,6 +196,7 @@ class Plan:
             "epsilon": s.epsilon,
             "delta": s.delta,
             "beta": s.beta,
+            "protects": str(s.protection),
             "target_error": self.target_error,
             "rows": [self._row_dict(row) for row in self.rows],
             "best_method": self.best_method,
@@ -230,6 +234,7 @@ def plan(
     beta: float = 0.05,
     target_error: float | None = None,
     groups: Groupings | None = None,
+    at_most: int = 1,
 ) -> Plan:
     """What every mechanism would guarantee for a graph of this size. Reads no data.
 
@@ -244,6 +249,7 @@ def plan(
         target_error: also find the epsilon that guarantees this, in edges.
         groups: public groups of the vertices, a `Groups` or sizes alone (a pair of them for two
             sides): rows for flows between them are added.
+        at_most: how many edges may change together; epsilon and delta are for all of them.
 
     Raises:
         ParameterError: a number out of range, or groups of other vertices.
@@ -253,7 +259,15 @@ def plan(
         if isinstance(n, tuple):
             raise ParameterError("a directed graph has one number of vertices")
         size = ArcsOn(n)
-    setting = Setting(n=size, edges=edges, queries=queries, epsilon=epsilon, delta=delta, beta=beta)
+    setting = Setting(
+        n=size,
+        edges=edges,
+        queries=queries,
+        epsilon=epsilon,
+        delta=delta,
+        beta=beta,
+        at_most=at_most,
+    )
     if target_error is not None and not (math.isfinite(target_error) and target_error > 0):
         raise ParameterError("target_error must be a positive, finite number of edges")
     least = _least_trivial(setting)
@@ -300,8 +314,10 @@ def _flow_rows(setting: Setting, groups: Groupings, target: float | None) -> lis
     except GraphError as problem:
         raise ParameterError(str(problem)) from None
 
+    changes = cell_changes(cells, setting.protection)
+
     def errors(epsilon: float) -> dict[str, tuple[float, float]]:
-        strategy = choose_strategy(cells, epsilon=epsilon, delta=setting.delta)
+        strategy = choose_strategy(cells, epsilon=epsilon, delta=setting.delta, changes=changes)
         return guaranteed_flows(cells, strategy, failure=setting.beta / setting.queries)
 
     def row(kind: str, guaranteed: float, deviation: float) -> PlanRow:

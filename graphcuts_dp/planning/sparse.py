@@ -54,7 +54,7 @@ def sparse_forecast(setting: Setting) -> SparseForecast:
     Args:
         setting: the public numbers; `queries`, `delta` and `beta` do not matter.
     """
-    epsilon, edges = setting.epsilon, max(setting.edges, 1.0)
+    epsilon, edges = setting.for_one().epsilon, max(setting.edges, 1.0)
     wanted = _FALSE_SHARE * edges
     threshold = math.log(max(setting.pairs / wanted, 1.0)) / (_KEPT_SHARE * epsilon)
     # The worst cut of a matrix of independent noises is about .4 deviations n^1.5, N = n^2/2.

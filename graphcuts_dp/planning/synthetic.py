@@ -66,24 +66,25 @@ def synthetic_forecast(setting: Setting) -> SyntheticForecast:
         setting: the public numbers; `queries`, `delta` and `beta` do not matter.
     """
     root, side = _sides(setting.n)
+    epsilon, together = setting.for_one().epsilon, setting.at_most
     m, missing = setting.edges, setting.pairs - setting.edges
     degree = m * side
     strength = min(degree, missing * side)
-    noise = root / (2 * math.sinh(setting.epsilon / 2))
+    noise = root / (2 * math.sinh(epsilon / 2))
     if strength >= _SHOWN * noise:
         keeps: Kept = "communities"
     elif strength >= noise:
         keeps = "strong communities"
     else:
-        keeps = "degrees" if degree >= 2 / setting.epsilon else "nothing"
+        keeps = "degrees" if degree >= 2 / epsilon else "nothing"
     return SyntheticForecast(
         keeps=keeps,
         strength=strength,
         noise=noise,
         epsilon_for_communities=_in_range(
-            2 * math.asinh(_SHOWN * root / (2 * strength)) if strength else math.inf
+            together * 2 * math.asinh(_SHOWN * root / (2 * strength)) if strength else math.inf
         ),
-        epsilon_for_edges=_in_range(math.log(missing / m) if missing else 0.0),
+        epsilon_for_edges=_in_range(together * math.log(missing / m) if missing else 0.0),
     )
 
 

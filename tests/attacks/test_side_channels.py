@@ -542,11 +542,14 @@ NAMES = {
         PrivacyGuarantee CutNormCertificate release_net release_sensing NetRelease
         SensingRelease release_flows load_flows Flows FlowAnswer RoundedFlows
         Measurement DistancePlan Locations Graph BipartiteGraph DirectedGraph
-        OwnedRows""",
+        OwnedRows
+        ChosenBound choose_bound release_contributions
+        Contributions""",
     "reads nothing private": """Answer CutList LinearQuery CutQuery MatrixQuery RankOneQuery
         DistanceQuery Metric Plan PlanRow VertexSet __version__ plan plan_distances datasets
         Groups GroupTree read_groups groups_from_dict groups_from_igraph groups_from_networkx
-        groups_from_pandas""",
+        groups_from_pandas
+        plan_bounds BoundPlan BoundRow""",
     "of whoever holds the graph": """answer_all cut_distance cut_errors cut_norm
         infinity_to_one_norm normalised_cut_norm from_arrow from_edges from_igraph from_networkx
         from_pandas from_scipy read_graph to_igraph to_networkx to_pandas to_scipy write_graph

@@ -72,9 +72,10 @@ def worst(kind, groups, counting, tail, at_most):
 def test_the_stated_change_is_the_largest_there_is(kind, counting, tail, groups):
     for at_most in (1, 3):
         cells, found = worst(kind, groups, counting, tail, at_most)
-        grid = Grid(cap=1.0 if counting == "edges" else None)
+        capped = counting == "edges"
         protection = Protection.of("owner", at_most=at_most)
-        stated = cell_changes(cells, grid, protection, Reach(counting != "rows", tail))
+        reach = Reach(counting != "rows", tail)
+        stated = cell_changes(cells, protection, capped=capped, reach=reach)
         for place, (total, squares) in enumerate(stated):
             assert total == at_most
             assert found[place][0] <= total
@@ -94,9 +95,9 @@ def test_an_owner_in_one_row_of_a_large_table_changes_less():
     groups = Groups(vertices, {"g": [v // 5 for v in range(100)]})
     cells = CellTree(groups.tree, directed=True)
     protection = Protection.of("owner", at_most=20)
-    whole = cell_changes(cells, Grid(), protection, Reach(True, False))
-    own = cell_changes(cells, Grid(), protection, Reach(True, True))
-    rows = cell_changes(cells, Grid(cap=None), protection, Reach(False, True))
+    whole = cell_changes(cells, protection, reach=Reach(True, False))
+    own = cell_changes(cells, protection, reach=Reach(True, True))
+    rows = cell_changes(cells, protection, capped=False, reach=Reach(False, True))
     assert whole[1] == (20, 400)  # a cell of 25 pairs takes all of them
     assert own[1] == (20, 4 * 25)  # but an owner has 5 pairs in each
     assert rows[1] == (20, 400)

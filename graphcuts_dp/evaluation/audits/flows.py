@@ -103,7 +103,7 @@ def tabled(pair: Neighbours, epsilon: float, noise: str) -> Neighbours:
         cells,
         epsilon=epsilon,
         delta=_DELTA,
-        changes=cell_changes(cells, grid),
+        changes=cell_changes(cells, sensitivity=grid.sensitivity),
         workload=cells.levels[0],
         noise=noise,
     )
@@ -257,7 +257,8 @@ def _exact_changes(
 def _gaussian_audit(epsilon: float) -> Audit:
     pairs = _neighbours(epsilon, "gaussian")
     where: Tabled = pairs[0].first
-    changes = [cell_changes(where.cells, where.grid)[p] for p in where.strategy.places]
+    of_places = cell_changes(where.cells, sensitivity=where.grid.sensitivity)
+    changes = [of_places[place] for place in where.strategy.places]
     rho = where.strategy.noise.cost(delta=_DELTA, changes=changes).rho
     return Enumerated(
         claim=Claim(rho or 0.0, kind="rho"),
