@@ -106,7 +106,11 @@ def read_owned(  # noqa: PLR0913  # all that a file may leave open
             tell(raw.reading)
         own = None
         if places.owner not in (places.source, places.target):
-            own = _read_owners(path, form, places, text, len(raw.sources))
+            own = (
+                np.zeros(0, dtype=np.int64)
+                if raw.columns is None
+                else _read_owners(path, form, places, text, len(raw.sources))
+            )
         return _owned(raw, options, own, places.owner == places.source, counting, unit)
     except (FileFormatError, GraphError) as problem:
         raise FileFormatError(f"{path!s}: {problem}") from None
@@ -123,9 +127,11 @@ def _read_rows(
             raise
         # No column is called so: the owner is the first end.
         raw = _raw(path, form, options, replace(text, owner=None))
-    if raw.columns is None:
-        raise FileFormatError("the file is empty, so that it does not show its columns")
     places = raw.columns
+    if places is None:  # no rows and no header: whether there are rows must not be told
+        tail = text.owner in (TAIL, 0 if text.source is None else text.source)
+        places = ColumnPlaces(3, 0, 1, None, owner=0 if tail else 2)
+        raw.weights = np.zeros(0)
     return raw, places if places.owner is not None else replace(places, owner=places.source)
 
 

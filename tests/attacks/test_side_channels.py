@@ -39,7 +39,14 @@ from graphcuts_dp.iterative import net, sensing
 from graphcuts_dp.iterative.net import release_net
 from graphcuts_dp.iterative.sensing import release_sensing
 from graphcuts_dp.ledger import opening, uses
-from graphcuts_dp.measurements import cells, degrees, kept_edges, total, weight_counts
+from graphcuts_dp.measurements import (
+    cells,
+    contributions,
+    degrees,
+    kept_edges,
+    total,
+    weight_counts,
+)
 from graphcuts_dp.measurements.noisy_kept_edges import KeptEdges
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
 from graphcuts_dp.privacy.entropy import SeededEntropy
@@ -85,6 +92,9 @@ def blindfold(monkeypatch):
         )
     for module in (degrees, total, weight_counts):
         monkeypatch.setattr(module, "whole_steps", lambda graph, _: np.zeros(len(graph.rows), int))
+    monkeypatch.setattr(
+        contributions, "class_counts", lambda _, bounds: np.zeros(len(bounds) + 1, dtype=np.int64)
+    )
     none = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int32), np.zeros(0)
     monkeypatch.setattr(kept_edges, "_edges_of", lambda *_: none)
     monkeypatch.setattr(
@@ -444,6 +454,28 @@ PRIVATE = {
         "flows GRAPH staff.csv x.csv --epsilon 2 --vertices 9 --levels half",
         "flows GRAPH staff.csv x.csv --epsilon 2 --vertices 8 --levels half --workload town",
         "flows GRAPH staff.csv x.png --epsilon 2 --vertices 8 --levels half",
+    ],
+    "owners": [
+        "owners GRAPH --owner tail --vertices 8 --epsilon 1 --seed 1",
+        "owners GRAPH --owner 2 --source 1 --target 2 --vertices 8 --epsilon 1 --seed 1 --json",
+        "owners GRAPH --owner tail --vertices 8 --epsilon 1 --seed 1 --share-above .1",
+        (
+            "flows GRAPH staff.csv x.csv --epsilon 2 --seed 1 --vertices 8 --levels half"
+            " --owner tail --protect owner --at-most 2 --counting rows"
+        ),
+        (
+            "release GRAPH x.csv --epsilon 9 --seed 1 --vertices 8 --force-hopeless"
+            " --owner tail --protect owner --at-most 2"
+        ),
+        "owners GRAPH --owner tail --epsilon 1",
+        (
+            "owners GRAPH --owner tail --vertices 8 --epsilon 1 --seed 1 --bounds 1,2,3"
+            " --counting owners --store o.private"
+        ),
+        "owners GRAPH --owner tail --vertices 8 --epsilon 1 --bounds 2,1",
+        "owners GRAPH --vertices 8 --epsilon 1",
+        "release GRAPH x.csv --epsilon 2 --vertices 8 --protect owner --at-most 2",
+        "release GRAPH x.csv --epsilon 2 --vertices 8 --owner tail",
     ],
     "distances": [
         "distances map.csv PEOPLE --epsilon 1 --seed 1 --output x.csv",

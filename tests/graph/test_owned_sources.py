@@ -122,7 +122,6 @@ def test_pandas_weights_and_owners_at_an_end(visits):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "does not show its columns"),
         ("patient,hospital,referred\nann,A,B\n,A,C\n", "the column of owners: line 3: .*empty"),
         ("patient,hospital,referred\nann,A,X\n", "line 2: a vertex is not in the public"),
         ("who,hospital,referred\nann,A,B\n", "does not have exactly one column 'patient'"),
@@ -134,6 +133,16 @@ def test_files_that_cannot_be_read(tmp_path, text, words):
     with pytest.raises(FileFormatError, match=words) as problem:
         read_owned(path, owner="patient", vertices=PLACES, **ENDS)
     assert "\n" not in str(problem.value)
+
+
+@pytest.mark.parametrize("counting", ["edges", "rows", "weight"])
+@pytest.mark.parametrize("owner", ["tail", 2])
+def test_files_without_rows_are_read_as_others(tmp_path, counting, owner):
+    path = tmp_path / "visits.edges"
+    path.write_text("")
+    rows = read_owned(path, owner=owner, vertices=3, counting=counting)
+    assert rows.owner_is_tail == (owner == "tail")
+    assert len(rows.bounded(at_most=1).rows) == 0
 
 
 def test_what_must_be_said(visits, tmp_path):
