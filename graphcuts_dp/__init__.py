@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from graphcuts_dp.ledger.opening import Store
     from graphcuts_dp.measurements.noisy_contributions import Contributions
     from graphcuts_dp.measurements.noisy_matrix import CutAnswer
+    from graphcuts_dp.planning.explanation import Explanation, explain
     from graphcuts_dp.planning.owner_bounds import BoundPlan, BoundRow, plan_bounds
     from graphcuts_dp.planning.planner import Plan, PlanRow, plan
     from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
@@ -125,6 +126,7 @@ _HOMES = {
     "iterative.sensing": ("SensingRelease", "release_sensing"),
     "ledger.opening": ("Store",),
     "measurements.noisy_matrix": ("CutAnswer",),
+    "planning.explanation": ("Explanation", "explain"),
     "planning.planner": ("Plan", "PlanRow", "plan"),
     "privacy.guarantee": ("PrivacyGuarantee",),
     "release.release": ("Release",),
@@ -153,6 +155,7 @@ __all__ = [
     "DistanceAnswers",
     "DistancePlan",
     "DistanceQuery",
+    "Explanation",
     "FlowAnswer",
     "Flows",
     "Graph",
@@ -184,6 +187,7 @@ __all__ = [
     "cut_errors",
     "cut_norm",
     "datasets",
+    "explain",
     "from_arrow",
     "from_edges",
     "from_igraph",

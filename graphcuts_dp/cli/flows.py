@@ -16,8 +16,8 @@ from graphcuts_dp.flows.storage import check_flows_path
 from graphcuts_dp.flows.strategy import ALL_LEVELS, NOISES, choose_strategy
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.groups import Groups
-from graphcuts_dp.measurements.cells import cell_tree, grid_of_cells, sides_of_groups
-from graphcuts_dp.measurements.changes import Reach, cell_changes, reach_of
+from graphcuts_dp.measurements.cells import cell_tree, changes_on, grid_of_cells, sides_of_groups
+from graphcuts_dp.measurements.changes import Reach, reach_of
 from graphcuts_dp.planning.flows_forecast import FlowsForecast, forecast_of
 from graphcuts_dp.privacy.protection import Protection
 
@@ -79,7 +79,7 @@ def flows(
         store=store,
         seed=seed,
         **options,
-        **protecting.options(),
+        **protecting.options(vertices=True),
     )
     written = made.save(target, force=force)
     if as_json:
@@ -101,14 +101,15 @@ def _forecast(
 ) -> FlowsForecast:
     """What to expect, from the schema and public sizes alone."""
     cells = cell_tree(graph, sides_of_groups(graph, groups))
-    grid = grid_of_cells(graph, epsilon=epsilon, whole=whole)
-    changes = cell_changes(
-        cells,
-        whom[0],
-        sensitivity=grid.sensitivity,
-        capped=grid.cap is not None,
-        reach=whom[1],
+    protection, reach = whom
+    grid = grid_of_cells(
+        graph,
+        epsilon=epsilon,
+        whole=whole,
+        protection=protection,
+        groups=sum(cells.shape(cells.depth - 1)),
     )
+    changes = changes_on(grid, cells, protection, reach)
     strategy = choose_strategy(cells, epsilon=epsilon, changes=changes, **options)
     return forecast_of(
         cells, strategy, unit=grid.unit, epsilon=epsilon, delta=float(options["delta"])

@@ -38,7 +38,7 @@ class _Line:
 COMMANDS: Mapping[str, _Line] = {
     "release": _Line(
         ("graphcuts_dp.cli.release", "release"),
-        "Release a synthetic graph with edge-level differential privacy.",
+        "Release a synthetic graph with differential privacy.",
     ),
     "release-iteratively": _Line(
         ("graphcuts_dp.cli.release_iteratively", "command"),
@@ -50,7 +50,7 @@ COMMANDS: Mapping[str, _Line] = {
     ),
     "flows": _Line(
         ("graphcuts_dp.cli.flows", "flows"),
-        "Release what passes between public groups of vertices, with edge-level privacy.",
+        "Release what passes between public groups of vertices, privately.",
     ),
     "owners": _Line(
         ("graphcuts_dp.cli.owners", "owners"),
@@ -59,6 +59,10 @@ COMMANDS: Mapping[str, _Line] = {
     "plan": _Line(
         ("graphcuts_dp.cli.plan", "plan"),
         "Compare what all mechanisms would guarantee, best first.",
+    ),
+    "explain": _Line(
+        ("graphcuts_dp.cli.explain", "explain"),
+        "Say in plain words whom a promise protects, against what, and how well.",
     ),
     "distances": _Line(
         ("graphcuts_dp.cli.distances", "distances"),
@@ -117,7 +121,7 @@ class _Commands(TyperGroup):
 app = typer.Typer(
     name="graphcuts-dp",
     cls=_Commands,
-    help="Cut queries on private graphs, with a proven promise of edge-level privacy.",
+    help="Cut queries on private graphs, with a proven promise of differential privacy.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,

@@ -6,6 +6,7 @@ from typing import Annotated, Any, final
 import typer
 
 from graphcuts_dp.cli.reading import Reading, note_reading
+from graphcuts_dp.cli.spelling import spelled
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.owned_rows import PrivateData
@@ -19,13 +20,18 @@ class Protecting:
     """Whom what is released protects."""
 
     protect: Annotated[
-        str, typer.Option(help="Whom the promise is for: edges, or the owner of rows (--owner).")
+        str, typer.Option(help="Whom it is for: edges, vertex, or the owner of rows (--owner).")
     ] = "edges"
     at_most: Annotated[
         int | None,
         typer.Option(
             help="How many edges may change together, 1 if left out; how much of an owner counts."
         ),
+    ] = None
+
+    degree_bound: Annotated[
+        int | None,
+        typer.Option(help="Of a vertex: how many of its edges a sum counts at most."),
     ] = None
 
     @property
@@ -35,16 +41,23 @@ class Protecting:
         Raises:
             ParameterError: an unknown name, or a bound out of range.
         """
-        return Protection.of(self.protect, at_most=self.at_most)
+        try:
+            return Protection.of(self.protect, at_most=self.at_most, degree_bound=self.degree_bound)
+        except ParameterError as problem:
+            raise spelled(problem, "") from None
 
-    def options(self) -> dict[str, Any]:
+    def options(self, *, vertices: bool = False) -> dict[str, Any]:
         """As the functions of the package take them, checked.
+
+        Args:
+            vertices: whether the function knows of vertices; others refuse them by themselves.
 
         Raises:
             ParameterError: as `of`.
         """
         self.of  # noqa: B018  # refuses
-        return {"protect": self.protect, "at_most": self.at_most}
+        given = {"protect": self.protect, "at_most": self.at_most}
+        return {**given, "degree_bound": self.degree_bound} if vertices else given
 
     def read(self, reading: Reading, path: str) -> tuple[PrivateData, AnyGraph]:
         """Read what will be released, and the graph that is measured, and say how it was read.

@@ -116,7 +116,7 @@ def start(
             beta=beta,
             disjoint=disjoint,
             expected_edges=expected_edges,
-            **protecting.options(),
+            **protecting.options(vertices=True),
             seed=seed,
             source=remembered(graph, reading),
         ) as session,

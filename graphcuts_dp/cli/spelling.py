@@ -13,9 +13,10 @@ _FLAGS = {
 }
 _VALUES = (
     "counting|unit|owner|weight_cap|hide_change|vertices|source|target|weight|delimiter|encoding"
+    "|protect|at_most|degree_bound"
 )
 _SPELLED = re.compile(
-    rf"\b(?:({'|'.join(_FLAGS)})|({_VALUES})=(?:'([\w-]+)'|(\d+))?|(one_based|weight_cap)\b)"
+    rf"\b(?:({'|'.join(_FLAGS)})|({_VALUES})=(?:'([\w-]+)'|(\d+))?|(one_based|weight_cap|at_most|degree_bound)\b)"
 )
 
 

@@ -349,8 +349,16 @@ class Flows(FlowStatistics):
 
     def _lost(self, place: int) -> FloatVector:
         """By how much rounding weights down can have lowered the sums."""
-        pairs: FloatVector = self.cells.pairs(place).astype(np.float64)
-        return pairs * (0.0 if self.noisy.whole else self.noisy.unit)
+        if self.noisy.whole:
+            return np.zeros(self.cells.size(place))
+        steps = self.cells.pairs(place)
+        if self.noisy.degree_bound is not None:  # each bounded sum is rounded down itself, too
+            parts = np.ones(self.cells.size(self.cells.depth - 1), dtype=np.int64)
+            for at in range(self.cells.depth - 1, place, -1):
+                parts = self.cells.sums(at, parts)
+            steps = steps + parts
+        lost: FloatVector = steps.astype(np.float64) * self.noisy.unit
+        return lost
 
     def _bounds(
         self, place: int, confidence: float, simultaneous: bool

@@ -12,11 +12,12 @@ from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.measurements.bounding import bounded_graph
 from graphcuts_dp.measurements.cells import (
     cell_tree,
+    changes_on,
     grid_of_cells,
     measure_cells,
     sides_of_groups,
 )
-from graphcuts_dp.measurements.changes import cell_changes, reach_of
+from graphcuts_dp.measurements.changes import reach_of
 from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.entropy import entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
@@ -34,6 +35,7 @@ def release_flows(
     whole: bool = False,
     protect: str = "edges",
     at_most: int | None = None,
+    degree_bound: int | None = None,
     store: PathLike | Store | None = None,
     seed: int | None = None,
 ) -> Flows:
@@ -52,16 +54,23 @@ def release_flows(
             level counts most), "totals" (the grand total), or the name of a level.
         noise: "laplace", "gaussian" (which needs a delta), or "auto" for the less expected error.
         whole: count weights in whole numbers, rounded down; else in small steps.
-        protect: whom the promise is for: "edges", or "owner" of rows; see `Protection.of`.
+        protect: whom the promise is for: "edges", "vertex", or "owner" of rows; see
+            `Protection.of`.
         at_most: of edges: how many may change together, 1 if omitted; of an owner: how many of its
             pairs, rows or units count, see `OwnedRows.bounded`. Such weights are whole.
+        degree_bound: of a vertex: D, public. Each cell of the finest level is then the largest
+            weight that its edges can keep if no vertex keeps more than D of it in this cell (see
+            `graph.bounded_cuts`): the true one if no vertex has more than D there, never above it;
+            other levels are sums of these. Intervals are for this bounded table. The noise of a
+            cell grows with D and with the number of groups.
         store: path of the store, or a `Store`, that remembers what was spent on this graph: the
             flows are charged to it, and refused if its budget does not allow them. None for a
             graph of which nothing else is ever released.
         seed: makes the run repeatable and voids the promise; None for the system's entropy.
 
     Raises:
-        ParameterError: an option out of range; weights whose bound nobody has given.
+        ParameterError: an option out of range; weights whose bound nobody has given (of a vertex
+            they need none).
         GraphError: groups of other vertices, or that can hold no pair.
         BudgetError: the budget of the store does not allow it. Nothing was spent.
         LedgerError: the store cannot be used.
@@ -69,25 +78,26 @@ def release_flows(
     Guarantee: epsilon-DP, or (epsilon, delta)-DP, at edge level: `measure_cells` draws all noise,
     at a cost that is added up from its scales before any is drawn; which levels and shares there
     are is chosen from public sizes; the rest is computed from the noisy sums. Neighbours: graphs on
-    the same public vertices that differ in one pair, or in `at_most` of them. With `whole` or a
-    fine grid the sums are those of weights rounded down, and intervals of the fine grid allow for
-    it.
+    the same public vertices that differ in one pair, or in `at_most` of them, or in all edges of
+    one vertex (proof in `bounded_changes`). With `whole` or a fine grid the sums are those of
+    weights rounded down, and intervals of the fine grid allow for it.
     """
-    protection = Protection.of(protect, at_most=at_most)
+    protection = Protection.of(protect, at_most=at_most, degree_bound=degree_bound)
     private, reach = graph, reach_of(graph)
     graph = bounded_graph(private, protection)
     whole = whole or reach is not None
     sides = sides_of_groups(graph, groups)
     cells = cell_tree(graph, sides)
     exact = exact_epsilon(epsilon)
-    grid = grid_of_cells(graph, epsilon=float(exact), whole=whole)
-    changes = cell_changes(
-        cells,
-        protection,
-        sensitivity=grid.sensitivity,
-        capped=grid.cap is not None,
-        reach=reach,
+    protection.per_step(exact)  # refuses what would leave too little
+    grid = grid_of_cells(
+        graph,
+        epsilon=float(exact),
+        whole=whole,
+        protection=protection,
+        groups=sum(cells.shape(cells.depth - 1)),
     )
+    changes = changes_on(grid, cells, protection, reach)
     strategy = choose_strategy(
         cells,
         epsilon=exact,
@@ -105,7 +115,11 @@ def release_flows(
         store,
         private,
         kind="flows",
-        parameters={"workload": workload, "levels": [names[p] for p in strategy.places]},
+        parameters={
+            "workload": workload,
+            "levels": [names[p] for p in strategy.places],
+            **({} if degree_bound is None else {"degree_bound": degree_bound}),
+        },
         cost=cost,
         guarantee=flows_promise(graph, cost, protection, seed=source.seed),
     ):
@@ -150,6 +164,8 @@ def flows_promise(
     public = f"{Universe.of(graph).public} and the groups"
     if graph.weighted and graph.weight_cap is not None:
         public += " and the weight cap"
+    if protection.degree_bound is not None:
+        public += " and the degree bound"
     step = PrivacyGuarantee(
         epsilon=cost.epsilon,
         delta=cost.delta,

@@ -102,7 +102,7 @@ def write_flows(
             "format": _FORMAT,
             "guarantee": parts.guarantee.to_dict(),
             "strategy": _described(parts),
-            "intervals": "95 % for each cell by itself",
+            "intervals": intervals_text(parts.noisy.degree_bound),
             "cells": {
                 "rows": parts.noisy.cells.rows.to_dict(),
                 "columns": None
@@ -114,6 +114,18 @@ def write_flows(
         }
         write_receipt(receipt_file, receipt)
     return tuple(str(name) for name in names)
+
+
+def intervals_text(degree_bound: int | None) -> str:
+    """What the intervals of a table are for."""
+    text = "95 % for each cell by itself"
+    if degree_bound is None:
+        return text
+    return (
+        f"{text}; for the bounded table, in which each vertex counts for at most {degree_bound:,}"
+        " in each cell of the finest level: a true cell is never below its bounded one, and equal"
+        " where no vertex has more than that in a cell"
+    )
 
 
 def read_flows(path: PathLike) -> FlowParts:
@@ -160,6 +172,7 @@ def _described(parts: FlowParts) -> dict[str, Any]:
         "weight_cap": noisy.weight_cap,
         "weighted": noisy.weighted,
         "whole": noisy.whole,
+        "degree_bound": noisy.degree_bound,
         "note": "sum = (released integer) * unit; estimates are least squares over the levels",
     }
 
@@ -192,6 +205,7 @@ def _parts(receipt: dict[str, Any], cells: CellTree, handle: BinaryIO) -> FlowPa
         weight_cap=stored["weight_cap"],
         weighted=bool(stored["weighted"]),
         whole=bool(stored["whole"]),
+        degree_bound=None if stored["degree_bound"] is None else int(stored["degree_bound"]),
     )
     strategy = FlowStrategy(
         workload=stored["workload"],

@@ -73,6 +73,12 @@ class OwnedRows:
         self.marks = marks
 
     @property
+    def shape(self) -> tuple[int, int]:
+        """Public: of the matrix of their graph."""
+        left, *right = sets_in(self.space)
+        return len(left), len(right[0] if right else left)
+
+    @property
     def weighted(self) -> bool:
         """Public: whether the graph of these rows has weights."""
         return self.counting != "edges"

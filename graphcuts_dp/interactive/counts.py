@@ -21,7 +21,8 @@ class EdgeCounter:
 
     Each vertex gets a byte with one bit for each of 8 queries, so that a pass over the edges
     answers all of them: an edge's byte says which cuts it crosses, and a histogram of the bytes
-    gives all counts. Integers only. Graphs with weights are answered query by query.
+    gives all counts. Integers only. Graphs with weights, and bounded cuts,
+    are answered query by query.
 
     Args:
         graph: the private graph.
@@ -44,7 +45,7 @@ class EdgeCounter:
         Raises:
             QueryError: a query that does not fit the graph.
         """
-        if self._graph.weighted:
+        if self._graph.weighted or self._grid.bounded is not None:
             return [self._grid.count(query, self._graph) for query in queries]
         answers: list[int] = []
         for start in range(0, len(queries), _WORD):

@@ -37,6 +37,9 @@ def accuracy_warning(
     if grid.cap is None:
         return None
     trivial = grid.most(universe.disjoint_norm_squared) / 2
+    if grid.bounded is not None:  # the smaller of two sides has at most half of all vertices
+        sides = universe.shape if universe.bipartite else (universe.shape[0] // 2,)
+        trivial = min(trivial, min(sides) * grid.sensitivity * grid.unit / 2)
     error = parameters.expected_error(universe, grid, expected_edges)
     if error < trivial:
         return None

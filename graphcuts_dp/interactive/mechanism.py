@@ -126,6 +126,13 @@ class OnlineMechanism:
     order of tests and when a step ends are functions of what the tests found, the queries and
     public numbers. Restarts and bought values are interleaved with the analyst's choices, which
     the composition theorems in the calibrations allow for.
+    Of a bounded grid the answers are bounded cuts (`graph.bounded_cuts`), among them the total.
+    Neighbours differ in the edges at one vertex v, and `steps` is 2: without the edges at v no
+    answer is larger, and none more than D smaller, so either neighbour is one step of a monotone
+    change by at most D from that graph. The hypothesis begins from the noisy bounded total.
+    Bounded cuts are not the cuts of one graph where degrees exceed D: then no hypothesis need have
+    them all, and the bound on updates, which promises that the session lasts, need not hold. What
+    is answered is within its interval as ever, since tests look at each answer by itself.
 
     Attributes:
         learner: the update rule.
@@ -183,8 +190,16 @@ class OnlineMechanism:
 
     @property
     def _unit(self) -> float:
-        """Weight of one unit: the sensitivity. Weights are at most one unit."""
-        return self.grid.unit * self.grid.sensitivity
+        """Weight of one unit of the hypothesis: what a pair can weigh."""
+        return self.grid.unit * self.grid.largest
+
+    @property
+    def _spread(self) -> float:
+        """By how many units an answer can differ: 1, or the degree bound of bounded cuts.
+
+        Calibrations count in that.
+        """
+        return self.grid.sensitivity / self.grid.largest
 
     @cached_property
     def _owner(self) -> str:
@@ -204,7 +219,7 @@ class OnlineMechanism:
         total = None
         if self.total_weight is None:
             noise, *_ = self.calibration.with_total(self.grid.sensitivity)
-            total = (self.grid.total(graph) + noise.draw(source)) / self.grid.sensitivity
+            total = (self.grid.total(graph) + noise.draw(source)) / self.grid.largest
         tuned = self._tuned(total)
         start = self._construction(*tuned)
         return OnlineState(
@@ -226,13 +241,15 @@ class OnlineMechanism:
             total, error, rest = self.total_weight / self._unit, 0.0, self.calibration
         else:
             _, radius, _, rest = self.calibration.with_total(self.grid.sensitivity)
-            error = radius / self.grid.sensitivity
+            error = radius / self.grid.largest
         total = min(max(total or 0.0, 1.0), float(self.universe.size))
         error += self.grid.rounding(self.universe.size) / self._unit
         start = self.learner.construction(
             alpha=total + error, total_weight=total, total_error=error
         )
-        return rest.tune(_careful(start.update_bound), self.grid.sensitivity), total, error
+        bound = _careful(start.update_bound)
+        tuning = rest.tune(lambda alpha: bound(alpha * self._spread), self.grid.sensitivity)
+        return tuning, total, error
 
     def expected_error(self, total_weight: float) -> float:
         """See `Mechanism.expected_error`."""
@@ -278,7 +295,7 @@ class OnlineMechanism:
         self, state: OnlineState, query: CutQuery, truth: int, source: EntropySource
     ) -> tuple[OnlineState, Answer]:
         """Steps 1 to 5: test and correct until an answer is found."""
-        tuning, steps = state.tuning, self.grid.sensitivity
+        tuning, steps = state.tuning, self.grid.largest
         construction = self._construction(tuning, state.total_weight, state.total_error)
         made: tuple[Update, ...] = ()
         while True:
@@ -307,10 +324,9 @@ class OnlineMechanism:
 
     def _update(self, tuning: Tuning, sign: Sign, bought: int | None) -> Update:
         """The value is left out where it may be too far off for the rule's use of it."""
-        steps = self.grid.sensitivity
-        if bought is None or tuning.value_error > tuning.alpha * steps:
+        if bought is None or tuning.value_error > tuning.alpha * self.grid.sensitivity:
             return Update(sign)
-        return Update(sign, bought / steps)
+        return Update(sign, bought / self.grid.largest)
 
     def _answer(self, steps: float, error: int, made: tuple[Update, ...]) -> Answer:
         value, radius = steps * self.grid.unit, error * self.grid.unit
@@ -410,7 +426,7 @@ class OnlineMechanism:
 
     def _construction(self, tuning: Tuning, total_weight: float, total_error: float) -> Learned:
         return self.learner.construction(
-            alpha=tuning.alpha, total_weight=total_weight, total_error=total_error
+            alpha=tuning.alpha * self._spread, total_weight=total_weight, total_error=total_error
         )
 
 

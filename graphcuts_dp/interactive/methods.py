@@ -93,6 +93,7 @@ def _construction(
 ) -> Mechanism[Any]:
     del adaptive
     tight = calibration == "tight"
+    protection = protection.monotone
     if tight:
         promise["value_share"] = value_share
     promise["epsilon"], promise["delta"] = protection.step_budget(
@@ -168,6 +169,8 @@ def _binary(
     protection: Protection,
     **_: Any,
 ) -> Mechanism[Any]:
+    if grid.bounded is not None:
+        Protection.of_pairs("vertex", at_most=None, others=max(universe.shape) - 1, epsilon=epsilon)
     return BinaryAnswers(
         universe=universe,
         grid=grid,
@@ -243,7 +246,7 @@ def make_mechanism(
     Args:
         method: a name of `METHODS`.
         universe: the public vertex pairs.
-        grid: `Grid.of` the graph.
+        grid: `Grid.of` the graph; of a vertex `Grid.of_vertices`.
         epsilon: in [1e-6, 50].
         queries: k >= 1.
         delta: in [0, 1); > 0 for "gaussian", the tight calibration, "gru12" and "jt12".
@@ -261,6 +264,8 @@ def make_mechanism(
         ParameterError: an unknown name, a number out of range, or a graph that does not suit.
     """
     made = session_method(method)
+    if (grid.bounded is None) is (protection.degree_bound is not None):
+        raise ParameterError("bounded cuts are for protect='vertex', and the only ones for it")
     if calibration not in CALIBRATIONS:  # also for methods that have none
         raise ParameterError(
             f"unknown calibration {calibration!r}; choose one of {', '.join(CALIBRATIONS)}"

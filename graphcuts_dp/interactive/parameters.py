@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, final
 
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.update_bounds import size_of
@@ -32,6 +33,7 @@ class Parameters:
         value_share: of the tight calibration, see `make_mechanism`.
         protect: whom all of it is for, see `Protection.of`.
         at_most: likewise.
+        degree_bound: likewise.
     """
 
     method: str = "auto"
@@ -44,6 +46,7 @@ class Parameters:
     value_share: float = 0.0
     protect: str = "edges"
     at_most: int | None = None
+    degree_bound: int | None = None
 
     @property
     def protection(self) -> Protection:
@@ -52,7 +55,16 @@ class Parameters:
         Raises:
             ParameterError: see `Protection.of`.
         """
-        return Protection.of(self.protect, at_most=self.at_most)
+        return Protection.of(self.protect, at_most=self.at_most, degree_bound=self.degree_bound)
+
+    def grid(self, graph: AnyGraph) -> Grid:
+        """How true answers are counted, for whom the session protects. Reads the schema only.
+
+        Raises:
+            ParameterError: see `Protection.of` and `Grid`.
+        """
+        bound = self.protection.degree_bound
+        return Grid.of(graph) if bound is None else Grid.of_vertices(graph, bound)
 
     def resolved(
         self, universe: Universe, grid: Grid, expected_edges: float | None = None
@@ -100,7 +112,7 @@ class Parameters:
         """
         edges = self._expected(universe, expected_edges)
         made = self.mechanism(universe, grid)
-        return made.expected_error(edges * grid.unit * grid.sensitivity)
+        return made.expected_error(edges * grid.unit * grid.largest)
 
     def _expected(self, universe: Universe, expected: float | None) -> float:
         """The number of edges to expect, or of the largest weights that can change."""

@@ -20,7 +20,7 @@ def check_graph(graph: AnyGraph, universe: Universe, grid: Grid) -> None:
     Raises:
         ParameterError: other vertices, or other weights.
     """
-    if Universe.of(graph) != universe or Grid.of(graph) != grid:
+    if Universe.of(graph) != universe or not grid.fits(graph):
         raise ParameterError("the mechanism was made for a graph with other vertices or weights")
 
 
@@ -45,6 +45,8 @@ def promise(
     public = universe.public
     if grid.weighted and grid.cap is not None:
         public += ", the weight cap"
+    if grid.bounded is not None:
+        public += ", the degree bound"
     return PrivacyGuarantee(
         epsilon=cost.epsilon,
         delta=cost.delta,

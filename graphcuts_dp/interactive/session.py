@@ -11,7 +11,6 @@ from graphcuts_dp.errors import AccuracyWarning, LedgerError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, without_edges
 from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.files import read_graph
-from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.group_names import GroupNames, asked_query
 from graphcuts_dp.graph.groups import Groups
 from graphcuts_dp.graph.owned_rows import PrivateData
@@ -236,6 +235,7 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
     value_share: float | None = None,
     protect: str | None = None,
     at_most: int | None = None,
+    degree_bound: int | None = None,
     expected_edges: float | None = None,
     groups: Groups | tuple[Groups, Groups] | None = None,
     seed: int | None = None,
@@ -261,10 +261,13 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
             papers' constants.
         disjoint: see `Parameters`.
         value_share: see `Parameters`.
-        protect: whom the whole session protects: "edges" if omitted, or "owner" of rows; see
-            `Protection.of`.
+        protect: whom the whole session protects: "edges" if omitted, "vertex", or "owner" of rows;
+            see `Protection.of`.
         at_most: of edges: how many may change together, 1 if omitted; of an owner: how many of its
             pairs, rows or units count, see `OwnedRows.bounded`.
+        degree_bound: of a vertex: D, public. Answers are then bounded cuts, see
+            `graph.bounded_cuts`: the true one if no vertex has more than D of weight across the
+            cut, never above it. Intervals are for these.
         expected_edges: a public guess of the number of edges, for method "auto" and the warning.
         groups: public groups that queries may name, as `ask("@Sales", "@IT")`; of a bipartite graph
             a pair, left and right. They are not kept: pass them again when the session is resumed.
@@ -302,6 +305,7 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
         "value_share": value_share,
         "protect": protect,
         "at_most": at_most,
+        "degree_bound": degree_bound,
     }
     wanted = {key: value for key, value in given.items() if value is not None}
     place = Store.of(store)
@@ -330,10 +334,10 @@ def _fresh(
     for key, example in (("epsilon", "1.0"), ("queries", "10_000")):
         if key not in wanted:
             raise ParameterError(f"a new session needs {key}, for example {key}={example}")
-    parameters = Parameters(**wanted)
-    graph = bounded_graph(private, parameters.protection)
-    universe, grid = Universe.of(graph), Grid.of(graph)
-    parameters = parameters.resolved(universe, grid, expected_edges)
+    asked = Parameters(**wanted)
+    graph = bounded_graph(private, asked.protection)
+    universe, grid = Universe.of(graph), asked.grid(graph)
+    parameters = asked.resolved(universe, grid, expected_edges)
     mechanism = parameters.mechanism(universe, grid)
     parameters.guarantee(mechanism, seed)
     if mechanism.needs_truth:
@@ -396,7 +400,7 @@ def _resumed(
     except TypeError:
         raise LedgerError("the session was begun by another version of this program") from None
     graph = bounded_graph(private, parameters.protection)
-    mechanism = parameters.mechanism(Universe.of(graph), Grid.of(graph))
+    mechanism = parameters.mechanism(Universe.of(graph), parameters.grid(graph))
     runner = Runner(ledger, terms.number, mechanism, graph, terms.seed)
     if runner.totals.started:
         runner.present()

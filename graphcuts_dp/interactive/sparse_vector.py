@@ -114,6 +114,12 @@ class OneSidedPair:
     lower instance exchange D and D'. Interleaved and restarted instances add up in zCDP (Lyu 2022:
     concurrent composition of interactive mechanisms holds under Renyi divergence).
 
+    Answers that change in both directions. Let q'_i = q_i + d_i with |d_i| <= s. The same proof,
+    with R + s for R both ways, gives ln P'(j)/P(j) within [-a - b + x, a + b + x], x in [-b, b]:
+    (a + 2 b)-DP and a range of 2 (a + 2 b), (a + 2 b)^2/2-zCDP, four times as much. Group privacy
+    through a third graph, whose answers are at most as large as those of both neighbours, and by at
+    most s smaller, gives 2 (a + b) and the same zCDP: nothing is lost by taking two steps for it.
+
     The usual single test of |q - h| has no monotone direction and costs four times as much zCDP.
 
     Attributes:

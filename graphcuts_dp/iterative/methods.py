@@ -107,7 +107,9 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
     Guarantee: (epsilon, delta)-DP at edge level: see `IterativeConstruction`; the synthetic graph
     is computed from its outcome. Source: GRU12 Alg. 3; DR14 Alg. 8; Nik17 Alg. 1.
     """
-    protection = Protection.of(protect, at_most=at_most)
+    protection = Protection.of_pairs(
+        protect, at_most=at_most, others=max(graph.shape) - 1, epsilon=epsilon
+    )
     private, graph = graph, bounded_graph(graph, protection)
     mechanism = iterative_mechanism(
         graph,

@@ -127,7 +127,9 @@ def release_net(
     exponential mechanism, which it equals or beats; answers are not divided by the size of the
     database, which is private.
     """
-    protection = Protection.of(protect, at_most=at_most)
+    protection = Protection.of_pairs(
+        protect, at_most=at_most, others=max(graph.shape) - 1, epsilon=epsilon
+    )
     private, graph = graph, bounded_graph(graph, protection)
     if not (math.isfinite(alpha) and alpha >= 0):
         raise ParameterError(f"alpha must be a finite number >= 0, not {alpha}")

@@ -159,7 +159,9 @@ def release_sensing(
     2012 (all rounds are used, the last one tests). Corrected: the potential's ball is dropped, as
     its radius would be private.
     """
-    protection = Protection.of(protect, at_most=at_most)
+    protection = Protection.of_pairs(
+        protect, at_most=at_most, others=max(ratings.shape) - 1, epsilon=epsilon
+    )
     private, bounded = ratings, bounded_graph(ratings, protection)
     if not isinstance(bounded, BipartiteGraph):
         raise GraphError("ratings are a BipartiteGraph: users on the left, items on the right")

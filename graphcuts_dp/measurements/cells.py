@@ -6,23 +6,25 @@ from fractions import Fraction
 import numpy as np
 
 from graphcuts_dp.arrays import IntVector
-from graphcuts_dp.errors import GraphError
+from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.cells import CellTree
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.groups import Groups
 from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.graph.vertices import vertex_sets
+from graphcuts_dp.measurements.bounded_cells import bounded_cells
 from graphcuts_dp.measurements.changes import Reach, cell_changes
 from graphcuts_dp.measurements.noisy_cells import NoisyCells
 from graphcuts_dp.measurements.parts import PartedGraph, public_of, summed
 from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.level_noise import LevelNoise
+from graphcuts_dp.privacy.level_noise import Change, LevelNoise
 from graphcuts_dp.privacy.protection import EDGE, Protection
 
 Sides = tuple[Groups, Groups]
 
 _CAPPED_BITS, _OPEN_BITS = 30, 20  # the scale of the noise of all of epsilon has 2^bits steps
+_BOUNDED_BITS, _FEWEST_BITS = 37, 8  # what changes at all groups of a table together has, at most
 _LARGEST_SUM = 2**62  # in steps
 _HALF = 26  # bits of the lower half of a sum that is added up in two halves
 _BLOCK = 1 << 21  # edges at a time
@@ -58,20 +60,34 @@ def cell_tree(graph: AnyGraph, sides: Sides) -> CellTree:
     return CellTree(sides[0].tree, sides[1].tree)
 
 
-def grid_of_cells(graph: AnyGraph, *, epsilon: float, whole: bool = False) -> Grid:
+def grid_of_cells(
+    graph: AnyGraph,
+    *,
+    epsilon: float,
+    whole: bool = False,
+    protection: Protection = EDGE,
+    groups: int = 1,
+) -> Grid:
     """The steps that weights are counted in. Reads the schema of the graph only.
 
     The scale of noise of all of epsilon, cap/epsilon, has 2^30 to 2^31 steps; without a cap 2^20,
-    so that sums have room above.
+    so that sums have room above. Of bounded sums the bound has 2^30 steps, or fewer where there are
+    so many groups that the noise would not fit.
 
     Args:
         graph: the private graph.
         epsilon: of all levels together.
         whole: whether weights are rounded down to whole numbers.
+        protection: whom the promise is for.
+        groups: how many groups the finest level has on both sides together.
 
     Raises:
-        ParameterError: weights whose bound nobody has given.
+        ParameterError: weights whose bound nobody has given, or a degree bound out of range.
     """
+    if protection.degree_bound is not None:
+        room = _BOUNDED_BITS + math.log2(min(epsilon, 1.0) / groups)
+        bits = max(_FEWEST_BITS, min(_CAPPED_BITS, math.floor(room)))
+        return Grid.of_vertices(graph, protection.degree_bound, bits=bits, whole=whole)
     graph.check_bounded()
     if not graph.weighted:
         return Grid()
@@ -79,6 +95,32 @@ def grid_of_cells(graph: AnyGraph, *, epsilon: float, whole: bool = False) -> Gr
     bits = _OPEN_BITS if graph.weight_cap is None else _CAPPED_BITS
     unit = 1.0 if whole else 2.0 ** (math.floor(math.log2(largest / epsilon)) - bits)
     return Grid(unit, math.ceil(Fraction(largest) / Fraction(unit)), graph.weight_cap)
+
+
+def changes_on(
+    grid: Grid, cells: CellTree, protection: Protection, reach: Reach | None = None
+) -> tuple[Change, ...]:
+    """By how much the cells of each place can change between neighbours, in steps of a grid.
+
+    Args:
+        grid: the steps.
+        cells: the public cells.
+        protection: whom the promise is for.
+        reach: of an owner: which cells its rows can touch.
+
+    Raises:
+        ParameterError: a grid for the neighbours of others.
+    """
+    if (grid.bounded is None) is (protection.degree_bound is not None):
+        raise ParameterError("bounded sums are for protect='vertex', and the only ones for it")
+    return cell_changes(
+        cells,
+        protection,
+        sensitivity=grid.sensitivity,
+        capped=grid.cap is not None,
+        largest=grid.largest,
+        reach=reach,
+    )
 
 
 def measure_cells(
@@ -110,7 +152,8 @@ def measure_cells(
 
     Guarantee: with s = `grid.sensitivity` and discrete Laplace noise of rates r_i, exactly
     (sum s r_i)-DP; with discrete Gaussian noise of variances v_i, (sum s^2/(2 v_i))-zCDP. Whoever
-    changes k pairs changes more: `cell_changes` says by how much, and `NoisyCells.cost` counts it.
+    changes k pairs, or all edges of a vertex (of which the grid is then a bounded one), changes
+    more: `cell_changes` says by how much, and `NoisyCells.cost` counts it.
     Neighbours are graphs on the same vertices that differ in one pair. Proof: that pair lies in
     exactly one cell of each place, since groups of a level are disjoint and hold all vertices. A
     weight changes its steps by at most s: rounding down to steps keeps that (see `Grid`), adding
@@ -122,13 +165,7 @@ def measure_cells(
     """
     public = public_of(graph)
     sums = summed(graph, sums_of_cells, sides, cells, grid)
-    changes = cell_changes(
-        cells,
-        protection,
-        sensitivity=grid.sensitivity,
-        capped=grid.cap is not None,
-        reach=reach,
-    )
+    changes = changes_on(grid, cells, protection, reach)
     noisy = []
     for number, place in enumerate(places):
         drawn = noise.draw(number, cells.size(place), source)
@@ -145,12 +182,21 @@ def measure_cells(
         weight_cap=public.weight_cap,
         weighted=public.weighted,
         whole=whole or not public.weighted,
+        degree_bound=protection.degree_bound,
     )
 
 
 def sums_of_cells(graph: AnyGraph, sides: Sides, cells: CellTree, grid: Grid) -> list[IntVector]:
-    """Weight of each cell of each place in steps, at most 2^62. Private."""
+    """Weight of each cell of each place in steps, at most 2^62. Private.
+
+    Of a bounded grid each cell of the finest level is bounded, and others are sums of these.
+    """
     place = cells.depth - 1
+    if grid.bounded is not None:
+        sums = [bounded_cells(graph, sides, cells, grid)]
+        for at in range(place, 0, -1):
+            sums.insert(0, cells.sums(at, sums[0]))
+        return sums
     codes = tuple(side.codes() for side in sides)
     width = cells.shape(place)[1]
     table = np.zeros((2, cells.shape(place)[0] * width), dtype=np.int64)

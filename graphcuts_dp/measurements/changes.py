@@ -8,6 +8,7 @@ import numpy as np
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.graph.cells import CellTree
 from graphcuts_dp.graph.owned_rows import OwnedRows, PrivateData
+from graphcuts_dp.measurements.vertex_changes import bounded_changes
 from graphcuts_dp.privacy.level_noise import Change
 from graphcuts_dp.privacy.protection import EDGE, Protection
 
@@ -35,8 +36,9 @@ def cell_changes(
     cells: CellTree,
     protection: Protection = EDGE,
     *,
-    sensitivity: int = 1,
+    sensitivity: int | None = None,
     capped: bool = True,
+    largest: int = 1,
     reach: Reach | None = None,
 ) -> tuple[Change, ...]:
     """The largest changes of the cells of each place between neighbours. From public numbers.
@@ -49,14 +51,17 @@ def cell_changes(
     changes a pair by one at most. If all of them begin at one vertex v, of group g, they lie in the
     cells of g, and in that of g and h there are as many of their pairs as h has vertices, but for v
     itself. Of all v, the one of the smallest group leaves the largest groups whole, so that none
-    has more room in the j largest cells, for any j.
+    has more room in the j largest cells, for any j. All edges of a vertex change bounded sums by
+    what `bounded_changes` says.
 
     Args:
         cells: the public cells.
         protection: whom the promise is for.
-        sensitivity: s: by how many steps of the grid one pair changes, `Grid.sensitivity`.
+        sensitivity: s: by how many steps of the grid one pair changes, `Grid.sensitivity`; of a
+            vertex D in steps. None for steps of one edge.
         capped: whether a pair changes by no more than that, however many steps change it: true for
             graphs without weights, and with a cap.
+        largest: of a vertex: how many steps a pair can weigh, where there is a cap.
         reach: of an owner: which cells its rows can touch. An owner who is replaced by another is
             two owners, one whose rows go and one whose rows come: the sum of |change| is at most
             twice as large, and that of change^2, too, since (x - y)^2 <= x^2 + y^2 for x, y >= 0.
@@ -64,7 +69,10 @@ def cell_changes(
     Returns:
         For each place (0: everything) the pair (sum of |change|, sum of change^2).
     """
-    s, k = sensitivity, protection.steps
+    if protection.degree_bound is not None:
+        bound = protection.degree_bound if sensitivity is None else sensitivity
+        return bounded_changes(cells, bound=bound, largest=largest if capped else None)
+    s, k = sensitivity or 1, protection.steps
     bounded = capped if reach is None else reach.once
     if k == 1 or not bounded:
         return ((k * s, (k * s) ** 2),) * cells.depth

@@ -30,6 +30,8 @@ class NoisyCells:
         weight_cap: public largest weight; 1 for graphs without weights, None without a cap.
         weighted: whether edges have weights.
         whole: whether sums are of whole numbers: of edges, or of weights that were rounded down.
+        degree_bound: None, or D of bounded sums: those of the finest level are f_D of
+            `graph.bounded_cuts`, each for itself, and others are sums of these.
     """
 
     cells: CellTree
@@ -41,6 +43,7 @@ class NoisyCells:
     weight_cap: float | None
     weighted: bool
     whole: bool
+    degree_bound: int | None = None
 
     @property
     def name(self) -> str:

@@ -82,6 +82,38 @@ class Protection:
         return cls(kind=kind, steps=1 if at_most is None else _whole("at_most", at_most, ""))
 
     @classmethod
+    def of_pairs(cls, protect: str, *, at_most: int | None, others: int, epsilon: float) -> Self:
+        """Likewise, for what is made of noisy pairs of vertices: all but a vertex.
+
+        Args:
+            protect: as for `of`.
+            at_most: likewise.
+            others: how many pairs one vertex has, public.
+            epsilon: that was asked for.
+
+        Raises:
+            ParameterError: as for `of`; or a vertex.
+        """
+        if protect == "vertex":
+            noise = math.sqrt(2) * others / float(exact_epsilon(epsilon))
+            raise ParameterError(
+                f"this cannot hide a vertex: all its {others:,} pairs change together, so an entry"
+                f" of 0 or 1 would have noise of about {noise:,.0f}; use release_flows or"
+                " open_session with protect='vertex', whose noise does not grow with the graph"
+            )
+        return cls.of(protect, at_most=at_most)
+
+    @property
+    def monotone(self) -> Self:
+        """The same, for mechanisms that need all answers to change in one direction at each step.
+
+        Of two graphs that differ in the edges at one vertex neither need have the larger answers;
+        but both have at least those of the graph without these edges. So it lies between them, a
+        step from either, and neighbours are two steps apart.
+        """
+        return replace(self, steps=2) if self.kind == "vertex" else self
+
+    @classmethod
     def of_people(cls, at_most: int) -> Self:
         """So many people together, each of whom is in one place.
 
@@ -172,7 +204,10 @@ class Protection:
 
     def _neighbours(self, step: str) -> str:
         if self.kind == "vertex":
-            return f"all edges of any one vertex, counted up to {self.degree_bound:,}"
+            return (
+                "all edges of any one vertex, however many; what is released are bounded sums, in"
+                f" which each vertex counts for at most {self.degree_bound:,}"
+            )
         if self.kind == "owner":
             one, _, _ = step.partition(";")  # what a single step would not hide is no matter here
             return (

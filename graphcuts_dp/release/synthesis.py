@@ -147,7 +147,9 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
     is, as far as that itself and the time limit allow. See each fit for its own statement.
     Source: GRU12 section 6, Lemma 6.2.
     """
-    protection = Protection.of(protect, at_most=at_most)
+    protection = Protection.of_pairs(
+        protect, at_most=at_most, others=max(graph.shape) - 1, epsilon=epsilon
+    )
     private, graph = graph, bounded_graph(graph, protection)
     left, right = sides_of(graph)
     each = protection.per_step(epsilon)

@@ -521,6 +521,7 @@ PRIVATE = {
 OTHERS = {
     "answer": "reads a release",
     "plan": "reads nothing",
+    "explain": "reads nothing",
     "audit": "made graphs",
     "datasets": "public graphs",
     "figures": "made graphs and public ones",
@@ -579,6 +580,7 @@ NAMES = {
         Contributions""",
     "reads nothing private": """Answer CutList LinearQuery CutQuery MatrixQuery RankOneQuery
         DistanceQuery Metric Plan PlanRow VertexSet __version__ plan plan_distances datasets
+        explain Explanation
         Groups GroupTree read_groups groups_from_dict groups_from_igraph groups_from_networkx
         groups_from_pandas
         plan_bounds BoundPlan BoundRow""",

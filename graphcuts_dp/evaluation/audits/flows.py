@@ -5,7 +5,7 @@ likelihood ratio of the neighbours for what was released, the most telling numbe
 also looks at the difference of any two numbers, so that noise which two levels share is seen.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -26,14 +26,15 @@ from graphcuts_dp.graph.vertices import VertexSet
 from graphcuts_dp.measurements.cells import (
     Sides,
     cell_tree,
+    changes_on,
     grid_of_cells,
     measure_cells,
     sums_of_cells,
 )
-from graphcuts_dp.measurements.changes import cell_changes
 from graphcuts_dp.measurements.noisy_cells import NoisyCells, place_variances
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.level_noise import LevelNoise
+from graphcuts_dp.privacy.protection import EDGE, Protection
 
 _LEVELS = {
     2: {"half": [0, 1], "part": [0, 1]},
@@ -57,6 +58,7 @@ class Tabled:
         before: true sums of the first neighbour, for each place.
         after: likewise of the second.
         is_first: whether this is the first neighbour.
+        protection: whom the release is for.
     """
 
     graph: AnyGraph = field(repr=False)
@@ -68,6 +70,7 @@ class Tabled:
     before: list[IntVector]
     after: list[IntVector]
     is_first: bool
+    protection: Protection = EDGE
 
     @property
     def true(self) -> list[IntVector]:
@@ -90,27 +93,53 @@ def small_groups(vertices: VertexSet) -> Groups:
     return Groups(vertices, _LEVELS[len(vertices)])
 
 
-def tabled(pair: Neighbours, epsilon: float, noise: str) -> Neighbours:
-    """Neighbours with groups, and the strategy that a release of them has."""
+def tabled(
+    pair: Neighbours,
+    epsilon: float,
+    noise: str,
+    *,
+    protection: Protection = EDGE,
+    levels: Mapping[str, list[int]] | None = None,
+) -> Neighbours:
+    """Neighbours with groups, and the strategy that a release of them has.
+
+    Args:
+        pair: the neighbours.
+        epsilon: of the release.
+        noise: its name.
+        protection: whom it is for.
+        levels: the groups; None for `small_groups`.
+    """
     graph = pair.first
     sets = (graph.vertices,) * 2 if isinstance(graph, Graph) else (graph.left, graph.right)
-    groups = [small_groups(each) for each in sets]
+    groups = [small_groups(each) if levels is None else Groups(each, levels) for each in sets]
     sides = (groups[0], groups[0] if isinstance(graph, Graph) else groups[1])
     cells = cell_tree(graph, sides)
-    grid = grid_of_cells(graph, epsilon=epsilon)
+    grid = grid_of_cells(graph, epsilon=epsilon, protection=protection)
     # For this workload both levels are measured, also of graphs as small as these.
     strategy = choose_strategy(
         cells,
         epsilon=epsilon,
         delta=_DELTA,
-        changes=cell_changes(cells, sensitivity=grid.sensitivity),
+        changes=changes_on(grid, cells, protection),
         workload=cells.levels[0],
         noise=noise,
     )
     fit = LeastSquares(cells, place_variances(strategy.noise, strategy.places, cells.depth))
     sums = [sums_of_cells(each, sides, cells, grid) for each in (pair.first, pair.second)]
     first, second = (
-        Tabled(each, sides, cells, grid, strategy, fit, sums[0], sums[1], each is pair.first)
+        Tabled(
+            each,
+            sides,
+            cells,
+            grid,
+            strategy,
+            fit,
+            sums[0],
+            sums[1],
+            is_first=each is pair.first,
+            protection=protection,
+        )
         for each in (pair.first, pair.second)
     )
     return Neighbours(pair.name, first, second)
@@ -121,7 +150,8 @@ def _neighbours(epsilon: float, noise: str) -> tuple[Neighbours, ...]:
     return tuple(tabled(pair, epsilon, noise) for pair in pairs)
 
 
-def _measured(where: Tabled, noise: LevelNoise, source: EntropySource) -> NoisyCells:
+def measured(where: Tabled, noise: LevelNoise, source: EntropySource) -> NoisyCells:
+    """What a release with this noise measures."""
     return measure_cells(
         where.graph,
         where.sides,
@@ -129,6 +159,7 @@ def _measured(where: Tabled, noise: LevelNoise, source: EntropySource) -> NoisyC
         places=where.strategy.places,
         noise=noise,
         grid=where.grid,
+        protection=where.protection,
         source=source,
     )
 
@@ -151,18 +182,22 @@ def seen_of_flows(where: Tabled, noisy: NoisyCells) -> list[float]:
     return [loss, *above, *published]
 
 
-def _all(noise: Callable[[Tabled], LevelNoise], spoil: Break, source: EntropySource) -> Run:
+def all_seen(noise: Callable[[Tabled], LevelNoise], spoil: Break, source: EntropySource) -> Run:
+    """Runs of a release with a noise, spoilt in a way."""
+
     def run(where: Tabled) -> list[float]:
-        return seen_of_flows(where, spoil(where, _measured(where, noise(where), source), source))
+        return seen_of_flows(where, spoil(where, measured(where, noise(where), source), source))
 
     return run
 
 
-def _honest(where: Tabled) -> LevelNoise:
+def honest(where: Tabled) -> LevelNoise:
+    """The noise of the strategy."""
     return where.strategy.noise
 
 
-def _untouched(_where: Tabled, noisy: NoisyCells, _source: EntropySource) -> NoisyCells:
+def untouched(_where: Tabled, noisy: NoisyCells, _source: EntropySource) -> NoisyCells:
+    """Nothing is spoilt."""
     return noisy
 
 
@@ -173,17 +208,18 @@ def _louder(where: Tabled) -> LevelNoise:
     """Half the noise."""
     noise = where.strategy.noise
     factor = 2 if noise.distribution == "laplace" else 1 / 4
-    return _scaled(noise, [factor] * len(noise.parameters))
+    return scaled_noise(noise, [factor] * len(noise.parameters))
 
 
 def _forgotten(where: Tabled) -> LevelNoise:
     """Every level has the noise of one that got all of the budget."""
     noise, shares = where.strategy.noise, where.strategy.shares
     laplace = noise.distribution == "laplace"
-    return _scaled(noise, [1 / float(share) if laplace else float(share) for share in shares])
+    return scaled_noise(noise, [1 / float(share) if laplace else float(share) for share in shares])
 
 
-def _scaled(noise: LevelNoise, factors: list[float]) -> LevelNoise:
+def scaled_noise(noise: LevelNoise, factors: list[float]) -> LevelNoise:
+    """A noise whose parameters are multiplied."""
     parameters = zip(noise.parameters, factors, strict=True)
     return LevelNoise(
         noise.distribution,
@@ -221,13 +257,13 @@ def _laplace_audit(epsilon: float) -> Audit:
     return Sampled(
         claim=Claim(epsilon),
         pairs=pairs,
-        start=partial(_all, _honest, _untouched),
+        start=partial(all_seen, honest, untouched),
         twins={
-            "half the noise": partial(_all, _louder, _untouched),
-            "levels forgotten in the budget": partial(_all, _forgotten, _untouched),
-            "noise reused": partial(_all, _honest, _reused),
-            "consistency that reads the truth": partial(_all, _honest, _told_total),
-            "empty cells left out": partial(_all, _honest, _empty_left_out),
+            "half the noise": partial(all_seen, _louder, untouched),
+            "levels forgotten in the budget": partial(all_seen, _forgotten, untouched),
+            "noise reused": partial(all_seen, honest, _reused),
+            "consistency that reads the truth": partial(all_seen, honest, _told_total),
+            "empty cells left out": partial(all_seen, honest, _empty_left_out),
         },
         twin_pairs=pairs[:1],
         runs=4000,
@@ -235,7 +271,7 @@ def _laplace_audit(epsilon: float) -> Audit:
     )
 
 
-def _exact_changes(
+def exact_changes(
     noise: Callable[[Tabled], LevelNoise], pairs: tuple[Neighbours, ...]
 ) -> Iterator[DistributionPair]:
     """Exact losses of all sums that change, on every pair of neighbours."""
@@ -257,15 +293,15 @@ def _exact_changes(
 def _gaussian_audit(epsilon: float) -> Audit:
     pairs = _neighbours(epsilon, "gaussian")
     where: Tabled = pairs[0].first
-    of_places = cell_changes(where.cells, sensitivity=where.grid.sensitivity)
+    of_places = changes_on(where.grid, where.cells, EDGE)
     changes = [of_places[place] for place in where.strategy.places]
     rho = where.strategy.noise.cost(delta=_DELTA, changes=changes).rho
     return Enumerated(
         claim=Claim(rho or 0.0, kind="rho"),
-        distributions=partial(_exact_changes, _honest, pairs),
+        distributions=partial(exact_changes, honest, pairs),
         twins={
-            "half the noise": partial(_exact_changes, _louder, pairs[:1]),
-            "levels forgotten in the budget": partial(_exact_changes, _forgotten, pairs[:1]),
+            "half the noise": partial(exact_changes, _louder, pairs[:1]),
+            "levels forgotten in the budget": partial(exact_changes, _forgotten, pairs[:1]),
         },
     )
 

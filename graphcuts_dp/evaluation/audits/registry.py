@@ -24,7 +24,9 @@ from graphcuts_dp.evaluation.audits import (
     session_trees,
     sessions,
     sparse,
+    together,
     transcripts,
+    vertices,
 )
 from graphcuts_dp.evaluation.audits.base import AuditOutcome, Effort, Entry
 from graphcuts_dp.evaluation.baselines import BASELINES
@@ -53,6 +55,8 @@ ENTRIES: tuple[Entry, ...] = (
     *owners.ENTRIES,
     *selection.ENTRIES,
     *iterative.ENTRIES,
+    *together.ENTRIES,
+    *vertices.ENTRIES,
 )
 
 
@@ -119,7 +123,7 @@ _PRODUCTS: Mapping[str, Callable[[], Iterable[str]]] = {
     "release_contributions": lambda: ["owners: contributions"],
     "choose_bound": lambda: ["owners: bound"],
 }
-_READS_NO_DATA = {"plan", "plan_bounds", "plan_distances"}
+_READS_NO_DATA = {"explain", "plan", "plan_bounds", "plan_distances"}
 # What researchers import from its module.
 _BESIDES = (
     *(f"baseline: {name}" for name in BASELINES),

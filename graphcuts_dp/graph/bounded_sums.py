@@ -1,0 +1,174 @@
+"""The most weight that edges can keep when no vertex may keep more than a bound, in integers.
+
+The problem: edges e with whole capacities w_e, a bound c on every vertex; find the largest sum of
+x_e with 0 <= x_e <= w_e and, at every vertex, sum of x_e over its edges <= c (a fractional
+b-matching). What it is for, and what it does to privacy, is told in `bounded_cuts`.
+"""
+
+from dataclasses import dataclass
+from typing import final
+
+import igraph
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import maximum_flow
+
+from graphcuts_dp.arrays import IntVector
+
+LARGEST_TOTAL = (
+    2**52
+)  # of the bounds of all vertices together: floats hold every whole number below
+_LARGEST_INT = 2**31 - 1  # what the first of the two flow solvers counts in
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class BoundedEdges:
+    """Edges of several problems that share no vertex. Private.
+
+    Attributes:
+        first: one end of each edge, numbers of vertices in 0..vertices-1, shape (edges,).
+        second: the other end, likewise.
+        weights: whole numbers > 0, or None where all are 1.
+        vertices: how many there are.
+        part: the problem that each vertex belongs to, shape (vertices,); None if there is only one.
+        parts: how many problems there are.
+        two_sided: whether no vertex is the first end of one edge and the second of another.
+    """
+
+    first: IntVector
+    second: IntVector
+    weights: IntVector | None
+    vertices: int
+    part: IntVector | None = None
+    parts: int = 1
+    two_sided: bool = False
+
+
+def doubled_sums(edges: BoundedEdges, bound: int) -> IntVector:
+    """Twice the largest sum of each problem, exactly, shape (parts,): twice it is a whole number.
+
+    Method. A vertex is free if its edges weigh no more than its bound: whatever they keep, it never
+    refuses. Edges between two free vertices keep all. An edge between a free vertex and another one
+    uses the bound of one vertex only, where an edge between two that are not free uses two; so some
+    best solution fills the former first: if it does not, move a little from one of the latter at
+    the same vertex to one of the former, which changes no sum and breaks no bound. What is left are
+    the edges between vertices that are not free, with what is left of their bounds; some of these
+    vertices are free now, and so on. Where no vertex is free any more, the maximum flow through the
+    bipartite double cover is twice the sum: source -> left copy of each vertex (its bound) -> right
+    copies of its neighbours (w_e) -> sink (their bounds). For x_e sent along both arcs of an edge
+    is a flow of twice the sum; and half of what a flow sends along both arcs is an x of half its
+    value, in which a vertex keeps half of what passes its two copies, at most its bound. If the
+    edges are two-sided, one of the two halves of the double cover is enough.
+
+    Args:
+        edges: of all problems.
+        bound: c >= 0, with c times the number of vertices at most 2^52.
+
+    Cost: a pass over the edges for each round, and a maximum flow on what is left, which is little
+    unless the bound is far below most degrees.
+    """
+    first, second = edges.first, edges.second
+    left = np.full(edges.vertices, bound, dtype=np.int64)
+    weights = np.ones(len(first), np.int64) if edges.weights is None else edges.weights
+    weights = np.minimum(weights, bound)
+    sums = np.zeros(edges.parts, dtype=np.int64)
+    while len(first):
+        degrees = _at(first, weights, left) + _at(second, weights, left)
+        free = degrees <= left
+        free_first, free_second = free[first], free[second]
+        one = free_first != free_second
+        both = free_first & free_second
+        if not (one.any() or both.any()):
+            break
+        kept = _at(first[both], weights[both], left)
+        full = np.where(free_first, second, first)[one]
+        taken = np.minimum(_at(full, weights[one], left), left)
+        left -= taken
+        sums += _by_part(edges, kept + taken)
+        open_ = ~(free_first | free_second) & (left[first] > 0) & (left[second] > 0)
+        first, second, weights = first[open_], second[open_], weights[open_]
+        weights = np.minimum(weights, np.minimum(left[first], left[second]))
+    sums *= 2
+    if len(first):
+        sums += _by_part(edges, _flows(first, second, weights, left, edges.two_sided))
+    return sums
+
+
+def _at(ends: IntVector, weights: IntVector, like: IntVector) -> IntVector:
+    """Sums of weights at each vertex; exact, since they stay below 2^52."""
+    return np.bincount(ends, weights=weights, minlength=len(like)).astype(np.int64)
+
+
+def _by_part(edges: BoundedEdges, values: IntVector) -> IntVector:
+    """Sums of what vertices have, for each problem."""
+    if edges.part is None:
+        return np.array([values.sum()], dtype=np.int64)
+    return np.bincount(edges.part, weights=values, minlength=edges.parts).astype(np.int64)
+
+
+def _flows(
+    first: IntVector, second: IntVector, weights: IntVector, left: IntVector, two_sided: bool
+) -> IntVector:
+    """What a maximum flow through the double cover sends through the copies of each vertex.
+
+    Shape (vertices,): of the left copy; doubled if the edges are two-sided.
+    """
+    if not two_sided:
+        first, second = np.concatenate([first, second]), np.concatenate([second, first])
+        weights = np.concatenate([weights, weights])
+    tails, first = np.unique(first, return_inverse=True)
+    heads, second = np.unique(second, return_inverse=True)
+    supply, demand = left[tails], left[heads]
+    if min(int(supply.sum()), int(demand.sum())) <= _LARGEST_INT:
+        sent = _small_flow(first, second, weights, supply, demand)
+    else:
+        sent = _large_flow(first, second, weights, supply, demand)
+    found = np.zeros_like(left)
+    found[tails] = sent * (2 if two_sided else 1)
+    return found
+
+
+def _network(
+    first: IntVector, second: IntVector, supply: IntVector, demand: IntVector
+) -> tuple[IntVector, IntVector]:
+    """Arcs of the network: from the source (0), along the edges, to the sink (the last node)."""
+    tails, heads = np.arange(len(supply)) + 1, np.arange(len(demand)) + 1 + len(supply)
+    sink = len(supply) + len(demand) + 1
+    begin = np.concatenate([np.zeros_like(tails), tails[first], heads])
+    end = np.concatenate([tails, heads[second], np.full_like(heads, sink)])
+    return begin, end
+
+
+def _small_flow(
+    first: IntVector,
+    second: IntVector,
+    weights: IntVector,
+    supply: IntVector,
+    demand: IntVector,
+) -> IntVector:
+    """What each tail sends; all flow together has less than 2^31."""
+    begin, end = _network(first, second, supply, demand)
+    size = len(supply) + len(demand) + 2
+    amounts = np.concatenate([supply, weights, demand])
+    network = sp.csr_array((amounts, (begin, end)), shape=(size, size))  # adds up parallel arcs
+    network.data = np.minimum(network.data, _LARGEST_INT).astype(np.int32)
+    flow = maximum_flow(network, 0, size - 1).flow
+    sent: IntVector = flow[[0], 1 : 1 + len(supply)].toarray()[0].astype(np.int64)
+    return sent
+
+
+def _large_flow(
+    first: IntVector,
+    second: IntVector,
+    weights: IntVector,
+    supply: IntVector,
+    demand: IntVector,
+) -> IntVector:
+    """The same by a solver that counts in floats, which hold whole numbers up to 2^53."""
+    begin, end = _network(first, second, supply, demand)
+    size = len(supply) + len(demand) + 2
+    network = igraph.Graph(n=size, edges=np.column_stack([begin, end]), directed=True)
+    amounts = np.concatenate([supply, weights, demand]).astype(np.float64)
+    flow = network.maxflow(0, size - 1, capacity=amounts.tolist()).flow
+    return np.array(flow[: len(supply)]).round().astype(np.int64)

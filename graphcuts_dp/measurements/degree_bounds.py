@@ -1,0 +1,127 @@
+"""A bound on degrees, chosen privately: it shall keep most edges, and cost little noise."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.grid import Grid, checked_bound, most_degree
+from graphcuts_dp.privacy.composition import Cost, rounded_up
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.exact_choice import Choice
+
+_LOGARITHM_ERROR = 2.0**-40  # of float logarithms that are within 100 of the largest
+_MOST_CANDIDATES = 64
+_SPAN = 2.0**26  # of candidates: below the bits of a grid
+
+
+def bound_candidates(
+    graph: AnyGraph, candidates: Sequence[float] | None = None
+) -> tuple[float, ...]:
+    """Bounds to choose from, ascending. Reads the schema of the graph only.
+
+    Args:
+        graph: the private graph.
+        candidates: bounds that were given; None for powers of two (with weights: times the cap)
+            up to what no degree exceeds.
+
+    Raises:
+        ParameterError: bounds out of range, or none where weights have no cap.
+    """
+    if candidates is None:
+        most = most_degree(graph)
+        if most is None or graph.weight_cap is None:
+            raise ParameterError("weights without a cap: give the candidates, for example 1, 10")
+        last = math.ceil(math.log2(max(1.0, most / graph.weight_cap)))
+        candidates = [graph.weight_cap * 2**power for power in range(last + 1)]
+    given = sorted({float(checked_bound(D, weighted=graph.weighted)) for D in candidates})
+    if not 1 <= len(given) <= _MOST_CANDIDATES or given[-1] > given[0] * _SPAN:
+        raise ParameterError("the candidates are 1 to 64 bounds, within a factor of 2^26")
+    return tuple(given)
+
+
+def bound_scores(
+    graph: AnyGraph, candidates: Sequence[float], *, noise: float
+) -> tuple[list[Fraction], list[int]]:
+    """What each bound is worth, f_D - noise D, and by how much a vertex changes that. Private.
+
+    Both in steps of one grid. The first is, but for the same number for all, minus the sum of what
+    the bound takes from the total weight and of the noise that it costs.
+    """
+    grid = Grid.of_vertices(graph, candidates[-1])
+    bounds = [math.floor(Fraction(D) / Fraction(grid.unit)) for D in candidates]
+    totals = [replace(grid, sensitivity=bound).total(graph) for bound in bounds]
+    scores = [total - Fraction(noise) * bound for total, bound in zip(totals, bounds, strict=True)]
+    return scores, bounds
+
+
+def normalised(
+    scores: Sequence[Fraction], changes: Sequence[int], penalty: Fraction
+) -> list[Fraction]:
+    """Scores of the generalised exponential mechanism: no two neighbours' differ by more than 1.
+
+    With u_i the score of candidate i, D_i its sensitivity and t the penalty, the new score is
+    min over j of ((u_i - t D_i) - (u_j - t D_j))/(D_i + D_j), which is 0 for the best and negative
+    for others.
+    """
+    lowered = [u - penalty * D for u, D in zip(scores, changes, strict=True)]
+    return [
+        min((a - b) / (D + E) for b, E in zip(lowered, changes, strict=True))
+        for a, D in zip(lowered, changes, strict=True)
+    ]
+
+
+def choice_cost(epsilon: Fraction) -> Cost:
+    """Of `pick_bound`: its privacy loss has range epsilon."""
+    return Cost(epsilon=rounded_up(epsilon), rho=rounded_up(epsilon**2 / 8), pure=epsilon)
+
+
+def pick_bound(
+    graph: AnyGraph,
+    candidates: Sequence[float],
+    *,
+    epsilon: Fraction,
+    noise: float,
+    source: EntropySource,
+    beta: float = 0.05,
+) -> int:
+    """The number of a candidate that is nearly the best one.
+
+    Args:
+        graph: the private graph.
+        candidates: bounds D, ascending, see `bound_candidates`.
+        epsilon: privacy parameter.
+        noise: the error of an answer that a bound of 1 costs, for example 1/epsilon' for one
+            answer with Laplace noise of epsilon'.
+        source: where the bits come from.
+        beta: in (0, 1), for the accuracy.
+
+    Guarantee: epsilon-DP and epsilon^2/8-zCDP. Neighbours are graphs that differ in the edges at
+    one vertex.
+    Proof. f_D of all edges changes by at most D (`graph.bounded_cuts`), so the score u_D changes by
+    at most D; the weight that the bound takes away, w(G) - f_D, changes by more, but w(G) is the
+    same for all candidates and is left out. Each term of a normalised score then changes by at most
+    (D_i + D_j)/(D_i + D_j) = 1, and so does the smallest of them. The exponential mechanism with
+    probabilities proportional to e^(epsilon s/2) is epsilon-DP, with a loss of range epsilon.
+
+    Accuracy: with t = 2 ln(candidates/beta)/epsilon, with probability 1 - beta the chosen i has
+    u_i >= u_j - 2 t D_j for all j: its score is at least -t then.
+
+    Source: Raskhodnikova, Smith, *Lipschitz Extensions for Node-Private Graph Statistics and the
+    Generalized Exponential Mechanism*, FOCS 2016, section 4; zCDP: Cesar, Rogers 2021.
+    """
+    penalty = Fraction(2 * math.log(len(candidates) / beta)) / epsilon
+    logs = [
+        epsilon * score / 2
+        for score in normalised(*bound_scores(graph, candidates, noise=noise), penalty)
+    ]
+
+    def exact(index: int) -> Decimal:
+        return Decimal(logs[index].numerator) / Decimal(logs[index].denominator)
+
+    return Choice(np.array([float(log) for log in logs]), _LOGARITHM_ERROR, exact).draw(source)
