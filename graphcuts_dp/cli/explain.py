@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from graphcuts_dp.cli.console import out, show_json, show_table
-from graphcuts_dp.cli.reading import spelled
+from graphcuts_dp.cli.spelling import spelled
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.planning.explanation import PRIORS
 from graphcuts_dp.planning.explanation import explain as explained

@@ -52,6 +52,10 @@ COMMANDS: Mapping[str, _Line] = {
         ("graphcuts_dp.cli.flows", "flows"),
         "Release what passes between public groups of vertices, privately.",
     ),
+    "owners": _Line(
+        ("graphcuts_dp.cli.owners", "owners"),
+        "Tell how much the owners of rows have, and which bound on them to take.",
+    ),
     "plan": _Line(
         ("graphcuts_dp.cli.plan", "plan"),
         "Compare what all mechanisms would guarantee, best first.",

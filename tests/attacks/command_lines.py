@@ -74,6 +74,22 @@ GROUPING = {
     "--groups-encoding": ("text",),
 }
 COMMANDS = {
+    ("owners",): (
+        ("graph",),
+        {
+            "--epsilon": ("number",),
+            "--for-epsilon": ("number",),
+            "--owner": ("number", "text"),
+            "--counting": ("text",),
+            "--unit": ("number",),
+            "--cells": ("number",),
+            "--share-above": ("number",),
+            "--bounds": ("text",),
+            "--seed": ("number",),
+            "--json": (),
+            **READING,
+        },
+    ),
     ("release",): (
         ("graph", "output"),
         {
