@@ -38,7 +38,7 @@ class _Line:
 COMMANDS: Mapping[str, _Line] = {
     "release": _Line(
         ("graphcuts_dp.cli.release", "release"),
-        "Release a synthetic graph with edge-level differential privacy.",
+        "Release a synthetic graph with differential privacy.",
     ),
     "release-iteratively": _Line(
         ("graphcuts_dp.cli.release_iteratively", "command"),
@@ -50,7 +50,7 @@ COMMANDS: Mapping[str, _Line] = {
     ),
     "flows": _Line(
         ("graphcuts_dp.cli.flows", "flows"),
-        "Release what passes between public groups of vertices, with edge-level privacy.",
+        "Release what passes between public groups of vertices, privately.",
     ),
     "plan": _Line(
         ("graphcuts_dp.cli.plan", "plan"),
@@ -113,7 +113,7 @@ class _Commands(TyperGroup):
 app = typer.Typer(
     name="graphcuts-dp",
     cls=_Commands,
-    help="Cut queries on private graphs, with a proven promise of edge-level privacy.",
+    help="Cut queries on private graphs, with a proven promise of differential privacy.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,

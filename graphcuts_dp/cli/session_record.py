@@ -146,6 +146,7 @@ def totals(found: LedgerStatus) -> dict[str, str]:
     mark = " (seeded: not private)" if found.seeded else ""
     return {
         "all uses together": f"epsilon = {found.epsilon:.4g}{delta}{mark}",
+        "protects": found.protects,
         "budget": found.budget or "no cap",
         "head": found.head,
     }

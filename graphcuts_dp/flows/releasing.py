@@ -81,6 +81,7 @@ def release_flows(
     sides = sides_of_groups(graph, groups)
     cells = cell_tree(graph, sides)
     exact = exact_epsilon(epsilon)
+    protection.per_step(exact)  # refuses what would leave too little
     grid = grid_of_cells(
         graph,
         epsilon=float(exact),

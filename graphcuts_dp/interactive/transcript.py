@@ -158,6 +158,7 @@ class LedgerStatus:
         epsilon: of all uses together, the smallest proven bound; 0 if there are none.
         delta: likewise.
         budget: the cap on that as text, or None.
+        protects: whom all of them protect, see `PrivacyGuarantee.protects`.
         seeded: whether any of them is seeded: then nothing is promised.
         head: where the record stands, for `Store.expect_head`.
     """
@@ -167,6 +168,7 @@ class LedgerStatus:
     epsilon: float
     delta: float
     budget: str | None
+    protects: str
     seeded: bool
     head: str
 
@@ -176,6 +178,7 @@ class LedgerStatus:
             "epsilon": self.epsilon,
             "delta": self.delta,
             "budget": self.budget,
+            "protects": self.protects,
             "entropy": SEEDED_WARNING if self.seeded else "operating system",
             "head": self.head,
             "uses": [use.to_dict() for use in self.uses],
@@ -219,6 +222,7 @@ def ledger_status(ledger: Ledger) -> LedgerStatus:
         epsilon=total.epsilon if total else 0.0,
         delta=total.delta if total else 0.0,
         budget=None if budget is None else str(budget),
+        protects=str(ledger.header["protects"]),
         seeded=any(each.seed is not None for each in uses),
         head=head,
     )

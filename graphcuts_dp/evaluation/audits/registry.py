@@ -23,6 +23,7 @@ from graphcuts_dp.evaluation.audits import (
     session_trees,
     sessions,
     sparse,
+    together,
     transcripts,
     vertices,
 )
@@ -52,6 +53,7 @@ ENTRIES: tuple[Entry, ...] = (
     *flows.ENTRIES,
     *selection.ENTRIES,
     *iterative.ENTRIES,
+    *together.ENTRIES,
     *vertices.ENTRIES,
 )
 

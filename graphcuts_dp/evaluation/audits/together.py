@@ -1,0 +1,208 @@
+"""Audits of what protects several edges together: neighbours differ in three pairs.
+
+Each runs a public function as users call it, and looks at all that comes out. The twin of each is
+the mistake that matters: noise for one edge where three change.
+"""
+
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from graphcuts_dp.arrays import FloatVector
+from graphcuts_dp.distances.answers import answer_distances
+from graphcuts_dp.distances.locations import Locations
+from graphcuts_dp.distances.metric import as_metric
+from graphcuts_dp.errors import AccuracyWarning
+from graphcuts_dp.evaluation.audit import Claim, Neighbours
+from graphcuts_dp.evaluation.audits.base import Audit, Entry, Sampled
+from graphcuts_dp.evaluation.audits.graphs import EMPTY
+from graphcuts_dp.evaluation.audits.transcripts import UNIVERSE
+from graphcuts_dp.flows.releasing import release_flows
+from graphcuts_dp.graph.adjacency import Graph
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.groups import Groups
+from graphcuts_dp.graph.queries import CutQuery
+from graphcuts_dp.interactive.methods import make_mechanism
+from graphcuts_dp.iterative.net import release_net
+from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
+from graphcuts_dp.measurements.noisy_sums import NoisyDegrees
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.protection import Protection
+from graphcuts_dp.release.allocation import measure
+from graphcuts_dp.release.synthesis import release_graph
+
+Run = Callable[[Any], FloatVector]
+_MOST = 3
+_STAR = Graph([3, 3, 3], [0, 1, 2], vertices=4)
+_PAIRS = np.triu_indices(4, 1)
+_STAR_PAIRS = _STAR.dense()[_PAIRS] > 0
+_CENTRE = CutQuery([3], [0, 1, 2])
+NEIGHBOURS = (Neighbours("a star appears", EMPTY, _STAR),)
+_DELTA = 0.02  # so large that runs see what it is for
+_LINE = as_metric(Graph([0, 1, 2], [1, 2, 3], vertices=4))
+
+
+def _people(counts: list[int]) -> Locations:
+    return Locations(_LINE, np.array(counts))
+
+
+_MOVED = (Neighbours("three people move", _people([3, 0, 0, 1]), _people([0, 0, 0, 4])),)
+
+
+def _seed(source: EntropySource) -> int:
+    return int.from_bytes(source.bytes(6).tobytes(), "little")
+
+
+def _with_evidence(*seen: float) -> FloatVector:
+    """What was seen, and its sum: three changes show together what none shows alone."""
+    return np.array([*seen, sum(seen)], dtype=np.float64)
+
+
+def _of_degrees(noisy: NoisyDegrees) -> float:
+    """What the log likelihood ratio of Laplace noise is proportional to."""
+    return float(np.clip(noisy.rows, 0, _STAR.dense().sum(axis=0)).sum())
+
+
+def _measured(at_most: int, epsilon: float, source: EntropySource) -> Run:
+    """Degrees and entries, which a release buys for the fit that uses both."""
+    each = Protection(steps=at_most).per_step(epsilon)
+
+    def run(graph: Graph) -> FloatVector:
+        made = measure(
+            graph,
+            epsilon=each,
+            noise="binary",
+            mechanism="degrees+response",
+            share=0.5,
+            source=source,
+        )
+        (degrees,), (matrix,) = made.all_of(NoisyDegrees), made.all_of(NoisyMatrix)
+        bits = matrix.steps[_PAIRS][_STAR_PAIRS].sum()
+        return _with_evidence(_of_degrees(degrees) / 2, float(bits))
+
+    return run
+
+
+def _released(mechanism: str, at_most: int, epsilon: float, source: EntropySource) -> Run:
+    def run(graph: Graph) -> FloatVector:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", AccuracyWarning)
+            made = release_graph(
+                graph,
+                epsilon=epsilon,
+                fit="none",
+                noise="discrete-laplace" if mechanism == "sparse" else "binary",
+                mechanism=mechanism,
+                at_most=at_most,
+                seed=_seed(source),
+            )
+        degrees = made.measurements.all_of(NoisyDegrees)
+        if mechanism == "sparse":
+            return _with_evidence(*map(_of_degrees, degrees))
+        return _with_evidence(*map(float, made.noisy.steps[_PAIRS][_STAR_PAIRS]))
+
+    return run
+
+
+def _flows(at_most: int, epsilon: float, source: EntropySource) -> Run:
+    groups = Groups(EMPTY.vertices, {"part": [0, 0, 0, 1]})
+
+    def run(graph: Graph) -> FloatVector:
+        made = release_flows(graph, groups, epsilon=epsilon, at_most=at_most, seed=_seed(source))
+        return np.concatenate([np.asarray(each, dtype=np.float64) for each in made.noisy.sums])
+
+    return run
+
+
+def _session(method: str, delta: float, at_most: int, epsilon: float, source: EntropySource) -> Run:
+    mechanism = make_mechanism(
+        method,
+        universe=UNIVERSE,
+        grid=Grid(),
+        epsilon=epsilon,
+        delta=delta,
+        queries=2,
+        protection=Protection(steps=at_most),
+    )
+
+    def run(graph: Graph) -> FloatVector:
+        state, values = mechanism.start(graph, source), []
+        for _ in range(2):
+            truth = mechanism.grid.count(_CENTRE, graph) if mechanism.needs_truth else None
+            state, answer = mechanism.step(state, _CENTRE, truth, source)
+            values.append(answer.value)
+        return _with_evidence(*values)
+
+    return run
+
+
+def _net(at_most: int, epsilon: float, source: EntropySource) -> Run:
+    queries = [_CENTRE]
+
+    def run(graph: Graph) -> FloatVector:
+        made = release_net(graph, queries, epsilon=epsilon, at_most=at_most, seed=_seed(source))
+        return made.graph.dense()[_PAIRS]
+
+    return run
+
+
+def _distances(at_most: int, epsilon: float, source: EntropySource) -> Run:
+    def run(placed: Locations) -> FloatVector:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", AccuracyWarning)
+            made = answer_distances(
+                _LINE,
+                placed,
+                epsilon=epsilon,
+                at_most=at_most,
+                mechanism="histogram",
+                noise="laplace",
+                seed=_seed(source),
+            )
+        return made.values
+
+    return run
+
+
+_TWIN = "epsilon of one edge used for three"
+Start = Callable[[int, float, EntropySource], Run]
+
+
+def _audit(
+    start: Start,
+    epsilon: float,
+    *,
+    delta: float = 0.0,
+    pairs: tuple[Neighbours, ...] = NEIGHBOURS,
+    least: int = 600,
+) -> Audit:
+    return Sampled(
+        claim=Claim(epsilon, delta),
+        pairs=pairs,
+        start=partial(start, _MOST, epsilon),
+        twins={_TWIN: partial(start, 1, epsilon)},
+        twin_pairs=pairs[:1],
+        runs=8000,
+        least=least,
+    )
+
+
+ENTRIES = (
+    *(
+        Entry(f"3 edges: release, {mechanism}", partial(_audit, partial(_released, mechanism)))
+        for mechanism in ("response", "sparse")
+    ),
+    Entry("3 edges: release, degrees+response", partial(_audit, _measured, least=2500)),
+    Entry("3 edges: flows", partial(_audit, _flows)),
+    Entry("3 edges: session, laplace", partial(_audit, partial(_session, "laplace", 0.0))),
+    Entry(
+        "3 edges: session, gaussian",
+        partial(_audit, partial(_session, "gaussian", _DELTA), delta=_DELTA, least=1500),
+    ),
+    Entry("3 edges: session, binary", partial(_audit, partial(_session, "binary", 0.0))),
+    Entry("3 edges: net", partial(_audit, _net)),
+    Entry("3 people: distances", partial(_audit, _distances, pairs=_MOVED, least=2500)),
+)
