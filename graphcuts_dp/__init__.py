@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from graphcuts_dp.measurements.noisy_matrix import CutAnswer
     from graphcuts_dp.planning.planner import Plan, PlanRow, plan
     from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+    from graphcuts_dp.release.degree_bound import DegreeBound, choose_degree_bound
     from graphcuts_dp.release.release import Release
     from graphcuts_dp.release.synthesis import release_graph
 
@@ -123,6 +124,7 @@ _HOMES = {
     "planning.planner": ("Plan", "PlanRow", "plan"),
     "privacy.guarantee": ("PrivacyGuarantee",),
     "release.release": ("Release",),
+    "release.degree_bound": ("DegreeBound", "choose_degree_bound"),
     "release.synthesis": ("release_graph",),
 }
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
@@ -134,6 +136,7 @@ __all__ = [
     "CutList",
     "CutNormCertificate",
     "CutQuery",
+    "DegreeBound",
     "DirectedGraph",
     "DistanceAnswer",
     "DistanceAnswers",
@@ -164,6 +167,7 @@ __all__ = [
     "__version__",
     "answer_all",
     "answer_distances",
+    "choose_degree_bound",
     "cut_distance",
     "cut_errors",
     "cut_norm",

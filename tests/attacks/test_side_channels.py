@@ -327,6 +327,10 @@ def named(watch, graph):
         }
 
 
+def bound_chosen(_, graph):
+    return repr(gc.choose_degree_bound(graph, epsilon=1.0, seed=3))
+
+
 CUTS = [gc.CutQuery([0]), gc.CutQuery([1, 2], [3, 4])]
 MECHANISMS = {
     "response": ("plain", released(mechanism="response")),
@@ -374,6 +378,11 @@ MECHANISMS = {
     "sparse, weights": ("weighted directed", released(mechanism="sparse")),
     "sparse, no cap": ("weighted no cap", released(mechanism="sparse", noise="discrete-laplace")),
     "flows, two sides": ("bipartite", tabled(delta=1e-6, noise="gaussian")),
+    "flows, vertex": ("plain", tabled(protect="vertex", degree_bound=2)),
+    "flows, vertex, no cap": ("weighted no cap", tabled(protect="vertex", degree_bound=2)),
+    "flows, vertex, two sides": ("bipartite", tabled(protect="vertex", degree_bound=2)),
+    "session, vertex": ("plain", asked("frieze-kannan", protect="vertex", degree_bound=2)),
+    "degree bound": ("plain", bound_chosen),
     "flows, cap": ("weighted", tabled()),
     "flows, no cap": ("weighted no cap", tabled(whole=True)),
     "baselines": ("plain", compared),
@@ -440,7 +449,12 @@ PRIVATE = {
             "flows GRAPH staff.csv x.csv --epsilon 2 --delta 1e-6 --noise gaussian --seed 1"
             " --vertices 8 --levels 2,3 --store s.private"
         ),
+        (
+            "flows GRAPH staff.csv x.csv --epsilon 2 --seed 1 --vertices 8 --levels 2,3"
+            " --protect vertex --degree-bound 2"
+        ),
         "flows GRAPH staff.csv x.csv --epsilon 2 --vertices 8",
+        "flows GRAPH staff.csv x.csv --epsilon 2 --vertices 8 --levels 2 --protect vertex",
         "flows GRAPH staff.csv x.csv --epsilon 2 --vertices 9 --levels half",
         "flows GRAPH staff.csv x.csv --epsilon 2 --vertices 8 --levels half --workload town",
         "flows GRAPH staff.csv x.png --epsilon 2 --vertices 8 --levels half",
@@ -540,7 +554,8 @@ NAMES = {
         release_graph release_iteratively open_session answer_distances Release
         IterativeRelease Session CutAnswer DistanceAnswer DistanceAnswers
         PrivacyGuarantee CutNormCertificate release_net release_sensing NetRelease
-        SensingRelease release_flows load_flows Flows FlowAnswer RoundedFlows
+        SensingRelease choose_degree_bound DegreeBound
+        release_flows load_flows Flows FlowAnswer RoundedFlows
         Measurement DistancePlan Locations Graph BipartiteGraph DirectedGraph""",
     "reads nothing private": """Answer CutList LinearQuery CutQuery MatrixQuery RankOneQuery
         DistanceQuery Metric Plan PlanRow VertexSet __version__ plan plan_distances datasets

@@ -112,6 +112,7 @@ _PRODUCTS: Mapping[str, Callable[[], Iterable[str]]] = {
     "release_net": lambda: ["release: net"],
     "release_sensing": lambda: ["release: sensing"],
     "open_session": _sessions,
+    "choose_degree_bound": lambda: ["degree bound"],
     "answer_distances": _distances,
     "release_flows": lambda: ["flows: laplace", "flows: gaussian"],
 }
