@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     )
     from graphcuts_dp.graph.groups import Groups, GroupTree
     from graphcuts_dp.graph.linear_query import LinearQuery
+    from graphcuts_dp.graph.owned_rows import OwnedRows
+    from graphcuts_dp.graph.owned_sources import owned_from_pandas, read_owned
     from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, RankOneQuery, answer_all
     from graphcuts_dp.graph.vertices import VertexSet
     from graphcuts_dp.interactive.base import Answer
@@ -64,9 +66,13 @@ if TYPE_CHECKING:
     from graphcuts_dp.iterative.release import IterativeRelease
     from graphcuts_dp.iterative.sensing import SensingRelease, release_sensing
     from graphcuts_dp.ledger.opening import Store
+    from graphcuts_dp.measurements.noisy_contributions import Contributions
     from graphcuts_dp.measurements.noisy_matrix import CutAnswer
+    from graphcuts_dp.planning.explanation import Explanation, explain
+    from graphcuts_dp.planning.owner_bounds import BoundPlan, BoundRow, plan_bounds
     from graphcuts_dp.planning.planner import Plan, PlanRow, plan
     from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+    from graphcuts_dp.release.contributions import ChosenBound, choose_bound, release_contributions
     from graphcuts_dp.release.degree_bound import DegreeBound, choose_degree_bound
     from graphcuts_dp.release.release import Release
     from graphcuts_dp.release.synthesis import release_graph
@@ -121,17 +127,27 @@ _HOMES = {
     "iterative.sensing": ("SensingRelease", "release_sensing"),
     "ledger.opening": ("Store",),
     "measurements.noisy_matrix": ("CutAnswer",),
+    "planning.explanation": ("Explanation", "explain"),
     "planning.planner": ("Plan", "PlanRow", "plan"),
     "privacy.guarantee": ("PrivacyGuarantee",),
     "release.release": ("Release",),
     "release.degree_bound": ("DegreeBound", "choose_degree_bound"),
     "release.synthesis": ("release_graph",),
+    "graph.owned_rows": ("OwnedRows",),
+    "graph.owned_sources": ("owned_from_pandas", "read_owned"),
+    "release.contributions": ("ChosenBound", "choose_bound", "release_contributions"),
+    "measurements.noisy_contributions": ("Contributions",),
+    "planning.owner_bounds": ("BoundPlan", "BoundRow", "plan_bounds"),
 }
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Answer",
     "BipartiteGraph",
+    "BoundPlan",
+    "BoundRow",
+    "ChosenBound",
+    "Contributions",
     "CutAnswer",
     "CutList",
     "CutNormCertificate",
@@ -142,6 +158,7 @@ __all__ = [
     "DistanceAnswers",
     "DistancePlan",
     "DistanceQuery",
+    "Explanation",
     "FlowAnswer",
     "Flows",
     "Graph",
@@ -154,6 +171,7 @@ __all__ = [
     "MatrixQuery",
     "Metric",
     "NetRelease",
+    "OwnedRows",
     "Plan",
     "PlanRow",
     "PrivacyGuarantee",
@@ -167,11 +185,13 @@ __all__ = [
     "__version__",
     "answer_all",
     "answer_distances",
+    "choose_bound",
     "choose_degree_bound",
     "cut_distance",
     "cut_errors",
     "cut_norm",
     "datasets",
+    "explain",
     "from_arrow",
     "from_edges",
     "from_igraph",
@@ -186,10 +206,14 @@ __all__ = [
     "load_flows",
     "normalised_cut_norm",
     "open_session",
+    "owned_from_pandas",
     "plan",
+    "plan_bounds",
     "plan_distances",
     "read_graph",
     "read_groups",
+    "read_owned",
+    "release_contributions",
     "release_flows",
     "release_graph",
     "release_iteratively",

@@ -13,7 +13,8 @@ from graphcuts_dp.cli.console import (
     show_json,
     show_table,
 )
-from graphcuts_dp.cli.reading import TextReading, check_apart, spelled, with_options
+from graphcuts_dp.cli.reading import TextReading, check_apart, with_options
+from graphcuts_dp.cli.spelling import spelled
 from graphcuts_dp.cli.store_options import Spending
 from graphcuts_dp.distances.answers import (
     DistanceAnswers,

@@ -17,6 +17,7 @@ from graphcuts_dp.flows.strategy import ALL_LEVELS, NOISES, choose_strategy
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.groups import Groups
 from graphcuts_dp.measurements.cells import cell_tree, changes_on, grid_of_cells, sides_of_groups
+from graphcuts_dp.measurements.changes import Reach, reach_of
 from graphcuts_dp.planning.flows_forecast import FlowsForecast, forecast_of
 from graphcuts_dp.privacy.protection import Protection
 
@@ -62,14 +63,16 @@ def flows(
     store = spending.check()
     check_apart([target], source, groups, columns.right_groups, reading.vertices, spending.store)
     check_flows_path(target, force=force)
-    graph = reading.read_private(source)
-    spending.remind(graph, source)
+    private, graph = protecting.read(reading, source)
+    spending.remind(private, source)
     given = columns.read_from(groups, graph.space)
+    reach = reach_of(private)
+    whole = whole or reach is not None
     options: dict[str, Any] = {"delta": delta, "workload": workload, "noise": noise}
-    for note in _forecast(graph, given, epsilon, whole, protecting.of, options).notes:
+    for note in _forecast(graph, given, epsilon, whole, (protecting.of, reach), options).notes:
         say(f"note: {note}")
     made = release_flows(
-        graph,
+        private,
         given,
         epsilon=epsilon,
         whole=whole,
@@ -93,11 +96,12 @@ def _forecast(
     groups: Groups | tuple[Groups, Groups],
     epsilon: float,
     whole: bool,
-    protection: Protection,
+    whom: tuple[Protection, Reach | None],
     options: dict[str, Any],
 ) -> FlowsForecast:
     """What to expect, from the schema and public sizes alone."""
     cells = cell_tree(graph, sides_of_groups(graph, groups))
+    protection, reach = whom
     grid = grid_of_cells(
         graph,
         epsilon=epsilon,
@@ -105,7 +109,7 @@ def _forecast(
         protection=protection,
         groups=sum(cells.shape(cells.depth - 1)),
     )
-    changes = changes_on(grid, cells, protection)
+    changes = changes_on(grid, cells, protection, reach)
     strategy = choose_strategy(cells, epsilon=epsilon, changes=changes, **options)
     return forecast_of(
         cells, strategy, unit=grid.unit, epsilon=epsilon, delta=float(options["delta"])

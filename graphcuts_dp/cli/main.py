@@ -52,9 +52,17 @@ COMMANDS: Mapping[str, _Line] = {
         ("graphcuts_dp.cli.flows", "flows"),
         "Release what passes between public groups of vertices, privately.",
     ),
+    "owners": _Line(
+        ("graphcuts_dp.cli.owners", "owners"),
+        "Tell how much the owners of rows have, and which bound on them to take.",
+    ),
     "plan": _Line(
         ("graphcuts_dp.cli.plan", "plan"),
         "Compare what all mechanisms would guarantee, best first.",
+    ),
+    "explain": _Line(
+        ("graphcuts_dp.cli.explain", "explain"),
+        "Say in plain words whom a promise protects, against what, and how well.",
     ),
     "distances": _Line(
         ("graphcuts_dp.cli.distances", "distances"),

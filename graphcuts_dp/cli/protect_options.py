@@ -5,6 +5,12 @@ from typing import Annotated, Any, final
 
 import typer
 
+from graphcuts_dp.cli.reading import Reading, note_reading
+from graphcuts_dp.cli.spelling import spelled
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.owned_rows import PrivateData
+from graphcuts_dp.measurements.bounding import bounded_graph
 from graphcuts_dp.privacy.protection import Protection
 
 
@@ -13,10 +19,14 @@ from graphcuts_dp.privacy.protection import Protection
 class Protecting:
     """Whom what is released protects."""
 
-    protect: Annotated[str, typer.Option(help="Whom it is for: edges or vertex.")] = "edges"
+    protect: Annotated[
+        str, typer.Option(help="Whom it is for: edges, vertex, or the owner of rows (--owner).")
+    ] = "edges"
     at_most: Annotated[
         int | None,
-        typer.Option(help="How many edges may change together: 1 if left out."),
+        typer.Option(
+            help="How many edges may change together, 1 if left out; how much of an owner counts."
+        ),
     ] = None
 
     degree_bound: Annotated[
@@ -31,7 +41,10 @@ class Protecting:
         Raises:
             ParameterError: an unknown name, or a bound out of range.
         """
-        return Protection.of(self.protect, at_most=self.at_most, degree_bound=self.degree_bound)
+        try:
+            return Protection.of(self.protect, at_most=self.at_most, degree_bound=self.degree_bound)
+        except ParameterError as problem:
+            raise spelled(problem, "") from None
 
     def options(self, *, vertices: bool = False) -> dict[str, Any]:
         """As the functions of the package take them, checked.
@@ -45,3 +58,24 @@ class Protecting:
         self.of  # noqa: B018  # refuses
         given = {"protect": self.protect, "at_most": self.at_most}
         return {**given, "degree_bound": self.degree_bound} if vertices else given
+
+    def read(self, reading: Reading, path: str) -> tuple[PrivateData, AnyGraph]:
+        """Read what will be released, and the graph that is measured, and say how it was read.
+
+        Raises:
+            GraphCutsError: as `Reading.read_private` and `Reading.read_rows`.
+            ParameterError: owners that are not to be protected, or the other way round.
+        """
+        if self.of.kind == "owner" and reading.owner is None:
+            raise ParameterError("--protect owner needs --owner COLUMN, which names whose a row is")
+        if reading.owner is None:
+            graph = reading.read_private(path)
+            return graph, bounded_graph(graph, self.of)
+        if self.of.kind != "owner":
+            raise ParameterError("--owner COLUMN is for --protect owner --at-most K")
+        rows = reading.read_rows(path, tell=note_reading)
+        note_reading(
+            f"Of each owner at most {self.of.steps:,} {rows.what} count; how much is left out is "
+            "not told: graphcuts-dp owners tells it, for a part of the budget."
+        )
+        return rows, bounded_graph(rows, self.of)

@@ -12,28 +12,19 @@ from typing import Annotated, Any, cast, final, get_type_hints
 import typer
 
 from graphcuts_dp.cli.console import say
+from graphcuts_dp.cli.spelling import spelled
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.edge_keys import Merge
 from graphcuts_dp.graph.files import describe_reading, read_graph, read_vertices
 from graphcuts_dp.graph.group_names import GroupNames, is_group
 from graphcuts_dp.graph.groups import Groups
+from graphcuts_dp.graph.owned_rows import COUNTINGS, Counting, OwnedRows, PrivateData
+from graphcuts_dp.graph.owned_sources import read_owned
 from graphcuts_dp.graph.vertices import Label, VertexSet, sets_in
 
 _GROUP = "@@"  # before the name of a group; a single @ is for files
 _DELIMITERS = {"tab": "\t", "\\t": "\t", "blank": " "}
-# How the command line spells what the readers' errors name.
-_FLAGS = {
-    "weighted=False": "--ignore-weights",
-    "bipartite=True": "--bipartite",
-    "directed=True": "--directed",
-    "header=True": "--header",
-    "header=False": "--no-header",
-}
-_VALUES = "weight_cap|hide_change|vertices|source|target|weight|delimiter|encoding"
-_SPELLED = re.compile(
-    rf"\b(?:({'|'.join(_FLAGS)})|({_VALUES})=(?:'([\w-]+)'|(\d+))?|(one_based|weight_cap)\b)"
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,6 +109,20 @@ class Reading(TextReading):
     one_based: Annotated[
         bool, typer.Option("--one-based", help="Ids in the file count from 1 (KONECT).")
     ] = False
+    owner: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Whose each row is, for --protect owner; or: tail, the first end.",
+        ),
+    ] = None
+    counting: Annotated[
+        str,
+        typer.Option(help=f"What rows with owners make of a pair, one of: {', '.join(COUNTINGS)}."),
+    ] = "edges"
+    unit: Annotated[
+        float, typer.Option(help="Weight of a step, for --counting weight; --at-most counts them.")
+    ] = 1.0
 
     def read(
         self,
@@ -131,6 +136,8 @@ class Reading(TextReading):
         Raises:
             GraphCutsError: as `read_graph`; it names options as the command line spells them.
         """
+        if self.owner is not None:
+            raise ParameterError("--owner is not for this command; it reads graphs")
         try:
             return read_graph(
                 path,
@@ -158,6 +165,43 @@ class Reading(TextReading):
             return None
         return len(VertexSet(rows)), len(VertexSet(columns))  # refused here if there are too many
 
+    def read_rows(self, path: str, *, tell: Callable[[str], None] | None = None) -> OwnedRows:
+        """Read rows with owners.
+
+        Raises:
+            GraphCutsError: as `read_owned`; it names options as the command line spells them.
+        """
+        given = (self.weight_cap, self.hide_change, self.ignore_weights or None)
+        if any(each is not None for each in given) or self.merge != "max":
+            raise ParameterError(
+                "--weight-cap, --hide-change, --ignore-weights and --merge are not for rows with "
+                "owners; see --counting"
+            )
+        try:
+            return read_owned(
+                path,
+                owner=cast(str, column_of(self.owner)),
+                counting=cast(Counting, self.counting),
+                unit=self.unit,
+                vertices=self._vertices(),
+                public_vertices_from_file=self.public_vertices_from_file,
+                bipartite=self.bipartite,
+                directed=self.directed,
+                one_based=self.one_based,
+                tell=tell,
+                **self.options(),
+            )
+        except GraphCutsError as problem:
+            raise spelled(problem, path) from None
+
+    def read_data(self, path: str) -> PrivateData:
+        """Read a graph, or rows with owners where a column of these is named.
+
+        Raises:
+            GraphCutsError: as `read` and `read_rows`.
+        """
+        return self.read(path) if self.owner is None else self.read_rows(path)
+
     def read_private(self, path: str) -> AnyGraph:
         """Read a graph of which something will be released, and say how it was read.
 
@@ -165,13 +209,13 @@ class Reading(TextReading):
             GraphCutsError: as `read`.
             ParameterError: weights whose bound nobody has given.
         """
-        graph = self.read(path, tell=_note)
+        graph = self.read(path, tell=note_reading)
         try:
             graph.check_bounded()
         except ParameterError as problem:
             raise spelled(problem, path) from None
         for note in self._notes(graph):
-            _note(note)
+            note_reading(note)
         return graph
 
     def _notes(self, graph: AnyGraph) -> tuple[str, ...]:
@@ -227,22 +271,8 @@ def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def spelled(problem: GraphCutsError, path: str) -> GraphCutsError:
-    """The same error, which names options as the command line spells them."""
-    text = str(problem)
-    start = len(path) if text.startswith(path) else 0
-    return type(problem)(text[:start] + _SPELLED.sub(_as_option, text[start:]))
-
-
-def _as_option(found: re.Match[str]) -> str:
-    flag, name, word, number, alone = found.groups()
-    if flag:
-        return _FLAGS[flag]
-    value = word or number
-    return f"--{(name or alone).replace('_', '-')}" + (f" {value}" if value else "")
-
-
-def _note(text: str) -> None:
+def note_reading(text: str) -> None:
+    """Tell the user how a file was read."""
     say(f"note: {text}")
 
 

@@ -102,7 +102,7 @@ def release(
     may_be_sparse = mechanism == SPARSE or (mechanism, fit, blocks) == ("auto", "auto", "local")
     if reading.counts is not None and not may_be_sparse:
         check_size(reading.counts, noise=noise, fit=fit, blocks=blocks)
-    graph = reading.read_private(source)
+    private, graph = protecting.read(reading, source)
     if takes_sparse(
         graph.shape,
         mechanism=mechanism,
@@ -115,14 +115,14 @@ def release(
             fit=fit, oracle=oracle, unweighted=unweighted, share=degree_share, blocks=blocks
         )
         check_sparse_path(target, force=force)
-        spending.remind(graph, source)
+        spending.remind(private, source)
         check_labels(target, graph)
         groups = grouping.read(graph.space)
         for note in sparse_notes(graph.shape, asked=mechanism == SPARSE):
             say(f"note: {note}")
         with progress_bar("releasing") as progress:
             made = release_graph(
-                graph,
+                private,
                 epsilon=epsilon,
                 store=store,
                 noise=noise,
@@ -136,7 +136,7 @@ def release(
         show_made(_sparse_facts(made), made.save(target, force=force), as_json)
         return
     check_size(graph.shape, noise=noise, fit=fit, blocks=blocks)
-    spending.remind(graph, source)
+    spending.remind(private, source)
     check_labels(target, graph)
     groups = grouping.read(graph.space)
     if noise == "discrete-laplace" and graph.weighted:
@@ -158,7 +158,7 @@ def release(
     cluster = dask_cluster(scheduler) if blocks == "dask" else nullcontext()
     with cluster, accuracy_notes(), progress_bar("fitting") as progress:
         made = release_graph(
-            graph,
+            private,
             epsilon=epsilon,
             store=store,
             noise=noise,

@@ -64,12 +64,12 @@ def command(
     store = spending.check()
     check_apart([target], source, reading.vertices, queries, spending.store)
     check_iterative_path(target, force=force)
-    graph = reading.read_private(source)
-    spending.remind(graph, source)
+    private, graph = protecting.read(reading, source)
+    spending.remind(private, source)
     check_labels(target, graph)
     with progress_bar("learning") as progress:
         made = release_iteratively(
-            graph,
+            private,
             epsilon=epsilon,
             delta=delta,
             store=store,

@@ -101,7 +101,7 @@ def start(
 ) -> None:
     """Begin a session of cut queries on a private graph."""
     place = store_named(store, budget_epsilon, budget_delta, expect_head)
-    private = reading.read_private(graph)
+    private, _ = protecting.read(reading, graph)
     with (
         accuracy_notes(),
         open_session(

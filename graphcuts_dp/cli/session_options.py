@@ -9,7 +9,7 @@ import typer
 from graphcuts_dp.cli.group_options import GroupReading
 from graphcuts_dp.cli.reading import Reading, read_sets
 from graphcuts_dp.errors import LedgerError
-from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.graph.vertices import Label
 from graphcuts_dp.interactive.base import Answer
 from graphcuts_dp.interactive.session import Session, open_session
@@ -69,9 +69,9 @@ def asked_sets(
     return read_sets(first, second, session.vertices, session.groups)
 
 
-def _read(path: str, source: dict[str, Any]) -> AnyGraph:
+def _read(path: str, source: dict[str, Any]) -> PrivateData:
     try:
-        return Reading(**source).read(path)
+        return Reading(**source).read_data(path)
     except TypeError:
         raise LedgerError("the session was begun by another version of this program") from None
 

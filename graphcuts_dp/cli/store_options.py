@@ -8,7 +8,7 @@ from typing import Annotated, final
 import typer
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.ledger.beside import stores_beside
 from graphcuts_dp.ledger.opening import Store, Subject
 from graphcuts_dp.ledger.records import Head
@@ -76,7 +76,7 @@ class Spending:
             raise ParameterError("a budget is kept in a store: add, for example, --store mail.db")
         return None
 
-    def remind(self, data: AnyGraph | Subject, file: str) -> None:
+    def remind(self, data: PrivateData | Subject, file: str) -> None:
         """Refuse to spend beside a store in the data's or the working folder that is about them.
 
         Raises:

@@ -41,9 +41,8 @@ def read_map(
         FileFormatError: a file cannot be read, or is malformed.
         GraphError: the map is not connected.
     """
-    graph = read_graph(
-        path, weighted=False if ignore_lengths else None, merge="min", **asdict(text)
-    )
+    options = {name: value for name, value in asdict(text).items() if name != "owner"}
+    graph = read_graph(path, weighted=False if ignore_lengths else None, merge="min", **options)
     assert isinstance(graph, Graph)  # noqa: S101  # for the type checker: not asked for two sides
     points = None if coordinates is None else read_coordinates(coordinates, graph.vertices)
     return Metric.from_graph(graph, coordinates=points)

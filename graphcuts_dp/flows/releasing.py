@@ -5,9 +5,11 @@ from graphcuts_dp.flows.strategy import ALL_LEVELS, choose_strategy
 from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph
 from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.groups import Groups
+from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
+from graphcuts_dp.measurements.bounding import bounded_graph
 from graphcuts_dp.measurements.cells import (
     cell_tree,
     changes_on,
@@ -15,6 +17,7 @@ from graphcuts_dp.measurements.cells import (
     measure_cells,
     sides_of_groups,
 )
+from graphcuts_dp.measurements.changes import reach_of
 from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.entropy import entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
@@ -22,7 +25,7 @@ from graphcuts_dp.privacy.protection import EDGE, Protection
 
 
 def release_flows(
-    graph: AnyGraph,
+    graph: PrivateData,
     groups: Groups | tuple[Groups, Groups],
     *,
     epsilon: float,
@@ -39,7 +42,7 @@ def release_flows(
     """What passes between public groups of a private graph, for all cells of all levels.
 
     Args:
-        graph: the private graph.
+        graph: the private graph, or rows with owners.
         groups: the public groups of its vertices; of a bipartite graph a pair, left and right,
             with the same number of levels. They come out with the table, so they must be public,
             and not made from the edges.
@@ -51,8 +54,10 @@ def release_flows(
             level counts most), "totals" (the grand total), or the name of a level.
         noise: "laplace", "gaussian" (which needs a delta), or "auto" for the less expected error.
         whole: count weights in whole numbers, rounded down; else in small steps.
-        protect: whom the promise is for: "edges" or "vertex", see `Protection.of`.
-        at_most: of edges: how many may change together, 1 if omitted.
+        protect: whom the promise is for: "edges", "vertex", or "owner" of rows; see
+            `Protection.of`.
+        at_most: of edges: how many may change together, 1 if omitted; of an owner: how many of its
+            pairs, rows or units count, see `OwnedRows.bounded`. Such weights are whole.
         degree_bound: of a vertex: D, public. Each cell of the finest level is then the largest
             weight that its edges can keep if no vertex keeps more than D of it in this cell (see
             `graph.bounded_cuts`): the true one if no vertex has more than D there, never above it;
@@ -78,6 +83,9 @@ def release_flows(
     weights rounded down, and intervals of the fine grid allow for it.
     """
     protection = Protection.of(protect, at_most=at_most, degree_bound=degree_bound)
+    private, reach = graph, reach_of(graph)
+    graph = bounded_graph(private, protection)
+    whole = whole or reach is not None
     sides = sides_of_groups(graph, groups)
     cells = cell_tree(graph, sides)
     exact = exact_epsilon(epsilon)
@@ -89,7 +97,7 @@ def release_flows(
         protection=protection,
         groups=sum(cells.shape(cells.depth - 1)),
     )
-    changes = changes_on(grid, cells, protection)
+    changes = changes_on(grid, cells, protection, reach)
     strategy = choose_strategy(
         cells,
         epsilon=exact,
@@ -105,7 +113,7 @@ def release_flows(
     names = ("total", *cells.levels)
     with charged(
         store,
-        graph,
+        private,
         kind="flows",
         parameters={
             "workload": workload,
@@ -124,6 +132,7 @@ def release_flows(
             grid=grid,
             whole=whole,
             protection=protection,
+            reach=reach,
             source=source,
         )
     # From here on nothing reads the private graph.

@@ -230,7 +230,7 @@ def read_tables(
         columns = choose_columns(table, options, weighted=weighted, declared=schema.weighted)
         names = used_names(table, columns)
         raw = gather(batches(names), names, error=FileFormatError, packed=packed)
-        return replace(raw, schema=schema, reading=str(columns))
+        return replace(raw, schema=schema, columns=columns)
     except GraphCutsError:
         raise
     except Exception:  # noqa: BLE001, RUF100  # whatever a crafted file provokes

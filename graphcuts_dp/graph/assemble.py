@@ -30,6 +30,23 @@ def build(raw: RawEdges, options: Options) -> AnyGraph:
         GraphCutsError: of the class `raw.error`: an end outside the vertex set, a weight that is
             negative or not finite, no vertices, or options that do not fit the source.
     """
+    space, parts, cap = numbered(raw, options)
+    return from_parts_on(
+        space,
+        parts,
+        merge=options.merge,
+        weight_cap=cap,
+        hide_change=options.hide_change,
+        note=raw.schema.note,
+    )
+
+
+def numbered(raw: RawEdges, options: Options) -> tuple[Space, EdgeParts, float | None]:
+    """What may be joined, the edges by row numbers in it, and the cap on weights if there is one.
+
+    Raises:
+        GraphCutsError: as `build`.
+    """
     _check_kind(raw, options)
     weights = _weights(raw, options)
     rows, columns, sets = row_numbers(raw, options)
@@ -46,15 +63,7 @@ def build(raw: RawEdges, options: Options) -> AnyGraph:
     # From here on they are in `parts` alone, which the graph empties as it goes.
     raw.sources = raw.targets = ()
     raw.weights = None
-    del rows, columns, weights
-    return from_parts_on(
-        space,
-        parts,
-        merge=options.merge,
-        weight_cap=cap,
-        hide_change=options.hide_change,
-        note=raw.schema.note,
-    )
+    return space, parts, cap
 
 
 def _check_kind(raw: RawEdges, options: Options) -> None:

@@ -42,7 +42,7 @@ _SHOWN, _LONGEST = 6, 40  # names of a header that a message quotes, and charact
 
 @dataclass(frozen=True, slots=True)
 class TextOptions:
-    """What the caller says about a text file; see `read_graph` for each."""
+    """What the caller says about a text file; see `read_graph`, and of the owner `read_owned`."""
 
     header: bool | None = None
     source: Column | None = None
@@ -50,6 +50,7 @@ class TextOptions:
     weight: Column | None = None
     delimiter: str | None = None
     encoding: str | None = None
+    owner: Column | None = None
 
     @property
     def of_columns(self) -> bool:
@@ -60,13 +61,14 @@ class TextOptions:
 
 @dataclass(frozen=True, slots=True)
 class ColumnPlaces:
-    """How many columns there are, where source, target and weight stand, and names if any."""
+    """How many columns there are, where source, target, weight and owner stand, names if any."""
 
     width: int
     source: int
     target: int
     weight: int | None
     names: tuple[str, ...] = ()
+    owner: int | None = None
 
     @property
     def is_plain(self) -> bool:
@@ -79,11 +81,13 @@ class ColumnPlaces:
         """What was read and ignored; empty where there was nothing to choose."""
         if self.width == 2 and not self.names:
             return ""
-        used = (self.source, self.target, self.weight)
+        used = (self.source, self.target, self.weight, self.owner)
         others = [place for place in range(self.width) if place not in used]
         text = f"Read as the ends of an edge: {self._told([self.source, self.target])}"
         if self.weight is not None:
             text += f"; as its weight: {self._told([self.weight])}"
+        if self.owner is not None:
+            text += f"; as its owner: {self._told([self.owner])}"
         return text + (f"; ignored: {self._told(others)}." if others else ".")
 
     def _told(self, places: Sequence[int]) -> str:
@@ -110,7 +114,8 @@ def has_header(
     """
     if options.header is not None or form.konect:
         return bool(options.header)
-    if any(isinstance(column, str) for column in (options.source, options.target, options.weight)):
+    said = (options.source, options.target, options.weight, options.owner)
+    if any(isinstance(column, str) for column in said):
         return True  # names can only stand there
     if any(map(_starts_with_digit, first[2:])) or any(map(is_integer_literal, first[:2])):
         return False
@@ -154,10 +159,13 @@ def find_columns(
         raise FileFormatError("pass weight= or weighted=False, not both")
     names = _plain(first) if named else []
     given = None if options.weight is None else position_of(options.weight, first, named)
+    owner = None if options.owner is None else position_of(options.owner, first, named)
     if options.source is not None and options.target is not None:
         ends = position_of(options.source, first, named), position_of(options.target, first, named)
     else:
-        ends = _ends(first, names, given) if named else (0, 1)
+        if not named and owner in (0, 1) and len(first) > 2:
+            raise FileFormatError("columns without names: pass source= and target=, too")
+        ends = _ends(first, names, given, owner) if named else (0, 1)
     picked = [*ends] if given is None else [*ends, given]
     if len(set(picked)) != len(picked):
         raise FileFormatError("source=, target= and weight= name different columns")
@@ -166,10 +174,11 @@ def find_columns(
     elif declared and not named:
         weight = 2 if len(first) > 2 else None
     else:
-        weight = _named_weight(names, ends)
+        weight = _named_weight(names, (*ends, owner))
         if weight is None and options.source is None:
-            _check_no_weight(first, names, ends)
-    return ColumnPlaces(len(first), ends[0], ends[1], weight, tuple(first) if named else ())
+            _check_no_weight(first, names, ends, owner)
+    shown = tuple(first) if named else ()
+    return ColumnPlaces(len(first), ends[0], ends[1], weight, shown, owner)
 
 
 def _plain(names: Sequence[str]) -> list[str]:
@@ -201,7 +210,9 @@ def _known_ends(names: Sequence[str]) -> tuple[int, int] | None:
     return None
 
 
-def _ends(first: Sequence[str], names: list[str], weight: int | None) -> tuple[int, int]:
+def _ends(
+    first: Sequence[str], names: list[str], weight: int | None, owner: int | None
+) -> tuple[int, int]:
     known = _known_ends(names)
     if known is not None:
         return known
@@ -211,6 +222,8 @@ def _ends(first: Sequence[str], names: list[str], weight: int | None) -> tuple[i
     ]
     if len(names) == 2:
         places = [0, 1]
+    if len(places) > 2:  # the owner of a row may be one of its ends, or neither
+        places = [place for place in places if place != owner]
     if len(places) != 2:
         raise FileFormatError(
             f"cannot tell which columns are the ends of an edge: {_quoted(first)}; "
@@ -219,16 +232,18 @@ def _ends(first: Sequence[str], names: list[str], weight: int | None) -> tuple[i
     return places[0], places[1]
 
 
-def _named_weight(names: list[str], ends: tuple[int, ...]) -> int | None:
+def _named_weight(names: list[str], taken: tuple[int | None, ...]) -> int | None:
     for name in WEIGHTS:
-        if names.count(name) == 1 and names.index(name) not in ends:
+        if names.count(name) == 1 and names.index(name) not in taken:
             return names.index(name)
     return None
 
 
-def _check_no_weight(first: Sequence[str], names: list[str], ends: tuple[int, ...]) -> None:
+def _check_no_weight(
+    first: Sequence[str], names: list[str], ends: tuple[int, ...], owner: int | None
+) -> None:
     """Refuse a column that could be a weight."""
-    if not names and len(first) > 2:
+    if not names and len({*range(2, len(first))} - {owner}):
         what = "the third column has" if len(first) == 3 else "the columns after the second have"
         raise FileFormatError(
             f"{what} no name; pass weight= if one is a weight, else weighted=False"
@@ -236,7 +251,7 @@ def _check_no_weight(first: Sequence[str], names: list[str], ends: tuple[int, ..
     unclear = [
         first[place]
         for place, name in enumerate(names)
-        if place not in ends and name and name not in _NO_WEIGHTS
+        if place not in (*ends, owner) and name and name not in _NO_WEIGHTS
     ]
     if unclear:
         raise FileFormatError(

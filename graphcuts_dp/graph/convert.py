@@ -68,8 +68,8 @@ def from_edges(
         if len(lengths) > 1 or not lengths <= {2, 3}:
             raise GraphError("edges are all pairs, or all triples with a weight")
         columns = [list(column) for column in zip(*rows, strict=True)] or [[], []]
-    weights = _numbers(columns[2]) if len(columns) == 3 else None
-    return _build_labelled(_ends(columns[0]), _ends(columns[1]), weights, options)
+    weights = numbers_of(columns[2]) if len(columns) == 3 else None
+    return _build_labelled(ends_of(columns[0]), ends_of(columns[1]), weights, options)
 
 
 def from_networkx(
@@ -233,8 +233,8 @@ def from_pandas(
     options = options_of(vertices, weighted, weight_cap, hide_change, bipartite, directed, merge)
     if source not in frame.columns or target not in frame.columns:
         raise GraphError("the table lacks the source or target column; name them")
-    ends = [_ends(frame[name].to_numpy(), _row) for name in (source, target)]
-    weights = _numbers(frame[weight].to_numpy(), _row) if weight in frame.columns else None
+    ends = [ends_of(frame[name].to_numpy(), _row) for name in (source, target)]
+    weights = numbers_of(frame[weight].to_numpy(), _row) if weight in frame.columns else None
     return _build_labelled(ends[0], ends[1], weights, options, _row)
 
 
@@ -411,10 +411,11 @@ def _attribute(values: list[Any], options: Options) -> FloatArray | None:
         return None
     if any(value is None for value in values):
         raise GraphError("an edge has no weight though others have; add it, or pass weighted=False")
-    return _numbers(values)
+    return numbers_of(values)
 
 
-def _numbers(values: Any, where: Callable[[int], str] = _where) -> FloatArray:
+def numbers_of(values: Any, where: Callable[[int], str] = _where) -> FloatArray:
+    """Weights as floats, or a `GraphError` that tells where one is no number."""
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -426,7 +427,7 @@ def _numbers(values: Any, where: Callable[[int], str] = _where) -> FloatArray:
         raise GraphError("an edge weight is not a number") from None
 
 
-def _ends(values: Any, where: Callable[[int], str] = _where) -> Ends:
+def ends_of(values: Any, where: Callable[[int], str] = _where) -> Ends:
     """Integer ends as an array, others as a checked list."""
     if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
         return values.astype(np.int64)

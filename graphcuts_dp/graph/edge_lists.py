@@ -78,7 +78,7 @@ def read_edge_list(
             blocks.size = 4 * _BLOCK  # what a search for names costs beside them is then little
         if separator is None or not _add_fast(gathered, block, line, separator, columns, form):
             _add_rows(gathered, reader.rows(block, line, blocks.more), columns)
-    return replace(_raw(gathered, head.schema), reading=str(columns))
+    return replace(_raw(gathered, head.schema), columns=columns)
 
 
 def _one_separator(block: bytes, form: TextFormat) -> bytes | None:

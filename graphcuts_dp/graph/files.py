@@ -131,9 +131,9 @@ def read_graph(  # noqa: PLR0913  # all that a file may leave open
         ParameterError: `weight_cap`, `hide_change`, `merge`, `delimiter` or `encoding` is none, or
             the graph shall be both bipartite and directed.
     """
-    ending = _ending(path)
+    ending = ending_of(path)
     options = Options(
-        vertices=_public_vertices(vertices, bipartite),
+        vertices=public_vertices_of(vertices, bipartite),
         weighted=weighted,
         weight_cap=weight_cap,
         hide_change=hide_change,
@@ -196,7 +196,7 @@ def check_labels(path: PathLike, graph: AnyGraph) -> None:
     Raises:
         FileFormatError: a label that the format cannot hold.
     """
-    _write(without_edges(graph), io.BytesIO(), _ending(path))
+    _write(without_edges(graph), io.BytesIO(), ending_of(path))
 
 
 def check_writable_graph(path: PathLike, *, force: bool = False) -> str:
@@ -208,7 +208,7 @@ def check_writable_graph(path: PathLike, *, force: bool = False) -> str:
     Raises:
         FileFormatError: as `write_graph`, labels and full disks excepted.
     """
-    ending = _ending(path)
+    ending = ending_of(path)
     _writer(ending)
     check_writable(path, force=force)
     return ending
@@ -269,7 +269,7 @@ def _writer(ending: str) -> Callable[[AnyGraph, BinaryIO], None]:
     return write
 
 
-def _ending(path: PathLike) -> str:
+def ending_of(path: PathLike) -> str:
     name = Path(path).name
     plain = name[:-3] if name.lower().endswith(".gz") else name
     ending = Path(plain).suffix.lower()
@@ -289,7 +289,7 @@ def _ending(path: PathLike) -> str:
     )
 
 
-def _public_vertices(
+def public_vertices_of(
     vertices: VertexSource | tuple[VertexSource, VertexSource] | None, bipartite: bool
 ) -> GivenVertices:
     if vertices is None:

@@ -8,6 +8,7 @@ import numpy as np
 from graphcuts_dp.arrays import FloatArray, IntegerVector
 from graphcuts_dp.errors import GraphCutsError, GraphError, ParameterError
 from graphcuts_dp.graph.coded_text import CodedText
+from graphcuts_dp.graph.columns import ColumnPlaces
 from graphcuts_dp.graph.edge_keys import Merge
 from graphcuts_dp.graph.schema import Schema
 from graphcuts_dp.graph.vertices import Label, VertexSet
@@ -57,7 +58,7 @@ class RawEdges:
             their first occurrence; labels are then sorted.
         owned: nobody else has the arrays, so that `build` may write what it makes into them.
         anonymous: with `as_rows`: the source has rows but no labels, given ones are put on them.
-        reading: which columns were read, and which ignored; empty if the format leaves no choice.
+        columns: which columns were read, if there are columns.
         where: tells the place of an edge by its position, such as "line 3".
         error: class of the errors to raise.
     """
@@ -71,6 +72,11 @@ class RawEdges:
     owned: bool = False
     anonymous: bool = False
     arbitrary_order: bool = False
-    reading: str = ""
+    columns: ColumnPlaces | None = None
     where: Callable[[int], str]
     error: type[GraphCutsError] = GraphError
+
+    @property
+    def reading(self) -> str:
+        """Which columns were read, and which ignored; empty if there was nothing to choose."""
+        return "" if self.columns is None else str(self.columns)

@@ -13,6 +13,7 @@ from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.files import read_graph
 from graphcuts_dp.graph.group_names import GroupNames, asked_query
 from graphcuts_dp.graph.groups import Groups
+from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.graph.queries import CutQuery, Subset
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.graph.vertices import VertexSet
@@ -33,6 +34,7 @@ from graphcuts_dp.interactive.transcript import (
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.opening import Store, open_ledger
 from graphcuts_dp.ledger.uses import SESSION, Use, begin_use, opened, sessions_of
+from graphcuts_dp.measurements.bounding import bounded_graph
 from graphcuts_dp.measurements.cells import sides_of_groups
 from graphcuts_dp.privacy.composition import as_stored
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, SeededEntropy
@@ -219,7 +221,7 @@ class Session:
 
 
 def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed on once
-    graph: AnyGraph | PathLike,
+    graph: PrivateData | PathLike,
     *,
     store: PathLike | Store,
     name: str = "default",
@@ -246,7 +248,7 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
     it is resumed; parameters may then be left out, and must agree where they are given.
 
     Args:
-        graph: the private graph, or a file for `read_graph`.
+        graph: the private graph, a file for `read_graph`, or rows with owners.
         store: path of the store, for example "mail.db", or a `Store`, which can say more, such as
             the budget of a new one. It holds secrets: only its owner may read it.
         name: of the session; analysts with sessions of their own choose their own.
@@ -259,9 +261,10 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
             papers' constants.
         disjoint: see `Parameters`.
         value_share: see `Parameters`.
-        protect: whom the whole session protects: "edges" if omitted, or "vertex", see
-            `Protection.of`.
-        at_most: of edges: how many may change together, 1 if omitted.
+        protect: whom the whole session protects: "edges" if omitted, "vertex", or "owner" of rows;
+            see `Protection.of`.
+        at_most: of edges: how many may change together, 1 if omitted; of an owner: how many of its
+            pairs, rows or units count, see `OwnedRows.bounded`.
         degree_bound: of a vertex: D, public. Answers are then bounded cuts, see
             `graph.bounded_cuts`: the true one if no vertex has more than D of weight across the
             cut, never above it. Intervals are for these.
@@ -287,7 +290,7 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
             half of what a cut of this vertex set can hold would be.
     """
     _check_name(name)
-    if not isinstance(graph, AnyGraph):
+    if not isinstance(graph, PrivateData):
         source = source or {"path": os.path.realpath(graph)}
         graph = read_graph(graph)
     names = None if groups is None else GroupNames(*sides_of_groups(graph, groups))
@@ -318,21 +321,22 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
             if name in terms:
                 return Session(*_resumed(ledger, terms[name], graph, wanted, seed), names)
             fresh = fresh or _fresh(graph, wanted, expected_edges, seed)
-            return Session(*_begun(ledger, name, graph, *fresh, seed, source or {}), names)
+            return Session(*_begun(ledger, name, *fresh, seed, source or {}), names)
     except BaseException:
         ledger.close()
         raise
 
 
 def _fresh(
-    graph: AnyGraph, wanted: dict[str, Any], expected_edges: float | None, seed: int | None
-) -> tuple[Parameters, Mechanism[Any]]:
-    """Parameters and mechanism of a new session, tried out on a graph without edges."""
+    private: PrivateData, wanted: dict[str, Any], expected_edges: float | None, seed: int | None
+) -> tuple[Parameters, Mechanism[Any], AnyGraph]:
+    """Parameters and mechanism of a new session, tried out without edges, and the graph for it."""
     for key, example in (("epsilon", "1.0"), ("queries", "10_000")):
         if key not in wanted:
             raise ParameterError(f"a new session needs {key}, for example {key}={example}")
-    universe, asked = Universe.of(graph), Parameters(**wanted)
-    grid = asked.grid(graph)
+    asked = Parameters(**wanted)
+    graph = bounded_graph(private, asked.protection)
+    universe, grid = Universe.of(graph), asked.grid(graph)
     parameters = asked.resolved(universe, grid, expected_edges)
     mechanism = parameters.mechanism(universe, grid)
     parameters.guarantee(mechanism, seed)
@@ -344,7 +348,7 @@ def _fresh(
     warning = accuracy_warning(parameters, universe, grid, expected_edges)
     if warning is not None:
         warnings.warn(warning, AccuracyWarning, stacklevel=3)
-    return parameters, mechanism
+    return parameters, mechanism, graph
 
 
 def _without_edges(graph: AnyGraph) -> AnyGraph:
@@ -359,9 +363,9 @@ def _without_edges(graph: AnyGraph) -> AnyGraph:
 def _begun(
     ledger: Ledger,
     name: str,
-    graph: AnyGraph,
     parameters: Parameters,
     mechanism: Mechanism[Any],
+    graph: AnyGraph,
     seed: int | None,
     source: dict[str, Any],
 ) -> tuple[Ledger, Use, Runner]:
@@ -380,7 +384,7 @@ def _begun(
 
 
 def _resumed(
-    ledger: Ledger, terms: Use, graph: AnyGraph, wanted: dict[str, Any], seed: int | None
+    ledger: Ledger, terms: Use, private: PrivateData, wanted: dict[str, Any], seed: int | None
 ) -> tuple[Ledger, Use, Runner]:
     if seed is not None:
         wanted = {**wanted, "seed": seed}
@@ -395,6 +399,7 @@ def _resumed(
         parameters = Parameters(**terms.parameters)
     except TypeError:
         raise LedgerError("the session was begun by another version of this program") from None
+    graph = bounded_graph(private, parameters.protection)
     mechanism = parameters.mechanism(Universe.of(graph), parameters.grid(graph))
     runner = Runner(ledger, terms.number, mechanism, graph, terms.seed)
     if runner.totals.started:

@@ -16,6 +16,7 @@ from graphcuts_dp.fits.certify import weights_of
 from graphcuts_dp.graph.adjacency import AnyGraph, from_rows_on
 from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Rule
@@ -34,6 +35,7 @@ from graphcuts_dp.iterative.tuning import (
 )
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
+from graphcuts_dp.measurements.bounding import bounded_graph
 from graphcuts_dp.privacy.calibration import TOTAL_SHARE
 from graphcuts_dp.privacy.composition import as_stored, check_paid, compose
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
@@ -43,7 +45,7 @@ from graphcuts_dp.progress import Progress, silent
 
 
 def release_iteratively(  # noqa: PLR0913  # each is a public number of its promise
-    graph: AnyGraph,
+    graph: PrivateData,
     *,
     epsilon: float,
     delta: float = 0.0,
@@ -108,6 +110,7 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
     protection = Protection.of_pairs(
         protect, at_most=at_most, others=max(graph.shape) - 1, epsilon=epsilon
     )
+    private, graph = graph, bounded_graph(graph, protection)
     mechanism = iterative_mechanism(
         graph,
         protection=protection,
@@ -127,7 +130,7 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
     guarantee = protection.promise(_guarantee(mechanism, seed), cost)
     with charged(
         store,
-        graph,
+        private,
         kind="release-iteratively",
         parameters={
             "construction": mechanism.learner.name,

@@ -14,10 +14,12 @@ from graphcuts_dp.errors import GraphError, HypothesisError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, on_space
 from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.linear_query import LinearQuery
+from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.median import DatabaseFamily, all_graphs, alpha_net
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
+from graphcuts_dp.measurements.bounding import bounded_graph
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, hidden_change
@@ -77,7 +79,7 @@ class NetRelease:
 
 
 def release_net(
-    graph: AnyGraph,
+    graph: PrivateData,
     queries: Sequence[LinearQuery],
     *,
     epsilon: float,
@@ -128,6 +130,7 @@ def release_net(
     protection = Protection.of_pairs(
         protect, at_most=at_most, others=max(graph.shape) - 1, epsilon=epsilon
     )
+    private, graph = graph, bounded_graph(graph, protection)
     if not (math.isfinite(alpha) and alpha >= 0):
         raise ParameterError(f"alpha must be a finite number >= 0, not {alpha}")
     net = _Net(_universe_of(graph), queries, family, alpha)
@@ -143,7 +146,7 @@ def release_net(
         seed=seed,
     )
     guarantee = protection.promise(promised, cost)
-    with charged(store, graph, kind="net", parameters={}, cost=cost, guarantee=guarantee):
+    with charged(store, private, kind="net", parameters={}, cost=cost, guarantee=guarantee):
         # The private graph is read here, and nowhere else.
         scores = net.scores(graph)
         chosen = noisy_maximum(scores, rate, source)

@@ -15,6 +15,7 @@ from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.graph.adjacency import BipartiteGraph
 from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.linear_query import LinearQuery
+from graphcuts_dp.graph.owned_rows import OwnedRows
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Sign
 from graphcuts_dp.idc.dense import DenseHypothesis
@@ -22,6 +23,7 @@ from graphcuts_dp.idc.mirror_descent import MirrorDescent, minimal_start
 from graphcuts_dp.idc.potentials import LpNorm, Potential, SchattenNorm, near_one
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
+from graphcuts_dp.measurements.bounding import bounded_graph
 from graphcuts_dp.privacy.composition import Cost, rounded_up, zcdp_rho
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, hidden_change
@@ -95,7 +97,7 @@ class SensingRelease:
 
 
 def release_sensing(
-    ratings: BipartiteGraph,
+    ratings: BipartiteGraph | OwnedRows,
     queries: Sequence[LinearQuery],
     *,
     epsilon: float,
@@ -157,11 +159,13 @@ def release_sensing(
     2012 (all rounds are used, the last one tests). Corrected: the potential's ball is dropped, as
     its radius would be private.
     """
-    if not isinstance(ratings, BipartiteGraph):
-        raise GraphError("ratings are a BipartiteGraph: users on the left, items on the right")
     protection = Protection.of_pairs(
         protect, at_most=at_most, others=max(ratings.shape) - 1, epsilon=epsilon
     )
+    private, bounded = ratings, bounded_graph(ratings, protection)
+    if not isinstance(bounded, BipartiteGraph):
+        raise GraphError("ratings are a BipartiteGraph: users on the left, items on the right")
+    ratings = bounded
     protection.per_step(epsilon)
     if isinstance(rounds, bool) or not isinstance(rounds, int) or not 1 <= rounds <= _MOST_ROUNDS:
         raise ParameterError(f"rounds must be a whole number from 1 to {_MOST_ROUNDS}")
@@ -189,7 +193,7 @@ def release_sensing(
     measurements: list[SensingMeasurement] = []
     with charged(
         store,
-        ratings,
+        private,
         kind="sensing",
         parameters={"rounds": rounds},
         cost=cost,

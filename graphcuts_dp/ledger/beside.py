@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.ledger.file import APPLICATION
 from graphcuts_dp.ledger.opening import Subject, is_about
 
@@ -15,7 +15,7 @@ _PLACE = slice(68, 72)  # of the application's number in the first page
 _MOST_FILES = 10_000
 
 
-def stores_beside(folders: Iterable[Path], data: AnyGraph | Subject) -> Iterator[Path]:
+def stores_beside(folders: Iterable[Path], data: PrivateData | Subject) -> Iterator[Path]:
     """Stores among the files of some folders that are about these data.
 
     Files that cannot be read are passed over: this is a reminder, not a lock.

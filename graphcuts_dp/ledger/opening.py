@@ -15,10 +15,11 @@ import numpy.typing as npt
 
 from graphcuts_dp._version import __version__
 from graphcuts_dp.errors import LedgerError, ParameterError
-from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph
+from graphcuts_dp.graph.adjacency import DirectedGraph
 from graphcuts_dp.graph.atomic import PathLike
+from graphcuts_dp.graph.owned_rows import OwnedRows, PrivateData
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.graph.vertices import VertexSet, sets_in
+from graphcuts_dp.graph.vertices import Arcs, VertexSet, sets_in
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.records import Head
 from graphcuts_dp.ledger.spending import Budget
@@ -97,10 +98,12 @@ class Subject:
     arrays: tuple[tuple[npt.NDArray[Any], str], ...] = field(repr=False)
 
     @classmethod
-    def of(cls, data: "AnyGraph | Subject") -> "Subject":
-        """A graph as the subject of a ledger."""
+    def of(cls, data: "PrivateData | Subject") -> "Subject":
+        """A graph, or rows with owners, as the subject of a ledger."""
         if isinstance(data, Subject):
             return data
+        if isinstance(data, OwnedRows):
+            return cls._of_rows(data)
         cap = data.weight_cap
         schema = {
             "kind": "graph",
@@ -112,6 +115,22 @@ class Subject:
             schema["directed"] = True
         weights = data.weights.astype(np.float64, copy=False)
         return cls(schema, ((data.rows, "<i4"), (data.columns, "<i4"), (weights, "<f8")))
+
+    @classmethod
+    def _of_rows(cls, rows: OwnedRows) -> "Subject":
+        """All of the rows: graphs of them with different bounds are of one subject."""
+        schema = {
+            "kind": "rows with owners",
+            "vertices": [header_labels(side) for side in sets_in(rows.space)],
+            "counting": rows.counting,
+            "unit": rows.unit,
+            "owner_is_tail": rows.owner_is_tail,
+            "weighted": rows.weighted,
+            "directed": isinstance(rows.space, Arcs),
+        }
+        weights = np.zeros(0) if rows.weights is None else rows.weights
+        arrays = (rows.owners, "<i4"), (rows.marks, "<u8"), (rows.pairs, "<i8"), (weights, "<f8")
+        return cls(schema, arrays)
 
     def fingerprint(self, salt: bytes) -> bytes:
         """Keyed SHA-256 of all that the data are. Private: it tells whether a guess is right."""
@@ -128,7 +147,7 @@ def header_labels(side: VertexSet) -> int | list[Any]:
     return len(side) if side.is_default else list(side.labels)
 
 
-def open_ledger(store: PathLike | Store, data: AnyGraph | Subject | None = None) -> Ledger:
+def open_ledger(store: PathLike | Store, data: PrivateData | Subject | None = None) -> Ledger:
     """Open a ledger and check that it is about these data.
 
     Args:
@@ -156,7 +175,7 @@ def open_ledger(store: PathLike | Store, data: AnyGraph | Subject | None = None)
     return ledger
 
 
-def _check_header(ledger: Ledger, data: AnyGraph | Subject | None) -> None:
+def _check_header(ledger: Ledger, data: PrivateData | Subject | None) -> None:
     header, path = ledger.header, ledger.file.path
     if header.get("format") != _FORMAT:
         raise LedgerError(f"the store {path} was written by another version of this program")
@@ -175,7 +194,7 @@ def _check_header(ledger: Ledger, data: AnyGraph | Subject | None) -> None:
         )
 
 
-def create_ledger(store: Store, data: AnyGraph | Subject, *, protects: str) -> None:
+def create_ledger(store: Store, data: PrivateData | Subject, *, protects: str) -> None:
     """Make a ledger about private data, unless somebody else has just made one at this path.
 
     The digest of the data is keyed by a salt that lies beside it, so both are as private as the

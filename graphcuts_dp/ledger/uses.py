@@ -10,8 +10,8 @@ from typing import Any, final
 
 from graphcuts_dp._version import __version__
 from graphcuts_dp.errors import BudgetError, LedgerError
-from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.atomic import PathLike
+from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.opening import Store, Subject, create_ledger, ledger_budget, open_ledger
 from graphcuts_dp.ledger.records import Kind
@@ -167,7 +167,7 @@ def begin_use(
 
 
 def opened(
-    store: Store, data: AnyGraph | Subject, cost: Cost, guarantee: PrivacyGuarantee
+    store: Store, data: PrivateData | Subject, cost: Cost, guarantee: PrivacyGuarantee
 ) -> Ledger:
     """Open the ledger of a store; make it if it is not there and allows a first use of this cost.
 
@@ -187,7 +187,7 @@ def opened(
 @contextmanager
 def charged(
     store: PathLike | Store | None,
-    data: AnyGraph | Subject,
+    data: PrivateData | Subject,
     *,
     kind: str,
     parameters: dict[str, Any],

@@ -11,9 +11,10 @@ from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.cells import CellTree
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.groups import Groups
+from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.graph.vertices import vertex_sets
 from graphcuts_dp.measurements.bounded_cells import bounded_cells
-from graphcuts_dp.measurements.changes import cell_changes
+from graphcuts_dp.measurements.changes import Reach, cell_changes
 from graphcuts_dp.measurements.noisy_cells import NoisyCells
 from graphcuts_dp.measurements.parts import PartedGraph, public_of, summed
 from graphcuts_dp.privacy.entropy import EntropySource
@@ -29,7 +30,7 @@ _HALF = 26  # bits of the lower half of a sum that is added up in two halves
 _BLOCK = 1 << 21  # edges at a time
 
 
-def sides_of_groups(graph: AnyGraph, groups: Groups | tuple[Groups, Groups]) -> Sides:
+def sides_of_groups(graph: PrivateData, groups: Groups | tuple[Groups, Groups]) -> Sides:
     """The groups of the rows and of the columns; one object for a graph with one vertex set.
 
     Raises:
@@ -96,8 +97,16 @@ def grid_of_cells(
     return Grid(unit, math.ceil(Fraction(largest) / Fraction(unit)), graph.weight_cap)
 
 
-def changes_on(grid: Grid, cells: CellTree, protection: Protection) -> tuple[Change, ...]:
+def changes_on(
+    grid: Grid, cells: CellTree, protection: Protection, reach: Reach | None = None
+) -> tuple[Change, ...]:
     """By how much the cells of each place can change between neighbours, in steps of a grid.
+
+    Args:
+        grid: the steps.
+        cells: the public cells.
+        protection: whom the promise is for.
+        reach: of an owner: which cells its rows can touch.
 
     Raises:
         ParameterError: a grid for the neighbours of others.
@@ -110,6 +119,7 @@ def changes_on(grid: Grid, cells: CellTree, protection: Protection) -> tuple[Cha
         sensitivity=grid.sensitivity,
         capped=grid.cap is not None,
         largest=grid.largest,
+        reach=reach,
     )
 
 
@@ -123,6 +133,7 @@ def measure_cells(
     grid: Grid,
     whole: bool = False,
     protection: Protection = EDGE,
+    reach: Reach | None = None,
     source: EntropySource,
 ) -> NoisyCells:
     """The weight in each cell of some places, each with its own noise.
@@ -136,6 +147,7 @@ def measure_cells(
         grid: the steps that weights are counted in.
         whole: whether these are whole numbers, see `grid_of_cells`.
         protection: whom the promise is for.
+        reach: of an owner: which cells its rows can touch.
         source: where the noise comes from.
 
     Guarantee: with s = `grid.sensitivity` and discrete Laplace noise of rates r_i, exactly
@@ -153,7 +165,7 @@ def measure_cells(
     """
     public = public_of(graph)
     sums = summed(graph, sums_of_cells, sides, cells, grid)
-    changes = changes_on(grid, cells, protection)
+    changes = changes_on(grid, cells, protection, reach)
     noisy = []
     for number, place in enumerate(places):
         drawn = noise.draw(number, cells.size(place), source)

@@ -209,9 +209,10 @@ class Protection:
                 f" which each vertex counts for at most {self.degree_bound:,}"
             )
         if self.kind == "owner":
+            one, _, _ = step.partition(";")  # what a single step would not hide is no matter here
             return (
                 f"all rows of any one owner, of which at most {self.steps:,} count (added or"
-                f" removed; replaced by others at twice epsilon); each of them: {step}"
+                f" removed; replacing them is two such changes); each of them: {one}"
             )
         return step if self.steps == 1 else f"any {self.steps:,} changes together, each: {step}"
 

@@ -11,6 +11,7 @@ from graphcuts_dp.fits.sparse_model import SparseModel
 from graphcuts_dp.fits.sparse_sample import sample_edges
 from graphcuts_dp.graph.adjacency import AnyGraph, on_space
 from graphcuts_dp.graph.atomic import PathLike
+from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.graph.vertices import Space
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
@@ -121,6 +122,7 @@ def check_options(
 
 def release_sparse(
     graph: AnyGraph,
+    private: PrivateData,
     *,
     epsilon: float,
     protection: Protection,
@@ -135,6 +137,7 @@ def release_sparse(
 
     Args:
         graph: the private graph.
+        private: what it was made of, for the store.
         epsilon: for everything together.
         protection: whom it is for.
         store: to charge, or None.
@@ -152,7 +155,7 @@ def release_sparse(
     cost = protection.cost(Cost.of_pure(each), epsilon=epsilon)
     with charged(
         store,
-        graph,
+        private,
         kind="release",
         parameters={"noise": made.name, "mechanism": SPARSE},
         cost=cost,

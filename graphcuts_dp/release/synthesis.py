@@ -19,11 +19,13 @@ from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, from_rows_on
 from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.groups import Groups
 from graphcuts_dp.graph.linear_query import sides_of as sides_in
+from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.graph.vertices import VertexSet
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.measurements.base import Measurements
 from graphcuts_dp.measurements.blocks import LocalBlocks
+from graphcuts_dp.measurements.bounding import bounded_graph
 from graphcuts_dp.measurements.dask_blocks import DaskBlocks, dask_client
 from graphcuts_dp.measurements.entries import MakeBlocks, distribution_for
 from graphcuts_dp.measurements.noisy_groups import NoisyGroups
@@ -46,7 +48,7 @@ _ROW_ENTRIES = 1 << 20  # entries of the synthetic matrix turned into edges at a
 
 
 def release_graph(  # noqa: PLR0913  # each is a public choice of one release
-    graph: AnyGraph,
+    graph: PrivateData,
     *,
     epsilon: float,
     store: PathLike | Store | None = None,
@@ -68,7 +70,8 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
     """Release a synthetic graph whose cuts are near those of a private one.
 
     Args:
-        graph: the private graph, at least two vertices (one on each side if bipartite).
+        graph: the private graph, or rows with owners, at least two vertices (one on each side if
+            bipartite).
         epsilon: privacy parameter, for whom `protect` names, in [1e-6, 50]; all of it is spent.
         store: path of the store, or a `Store`, that remembers what was spent on this graph: the
             release is charged to it, and refused if its budget does not allow it. None for a graph
@@ -103,9 +106,10 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
             have a public cap, else first-order. Or an object of your own, see `FitMethod`.
         oracle: separation oracle of the cutting-plane fit, "cut-norm" or "spectral".
         unweighted: round the synthetic graph to one without weights; adds error.
-        protect: whom the promise is for: "edges", see `Protection.of`.
+        protect: whom the promise is for: "edges", or "owner" of rows; see `Protection.of`.
         at_most: of edges: how many may change together, 1 if omitted; each then has an `at_most`-th
-            of epsilon.
+            of epsilon. Of an owner: how many of its pairs, rows or units count, see
+            `OwnedRows.bounded`.
         seed: makes the run repeatable and voids the promise; None for the system's entropy. All
             noise is the same on every machine; the last digits of the fit depend on the processor.
         time_limit: seconds for everything after the noise: the fit, certificates, mixtures; None
@@ -143,10 +147,11 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
     is, as far as that itself and the time limit allow. See each fit for its own statement.
     Source: GRU12 section 6, Lemma 6.2.
     """
-    left, right = sides_of(graph)
     protection = Protection.of_pairs(
         protect, at_most=at_most, others=max(graph.shape) - 1, epsilon=epsilon
     )
+    private, graph = graph, bounded_graph(graph, protection)
+    left, right = sides_of(graph)
     each = protection.per_step(epsilon)
     if takes_sparse(
         graph.shape,
@@ -161,6 +166,7 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
         )
         return release_sparse(
             graph,
+            private,
             epsilon=epsilon,
             protection=protection,
             store=store,
@@ -188,7 +194,7 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
     cost = protection.cost(Cost.of_pure(each), epsilon=epsilon)
     with charged(
         store,
-        graph,
+        private,
         kind="release",
         parameters={"noise": noise, "mechanism": mechanism, "workload": workload},
         cost=cost,

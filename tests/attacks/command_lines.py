@@ -33,6 +33,7 @@ OUTPUTS = ("new.edges", "new.csv", "new.graphml.gz", "new.npz", "new\udcff.edges
 NAMES = {
     "noise": ("binary", "laplace", "discrete-laplace", "gaussian", "auto"),
     "mechanism": ("auto", "response", "degrees+response", "best", "tree-counts"),
+    "protect": ("edges", "owner", "vertex", "people"),
     "workload": ("answers", "synthetic graph", "all cells", "totals"),
     "fit": ("auto", "none", "spectral", "game", "first-order", "cutting-plane"),
     "method": ("auto", "gaussian", "laplace", "binary", "frieze-kannan", "exact", "low-rank"),
@@ -73,10 +74,28 @@ GROUPING = {
     "--groups-encoding": ("text",),
 }
 COMMANDS = {
+    ("owners",): (
+        ("graph",),
+        {
+            "--epsilon": ("number",),
+            "--for-epsilon": ("number",),
+            "--owner": ("number", "text"),
+            "--counting": ("text",),
+            "--unit": ("number",),
+            "--cells": ("number",),
+            "--share-above": ("number",),
+            "--bounds": ("text",),
+            "--seed": ("number",),
+            "--json": (),
+            **READING,
+        },
+    ),
     ("release",): (
         ("graph", "output"),
         {
             "--epsilon": ("number",),
+            "--protect": ("protect",),
+            "--at-most": ("number",),
             "--noise": ("noise",),
             "--mechanism": ("mechanism",),
             "--degree-share": ("number",),
@@ -100,6 +119,8 @@ COMMANDS = {
         ("graph", "output"),
         {
             "--epsilon": ("number",),
+            "--protect": ("protect",),
+            "--at-most": ("number",),
             "--delta": ("number",),
             "--construction": ("construction",),
             "--distinguisher": ("distinguisher",),
@@ -117,6 +138,8 @@ COMMANDS = {
         ("graph", "groups", "output"),
         {
             "--epsilon": ("number",),
+            "--protect": ("protect",),
+            "--at-most": ("number",),
             "--delta": ("number",),
             "--levels": ("text",),
             "--vertex-column": ("number", "text"),
@@ -153,6 +176,18 @@ COMMANDS = {
             "--json": (),
         },
     ),
+    ("explain",): (
+        (),
+        {
+            "--epsilon": ("number",),
+            "--delta": ("number",),
+            "--protect": ("protect",),
+            "--at-most": ("number",),
+            "--degree-bound": ("number",),
+            "--priors": ("number", "text"),
+            "--json": (),
+        },
+    ),
     ("plan",): (
         (),
         {
@@ -165,6 +200,7 @@ COMMANDS = {
             "--bipartite": (),
             "--target-error": ("number",),
             "--groups": ("number", "text"),
+            "--at-most": ("number",),
             "--json": (),
         },
     ),
@@ -172,6 +208,7 @@ COMMANDS = {
         ("map", "people"),
         {
             "--epsilon": ("number",),
+            "--at-most": ("number",),
             "--delta": ("number",),
             "--mechanism": ("mechanism",),
             "--noise": ("noise",),
@@ -210,6 +247,8 @@ COMMANDS = {
         {
             "--store": ("store",),
             "--epsilon": ("number",),
+            "--protect": ("protect",),
+            "--at-most": ("number",),
             "--queries": ("number",),
             "--delta": ("number",),
             "--name": ("text",),

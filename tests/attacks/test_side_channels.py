@@ -39,7 +39,14 @@ from graphcuts_dp.iterative import net, sensing
 from graphcuts_dp.iterative.net import release_net
 from graphcuts_dp.iterative.sensing import release_sensing
 from graphcuts_dp.ledger import opening, uses
-from graphcuts_dp.measurements import cells, degrees, kept_edges, total, weight_counts
+from graphcuts_dp.measurements import (
+    cells,
+    contributions,
+    degrees,
+    kept_edges,
+    total,
+    weight_counts,
+)
 from graphcuts_dp.measurements.noisy_kept_edges import KeptEdges
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
 from graphcuts_dp.privacy.entropy import SeededEntropy
@@ -85,6 +92,9 @@ def blindfold(monkeypatch):
         )
     for module in (degrees, total, weight_counts):
         monkeypatch.setattr(module, "whole_steps", lambda graph, _: np.zeros(len(graph.rows), int))
+    monkeypatch.setattr(
+        contributions, "class_counts", lambda _, bounds: np.zeros(len(bounds) + 1, dtype=np.int64)
+    )
     none = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int32), np.zeros(0)
     monkeypatch.setattr(kept_edges, "_edges_of", lambda *_: none)
     monkeypatch.setattr(
@@ -459,6 +469,28 @@ PRIVATE = {
         "flows GRAPH staff.csv x.csv --epsilon 2 --vertices 8 --levels half --workload town",
         "flows GRAPH staff.csv x.png --epsilon 2 --vertices 8 --levels half",
     ],
+    "owners": [
+        "owners GRAPH --owner tail --vertices 8 --epsilon 1 --seed 1",
+        "owners GRAPH --owner 2 --source 1 --target 2 --vertices 8 --epsilon 1 --seed 1 --json",
+        "owners GRAPH --owner tail --vertices 8 --epsilon 1 --seed 1 --share-above .1",
+        (
+            "flows GRAPH staff.csv x.csv --epsilon 2 --seed 1 --vertices 8 --levels half"
+            " --owner tail --protect owner --at-most 2 --counting rows"
+        ),
+        (
+            "release GRAPH x.csv --epsilon 9 --seed 1 --vertices 8 --force-hopeless"
+            " --owner tail --protect owner --at-most 2"
+        ),
+        "owners GRAPH --owner tail --epsilon 1",
+        (
+            "owners GRAPH --owner tail --vertices 8 --epsilon 1 --seed 1 --bounds 1,2,3"
+            " --counting owners --store o.private"
+        ),
+        "owners GRAPH --owner tail --vertices 8 --epsilon 1 --bounds 2,1",
+        "owners GRAPH --vertices 8 --epsilon 1",
+        "release GRAPH x.csv --epsilon 2 --vertices 8 --protect owner --at-most 2",
+        "release GRAPH x.csv --epsilon 2 --vertices 8 --owner tail",
+    ],
     "distances": [
         "distances map.csv PEOPLE --epsilon 1 --seed 1 --output x.csv",
         "distances map.csv PEOPLE --epsilon 1 --seed 1 --json",
@@ -503,6 +535,7 @@ PRIVATE = {
 OTHERS = {
     "answer": "reads a release",
     "plan": "reads nothing",
+    "explain": "reads nothing",
     "audit": "made graphs",
     "datasets": "public graphs",
     "figures": "made graphs and public ones",
@@ -556,14 +589,20 @@ NAMES = {
         PrivacyGuarantee CutNormCertificate release_net release_sensing NetRelease
         SensingRelease choose_degree_bound DegreeBound
         release_flows load_flows Flows FlowAnswer RoundedFlows
-        Measurement DistancePlan Locations Graph BipartiteGraph DirectedGraph""",
+        Measurement DistancePlan Locations Graph BipartiteGraph DirectedGraph
+        OwnedRows
+        ChosenBound choose_bound release_contributions
+        Contributions""",
     "reads nothing private": """Answer CutList LinearQuery CutQuery MatrixQuery RankOneQuery
         DistanceQuery Metric Plan PlanRow VertexSet __version__ plan plan_distances datasets
+        explain Explanation
         Groups GroupTree read_groups groups_from_dict groups_from_igraph groups_from_networkx
-        groups_from_pandas""",
+        groups_from_pandas
+        plan_bounds BoundPlan BoundRow""",
     "of whoever holds the graph": """answer_all cut_distance cut_errors cut_norm
         infinity_to_one_norm normalised_cut_norm from_arrow from_edges from_igraph from_networkx
-        from_pandas from_scipy read_graph to_igraph to_networkx to_pandas to_scipy write_graph""",
+        from_pandas from_scipy read_graph to_igraph to_networkx to_pandas to_scipy write_graph
+        read_owned owned_from_pandas""",
 }
 
 
@@ -581,6 +620,9 @@ def test_reprs_of_private_things_tell_the_schema_only(kind):
         people = Locations(metric, np.roll(np.array([9] + [0] * (N - 1)), len(graph.rows)))
         things = [graph, people, EdgeCounter(graph, Grid.of(graph))]
         things.append(inspect.signature(type(graph)))
+        owners = np.zeros(len(graph.rows), dtype=np.int64)
+        marks = np.zeros(1, dtype=np.uint64)
+        things.append(gc.OwnedRows(graph.space, owners, marks, (graph.rows, graph.columns)))
         shown.append([(repr(thing), str(thing), f"{thing!s:>9}") for thing in things])
     assert shown[0] == shown[1] == shown[2]
 

@@ -30,7 +30,7 @@ from graphcuts_dp.privacy.composition import Cost, check_paid, stated_cost, zcdp
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.protection import Protection
-from graphcuts_dp.release import allocation, sparse_measure
+from graphcuts_dp.release import allocation, contributions, sparse_measure
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 
@@ -40,6 +40,9 @@ DENSE = gc.Graph(*np.triu_indices(60, 1), vertices=60)  # sessions correct somet
 HEAVY = gc.Graph(*np.triu_indices(90, 1), np.full(4005, 99.0), vertices=90, hide_change=1)
 RATINGS = gc.BipartiteGraph([0, 1, 2], [0, 1, 1], left=3, right=2)
 CUTS = [gc.CutQuery([i], [j]) for i in range(4) for j in range(4, 8)]
+ROWS = gc.OwnedRows(
+    GRAPH.vertices, np.zeros(2, int), np.zeros(1, np.uint64), (np.array([0, 1]), np.array([2, 3]))
+)
 MAP = gc.Metric.path(5)
 PEOPLE = gc.Locations(MAP, [3, 0, 1, 0, 2])
 
@@ -267,6 +270,18 @@ CASES = {
             },
         )
         for noise in ("laplace", "gaussian")
+    },
+    "release_contributions": {
+        "classes": (
+            lambda: gc.release_contributions(ROWS, epsilon=1.0, seed=1),
+            {"counts": of_result(contributions, "exact_epsilon", lambda e: e * 2)},
+        )
+    },
+    "choose_bound": {
+        "quantile": (
+            lambda: gc.choose_bound(ROWS, epsilon=1.0, seed=1),
+            {"choice": of_result(contributions, "rate_of_choice", lambda rate: rate * 2)},
+        )
     },
     "open_session": {
         "tight": (

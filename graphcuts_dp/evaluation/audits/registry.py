@@ -17,6 +17,7 @@ from graphcuts_dp.evaluation.audits import (
     flows,
     grouped,
     iterative,
+    owners,
     releases,
     responses,
     selection,
@@ -51,6 +52,7 @@ ENTRIES: tuple[Entry, ...] = (
     *transcripts.ENTRIES,
     *distances.ENTRIES,
     *flows.ENTRIES,
+    *owners.ENTRIES,
     *selection.ENTRIES,
     *iterative.ENTRIES,
     *together.ENTRIES,
@@ -114,9 +116,15 @@ _PRODUCTS: Mapping[str, Callable[[], Iterable[str]]] = {
     "open_session": _sessions,
     "choose_degree_bound": lambda: ["degree bound"],
     "answer_distances": _distances,
-    "release_flows": lambda: ["flows: laplace", "flows: gaussian"],
+    "release_flows": lambda: [
+        f"{whose}flows{mark} {noise}"
+        for whose, mark in (("", ":"), ("owners: ", ","))
+        for noise in ("laplace", "gaussian")
+    ],
+    "release_contributions": lambda: ["owners: contributions"],
+    "choose_bound": lambda: ["owners: bound"],
 }
-_READS_NO_DATA = {"plan", "plan_distances"}
+_READS_NO_DATA = {"explain", "plan", "plan_bounds", "plan_distances"}
 # What researchers import from its module.
 _BESIDES = (
     *(f"baseline: {name}" for name in BASELINES),

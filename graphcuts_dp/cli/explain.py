@@ -1,0 +1,63 @@
+"""`graphcuts-dp explain`: what a promise of privacy means, for people who decide about it."""
+
+from typing import Annotated
+
+import typer
+
+from graphcuts_dp.cli.console import out, show_json, show_table
+from graphcuts_dp.cli.spelling import spelled
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.planning.explanation import PRIORS
+from graphcuts_dp.planning.explanation import explain as explained
+
+EXAMPLE = """Example: graphcuts-dp explain --protect vertex --degree-bound 50 --epsilon 1
+
+Example: graphcuts-dp explain --at-most 20 --epsilon 1 --delta 1e-6 --priors 0.001,0.5
+
+Nothing is read and nothing is spent. A prior is what somebody believes beforehand, as a
+probability: that these two know each other, that this person is in the file."""
+
+
+def explain(
+    epsilon: Annotated[float, typer.Option(help="Of everything that is released together.")],
+    delta: Annotated[float, typer.Option(help="Likewise; 0 for pure privacy.")] = 0.0,
+    protect: Annotated[str, typer.Option(help="edges, owner or vertex.")] = "edges",
+    at_most: Annotated[
+        int | None,
+        typer.Option(help="Of edges: how many together. Of an owner: how many rows count."),
+    ] = None,
+    degree_bound: Annotated[int | None, typer.Option(help="Of a vertex.")] = None,
+    priors: Annotated[
+        str, typer.Option(help="Probabilities before the release, with commas between.")
+    ] = ",".join(map(str, PRIORS)),
+    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+) -> None:
+    """Say in plain words whom a promise protects, against what, and how well."""
+    try:
+        numbers = [float(part) for part in priors.split(",")]
+    except ValueError:
+        raise ParameterError("--priors are numbers with commas between: 0.01,0.5") from None
+    try:
+        made = explained(
+            epsilon=epsilon,
+            delta=delta,
+            protect=protect,
+            at_most=at_most,
+            degree_bound=degree_bound,
+            priors=numbers,
+        )
+    except ParameterError as problem:
+        raise spelled(problem, "") from None
+    if as_json:
+        show_json(made.to_dict())
+        return
+    for heading, text in made.sentences:
+        out.print(f"{heading}: {text}\n", markup=False)
+    title = "What an attacker can come to believe, as a probability"
+    if delta:
+        title += f" (but for a chance of {delta:g})"
+    rows = [
+        tuple(f"{number:.3g}" for number in (each.prior, each.lowest, each.highest))
+        for each in made.odds
+    ]
+    show_table(title, ("beforehand", "afterwards at least", "at most"), rows)

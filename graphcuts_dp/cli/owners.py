@@ -1,0 +1,119 @@
+"""`graphcuts-dp owners`: how much owners of rows have, privately, and which bound to take."""
+
+from typing import Annotated, Any
+
+import typer
+
+from graphcuts_dp.cli.console import say, show_facts, show_json, show_table
+from graphcuts_dp.cli.reading import Reading, note_reading, with_options
+from graphcuts_dp.cli.store_options import Spending
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.measurements.noisy_contributions import check_bounds
+from graphcuts_dp.planning.owner_bounds import BoundPlan, plan_bounds
+from graphcuts_dp.privacy.guarantee import exact_epsilon
+from graphcuts_dp.release.contributions import choose_bound, release_contributions
+
+EXAMPLE = """Example: graphcuts-dp owners visits.csv --owner patient --vertices wards.txt
+  --epsilon 0.5 --for-epsilon 1 --store visits.db
+
+Example: graphcuts-dp owners visits.csv --owner patient --vertices wards.txt --epsilon 0.1
+  --share-above 0.05 --store visits.db
+
+The first tells, with noise, how many owners have more than each bound and what the bound would
+leave out, beside the noise that it needs. The second tells one bound that about a share of the
+owners exceeds, which takes less epsilon. Both are paid from the budget of the rows."""
+
+
+@with_options
+def owners(
+    source: Annotated[str, typer.Argument(metavar="ROWS", help="The private rows.")],
+    epsilon: Annotated[float, typer.Option(help="Privacy of one owner; smaller hides more.")],
+    spending: Spending,
+    for_epsilon: Annotated[
+        float, typer.Option(help="Epsilon of the release that the bound is for.")
+    ] = 1.0,
+    cells: Annotated[
+        int, typer.Option(help="Over how many cells of its table left-out rows spread.")
+    ] = 1,
+    share_above: Annotated[
+        float | None, typer.Option(help="Choose a bound that this share of the owners exceeds.")
+    ] = None,
+    bounds: Annotated[
+        str | None, typer.Option(help="Public candidates, as 1,5,10,20; 1 to 100,000 without it.")
+    ] = None,
+    *,
+    reading: Reading,
+    seed: Annotated[
+        int | None, typer.Option(help="Repeatable run. NOT PRIVATE: for tests only.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Tell how much the owners of rows have, and which bound on them to take."""
+    for given in (epsilon, for_epsilon):
+        exact_epsilon(given)
+    candidates = check_bounds(None if bounds is None else _numbers(bounds))
+    if cells < 1:
+        raise ParameterError("--cells must be 1 or more")
+    if reading.owner is None:
+        raise ParameterError("--owner COLUMN names whose each row is; it is needed")
+    store = spending.check()
+    rows = reading.read_rows(source, tell=note_reading)
+    spending.remind(rows, source)
+    options: dict[str, Any] = {
+        "epsilon": epsilon,
+        "bounds": candidates,
+        "store": store,
+        "seed": seed,
+    }
+    if share_above is not None:
+        chosen = choose_bound(rows, share_above=share_above, **options)
+        facts = {"guarantee": str(chosen.guarantee), "at_most": chosen.at_most}
+        if as_json:
+            show_json(facts)
+            return
+        show_facts({"guarantee": str(chosen.guarantee), "at most": f"{chosen.at_most:,}"})
+        return
+    table = release_contributions(rows, **options)
+    plan = plan_bounds(table, epsilon=for_epsilon, cells=cells)
+    if as_json:
+        show_json({"guarantee": str(table.guarantee), **_plain(plan)})
+        return
+    show_facts({"guarantee": str(table.guarantee), "at most": f"{plan.best.at_most:,}"})
+    show_table(
+        f"Noise of a sum at epsilon = {for_epsilon:g}, and what is left out; numbers are noisy",
+        ("at most", "noise", "owners above", f"{plan.what} left out, from", "to"),
+        [
+            (
+                f"{row.at_most:,}",
+                f"{row.noise:,.4g}",
+                f"{max(0, row.owners_above):,}",
+                *(f"{each:,.4g}" for each in row.left_out),
+            )
+            for row in plan.rows
+        ],
+    )
+    if plan.rows[-1].owners_above > table.owners_above(plan.rows[-1].at_most)[1]:
+        say("note: Some owners have more than the last bound; give larger ones with --bounds.")
+
+
+def _plain(plan: BoundPlan) -> dict[str, Any]:
+    rows = [
+        {
+            "at_most": row.at_most,
+            "noise": row.noise,
+            "owners_above": row.owners_above,
+            "left_out_from": row.left_out[0],
+            "left_out_to": None if row.left_out[1] == float("inf") else row.left_out[1],
+        }
+        for row in plan.rows
+    ]
+    return {"what": plan.what, "best": plan.best.at_most, "bounds": rows}
+
+
+def _numbers(text: str) -> list[int]:
+    words = text.split(",")
+    if not all(word.strip().isascii() and word.strip().isdigit() for word in words):
+        raise ParameterError("--bounds are whole numbers with commas between, as 1,5,10,20")
+    if max(map(len, words)) > 12:
+        raise ParameterError("--bounds must be below 10^12")
+    return [int(word) for word in words]

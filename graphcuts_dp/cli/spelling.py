@@ -1,0 +1,35 @@
+"""How the command line spells the options that errors of the package name."""
+
+import re
+
+from graphcuts_dp.errors import GraphCutsError
+
+_FLAGS = {
+    "weighted=False": "--ignore-weights",
+    "bipartite=True": "--bipartite",
+    "directed=True": "--directed",
+    "header=True": "--header",
+    "header=False": "--no-header",
+}
+_VALUES = (
+    "counting|unit|owner|weight_cap|hide_change|vertices|source|target|weight|delimiter|encoding"
+    "|protect|at_most|degree_bound"
+)
+_SPELLED = re.compile(
+    rf"\b(?:({'|'.join(_FLAGS)})|({_VALUES})=(?:'([\w-]+)'|(\d+))?|(one_based|weight_cap|at_most|degree_bound)\b)"
+)
+
+
+def spelled(problem: GraphCutsError, path: str) -> GraphCutsError:
+    """The same error, which names options as the command line spells them."""
+    text = str(problem)
+    start = len(path) if text.startswith(path) else 0
+    return type(problem)(text[:start] + _SPELLED.sub(_as_option, text[start:]))
+
+
+def _as_option(found: re.Match[str]) -> str:
+    flag, name, word, number, alone = found.groups()
+    if flag:
+        return _FLAGS[flag]
+    value = word or number
+    return f"--{(name or alone).replace('_', '-')}" + (f" {value}" if value else "")

@@ -1,0 +1,182 @@
+"""Reading rows with owners: which column it is, and what must be said."""
+
+import gzip
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import graphcuts_dp as gc
+from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
+from graphcuts_dp.graph.owned_sources import owned_from_pandas, read_owned
+
+VISITS = "patient,hospital,referred,cost\nann,A,B,2.5\nann,B,A,1\nbob,A,C,7\nbob,A,C,0.2\n"
+PLACES = ["A", "B", "C"]
+ENDS = {"source": "hospital", "target": "referred"}
+
+
+@pytest.fixture
+def visits(tmp_path):
+    path = tmp_path / "visits.csv"
+    path.write_text(VISITS)
+    return path
+
+
+def upper(rows, at_most):
+    return np.triu(rows.bounded(at_most=at_most).dense())[np.triu_indices(3, 1)].tolist()
+
+
+def test_owners_in_a_column_of_their_own(visits):
+    told = []
+    rows = read_owned(visits, owner="patient", vertices=PLACES, **ENDS, tell=told.append)
+    (sentence,) = told
+    assert sentence.endswith("'hospital', 'referred'; as its owner: 'patient'; ignored: 'cost'.")
+    assert upper(rows, 5) == [1, 1, 0]
+    assert not rows.owner_is_tail
+    assert sorted(rows.contributions().tolist()) == [1, 1]
+    counted = read_owned(visits, owner=0, counting="rows", vertices=PLACES, **ENDS)
+    assert upper(counted, 5) == [2, 2, 0]
+    assert upper(counted, 1) == [1, 1, 0]
+    both = read_owned(visits, owner="patient", counting="owners", vertices=PLACES, **ENDS)
+    assert upper(both, 5) == [1, 1, 0]
+    weighed = {"counting": "weight", "weight": "cost", "unit": 0.5}
+    costs = read_owned(visits, owner="patient", vertices=PLACES, **ENDS, **weighed)
+    assert upper(costs, 100) == [7, 14, 0]
+    assert upper(costs, 5) == [5, 5, 0]
+
+
+def test_directed_and_two_sided(visits):
+    arcs = read_owned(visits, owner="patient", vertices=PLACES, directed=True, **ENDS)
+    assert arcs.bounded(at_most=9).dense().tolist() == [[0, 1, 1], [1, 0, 0], [0, 0, 0]]
+    sides = {"bipartite": True, "vertices": (["ann", "bob", "eve"], PLACES)}
+    rated = read_owned(visits, owner="tail", source="patient", target="hospital", **sides)
+    assert rated.owner_is_tail
+    assert rated.bounded(at_most=9).dense().tolist() == [[1, 1, 0], [1, 0, 0], [0, 0, 0]]
+    same = read_owned(visits, owner="patient", source="patient", target="hospital", **sides)
+    assert same.owner_is_tail
+    assert same.bounded(at_most=1) == rated.bounded(at_most=1)
+
+
+def test_known_names_and_no_names(tmp_path):
+    calls = tmp_path / "calls.csv"
+    calls.write_text("caller,callee,phone\n1,2,x\n2,3,x\n3,1,y\n")
+    rows = read_owned(calls, owner="phone", vertices=range(1, 4))
+    assert upper(rows, 1) in ([1, 1, 0], [0, 1, 1])
+    assert upper(read_owned(calls, owner="caller", vertices=range(1, 4)), 1) == [1, 1, 1]
+    assert upper(read_owned(calls, owner="tail", vertices=range(1, 4)), 1) == [1, 1, 1]
+    heads = read_owned(calls, owner="callee", vertices=range(1, 4))
+    assert not heads.owner_is_tail
+    plain = tmp_path / "calls.edges"
+    plain.write_text("0 1 7\n1 2 7\n0 2 8\n")
+    rows = read_owned(plain, owner=2, vertices=3)
+    assert upper(rows, 2) == [1, 1, 1]
+    assert sum(upper(rows, 1)) == 2
+    with pytest.raises(FileFormatError, match="pass source= and target=, too"):
+        read_owned(plain, owner=0, vertices=3)
+
+
+def test_what_others_are_called_does_not_matter(tmp_path):
+    """All owners are integers, or one is not: the others keep the same rows."""
+    lines = [f"{o},{u},{v}" for o in range(5) for u in range(9) for v in range(u)]
+    graphs = []
+    for number, more in enumerate((["7,0,0"], ["eve,0,0"], ["-1,0,0", "007,0,0"])):
+        path = tmp_path / f"{number}.csv"
+        path.write_text("\n".join(["o,u,v", *more, *lines]) + "\n")
+        rows = read_owned(path, owner="o", source="u", target="v", vertices=9, counting="owners")
+        graphs.append(rows.bounded(at_most=4))
+    assert graphs[0] == graphs[1] == graphs[2]
+
+
+def test_tables_and_packed_files(visits, tmp_path):
+    expected = read_owned(visits, owner="patient", counting="rows", vertices=PLACES, **ENDS)
+    packed = tmp_path / "visits.csv.gz"
+    packed.write_bytes(gzip.compress(VISITS.encode()))
+    made = [read_owned(packed, owner="patient", counting="rows", vertices=PLACES, **ENDS)]
+    frame = pd.read_csv(visits)
+    made.append(owned_from_pandas(frame, owner="patient", counting="rows", vertices=PLACES, **ENDS))
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = tmp_path / "visits.parquet"
+    parquet.write_table(arrow.Table.from_pandas(frame), table)
+    made.append(read_owned(table, owner="patient", counting="rows", vertices=PLACES, **ENDS))
+    for rows in made:
+        assert rows.bounded(at_most=1) == expected.bounded(at_most=1)
+
+
+def test_pandas_weights_and_owners_at_an_end(visits):
+    frame = pd.read_csv(visits)
+    sides = {"bipartite": True, "vertices": (["ann", "bob"], PLACES)}
+    rows = owned_from_pandas(
+        frame,
+        owner="patient",
+        source="patient",
+        target="hospital",
+        **sides,
+        counting="weight",
+        weight="cost",
+    )
+    assert rows.owner_is_tail
+    assert rows.bounded(at_most=100).dense().tolist() == [[2, 1, 0], [7, 0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("patient,hospital,referred\nann,A,B\n,A,C\n", "the column of owners: line 3: .*empty"),
+        ("patient,hospital,referred\nann,A,X\n", "line 2: a vertex is not in the public"),
+        ("who,hospital,referred\nann,A,B\n", "does not have exactly one column 'patient'"),
+    ],
+)
+def test_files_that_cannot_be_read(tmp_path, text, words):
+    path = tmp_path / "visits.csv"
+    path.write_text(text)
+    with pytest.raises(FileFormatError, match=words) as problem:
+        read_owned(path, owner="patient", vertices=PLACES, **ENDS)
+    assert "\n" not in str(problem.value)
+
+
+@pytest.mark.parametrize("counting", ["edges", "rows", "weight"])
+@pytest.mark.parametrize("owner", ["tail", 2])
+def test_files_without_rows_are_read_as_others(tmp_path, counting, owner):
+    path = tmp_path / "visits.edges"
+    path.write_text("")
+    rows = read_owned(path, owner=owner, vertices=3, counting=counting)
+    assert rows.owner_is_tail == (owner == "tail")
+    assert len(rows.bounded(at_most=1).rows) == 0
+
+
+def test_what_must_be_said(visits, tmp_path):
+    with pytest.raises(ParameterError, match="need the public vertex set"):
+        read_owned(visits, owner="patient", **ENDS)
+    with pytest.raises(ParameterError, match="weight= is for"):
+        read_owned(visits, owner="patient", vertices=PLACES, weight="cost", **ENDS)
+    with pytest.raises(ParameterError, match="unknown counting"):
+        read_owned(visits, owner="patient", vertices=PLACES, counting="all", **ENDS)
+    with pytest.raises(FileFormatError, match="no column of weights"):
+        read_owned(
+            visits,
+            owner="cost",
+            vertices=PLACES,
+            counting="weight",
+            source="hospital",
+            target="referred",
+        )
+    matrix = tmp_path / "some.mtx"
+    matrix.write_text("")
+    with pytest.raises(FileFormatError, match="owners stand in a column"):
+        read_owned(matrix, owner=0, vertices=3)
+    public = read_owned(visits, owner="patient", public_vertices_from_file=True, **ENDS)
+    assert not public.space.inferred
+    frame = pd.read_csv(visits)
+    with pytest.raises(ParameterError, match="need the public vertex set"):
+        owned_from_pandas(frame, owner="patient", **ENDS)
+    with pytest.raises(GraphError, match="lacks the owner column"):
+        owned_from_pandas(frame, owner="who", vertices=PLACES, **ENDS)
+    frame.loc[2, "patient"] = None
+    with pytest.raises(GraphError, match="the column of owners: row 2"):
+        owned_from_pandas(frame, owner="patient", vertices=PLACES, **ENDS)
+
+
+def test_names_of_the_package():
+    assert gc.read_owned is read_owned
+    assert gc.owned_from_pandas is owned_from_pandas

@@ -1,0 +1,143 @@
+"""What is told of how much owners have: exactly one owner's worth of change, paid and charged."""
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+import graphcuts_dp as gc
+from graphcuts_dp.errors import BudgetError, ParameterError
+from graphcuts_dp.graph.owned_rows import COUNTINGS, OwnedRows
+from graphcuts_dp.measurements.contributions import (
+    class_counts,
+    share_scores,
+    share_sensitivity,
+)
+from graphcuts_dp.measurements.noisy_contributions import BOUNDS, Contributions
+from graphcuts_dp.release.contributions import choose_bound, release_contributions
+
+N = 40
+
+
+def rows_of(sizes, counting="rows"):
+    """Owners with so many rows each, all of different pairs."""
+    first, second = np.triu_indices(N, 1)
+    picked = np.concatenate([np.arange(size) for size in sizes] or [np.zeros(0)]).astype(int)
+    return OwnedRows(
+        gc.VertexSet(N),
+        np.repeat(np.arange(len(sizes)), sizes),
+        np.arange(len(sizes), dtype=np.uint64),
+        (first[picked], second[picked]),
+        np.full(len(picked), 0.5) if counting == "weight" else None,
+        counting=counting,
+    )
+
+
+@pytest.mark.parametrize("counting", COUNTINGS)
+def test_one_owner_changes_one_count_by_one_and_no_score_by_more_than_stated(counting):
+    bounds = (1, 2, 4)
+    for share in (Fraction(1, 20), Fraction(1, 2), Fraction(2, 3)):
+        for others in product(range(6), repeat=2):
+            for size in range(1, 9):
+                before = class_counts(rows_of(others, counting), bounds)
+                after = class_counts(rows_of((*others, size), counting), bounds)
+                assert np.abs(after - before).sum() == 1
+                change = share_scores(after, share) - share_scores(before, share)
+                assert np.abs(change).max() <= share_sensitivity(share)
+
+
+def test_the_table_is_right_and_its_noise_as_stated(tmp_path):
+    rows = rows_of([1] * 50 + [3] * 20 + [30] * 5)
+    store = gc.Store(tmp_path / "x.db", budget=3)
+    table = release_contributions(rows, epsilon=2.0, bounds=[1, 2, 5, 10], store=store)
+    assert table.rate == 2
+    assert table.what == "rows"
+    assert table.guarantee.protects == "1 owner"
+    assert table.guarantee.epsilon == 2
+    # Noise of rate 2: farther off than 20 with a probability below 1e-17.
+    assert np.abs(table.counts - [50, 0, 20, 0, 5]).max() <= 20
+    assert gc.store_status(store).uses[0].use.cost.pure == 2
+    with pytest.raises(BudgetError):
+        release_contributions(rows, epsilon=1.5, store=store)
+    with pytest.raises(ValueError, match="read-only"):
+        table.counts[0] = 7
+
+
+def test_how_many_are_above_and_what_is_left_out():
+    table = Contributions.public((1, 2, 5), [50, 10, 20, 0], "pairs")
+    assert table.owners_above(1) == (30, 0)
+    assert table.owners_above(5) == (0, 0)
+    assert table.left_out(2) == (20 * 1, 20 * 3)
+    assert table.left_out(1) == (10 + 20 * 2, 10 + 20 * 4)
+    beyond = Contributions.public((1, 2), [5, 5, 5])
+    assert beyond.left_out(1) == (5 + 5 * 2, math.inf)
+    with pytest.raises(ParameterError, match="none of the bounds"):
+        table.left_out(3)
+    rows = rows_of([1] * 30 + [9] * 10)
+    within = 0
+    for seed in range(200):
+        made = release_contributions(rows, epsilon=1.0, bounds=[1, 2, 5], seed=seed)
+        found, radius = made.owners_above(2)
+        within += abs(found - 10) <= radius
+    # At least 95 % are; fewer than 170 of 200 has a probability below 1e-7.
+    assert within >= 170
+    assert not made.guarantee.is_private
+
+
+def test_a_bound_that_is_chosen_is_near_the_quantile(tmp_path):
+    sizes = [1] * 500 + [4] * 400 + [25] * 60 + [300] * 40
+    store = gc.Store(tmp_path / "x.db", budget=2)
+    chosen = choose_bound(rows_of(sizes), epsilon=2.0, share_above=0.05, store=store)
+    # 4 % are above 30 and 10 % above 20: 200 and 1,000 thousandths of 1,000 owners away from it.
+    # With rate 2/(2 19), each of the others has e^(-(1000-200)/19) of the chance, below 1e-18.
+    assert 30 <= chosen.at_most <= 200
+    assert chosen.guarantee.protects == "1 owner"
+    assert [each.use.kind for each in gc.store_status(store).uses] == ["bound"]
+    assert choose_bound(rows_of(sizes), epsilon=50.0, share_above=0.5).at_most in (1, 2, 3)
+
+
+def test_what_cannot_be_asked_for():
+    rows = rows_of([1, 2])
+    for wrong, words in (
+        ({"epsilon": 0}, "epsilon must be"),
+        ({"epsilon": 1, "bounds": []}, "bounds are"),
+        ({"epsilon": 1, "bounds": [2, 2]}, "must ascend"),
+        ({"epsilon": 1, "bounds": [0, 2]}, "bounds are"),
+        ({"epsilon": 1, "bounds": [1.5]}, "bounds are"),
+    ):
+        for function in (release_contributions, choose_bound):
+            with pytest.raises(ParameterError, match=words):
+                function(rows, **wrong)
+    for share in (0, 1, 0.0001, True, "half", math.nan):
+        with pytest.raises(ParameterError, match="share_above must be"):
+            choose_bound(rows, epsilon=1, share_above=share)
+    for function in (release_contributions, choose_bound):
+        with pytest.raises(ParameterError, match="read_owned"):
+            function(rows.bounded(at_most=1), epsilon=1)
+    with pytest.raises(ParameterError, match="one count more"):
+        Contributions.public((1, 2), [1, 2])
+    assert list(BOUNDS) == sorted(set(BOUNDS))
+
+
+def test_the_plan_weighs_noise_against_what_is_left_out():
+    few = Contributions.public((1, 2, 5, 10, 20), [10, 0, 0, 1, 2, 0])
+    many = Contributions.public((1, 2, 5, 10, 20), [1000, 0, 0, 100, 200, 0])
+    assert (
+        gc.plan_bounds(few, epsilon=1).best.at_most < gc.plan_bounds(many, epsilon=1).best.at_most
+    )
+    plan = gc.plan_bounds(many, epsilon=1)
+    assert plan.best.at_most == 20
+    row = plan.rows[2]
+    # Discrete Laplace noise of rate 1/5 has variance 1/(2 sinh(0.1)^2).
+    assert row.noise == pytest.approx(math.sqrt(0.5) / math.sinh(0.1))
+    assert row.left_out == (100 * 1 + 200 * 6, 100 * 5 + 200 * 15)
+    assert row.owners_above == 300
+    assert gc.plan_bounds(many, epsilon=1, cells=10_000).best.at_most == 1
+    assert str(plan).count("\n") == 5
+    assert "  <" in str(plan).splitlines()[-1]
+    with pytest.raises(ParameterError, match="cells must be"):
+        gc.plan_bounds(many, epsilon=1, cells=0)
+    with pytest.raises(ParameterError, match="epsilon"):
+        gc.plan_bounds(many, epsilon=0)
