@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from graphcuts_dp.planning.explanation import Explanation, explain
     from graphcuts_dp.planning.owner_bounds import BoundPlan, BoundRow, plan_bounds
     from graphcuts_dp.planning.planner import Plan, PlanRow, plan
+    from graphcuts_dp.planning.vertex_bounds import DegreePlan, DegreeRow, plan_degree_bounds
     from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
     from graphcuts_dp.release.contributions import ChosenBound, choose_bound, release_contributions
     from graphcuts_dp.release.degree_bound import DegreeBound, choose_degree_bound
@@ -129,6 +130,7 @@ _HOMES = {
     "measurements.noisy_matrix": ("CutAnswer",),
     "planning.explanation": ("Explanation", "explain"),
     "planning.planner": ("Plan", "PlanRow", "plan"),
+    "planning.vertex_bounds": ("DegreePlan", "DegreeRow", "plan_degree_bounds"),
     "privacy.guarantee": ("PrivacyGuarantee",),
     "release.release": ("Release",),
     "release.degree_bound": ("DegreeBound", "choose_degree_bound"),
@@ -153,6 +155,8 @@ __all__ = [
     "CutNormCertificate",
     "CutQuery",
     "DegreeBound",
+    "DegreePlan",
+    "DegreeRow",
     "DirectedGraph",
     "DistanceAnswer",
     "DistanceAnswers",
@@ -209,6 +213,7 @@ __all__ = [
     "owned_from_pandas",
     "plan",
     "plan_bounds",
+    "plan_degree_bounds",
     "plan_distances",
     "read_graph",
     "read_groups",

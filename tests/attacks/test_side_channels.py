@@ -598,7 +598,7 @@ NAMES = {
         explain Explanation
         Groups GroupTree read_groups groups_from_dict groups_from_igraph groups_from_networkx
         groups_from_pandas
-        plan_bounds BoundPlan BoundRow""",
+        plan_bounds BoundPlan BoundRow plan_degree_bounds DegreePlan DegreeRow""",
     "of whoever holds the graph": """answer_all cut_distance cut_errors cut_norm
         infinity_to_one_norm normalised_cut_norm from_arrow from_edges from_igraph from_networkx
         from_pandas from_scipy read_graph to_igraph to_networkx to_pandas to_scipy write_graph

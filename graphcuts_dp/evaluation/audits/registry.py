@@ -124,7 +124,7 @@ _PRODUCTS: Mapping[str, Callable[[], Iterable[str]]] = {
     "release_contributions": lambda: ["owners: contributions"],
     "choose_bound": lambda: ["owners: bound"],
 }
-_READS_NO_DATA = {"explain", "plan", "plan_bounds", "plan_distances"}
+_READS_NO_DATA = {"plan_degree_bounds", "explain", "plan", "plan_bounds", "plan_distances"}
 # What researchers import from its module.
 _BESIDES = (
     *(f"baseline: {name}" for name in BASELINES),
