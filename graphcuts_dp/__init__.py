@@ -71,8 +71,10 @@ if TYPE_CHECKING:
     from graphcuts_dp.planning.explanation import Explanation, explain
     from graphcuts_dp.planning.owner_bounds import BoundPlan, BoundRow, plan_bounds
     from graphcuts_dp.planning.planner import Plan, PlanRow, plan
+    from graphcuts_dp.planning.vertex_bounds import DegreePlan, DegreeRow, plan_degree_bounds
     from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
     from graphcuts_dp.release.contributions import ChosenBound, choose_bound, release_contributions
+    from graphcuts_dp.release.degree_bound import DegreeBound, choose_degree_bound
     from graphcuts_dp.release.release import Release
     from graphcuts_dp.release.synthesis import release_graph
 
@@ -128,8 +130,10 @@ _HOMES = {
     "measurements.noisy_matrix": ("CutAnswer",),
     "planning.explanation": ("Explanation", "explain"),
     "planning.planner": ("Plan", "PlanRow", "plan"),
+    "planning.vertex_bounds": ("DegreePlan", "DegreeRow", "plan_degree_bounds"),
     "privacy.guarantee": ("PrivacyGuarantee",),
     "release.release": ("Release",),
+    "release.degree_bound": ("DegreeBound", "choose_degree_bound"),
     "release.synthesis": ("release_graph",),
     "graph.owned_rows": ("OwnedRows",),
     "graph.owned_sources": ("owned_from_pandas", "read_owned"),
@@ -150,6 +154,9 @@ __all__ = [
     "CutList",
     "CutNormCertificate",
     "CutQuery",
+    "DegreeBound",
+    "DegreePlan",
+    "DegreeRow",
     "DirectedGraph",
     "DistanceAnswer",
     "DistanceAnswers",
@@ -183,6 +190,7 @@ __all__ = [
     "answer_all",
     "answer_distances",
     "choose_bound",
+    "choose_degree_bound",
     "cut_distance",
     "cut_errors",
     "cut_norm",
@@ -205,6 +213,7 @@ __all__ = [
     "owned_from_pandas",
     "plan",
     "plan_bounds",
+    "plan_degree_bounds",
     "plan_distances",
     "read_graph",
     "read_groups",

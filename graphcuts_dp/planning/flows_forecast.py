@@ -14,7 +14,10 @@ from graphcuts_dp.flows.strategy import ALL_LEVELS, FlowStrategy, choose_strateg
 from graphcuts_dp.flows.tails import error_radii
 from graphcuts_dp.graph.cells import CellTree
 from graphcuts_dp.graph.groups import GroupTree
+from graphcuts_dp.measurements.changes import cell_changes
 from graphcuts_dp.measurements.noisy_cells import place_variances
+from graphcuts_dp.privacy.level_noise import Change
+from graphcuts_dp.privacy.protection import Protection
 
 _MOST_GROUPS = 2000  # two million cells
 _FINE = 2**30  # steps of a weight at its cap, where there are weights
@@ -98,6 +101,7 @@ def forecast_flows(
     noise: str = "auto",
     weight_cap: float | None = None,
     directed: bool = False,
+    degree_bound: int | None = None,
 ) -> FlowsForecast:
     """Expected errors of `release_flows` for groups of these sizes. Reads no graph.
 
@@ -110,6 +114,8 @@ def forecast_flows(
         weight_cap: public bound on a weight; None for graphs without weights, and for those of
             which a change by 1 is hidden.
         directed: whether flows have a direction.
+        degree_bound: D of `protect="vertex"`; None where edges are protected. Errors are those of
+            noise: what the bound takes is private.
 
     Raises:
         ParameterError: a number out of range, or an unknown name.
@@ -120,11 +126,16 @@ def forecast_flows(
     pair = groups if isinstance(groups, tuple) else (groups, None)
     cells = CellTree(pair[0], pair[1], directed=directed)
     sensitivity, unit = (1, 1.0) if weight_cap is None else (_FINE, weight_cap / _FINE)
+    changes: tuple[Change, ...] = ((sensitivity, sensitivity**2),) * cells.depth
+    if degree_bound is not None:
+        protection = Protection.of("vertex", degree_bound=degree_bound)
+        bound = max(1, math.floor(degree_bound / unit))
+        changes = cell_changes(cells, protection, sensitivity=bound, largest=sensitivity)
     strategy = choose_strategy(
         cells,
         epsilon=epsilon,
         delta=delta,
-        changes=((sensitivity, sensitivity**2),) * cells.depth,
+        changes=changes,
         workload=workload,
         noise=noise,
     )

@@ -337,6 +337,10 @@ def named(watch, graph):
         }
 
 
+def bound_chosen(_, graph):
+    return repr(gc.choose_degree_bound(graph, epsilon=1.0, seed=3))
+
+
 CUTS = [gc.CutQuery([0]), gc.CutQuery([1, 2], [3, 4])]
 MECHANISMS = {
     "response": ("plain", released(mechanism="response")),
@@ -384,6 +388,11 @@ MECHANISMS = {
     "sparse, weights": ("weighted directed", released(mechanism="sparse")),
     "sparse, no cap": ("weighted no cap", released(mechanism="sparse", noise="discrete-laplace")),
     "flows, two sides": ("bipartite", tabled(delta=1e-6, noise="gaussian")),
+    "flows, vertex": ("plain", tabled(protect="vertex", degree_bound=2)),
+    "flows, vertex, no cap": ("weighted no cap", tabled(protect="vertex", degree_bound=2)),
+    "flows, vertex, two sides": ("bipartite", tabled(protect="vertex", degree_bound=2)),
+    "session, vertex": ("plain", asked("frieze-kannan", protect="vertex", degree_bound=2)),
+    "degree bound": ("plain", bound_chosen),
     "flows, cap": ("weighted", tabled()),
     "flows, no cap": ("weighted no cap", tabled(whole=True)),
     "baselines": ("plain", compared),
@@ -450,7 +459,12 @@ PRIVATE = {
             "flows GRAPH staff.csv x.csv --epsilon 2 --delta 1e-6 --noise gaussian --seed 1"
             " --vertices 8 --levels 2,3 --store s.private"
         ),
+        (
+            "flows GRAPH staff.csv x.csv --epsilon 2 --seed 1 --vertices 8 --levels 2,3"
+            " --protect vertex --degree-bound 2"
+        ),
         "flows GRAPH staff.csv x.csv --epsilon 2 --vertices 8",
+        "flows GRAPH staff.csv x.csv --epsilon 2 --vertices 8 --levels 2 --protect vertex",
         "flows GRAPH staff.csv x.csv --epsilon 2 --vertices 9 --levels half",
         "flows GRAPH staff.csv x.csv --epsilon 2 --vertices 8 --levels half --workload town",
         "flows GRAPH staff.csv x.png --epsilon 2 --vertices 8 --levels half",
@@ -573,7 +587,8 @@ NAMES = {
         release_graph release_iteratively open_session answer_distances Release
         IterativeRelease Session CutAnswer DistanceAnswer DistanceAnswers
         PrivacyGuarantee CutNormCertificate release_net release_sensing NetRelease
-        SensingRelease release_flows load_flows Flows FlowAnswer RoundedFlows
+        SensingRelease choose_degree_bound DegreeBound
+        release_flows load_flows Flows FlowAnswer RoundedFlows
         Measurement DistancePlan Locations Graph BipartiteGraph DirectedGraph
         OwnedRows
         ChosenBound choose_bound release_contributions
@@ -583,7 +598,7 @@ NAMES = {
         explain Explanation
         Groups GroupTree read_groups groups_from_dict groups_from_igraph groups_from_networkx
         groups_from_pandas
-        plan_bounds BoundPlan BoundRow""",
+        plan_bounds BoundPlan BoundRow plan_degree_bounds DegreePlan DegreeRow""",
     "of whoever holds the graph": """answer_all cut_distance cut_errors cut_norm
         infinity_to_one_norm normalised_cut_norm from_arrow from_edges from_igraph from_networkx
         from_pandas from_scipy read_graph to_igraph to_networkx to_pandas to_scipy write_graph

@@ -114,6 +114,7 @@ _PRODUCTS: Mapping[str, Callable[[], Iterable[str]]] = {
     "release_net": lambda: ["release: net"],
     "release_sensing": lambda: ["release: sensing"],
     "open_session": _sessions,
+    "choose_degree_bound": lambda: ["degree bound"],
     "answer_distances": _distances,
     "release_flows": lambda: [
         f"{whose}flows{mark} {noise}"
@@ -123,7 +124,7 @@ _PRODUCTS: Mapping[str, Callable[[], Iterable[str]]] = {
     "release_contributions": lambda: ["owners: contributions"],
     "choose_bound": lambda: ["owners: bound"],
 }
-_READS_NO_DATA = {"explain", "plan", "plan_bounds", "plan_distances"}
+_READS_NO_DATA = {"plan_degree_bounds", "explain", "plan", "plan_bounds", "plan_distances"}
 # What researchers import from its module.
 _BESIDES = (
     *(f"baseline: {name}" for name in BASELINES),

@@ -1,0 +1,58 @@
+"""Plans for degree bounds, against what sessions and flows then state, and against the truth."""
+
+import numpy as np
+import pytest
+
+import graphcuts_dp as gc
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.bounded_cuts import bounded_total
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.random_graphs import planted_partition
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.interactive.methods import make_mechanism
+from graphcuts_dp.privacy.protection import Protection
+
+GRAPH = planted_partition(200, 2, 0.2, 0.1, seed=1)
+GROUPS = gc.Groups(GRAPH.vertices, {"half": [v % 2 for v in range(200)]})
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_a_cut_is_promised_what_the_better_session_promises(delta):
+    plan = gc.plan_degree_bounds([20, 5], epsilon=1.0, delta=delta, queries=50)
+    assert [row.degree_bound for row in plan.rows] == [5, 20]
+    for row in plan.rows:
+        errors = [
+            make_mechanism(
+                method,
+                universe=Universe(200),
+                grid=Grid.of_vertices(GRAPH, row.degree_bound),
+                epsilon=1.0,
+                delta=delta,
+                queries=50,
+                protection=Protection(kind="vertex", degree_bound=row.degree_bound),
+            ).expected_error(0.0)
+            for method in (("laplace", "gaussian") if delta else ("laplace",))
+        ]
+        assert row.cut == pytest.approx(min(errors), rel=1e-9)
+
+
+def test_a_cell_is_told_the_noise_that_flows_have():
+    plan = gc.plan_degree_bounds([7], epsilon=1.0, groups=GROUPS)
+    flows = gc.release_flows(GRAPH, GROUPS, epsilon=1.0, protect="vertex", degree_bound=7, seed=0)
+    assert plan.rows[0].cell == pytest.approx(np.sqrt((flows.deviations() ** 2).mean()), rel=0.05)
+
+
+def test_what_is_taken_is_within_what_is_told():
+    degrees = np.bincount(np.concatenate([GRAPH.rows, GRAPH.columns]), minlength=200)
+    plan = gc.plan_degree_bounds([3, 20, 30, 100], epsilon=1.0, degrees=degrees)
+    for row in plan.rows:
+        lost = len(GRAPH.rows) - bounded_total(GRAPH, bound=row.degree_bound)
+        assert row.taken[0] <= lost <= row.taken[1] + 1
+    assert plan.rows[-1].taken == (0, 0)
+    assert "30" in str(plan)
+
+
+def test_wrong_numbers_are_refused():
+    for bounds, options in (([], {}), ([0], {}), ([3], {"queries": 0}), ([3], {"degrees": [-1]})):
+        with pytest.raises(ParameterError):
+            gc.plan_degree_bounds(bounds, epsilon=1.0, **options)
