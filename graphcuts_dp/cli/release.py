@@ -21,6 +21,7 @@ from graphcuts_dp.measurements.entries import distribution_for
 from graphcuts_dp.measurements.worst_case import accuracy_warning, expected_error_note
 from graphcuts_dp.planning.synthetic import degrees_needed
 from graphcuts_dp.privacy.noises import NOISES
+from graphcuts_dp.privacy.protection import Protection
 from graphcuts_dp.release.allocation import ALL_MECHANISMS, least_distribution, mechanism_for
 from graphcuts_dp.release.choice import ANSWERS, WORKLOADS
 from graphcuts_dp.release.group_shares import group_plan
@@ -103,6 +104,12 @@ def release(
     if reading.counts is not None and not may_be_sparse:
         check_size(reading.counts, noise=noise, fit=fit, blocks=blocks)
     private, graph = protecting.read(reading, source)
+    Protection.of_pairs(
+        protecting.protect,
+        at_most=protecting.at_most,
+        others=max(graph.shape) - 1,
+        epsilon=epsilon,
+    )
     if takes_sparse(
         graph.shape,
         mechanism=mechanism,

@@ -8,7 +8,6 @@ b-matching). What it is for, and what it does to privacy, is told in `bounded_cu
 from dataclasses import dataclass
 from typing import final
 
-import igraph
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import maximum_flow
@@ -166,6 +165,8 @@ def _large_flow(
     demand: IntVector,
 ) -> IntVector:
     """The same by a solver that counts in floats, which hold whole numbers up to 2^53."""
+    import igraph  # loads slowly, and is seldom needed here
+
     begin, end = _network(first, second, supply, demand)
     size = len(supply) + len(demand) + 2
     network = igraph.Graph(n=size, edges=np.column_stack([begin, end]), directed=True)

@@ -18,6 +18,7 @@ BOUNDS = tuple(
     sorted({step * 10**power for power in (0, 1, 2, 3) for step in _STEPS} - {0} | {100_000})
 )
 _MOST_BOUNDS = 1000
+_FAILURE = 0.05  # probability that noise alone makes a class count
 
 
 @final
@@ -82,7 +83,10 @@ class Contributions:
         """What a bound leaves out of all rows: pairs, rows or units, from and to.
 
         Noisy: of each class it is known only between which numbers its owners have. The second one
-        is infinite where owners are beyond the last bound.
+        is infinite where owners are beyond the last bound. A class counts where it has more owners
+        than noise alone makes of an empty one: with probability 95 % no empty class counts, since
+        one owner of a hundred thousand rows that is not there would say more than all that are. A
+        few owners of very much can be missed for that.
 
         Args:
             at_most: one of `bounds`.
@@ -93,13 +97,23 @@ class Contributions:
         place = self._place(at_most)
         low = high = 0.0
         for number in range(place + 1, len(self.counts)):
-            owners = max(0, int(self.counts[number]))
-            if not owners:
+            owners = int(self.counts[number])
+            if owners <= self._made_by_noise:
                 continue
             low += owners * (self.bounds[number - 1] + 1 - at_most)
             end = self.bounds[number] if number < len(self.bounds) else math.inf
             high += owners * (end - at_most)
         return low, high
+
+    @property
+    def _made_by_noise(self) -> int:
+        """The number that noise alone passes in some class with probability .05 at most.
+
+        P(N > t) <= e^(-rate (t+1)), for whole t.
+        """
+        if self.rate is None:
+            return 0
+        return math.ceil(math.log(len(self.counts) / _FAILURE) / float(self.rate)) - 1
 
     def _place(self, at_most: int) -> int:
         if at_most not in self.bounds:
