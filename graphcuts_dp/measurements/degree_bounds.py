@@ -76,8 +76,14 @@ def normalised(
     ]
 
 
-def choice_cost(epsilon: Fraction) -> Cost:
-    """Of `pick_bound`: its privacy loss has range epsilon."""
+def score_rate(epsilon: Fraction) -> Fraction:
+    """The rate of a choice that may cost epsilon: its privacy loss has range twice the rate."""
+    return epsilon / 2
+
+
+def choice_cost(rate: Fraction) -> Cost:
+    """Of `pick_bound` with this rate: its privacy loss has range twice that."""
+    epsilon = 2 * rate
     return Cost(epsilon=rounded_up(epsilon), rho=rounded_up(epsilon**2 / 8), pure=epsilon)
 
 
@@ -85,7 +91,7 @@ def pick_bound(
     graph: AnyGraph,
     candidates: Sequence[float],
     *,
-    epsilon: Fraction,
+    rate: Fraction,
     noise: float,
     source: EntropySource,
     beta: float = 0.05,
@@ -95,14 +101,14 @@ def pick_bound(
     Args:
         graph: the private graph.
         candidates: bounds D, ascending, see `bound_candidates`.
-        epsilon: privacy parameter.
+        rate: of the exponential mechanism; with it the choice is (2 rate)-DP.
         noise: the error of an answer that a bound of 1 costs, for example 1/epsilon' for one
             answer with Laplace noise of epsilon'.
         source: where the bits come from.
         beta: in (0, 1), for the accuracy.
 
-    Guarantee: epsilon-DP and epsilon^2/8-zCDP. Neighbours are graphs that differ in the edges at
-    one vertex.
+    Guarantee: with epsilon = 2 rate, epsilon-DP and epsilon^2/8-zCDP. Neighbours are graphs that
+    differ in the edges at one vertex.
     Proof. f_D of all edges changes by at most D (`graph.bounded_cuts`), so the score u_D changes by
     at most D; the weight that the bound takes away, w(G) - f_D, changes by more, but w(G) is the
     same for all candidates and is left out. Each term of a normalised score then changes by at most
@@ -115,10 +121,9 @@ def pick_bound(
     Source: Raskhodnikova, Smith, *Lipschitz Extensions for Node-Private Graph Statistics and the
     Generalized Exponential Mechanism*, FOCS 2016, section 4; zCDP: Cesar, Rogers 2021.
     """
-    penalty = Fraction(2 * math.log(len(candidates) / beta)) / epsilon
+    penalty = Fraction(math.log(len(candidates) / beta)) / rate
     logs = [
-        epsilon * score / 2
-        for score in normalised(*bound_scores(graph, candidates, noise=noise), penalty)
+        rate * score for score in normalised(*bound_scores(graph, candidates, noise=noise), penalty)
     ]
 
     def exact(index: int) -> Decimal:

@@ -10,7 +10,12 @@ from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
-from graphcuts_dp.measurements.degree_bounds import bound_candidates, choice_cost, pick_bound
+from graphcuts_dp.measurements.degree_bounds import (
+    bound_candidates,
+    choice_cost,
+    pick_bound,
+    score_rate,
+)
 from graphcuts_dp.privacy.composition import stated_cost
 from graphcuts_dp.privacy.entropy import entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
@@ -73,7 +78,8 @@ def choose_degree_bound(
     if whole != found:
         raise ParameterError("candidates are whole numbers, for example candidates=[10, 20, 40]")
     source = entropy_source(seed)
-    cost = stated_cost(choice_cost(exact), epsilon=epsilon)
+    rate = score_rate(exact)
+    cost = stated_cost(choice_cost(rate), epsilon=epsilon)
     guarantee = PrivacyGuarantee(
         epsilon=cost.epsilon,
         neighbours="all edges of any one vertex, however many",
@@ -89,5 +95,5 @@ def choose_degree_bound(
         cost=cost,
         guarantee=guarantee,
     ):
-        index = pick_bound(graph, found, epsilon=exact, noise=float(noise), source=source)
+        index = pick_bound(graph, found, rate=rate, noise=float(noise), source=source)
     return DegreeBound(degree_bound=whole[index], candidates=whole, guarantee=guarantee)

@@ -15,6 +15,7 @@ from graphcuts_dp.measurements.degree_bounds import (
     choice_cost,
     normalised,
     pick_bound,
+    score_rate,
 )
 from graphcuts_dp.privacy.entropy import SeededEntropy
 
@@ -70,7 +71,7 @@ def test_draws_have_the_law():
     assert candidates == (1.0, 2.0, 4.0)
     runs = 4000
     drawn = [
-        pick_bound(graph, candidates, epsilon=Fraction(2), noise=0.5, source=source, beta=0.3)
+        pick_bound(graph, candidates, rate=Fraction(1), noise=0.5, source=source, beta=0.3)
         for _ in range(runs)
     ]
     expected = law(graph, 2, 0.5, penalty=np.log(3 / 0.3))
@@ -90,7 +91,7 @@ def test_the_chosen_bound_is_nearly_the_best():
     source = SeededEntropy(1)
     good = 0
     for _ in range(200):
-        i = pick_bound(graph, candidates, epsilon=epsilon, noise=2.0, source=source)
+        i = pick_bound(graph, candidates, rate=epsilon / 2, noise=2.0, source=source)
         good += all(scores[i] >= u - 2 * t * D for u, D in zip(scores, changes, strict=True))
     # At least 95 % of them; fewer than 80 % of 200 has probability below 1e-9.
     assert good >= 160
@@ -119,6 +120,6 @@ def test_weights_are_scored_in_steps_of_one_grid():
 
 
 def test_the_cost_is_that_of_a_bounded_range():
-    cost = choice_cost(Fraction(1, 2))
+    cost = choice_cost(score_rate(Fraction(1, 2)))
     assert cost.pure == Fraction(1, 2)
     assert cost.rho == pytest.approx(1 / 32)
