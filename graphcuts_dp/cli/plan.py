@@ -31,9 +31,13 @@ def plan(
     target_error: Annotated[
         float | None, typer.Option(help="Also show the epsilon that guarantees this error.")
     ] = None,
+    protect: Annotated[
+        str, typer.Option(help="Whom promises are for: edges, owner or vertex.")
+    ] = "edges",
     at_most: Annotated[
-        int, typer.Option(help="How many edges are protected together by epsilon and delta.")
-    ] = 1,
+        int | None, typer.Option(help="How many edges together, or rows of an owner.")
+    ] = None,
+    degree_bound: Annotated[int | None, typer.Option(help="Of a vertex.")] = None,
     groups: Annotated[
         str | None,
         typer.Option(
@@ -58,7 +62,9 @@ def plan(
         delta=delta,
         beta=beta,
         target_error=target_error,
+        protect=protect,
         at_most=at_most,
+        degree_bound=degree_bound,
         groups=None if groups is None else _groups(groups, size),
     )
     if as_json:

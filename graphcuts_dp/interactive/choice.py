@@ -41,7 +41,10 @@ class Setting:
         epsilon: privacy parameter, in [1e-6, 50].
         delta: 0, or in [1e-100, 1).
         beta: probability that any answer is farther off than promised, in [1e-12, 1).
-        at_most: how many edges may change together, in 1..10^9.
+        at_most: how many edges may change together, or how much of an owner counts, in 1..10^9;
+            None for one edge.
+        protect: whom promises are for: "edges", "owner" or "vertex".
+        degree_bound: of a vertex.
 
     Raises:
         ParameterError: anything else.
@@ -53,7 +56,9 @@ class Setting:
     epsilon: float
     delta: float
     beta: float = 0.05
-    at_most: int = 1
+    at_most: int | None = None
+    protect: str = "edges"
+    degree_bound: int | None = None
 
     def __post_init__(self) -> None:
         sides = self.n if isinstance(self.n, tuple) else shape_of(self.n)
@@ -84,12 +89,19 @@ class Setting:
         """Whom a promise is for.
 
         Raises:
-            ParameterError: no such number of edges.
+            ParameterError: see `Protection.of`.
         """
-        return Protection.of("edges", at_most=self.at_most)
+        return Protection.of(self.protect, at_most=self.at_most, degree_bound=self.degree_bound)
+
+    @property
+    def change(self) -> int:
+        """By how much one answer differs between neighbours, in edges."""
+        return self.degree_bound or self.protection.steps
 
     def for_one(self, *, zcdp: bool = False) -> "Setting":
         """The setting in which one edge has the privacy that so many need to have together.
+
+        Not for vertices, all edges of which change.
 
         Args:
             zcdp: whether costs add up in zCDP, else in epsilon and delta.
@@ -97,7 +109,7 @@ class Setting:
         epsilon, delta = self.protection.step_budget(
             epsilon=self.epsilon, delta=self.delta if zcdp else 0.0, zcdp=zcdp
         )
-        return replace(self, epsilon=epsilon, delta=delta, at_most=1)
+        return replace(self, epsilon=epsilon, delta=delta, at_most=None, protect="edges")
 
     @property
     def pairs(self) -> int:
@@ -130,12 +142,15 @@ def construction_error(updates: Updates, setting: Setting, adaptive: bool = True
         adaptive: makes no difference.
 
     Returns:
-        Infinity where delta is 0.
+        Infinity where delta is 0, or epsilon too small for so many edges together.
     """
     del adaptive
     if setting.delta == 0:
         return math.inf
-    setting = setting.for_one(zcdp=True)
+    try:
+        setting = setting.for_one(zcdp=True)
+    except ParameterError:  # too little is left for one of many edges
+        return math.inf
     return tight_online(
         updates(setting.n, setting.edges, "tight", True),
         queries=setting.queries,
@@ -158,7 +173,7 @@ def laplace_error(setting: Setting, adaptive: bool = True) -> float:
     """Likewise for discrete Laplace noise of rate epsilon/k, pure: a union over k answers."""
     del adaptive
     failure = setting.beta / setting.queries
-    rate = setting.epsilon / (setting.queries * setting.at_most)
+    rate = setting.epsilon / (setting.queries * setting.change)
     return float(discrete_laplace_radius(rate, failure=failure))
 
 
@@ -177,7 +192,7 @@ def binary_error(setting: Setting, adaptive: bool = True) -> float:
 
 def gaussian_deviation(setting: Setting) -> float:
     """Scale of the discrete Gaussian noise on each of the k answers; delta > 0."""
-    return setting.at_most * discrete_gaussian_scale(
+    return setting.change * discrete_gaussian_scale(
         epsilon=setting.epsilon, delta=setting.delta, queries=setting.queries
     )
 

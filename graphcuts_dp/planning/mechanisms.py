@@ -11,6 +11,7 @@ of a bipartite graph with even degrees, or of a random directed graph, by 3 m (1
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from typing import final
 
@@ -99,7 +100,7 @@ def _gaussian_typical(setting: Setting) -> float:
 
 def _laplace_typical(setting: Setting) -> float:
     """Mean of the discrete distribution, exactly: 1/sinh(epsilon/k) for one edge."""
-    return 1 / math.sinh(setting.epsilon / (setting.queries * setting.at_most))
+    return 1 / math.sinh(setting.epsilon / (setting.queries * setting.change))
 
 
 def _binary_typical(setting: Setting) -> float:
@@ -114,11 +115,12 @@ def _binary_typical(setting: Setting) -> float:
 
 def _count_radius(setting: Setting) -> int:
     """Of the noisy number of edges: discrete Laplace noise with all of epsilon."""
-    return discrete_laplace_radius(setting.epsilon / setting.at_most, failure=setting.beta)
+    return discrete_laplace_radius(setting.epsilon / setting.change, failure=setting.beta)
 
 
 def _count_deviation(setting: Setting) -> float:
-    return LaplaceNoise(setting.distribution.epsilon).standard_deviation
+    rate = Fraction(setting.epsilon) / setting.change
+    return LaplaceNoise(rate).standard_deviation
 
 
 def _zero(setting: Setting) -> float:
@@ -187,6 +189,16 @@ def _release(setting: Setting) -> float:
         symmetric=isinstance(setting.n, int),
         confidence=1 - setting.beta,
     )
+
+
+_FOR_VERTICES = ("gaussian", "laplace", "answer 0", "midpoint", "density only")
+
+
+def mechanisms_for(setting: Setting) -> tuple[PlannedMechanism, ...]:
+    """Those that can protect whom the setting names, and whose errors are formulas here."""
+    if setting.protect != "vertex":
+        return MECHANISMS
+    return tuple(each for each in MECHANISMS if each.method in _FOR_VERTICES)
 
 
 MECHANISMS = (

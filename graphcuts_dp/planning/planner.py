@@ -18,10 +18,11 @@ from graphcuts_dp.interactive.choice import Setting
 from graphcuts_dp.interactive.methods import METHODS
 from graphcuts_dp.measurements.changes import cell_changes
 from graphcuts_dp.planning.flows_forecast import guaranteed_flows
-from graphcuts_dp.planning.mechanisms import FIXED, MECHANISMS, PlannedMechanism, name_of
+from graphcuts_dp.planning.mechanisms import FIXED, PlannedMechanism, mechanisms_for, name_of
 from graphcuts_dp.planning.sparse import SparseForecast, sparse_forecast
 from graphcuts_dp.planning.synthetic import SyntheticForecast, synthetic_forecast
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON
+from graphcuts_dp.privacy.protection import EDGE
 
 VACUOUS = "vacuous here"
 FLOWS = "flows"
@@ -34,6 +35,9 @@ halves, not promised; of MW and FK before any update."""
 _OF_FLOWS = """\
 Flows: fixed k cells of the finest level of groups, unions of about sqrt(g) of g
 groups with as many others, or halves of the groups with the rest; no other cuts."""
+_OF_VERTICES = """\
+Vertices: errors of bounded cuts, which are below the true ones where a vertex has
+more than the bound across the cut. A synthetic graph cannot hide a vertex."""
 _PRECISION = 1e-5  # relative, of an epsilon that is looked for
 
 
@@ -125,6 +129,11 @@ class Plan:
     @property
     def remarks(self) -> tuple[str, ...]:
         """Lines below the table."""
+        if self.setting.protect == "vertex":
+            return (
+                f"{self.legend}\n{_OF_VERTICES}",
+                f"Advice: {self.advice}",
+            )
         return (
             self.legend,
             f"Synthetic graph: {self.synthetic}.",
@@ -140,7 +149,7 @@ class Plan:
         n = " x ".join(f"{side:,}" for side in sides)
         if isinstance(s.n, ArcsOn):
             n += " (directed)"
-        together = "" if s.at_most == 1 else f", protects {s.protection}"
+        together = "" if s.protection == EDGE else f", protects {s.protection}"
         target = (
             "" if self.target_error is None else f"; epsilon for an error of {self.target_error:,g}"
         )
@@ -197,11 +206,14 @@ class Plan:
             "delta": s.delta,
             "beta": s.beta,
             "protects": str(s.protection),
+            "degree_bound": s.degree_bound,
             "target_error": self.target_error,
             "rows": [self._row_dict(row) for row in self.rows],
             "best_method": self.best_method,
             "advice": self.advice,
-            "synthetic_graph": {
+            "synthetic_graph": None
+            if s.protect == "vertex"
+            else {
                 "keeps": self.synthetic.keeps,
                 "epsilon_for_communities": _number_or_never(self.synthetic.epsilon_for_communities),
                 "epsilon_for_edges": _number_or_never(self.synthetic.epsilon_for_edges),
@@ -234,7 +246,9 @@ def plan(
     beta: float = 0.05,
     target_error: float | None = None,
     groups: Groupings | None = None,
-    at_most: int = 1,
+    protect: str = "edges",
+    at_most: int | None = None,
+    degree_bound: int | None = None,
 ) -> Plan:
     """What every mechanism would guarantee for a graph of this size. Reads no data.
 
@@ -249,7 +263,11 @@ def plan(
         target_error: also find the epsilon that guarantees this, in edges.
         groups: public groups of the vertices, a `Groups` or sizes alone (a pair of them for two
             sides): rows for flows between them are added.
-        at_most: how many edges may change together; epsilon and delta are for all of them.
+        protect: whom promises are for, see `Protection.of`. Of a vertex, errors are those of
+            bounded cuts (what the bound takes away is told by `plan_degree_bounds`), and only
+            mechanisms are listed that a formula is known for.
+        at_most: of edges how many may change together; of an owner how many rows count.
+        degree_bound: of a vertex.
 
     Raises:
         ParameterError: a number out of range, or groups of other vertices.
@@ -267,11 +285,13 @@ def plan(
         delta=delta,
         beta=beta,
         at_most=at_most,
+        protect=protect,
+        degree_bound=degree_bound,
     )
     if target_error is not None and not (math.isfinite(target_error) and target_error > 0):
         raise ParameterError("target_error must be a positive, finite number of edges")
     least = _least_trivial(setting)
-    found = [_row(mechanism, setting, least, target_error) for mechanism in MECHANISMS]
+    found = [_row(mechanism, setting, least, target_error) for mechanism in mechanisms_for(setting)]
     if groups is not None:
         found += _flow_rows(setting, groups, target_error)
     rows = sorted(found, key=lambda row: row.guaranteed)
@@ -288,7 +308,8 @@ def _row(
     needed = None
     if target is not None:
         needed = _least_epsilon(
-            lambda epsilon: mechanism.guaranteed(replace(setting, epsilon=epsilon)) <= target
+            setting,
+            lambda epsilon: mechanism.guaranteed(replace(setting, epsilon=epsilon)) <= target,
         )
     return PlanRow(
         method=mechanism.method,
@@ -323,7 +344,7 @@ def _flow_rows(setting: Setting, groups: Groupings, target: float | None) -> lis
     def row(kind: str, guaranteed: float, deviation: float) -> PlanRow:
         needed = None
         if target is not None:
-            needed = _least_epsilon(lambda epsilon: errors(epsilon)[kind][0] <= target)
+            needed = _least_epsilon(setting, lambda epsilon: errors(epsilon)[kind][0] <= target)
         return PlanRow(
             method=FLOWS,
             calibration="",
@@ -338,13 +359,14 @@ def _flow_rows(setting: Setting, groups: Groupings, target: float | None) -> lis
     return [row(kind, *found) for kind, found in errors(setting.epsilon).items()]
 
 
-def _least_epsilon(enough: Callable[[float], bool]) -> float:
+def _least_epsilon(setting: Setting, enough: Callable[[float], bool]) -> float:
     """The least epsilon in range that is enough, rounded up; infinity if none is."""
-    low, high = math.log(SMALLEST_EPSILON), math.log(LARGEST_EPSILON)
-    if not enough(LARGEST_EPSILON):
+    smallest = _rounded_up(SMALLEST_EPSILON * setting.protection.steps)  # so that steps have it
+    if smallest >= LARGEST_EPSILON or not enough(LARGEST_EPSILON):
         return math.inf
-    if enough(SMALLEST_EPSILON):
-        return SMALLEST_EPSILON
+    if enough(smallest):
+        return smallest
+    low, high = math.log(smallest), math.log(LARGEST_EPSILON)
     while high - low > _PRECISION:
         middle = (low + high) / 2
         low, high = (low, middle) if enough(math.exp(middle)) else (middle, high)
@@ -366,7 +388,9 @@ def _advice(setting: Setting, rows: tuple[PlanRow, ...]) -> str:
     if fewer:
         winner = _winner(replace(setting, queries=fewer))
         ways.append(f"ask at most {fewer:,} queries ({winner})")
-    needed = _least_epsilon(lambda epsilon: bool(_winner(replace(setting, epsilon=epsilon))))
+    needed = _least_epsilon(
+        setting, lambda epsilon: bool(_winner(replace(setting, epsilon=epsilon)))
+    )
     if math.isfinite(needed):
         winner = _winner(replace(setting, epsilon=needed))
         ways.append(f"raise epsilon to {needed:g} ({winner})")
@@ -376,14 +400,16 @@ def _advice(setting: Setting, rows: tuple[PlanRow, ...]) -> str:
 
 def _winner(setting: Setting) -> str:
     """What guarantees least, if that is less than the trivial answers; else empty."""
-    best = min((m for m in MECHANISMS if not m.trivial), key=lambda m: m.guaranteed(setting))
+    best = min(
+        (m for m in mechanisms_for(setting) if not m.trivial), key=lambda m: m.guaranteed(setting)
+    )
     if best.guaranteed(setting) >= _least_trivial(setting):
         return ""
     return f"{best.name}, {FIXED}" if best.cuts == FIXED else best.name
 
 
 def _least_trivial(setting: Setting) -> float:
-    return min(m.guaranteed(setting) for m in MECHANISMS if m.trivial)
+    return min(m.guaranteed(setting) for m in mechanisms_for(setting) if m.trivial)
 
 
 def _most_queries(setting: Setting) -> int:

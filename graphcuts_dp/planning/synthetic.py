@@ -66,7 +66,7 @@ def synthetic_forecast(setting: Setting) -> SyntheticForecast:
         setting: the public numbers; `queries`, `delta` and `beta` do not matter.
     """
     root, side = _sides(setting.n)
-    epsilon, together = setting.for_one().epsilon, setting.at_most
+    epsilon, together = setting.for_one().epsilon, setting.protection.steps
     m, missing = setting.edges, setting.pairs - setting.edges
     degree = m * side
     strength = min(degree, missing * side)

@@ -17,7 +17,7 @@ Source: DR14 Theorem 2.2; Bun, Steinke 2016, Proposition 1.9 (zCDP).
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal, Self, final
+from typing import Literal, Self, TypeVar, final
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.composition import (
@@ -32,6 +32,7 @@ from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON, PrivacyGuarantee, e
 Protected = Literal["edges", "owner", "vertex", "people"]
 PROTECTIONS: tuple[Protected, ...] = ("edges", "owner", "vertex")
 _LARGEST_BOUND = 10**9
+N = TypeVar("N", float, Fraction)
 
 
 @final
@@ -135,12 +136,15 @@ class Protection:
             ParameterError: it is out of range, or too little is left for a step.
         """
         whole = exact_epsilon(epsilon)
-        if whole / self.steps < SMALLEST_EPSILON:
+        return self._enough(whole / self.steps, whole)
+
+    def _enough(self, step: N, whole: float | Fraction) -> N:
+        if step < SMALLEST_EPSILON:
             raise ParameterError(
                 f"epsilon = {float(whole):g} for {self} leaves less than {SMALLEST_EPSILON:g} for"
                 f" each of {self.steps:,} changes; choose a smaller at_most, or more epsilon"
             )
-        return whole / self.steps
+        return step
 
     def step_budget(
         self, *, epsilon: float | Fraction, delta: float, zcdp: bool
@@ -163,7 +167,8 @@ class Protection:
             return as_stored(each), 0.0
         if zcdp:
             rho = zcdp_rho(epsilon=as_stored(epsilon), delta=delta) / self.steps**2
-            return zcdp_epsilon(rho * (1 - 1e-6), delta=delta), delta
+            found = zcdp_epsilon(rho * (1 - 1e-6), delta=delta)
+            return self._enough(found, epsilon), delta
         step = as_stored(each)
         # delta/(1 + e^step + ... + e^((k-1) step)), rounded down
         share = math.expm1(step) / math.expm1(step * self.steps)

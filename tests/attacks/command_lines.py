@@ -200,6 +200,8 @@ COMMANDS = {
             "--bipartite": (),
             "--target-error": ("number",),
             "--groups": ("number", "text"),
+            "--protect": ("protect",),
+            "--degree-bound": ("number",),
             "--at-most": ("number",),
             "--json": (),
         },
