@@ -78,4 +78,6 @@ class Protecting:
             f"Of each owner at most {self.of.steps:,} {rows.what} count; how much is left out is "
             "not told: graphcuts-dp owners tells it, for a part of the budget."
         )
+        if rows.counting == "weight":
+            note_reading(f"Weights come out in units of {rows.unit:g}.")
         return rows, bounded_graph(rows, self.of)

@@ -1,0 +1,118 @@
+"""Rows with owners at the command line: every command that takes them, and each error in a line."""
+
+import json
+import random
+from typing import NamedTuple
+
+import pytest
+
+import graphcuts_dp as gc
+
+READ = ["--vertices", "20", "--owner", "patient", "--source", "a", "--target", "b"]
+OWNER = [*READ, "--protect", "owner", "--at-most", "4"]
+
+
+class Result(NamedTuple):
+    exit_code: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = random.Random(1)
+    rows = [
+        f"p{owner},{rng.randrange(20)},{rng.randrange(20)},{rng.random():.3f}"
+        for owner in range(80)
+        for _ in range(rng.randint(1, 8))
+    ]
+    (tmp_path / "visits.csv").write_text("patient,a,b,cost\n" + "\n".join(rows) + "\n")
+    (tmp_path / "nobody.csv").write_text("patient,a,b\np1,1,2\n,3,4\n")
+    (tmp_path / "halves.csv").write_text(
+        "vertex,half\n" + "".join(f"{v},{v // 10}\n" for v in range(20))
+    )
+    return tmp_path
+
+
+@pytest.fixture
+def run(command_line):
+    return lambda *words: Result(*command_line(*map(str, words)))
+
+
+def test_flows_of_each_counting_read_back(folder, run):
+    for counting in ("edges", "owners", "rows", "weight"):
+        more = ["--weight", "cost", "--unit", "0.25"] if counting == "weight" else []
+        out = f"{counting}.csv"
+        line = ["flows", "visits.csv", "halves.csv", out, "--epsilon", "1", *OWNER]
+        made = run(*line, "--counting", counting, *more)
+        assert made.exit_code == 0, made.stderr
+        assert "Of each owner at most 4" in made.stderr
+        assert ("in units of 0.25" in made.stderr) == (counting == "weight")
+        guarantee = gc.load_flows(folder / out).guarantee
+        assert guarantee.protects == "1 owner"
+        assert guarantee.epsilon == 1
+        receipt = json.loads((folder / f"{out}.json").read_text())
+        assert receipt["guarantee"]["protects"] == "1 owner"
+
+
+def test_one_store_for_bounds_tables_and_sessions(folder, run, tmp_path_factory, monkeypatch):
+    store = ["--store", "visits.db", "--budget-epsilon", "30"]
+    told = run("owners", "visits.csv", *READ, "--epsilon", "2", "--json", *store)
+    assert told.exit_code == 0, told.stderr
+    assert json.loads(told.stdout)["what"] == "pairs"
+    line = ["release", "visits.csv", "out.graphml", "--epsilon", "12", *OWNER, "--store"]
+    assert run(*line, "visits.db").exit_code == 0
+    line = ["session", "start", "visits.csv", "--epsilon", "9", "--queries", "3", *OWNER, "--store"]
+    assert run(*line, "visits.db").exit_code == 0
+    # The session knows how its rows are read, from any folder.
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    asked = run("session", "ask", folder / "visits.db", "--from", "1,2", "--to", "3,4", "--json")
+    assert asked.exit_code == 0, asked.stderr
+    status = gc.store_status(folder / "visits.db")
+    assert [each.use.kind for each in status.uses] == ["contributions", "release", "session"]
+    assert {each.use.guarantee.protects for each in status.uses} == {"1 owner"}
+    monkeypatch.chdir(folder)
+    refused = run("owners", "visits.csv", *READ, "--epsilon", "8", "--store", "visits.db")
+    assert refused.exit_code == 2
+    assert "does not allow" in refused.stderr
+    beside = run("owners", "visits.csv", *READ, "--epsilon", "1")
+    assert beside.exit_code == 2
+    assert "visits.db" in beside.stderr
+
+
+def test_a_bound_by_its_share(folder, run):  # noqa: ARG001
+    line = ["owners", "visits.csv", *READ, "--epsilon", "30", "--share-above", "0.5", "--json"]
+    chosen = run(*line, "--bounds", "1,3,1000")
+    assert chosen.exit_code == 0, chosen.stderr
+    # Half of the owners have more than 4 rows, none more than 8: any other has a chance < 1e-100.
+    assert json.loads(chosen.stdout)["at_most"] == 3
+
+
+ROWS = ["visits.csv", "halves.csv", "x.csv", "--epsilon", "1"]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (["flows", *ROWS, "--protect", "owner", "--at-most", "4"], "needs --owner COLUMN"),
+        (["flows", *ROWS, *READ], "is for --protect owner"),
+        (["flows", *ROWS, *OWNER[2:]], "pass --vertices"),
+        (["flows", *ROWS, *OWNER[:-2]], "--at-most"),
+        (["flows", *ROWS, *OWNER, "--owner", "who"], "exactly one column 'who'"),
+        (["flows", *ROWS, *OWNER, "--weight", "cost"], "--weight is for --counting weight"),
+        (["flows", *ROWS, *OWNER, "--weight-cap", "2"], "not for rows with owners"),
+        (["flows", "nobody.csv", *ROWS[1:], *OWNER], "the column of owners: line 3"),
+        (["owners", "visits.csv", "--epsilon", "1", "--vertices", "20"], "--owner COLUMN"),
+        (["owners", "visits.csv", *READ, "--epsilon", "1", "--bounds", "5,2"], "must ascend"),
+        (["owners", "visits.csv", *READ, "--epsilon", "1", "--cells", "0"], "--cells"),
+        (["evaluate", "visits.csv", "visits.csv", *READ], "not for this command"),
+    ],
+)
+def test_errors_are_one_line_and_nothing_is_written(folder, run, line, words):
+    before = sorted(each.name for each in folder.iterdir())
+    result = run(*line)
+    assert result.exit_code == 2, result.stdout
+    (error,) = [each for each in result.stderr.splitlines() if each.startswith("error:")]
+    assert words in error
+    assert sorted(each.name for each in folder.iterdir()) == before
