@@ -178,4 +178,49 @@ BY_HAND = (
     Edit(  # sums between groups that nobody pays for
         "release/sparse_measure", "measure_sparse", "left -= part.epsilon", "pass"
     ),
+    Edit(  # of several edges together, zCDP that grows as k
+        "privacy/composition", "Cost.for_group", "steps**2", "steps"
+    ),
+    Edit(  # deltas of several edges that are only added up
+        "privacy/composition",
+        "Cost._grown_delta",
+        "math.expm1(self.epsilon * steps) / math.expm1(self.epsilon)",
+        "steps",
+    ),
+    Edit(  # a budget of each edge that leaves too much to it
+        "privacy/protection", "Protection.step_budget", "self.steps**2", "self.steps"
+    ),
+    Edit(  # epsilon of one edge for several
+        "privacy/protection", "Protection.per_step", "return whole / self.steps", "return whole"
+    ),
+    Edit(  # neighbours by a vertex taken for one monotone step
+        "privacy/protection", "Protection.monotone", "steps=2", "steps=1"
+    ),
+    Edit(  # a use for other neighbours than those of its store
+        "ledger/uses", "check_protection", "protects != guarantee.protects", "False"
+    ),
+    Edit(  # many pairs taken for one that each lies in a cell of its own
+        "measurements/changes", "largest_squares", "taken**2", "taken"
+    ),
+    Edit(  # of an answer for several edges, the noise of one
+        "interactive/per_query",
+        "PerQueryNoise._sensitivity",
+        "self.grid.sensitivity * self.steps",
+        "self.grid.sensitivity",
+    ),
+    Edit(  # one vertex taken to touch one cell only
+        "measurements/vertex_changes",
+        "bounded_changes",
+        "int(linear.max())",
+        "bound",
+    ),
+    Edit(  # weights of an owner that are rounded up
+        "graph/owned_rows",
+        "OwnedRows._kept",
+        "counts * at_most // shared",
+        "-(-counts * at_most // shared)",
+    ),
+    Edit(  # one row too many of each owner
+        "graph/owned_rows", "OwnedRows._kept", "< at_most", "<= at_most"
+    ),
 )

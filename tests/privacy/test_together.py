@@ -1,5 +1,6 @@
 """Several edges protected together, in every product: noise, promise, files and stores."""
 
+import json
 import warnings
 
 import numpy as np
@@ -195,3 +196,14 @@ def test_what_a_session_promises_is_what_the_plan_said(tmp_path):
         )
     with session:
         assert session.error_bound == pytest.approx(row.guaranteed, rel=0.01)
+
+
+@pytest.mark.parametrize("name", ["response", "auto", "sparse", "flows", "iterative"])
+def test_receipts_read_back_say_whom_they_protect(tmp_path, name):
+    made = RELEASES[name](**TEN)
+    path = tmp_path / ("out.csv" if name == "flows" else "out.graphml")
+    made.save(path)
+    assert type(made).load(path).guarantee == made.guarantee
+    receipt = json.loads((tmp_path / f"{path.name}.json").read_text())
+    assert receipt["guarantee"]["protects"] == "10 edges"
+    assert "any 10 changes together" in receipt["guarantee"]["neighbours"]

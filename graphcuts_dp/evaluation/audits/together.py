@@ -1,7 +1,8 @@
-"""Audits of what protects several edges together: neighbours differ in three pairs.
+"""Audits of what protects several edges together, or the owner of several rows.
 
-Each runs a public function as users call it, and looks at all that comes out. The twin of each is
-the mistake that matters: noise for one edge where three change.
+Each runs a public function as users call it, and looks at all that comes out. Neighbours differ in
+three pairs: a star of edges, or the rows of an owner of whose six rows three count. The twin of
+each is the mistake that matters: noise for one edge where three change.
 """
 
 import warnings
@@ -21,9 +22,10 @@ from graphcuts_dp.evaluation.audits.base import Audit, Entry, Sampled
 from graphcuts_dp.evaluation.audits.graphs import EMPTY
 from graphcuts_dp.evaluation.audits.transcripts import UNIVERSE
 from graphcuts_dp.flows.releasing import release_flows
-from graphcuts_dp.graph.adjacency import Graph
+from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.groups import Groups
+from graphcuts_dp.graph.owned_rows import OwnedRows
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.interactive.methods import make_mechanism
 from graphcuts_dp.iterative.net import release_net
@@ -40,7 +42,17 @@ _STAR = Graph([3, 3, 3], [0, 1, 2], vertices=4)
 _PAIRS = np.triu_indices(4, 1)
 _STAR_PAIRS = _STAR.dense()[_PAIRS] > 0
 _CENTRE = CutQuery([3], [0, 1, 2])
+_MARKS = np.arange(3, dtype=np.uint64)
 NEIGHBOURS = (Neighbours("a star appears", EMPTY, _STAR),)
+# Owner 1 has an edge beside the star; owner 2 names every edge of it twice.
+_FIRST = OwnedRows(EMPTY.vertices, np.array([1]), _MARKS, (np.array([0]), np.array([1])))
+_SECOND = OwnedRows(
+    EMPTY.vertices,
+    np.array([1, *[2] * 6]),
+    _MARKS,
+    (np.array([0, *[3] * 6]), np.array([1, 0, 1, 2, 0, 1, 2])),
+)
+_OWNER = (Neighbours("an owner of six rows appears", _FIRST, _SECOND),)
 _DELTA = 0.02  # so large that runs see what it is for
 _LINE = as_metric(Graph([0, 1, 2], [1, 2, 3], vertices=4))
 
@@ -50,6 +62,19 @@ def _people(counts: list[int]) -> Locations:
 
 
 _MOVED = (Neighbours("three people move", _people([3, 0, 0, 1]), _people([0, 0, 0, 4])),)
+
+
+def _protected(data: Graph | OwnedRows, at_most: int) -> tuple[Any, dict[str, Any]]:
+    """The data and how they are protected; a twin gives the bounded graph away as a plain one."""
+    if not isinstance(data, OwnedRows):
+        return data, {"at_most": at_most}
+    if at_most == _MOST:
+        return data, {"protect": "owner", "at_most": at_most}
+    return _plain(data), {}
+
+
+def _plain(data: Graph | OwnedRows) -> AnyGraph:
+    return data.bounded(at_most=_MOST) if isinstance(data, OwnedRows) else data
 
 
 def _seed(source: EntropySource) -> int:
@@ -70,9 +95,9 @@ def _measured(at_most: int, epsilon: float, source: EntropySource) -> Run:
     """Degrees and entries, which a release buys for the fit that uses both."""
     each = Protection(steps=at_most).per_step(epsilon)
 
-    def run(graph: Graph) -> FloatVector:
+    def run(data: Graph | OwnedRows) -> FloatVector:
         made = measure(
-            graph,
+            _plain(data),
             epsilon=each,
             noise="binary",
             mechanism="degrees+response",
@@ -87,7 +112,8 @@ def _measured(at_most: int, epsilon: float, source: EntropySource) -> Run:
 
 
 def _released(mechanism: str, at_most: int, epsilon: float, source: EntropySource) -> Run:
-    def run(graph: Graph) -> FloatVector:
+    def run(data: Graph | OwnedRows) -> FloatVector:
+        graph, protection = _protected(data, at_most)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", AccuracyWarning)
             made = release_graph(
@@ -96,7 +122,7 @@ def _released(mechanism: str, at_most: int, epsilon: float, source: EntropySourc
                 fit="none",
                 noise="discrete-laplace" if mechanism == "sparse" else "binary",
                 mechanism=mechanism,
-                at_most=at_most,
+                **protection,
                 seed=_seed(source),
             )
         degrees = made.measurements.all_of(NoisyDegrees)
@@ -128,7 +154,8 @@ def _session(method: str, delta: float, at_most: int, epsilon: float, source: En
         protection=Protection(steps=at_most),
     )
 
-    def run(graph: Graph) -> FloatVector:
+    def run(data: Graph | OwnedRows) -> FloatVector:
+        graph = _plain(data)
         state, values = mechanism.start(graph, source), []
         for _ in range(2):
             truth = mechanism.grid.count(_CENTRE, graph) if mechanism.needs_truth else None
@@ -204,5 +231,23 @@ ENTRIES = (
     ),
     Entry("3 edges: session, binary", partial(_audit, partial(_session, "binary", 0.0))),
     Entry("3 edges: net", partial(_audit, _net)),
+    Entry(
+        "owners: release, response",
+        partial(_audit, partial(_released, "response"), pairs=_OWNER),
+    ),
+    Entry(
+        "owners: release, sparse",
+        partial(_audit, partial(_released, "sparse"), pairs=_OWNER, least=1500),
+    ),
+    Entry(
+        "owners: session, laplace",
+        partial(_audit, partial(_session, "laplace", 0.0), pairs=_OWNER),
+    ),
+    Entry(
+        "owners: session, gaussian",
+        partial(
+            _audit, partial(_session, "gaussian", _DELTA), delta=_DELTA, pairs=_OWNER, least=1500
+        ),
+    ),
     Entry("3 people: distances", partial(_audit, _distances, pairs=_MOVED, least=2500)),
 )
