@@ -42,6 +42,21 @@ BY_HAND = (
         "Fraction(parts[place], _PARTS)",
         "Fraction(1)",
     ),
+    Edit(  # what a vertex has kept with some is not taken off what it may keep with others
+        "graph/bounded_sums", "doubled_sums", "left -= taken", "pass"
+    ),
+    Edit(  # a free vertex is one whose edges weigh at most twice its bound
+        "graph/bounded_sums", "doubled_sums", "degrees <= left", "degrees <= 2 * left"
+    ),
+    Edit(  # a group is charged for one of the cells that it has with groups before it
+        "measurements/vertex_changes",
+        "_incidences",
+        "np.concatenate([numbers, numbers[~inside]])",
+        "np.concatenate([numbers, numbers[~inside] * 0])",
+    ),
+    Edit(  # the vertex of a pair of neighbours is taken for one monotone step
+        "privacy/protection", "Protection.monotone", "steps=2", "steps=1"
+    ),
     Edit(  # sums of huge weights that overflow, so that one pair changes them by more
         "measurements/cells", "_joined", "np.where(full, _LARGEST_SUM, joined)", "joined"
     ),

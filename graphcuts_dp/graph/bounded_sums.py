@@ -62,7 +62,8 @@ def doubled_sums(edges: BoundedEdges, bound: int) -> IntVector:
 
     Args:
         edges: of all problems.
-        bound: c >= 0, with c times the number of vertices at most 2^52.
+        bound: c >= 0, with c times the number of vertices at most 2^52; where all weights are 1,
+            any: what reaches the flow has bounds below degrees.
 
     Cost: a pass over the edges for each round, and a maximum flow on what is left, which is little
     unless the bound is far below most degrees.

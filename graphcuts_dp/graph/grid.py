@@ -82,6 +82,7 @@ class Grid:
         *,
         bits: int = _STEP_BITS,
         whole: bool = False,
+        cells: int = 1,
     ) -> "Grid":
         """The grid of bounded cuts, which hide all edges of a vertex. Reads the schema only.
 
@@ -92,6 +93,7 @@ class Grid:
             bits: D has 2^bits to 2^(bits+1) steps, in graphs with weights; fewer where sums of all
                 vertices would not fit.
             whole: weights are rounded down to whole numbers instead.
+            cells: in how many sums at once a vertex can have edges, see `bounded_cells`.
 
         Raises:
             ParameterError: D is not positive, finite or, without weights, whole; or below 1 if
@@ -102,10 +104,11 @@ class Grid:
         bound = degree_bound if most is None else min(degree_bound, most)
         if not graph.weighted:
             return cls(1.0, max(1, int(bound)), 1.0, bounded=False)
-        spare = math.log2(LARGEST_TOTAL / vertices_of(graph))
+        most_steps = LARGEST_TOTAL / (vertices_of(graph) * cells)
+        spare = math.log2(most_steps)
         bits = min(bits, math.floor(spare) - 1)
         unit = 1.0 if whole else 2.0 ** (math.floor(math.log2(bound)) - bits)
-        if not 1 <= bound / unit <= LARGEST_TOTAL / vertices_of(graph):
+        if not 1 <= bound / unit <= most_steps:
             raise ParameterError(
                 "weights in whole numbers need a degree_bound of at least 1, and"
                 " small enough to be counted exactly"

@@ -87,7 +87,9 @@ def grid_of_cells(
     if protection.degree_bound is not None:
         room = _BOUNDED_BITS + math.log2(min(epsilon, 1.0) / groups)
         bits = max(_FEWEST_BITS, min(_CAPPED_BITS, math.floor(room)))
-        return Grid.of_vertices(graph, protection.degree_bound, bits=bits, whole=whole)
+        return Grid.of_vertices(
+            graph, protection.degree_bound, bits=bits, whole=whole, cells=2 * groups
+        )
     graph.check_bounded()
     if not graph.weighted:
         return Grid()

@@ -12,7 +12,13 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.groups import Groups
 from graphcuts_dp.graph.random_graphs import planted_partition
 from graphcuts_dp.measurements.bounded_cells import bounded_cells
-from graphcuts_dp.measurements.cells import cell_tree, changes_on, sides_of_groups, sums_of_cells
+from graphcuts_dp.measurements.cells import (
+    cell_tree,
+    changes_on,
+    grid_of_cells,
+    sides_of_groups,
+    sums_of_cells,
+)
 from graphcuts_dp.privacy.protection import EDGE, Protection
 
 
@@ -147,3 +153,15 @@ def test_sums_of_heavy_weights_do_not_overflow():
     )  # 5 is below a step
     linear, squared = changes_on(grid, cells, Protection(kind="vertex", degree_bound=1))[-1]
     assert (linear, squared) == (3 * grid.sensitivity, 3 * grid.sensitivity**2)
+
+
+def test_steps_are_so_few_that_floats_hold_all_sums():
+    for kind, groups in (("few", 1), ("many", 5000)):
+        graph = Graph([], [], [], vertices=10_000, hide_change=1)
+        vertex = Protection.of("vertex", degree_bound=70)
+        grid = grid_of_cells(graph, epsilon=1.0, protection=vertex, groups=groups)
+        assert grid.sensitivity * 10_000 * 2 * groups <= 2**52, kind
+        assert grid.sensitivity >= 2**20
+        assert grid.sensitivity * grid.unit <= 70
+    with pytest.raises(ParameterError, match="whole numbers"):
+        Grid.of_vertices(graph, 10**9, whole=True, cells=10_000)
