@@ -159,7 +159,9 @@ def release(
     )
     for note in filter(None, notes):
         say(f"note: {note}")
-    warning = accuracy_warning(distribution_for(graph, noise, each), *sides_of(graph))
+    warning = accuracy_warning(
+        distribution_for(graph, noise, each), *sides_of(graph), steps=protecting.of.steps
+    )
     if warning is not None and not force_hopeless:
         raise ParameterError(f"{warning}; --force-hopeless releases it all the same")
     cluster = dask_cluster(scheduler) if blocks == "dask" else nullcontext()

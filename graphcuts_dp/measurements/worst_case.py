@@ -85,11 +85,17 @@ def largest_cut(shape: tuple[int, int], *, symmetric: bool, cap: float) -> float
 
 
 def accuracy_warning(
-    distribution: NoiseDistribution, left: VertexSet, right: VertexSet
+    distribution: NoiseDistribution, left: VertexSet, right: VertexSet, *, steps: int = 1
 ) -> str | None:
     """A sentence when the noise drowns any graph of this size, with the epsilon that would do.
 
     From the vertex sets, the cap and epsilon alone: nothing private is read, nothing is spent.
+
+    Args:
+        distribution: of the noise of a pair.
+        left: public vertex set of the rows.
+        right: of the columns.
+        steps: how many pairs share the epsilon that a user names, see `Protection.steps`.
 
     Returns:
         None when a graph of this size can hold cuts above the expected worst error.
@@ -107,9 +113,9 @@ def accuracy_warning(
         f"than {holds:,.0f}"
     )
     enough = _least_epsilon(distribution, shape, holds)
-    if enough is None:
+    if enough is None or enough * steps > LARGEST_EPSILON:
         return f"{start}; no epsilon in range helps at this size"
-    return f"{start}; epsilon = {enough:.2g} or more would do"
+    return f"{start}; epsilon = {enough * steps:.3g} or more would do"
 
 
 def _least_epsilon(

@@ -185,7 +185,7 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
     make_blocks = _maker_of_blocks(blocks)
     if unweighted and (graph.weighted or method is None):
         raise ParameterError("unweighted=True needs a graph without weights and a fit")
-    warning = accuracy_warning(distribution, left, right)
+    warning = accuracy_warning(distribution, left, right, steps=protection.steps)
     if warning is not None:
         warnings.warn(warning, AccuracyWarning, stacklevel=2)
 

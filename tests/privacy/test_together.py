@@ -1,6 +1,7 @@
 """Several edges protected together, in every product: noise, promise, files and stores."""
 
 import json
+import re
 import warnings
 
 import numpy as np
@@ -207,3 +208,15 @@ def test_receipts_read_back_say_whom_they_protect(tmp_path, name):
     receipt = json.loads((tmp_path / f"{path.name}.json").read_text())
     assert receipt["guarantee"]["protects"] == "10 edges"
     assert "any 10 changes together" in receipt["guarantee"]["neighbours"]
+
+
+@pytest.mark.filterwarnings("default::graphcuts_dp.errors.AccuracyWarning")
+def test_what_would_do_is_named_for_all_edges_together():
+    """The epsilon that a warning names does, if it is given."""
+    with pytest.warns(AccuracyWarning, match=r"epsilon = (\d+\.?\d*) or more would do") as told:
+        gc.release_graph(GRAPH, epsilon=1.0, at_most=5, fit="none", seed=1)
+    enough = float(re.search(r"epsilon = (\S+) or more", str(told[0].message))[1])
+    assert enough > 5.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", AccuracyWarning)
+        gc.release_graph(GRAPH, epsilon=enough, at_most=5, fit="none", seed=1)

@@ -230,7 +230,7 @@ ENTRIES = (
         partial(_audit, partial(_session, "gaussian", _DELTA), delta=_DELTA, least=1500),
     ),
     Entry("3 edges: session, binary", partial(_audit, partial(_session, "binary", 0.0))),
-    Entry("3 edges: net", partial(_audit, _net)),
+    Entry("3 edges: net", partial(_audit, _net, least=1500)),
     Entry(
         "owners: release, response",
         partial(_audit, partial(_released, "response"), pairs=_OWNER),
