@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
     from graphcuts_dp.release.release import Release
     from graphcuts_dp.release.synthesis import release_graph
+    from graphcuts_dp.server.client import RemoteSession, connect
 
 # Modules are imported when something of theirs is first used: a command that reads a graph should
 # not wait for everything else. Type checkers see the imports above; a test compares the two.
@@ -124,6 +125,7 @@ _HOMES = {
     "privacy.guarantee": ("PrivacyGuarantee",),
     "release.release": ("Release",),
     "release.synthesis": ("release_graph",),
+    "server.client": ("RemoteSession", "connect"),
 }
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -156,6 +158,7 @@ __all__ = [
     "PrivacyGuarantee",
     "RankOneQuery",
     "Release",
+    "RemoteSession",
     "RoundedFlows",
     "SensingRelease",
     "Session",
@@ -164,6 +167,7 @@ __all__ = [
     "__version__",
     "answer_all",
     "answer_distances",
+    "connect",
     "cut_distance",
     "cut_errors",
     "cut_norm",

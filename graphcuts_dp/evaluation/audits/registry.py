@@ -111,7 +111,8 @@ _PRODUCTS: Mapping[str, Callable[[], Iterable[str]]] = {
     "answer_distances": _distances,
     "release_flows": lambda: ["flows: laplace", "flows: gaussian"],
 }
-_READS_NO_DATA = {"plan", "plan_distances"}
+# Plans; and `connect`, which asks a server: the sessions that answer there are audited.
+_READS_NO_DATA = {"connect", "plan", "plan_distances"}
 # What researchers import from its module.
 _BESIDES = (
     *(f"baseline: {name}" for name in BASELINES),
