@@ -93,8 +93,9 @@ class _Line:
 
     def ask(self, method: str, path: str, body: Any = None, *, key: str | None = None) -> Any:
         """Likewise, with the reply read as JSON."""
+        content = self.send(method, path, body, key=key)
         try:
-            return json.loads(self.send(method, path, body, key=key))
+            return json.loads(content)
         except ValueError:
             raise ServerError(f"what answers at {self} is no server of sessions") from None
 

@@ -26,6 +26,7 @@ _HEADERS = {
 }
 _SECURE = {"strict-transport-security": "max-age=31536000"}
 _ON_TICKS = "/v1/"
+_HEADER_BYTES = 16 << 10
 
 
 @final
@@ -67,6 +68,8 @@ class Guard:
                 await reply.refuse(RefusedError(500, "the failure is in the server's log"))
 
     def _check(self, scope: Scope) -> None:
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > _HEADER_BYTES:
+            raise RefusedError(431, "", headers={"Connection": "close"})
         headers = dict(scope["headers"])
         host = headers.get(b"host", b"").decode("latin-1").lower()
         name = host.rsplit(":", 1)[0] if not host.endswith("]") else host

@@ -21,6 +21,7 @@ TITLES = {
     415: "only application/json, without an encoding, is read",
     422: "a value is out of range",
     429: "too many requests",
+    431: "the head of the request is too large",
     500: "the server failed",
     503: "the server cannot answer now",
 }

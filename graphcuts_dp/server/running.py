@@ -1,6 +1,7 @@
 """Runs the server: uvicorn with one process, its limits, and what ends it."""
 
 import asyncio
+import contextlib
 import logging
 import socket
 from collections.abc import Callable
@@ -139,7 +140,8 @@ def serve(service: Service, binding: Binding, told: Callable[[str], None]) -> No
         timeout_graceful_shutdown=_FINISH_SECONDS,
         h11_max_incomplete_event_size=16 << 10,
     )
-    uvicorn.Server(config).run(sockets=[listening])
+    with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises the signal again when it is done
+        uvicorn.Server(config).run(sockets=[listening])
 
 
 def _socket(binding: Binding) -> socket.socket:
