@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, final
 
+from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.errors import BudgetError, ExhaustedError, GraphCutsError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
@@ -43,6 +44,7 @@ from graphcuts_dp.server.book import Book
 from graphcuts_dp.server.made import dummy_answers, made_like, quiet
 from graphcuts_dp.server.models import Ask, CutIn, DummyIn, PlanIn, SessionIn
 from graphcuts_dp.server.people import CURATOR, People, Person
+from graphcuts_dp.server.plain import digest_of_set, names_of_sets, plain_answer
 from graphcuts_dp.server.problems import RefusedError
 
 _NO_SESSION = "there is no such session, or it is not yours"
@@ -79,6 +81,8 @@ class Desk:
         self.universe = Universe.of(graph)
         self.grid = Grid.of(graph)
         self.names = None if groups is None else GroupNames(*sides_of_groups(graph, groups))
+        sided = [] if self.names is None else [self.names.left, self.names.right]
+        self._named = [names_of_sets(each) for each in sided] or [{}, {}]
         self._ledger = open_ledger(store, graph)
         self._sessions: dict[str, Session] = {}
         self._made: AnyGraph | None = None
@@ -330,6 +334,15 @@ class Desk:
         yield json.dumps({**header, "whole_ledger": {**whole, "uses": own}}) + "\n"
         yield from (json.dumps(answer) + "\n" for answer in answers)
 
+    def group_of(self, mask: BoolVector, side: int) -> str | None:
+        """The public group that a set is, as a query may name it; None if it is none.
+
+        Args:
+            mask: truth vector.
+            side: 0 for vertices that S is chosen from, 1 for T.
+        """
+        return self._named[side].get(digest_of_set(mask))
+
     def _uses(self) -> list[Use]:
         return [each.use for each in self.status.uses]
 
@@ -381,19 +394,3 @@ class Desk:
             raise RefusedError(409, "this idempotency key belongs to another request", kind="key")
         kept: list[dict[str, Any]] | None = None if rows[0][1] is None else json.loads(rows[0][1])
         return kept
-
-
-def plain_answer(answer: Any) -> dict[str, Any]:
-    """An answer as plain values; an infinite end of an interval is None."""
-    low, high = answer.interval
-    finite = [end if abs(end) != float("inf") else None for end in (low, high)]
-    return {
-        "value": answer.value,
-        "interval": finite,
-        "confidence": answer.confidence,
-        "guaranteed": answer.guaranteed,
-        "updates": [[update.sign, update.value] for update in answer.updates],
-        "queries_left": answer.queries_left,
-        "updates_left": answer.updates_left,
-        "seeded": answer.seeded,
-    }

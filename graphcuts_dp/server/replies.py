@@ -97,13 +97,18 @@ class SessionsOut(Strict):
 
 
 class HistoryItem(Strict):
-    """An answer on the record. Labels of large sets are cut short unless all are asked for."""
+    """An answer on the record. Labels of large sets are cut short unless all are asked for.
+
+    `S_group` is the name of the group that S is, as "@Sales", if it is one.
+    """
 
     record: int
     S: list[int | str]
     S_size: int
+    S_group: str | None
     T: list[int | str] | None
     T_size: int
+    T_group: str | None
     answer: AnswerOut
 
 

@@ -168,8 +168,10 @@ def _item(
         record=record,
         S=some(left, S),
         S_size=int(S.sum()),
+        S_group=service.desk.group_of(S, 0),
         T=None if query.T is None else some(right, T),
         T_size=int(T.sum()),
+        T_group=None if query.T is None else service.desk.group_of(T, 1),
         answer=AnswerOut(**answer),
     )
 

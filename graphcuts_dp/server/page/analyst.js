@@ -130,9 +130,8 @@ function showAnswer(answer) {
   );
 }
 
-function setText(labelsOfSet, size, groups) {
-  const group = groups.find((each) => each.size === size && each.first === labelsOfSet[0]);
-  if (group) return group.name;
+function setText(labelsOfSet, size, group) {
+  if (group) return `${group} (${number(size)})`;
   const shown = labelsOfSet.slice(0, 4).join(", ");
   return size > 4 ? `${shown}, ... (${number(size)})` : shown;
 }
@@ -142,8 +141,8 @@ function showHistory() {
     const [low, high] = item.answer.interval;
     return [
       { number: number(item.place) },
-      setText(item.S, item.S_size, []),
-      item.T === null ? "all others" : setText(item.T, item.T_size, []),
+      setText(item.S, item.S_size, item.S_group),
+      item.T === null ? "all others" : setText(item.T, item.T_size, item.T_group),
       { number: number(item.answer.value) + (item.answer.guaranteed ? "" : " (no guarantee)") },
       { number: `${number(low)} to ${high === null ? "any" : number(high)}` },
     ];
@@ -212,9 +211,9 @@ function showSpent(name, spent) {
   const bar = by(`budget-${name}`);
   bar.max = spent.cap_epsilon || Math.max(1, spent.epsilon);
   bar.value = spent.epsilon;
-  const cap = spent.cap_epsilon === null ? "no cap" : `of ${small(spent.cap_epsilon)}`;
+  const cap = spent.cap_epsilon === null ? "spent, no cap" : `of ${small(spent.cap_epsilon)} spent`;
   const delta = spent.delta || spent.cap_delta ? `; delta ${small(spent.delta)}${spent.cap_delta === null ? "" : ` of ${small(spent.cap_delta)}`}` : "";
-  by(`budget-${name}-text`).textContent = `epsilon ${small(spent.epsilon)} ${cap} spent${delta}`;
+  by(`budget-${name}-text`).textContent = `epsilon ${small(spent.epsilon)} ${cap}${delta}`;
 }
 
 async function loadBudget() {
@@ -270,8 +269,7 @@ function showFlows({ left, right, pairs }, found) {
       picture.append(group);
     });
   });
-  picture.style.minWidth = `${Math.min(width, 900)}px`;
-  picture.style.maxWidth = `${Math.max(width, 420)}px`;
+  picture.style.maxWidth = "none";  // it scrolls
   by("flows-table").replaceChildren(picture);
 }
 
@@ -345,5 +343,7 @@ by("older").addEventListener("click", (event) => guarded(by("ask-note"), event.t
 setInterval(() => {
   if (current?.state === "waiting" && !document.hidden) refresh().catch(() => null);
 }, 5000);
+
+window.addEventListener("resize", () => showHistory());
 
 start().catch((error) => show(by("session-note"), error.message));

@@ -63,9 +63,9 @@ function showPeople(people) {
 function showSpending(found, budget) {
   by("budget").max = budget.cap_epsilon || Math.max(1, budget.epsilon);
   by("budget").value = budget.epsilon;
-  const overruns = found.overruns ? ` ${number(found.overruns)} replies came later than their tick.` : "";
+  const overruns = found.overruns ? ` ${number(found.overruns)} ${found.overruns === 1 ? "reply" : "replies"} left later than allotted.` : "";
   by("budget-text").textContent = `epsilon ${small(budget.epsilon)}${budget.delta ? `, delta ${small(budget.delta)}` : ""} spent of ${found.budget || "no cap"}.${overruns}`;
-  fill(by("spending"), found.uses.map((each) => [each.name || each.kind, localTime(each.time), { number: small(each.epsilon) }, { number: small(each.cumulative) }]).reverse());
+  fill(by("spending"), found.uses.map((each) => [each.name || each.kind, { time: localTime(each.time) }, { number: small(each.epsilon) }, { number: small(each.cumulative) }]).reverse());
   by("store-head").textContent = found.head;
   by("spending-plot").replaceChildren();
   if (found.uses.length) {
@@ -86,7 +86,7 @@ async function showLog() {
   const last = Number(head.split(":")[0]);
   const found = await call("GET", `/v1/audit?after=${Math.max(0, last - LATEST)}&limit=${LATEST}`);
   by("audit-head").textContent = found.head;
-  fill(by("audit"), found.lines.map((each) => [{ number: number(each.seq) }, localTime(each.time), each.who, each.what, lineFacts(each.body)]).reverse());
+  fill(by("audit"), found.lines.map((each) => [{ number: number(each.seq) }, { time: localTime(each.time) }, each.who, each.what, lineFacts(each.body)]).reverse());
 }
 
 async function refresh() {

@@ -43,7 +43,7 @@ export async function signedIn(role) {
     return new Promise(() => {});
   }
   csrf = me.csrf;
-  document.getElementById("me").textContent = `${me.name}, ${me.role}`;
+  document.getElementById("me").textContent = me.name === me.role ? me.name : `${me.name}, ${me.role}`;
   document.getElementById("logout").addEventListener("click", async () => {
     await call("POST", "/v1/logout").catch(() => null);
     location.assign("/");
@@ -91,8 +91,9 @@ export function fill(table, rows) {
     ...rows.map((cells) =>
       element("tr", {}, ...cells.map((cell) => {
         if (cell instanceof Node) return element("td", {}, cell);
-        const isNumber = typeof cell === "object" && cell !== null;
-        return element("td", { text: isNumber ? cell.number : cell, class: isNumber ? "number" : "" });
+        if (typeof cell !== "object") return element("td", { text: cell });
+        const [[kind, text]] = Object.entries(cell);
+        return element("td", { text, class: kind });
       })),
     ),
   );
@@ -122,10 +123,15 @@ export function steps(low, high, count = 5) {
   return found;
 }
 
+// How wide a picture may be, so that its letters are as large as those around it.
+function room() {
+  return Math.max(280, Math.min(720, document.querySelector("main").clientWidth - 64));
+}
+
 // A line chart over time or number; points are {x, low, high, y}.
 export function chart(points, { label, height = 220, cap = null, stairs = false, names = {} }) {
-  const width = 640, left = 64, right = 12, top = 12, bottom = 36;
-  const picture = shape("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label });
+  const width = room(), left = 56, right = 12, top = 12, bottom = 36;
+  const picture = shape("svg", { viewBox: `0 0 ${width} ${height}`, width, role: "img", "aria-label": label });
   const lows = points.map((each) => each.low ?? each.y), highs = points.map((each) => each.high ?? each.y);
   let low = Math.min(...lows, stairs ? 0 : Infinity), high = Math.max(...highs, cap ?? -Infinity);
   if (low === high) high = low + 1;
@@ -138,7 +144,7 @@ export function chart(points, { label, height = 220, cap = null, stairs = false,
   }
   picture.append(shape("line", { class: "axis", x1: left, x2: width - right, y1: height - bottom, y2: height - bottom }));
   picture.append(shape("text", { x: (left + width - right) / 2, y: height - 6, "text-anchor": "middle" }, names.x || ""));
-  picture.append(shape("text", { x: left, y: height - 20, "text-anchor": "middle" }, names.first ?? number(first)));
+  picture.append(shape("text", { x: left, y: height - 20, "text-anchor": "start" }, names.first ?? number(first)));
   if (last > first)
     picture.append(shape("text", { x: width - right, y: height - 20, "text-anchor": "end" }, names.last ?? number(last)));
   if (cap !== null) picture.append(shape("line", { class: "cap", x1: left, x2: width - right, y1: y(cap), y2: y(cap) }));
@@ -160,11 +166,11 @@ export function chart(points, { label, height = 220, cap = null, stairs = false,
 
 // One answer: its interval on a line from 0 to what is possible.
 export function intervalPicture(value, interval, most) {
-  const width = 640, height = 64;
+  const width = room(), height = 64;
   const top = Math.max(most ?? 0, interval[1] ?? value, value, 1);
   const x = (at) => 16 + (at / top) * (width - 32);
   const label = `The estimate is ${number(value)}; the true value is between ${number(interval[0])} and ${interval[1] === null ? "any" : number(interval[1])}.`;
-  const picture = shape("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label });
+  const picture = shape("svg", { viewBox: `0 0 ${width} ${height}`, width, role: "img", "aria-label": label });
   picture.append(shape("line", { class: "axis", x1: 16, x2: width - 16, y1: 40, y2: 40 }));
   picture.append(shape("rect", { class: "range", x: x(interval[0] ?? 0), width: Math.max(2, x(interval[1] ?? top) - x(interval[0] ?? 0)), y: 18, height: 16, rx: 3 }));
   picture.append(shape("line", { class: "bar", x1: x(value), x2: x(value), y1: 12, y2: 40 }));
