@@ -55,7 +55,7 @@ class Page:
     def __init__(self, driver, served):
         self.driver, self.served = driver, served
 
-    def wait(self, what, seconds=20):
+    def wait(self, what, seconds=120):
         passing = (StaleElementReferenceException, NoSuchElementException)  # it is drawn again
         waiting = WebDriverWait(self.driver, seconds, 0.05, ignored_exceptions=passing)
         return waiting.until(lambda _: what())
@@ -225,7 +225,7 @@ def test_history_and_login_survive_kill_9_of_the_server(page):
     page.type("#labels-S", "v9")
     page.find("#send").send_keys(Keys.ENTER)  # while it is down; the page tries again
     page.served.start()
-    page.wait(lambda: "3 answered" in page.text("#left-text"), 30)
+    page.wait(lambda: "3 answered" in page.text("#left-text"))
     assert page.text("#history tbody").endswith(before)
     page.driver.refresh()
     page.ready()
