@@ -328,7 +328,8 @@ class Desk:
         self._begun(request)
         with self.book.writing() as changes:
             changes.log(person.name, "export", {"session": name})
-        header, *answers = export_ledger(self._ledger, name)
+        answers = export_ledger(self._ledger, name)
+        header = next(answers)
         whole = header["whole_ledger"]  # of what others asked for, its sums alone
         own = [use for use in whole["uses"] if use["name"] == name]
         yield json.dumps({**header, "whole_ledger": {**whole, "uses": own}}) + "\n"

@@ -1,5 +1,7 @@
 """What the API tells, made from what the desk knows. Called on the thread of the store."""
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from graphcuts_dp.graph.queries import CutQuery
@@ -21,6 +23,7 @@ from graphcuts_dp.server.replies import (
 )
 from graphcuts_dp.server.service import Service
 
+_LINES = 50  # of a transcript, read at once
 _SHOWN = 20  # labels of a set in a history
 
 
@@ -176,6 +179,6 @@ def _item(
     )
 
 
-def exported(service: Service, person: Person, name: str) -> list[str]:
-    """The lines of a transcript."""
-    return list(service.desk.export(person, name))
+def exported(parts: Iterator[str]) -> str:
+    """The next lines of a transcript; empty at its end."""
+    return "".join(islice(parts, _LINES))

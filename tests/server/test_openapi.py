@@ -54,7 +54,7 @@ def test_requests_made_from_the_description_find_no_failure(office, name):
         counts[reply.status_code] += 1
 
     quick = settings(
-        max_examples=8,
+        max_examples=4,
         deadline=None,
         database=None,
         derandomize=True,
@@ -62,5 +62,5 @@ def test_requests_made_from_the_description_find_no_failure(office, name):
     )
     for result in schema.get_all_operations():
         quick(given(result.ok().as_strategy())(one))()
-    assert sum(counts.values()) > 100
+    assert sum(counts.values()) > 50
     assert counts[200] > 10  # some of it is right
