@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test check test-slow test-portable audit mutate bench fuzz figures clean
+.PHONY: demo demo-server test check test-slow test-portable audit mutate bench fuzz figures clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11 ...")'
@@ -16,6 +16,9 @@ demo: $(STAMP)  ## release a synthetic graph from a bundled one, ask cut queries
 	$(BIN)/python scripts/demo.py
 	$(BIN)/python scripts/demo_distances.py
 	$(BIN)/python scripts/demo_flows.py
+
+demo-server: $(STAMP)  ## serve a bundled graph to browsers on this machine; prints a link and tokens
+	$(BIN)/python scripts/demo_server.py
 
 check: $(STAMP)
 	$(BIN)/ruff check .

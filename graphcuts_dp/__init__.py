@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from graphcuts_dp.release.degree_bound import DegreeBound, choose_degree_bound
     from graphcuts_dp.release.release import Release
     from graphcuts_dp.release.synthesis import release_graph
+    from graphcuts_dp.server.client import RemoteSession, connect
 
 # Modules are imported when something of theirs is first used: a command that reads a graph should
 # not wait for everything else. Type checkers see the imports above; a test compares the two.
@@ -140,6 +141,7 @@ _HOMES = {
     "release.contributions": ("ChosenBound", "choose_bound", "release_contributions"),
     "measurements.noisy_contributions": ("Contributions",),
     "planning.owner_bounds": ("BoundPlan", "BoundRow", "plan_bounds"),
+    "server.client": ("RemoteSession", "connect"),
 }
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -181,6 +183,7 @@ __all__ = [
     "PrivacyGuarantee",
     "RankOneQuery",
     "Release",
+    "RemoteSession",
     "RoundedFlows",
     "SensingRelease",
     "Session",
@@ -191,6 +194,7 @@ __all__ = [
     "answer_distances",
     "choose_bound",
     "choose_degree_bound",
+    "connect",
     "cut_distance",
     "cut_errors",
     "cut_norm",

@@ -53,5 +53,9 @@ class BudgetError(GraphCutsError, RuntimeError):
     """What was asked for would cost more than is left; nothing was spent."""
 
 
+class ServerError(GraphCutsError, RuntimeError):
+    """A server of sessions cannot be reached, or refuses: the message says which, and why."""
+
+
 class AccuracyWarning(UserWarning):
     """What was asked for is private, but worthless at this size and epsilon, or in part."""

@@ -88,6 +88,14 @@ COMMANDS: Mapping[str, _Line] = {
         ("graphcuts_dp.cli.sessions", "sessions"),
         "Answer cut queries on a private graph one by one, on a durable ledger.",
     ),
+    "serve": _Line(
+        ("graphcuts_dp.cli.serve", "serve"),
+        "Serve sessions to analysts over HTTP, with a page for browsers.",
+    ),
+    "access": _Line(
+        ("graphcuts_dp.cli.access", "access"),
+        "Say who may use the server of a store, and verify the log of what they did.",
+    ),
     "store": _Line(
         ("graphcuts_dp.cli.stores", "stores"),
         "Tell what was spent on private data, by all commands together.",

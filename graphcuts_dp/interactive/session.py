@@ -28,7 +28,7 @@ from graphcuts_dp.interactive.transcript import (
     Remaining,
     SessionStatus,
     export_ledger,
-    ledger_status,
+    session_status,
     sides,
 )
 from graphcuts_dp.ledger.ledger import Ledger
@@ -204,8 +204,8 @@ class Session:
     @property
     def status(self) -> SessionStatus:
         """Where the session stands."""
-        found = ledger_status(self._ledger).sessions
-        return next(each for each in found if each.terms.number == self._terms.number)
+        with self._ledger.locked():
+            return session_status(self._ledger, self._terms)
 
     @property
     def history(self) -> History:

@@ -210,7 +210,7 @@ def ledger_status(ledger: Ledger) -> LedgerStatus:
     """
     with ledger.locked():
         uses = uses_of(ledger)
-        sessions = tuple(_session_status(ledger, each) for each in uses if each.kind == SESSION)
+        sessions = tuple(session_status(ledger, each) for each in uses if each.kind == SESSION)
         states = {session.terms.number: session.state for session in sessions}
         for number, totals in ledger.uses.items():
             states.setdefault(number, "finished" if totals.started else "unfinished")
@@ -228,7 +228,8 @@ def ledger_status(ledger: Ledger) -> LedgerStatus:
     )
 
 
-def _session_status(ledger: Ledger, terms: Use) -> SessionStatus:
+def session_status(ledger: Ledger, terms: Use) -> SessionStatus:
+    """Where one session stands; within `Ledger.locked`."""
     totals = ledger.uses[terms.number]
     queries = terms.parameters["queries"]
     remaining = Remaining(queries, None)

@@ -288,6 +288,13 @@ COMMANDS = {
     ),
     ("session", "status"): (("store",), {"--name": ("text",), "--json": ()}),
     ("store", "status"): (("store",), {"--expect-head": ("text",), "--json": ()}),
+    # `serve` listens when all is well: tests/server starts it.
+    ("access", "add"): (("store", "text"), {"--epsilon": ("number",), "--json": ()}),
+    ("access", "revoke"): (("store", "text"), {}),
+    ("access", "renew"): (("store", "text"), {"--json": ()}),
+    ("access", "list"): (("store",), {"--json": ()}),
+    ("access", "log"): (("store",), {"-o": ("output",), "--force": ()}),
+    ("access", "verify"): (("store",), {"--expect-head": ("text",), "--file": ("queries",)}),
     ("session", "list"): (("store",), {"--json": ()}),
     ("session", "export"): (("store",), {"-o": ("output",), "--name": ("text",), "--force": ()}),
     (): (("text",), {"--version": (), "--help": (), "--wrong": ("number",)}),

@@ -63,7 +63,8 @@ def test_every_command_is_fuzzed():
         below = getattr(main._loaded(name), "commands", None)
         names |= {(name, sub) for sub in below} if below else {(name,)}
     names = {("evaluate",) if each == ("evaluate", "graphs") else each for each in names}
-    assert names == set(COMMANDS) - {()}
+    # `serve` goes on for ever when all is well: tests/server starts it, and feeds it damage.
+    assert names - {("serve",)} == set(COMMANDS) - {()}
 
 
 # Each was a traceback, an error of several lines, or one that told nothing.

@@ -530,12 +530,20 @@ PRIVATE = {
         "store status p.private --json",
         "store status s.private --expect-head 5",
     ],
+    "serve": [  # what it tells once it listens is watched in tests/server
+        "release GRAPH x.csv --epsilon 2 --seed 1 --vertices 8 --store s.private",
+        "serve new.private --graph GRAPH --vertices 8",
+        "serve s.private --graph GRAPH --vertices 8 --host 0.0.0.0",
+        "serve s.private --graph GRAPH --vertices 8 --tick 0",
+        "serve s.private --graph GRAPH --vertices 8 --certificate none.pem",
+    ],
 }
 # Commands that read public data only, or measure against the truth and say so.
 OTHERS = {
     "answer": "reads a release",
     "plan": "reads nothing",
     "explain": "reads nothing",
+    "access": "the book of a server",
     "audit": "made graphs",
     "datasets": "public graphs",
     "figures": "made graphs and public ones",
@@ -597,7 +605,7 @@ NAMES = {
         DistanceQuery Metric Plan PlanRow VertexSet __version__ plan plan_distances datasets
         explain Explanation
         Groups GroupTree read_groups groups_from_dict groups_from_igraph groups_from_networkx
-        groups_from_pandas
+        groups_from_pandas RemoteSession connect
         plan_bounds BoundPlan BoundRow plan_degree_bounds DegreePlan DegreeRow""",
     "of whoever holds the graph": """answer_all cut_distance cut_errors cut_norm
         infinity_to_one_norm normalised_cut_norm from_arrow from_edges from_igraph from_networkx

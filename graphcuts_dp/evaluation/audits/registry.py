@@ -124,7 +124,15 @@ _PRODUCTS: Mapping[str, Callable[[], Iterable[str]]] = {
     "release_contributions": lambda: ["owners: contributions"],
     "choose_bound": lambda: ["owners: bound"],
 }
-_READS_NO_DATA = {"plan_degree_bounds", "explain", "plan", "plan_bounds", "plan_distances"}
+# Plans; and `connect`, which asks a server: the sessions that answer there are audited.
+_READS_NO_DATA = {
+    "connect",
+    "explain",
+    "plan",
+    "plan_bounds",
+    "plan_degree_bounds",
+    "plan_distances",
+}
 # What researchers import from its module.
 _BESIDES = (
     *(f"baseline: {name}" for name in BASELINES),

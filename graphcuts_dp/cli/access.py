@@ -1,0 +1,171 @@
+"""`graphcuts-dp access`: who may use the server of a store, and the log of what they did."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from graphcuts_dp.cli.console import out, show_json, show_table
+from graphcuts_dp.cli.session_options import JsonOption
+from graphcuts_dp.cli.store_options import store_named
+from graphcuts_dp.errors import LedgerError, ParameterError
+from graphcuts_dp.graph.atomic import atomic_write
+from graphcuts_dp.ledger.records import Head
+from graphcuts_dp.server.book import Book, book_of
+from graphcuts_dp.server.chain import read_export, verify
+from graphcuts_dp.server.logs import log_text
+from graphcuts_dp.server.people import ROLES, People, Person
+
+ADD_EXAMPLE = """Example: graphcuts-dp access add mail.db ann --epsilon 1 --queries 10000
+
+The token is shown this once. --preapproved lets sessions within these caps begin without you."""
+RENEW_EXAMPLE = "Example: graphcuts-dp access renew mail.db ann"
+REVOKE_EXAMPLE = "Example: graphcuts-dp access revoke mail.db ann"
+LIST_EXAMPLE = "Example: graphcuts-dp access list mail.db"
+LOG_EXAMPLE = "Example: graphcuts-dp access log mail.db -o audit.jsonl"
+VERIFY_EXAMPLE = """Example: graphcuts-dp access verify mail.db --expect-head 12:3fa9...
+
+Example: graphcuts-dp access verify mail.db --file audit.jsonl
+
+Prints the head of the log: keep it, and a later log that was altered before it is noticed."""
+
+StoreArgument = Annotated[str, typer.Argument(metavar="STORE", help="The store of the server.")]
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Whose.")]
+_BY = "console"
+
+access = typer.Typer(
+    help="Say who may use the server of a store, and verify the log of what they did.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    add_completion=False,
+)
+
+
+@access.command(epilog=ADD_EXAMPLE)
+def add(
+    store: StoreArgument,
+    name: NameArgument,
+    role: Annotated[str, typer.Option(help=f"One of: {', '.join(ROLES)}.")] = "analyst",
+    preapproved: Annotated[
+        bool, typer.Option("--preapproved", help="Sessions within the caps need no approval.")
+    ] = False,
+    epsilon: Annotated[
+        float | None, typer.Option(help="Cap on all sessions of this person together.")
+    ] = None,
+    delta: Annotated[float, typer.Option(help="Likewise.")] = 0.0,
+    queries: Annotated[int | None, typer.Option(help="Cap on promised answers.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a person, and show the token once."""
+    person = Person(
+        name=name,
+        role=role,
+        preapproved=preapproved,
+        epsilon=epsilon,
+        delta=delta,
+        queries=queries,
+    )
+    with _people(store) as people:
+        _show_token(name, people.add(person, by=_BY).text, as_json)
+
+
+@access.command(epilog=RENEW_EXAMPLE)
+def renew(store: StoreArgument, name: NameArgument, as_json: JsonOption = False) -> None:
+    """Withdraw all tokens of a person, and show a new one once."""
+    with _people(store) as people:
+        _show_token(name, people.renew(name, by=_BY).text, as_json)
+
+
+@access.command(epilog=REVOKE_EXAMPLE)
+def revoke(store: StoreArgument, name: NameArgument) -> None:
+    """Withdraw all tokens of a person; answers stay on the record."""
+    with _people(store) as people:
+        people.revoke(name, by=_BY)
+    out.print(f"{name} has no token any more", markup=False)
+
+
+@access.command("list", epilog=LIST_EXAMPLE)
+def list_people(store: StoreArgument, as_json: JsonOption = False) -> None:
+    """List who may use the server."""
+    with _people(store) as people:
+        found = people.all()
+    if as_json:
+        show_json([vars(each) for each in found])
+        return
+    rows = [
+        (
+            each.name,
+            each.role,
+            "yes" if each.active else "revoked",
+            "yes" if each.preapproved else "no",
+            str(each.cap or "none"),
+            "none" if each.queries is None else f"{each.queries:,}",
+        )
+        for each in found
+    ]
+    columns = ("name", "role", "active", "preapproved", "cap", "queries")
+    show_table(f"People of {store}", columns, rows)
+
+
+@access.command(epilog=LOG_EXAMPLE)
+def log(
+    store: StoreArgument,
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", help="Where to; else standard output.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the output file.")] = False,
+) -> None:
+    """Write the audit log, with its digests, as JSON lines."""
+    with _people(store) as people:
+        text = log_text(people)
+    if output is None:
+        sys.stdout.write(text)
+        return
+    with atomic_write(output, force=force) as handle:
+        handle.write(text.encode())
+
+
+@access.command("verify", epilog=VERIFY_EXAMPLE)
+def verify_log(
+    store: StoreArgument,
+    expect_head: Annotated[
+        str | None, typer.Option(help="What this command printed earlier.")
+    ] = None,
+    file: Annotated[
+        str | None, typer.Option("--file", help="An exported log, in place of the store's.")
+    ] = None,
+) -> None:
+    """Check that the audit log is whole, and print its head."""
+    expected = None if expect_head is None else Head.parse(expect_head)
+    if file is not None:
+        try:
+            salt, lines = read_export(Path(file).read_text())
+        except (OSError, UnicodeDecodeError):
+            raise ParameterError(f"cannot read {file}") from None
+        head = verify(salt, lines, expected)
+    else:
+        with _people(store) as people:
+            head = verify(people.book.salt, people.log_lines(), expected)
+    out.print(f"{head}", markup=False)
+
+
+def _show_token(name: str, token: str, as_json: bool) -> None:
+    if as_json:
+        show_json({"name": name, "token": token})
+    else:
+        out.print(f"token of {name}, shown this once: {token}", markup=False)
+
+
+@contextmanager
+def _people(store: str) -> Iterator[People]:
+    place = store_named(store)
+    if not place.exists:
+        raise LedgerError(f"the store {store} does not exist; `serve` makes it")
+    book = Book(book_of(place.file))
+    try:
+        yield People(book)
+    finally:
+        book.close()

@@ -1,0 +1,1 @@
+"""Interactive sessions for analysts who do not hold the graph: over HTTP, and in a browser."""

@@ -1,0 +1,81 @@
+"""Who sends a request: a token in its header, or the cookie of a login with a CSRF token."""
+
+import hmac
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from fastapi import Request
+
+from graphcuts_dp.server.people import CURATOR, Login
+from graphcuts_dp.server.problems import RefusedError
+from graphcuts_dp.server.service import Service
+
+COOKIE: Final = "gcdp_login"
+_READING = ("GET", "HEAD", "OPTIONS")
+_WHO = {"WWW-Authenticate": 'Bearer realm="graphcuts-dp"'}
+
+Check = Callable[[Request], Awaitable[Login]]
+
+
+def address_of(request: Request) -> str:
+    """Where a request comes from, as far as the server knows."""
+    return request.client.host if request.client else "unknown"
+
+
+def _token_in(request: Request) -> str | None:
+    kind, _, text = request.headers.get("authorization", "").partition(" ")
+    return text.strip() if kind.lower() == "bearer" else None
+
+
+def check_failures(service: Service, request: Request) -> None:
+    """Refuse an address that has sent too many wrong tokens.
+
+    Raises:
+        RefusedError: it has.
+    """
+    wait = service.failures.wait(address_of(request), service.clock(), take=False)
+    if wait:
+        raise _too_many(wait)
+
+
+def note_failure(service: Service, request: Request) -> RefusedError:
+    """Count a wrong token; returns the refusal."""
+    service.failures.wait(address_of(request), service.clock())
+    return RefusedError(401, "send a valid token: Authorization: Bearer gcdp_...", headers=_WHO)
+
+
+def logins(service: Service) -> tuple[Check, Check]:
+    """What asks who sends a request: anybody with a token; and a curator alone."""
+
+    async def anybody(request: Request) -> Login:
+        check_failures(service, request)
+        people = service.desk.people
+        token, cookie = _token_in(request), request.cookies.get(COOKIE)
+        login = None
+        if token is not None:
+            login = people.of_token(token)
+        elif cookie is not None:
+            login = people.of_login(cookie)
+        if login is None:
+            raise note_failure(service, request)
+        if login.csrf is not None and request.method not in _READING:
+            given = request.headers.get("x-csrf-token", "")
+            if not hmac.compare_digest(given.encode(), login.csrf.encode()):
+                raise RefusedError(403, "the page must send its CSRF token", kind="csrf")
+        wait = service.rates.wait(login.person.name, service.clock())
+        if wait:
+            raise _too_many(wait)
+        return login
+
+    async def curator(request: Request) -> Login:
+        login = await anybody(request)
+        if login.person.role != CURATOR:
+            raise RefusedError(403, "only a curator may do that", kind="role")
+        return login
+
+    return anybody, curator
+
+
+def _too_many(wait: float) -> RefusedError:
+    text = f"try again in {wait:.1f} seconds"
+    return RefusedError(429, text, headers={"Retry-After": str(max(1, round(wait + 0.5)))})

@@ -1,0 +1,195 @@
+"""Sessions that analysts ask for: within whose caps, approved by whom, and in which state."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+from graphcuts_dp.errors import BudgetError
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.interactive.forecast import accuracy_warning
+from graphcuts_dp.interactive.parameters import Parameters
+from graphcuts_dp.ledger.uses import Use
+from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.server.book import Book, now
+from graphcuts_dp.server.people import Person
+from graphcuts_dp.server.problems import RefusedError
+
+WAITING, APPROVED, REFUSED = "waiting", "approved", "refused"
+
+
+def id_of_session(owner: str, name: str) -> str:
+    """How a session is named over HTTP and on the store; neither part holds a dot."""
+    return f"{owner}.{name}"
+
+
+@final
+@dataclass(frozen=True)
+class Request:
+    """A session that somebody asked for.
+
+    Attributes:
+        id: "owner.name", its name on the store, too.
+        owner: who asked.
+        terms: keywords of `open_session`.
+        state: "waiting", "approved" or "refused".
+        asked: when.
+        note: of the curator, if there is one.
+    """
+
+    id: str
+    owner: str
+    terms: dict[str, Any]
+    state: str
+    asked: str
+    note: str | None
+
+    @property
+    def name(self) -> str:
+        """Without the owner."""
+        return self.id.partition(".")[2]
+
+
+@final
+@dataclass(frozen=True)
+class Forecast:
+    """What a session would be, told before anything is spent.
+
+    Attributes:
+        cost: of the whole session.
+        guarantee: as text.
+        error: within which all answers are promised, in weight, if the guess of edges is right.
+        warning: a sentence when that is worthless, or None.
+    """
+
+    cost: Cost
+    guarantee: str
+    error: float
+    warning: str | None
+
+
+def forecast(terms: dict[str, Any], universe: Universe, grid: Grid) -> Forecast:
+    """What a session of these terms would be. Reads public numbers alone.
+
+    Raises:
+        ParameterError: a number out of range, or a method that does not suit the graph.
+    """
+    given = dict(terms)
+    edges = given.pop("expected_edges", None)
+    parameters = Parameters(**given).resolved(universe, grid, edges)
+    mechanism = parameters.mechanism(universe, grid)
+    return Forecast(
+        cost=mechanism.cost,
+        guarantee=str(parameters.guarantee(mechanism, None)),
+        error=parameters.expected_error(universe, grid, edges),
+        warning=accuracy_warning(parameters, universe, grid, edges),
+    )
+
+
+@final
+class Requests:
+    """The sessions that were asked for, in a book.
+
+    Args:
+        book: open.
+    """
+
+    def __init__(self, book: Book) -> None:
+        self.book = book
+
+    def all(self) -> list[Request]:
+        """In the order in which they were asked for."""
+        columns = "id, owner, terms, state, asked, note"
+        rows = self.book.rows(f"SELECT {columns} FROM requests ORDER BY rowid")  # noqa: S608
+        return [_request(row) for row in rows]
+
+    def find(self, name: str) -> Request | None:
+        """One of them by its id."""
+        return next((each for each in self.all() if each.id == name), None)
+
+    def add(self, person: Person, name: str, terms: dict[str, Any], *, by_itself: bool) -> Request:
+        """Keep what was asked for; the same again is the same request.
+
+        Args:
+            person: who asks.
+            name: of the session, without the owner.
+            terms: keywords of `open_session`.
+            by_itself: whether it is approved at once.
+
+        Raises:
+            RefusedError: a session of this name has other terms.
+        """
+        name = id_of_session(person.name, name)
+        state = APPROVED if by_itself else WAITING
+        with self.book.writing() as changes:
+            columns = "id, owner, terms, state, asked, note"
+            row = changes.execute(
+                f"SELECT {columns} FROM requests WHERE id = ?",  # noqa: S608
+                (name,),
+            ).fetchone()
+            if row is not None:
+                found = _request(row)
+                if found.terms != terms:
+                    raise RefusedError(
+                        409,
+                        "there is a session of this name with other terms; choose another name",
+                        kind="other-terms",
+                    )
+                return found
+            time, text = now(), json.dumps(terms, sort_keys=True)
+            values = (name, person.name, text, state, time, None, None)
+            changes.execute("INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+            changes.log(person.name, "request", {"session": name, "terms": terms, "state": state})
+        return Request(name, person.name, terms, state, time, None)
+
+    def decide(self, request: Request, state: str, note: str | None, *, by: str) -> None:
+        """Keep the curator's decision.
+
+        Raises:
+            RefusedError: there was one already.
+        """
+        with self.book.writing() as changes:
+            done = changes.execute(
+                "UPDATE requests SET state = ?, decided = ?, note = ? WHERE id = ? AND state = ?",
+                (state, now(), note, request.id, WAITING),
+            )
+            if not done.rowcount:
+                raise RefusedError(409, "that was decided already", kind="decided")
+            changes.log(by, state, {"session": request.id, "note": note})
+
+
+def check_caps(person: Person, uses: Sequence[Use], terms: dict[str, Any], cost: Cost) -> None:
+    """Refuse a session that the caps of a person do not allow.
+
+    Args:
+        person: whose session.
+        uses: of the graph, all of them.
+        terms: of the new session.
+        cost: of the new session.
+
+    Raises:
+        BudgetError: a cap does not allow it.
+    """
+    own = own_uses(person.name, uses)
+    if person.cap is not None and not person.cap.allows([*(use.cost for use in own), cost]):
+        raise BudgetError(
+            f"your cap ({person.cap}) does not allow this session beside those you have; "
+            "nothing was spent"
+        )
+    promised = sum(use.parameters["queries"] for use in own)
+    if person.queries is not None and promised + terms["queries"] > person.queries:
+        raise BudgetError(
+            f"your cap of {person.queries:,} queries leaves {max(0, person.queries - promised):,}; "
+            "nothing was spent"
+        )
+
+
+def own_uses(name: str, uses: Sequence[Use]) -> list[Use]:
+    """The sessions of one person among all uses."""
+    return [use for use in uses if use.kind == "session" and use.name.startswith(f"{name}.")]
+
+
+def _request(row: tuple[Any, ...]) -> Request:
+    name, owner, terms, state, asked, note = row
+    return Request(name, owner, json.loads(terms), state, asked, note)

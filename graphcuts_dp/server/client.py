@@ -1,0 +1,407 @@
+"""Sessions over HTTP, with the interface of sessions at home: `connect`.
+
+Only the standard library is needed. A request that was lost on the way is sent again with the same
+idempotency key, so that it costs once and has one answer.
+"""
+
+import base64
+import http.client
+import json
+import secrets
+import ssl
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from types import TracebackType
+from typing import Any, Self, final
+from urllib.parse import urlencode, urlsplit
+
+import numpy as np
+
+from graphcuts_dp.errors import (
+    BudgetError,
+    ExhaustedError,
+    ParameterError,
+    QueryError,
+    ServerError,
+)
+from graphcuts_dp.graph.queries import CutQuery, Subset
+from graphcuts_dp.graph.vertices import VertexSet
+from graphcuts_dp.interactive.base import Answer, Update
+from graphcuts_dp.interactive.preview import Preview
+from graphcuts_dp.interactive.transcript import Remaining
+from graphcuts_dp.progress import Progress, silent
+
+_CHUNK = 64
+_PAGE = 10_000
+_PAUSES = (
+    0.1,
+    0.2,
+    0.5,
+    1.0,
+    2.0,
+    4.0,
+    8.0,
+    8.0,
+    8.0,
+    8.0,
+)  # seconds before a request is sent again
+_AGAIN = (429, 503)
+
+
+@final
+class _Line:
+    """One connection to a server, opened again when it was lost."""
+
+    def __init__(self, url: str, token: str, *, timeout: float, certificate: str | None) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ParameterError("the address of a server is like https://graphs.example.org:8470")
+        self._timeout = timeout
+        self._host, self._port = parts.hostname, parts.port
+        self._base = parts.path.rstrip("/")
+        self._context: ssl.SSLContext | None = None
+        if parts.scheme == "https":
+            self._context = ssl.create_default_context(cafile=certificate)
+        elif parts.hostname not in ("127.0.0.1", "localhost", "::1"):
+            raise ParameterError("a token is sent by https alone, but to this machine")
+        self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        self._open: http.client.HTTPConnection | None = None
+
+    def __repr__(self) -> str:
+        return f"{self._host}:{self._port}"
+
+    def send(self, method: str, path: str, body: Any = None, *, key: str | None = None) -> bytes:
+        """One request and its reply; sent again while the server cannot be reached.
+
+        Raises:
+            ServerError: it cannot be reached, or failed.
+            QueryError, ExhaustedError, BudgetError, ParameterError: as the server says.
+        """
+        text = None if body is None else json.dumps(body)
+        headers = self._headers if key is None else {**self._headers, "Idempotency-Key": key}
+        trouble = "it does not answer"
+        for pause in (*_PAUSES, None):
+            try:
+                if self._open is None:
+                    self._open = self._connection()
+                self._open.request(method, self._base + path, text, headers)
+                reply = self._open.getresponse()
+                content = reply.read()
+            except (OSError, http.client.HTTPException) as problem:
+                if isinstance(problem, ssl.SSLCertVerificationError):
+                    raise ServerError(f"the certificate of {self} is not trusted") from None
+                trouble = getattr(problem, "strerror", None) or type(problem).__name__
+                self.close()
+            else:
+                if reply.status < 400:
+                    return content
+                if reply.status not in _AGAIN or pause is None:
+                    raise _told(reply.status, content)
+            if pause is not None:
+                time.sleep(pause)
+        raise ServerError(f"the server at {self} cannot be reached: {trouble}")
+
+    def ask(self, method: str, path: str, body: Any = None, *, key: str | None = None) -> Any:
+        """Likewise, with the reply read as JSON."""
+        content = self.send(method, path, body, key=key)
+        try:
+            return json.loads(content)
+        except ValueError:
+            raise ServerError(f"what answers at {self} is no server of sessions") from None
+
+    def _connection(self) -> http.client.HTTPConnection:
+        if self._context is None:
+            return http.client.HTTPConnection(self._host, self._port, timeout=self._timeout)
+        return http.client.HTTPSConnection(
+            self._host, self._port, timeout=self._timeout, context=self._context
+        )
+
+    def close(self) -> None:
+        """Hang up."""
+        if self._open is not None:
+            self._open.close()
+            self._open = None
+
+
+def _told(status: int, content: bytes) -> Exception:
+    try:
+        problem = json.loads(content)
+        detail, kind = str(problem["detail"]), str(problem["type"]).rpartition(":")[2]
+    except (ValueError, LookupError, TypeError):
+        detail, kind = f"status {status}", ""
+    if kind == "exhausted":
+        return ExhaustedError(detail)
+    if kind == "budget":
+        return BudgetError(detail)
+    if kind == "value":
+        return QueryError(detail)
+    return ServerError(f"the server refuses: {detail}")
+
+
+@final
+class RemoteSession:
+    """A session on a server; made by `connect`. It is used like a `Session`."""
+
+    def __init__(self, line: _Line, told: dict[str, Any]) -> None:
+        self._line = line
+        self._told = told
+        self._sides: tuple[VertexSet, VertexSet] | None = None
+        self._graph: dict[str, Any] | None = None
+
+    def __repr__(self) -> str:
+        return f"RemoteSession({self.id!r}, {self._told['state']})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Hang up. The session goes on to exist."""
+        self._line.close()
+
+    @property
+    def id(self) -> str:
+        """Of the session on the server: "owner.name"."""
+        return str(self._told["id"])
+
+    @property
+    def name(self) -> str:
+        """Of the session among its owner's."""
+        return str(self._told["name"])
+
+    @property
+    def state(self) -> str:
+        """One of "waiting" (for approval), "refused", "open", "stopped", "failed"; asked anew."""
+        self._told = self._line.ask("GET", self._path())
+        return str(self._told["state"])
+
+    @property
+    def guarantee(self) -> str:
+        """What is promised for all answers of this session together, as text."""
+        return str(self._told["guarantee"])
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Of the mechanism."""
+        return dict(self._told["terms"])
+
+    @property
+    def error_bound(self) -> float | None:
+        """The largest half width of an interval, in weight; None before it has begun."""
+        found = self._line.ask("GET", self._path())["error_bound"]
+        return None if found is None else float(found)
+
+    @property
+    def vertices(self) -> tuple[VertexSet, VertexSet]:
+        """The public vertex sets of S and of T; the same one unless the graph is bipartite."""
+        if self._sides is None:
+            left = self._labels(0)
+            self._sides = left, (self._labels(1) if self.graph["bipartite"] else left)
+        return self._sides
+
+    @property
+    def graph(self) -> dict[str, Any]:
+        """What is public about the graph: sizes, kind, groups."""
+        if self._graph is None:
+            self._graph = dict(self._line.ask("GET", "/v1/graph"))
+        return self._graph
+
+    def ask(
+        self, S: Subset | str, T: Subset | str | None = None, *, unguaranteed: bool = False
+    ) -> Answer:
+        """The weight of the edges between S and T; see `Session.ask`.
+
+        Raises:
+            QueryError: unknown vertices, or a query that the method does not take.
+            ExhaustedError: the session has run out.
+            ServerError: the server cannot be reached, or refuses.
+        """
+        asked = {"S": self._set(S, 0), "T": None if T is None else self._set(T, 1)}
+        return self._answers([asked], unguaranteed)[0]
+
+    def ask_all(
+        self,
+        queries: Iterable[CutQuery],
+        *,
+        unguaranteed: bool = False,
+        progress: Progress = silent,
+    ) -> list[Answer]:
+        """Answer many queries; see `Session.ask_all`.
+
+        Raises:
+            QueryError, ExhaustedError, ServerError: as `ask`; earlier chunks are on the record.
+        """
+        total = len(queries) if isinstance(queries, Sequence) else 0
+        source = self._plain(queries)
+        answers: list[Answer] = []
+        while chunk := list(islice(source, _CHUNK)):
+            answers += self._answers(chunk, unguaranteed)
+            progress(len(answers) / total if total else 0.0, f"{len(answers):,} answers")
+        return answers
+
+    def cost(self, queries: Iterable[CutQuery]) -> Preview:
+        """What `ask_all` would use. Nothing is asked.
+
+        Raises:
+            QueryError, ServerError: as `ask`.
+        """
+        body = {"queries": list(self._plain(queries))}
+        found = self._line.ask("POST", self._path("/cost"), body)
+        return Preview(found["queries"], found["free"], found["new"], found["left"])
+
+    @property
+    def remaining(self) -> Remaining:
+        """What is left, as of the latest answer."""
+        self._told = self._line.ask("GET", self._path())
+        return Remaining(self._told["queries_left"], self._told["updates_left"])
+
+    @property
+    def history(self) -> list[tuple[CutQuery, Answer]]:
+        """All answers so far, oldest first, each with its query."""
+        found: list[tuple[CutQuery, Answer]] = []
+        while True:
+            place = {"after": len(found), "limit": 200, "labels": "true"}
+            page = self._line.ask("GET", self._path(f"/answers?{urlencode(place)}"))
+            found += [
+                (CutQuery(item["S"], item["T"]), answer_of(item["answer"]))
+                for item in page["items"]
+            ]
+            if not page["items"] or len(found) >= page["total"]:
+                return found
+
+    def export(self) -> dict[str, Any]:
+        """The transcript and what is promised for it, as plain values. Nothing secret."""
+        lines = self._line.send("GET", self._path("/export")).splitlines()
+        header, *answers = map(json.loads, lines)
+        return {**header, "answers": answers}
+
+    def _path(self, more: str = "") -> str:
+        return f"/v1/sessions/{self.id}{more}"
+
+    def _answers(self, queries: list[dict[str, Any]], unguaranteed: bool) -> list[Answer]:
+        body = {"queries": queries, "unguaranteed": unguaranteed}
+        key = secrets.token_hex(16)
+        found = self._line.ask("POST", self._path("/answers"), body, key=key)
+        return [answer_of(each) for each in found["answers"]]
+
+    def _plain(self, queries: Iterable[CutQuery]) -> Iterator[dict[str, Any]]:
+        for query in queries:
+            if not isinstance(query, CutQuery):
+                raise QueryError("a session answers cut queries: give two sets of vertices")
+            T = None if query.T is None else self._set(query.T, 1)
+            yield {"S": self._set(query.S, 0), "T": T}
+
+    def _set(self, given: Subset | str, side: int) -> Any:
+        if isinstance(given, str):
+            return given
+        if isinstance(given, np.ndarray) and given.dtype == np.bool_:
+            sizes = self.graph["vertices"]
+            if given.shape != (sizes[min(side, len(sizes) - 1)],):
+                raise QueryError("a truth vector has an entry for each vertex")
+            return {"bits": base64.b64encode(np.packbits(given).tobytes()).decode()}
+        return [int(each) if isinstance(each, np.integer) else each for each in given]
+
+    def _labels(self, side: int) -> VertexSet:
+        labels: list[int | str] = []
+        while True:
+            place = urlencode({"side": side, "first": len(labels), "limit": _PAGE})
+            page = self._line.ask("GET", f"/v1/vertices?{place}")
+            labels += page["labels"]
+            if not page["labels"] or len(labels) >= page["total"]:
+                return VertexSet(labels)
+
+
+def answer_of(plain: dict[str, Any]) -> Answer:
+    """The answer that a server told."""
+    low, high = plain["interval"]
+    return Answer(
+        value=plain["value"],
+        interval=(
+            float("-inf") if low is None else low,
+            float("inf") if high is None else high,
+        ),
+        confidence=plain["confidence"],
+        guaranteed=plain["guaranteed"],
+        updates=tuple(Update(sign, value) for sign, value in plain["updates"]),
+        queries_left=plain["queries_left"],
+        updates_left=plain["updates_left"],
+        seeded=plain["seeded"],
+    )
+
+
+def connect(  # noqa: PLR0913  # the terms of a session, as for `open_session`
+    url: str,
+    token: str,
+    *,
+    name: str = "default",
+    epsilon: float | None = None,
+    delta: float = 0.0,
+    queries: int | None = None,
+    method: str = "auto",
+    beta: float = 0.05,
+    calibration: str = "tight",
+    disjoint: bool = False,
+    expected_edges: float | None = None,
+    timeout: float = 120.0,
+    certificate: str | None = None,
+) -> RemoteSession:
+    """Resume a session on a server, or ask for one; the rest is as with `open_session`.
+
+    Args:
+        url: of the server, https but on this machine.
+        token: yours, which the curator gave you.
+        name: of the session among yours, or "owner.name" to read another's that was granted.
+        epsilon: of a new session; with `queries` it asks for one that is not there.
+        delta: of a new session, as for `open_session`.
+        queries: likewise.
+        method: likewise.
+        beta: likewise.
+        calibration: likewise.
+        disjoint: likewise.
+        expected_edges: likewise.
+        timeout: seconds to wait for a reply.
+        certificate: PEM file of the authority that vouches for the server, if the system's do not.
+
+    Returns:
+        The session; its `state` is "waiting" until the curator approves it.
+
+    Raises:
+        ParameterError: no address, or a parameter that is missing.
+        BudgetError: a cap or the budget does not allow the session. Nothing was spent.
+        ServerError: the server cannot be reached, or refuses the token.
+    """
+    line = _Line(url, token, timeout=timeout, certificate=certificate)
+    try:
+        found = line.ask("GET", "/v1/me")
+        id_ = name if "." in name else f"{found['name']}.{name}"
+        told = next(
+            (each for each in line.ask("GET", "/v1/sessions")["sessions"] if each["id"] == id_),
+            None,
+        )
+        if told is None:
+            if epsilon is None or queries is None:
+                raise ParameterError(f"no session {name!r}; a new one needs epsilon= and queries=")
+            terms = {
+                "name": name,
+                "epsilon": epsilon,
+                "delta": delta,
+                "queries": queries,
+                "method": method,
+                "beta": beta,
+                "calibration": calibration,
+                "disjoint": disjoint,
+                "expected_edges": expected_edges,
+            }
+            told = line.ask("POST", "/v1/sessions", terms)
+    except BaseException:
+        line.close()
+        raise
+    return RemoteSession(line, told)

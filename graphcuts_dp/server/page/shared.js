@@ -1,0 +1,191 @@
+// What both pages share: requests, small pieces of a page, pictures.
+const SVG = "http://www.w3.org/2000/svg";
+let csrf = null;
+
+export class Problem extends Error {
+  constructor(status, detail, body) {
+    super(detail);
+    this.status = status;
+    this.body = body;
+  }
+}
+
+export async function call(method, path, body, headers = {}) {
+  const given = { ...headers };
+  if (body !== undefined) given["Content-Type"] = "application/json";
+  if (csrf) given["X-CSRF-Token"] = csrf;
+  let reply;
+  try {
+    reply = await fetch(path, {
+      method,
+      headers: given,
+      body: body === undefined ? undefined : JSON.stringify(body),
+      credentials: "same-origin",
+    });
+  } catch {
+    throw new Problem(0, "The server cannot be reached.", {});
+  }
+  const found = await reply.json().catch(() => ({}));
+  if (!reply.ok) throw new Problem(reply.status, found.detail || `Status ${reply.status}.`, found);
+  return found;
+}
+
+export async function signedIn(role) {
+  let me;
+  try {
+    me = await call("GET", "/v1/me");
+  } catch {
+    location.assign("/");
+    return new Promise(() => {});
+  }
+  if ((me.role === "curator") !== (role === "curator")) {
+    location.assign(me.role === "curator" ? "/curator" : "/analyst");
+    return new Promise(() => {});
+  }
+  csrf = me.csrf;
+  document.getElementById("me").textContent = me.name === me.role ? me.name : `${me.name}, ${me.role}`;
+  document.getElementById("logout").addEventListener("click", async () => {
+    await call("POST", "/v1/logout").catch(() => null);
+    location.assign("/");
+  });
+  return me;
+}
+
+export function show(place, text, kind = "bad") {
+  place.textContent = text;
+  place.className = `note ${kind}`;
+}
+
+export function element(name, facts = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(facts)) {
+    if (key === "text") made.textContent = value;
+    else if (key === "class") made.className = value;
+    else if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+    else if (value !== false && value !== null) made.setAttribute(key, value === true ? "" : value);
+  }
+  made.append(...children);
+  return made;
+}
+
+export function shape(name, facts = {}, text) {
+  const made = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(facts)) made.setAttribute(key, value);
+  if (text !== undefined) made.textContent = text;
+  return made;
+}
+
+export function number(value, digits = 1) {
+  if (value === null || value === undefined) return "no limit";
+  return Number(value).toLocaleString("en", { maximumFractionDigits: digits });
+}
+
+export function small(value) {
+  if (value === null || value === undefined) return "none";
+  return Number(value).toLocaleString("en", { maximumSignificantDigits: 4 });
+}
+
+export function fill(table, rows) {
+  const body = table.tBodies[0] || table.createTBody();
+  body.replaceChildren(
+    ...rows.map((cells) =>
+      element("tr", {}, ...cells.map((cell) => {
+        if (cell instanceof Node) return element("td", {}, cell);
+        if (typeof cell !== "object") return element("td", { text: cell });
+        const [[kind, text]] = Object.entries(cell);
+        return element("td", { text, class: kind });
+      })),
+    ),
+  );
+  if (!rows.length) {
+    const width = table.tHead.rows[0].cells.length;
+    body.replaceChildren(element("tr", {}, element("td", { colspan: width, text: "Nothing yet." })));
+  }
+}
+
+export function facts(place, pairs) {
+  place.replaceChildren(
+    ...pairs.flatMap(([name, value]) => [element("dt", { text: name }), element("dd", { text: value })]),
+  );
+}
+
+export function localTime(text) {
+  return text.replace("T", " ").replace(/(\.\d+)?\+00:00$/, " UTC");
+}
+
+// Round numbers for an axis, from low to high.
+export function steps(low, high, count = 5) {
+  const raw = (high - low || 1) / count;
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 5, 10].map((times) => times * power).find((each) => each >= raw);
+  const found = [];
+  for (let at = Math.ceil(low / step) * step; at <= high + step / 1e6; at += step) found.push(at);
+  return found;
+}
+
+// How wide a picture may be, so that its letters are as large as those around it.
+function room() {
+  return Math.max(280, Math.min(720, document.querySelector("main").clientWidth - 64));
+}
+
+// A line chart over time or number; points are {x, low, high, y}.
+export function chart(points, { label, height = 220, cap = null, stairs = false, names = {} }) {
+  const width = room(), left = 56, right = 12, top = 12, bottom = 36;
+  const picture = shape("svg", { viewBox: `0 0 ${width} ${height}`, width, role: "img", "aria-label": label });
+  const lows = points.map((each) => each.low ?? each.y), highs = points.map((each) => each.high ?? each.y);
+  let low = Math.min(...lows, stairs ? 0 : Infinity), high = Math.max(...highs, cap ?? -Infinity);
+  if (low === high) high = low + 1;
+  const first = Math.min(...points.map((each) => each.x)), last = Math.max(...points.map((each) => each.x));
+  const x = (at) => left + ((at - first) / (last - first || 1)) * (width - left - right);
+  const y = (at) => height - bottom - ((at - low) / (high - low)) * (height - top - bottom);
+  for (const at of steps(low, high)) {
+    picture.append(shape("line", { class: "grid", x1: left, x2: width - right, y1: y(at), y2: y(at) }));
+    picture.append(shape("text", { x: left - 6, y: y(at) + 4, "text-anchor": "end" }, small(at)));
+  }
+  picture.append(shape("line", { class: "axis", x1: left, x2: width - right, y1: height - bottom, y2: height - bottom }));
+  picture.append(shape("text", { x: (left + width - right) / 2, y: height - 6, "text-anchor": "middle" }, names.x || ""));
+  picture.append(shape("text", { x: left, y: height - 20, "text-anchor": "start" }, names.first ?? number(first)));
+  if (last > first)
+    picture.append(shape("text", { x: width - right, y: height - 20, "text-anchor": "end" }, names.last ?? number(last)));
+  if (cap !== null) picture.append(shape("line", { class: "cap", x1: left, x2: width - right, y1: y(cap), y2: y(cap) }));
+  if (stairs) {
+    let path = `M${x(points[0].x)} ${y(0)}`;
+    for (const each of points) path += `H${x(each.x)}V${y(each.y)}`;
+    picture.append(shape("path", { class: "curve", d: `${path}H${width - right}` }));
+    for (const each of points) picture.append(shape("circle", { class: "dot", r: 4, cx: x(each.x), cy: y(each.y) }));
+    return picture;
+  }
+  for (const each of points) {
+    picture.append(shape("line", { class: "bar", x1: x(each.x), x2: x(each.x), y1: y(each.low), y2: y(each.high) }));
+    const dot = shape("circle", { class: each.sure ? "dot" : "open", r: 3.5, cx: x(each.x), cy: y(each.y) });
+    dot.append(shape("title", {}, each.title || ""));
+    picture.append(dot);
+  }
+  return picture;
+}
+
+// One answer: its interval on a line from 0 to what is possible.
+export function intervalPicture(value, interval, most) {
+  const width = room(), height = 64;
+  const top = Math.max(most ?? 0, interval[1] ?? value, value, 1);
+  const x = (at) => 16 + (at / top) * (width - 32);
+  const label = `The estimate is ${number(value)}; the true value is between ${number(interval[0])} and ${interval[1] === null ? "any" : number(interval[1])}.`;
+  const picture = shape("svg", { viewBox: `0 0 ${width} ${height}`, width, role: "img", "aria-label": label });
+  picture.append(shape("line", { class: "axis", x1: 16, x2: width - 16, y1: 40, y2: 40 }));
+  picture.append(shape("rect", { class: "range", x: x(interval[0] ?? 0), width: Math.max(2, x(interval[1] ?? top) - x(interval[0] ?? 0)), y: 18, height: 16, rx: 3 }));
+  picture.append(shape("line", { class: "bar", x1: x(value), x2: x(value), y1: 12, y2: 40 }));
+  for (const at of steps(0, top, 6)) {
+    picture.append(shape("line", { class: "axis", x1: x(at), x2: x(at), y1: 40, y2: 45 }));
+    picture.append(shape("text", { x: x(at), y: 60, "text-anchor": at === 0 ? "start" : x(at) > width - 40 ? "end" : "middle" }, small(at)));
+  }
+  return picture;
+}
+
+export async function busy(button, work) {
+  button.disabled = true;
+  try {
+    return await work();
+  } finally {
+    button.disabled = false;
+  }
+}

@@ -1,0 +1,285 @@
+"""Who may ask: curators, analysts and monitors, their tokens, caps and logins."""
+
+import re
+import secrets
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, final
+
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.ledger.records import Head
+from graphcuts_dp.ledger.spending import Budget
+from graphcuts_dp.server.book import Book, Changes, now
+from graphcuts_dp.server.chain import LogLine, first_digest
+from graphcuts_dp.server.tokens import Token, digest_of, id_of, same
+
+CURATOR, ANALYST, MONITOR = ROLES = ("curator", "analyst", "monitor")
+LOGIN_SECONDS = 12 * 3600.0
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
+_MOST_QUERIES = 10**12
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Person:
+    """Somebody with a token.
+
+    Attributes:
+        name: small letters, digits, "_" and "-".
+        role: "curator" (approves, makes people, reads all), "analyst" (asks), or "monitor" (reads
+            the metrics).
+        preapproved: whether sessions within the caps open without the curator.
+        epsilon: cap on all sessions of the person together, or None.
+        delta: likewise; counts only beside `epsilon`.
+        queries: cap on the answers that those sessions promise, or None.
+        active: whether tokens of the person are accepted.
+
+    Raises:
+        ParameterError: no name, an unknown role, or a cap out of range.
+    """
+
+    name: str
+    role: str = ANALYST
+    preapproved: bool = False
+    epsilon: float | None = None
+    delta: float = 0.0
+    queries: int | None = None
+    active: bool = True
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise ParameterError("a name is 1 to 40 small letters, digits, '_' and '-'")
+        if self.role not in ROLES:
+            raise ParameterError(f"a role is one of: {', '.join(ROLES)}")
+        if self.epsilon is not None:
+            Budget(self.epsilon, self.delta)
+        elif self.delta:
+            raise ParameterError("a cap on delta needs one on epsilon")
+        if self.queries is not None and not 1 <= self.queries <= _MOST_QUERIES:
+            raise ParameterError("a cap on queries is at least 1")
+
+    @property
+    def cap(self) -> Budget | None:
+        """The cap on what the sessions of the person cost together."""
+        return None if self.epsilon is None else Budget(self.epsilon, self.delta)
+
+
+@final
+@dataclass(frozen=True)
+class Login:
+    """Who sends a request, and how that was proved.
+
+    Attributes:
+        person: who.
+        token: public id of the token.
+        csrf: what a page must send along with a change; None for a request with a token.
+    """
+
+    person: Person
+    token: str
+    csrf: str | None = None
+
+
+@final
+class People:
+    """The people of a book.
+
+    Args:
+        book: open.
+    """
+
+    def __init__(self, book: Book) -> None:
+        self.book = book
+
+    def all(self) -> list[Person]:
+        """Everybody, by name."""
+        return [_person(row) for row in self.book.rows("SELECT * FROM people ORDER BY name")]
+
+    def find(self, name: str) -> Person:
+        """One person.
+
+        Raises:
+            ParameterError: nobody of this name.
+        """
+        rows = self.book.rows("SELECT * FROM people WHERE name = ?", (name,))
+        if not rows:
+            raise ParameterError(f"there is nobody named {name!r:.60}")
+        return _person(rows[0])
+
+    def add(self, person: Person, *, by: str) -> Token:
+        """Make a person with a first token, which is not kept: show it once.
+
+        Raises:
+            ParameterError: the name is taken.
+        """
+        token = Token.make()
+        with self.book.writing() as changes:
+            taken = changes.execute("SELECT 1 FROM people WHERE name = ?", (person.name,))
+            if taken.fetchone():
+                raise ParameterError(f"there is somebody named {person.name!r} already")
+            changes.execute("INSERT INTO people VALUES (?, ?, ?, ?, ?, ?, ?)", _row(person))
+            _keep_token(changes, person.name, token)
+            changes.log(by, "person", {**_facts(person), "token": token.id})
+        return token
+
+    def change(self, person: Person, *, by: str) -> None:
+        """Change the caps of a person, and whether their sessions need approval.
+
+        Raises:
+            ParameterError: nobody of this name.
+        """
+        found = self.find(person.name)
+        new = replace(person, role=found.role, active=found.active)
+        with self.book.writing() as changes:
+            changes.execute(
+                "UPDATE people SET preapproved = ?, epsilon = ?, delta = ?, queries = ? "
+                "WHERE name = ?",
+                (new.preapproved, new.epsilon, new.delta, new.queries, new.name),
+            )
+            changes.log(by, "caps", _facts(new))
+
+    def renew(self, name: str, *, by: str) -> Token:
+        """Withdraw all tokens of a person and make another one; wakes one who was revoked.
+
+        Raises:
+            ParameterError: nobody of this name.
+        """
+        self.find(name)
+        token = Token.make()
+        with self.book.writing() as changes:
+            _withdraw(changes, name)
+            changes.execute("UPDATE people SET active = 1 WHERE name = ?", (name,))
+            _keep_token(changes, name, token)
+            changes.log(by, "token", {"name": name, "token": token.id})
+        return token
+
+    def revoke(self, name: str, *, by: str) -> None:
+        """Withdraw all tokens and logins of a person. What was answered stays on the record.
+
+        Raises:
+            ParameterError: nobody of this name.
+        """
+        self.find(name)
+        with self.book.writing() as changes:
+            _withdraw(changes, name)
+            changes.execute("UPDATE people SET active = 0 WHERE name = ?", (name,))
+            changes.log(by, "revoked", {"name": name})
+
+    def of_token(self, text: str) -> Login | None:
+        """Whose token a text is; None for none that counts."""
+        name = id_of(text)
+        rows = self.book.rows(
+            "SELECT digest, person FROM tokens WHERE id = ? AND active = 1", (name or "",)
+        )
+        right = same(text, rows[0][0] if rows else None)
+        if not right or name is None:
+            return None
+        person = self.find(rows[0][1])
+        return Login(person, name) if person.active else None
+
+    def log_in(self, login: Login) -> tuple[str, str]:
+        """Begin a login of a page; returns its secret, for a cookie, and its CSRF token."""
+        secret, csrf = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
+        with self.book.writing() as changes:
+            changes.execute("DELETE FROM logins WHERE ends < ?", (time.time(),))
+            changes.execute(
+                "INSERT INTO logins VALUES (?, ?, ?, ?)",
+                (digest_of(secret), login.token, csrf, time.time() + LOGIN_SECONDS),
+            )
+            changes.log(login.person.name, "login", {"token": login.token})
+        return secret, csrf
+
+    def of_login(self, secret: str) -> Login | None:
+        """Whose login a cookie is; None for none that counts."""
+        rows = self.book.rows(
+            "SELECT tokens.person, tokens.id, logins.csrf FROM logins JOIN tokens "
+            "ON tokens.id = logins.token WHERE logins.digest = ? AND tokens.active = 1 "
+            "AND logins.ends > ?",
+            (digest_of(secret), time.time()),
+        )
+        if not rows:
+            return None
+        person = self.find(rows[0][0])
+        return Login(person, rows[0][1], rows[0][2]) if person.active else None
+
+    def log_out(self, secret: str) -> None:
+        """End a login."""
+        with self.book.writing() as changes:
+            changes.execute("DELETE FROM logins WHERE digest = ?", (digest_of(secret),))
+
+    def grant(self, reader: str, owner: str, *, allowed: bool, by: str) -> None:
+        """Let an analyst read the answers of another, or no longer.
+
+        Raises:
+            ParameterError: nobody of these names.
+        """
+        self.find(reader)
+        self.find(owner)
+        with self.book.writing() as changes:
+            changes.execute("DELETE FROM grants WHERE reader = ? AND owner = ?", (reader, owner))
+            if allowed:
+                changes.execute("INSERT INTO grants VALUES (?, ?)", (reader, owner))
+            changes.log(by, "grant", {"reader": reader, "owner": owner, "allowed": allowed})
+
+    def owners_read_by(self, reader: str) -> set[str]:
+        """Whose answers somebody may read, but for their own."""
+        rows = self.book.rows("SELECT owner FROM grants WHERE reader = ?", (reader,))
+        return {owner for (owner,) in rows}
+
+    def log_lines(self, after: int = 0, limit: int = -1) -> Iterator[tuple[LogLine, bytes]]:
+        """Lines of the audit log, with their digests."""
+        rows = self.book.rows(
+            "SELECT seq, time, who, what, body, digest FROM audit WHERE seq > ? "
+            "ORDER BY seq LIMIT ?",
+            (after, limit),
+        )
+        for row in rows:
+            yield LogLine(*row[:5]), row[5]
+
+    @property
+    def log_head(self) -> Head:
+        """The latest line of the audit log and its digest."""
+        rows = self.book.rows("SELECT seq, digest FROM audit ORDER BY seq DESC LIMIT 1")
+        return Head(*rows[0]) if rows else Head(0, first_digest(self.book.salt))
+
+
+def _person(row: tuple[Any, ...]) -> Person:
+    name, role, preapproved, epsilon, delta, queries, active = row
+    return Person(
+        name=name,
+        role=role,
+        preapproved=bool(preapproved),
+        epsilon=epsilon,
+        delta=delta,
+        queries=queries,
+        active=bool(active),
+    )
+
+
+def _row(person: Person) -> tuple[Any, ...]:
+    limits = (person.preapproved, person.epsilon, person.delta, person.queries)
+    return (person.name, person.role, *limits, person.active)
+
+
+def _facts(person: Person) -> dict[str, Any]:
+    return {
+        "name": person.name,
+        "role": person.role,
+        "preapproved": person.preapproved,
+        "epsilon": person.epsilon,
+        "delta": person.delta,
+        "queries": person.queries,
+    }
+
+
+def _keep_token(changes: Changes, name: str, token: Token) -> None:
+    changes.execute(
+        "INSERT INTO tokens VALUES (?, ?, ?, ?, 1)", (token.id, name, token.digest, now())
+    )
+
+
+def _withdraw(changes: Changes, name: str) -> None:
+    owned = "(SELECT id FROM tokens WHERE person = ?)"
+    changes.execute(f"DELETE FROM logins WHERE token IN {owned}", (name,))  # noqa: S608
+    changes.execute("UPDATE tokens SET active = 0 WHERE person = ?", (name,))

@@ -1,0 +1,11 @@
+"""A server of a small graph, without a network, and the people who use it."""
+
+import pytest
+from server_cases import Office
+
+
+@pytest.fixture
+def office(tmp_path):
+    """A running application, with ticks of a millisecond."""
+    with Office(tmp_path) as made:
+        yield made

@@ -1,0 +1,87 @@
+"""A server in a process of its own, as the command starts it."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import graphcuts_dp as gc
+from graphcuts_dp.cli.main import COMMANDS  # the command is there
+
+assert "serve" in COMMANDS
+
+
+class Process:
+    """`graphcuts-dp serve` on a store in a folder; started again after a kill on the same port.
+
+    Args:
+        folder: for the store, the graph and its groups.
+        graph: the private one.
+        options: of the command.
+    """
+
+    def __init__(self, folder, graph, *options):
+        self.folder = Path(folder)
+        gc.write_graph(graph, self.folder / "mail.npz")
+        self.store = self.folder / "mail.db"
+        self.tokens = {}
+        self.port = 0
+        self._options = options
+        self.running = None
+        self.start()
+
+    def _line(self, port, *options):
+        line = [sys.executable, "-m", "graphcuts_dp", "serve", str(self.store)]
+        line += ["--graph", str(self.folder / "mail.npz"), "--public-vertices-from-file"]
+        return [*line, "--port", str(port), *options]
+
+    def again(self, *options):
+        """Status and errors of another one on the same store, which must end by itself."""
+        line = self._line(0, *options)
+        found = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+        return found.returncode, found.stderr
+
+    def start(self):
+        """Start it and wait until it listens."""
+        line = self._line(self.port, *self._options)
+        self.errors = (self.folder / "errors.txt").open("a")
+        self.running = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=self.errors, text=True)
+        for text in self.running.stdout:
+            if found := re.search(r"token of the curator, shown this once: (\S+)", text):
+                self.tokens["curator"] = found[1]
+            if found := re.search(r"listening on (\S+):(\d+)/", text):
+                self.port = int(found[2])
+                return
+        raise AssertionError((self.folder / "errors.txt").read_text())
+
+    @property
+    def url(self):
+        """Where it listens."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def add(self, name, *options):
+        """Make a person by the command, as a curator does while the server runs."""
+        line = [sys.executable, "-m", "graphcuts_dp", "access", "add", str(self.store), name]
+        found = subprocess.run([*line, "--json", *options], capture_output=True, check=True)
+        self.tokens[name] = json.loads(found.stdout)["token"]
+
+    def kill(self):
+        """kill -9."""
+        self._end(signal.SIGKILL)
+
+    def stop(self):
+        """SIGTERM; returns the exit status."""
+        return self._end(signal.SIGTERM)
+
+    def _end(self, how):
+        if self.running is None:
+            return None
+        os.kill(self.running.pid, how)
+        status = self.running.wait(60)
+        self.running.stdout.close()
+        self.errors.close()
+        self.running = None
+        return status

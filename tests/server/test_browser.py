@@ -1,0 +1,233 @@
+"""The page in a real browser; skipped, visibly, where Chromium and its driver are not installed."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from page_checks import CONTRAST, LABELS
+from processes import Process
+from selenium import webdriver
+from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select, WebDriverWait
+from server_cases import made_graph
+
+DRIVER = shutil.which("chromedriver")
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
+PICTURES = os.environ.get("GRAPHCUTS_SCREENSHOTS")  # a folder for pictures of every page
+pytestmark = [
+    pytest.mark.skipif(not (DRIVER and BROWSER), reason="no Chromium with its driver here"),
+    pytest.mark.xdist_group("browser"),
+]
+N = 60
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("browsed")
+    names = ("Sales", "IT", "Board", "Research")
+    rows = "".join(f"v{i},{names[i * len(names) // N]}\n" for i in range(N))
+    (folder / "staff.csv").write_text("vertex,department\n" + rows)
+    groups = ("--groups", str(folder / "staff.csv"))
+    made = Process(folder, made_graph(n=N), "--budget-epsilon", "4", "--tick", "0.05", *groups)
+    yield made
+    assert made.stop() == 0
+
+
+@pytest.fixture(scope="module")
+def driver():
+    options = webdriver.ChromeOptions()
+    options.binary_location = BROWSER
+    for flag in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"):
+        options.add_argument(flag)
+    options.add_argument("--disable-background-networking")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    found = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    yield found
+    found.quit()
+
+
+class Page:
+    """What a user does on the page."""
+
+    def __init__(self, driver, served):
+        self.driver, self.served = driver, served
+
+    def wait(self, what, seconds=120):
+        passing = (StaleElementReferenceException, NoSuchElementException)  # it is drawn again
+        waiting = WebDriverWait(self.driver, seconds, 0.05, ignored_exceptions=passing)
+        return waiting.until(lambda _: what())
+
+    def find(self, selector):
+        return self.driver.find_element(By.CSS_SELECTOR, selector)
+
+    def text(self, selector):
+        return self.wait(lambda: [self.find(selector).text])[0]
+
+    def ready(self):
+        self.wait(lambda: self.find("body").get_attribute("data-ready") == "yes")
+
+    def sign_in(self, name):
+        self.driver.delete_all_cookies()
+        self.driver.get(self.served.url + "/")
+        self.type("#token", self.served.tokens[name] + Keys.ENTER)  # without a mouse
+        self.wait(lambda: self.driver.current_url.endswith(("/analyst", "/curator")))
+        self.ready()
+
+    def type(self, selector, text):
+        field = self.find(selector)
+        field.clear()
+        field.send_keys(text)
+
+    def press(self, selector):
+        def pressed():
+            found = self.find(selector)
+            return found.is_enabled() and (found.send_keys(Keys.ENTER) or True)
+
+        self.wait(pressed)
+
+    def open_session(self, name="default", epsilon="1", queries="30"):
+        if self.find("#new-session").get_attribute("open") is None:
+            self.press("#new-session summary")
+        self.type("#open-name", name)
+        self.type("#open-epsilon", epsilon)
+        self.type("#open-queries", queries)
+        self.press("#open button.main")
+        self.wait(lambda: self.text("#open-note"))
+
+    def ask(self, labels):
+        self.type("#labels-S", labels)
+        self.press("#send")
+        self.wait(lambda: self.text("#ask-note") and self.find("#send").is_enabled())
+
+    def state(self):
+        return self.text("#session-facts dd")
+
+    def picture(self, name):
+        """Check the page for people with weak eyes and without a mouse; keep its picture."""
+        for width in (1280, 390):
+            self.driver.set_window_size(width, 900)
+            if width < 500:  # headless windows have a least width
+                size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": True}
+                self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+            assert self.driver.execute_script(LABELS) == []
+            assert self.driver.execute_script(CONTRAST) == []
+            wide = "return [document.documentElement.scrollWidth, window.innerWidth]"
+            inside, window = self.driver.execute_script(wide)
+            assert inside <= window, (name, width)
+            if PICTURES:
+                self._keep(Path(PICTURES) / f"{name}-{width}.png", width)
+            self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        self.driver.set_window_size(1280, 900)
+
+    def _keep(self, path, width):
+        import base64
+
+        height = self.driver.execute_script("return document.documentElement.scrollHeight")
+        clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}
+        asked = {"captureBeyondViewport": True, "clip": clip}
+        found = self.driver.execute_cdp_cmd("Page.captureScreenshot", asked)
+        path.write_bytes(base64.b64decode(found["data"]))
+
+
+@pytest.fixture
+def page(driver, served):
+    found = Page(driver, served)
+    driver.get_log("browser")
+    yield found
+    bad = [
+        line["message"]
+        for line in driver.get_log("browser")
+        if "Content Security Policy" in line["message"] or "Uncaught" in line["message"]
+    ]
+    assert bad == []
+
+
+def make(page, name, **fields):
+    """The curator makes an analyst, on the page."""
+    if page.find("#new-person").get_attribute("open") is None:
+        page.press("#new-person summary")
+    page.type("#add-name", name)
+    for field, value in fields.items():
+        page.type(f"#add-{field}", value)
+    page.press("#add button.main")
+    page.wait(lambda: f"Token of {name}" in page.text("#token"))
+    page.served.tokens[name] = page.text("#token").rpartition(" ")[2]
+
+
+def test_a_curator_and_two_analysts(page):
+    page.driver.get(page.served.url)
+    page.picture("login")
+    page.sign_in("curator")
+    make(page, "ann", epsilon="2")
+    make(page, "bob")
+    # Both ask for a session, which waits.
+    page.sign_in("ann")
+    page.open_session()
+    page.wait(lambda: page.state() == "waiting")
+    assert not page.find("#send").is_enabled()
+    page.sign_in("bob")
+    page.open_session(queries="2")
+    page.picture("analyst-waiting")
+    # The curator approves both.
+    page.sign_in("curator")
+    page.picture("curator-waiting")
+    for name in ("ann", "bob"):
+        page.press(f"button[aria-label='Approve {name}.default']")
+        row = f"//table[@id='requests']//tr[td[1]='{name}.default']/td[2]"
+        page.wait(lambda row=row: page.driver.find_element(By.XPATH, row).text == "open")
+    # Ann asks by groups and by labels, and for the table between all groups.
+    page.sign_in("ann")
+    page.find("input[value='@Sales']").send_keys(Keys.SPACE)
+    page.press("#cost")
+    page.wait(lambda: "1 new query" in page.text("#ask-note"))
+    page.ask("v59, v58")
+    assert "about" in page.text("#answer")
+    assert "1 answered" in page.text("#left-text")
+    page.ask("v1\nv2")
+    page.press("#flows-ask")
+    page.wait(lambda: page.driver.find_elements(By.CSS_SELECTOR, "#flows-table svg rect"))
+    assert len(page.driver.find_elements(By.CSS_SELECTOR, "#flows-table svg rect")) == 16
+    page.wait(lambda: "12 answered" in page.text("#left-text"))
+    page.picture("analyst")
+    # Bob exhausts his session.
+    page.sign_in("bob")
+    for label in ("v1", "v2"):
+        page.ask(label)
+    page.wait(lambda: page.state() == "stopped")
+    assert "run out" in page.text("#session-note")
+    page.sign_in("curator")
+    page.picture("curator")
+    assert "answered" in page.text("#audit")
+
+
+def test_a_page_that_is_reloaded_while_it_asks_has_one_answer(page):
+    page.served.add("cleo", "--preapproved")
+    page.sign_in("cleo")
+    page.open_session(epsilon="0.5", queries="5")
+    page.wait(lambda: page.state() == "open")
+    page.type("#labels-S", "v7")
+    page.find("#send").send_keys(Keys.ENTER)
+    page.driver.refresh()
+    page.ready()
+    page.wait(lambda: "1 answered" in page.text("#left-text"))
+    assert "4 of 5 left" in page.text("#left-text")
+
+
+def test_history_and_login_survive_kill_9_of_the_server(page):
+    page.sign_in("cleo")
+    page.ask("v8")
+    page.wait(lambda: "2 answered" in page.text("#left-text"))
+    before = page.text("#history tbody")
+    page.served.kill()
+    page.type("#labels-S", "v9")
+    page.find("#send").send_keys(Keys.ENTER)  # while it is down; the page tries again
+    page.served.start()
+    page.wait(lambda: "3 answered" in page.text("#left-text"))
+    assert page.text("#history tbody").endswith(before)
+    page.driver.refresh()
+    page.ready()
+    assert page.text("#history tbody").endswith(before)
+    Select(page.find("#session"))  # still signed in

@@ -1,0 +1,284 @@
+"""Requests of people who mean no good: nothing fails, nothing private is told or logged."""
+
+import json
+import logging
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from server_cases import QUICK, TERMS, Office
+
+import graphcuts_dp as gc
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.interactive import running
+from graphcuts_dp.interactive.counts import EdgeCounter
+from graphcuts_dp.ledger import uses
+from graphcuts_dp.privacy.distributions import BinaryResponse
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.server.limits import Limits
+from graphcuts_dp.server.middleware import POLICY
+from graphcuts_dp.server.running import Binding
+
+ASK = "/v1/sessions/ann.default/answers"
+PAIRS = [(i, j) for i in range(24) for j in range(i)]
+DEEP = "[" * 5000 + "]" * 5000
+BODIES = [
+    "",
+    "null",
+    "[]",
+    "{",
+    "{}",
+    '{"queries": []}',
+    '{"queries": [{}]}',
+    '{"queries": [{"S": null}]}',
+    '{"queries": [{"S": []}]}',
+    '{"queries": [{"S": [[]]}]}',
+    '{"queries": [{"S": [1.5]}]}',
+    '{"queries": [{"S": [true]}]}',
+    '{"queries": [{"S": [NaN]}]}',
+    '{"queries": [{"S": ["\\ud800"]}]}',
+    '{"queries": [{"S": "@\\ud800"}]}',
+    '{"queries": [{"S": ["v1\'; DROP TABLE audit; --"]}]}',
+    '{"queries": [{"S": "@<script>alert(1)</script>"}]}',
+    '{"queries": [{"S": "@../../etc/passwd"}]}',
+    '{"queries": [{"S": ["v1"], "T": 1}]}',
+    '{"queries": [{"S": ["v1"], "U": 1}]}',
+    '{"queries": [{"S": ["v1"]}], "seed": 1}',
+    '{"queries": [{"S": ["v1"]}], "unguaranteed": 1}',
+    '{"queries": [{"S": [' + "9" * 5000 + "]}]}",
+    '{"queries": [{"S": {"bits": "AAAAA"}}]}',
+    '{"queries": [{"S": {"bits": "é"}}]}',
+    '{"queries": [{"S": {"bits": "' + "A" * 4000 + '"}}]}',
+    '{"queries": [{"S": ["' + "x" * 5000 + '"]}]}',
+    '{"queries": ' + DEEP + "}",
+    json.dumps({"queries": [{"S": ["v1"] * 2000}]}),
+    "\x00\xff",
+]
+
+
+@pytest.fixture(scope="module")
+def ann(tmp_path_factory):
+    with Office(tmp_path_factory.mktemp("hostile")) as office:
+        office.add("ann", preapproved=True)
+        assert office.open("ann").status_code == 201
+        yield office
+
+
+@pytest.mark.parametrize("body", BODIES, ids=range(len(BODIES)))
+def test_bodies_that_are_none_are_refused_and_cost_nothing(ann, body, caplog):
+    caplog.set_level(logging.DEBUG)
+    headers = {"Authorization": f"Bearer {ann.tokens['ann']}", "Content-Type": "application/json"}
+    reply = ann.http.post(ASK, content=body.encode("utf-8", "surrogatepass"), headers=headers)
+    empty = body == '{"queries": [{"S": []}]}'  # a cut without pairs, which is 0 and free
+    assert reply.status_code in ((200,) if empty else (400, 422)), reply.text
+    told = ann.send("ann", "GET", "/v1/sessions/ann.default").json()
+    assert (told["answers"], told["queries_left"]) == (0, 10)
+    ours = [record for record in caplog.records if record.name.startswith("graphcuts_dp")]
+    assert ours == []
+    assert "Traceback" not in reply.text
+
+
+@pytest.mark.parametrize(
+    "token",
+    ["", "x", "gcdp_", "é", "a" * 10_000, "gcdp_" + "0" * 16 + "_" + "A" * 43, "' OR 1=1 --"],
+)
+def test_tokens_that_are_none(ann, token):
+    raw = f"Bearer {token}".encode()
+    for path in ("/v1/me", "/v1/people", ASK, "/metrics"):
+        found = ann.http.get(path, headers={"Authorization": raw})
+        assert found.status_code == 401
+        assert len(token) < 6 or token not in found.text
+    found = ann.http.post("/v1/login", json={"token": token})
+    assert found.status_code in (401, 422)
+    assert "set-cookie" not in found.headers
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/sessions/..%2f..%2fetc",
+        "/v1/sessions/ann.default%00",
+        "/v1/sessions/ann.default'--/answers",
+        "/v1/sessions/" + "a" * 5000,
+        "/v1/sessions/ann.default/answers?after=-1",
+        "/v1/sessions/ann.default/answers?limit=1000000",
+        "/v1/vertices?side=7",
+        "/page/%2e%2e/app.py",
+        "/page//app.css",
+    ],
+)
+def test_paths_that_are_none(ann, path):
+    assert ann.send("ann", "GET", path).status_code in (404, 422)
+
+
+def test_keys_that_are_none(ann):
+    body = {"queries": [{"S": []}]}
+    for key in ("", "x" * 101, "a b", "\x7f"):
+        found = ann.send("ann", "POST", ASK, body, **{"Idempotency-Key": key})
+        assert found.status_code == 422
+
+
+def test_every_reply_has_its_headers(ann):
+    for name, path in ((None, "/"), (None, "/v1/me"), ("ann", "/v1/graph"), ("ann", "/nothing")):
+        headers = ann.send(name, "GET", path).headers
+        assert headers["content-security-policy"] == POLICY
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["cache-control"] == "no-store"
+    assert "unsafe" not in POLICY
+
+
+def test_the_page_loads_nothing_from_elsewhere_and_holds_no_scripts():
+    folder = gc.__file__.removesuffix("__init__.py") + "server/page/"
+    for file in Path(folder).iterdir():
+        text = file.read_text()
+        outside = re.findall(r"(?:https?:)?//[\w.]+", re.sub(r"//\s.*", "", text))
+        assert [each for each in outside if "www.w3.org" not in each] == [], file.name
+        if file.suffix == ".html":
+            assert re.findall(r"<script(?![^>]*\ssrc=)|\son\w+=|style=|javascript:", text) == []
+        assert "innerHTML" not in text
+        assert "eval(" not in text
+
+
+def test_limits_of_size_and_number(tmp_path):
+    limits = Limits(body=2000, batch=3, rate=1e-9, burst=6, failures=3)
+    with Office(tmp_path, limits=limits) as office:
+        office.add("ann", preapproved=True)
+        office.open("ann")
+        assert office.ask("ann", [([f"v{i}"], None) for i in range(4)]).status_code == 413
+        large = {"queries": [{"S": ["v1"] * 1000}]}
+        assert office.send("ann", "POST", ASK, large).status_code == 413
+        parts = (b"x" * 500 for _ in range(100))
+        assert office.http.post(ASK, content=parts).status_code == 413
+        packed = {"Content-Encoding": "gzip"}
+        assert office.send("ann", "POST", ASK, {}, **packed).status_code == 415
+        for _ in range(4):
+            office.send("ann", "GET", "/v1/me")
+        found = office.send("ann", "GET", "/v1/me")
+        assert (found.status_code, int(found.headers["retry-after"]) > 0) == (429, True)
+        for _ in range(3):
+            assert office.http.get("/v1/me").status_code == 401
+        assert office.send("curator", "GET", "/v1/me").status_code == 429
+
+
+def test_a_store_that_fails_is_503_and_names_no_file(ann, monkeypatch, caplog):
+    def fails(*_, **__):
+        raise gc.errors.LedgerError(f"the store {ann.path} is busy")
+
+    monkeypatch.setattr(ann.desk, "ask", fails)
+    found = ann.ask("ann", [(["v1"], None)])
+    assert found.status_code == 503
+    assert str(ann.path) not in found.text
+    assert str(ann.path) in caplog.text  # for the curator
+
+
+def test_what_fails_unforeseen_tells_no_value(ann, monkeypatch, caplog):
+    def fails(*_, **__):
+        raise RuntimeError("edge v1 - v2")
+
+    monkeypatch.setattr(ann.desk, "ask", fails)
+    found = ann.ask("ann", [(["v1"], None)])
+    assert found.status_code == 500
+    assert "v2" not in found.text + caplog.text
+    assert "RuntimeError at fails" in caplog.text
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+        lambda inner: (
+            st.lists(inner, max_size=4)
+            | st.dictionaries(st.sampled_from(["S", "T", "queries", "name", "epsilon", "x"]), inner)
+        ),
+        max_leaves=12,
+    ),
+    st.sampled_from(["plan", "dummy", "sessions", "forecast", "login", "people", "grants"]),
+)
+def test_whatever_is_sent_is_no_failure(ann, body, name):
+    content = json.dumps(body).encode()
+    headers = {"Authorization": f"Bearer {ann.tokens['curator']}"}
+    method = "PUT" if name == "grants" else "POST"
+    found = ann.http.request(method, f"/v1/{name}", content=content, headers=headers)
+    assert 400 <= found.status_code < 500
+
+
+def transcript(office):
+    """All that comes back to an analyst and to the curator for one list of requests."""
+    office.add("ann", preapproved=True)
+    office.add("bob")
+    seen = []
+    requests = [
+        ("ann", "GET", "/v1/graph", None),
+        ("ann", "GET", "/v1/vertices", None),
+        ("ann", "POST", "/v1/plan", {"epsilon": 1, "queries": 10}),
+        ("ann", "POST", "/v1/forecast", TERMS),
+        ("ann", "POST", "/v1/sessions", {**TERMS, "name": "default"}),
+        ("ann", "POST", "/v1/sessions", {**TERMS, "name": "b", "method": "binary"}),
+        ("ann", "POST", "/v1/sessions", {**TERMS, "name": "c", "method": "nothing"}),
+        ("bob", "POST", "/v1/sessions", {**TERMS, "name": "default"}),
+        ("ann", "POST", "/v1/dummy", {"terms": TERMS, "queries": [{"S": ["v1"]}]}),
+        ("ann", "POST", ASK, {"queries": [{"S": ["v1"]}, {"S": "@left", "T": "@right"}]}),
+        ("ann", "POST", ASK, {"queries": [{"S": ["v1"]}]}),
+        ("ann", "POST", ASK, {"queries": [{"S": ["nobody"]}]}),
+        ("ann", "POST", ASK, {"queries": [{"S": [f"v{i}"]} for i in range(20)]}),
+        ("ann", "POST", ASK.replace("default", "b"), {"queries": [{"S": ["v3"]}]}),
+        ("ann", "GET", ASK, None),
+        ("ann", "GET", "/v1/sessions/ann.default/export", None),
+        ("ann", "GET", "/v1/budget", None),
+        ("curator", "POST", "/v1/sessions/bob.default/decision", {"approve": True}),
+        ("curator", "GET", "/v1/sessions", None),
+        ("curator", "GET", "/v1/spending", None),
+        ("curator", "GET", "/v1/audit", None),
+        ("curator", "GET", "/metrics", None),
+    ]
+    for name, method, path, body in requests:
+        found = office.send(name, method, path, body)
+        # Heads hold what is kept beside secrets; the ledger's tests deal with those.
+        text = re.sub(r"(\d+:)?[0-9a-f]{64}", "HEAD", found.text)
+        text = re.sub(r'token\\":\\"\w+', "token", re.sub(r'"overruns":\d+', "overruns", text))
+        seen.append((found.status_code, dict(found.headers) | {"content-length": len(text)}, text))
+    return seen
+
+
+@pytest.mark.parametrize("blind", [True, False])
+def test_replies_are_the_same_for_all_graphs_but_for_noise(tmp_path, monkeypatch, blind):
+    """With the counts hidden and the noise repeated, nothing else may tell the graphs apart.
+
+    With the counts there (`blind` is False), the same comparison tells them apart.
+    """
+    if blind:
+        monkeypatch.setattr(EdgeCounter, "counts", lambda _, queries: [0] * len(queries))
+        respond, nothing = BinaryResponse.respond, (np.empty(0), np.empty(0, dtype=np.int64))
+        monkeypatch.setattr(
+            BinaryResponse,
+            "respond",
+            lambda self, pairs, _e, _p, source: respond(self, pairs, *nothing, source),
+        )
+    monkeypatch.setattr(running, "SystemEntropy", lambda: SeededEntropy(7))
+    monkeypatch.setattr(uses, "_now", lambda: "2012-03-19T12:00:00+00:00")
+    for module in ("people", "approval", "book"):
+        monkeypatch.setattr(f"graphcuts_dp.server.{module}.now", lambda: "2012-03-19T12:00:00.000")
+    found = []
+    for number, count in enumerate((0, 1, len(PAIRS))):
+        rows, columns = np.array(PAIRS[:count], dtype=int).reshape(-1, 2).T
+        graph = gc.Graph(rows, columns, vertices=[f"v{i}" for i in range(24)])
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        with Office(folder, graph=graph, budget=(8.0, 0.0), limits=QUICK) as office:
+            found.append(transcript(office))
+    nothing_told, one_edge_told, all_told = found
+    assert (nothing_told == one_edge_told == all_told) is blind
+    assert [status for status, *_ in nothing_told] == [status for status, *_ in all_told]
+
+
+def test_doors_that_must_not_stand_open(tmp_path):
+    with pytest.raises(ParameterError, match="in the clear"):
+        Binding(host="192.0.2.1")
+    with pytest.raises(ParameterError, match="there is no file"):
+        Binding(certificate=tmp_path / "none.pem")
+    assert Binding(host="192.0.2.1", behind_proxy="192.0.2.2").secure
+    assert not Binding().secure
+    assert Binding(names=("Graphs.example",)).hosts == {"127.0.0.1", "localhost", "graphs.example"}

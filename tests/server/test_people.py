@@ -1,0 +1,235 @@
+"""Tokens, people, and the audit log of what was done."""
+
+import json
+import os
+import sqlite3
+
+import pytest
+
+from graphcuts_dp.errors import LedgerError, ParameterError
+from graphcuts_dp.ledger.records import Head
+from graphcuts_dp.server import tokens
+from graphcuts_dp.server.book import Book, serving
+from graphcuts_dp.server.chain import read_export, verify
+from graphcuts_dp.server.limits import Limits, Rates
+from graphcuts_dp.server.logs import log_text
+from graphcuts_dp.server.people import People, Person
+
+
+@pytest.fixture
+def people(tmp_path):
+    book = Book(tmp_path / "mail.db-server")
+    yield People(book)
+    book.close()
+
+
+def test_a_token_counts_until_it_is_withdrawn(people):
+    token = people.add(Person(name="ann"), by="console")
+    assert people.of_token(token.text).person.name == "ann"
+    other = people.renew("ann", by="console")
+    assert people.of_token(token.text) is None
+    assert people.of_token(other.text).person == Person(name="ann")
+    people.revoke("ann", by="console")
+    assert people.of_token(other.text) is None
+    assert not people.find("ann").active
+
+
+def test_tokens_are_kept_as_digests_and_shown_nowhere(people, tmp_path):
+    token = people.add(Person(name="ann"), by="console")
+    people.log_in(people.of_token(token.text))
+    people.book.close()
+    kept = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    assert token.digest in kept
+    assert token.text.encode() not in kept
+    assert token.text.rpartition("_")[2].encode() not in kept
+    assert token.text not in repr(token)
+    assert all(file.stat().st_mode & 0o077 == 0 for file in tmp_path.iterdir())
+
+
+def test_all_comparisons_go_by_whole_digests(people, monkeypatch):
+    """A wrong token, and one of nobody, take the same way as a right one."""
+    seen = []
+    plain = tokens.hmac.compare_digest
+    monkeypatch.setattr(
+        tokens.hmac,
+        "compare_digest",
+        lambda one, two: seen.append((len(one), len(two))) or plain(one, two),
+    )
+    token = people.add(Person(name="ann"), by="console")
+    wrong = token.text[:-1] + ("A" if token.text[-1] != "A" else "B")
+    nobody = "gcdp_" + "0" * 16 + token.text[21:]
+    assert people.of_token(token.text)
+    for text in (wrong, nobody, "", "gcdp", token.text + "\n", "é" * 50):
+        assert people.of_token(text) is None
+    assert seen == [(32, 32)] * 7
+
+
+def test_logins_end_with_the_token(people):
+    token = people.add(Person(name="ann"), by="console")
+    secret, csrf = people.log_in(people.of_token(token.text))
+    found = people.of_login(secret)
+    assert (found.person.name, found.csrf) == ("ann", csrf)
+    assert people.of_login(csrf) is None
+    people.revoke("ann", by="console")
+    assert people.of_login(secret) is None
+
+
+def test_a_login_ends_by_itself(people, monkeypatch):
+    token = people.add(Person(name="ann"), by="console")
+    secret, _ = people.log_in(people.of_token(token.text))
+    monkeypatch.setattr("graphcuts_dp.server.people.time.time", lambda: 9e9)
+    assert people.of_login(secret) is None
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"name": "Ann"},
+        {"name": "a.b"},
+        {"name": ""},
+        {"name": "a" * 41},
+        {"name": "ann", "role": "king"},
+        {"name": "ann", "epsilon": 0},
+        {"name": "ann", "epsilon": float("nan")},
+        {"name": "ann", "delta": 0.1},
+        {"name": "ann", "epsilon": 1, "delta": 1.0},
+        {"name": "ann", "queries": 0},
+    ],
+)
+def test_people_that_cannot_be(facts):
+    with pytest.raises(ParameterError):
+        Person(**facts)
+
+
+def test_names_are_taken_once_and_nobody_is_nobody(people):
+    people.add(Person(name="ann"), by="console")
+    with pytest.raises(ParameterError, match="already"):
+        people.add(Person(name="ann"), by="console")
+    for call in (people.find, lambda name: people.revoke(name, by="x")):
+        with pytest.raises(ParameterError, match="nobody named"):
+            call("bob")
+
+
+def changed(people, statement, *values):
+    """Alter the log as somebody with the file and without its triggers would."""
+    connection = sqlite3.connect(people.book.path)
+    connection.execute("DROP TRIGGER IF EXISTS audit_no_update")
+    connection.execute("DROP TRIGGER IF EXISTS audit_no_delete")
+    connection.execute(statement, values)
+    connection.commit()
+    connection.close()
+
+
+def checked(people, expected=None):
+    return verify(people.book.salt, people.log_lines(), expected)
+
+
+def test_the_log_is_a_chain(people):
+    empty = people.log_head
+    assert (empty.records, checked(people)) == (0, empty)
+    for name in ("ann", "bob", "cleo"):
+        people.add(Person(name=name), by="console")
+    early = people.log_head
+    assert checked(people) == early == Head.parse(str(early))
+    people.revoke("bob", by="console")
+    for head in (empty, early, people.log_head):
+        assert checked(people, head) == people.log_head
+    salt, lines = read_export(log_text(people))
+    assert verify(salt, lines, early) == people.log_head
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE audit SET who = 'ann' WHERE seq = 2",
+        "UPDATE audit SET body = '{}' WHERE seq = 2",
+        "UPDATE audit SET time = '2020-01-01' WHERE seq = 3",
+        "DELETE FROM audit WHERE seq = 2",
+        "UPDATE audit SET seq = 9 WHERE seq = 3",
+        "UPDATE audit SET digest = x'00' WHERE seq = 1",
+    ],
+)
+def test_whoever_alters_the_log_is_noticed(people, statement):
+    for name in ("ann", "bob", "cleo"):
+        people.add(Person(name=name), by="console")
+    changed(people, statement)
+    with pytest.raises(LedgerError, match="altered"):
+        checked(people)
+
+
+def test_a_log_that_was_cut_short_is_noticed_by_a_head(people):
+    people.add(Person(name="ann"), by="console")
+    people.add(Person(name="bob"), by="console")
+    head = people.log_head
+    changed(people, "DELETE FROM audit WHERE seq = 2")
+    assert checked(people).records == 1  # the chain alone cannot tell
+    with pytest.raises(LedgerError, match="lines are missing"):
+        checked(people, head)
+    with pytest.raises(LedgerError, match="not that of the kept head"):
+        checked(people, Head(1, bytes(32)))
+
+
+def test_the_log_refuses_changes(people):
+    people.add(Person(name="ann"), by="console")
+    for statement in ("UPDATE audit SET who = 'x'", "DELETE FROM audit"):
+        with pytest.raises(LedgerError), people.book.writing() as changes:
+            changes.execute(statement)
+    assert checked(people).records == 1
+
+
+@pytest.mark.parametrize("text", ["", "x", "{}", '{"salt": 1}', '{"salt": "zz"}\n', "[]\n1"])
+def test_other_files_are_no_logs(text):
+    with pytest.raises(ParameterError, match="no audit log"):
+        read_export(text)
+
+
+def test_a_change_and_its_line_are_both_there_or_neither(people):
+    def half():
+        with people.book.writing() as changes:
+            changes.log("ann", "ask", {})
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        half()
+    assert people.log_head.records == 0
+
+
+def test_other_files_are_no_books(tmp_path):
+    path = tmp_path / "book"
+    path.write_bytes(b"x" * 4096)
+    os.chmod(path, 0o600)  # noqa: PTH101
+    with pytest.raises(LedgerError):
+        Book(path)
+    path.unlink()
+    Book(path).close()
+    path.chmod(0o644)
+    with pytest.raises(LedgerError, match="others may read"):
+        Book(path)
+
+
+def test_one_server_for_each_store(tmp_path):
+    with serving(tmp_path / "mail.db"):
+        second = serving(tmp_path / "mail.db")
+        with pytest.raises(LedgerError, match="another server"):
+            second.__enter__()
+    with serving(tmp_path / "mail.db"):
+        pass
+
+
+def test_buckets_fill_at_their_rate():
+    rates = Rates(2.0, 3)
+    assert [rates.wait("ann", 0.0) for _ in range(3)] == [0, 0, 0]
+    assert rates.wait("ann", 0.0) == 0.5
+    assert rates.wait("bob", 0.0) == 0
+    assert rates.wait("ann", 0.5) == 0
+    assert rates.wait("ann", 0.6) == 0.4
+    assert rates.wait("ann", 0.6, take=False) == 0.4
+    for number in range(20_000):  # names of strangers do not fill the memory
+        rates.wait(f"stranger {number}", 1.0)
+    assert len(rates._buckets) <= 10_000
+
+
+def test_limits_are_positive():
+    with pytest.raises(ParameterError, match="body"):
+        Limits(body=0)
+    assert json.dumps(vars(Limits()))

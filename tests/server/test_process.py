@@ -1,0 +1,198 @@
+"""The server as a process: the client, kill -9 under load, SIGTERM, slow and broken requests."""
+
+import json
+import random
+import socket
+import threading
+import time
+
+import numpy as np
+import pytest
+from processes import Process
+from server_cases import made_graph
+
+import graphcuts_dp as gc
+from graphcuts_dp.errors import (
+    BudgetError,
+    ExhaustedError,
+    ParameterError,
+    QueryError,
+    ServerError,
+)
+from graphcuts_dp.server.book import Book, book_of
+from graphcuts_dp.server.chain import verify
+from graphcuts_dp.server.people import People
+
+OPTIONS = ("--budget-epsilon", "8", "--tick", "0.02", "--rate", "100000")
+
+
+@pytest.fixture(scope="module")
+def process(tmp_path_factory):
+    found = Process(tmp_path_factory.mktemp("served"), made_graph(), *OPTIONS)
+    found.add("ann", "--preapproved", "--epsilon", "4")
+    found.add("bob")
+    yield found
+    assert found.stop() == 0
+
+
+def connected(process, name="ann", session="default", **more):
+    terms = {"epsilon": 1.0, "queries": 50, "method": "laplace", **more}
+    return gc.connect(process.url, process.tokens[name], name=session, **terms)
+
+
+def test_a_remote_session_is_used_like_one_at_home(process):
+    with connected(process) as session:
+        assert (session.id, session.state, session.name) == ("ann.default", "open", "default")
+        one = session.ask(["v1", "v2"], ["v3"])
+        assert isinstance(one, gc.Answer)
+        assert one.confidence == 0.95
+        mask = np.zeros(24, dtype=bool)
+        mask[[1, 2]] = True
+        rest = np.zeros(24, dtype=bool)
+        rest[3] = True
+        cuts = [gc.CutQuery(mask, rest), gc.CutQuery(["v4"]), gc.CutQuery(["v5"], ["v6"])]
+        preview = session.cost(cuts)
+        assert (preview.queries, preview.free, preview.new, preview.left) == (3, 1, 2, 49)
+        answers = session.ask_all(cuts)
+        assert answers[0].value == one.value
+        assert session.remaining.queries == 47
+        assert [answer for _, answer in session.history] == [one, *answers[1:]]
+        assert session.vertices[0].labels[:2] == ("v0", "v1")
+        assert session.error_bound > 0
+        assert len(session.export()["answers"]) == 3
+        assert "epsilon = 1" in session.guarantee
+        assert "RemoteSession('ann.default', open)" in repr(session)
+    with connected(process) as session:
+        assert session.ask(["v4"]) == answers[1]
+
+
+def test_errors_of_the_server_are_those_at_home(process):
+    with connected(process, session="small", queries=1) as session:
+        with pytest.raises(QueryError, match="unknown vertex"):
+            session.ask(["nobody"])
+        with pytest.raises(QueryError, match="list of labels"):
+            session.ask("v1")
+        session.ask(["v1"])
+        with pytest.raises(ExhaustedError):
+            session.ask(["v2"])
+    with pytest.raises(BudgetError, match="your cap"):
+        connected(process, session="large", epsilon=4.0)
+    with pytest.raises(ParameterError, match="no session"):
+        gc.connect(process.url, process.tokens["ann"], name="none")
+    with pytest.raises(ServerError, match="valid token"):
+        gc.connect(process.url, "gcdp_x")
+    with connected(process, "bob") as session:
+        assert session.state == "waiting"
+        with pytest.raises(ServerError, match="waits for the curator"):
+            session.ask(["v1"])
+
+
+def test_addresses_that_are_none():
+    for url in ("example.org", "ftp://x", "http://"):
+        with pytest.raises(ParameterError, match="address of a server"):
+            gc.connect(url, "x")
+    with pytest.raises(ParameterError, match="https alone"):
+        gc.connect("http://example.org", "x")
+
+
+def sent(process, data, *, wait=5.0):
+    """What comes back for raw bytes."""
+    with socket.create_connection(("127.0.0.1", process.port), timeout=wait) as line:
+        line.sendall(data)
+        try:
+            return line.recv(65536)
+        except (TimeoutError, ConnectionResetError):
+            return b""
+
+
+def test_requests_that_are_none_are_refused(process):
+    cases = {
+        b"nonsense\r\n\r\n": b"400",
+        b"GET /v1/me HTTP/1.1\r\nHost: evil.example\r\n\r\n": b"400",
+        b"GET /v1/me HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 20_000 + b"\r\n\r\n": b"431",
+        b"GET /v1/me HTTP/1.1\r\nHost: localhost\r\n\r\n": b"401",
+        b"GET /../../etc/passwd HTTP/1.1\r\nHost: localhost\r\n\r\n": b"404",
+        b"GET /page/..%2f..%2fapi.py HTTP/1.1\r\nHost: localhost\r\n\r\n": b"404",
+        b"BREW /v1/me HTTP/1.1\r\nHost: localhost\r\n\r\n": b"405",
+        b"POST /v1/login HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9999999999\r\n\r\n": b"413",
+        b"POST /v1/login HTTP/1.1\r\nHost: localhost\r\nContent-Encoding: gzip\r\n"
+        b"Content-Length: 2\r\n\r\n{}": b"415",
+    }
+    for data, status in cases.items():
+        assert sent(process, data).split(b" ")[1] == status, data[:80]
+    told = (process.folder / "errors.txt").read_text()
+    assert "Traceback" not in told
+    assert "passwd" not in told
+
+
+def test_the_command_refuses_a_second_server_and_open_doors(process):
+    for options, word in (((), "another server"), (("--host", "::"), "in the clear")):
+        status, told = process.again(*options)
+        assert (status, word in told) == (2, True), told
+
+
+def under_kills(folder, *, clients, each, kills, seed):
+    """Clients that ask, each query under its own key, while the server is killed and restarted."""
+    process = Process(folder, made_graph(), *OPTIONS)
+    process.add("ann", "--preapproved")
+    total = 2 * clients * each + 2 * kills
+    with connected(process, queries=total):
+        pass
+    found, problems = {}, []
+
+    def work(number):
+        try:
+            with gc.connect(process.url, process.tokens["ann"]) as session:
+                for i in range(each):
+                    cut = [f"v{j}" for j in range(24) if (number * each + i + 1) >> j & 1]
+                    found[number, i] = session.ask(cut)
+        except Exception as problem:  # told below
+            problems.append(problem)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(clients)]
+    for thread in threads:
+        thread.start()
+    pause = random.Random(seed)
+    done = 0
+    while done < kills and any(thread.is_alive() for thread in threads):
+        time.sleep(pause.uniform(0.0, 0.5))
+        process.kill()
+        done += 1
+        process.start()
+    for thread in threads:
+        thread.join()
+    assert problems == []
+    with connected(process, queries=total) as session:
+        history = session.history
+        left = session.remaining.queries
+        lost = session._line.ask("GET", session._path())["interruptions"]
+    assert process.stop() == 0
+    assert "Traceback" not in (process.folder / "errors.txt").read_text()
+    judge_kills(process, found, history, clients * each, total - left, lost, done)
+    return done
+
+
+def judge_kills(process, found, history, asked, used, lost, kills):
+    """One answer and one charge for each query, but for steps that a kill cut off."""
+    assert len(found) == len(history) == asked
+    values = sorted((answer.value, answer.interval) for _, answer in history)
+    assert values == sorted((answer.value, answer.interval) for answer in found.values())
+    assert asked <= used <= asked + lost
+    assert lost <= kills
+    book = Book(book_of(process.store))
+    keys = book.rows("SELECT COUNT(*), COUNT(response) FROM keys")
+    assert keys == [(asked, asked)]
+    people = People(book)
+    verify(book.salt, people.log_lines())
+    answered = [line for line, _ in people.log_lines() if line.what == "answered"]
+    assert sum(json.loads(line.body)["queries"] for line in answered) >= asked
+    book.close()
+
+
+def test_kill_9_under_load_loses_and_doubles_nothing(tmp_path):
+    assert under_kills(tmp_path, clients=2, each=8, kills=2, seed=1) > 0
+
+
+@pytest.mark.slow
+def test_kill_9_two_hundred_times(tmp_path):
+    assert under_kills(tmp_path, clients=8, each=1500, kills=200, seed=2) == 200
