@@ -87,13 +87,15 @@ export function small(value) {
 
 export function fill(table, rows) {
   const body = table.tBodies[0] || table.createTBody();
+  const heads = [...table.tHead.rows[0].cells].map((each) => each.textContent);
   body.replaceChildren(
     ...rows.map((cells) =>
-      element("tr", {}, ...cells.map((cell) => {
-        if (cell instanceof Node) return element("td", {}, cell);
-        if (typeof cell !== "object") return element("td", { text: cell });
+      element("tr", {}, ...cells.map((cell, column) => {
+        const head = { "data-head": heads[column] }; // narrow screens show it beside the cell
+        if (cell instanceof Node) return element("td", head, cell);
+        if (typeof cell !== "object") return element("td", { text: cell, ...head });
         const [[kind, text]] = Object.entries(cell);
-        return element("td", { text, class: kind });
+        return element("td", { text, class: kind, ...head });
       })),
     ),
   );
