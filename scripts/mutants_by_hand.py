@@ -191,7 +191,7 @@ BY_HAND = (
         "privacy/protection", "Protection.step_budget", "self.steps**2", "self.steps"
     ),
     Edit(  # epsilon of one edge for several
-        "privacy/protection", "Protection.per_step", "return whole / self.steps", "return whole"
+        "privacy/protection", "Protection.per_step", "whole / self.steps, whole", "whole, whole"
     ),
     Edit(  # neighbours by a vertex taken for one monotone step
         "privacy/protection", "Protection.monotone", "steps=2", "steps=1"

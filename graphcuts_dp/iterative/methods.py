@@ -35,7 +35,7 @@ from graphcuts_dp.iterative.tuning import (
 )
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
-from graphcuts_dp.measurements.bounding import bounded_graph
+from graphcuts_dp.measurements.bounding import paired_graph
 from graphcuts_dp.privacy.calibration import TOTAL_SHARE
 from graphcuts_dp.privacy.composition import as_stored, check_paid, compose
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
@@ -107,10 +107,8 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
     Guarantee: (epsilon, delta)-DP at edge level: see `IterativeConstruction`; the synthetic graph
     is computed from its outcome. Source: GRU12 Alg. 3; DR14 Alg. 8; Nik17 Alg. 1.
     """
-    protection = Protection.of_pairs(
-        protect, at_most=at_most, others=max(graph.shape) - 1, epsilon=epsilon
-    )
-    private, graph = graph, bounded_graph(graph, protection)
+    private = graph
+    graph, protection = paired_graph(private, protect, at_most=at_most, epsilon=epsilon)
     mechanism = iterative_mechanism(
         graph,
         protection=protection,

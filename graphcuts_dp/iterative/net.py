@@ -19,11 +19,10 @@ from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.median import DatabaseFamily, all_graphs, alpha_net
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
-from graphcuts_dp.measurements.bounding import bounded_graph
+from graphcuts_dp.measurements.bounding import paired_graph
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, hidden_change
-from graphcuts_dp.privacy.protection import Protection
 from graphcuts_dp.privacy.selection import noisy_maximum, shortfall
 
 _MOST_NUMBERS = 1 << 24  # members of the family times pairs or queries: 128 MiB
@@ -127,10 +126,8 @@ def release_net(
     exponential mechanism, which it equals or beats; answers are not divided by the size of the
     database, which is private.
     """
-    protection = Protection.of_pairs(
-        protect, at_most=at_most, others=max(graph.shape) - 1, epsilon=epsilon
-    )
-    private, graph = graph, bounded_graph(graph, protection)
+    private = graph
+    graph, protection = paired_graph(private, protect, at_most=at_most, epsilon=epsilon)
     if not (math.isfinite(alpha) and alpha >= 0):
         raise ParameterError(f"alpha must be a finite number >= 0, not {alpha}")
     net = _Net(_universe_of(graph), queries, family, alpha)

@@ -23,11 +23,10 @@ from graphcuts_dp.idc.mirror_descent import MirrorDescent, minimal_start
 from graphcuts_dp.idc.potentials import LpNorm, Potential, SchattenNorm, near_one
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
-from graphcuts_dp.measurements.bounding import bounded_graph
+from graphcuts_dp.measurements.bounding import paired_graph
 from graphcuts_dp.privacy.composition import Cost, rounded_up, zcdp_rho
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, hidden_change
-from graphcuts_dp.privacy.protection import Protection
 from graphcuts_dp.privacy.selection import exponential_choice
 from graphcuts_dp.privacy.value_noise import ValueNoise
 from graphcuts_dp.progress import Progress, silent
@@ -159,10 +158,8 @@ def release_sensing(
     2012 (all rounds are used, the last one tests). Corrected: the potential's ball is dropped, as
     its radius would be private.
     """
-    protection = Protection.of_pairs(
-        protect, at_most=at_most, others=max(ratings.shape) - 1, epsilon=epsilon
-    )
-    private, bounded = ratings, bounded_graph(ratings, protection)
+    private = ratings
+    bounded, protection = paired_graph(private, protect, at_most=at_most, epsilon=epsilon)
     if not isinstance(bounded, BipartiteGraph):
         raise GraphError("ratings are a BipartiteGraph: users on the left, items on the right")
     ratings = bounded

@@ -25,7 +25,7 @@ from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.measurements.base import Measurements
 from graphcuts_dp.measurements.blocks import LocalBlocks
-from graphcuts_dp.measurements.bounding import bounded_graph
+from graphcuts_dp.measurements.bounding import paired_graph
 from graphcuts_dp.measurements.dask_blocks import DaskBlocks, dask_client
 from graphcuts_dp.measurements.entries import MakeBlocks, distribution_for
 from graphcuts_dp.measurements.noisy_groups import NoisyGroups
@@ -34,7 +34,6 @@ from graphcuts_dp.measurements.noisy_sums import NoisyDegrees, NoisyTotal
 from graphcuts_dp.measurements.worst_case import accuracy_warning
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, entropy_source
-from graphcuts_dp.privacy.protection import Protection
 from graphcuts_dp.progress import Progress, silent
 from graphcuts_dp.release.allocation import least_distribution, measure, mechanism_for, promise
 from graphcuts_dp.release.choice import ANSWERS
@@ -147,10 +146,8 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
     is, as far as that itself and the time limit allow. See each fit for its own statement.
     Source: GRU12 section 6, Lemma 6.2.
     """
-    protection = Protection.of_pairs(
-        protect, at_most=at_most, others=max(graph.shape) - 1, epsilon=epsilon
-    )
-    private, graph = graph, bounded_graph(graph, protection)
+    private = graph
+    graph, protection = paired_graph(private, protect, at_most=at_most, epsilon=epsilon)
     left, right = sides_of(graph)
     each = protection.per_step(epsilon)
     if takes_sparse(

@@ -52,8 +52,18 @@ _TRIGGERS = {
 
 
 def book_of(store: Path) -> Path:
-    """Where the book of a store is."""
-    return store.with_name(f"{store.name}-server")
+    """Where the book of a store is.
+
+    Raises:
+        LedgerError: no file can have the name of this store.
+    """
+    return _beside(store, "server")
+
+
+def _beside(store: Path, what: str) -> Path:
+    if not store.name:
+        raise LedgerError(f"{store} is no name of a store")
+    return store.with_name(f"{store.name}-{what}")
 
 
 def now() -> str:
@@ -195,7 +205,7 @@ def serving(store: Path) -> Iterator[None]:
     Raises:
         LedgerError: another server has it, or the file cannot be made.
     """
-    path = store.with_name(f"{store.name}-serving")
+    path = _beside(store, "serving")
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError as problem:

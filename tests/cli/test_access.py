@@ -10,7 +10,9 @@ from graphcuts_dp.ledger.opening import Store, create_ledger
 
 @pytest.fixture
 def access(call, tmp_path):
-    create_ledger(Store(tmp_path / "mail.db", budget=1.0), gc.Graph([0], [1], vertices=3))
+    create_ledger(
+        Store(tmp_path / "mail.db", budget=1.0), gc.Graph([0], [1], vertices=3), protects="1 edge"
+    )
     return lambda verb, *rest: call("access", verb, "mail.db", *rest)
 
 

@@ -272,6 +272,7 @@ def test_a_worker_that_dies_ends_the_work_with_one_sentence(cluster):
         with pytest.raises(ClusterError, match="a worker of the Dask cluster was lost"):
             DaskBlocks.from_pairs(distribution, layout, pairs)
         client.restart()  # no task is left that would end another worker
+        client.wait_for_workers(2)
         blocks = noisy_matrix(DaskBlocks.from_pairs).blocks
         with pytest.raises(ClusterError, match="a worker of the Dask cluster was lost"):
             blocks.map(end_process)
