@@ -193,9 +193,6 @@ BY_HAND = (
     Edit(  # epsilon of one edge for several
         "privacy/protection", "Protection.per_step", "whole / self.steps, whole", "whole, whole"
     ),
-    Edit(  # neighbours by a vertex taken for one monotone step
-        "privacy/protection", "Protection.monotone", "steps=2", "steps=1"
-    ),
     Edit(  # a use for other neighbours than those of its store
         "ledger/uses", "check_protection", "protects != guarantee.protects", "False"
     ),
