@@ -34,18 +34,7 @@ from graphcuts_dp.progress import Progress, silent
 
 _CHUNK = 64
 _PAGE = 10_000
-_PAUSES = (
-    0.1,
-    0.2,
-    0.5,
-    1.0,
-    2.0,
-    4.0,
-    8.0,
-    8.0,
-    8.0,
-    8.0,
-)  # seconds before a request is sent again
+_PAUSES = (0.1, 0.2, 0.5, 1.0, *[2.0] * 20)  # seconds before a request is sent again
 _AGAIN = (429, 503)
 
 

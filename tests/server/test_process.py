@@ -195,4 +195,4 @@ def test_kill_9_under_load_loses_and_doubles_nothing(tmp_path):
 
 @pytest.mark.slow
 def test_kill_9_two_hundred_times(tmp_path):
-    assert under_kills(tmp_path, clients=8, each=3000, kills=200, seed=2, up=2.0) == 200
+    assert under_kills(tmp_path, clients=8, each=4500, kills=200, seed=2, up=3.0) == 200
