@@ -175,14 +175,12 @@ def iterative_mechanism(
     finder = distinguisher_of(
         distinguisher, Task(universe=universe, grid=grid, queries=listed, delta=delta)
     )
-    pure = calibration == "practical" and finder.call is None
-    epsilon, delta = (
-        protection.step_budget(
-            epsilon=epsilon, delta=delta, zcdp=calibration in ("practical", "tight") and not pure
+    if calibration == "practical" and finder.call is None:  # costs epsilon alone
+        epsilon = as_stored(protection.per_step(epsilon))
+    else:
+        epsilon, delta = protection.step_budget(
+            epsilon=epsilon, delta=delta, zcdp=calibration in ("practical", "tight")
         )
-        if not pure
-        else (as_stored(protection.per_step(epsilon)), delta)
-    )
     budget = _calibration(
         calibration,
         epsilon=epsilon,
