@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo demo-server test check test-slow test-portable audit mutate bench fuzz figures clean
+.PHONY: demo demo-server test check test-slow test-portable audit mutate bench fuzz figures docs clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11 ...")'
@@ -52,6 +52,14 @@ fuzz: $(STAMP)  ## feed damaged files to every reader, for a minute each, where 
 figures: $(STAMP)  ## redraw everything in figures/ and the table in its README
 	for script in scripts/fig_*.py; do $(BIN)/python $$script || exit 1; done
 	$(BIN)/python scripts/index_figures.py
+
+docs: $(VENV)/.docs  ## build the site into build/docs, its notebooks executed; a warning is an error
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs build/docs
+	@echo "open build/docs/index.html"
+
+$(VENV)/.docs: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,docs]'
+	touch $@
 
 clean:
 	rm -rf $(VENV) demo-output build

@@ -98,12 +98,13 @@ def names() -> tuple[str, ...]:
     return tuple(dataset.name for dataset in _DATASETS)
 
 
-def load(name: str) -> AnyGraph:
+def load(name: str, *, weighted: bool = True) -> AnyGraph:
     """Load a data set; its vertices are public, and its weights have no cap (`hide_change=1`).
 
     Args:
         name: one of those that `list_datasets` tells, with underscores or hyphens; "us-flights"
             and "davis" will do.
+        weighted: False keeps of a weighted one only which pairs are edges.
 
     Returns:
         A `Graph`; a `BipartiteGraph` for davis_women.
@@ -121,6 +122,8 @@ def load(name: str) -> AnyGraph:
     if found.file is None or found.sha256 is None:
         return _from_networkx(key)
     path = _checked(found.file, found.sha256)
+    if not weighted:
+        return read_graph(path, weighted=False, public_vertices_from_file=True)
     return read_graph(path, weight=found.weight, public_vertices_from_file=True, hide_change=1)
 
 

@@ -112,9 +112,15 @@ class GroupTree:
         place = self.place(level)
         found = self._sets[place].find(label)
         if found is None:
+            others = [
+                name
+                for name, groups in zip(self._names, self._sets, strict=True)
+                if groups.find(label) is not None
+            ]
+            there = f"; say level={others[0]!r:.60} for that of this name" if others else ""
             raise QueryError(
                 f"unknown group {label!r:.60}; level {self._names[place]!r:.60} has "
-                f"{len(self._sets[place])} groups"
+                f"{len(self._sets[place])} groups{there}"
             )
         return found
 
@@ -273,16 +279,17 @@ class Groups(GroupTree):
 
 
 def vertices_of(graph: Any) -> VertexSet:
-    """The vertex set of a graph, or a vertex set itself.
+    """The vertex set of a graph or of rows with owners, or a vertex set itself.
 
     Raises:
         GraphError: a bipartite graph, of which one side must be named, or something else.
     """
     if isinstance(graph, VertexSet):
         return graph
-    found = getattr(graph, "vertices", None)
-    if isinstance(found, VertexSet):
-        return found
+    for name in ("vertices", "space"):
+        found = getattr(graph, name, None)
+        if isinstance(found, VertexSet):
+            return found
     if hasattr(graph, "left"):
         raise GraphError("a bipartite graph has two sides: pass graph.left or graph.right")
     raise GraphError("groups are of a graph or a VertexSet: pass the graph, or graph.vertices")

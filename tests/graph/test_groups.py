@@ -392,3 +392,17 @@ def test_any_table_is_groups_or_refused_in_one_line(
         told = str(problem)
     assert "\n" not in told
     assert vertices == len(NAMES)
+
+
+def test_a_group_of_another_level_is_pointed_at():
+    with pytest.raises(QueryError, match="unknown group 'TX'.*say level='state'"):
+        GROUPS.members("TX")
+
+
+def test_groups_of_rows_with_owners_are_of_their_vertices():
+    rows = gc.owned_from_pandas(
+        pd.DataFrame({"who": ["x"], "a": ["ann"], "b": ["bob"]}),
+        owner="who", source="a", target="b", vertices=NAMES,
+    )  # fmt: skip
+    towns = gc.groups_from_dict(dict(zip(NAMES, TOWNS, strict=True)), rows)
+    assert towns.vertices == GRAPH.vertices

@@ -1,0 +1,100 @@
+"""How the site is built: `make docs`. Nothing is fetched; a warning is an error."""
+
+import re
+from pathlib import Path
+
+from graphcuts_dp import __version__
+
+_DOCS = Path(__file__).resolve().parent
+# Files at the top of the repository that are pages of the site: links to them lead to the page.
+_PAGES = {
+    "../README.md": "index.md",
+    "../SECURITY.md": "security.md",
+    "../CONTRIBUTING.md": "house.md",
+    "../CHANGELOG.md": "changelog.md",
+    "../figures/README.md": "figures.md",
+    "../datasets/README.md": "datasets.md",
+}
+
+project = "graphcuts_dp"
+author = "The graphcuts_dp developers"
+version = release = __version__
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+]
+default_role = "code"  # `name` in docstrings
+html_theme = "furo"
+html_title = f"graphcuts_dp {__version__}"
+html_static_path: list[str] = []
+exclude_patterns = ["_build"]
+myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
+myst_heading_anchors = 3
+
+autosummary_generate = True
+autodoc_typehints = "none"  # the signature has them in source form
+autodoc_member_order = "bysource"
+napoleon_google_docstring = True
+napoleon_use_rtype = False
+
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
+nb_merge_streams = True
+suppress_warnings = ["mystnb.unknown_mime_type"]
+
+# `$ ` is a prompt, not part of what is copied.
+copybutton_prompt_text = r"\$ |>>> "
+copybutton_prompt_is_regexp = True
+
+
+def _lead_to_pages(app: object, name: str, source: list[str]) -> None:
+    """Let links to files of the repository lead to the pages that hold them."""
+    text = source[0]
+    depth = "../" * name.count("/")
+    for file, page in _PAGES.items():
+        text = text.replace(f"]({depth}{file}", f"]({depth}{page}")
+    source[0] = text
+
+
+def _lead_home(app: object, relative: Path, parent: str, content: list[str]) -> None:
+    """Likewise in a file of the repository that a page includes."""
+    here = (_DOCS / relative).resolve().parent if not relative.is_absolute() else relative.parent
+    root = _DOCS.parent
+
+    def led(found: re.Match[str]) -> str:
+        target = found.group(1)
+        if "://" in target or target.startswith("#"):
+            return found.group(0)
+        file, mark, anchor = target.partition("#")
+        path = (here / file).resolve()
+        if not path.is_relative_to(root):
+            return found.group(0)
+        inside = path.relative_to(root).as_posix()
+        page = _PAGES.get(f"../{inside}")
+        led_to = page or (inside.removeprefix("docs/") if inside.startswith("docs/") else f"../{inside}")
+        return f"]({led_to}{mark}{anchor})"
+
+    content[0] = re.sub(r"\]\(([^)\s]+)\)", led, content[0])
+
+
+def _plain(app: object, what: str, name: str, of: object, options: object, lines: list[str]) -> None:
+    """Docstrings are plain text with `names`: keep the marks of reStructuredText from acting."""
+    made: list[str] = []
+    for line in lines:
+        if re.match(r"\s*(1\.|- )", line) and made and made[-1].strip():
+            made += [""]
+        parts = line.split("`")
+        parts[::2] = [re.sub(r"([|*])|_(?=\W|$)", r"\\\g<0>", part) for part in parts[::2]]
+        made.append("`".join(parts))
+    lines[:] = made
+
+
+def setup(app: object) -> None:
+    """Called by Sphinx."""
+    app.connect("autodoc-process-docstring", _plain, 400)  # type: ignore[attr-defined]
+    app.connect("source-read", _lead_to_pages)  # type: ignore[attr-defined]
+    app.connect("include-read", _lead_home)  # type: ignore[attr-defined]

@@ -1,0 +1,112 @@
+"""Every command and every Python example of the pages runs, on the files that they speak of.
+
+A block is a fence of a page. Each runs in a fresh copy of the files, but for one after the comment
+`<!-- continues -->`, which goes on where the last block of its language ended; names of Python are
+kept down a page. `<!-- not run: reason -->` before a fence says why it cannot run here.
+"""
+
+import re
+import shlex
+import shutil
+import sys
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import page_files as world
+import pytest
+
+from graphcuts_dp.cli import main
+from graphcuts_dp.errors import AccuracyWarning
+
+pytest.importorskip("pyarrow", reason="one example reads Parquet, with the extra of that name")
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted(
+    page
+    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    if "file_format: mystnb" not in page.read_text(encoding="utf-8")
+)
+FENCE = re.compile(
+    r"(?:<!-- (?P<mark>[^>]*?) -->\n)?^```(?P<language>\w*)\n(?P<text>.*?)^```", re.M | re.S
+)
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command line of a page, what a page types into it, and whether it shows an error."""
+
+    words: tuple[str, ...]
+    typed: str
+    fails: bool
+
+
+def commands_of(text):
+    """The lines that begin with graphcuts-dp, after a prompt or not."""
+    lines = text.replace("\\\n", " ").splitlines()
+    found = []
+    for number, line in enumerate(lines):
+        line = line.removeprefix("$ ")
+        if not line.startswith("graphcuts-dp "):
+            continue
+        words = shlex.split(line, comments=True)
+        shown = []
+        for following in lines[number + 1 :]:
+            if following.startswith(("$ ", "graphcuts-dp")):
+                break
+            shown.append(following)
+        typed = [each.partition("left> ")[2] for each in shown if "left> " in each]
+        fails = bool(shown) and shown[0].startswith("error:")
+        found.append(Command(tuple(words[1:]), "\n".join(typed), fails))
+    return found
+
+
+def blocks_of(page):
+    """(marks, language, text) of each fence."""
+    text = page.read_text(encoding="utf-8")
+    return [(each["mark"] or "", each["language"], each["text"]) for each in FENCE.finditer(text)]
+
+
+RUN = [
+    page for page in PAGES if any(b[1] == "python" or commands_of(b[2]) for b in blocks_of(page))
+]
+
+
+@pytest.mark.parametrize("page", RUN, ids=lambda page: page.stem)
+def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch, capsys):
+    first = tmp_path / "files"
+    first.mkdir()
+    world.make_files(first)
+    known, folders = world.names(first), {}
+    for number, (mark, language, text) in enumerate(blocks_of(page)):
+        if mark.startswith("not run: "):
+            continue
+        if mark != "continues":
+            folders[language] = shutil.copytree(first, tmp_path / str(number))
+        monkeypatch.chdir(folders[language])
+        if language == "python":
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", AccuracyWarning)
+                exec(compile(text, f"{page.name}, block {number}", "exec"), known)  # noqa: S102
+            plt.close("all")
+        for command in commands_of(text) if language == "" else ():
+            _runs(command, page, monkeypatch, capsys)
+
+
+def _runs(command, page, monkeypatch, capsys):
+    typed = iter([*command.typed.splitlines(), ":quit"])
+    monkeypatch.setattr("builtins.input", lambda *_: next(typed))
+    monkeypatch.setattr(sys, "argv", ["graphcuts-dp", *command.words])
+    status = main._status()
+    shown = capsys.readouterr()
+    said = f"{page.name}: {shlex.join(command.words)}\n{shown.out}\n{shown.err}"
+    assert (status != 0) is command.fails, said
+
+
+def test_commands_are_found_as_they_are_typed():
+    text = "$ graphcuts-dp plan --vertices 5 \\\n  --edges 4  # a guess\nerror: no\nmake demo\n"
+    (found,) = commands_of(text)
+    assert found == Command(("plan", "--vertices", "5", "--edges", "4"), "", True)
+    typed = "graphcuts-dp session repl s.db\n3 left> a | b\n2.0 in [0, 4]\n2 left> :quit\n"
+    assert commands_of(typed)[0].typed == "a | b\n:quit"
