@@ -40,6 +40,7 @@ def make_files(folder):
     )
     _calls(folder, rng)
     _roads(folder, rng)
+    (folder / "export.csv").write_text("from,to,spent\nann,bob,3\nbob,kim,1\n")
     cuts = [{"S": ["ann", "bob"]}, {"S": ["ann"], "T": ["kim", "lee"]}]
     (folder / "cuts.jsonl").write_text("".join(json.dumps(cut) + "\n" for cut in cuts))
     (folder / "queries.jsonl").write_text((folder / "cuts.jsonl").read_text())

@@ -23,23 +23,22 @@ from graphcuts_dp.errors import AccuracyWarning
 pytest.importorskip("pyarrow", reason="one example reads Parquet, with the extra of that name")
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted(
-    page
-    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
-    if "file_format: mystnb" not in page.read_text(encoding="utf-8")
-)
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(
-    r"(?:<!-- (?P<mark>[^>]*?) -->\n)?^```(?P<language>\w*)\n(?P<text>.*?)^```", re.M | re.S
+    r"(?:<!-- (?P<mark>[^>]*?) -->\n)?^```(?P<language>\w*|\{code-cell\})\n(?P<text>.*?)^```",
+    re.M | re.S,
 )
+
+PYTHON = ("python", "{code-cell}")
 
 
 @dataclass(frozen=True)
 class Command:
-    """A command line of a page, what a page types into it, and whether it shows an error."""
+    """A command line of a page, what is typed into it, and the error that the page shows."""
 
     words: tuple[str, ...]
     typed: str
-    fails: bool
+    error: str
 
 
 def commands_of(text):
@@ -57,8 +56,8 @@ def commands_of(text):
                 break
             shown.append(following)
         typed = [each.partition("left> ")[2] for each in shown if "left> " in each]
-        fails = bool(shown) and shown[0].startswith("error:")
-        found.append(Command(tuple(words[1:]), "\n".join(typed), fails))
+        error = shown[0] if shown and shown[0].startswith("error:") else ""
+        found.append(Command(tuple(words[1:]), "\n".join(typed), error))
     return found
 
 
@@ -68,9 +67,7 @@ def blocks_of(page):
     return [(each["mark"] or "", each["language"], each["text"]) for each in FENCE.finditer(text)]
 
 
-RUN = [
-    page for page in PAGES if any(b[1] == "python" or commands_of(b[2]) for b in blocks_of(page))
-]
+RUN = [page for page in PAGES if any(b[1] in PYTHON or commands_of(b[2]) for b in blocks_of(page))]
 
 
 @pytest.mark.parametrize("page", RUN, ids=lambda page: page.stem)
@@ -85,7 +82,7 @@ def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch, capsys):
         if mark != "continues":
             folders[language] = shutil.copytree(first, tmp_path / str(number))
         monkeypatch.chdir(folders[language])
-        if language == "python":
+        if language in PYTHON:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", AccuracyWarning)
                 exec(compile(text, f"{page.name}, block {number}", "exec"), known)  # noqa: S102
@@ -101,12 +98,14 @@ def _runs(command, page, monkeypatch, capsys):
     status = main._status()
     shown = capsys.readouterr()
     said = f"{page.name}: {shlex.join(command.words)}\n{shown.out}\n{shown.err}"
-    assert (status != 0) is command.fails, said
+    assert (status != 0) is bool(command.error), said
+    # Paths are shown whole; a page names the file alone.
+    assert command.error in shown.err.replace(f"{Path.cwd()}/", ""), said
 
 
 def test_commands_are_found_as_they_are_typed():
     text = "$ graphcuts-dp plan --vertices 5 \\\n  --edges 4  # a guess\nerror: no\nmake demo\n"
     (found,) = commands_of(text)
-    assert found == Command(("plan", "--vertices", "5", "--edges", "4"), "", True)
+    assert found == Command(("plan", "--vertices", "5", "--edges", "4"), "", "error: no")
     typed = "graphcuts-dp session repl s.db\n3 left> a | b\n2.0 in [0, 4]\n2 left> :quit\n"
     assert commands_of(typed)[0].typed == "a | b\n:quit"
