@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import TypeVar, final
 
 import scipy
@@ -217,6 +218,7 @@ def _sum_known(numbers: list[N | None]) -> N | None:
     return sum(known[1:], known[0]) if len(known) == len(numbers) and known else None
 
 
+@lru_cache(maxsize=1024, typed=True)  # a search, for the same numbers again and again
 def zcdp_epsilon(rho: float, *, delta: float) -> float:
     """The epsilon for which rho-zCDP implies (epsilon, delta)-differential privacy, rounded up.
 
@@ -275,6 +277,7 @@ def zcdp_delta(rho: float, epsilon: float) -> float:
     return math.exp(_log_delta(rho, epsilon))
 
 
+@lru_cache(maxsize=1024, typed=True)  # a search, for the same numbers again and again
 def zcdp_rho(*, epsilon: float, delta: float) -> float:
     """The largest rho for which rho-zCDP implies (epsilon, delta)-differential privacy.
 

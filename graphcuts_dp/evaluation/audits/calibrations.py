@@ -31,6 +31,7 @@ from graphcuts_dp.interactive.per_query import PerQueryNoise
 from graphcuts_dp.interactive.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
 from graphcuts_dp.interactive.tunings import Tuning
 from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.protection import EDGE, Protection
 
 Change = Callable[[Tuning], Tuning]
 _QUERIES, _DELTA = 4, 1e-6
@@ -84,27 +85,27 @@ def instance(
     return np.array(found)
 
 
-def _streams(r1: float, r2: float, signs: tuple[int, ...]) -> Iterator[tuple[Any, ...]]:
+def _streams(r1: float, r2: float, signs: tuple[int, ...], steps: int) -> Iterator[tuple[Any, ...]]:
     """Stages to try: one that fires if its own change helps, silent ones, and a last one."""
     for low, far, last in itertools.product((-3, -1, 0, 1, 3), (0, 2, 5, 10), signs):
-        yield ((1, low / r2, 1),)
+        yield ((1, low / r2, steps),)
         for many in (100, 1000) if -1 in signs else (1, 3, 10, 100):
-            silent = (many, low / r1, 1)
-            yield (silent, (1, far / r2, last))
-            yield ((1, far / r2, 1), silent, (1, far / r2, last))
+            silent = (many, low / r1, steps)
+            yield (silent, (1, far / r2, last * steps))
+            yield ((1, far / r2, steps), silent, (1, far / r2, last * steps))
 
 
-def _of_test(tuning: Tuning, copies: int) -> Iterator[DistributionPair]:
+def _of_test(tuning: Tuning, copies: int, steps: int) -> Iterator[DistributionPair]:
     test = tuning.test
     if isinstance(test, NoisyComparison):
-        yield _of_values(float(test.rate), copies)
+        yield _of_values(float(test.rate), copies, steps)
         return
     if not isinstance(test, OneSidedPair | SharedThreshold):
         raise TypeError(f"no distribution is known for {type(test).__name__}")
     shared = isinstance(test, SharedThreshold)
     r1, r2 = float(test.threshold_rate), float(test.query_rate)
     # A shared threshold also sees tests of the other sign, for which the truth moves away.
-    for stages in _streams(r1, r2, (-1, 0, 1) if shared else (0, 1)):
+    for stages in _streams(r1, r2, (-1, 0, 1) if shared else (0, 1), steps):
         first, second = (
             instance(r1, r2, two_sided=shared, stages=stages, changed=changed)
             for changed in (False, True)
@@ -119,22 +120,22 @@ def _of_test(tuning: Tuning, copies: int) -> Iterator[DistributionPair]:
         yield DistributionPair(f"stream {stages}", distributions[0], distributions[1], copies)
 
 
-def _of_values(rate: float, copies: int) -> DistributionPair:
-    """How many of the bought values are above the truth of the first neighbour."""
-    above = [float(_two_sided(1 - change, rate)) for change in (0, 1)]
+def _of_values(rate: float, copies: int, steps: int) -> DistributionPair:
+    """How many of the bought values are at least the truth of the second neighbour."""
+    above = [float(_two_sided(steps - change, rate)) for change in (0, steps)]
     counts = np.arange(copies + 1)
     distributions = [scipy.stats.binom.pmf(counts, copies, p) for p in above]
     return DistributionPair(f"{copies} bought values", distributions[0], distributions[1])
 
 
-def _with_values(tuning: Tuning, copies: int) -> Iterator[DistributionPair]:
+def _with_values(tuning: Tuning, copies: int, steps: int) -> Iterator[DistributionPair]:
     """Instances, each with the value that it buys: losses in pure epsilon add up."""
-    for distribution in _of_test(tuning, copies):
+    for distribution in _of_test(tuning, copies, steps):
         if tuning.value_noise is None:
             yield distribution
             continue
         rate = float(tuning.value_noise.parameter)
-        x = np.array([float(_two_sided(1 - change, rate)) for change in (0, 1)])
+        x = np.array([float(_two_sided(steps - change, rate)) for change in (0, steps)])
         values = np.array([x, 1 - x])
         both = [
             np.outer(p, values[:, k]).ravel()
@@ -143,11 +144,21 @@ def _with_values(tuning: Tuning, copies: int) -> Iterator[DistributionPair]:
         yield DistributionPair(distribution.name, both[0], both[1], distribution.copies)
 
 
-def _distributions(tuning: Tuning, change: Change, more: int) -> Iterator[DistributionPair]:
-    changed = change(tuning)
+def transcripts_of(tuning: Tuning, *, more: int = 1, steps: int = 1) -> Iterator[DistributionPair]:
+    """The most telling transcripts that a tuning allows.
+
+    Args:
+        tuning: of a session.
+        more: instances that fire, for one that is paid for.
+        steps: how many pairs change, all of them in every cut.
+    """
     # With a cap of c that is not met on the last update, one more test fires.
-    copies = changed.updates + (not changed.halts)
-    return _with_values(changed, max(1, copies) * more)
+    copies = tuning.updates + (not tuning.halts)
+    return _with_values(tuning, max(1, copies) * more, steps)
+
+
+def _distributions(tuning: Tuning, change: Change, more: int) -> Iterator[DistributionPair]:
+    return transcripts_of(change(tuning), more=more)
 
 
 # Broken twins.
@@ -206,7 +217,10 @@ def _numbers_left_bare(tuning: Tuning) -> Iterator[DistributionPair]:
     yield DistributionPair("a value", np.array([1.0, 0.0]), np.array([0.0, 1.0]))
 
 
-def _calibrated(construction: str, calibration: str, epsilon: float) -> tuple[Tuning, Claim]:
+def calibrated(
+    construction: str, calibration: str, epsilon: float, protection: Protection = EDGE
+) -> tuple[Tuning, Claim]:
+    """The tuning of a session as users make it, and what is promised for all changes together."""
     pure, n = calibration == "dr14", _VERTICES.get(calibration, 24)
     made = make_mechanism(
         construction,
@@ -216,6 +230,7 @@ def _calibrated(construction: str, calibration: str, epsilon: float) -> tuple[Tu
         queries=_QUERIES,
         delta=0.0 if pure else _DELTA,
         calibration=calibration,
+        protection=protection,
     )
     if not isinstance(made, OnlineMechanism):
         raise TypeError("a construction is run by an online mechanism")
@@ -229,7 +244,7 @@ def _calibrated(construction: str, calibration: str, epsilon: float) -> tuple[Tu
 def _calibration_audit(construction: str, calibration: str, epsilon: float) -> Audit:
     if calibration in ("gru12", "jt12"):
         epsilon = min(epsilon, 1.0)  # the theorems' range
-    tuning, claim = _calibrated(construction, calibration, epsilon)
+    tuning, claim = calibrated(construction, calibration, epsilon)
 
     def same(tuning: Tuning) -> Tuning:
         return tuning

@@ -44,7 +44,7 @@ _MAKERS: dict[str, Callable[..., Any]] = {
 _TINY = Fraction(1, 10**6)
 
 
-def _counts(mechanism: Any, locations: Locations) -> list[npt.NDArray[np.int64]]:
+def counts(mechanism: Any, locations: Locations) -> list[npt.NDArray[np.int64]]:
     """What is released before noise is added, by level."""
     if isinstance(mechanism, TreeCounts):
         return part_counts(mechanism.parts, locations.counts)
@@ -59,9 +59,9 @@ def _released(mechanism: Any, locations: Locations, source: EntropySource) -> li
     return [answers * (mechanism.people / mechanism.step)]
 
 
-def _ratio(honest: Any, mechanism: Any, pair: Neighbours, source: EntropySource) -> Run:
+def log_ratio(honest: Any, mechanism: Any, pair: Neighbours, source: EntropySource) -> Run:
     """Log likelihood ratio of the honest mechanism, of what the other one releases."""
-    here, there = (_counts(honest, place) for place in (pair.first, pair.second))
+    here, there = (counts(honest, place) for place in (pair.first, pair.second))
 
     def run(locations: Locations) -> list[float]:
         levels = zip(
@@ -99,16 +99,16 @@ def _same_noise_on_levels(mechanism: TreeCounts, source: EntropySource) -> Run:
 
 def _laplace_audit(name: str, epsilon: float) -> Audit:
     made = _MAKERS[name](MAP, 3, distribution="laplace", epsilon=epsilon, delta=0)
-    twins = {"half the noise": partial(_ratio, made, _louder(made, 2), MOVES[0])}
+    twins = {"half the noise": partial(log_ratio, made, _louder(made, 2), MOVES[0])}
     if name == "per-query":
         # Noise for one query, of which there are four.
-        twins = {"sensitivity of one query": partial(_ratio, made, _louder(made, 4), MOVES[0])}
+        twins = {"sensitivity of one query": partial(log_ratio, made, _louder(made, 4), MOVES[0])}
     if name == "tree-counts":
         twins["noise reused"] = partial(_same_noise_on_levels, made)
     return Sampled(
         claim=Claim(epsilon),
         pairs=MOVES[:1],
-        start=partial(_ratio, made, made, MOVES[0]),
+        start=partial(log_ratio, made, made, MOVES[0]),
         twins=twins,
         twin_pairs=MOVES,
         runs=20_000,
@@ -136,7 +136,7 @@ def _all_moves(mechanism: Any, factor: float) -> Iterator[DistributionPair]:
     for x in range(4):
         for y in range(x):
             before, after = (
-                _counts(mechanism, Locations(MAP, places[end] + [1, 1, 0, 0])) for end in (x, y)
+                counts(mechanism, Locations(MAP, places[end] + [1, 1, 0, 0])) for end in (x, y)
             )
             parts = [
                 normal_distribution(float(variance) / factor**2, int(change))

@@ -36,6 +36,7 @@ from graphcuts_dp.iterative.paper_tuning import CALIBRATIONS
 from graphcuts_dp.iterative.tuning import OfflineTuning
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.protection import Protection
 from graphcuts_dp.privacy.value_noise import ValueNoise
 
 Run = Callable[[Graph], list[float]]
@@ -147,68 +148,85 @@ def _run_audit(construction: str, epsilon: float) -> Audit:
 # The calibrations that users choose from.
 
 _VERTICES = 1024  # enough weight that even the papers' tolerances leave rounds
+_DELTA = 1e-6
+_ONE = Protection()
 
 
 @lru_cache(maxsize=16)  # a search of some tenths of a second
-def _tuned(construction: str, calibration: str, epsilon: float) -> tuple[OfflineTuning, Claim]:
+def tuned(
+    construction: str, calibration: str, epsilon: float, protection: Protection = _ONE
+) -> tuple[OfflineTuning, Claim]:
+    """The tuning of a release as users make it, and what is promised for all changes together."""
     pure = calibration == "dr14"
+    delta = 0.0 if pure else _DELTA
     graph = Graph([], [], vertices=_VERTICES)
     total_weight = _VERTICES * (_VERTICES - 1) / 4
     made = iterative_mechanism(
         graph,
         epsilon=epsilon,
-        delta=0.0 if pure else 1e-6,
+        delta=delta,
         construction=construction,
         queries=[CutQuery([k]) for k in range(8)],
         calibration=calibration,
+        protection=protection,
     )
     bound = made._update_bound(total_weight, 0.0)
     tuning = made.calibration.tune(bound, made.distinguisher, one=1.0, steps=1)
     if calibration in ("practical", "tight"):
-        return tuning, Claim(made.cost.rho or 0.0, kind="rho")
-    return tuning, Claim(epsilon, 0.0 if pure else 1e-6)
+        cost = protection.cost(made.cost, epsilon=epsilon, delta=delta)
+        return tuning, Claim(cost.rho or 0.0, kind="rho")
+    return tuning, Claim(epsilon, delta)
 
 
-def _rounds(
-    tuning: OfflineTuning, claim: Claim, factor: float, more: int
+def rounds_of(
+    tuning: OfflineTuning, claim: Claim, *, factor: float = 1, more: int = 1, steps: int = 1
 ) -> Iterator[DistributionPair]:
-    """All choices and all answers of queries that the edge is in."""
+    """All choices and all answers of queries that what changes is in.
+
+    Args:
+        tuning: of a release.
+        claim: what is promised.
+        factor: of the rates of all noise; 1 keeps the promise.
+        more: rounds that are made, for one that is paid for.
+        steps: how many pairs change, all of them in every cut.
+    """
     of, noise, copies = tuning.distinguisher, tuning.noise, tuning.rounds * tuning.calls * more
     if not isinstance(of, Exponential) or noise is None:
         raise TypeError("the distribution of another distinguisher is not known here")
     rate = float(of.scoring.rate(of.epsilon)) * of.scoring.sensitivity * factor
     # A cut far below in one direction, or two directions half way: the extremes of a choice.
     for lead, weight in itertools.product((0.0, 3.0), (0.5, 0.0)):
-        change = np.array([1, -1]) if weight else np.array([1, 0])
+        change = steps * (np.array([1, -1]) if weight else np.array([1, 0]))
         start = np.array([0.0, lead / rate]) - weight * change
         choice = softmax(start, rate), softmax(start + change, rate)
         if noise.distribution == "gaussian":
-            value = normal_distribution(float(noise.parameter) / factor**2, 1)
+            value = normal_distribution(float(noise.parameter) / factor**2, steps)
             parts = DistributionPair("", value.first, value.second, copies)
             yield DistributionPair(f"lead {lead}", choice[0], choice[1], copies, (parts,))
             continue
         r = float(noise.parameter) * factor
-        low = math.exp(-r) / (1 + math.exp(-r))  # P(noise >= 1)
-        bits = np.array([low, 1 - low]), np.array([1 - low, low])
+        low, high = math.exp(-r * steps) / (1 + math.exp(-r)), 1 / (1 + math.exp(-r))
+        above = low, high  # P(noise >= steps) and P(noise >= 0)
         if claim.delta == 0:
+            bits = [np.array([p, 1 - p]) for p in above]
             parts = DistributionPair("", bits[0], bits[1], copies)
             yield DistributionPair(f"lead {lead}", choice[0], choice[1], copies, (parts,))
         else:
             counts = np.arange(copies + 1)
-            distributions = [scipy.stats.binom.pmf(counts, copies, p) for p in (low, 1 - low)]
+            distributions = [scipy.stats.binom.pmf(counts, copies, p) for p in above]
             yield DistributionPair(f"{copies} answers", distributions[0], distributions[1])
 
 
 def _calibration_audit(calibration: str, epsilon: float) -> Audit:
-    tuning, claim = _tuned("multiplicative-weights", calibration, epsilon)
+    tuning, claim = tuned("multiplicative-weights", calibration, epsilon)
     far = 2 if claim.delta == 0 else 12  # half the noise shows only where composition is sharp
     twins: dict[str, Any] = {
         "half the noise" if far == 2 else "a twelfth of the noise": partial(
-            _rounds, tuning, claim, far, 1
+            rounds_of, tuning, claim, factor=far
         ),
-        "continue after the cap": partial(_rounds, tuning, claim, 1, far**2),
+        "continue after the cap": partial(rounds_of, tuning, claim, more=far**2),
     }
-    return Enumerated(claim=claim, distributions=partial(_rounds, tuning, claim, 1, 1), twins=twins)
+    return Enumerated(claim=claim, distributions=partial(rounds_of, tuning, claim), twins=twins)
 
 
 ENTRIES = (

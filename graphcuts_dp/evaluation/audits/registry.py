@@ -18,11 +18,13 @@ from graphcuts_dp.evaluation.audits import (
     grouped,
     iterative,
     owners,
+    people,
     releases,
     responses,
     selection,
     session_trees,
     sessions,
+    several,
     sparse,
     together,
     transcripts,
@@ -56,6 +58,8 @@ ENTRIES: tuple[Entry, ...] = (
     *selection.ENTRIES,
     *iterative.ENTRIES,
     *together.ENTRIES,
+    *several.ENTRIES,
+    *people.ENTRIES,
     *vertices.ENTRIES,
 )
 

@@ -25,7 +25,7 @@ from graphcuts_dp.flows.releasing import release_flows
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.groups import Groups
-from graphcuts_dp.graph.owned_rows import OwnedRows
+from graphcuts_dp.graph.owned_rows import OwnedRows, PrivateData
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.interactive.methods import make_mechanism
 from graphcuts_dp.iterative.net import release_net
@@ -61,23 +61,34 @@ def _people(counts: list[int]) -> Locations:
     return Locations(_LINE, np.array(counts))
 
 
-_MOVED = (Neighbours("three people move", _people([3, 0, 0, 1]), _people([0, 0, 0, 4])),)
+_MOVED_ENDS = _people([3, 0, 0, 1]), _people([0, 0, 0, 4])
+_MOVED = (Neighbours("three people move", *_MOVED_ENDS),)
 
 
-def _protected(data: Graph | OwnedRows, at_most: int) -> tuple[Any, dict[str, Any]]:
-    """The data and how they are protected; a twin gives the bounded graph away as a plain one."""
+def protected(
+    data: PrivateData, at_most: int, most: int = _MOST
+) -> tuple[Any, dict[str, Any]]:
+    """What a public function is given, and how it is to protect it.
+
+    Args:
+        data: a graph, or rows with owners.
+        at_most: how many changes the mechanism hides.
+        most: how many it should hide: a twin gives the bounded graph away as a plain one.
+    """
     if not isinstance(data, OwnedRows):
         return data, {"at_most": at_most}
-    if at_most == _MOST:
+    if at_most == most:
         return data, {"protect": "owner", "at_most": at_most}
-    return _plain(data), {}
+    return plain(data, most), {}
 
 
-def _plain(data: Graph | OwnedRows) -> AnyGraph:
-    return data.bounded(at_most=_MOST) if isinstance(data, OwnedRows) else data
+def plain(data: PrivateData, most: int = _MOST) -> Any:
+    """The graph of the data, in which owners are bounded. Private."""
+    return data.bounded(at_most=most) if isinstance(data, OwnedRows) else data
 
 
-def _seed(source: EntropySource) -> int:
+def seed_of(source: EntropySource) -> int:
+    """A seed for a public function that takes one."""
     return int.from_bytes(source.bytes(6).tobytes(), "little")
 
 
@@ -97,7 +108,7 @@ def _measured(at_most: int, epsilon: float, source: EntropySource) -> Run:
 
     def run(data: Graph | OwnedRows) -> FloatVector:
         made = measure(
-            _plain(data),
+            plain(data),
             epsilon=each,
             noise="binary",
             mechanism="degrees+response",
@@ -113,7 +124,7 @@ def _measured(at_most: int, epsilon: float, source: EntropySource) -> Run:
 
 def _released(mechanism: str, at_most: int, epsilon: float, source: EntropySource) -> Run:
     def run(data: Graph | OwnedRows) -> FloatVector:
-        graph, protection = _protected(data, at_most)
+        graph, protection = protected(data, at_most)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", AccuracyWarning)
             made = release_graph(
@@ -123,7 +134,7 @@ def _released(mechanism: str, at_most: int, epsilon: float, source: EntropySourc
                 noise="discrete-laplace" if mechanism == "sparse" else "binary",
                 mechanism=mechanism,
                 **protection,
-                seed=_seed(source),
+                seed=seed_of(source),
             )
         degrees = made.measurements.all_of(NoisyDegrees)
         if mechanism == "sparse":
@@ -137,7 +148,7 @@ def _flows(at_most: int, epsilon: float, source: EntropySource) -> Run:
     groups = Groups(EMPTY.vertices, {"part": [0, 0, 0, 1]})
 
     def run(graph: Graph) -> FloatVector:
-        made = release_flows(graph, groups, epsilon=epsilon, at_most=at_most, seed=_seed(source))
+        made = release_flows(graph, groups, epsilon=epsilon, at_most=at_most, seed=seed_of(source))
         return np.concatenate([np.asarray(each, dtype=np.float64) for each in made.noisy.sums])
 
     return run
@@ -155,7 +166,7 @@ def _session(method: str, delta: float, at_most: int, epsilon: float, source: En
     )
 
     def run(data: Graph | OwnedRows) -> FloatVector:
-        graph = _plain(data)
+        graph = plain(data)
         state, values = mechanism.start(graph, source), []
         for _ in range(2):
             truth = mechanism.grid.count(_CENTRE, graph) if mechanism.needs_truth else None
@@ -169,8 +180,9 @@ def _session(method: str, delta: float, at_most: int, epsilon: float, source: En
 def _net(at_most: int, epsilon: float, source: EntropySource) -> Run:
     queries = [_CENTRE]
 
-    def run(graph: Graph) -> FloatVector:
-        made = release_net(graph, queries, epsilon=epsilon, at_most=at_most, seed=_seed(source))
+    def run(data: PrivateData) -> FloatVector:
+        graph, protection = protected(data, at_most)
+        made = release_net(graph, queries, epsilon=epsilon, **protection, seed=seed_of(source))
         return made.graph.dense()[_PAIRS]
 
     return run
@@ -187,14 +199,17 @@ def _distances(at_most: int, epsilon: float, source: EntropySource) -> Run:
                 at_most=at_most,
                 mechanism="histogram",
                 noise="laplace",
-                seed=_seed(source),
+                seed=seed_of(source),
             )
-        return made.values
+        # On a line the answers tell the noisy counts, and these the log likelihood ratio.
+        counts = np.linalg.solve(_LINE.matrix, made.values * placed.people)
+        first, second = (np.abs(counts - end.counts).sum() for end in _MOVED_ENDS)
+        return np.array([first - second])
 
     return run
 
 
-_TWIN = "epsilon of one edge used for three"
+TWIN = "epsilon of one edge used for three"
 Start = Callable[[int, float, EntropySource], Run]
 
 
@@ -210,7 +225,7 @@ def _audit(
         claim=Claim(epsilon, delta),
         pairs=pairs,
         start=partial(start, _MOST, epsilon),
-        twins={_TWIN: partial(start, 1, epsilon)},
+        twins={TWIN: partial(start, 1, epsilon)},
         twin_pairs=pairs[:1],
         runs=8000,
         least=least,
@@ -249,5 +264,10 @@ ENTRIES = (
             _audit, partial(_session, "gaussian", _DELTA), delta=_DELTA, pairs=_OWNER, least=1500
         ),
     ),
-    Entry("3 people: distances", partial(_audit, _distances, pairs=_MOVED, least=2500)),
+    Entry(
+        "owners: session, binary",
+        partial(_audit, partial(_session, "binary", 0.0), pairs=_OWNER),
+    ),
+    Entry("owners: net", partial(_audit, _net, pairs=_OWNER, least=1500)),
+    Entry("3 people: distances", partial(_audit, _distances, pairs=_MOVED)),
 )

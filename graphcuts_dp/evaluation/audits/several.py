@@ -1,0 +1,215 @@
+"""Audits of iterative releases, sensing and sessions with constructions for several changes.
+
+As in `together`, the twin is noise for one change where several are hidden. Two kinds:
+
+- *Runs* of the public function, or of a session's mechanism, on a graph whose six pairs all change,
+  or on rows of an owner who names them all: three would show in too few runs.
+- *Exact losses* of what calibrations that users choose from allow, at full length. A session by the
+  calibrations "gru12" and "jt12" has no such twin: their constants are so large that one made for
+  one edge still hides 4,500 of them; offline they hide three, but not twelve.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from graphcuts_dp.arrays import FloatVector, IntVector
+from graphcuts_dp.evaluation.audit import Claim, Neighbours
+from graphcuts_dp.evaluation.audits.base import Audit, Entry, Enumerated, Sampled
+from graphcuts_dp.evaluation.audits.calibrations import calibrated, transcripts_of
+from graphcuts_dp.evaluation.audits.graphs import EMPTY
+from graphcuts_dp.evaluation.audits.iterative import rounds_of, tuned
+from graphcuts_dp.evaluation.audits.together import TWIN, plain, protected, seed_of
+from graphcuts_dp.evaluation.audits.transcripts import LEARNERS, ByHand, Kind, transcript
+from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.owned_rows import OwnedRows, PrivateData
+from graphcuts_dp.graph.queries import CutQuery
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.graph.vertices import Space
+from graphcuts_dp.interactive.mechanism import OnlineMechanism
+from graphcuts_dp.iterative.methods import release_iteratively
+from graphcuts_dp.iterative.sensing import release_sensing
+from graphcuts_dp.privacy.composition import zcdp_rho
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.protection import Protection
+
+Run = Callable[[Any], FloatVector]
+Start = Callable[[int, float, EntropySource], Run]
+_MOST = 6
+_SIX = "epsilon of one edge used for six"
+_TWELVE = "epsilon of one edge used for twelve"
+_DELTA = 0.02  # so large that runs see what it is for
+
+
+# Data: all six pairs appear at once; or an owner does who names each of them twice.
+
+_ENDS = np.triu_indices(4, 1)
+_ALL = CutQuery(range(4), range(4))
+_UNIVERSE = Universe(4)
+_CORNERS = np.array([0, 0, 0, 1, 1, 1]), np.array([0, 1, 2, 0, 1, 2])
+_UNRATED = BipartiteGraph([], [], left=2, right=3)
+
+
+def _owner(space: Space, ends: tuple[IntVector, IntVector]) -> tuple[Neighbours, ...]:
+    found = []
+    for times in (0, 2):
+        rows, columns = np.tile(ends[0], times), np.tile(ends[1], times)
+        marks = np.arange(1, dtype=np.uint64)
+        found.append(OwnedRows(space, np.zeros(len(rows), np.int64), marks, (rows, columns)))
+    return (Neighbours("an owner of twelve rows appears", found[0], found[1]),)
+
+
+_EDGES = (Neighbours("all six edges appear", EMPTY, Graph(*_ENDS, vertices=4)),)
+_RATED = BipartiteGraph(*_CORNERS, left=2, right=3)
+_RATINGS = (Neighbours("all six ratings appear", _UNRATED, _RATED),)
+_HIDDEN = {
+    "6 edges": (_EDGES, _RATINGS),
+    "owners": (_owner(EMPTY.vertices, _ENDS), _owner(_UNRATED.space, _CORNERS)),
+}
+
+
+# Runs.
+
+
+def _iterative(at_most: int, epsilon: float, source: EntropySource) -> Run:
+    """The noisy total, how many pairs the cut has that the noisy matrix shows, and its answer."""
+
+    def run(data: PrivateData) -> FloatVector:
+        graph, protection = protected(data, at_most, _MOST)
+        made = release_iteratively(
+            graph,
+            epsilon=epsilon,
+            distinguisher="response-rank-one",
+            rounds=1,
+            refits=0,
+            **protection,
+            seed=seed_of(source),
+        )
+        (bought,), total = made.transcript, made.settings.total
+        pairs = _UNIVERSE.pairs_between(bought.query)
+        # Beyond what is possible an answer tells no more of Laplace noise.
+        answer = min(max(bought.value, 0.0), pairs)
+        return np.array([total, pairs, answer, total + answer, total + answer + pairs])
+
+    return run
+
+
+def _sensing(at_most: int, epsilon: float, source: EntropySource) -> Run:
+    queries = [CutQuery([0, 1], [0, 1, 2])]
+
+    def run(data: PrivateData) -> FloatVector:
+        ratings, protection = protected(data, at_most, _MOST)
+        made = release_sensing(
+            ratings,
+            queries,
+            epsilon=epsilon,
+            delta=_DELTA,
+            rounds=1,
+            **protection,
+            seed=seed_of(source),
+        )
+        return np.array([made.measurements[0].value])
+
+    return run
+
+
+def _session(learner: str, kind: Kind, at_most: int, epsilon: float, source: EntropySource) -> Run:
+    """Rates are chosen by hand, see `transcripts`; group privacy is that of every calibration."""
+    made = OnlineMechanism(
+        learner=LEARNERS[learner],
+        calibration=ByHand(kind=kind, epsilon=Protection(steps=at_most).per_step(epsilon)),
+        grid=Grid(),
+        steps=at_most,
+    )
+    seen = transcript(made, source, _ALL)
+    return lambda data: np.asarray(seen(plain(data, _MOST)), dtype=np.float64)
+
+
+def _audit(
+    start: Start,
+    pairs: tuple[Neighbours, ...],
+    least: int,
+    epsilon: float,
+    *,
+    zcdp: bool = False,
+) -> Audit:
+    claim = Claim(zcdp_rho(epsilon=epsilon, delta=_DELTA), kind="rho") if zcdp else Claim(epsilon)
+    return Sampled(
+        claim=claim,
+        pairs=pairs,
+        start=partial(start, _MOST, epsilon),
+        twins={_SIX: partial(start, 1, epsilon)},
+        runs=8000,
+        least=least,
+    )
+
+
+# Exact losses.
+
+
+def _calibration_audit(construction: str, calibration: str, epsilon: float) -> Audit:
+    sound, claim = calibrated(construction, calibration, epsilon, Protection(steps=3))
+    of_one, _ = calibrated(construction, calibration, epsilon)
+    return Enumerated(
+        claim=claim,
+        distributions=partial(transcripts_of, sound, steps=3),
+        twins={TWIN: partial(transcripts_of, of_one, steps=3)},
+    )
+
+
+def _offline_audit(calibration: str, steps: int, epsilon: float) -> Audit:
+    of = "multiplicative-weights", calibration, epsilon
+    sound, claim = tuned(*of, Protection(steps=steps))
+    of_one, _ = tuned(*of)
+    return Enumerated(
+        claim=claim,
+        distributions=partial(rounds_of, sound, claim, steps=steps),
+        twins={TWIN if steps == 3 else _TWELVE: partial(rounds_of, of_one, claim, steps=steps)},
+    )
+
+
+_OFFLINE = {"practical": 3, "tight": 3, "dr14": 3, "gru12": 12, "nik17": 12}
+
+ENTRIES = (
+    *(
+        Entry(f"{whom}: iterative release", partial(_audit, _iterative, pairs[0], 400))
+        for whom, pairs in _HIDDEN.items()
+    ),
+    *(
+        Entry(f"{whom}: sensing", partial(_audit, _sensing, pairs[1], 400, zcdp=True))
+        for whom, pairs in _HIDDEN.items()
+    ),
+    *(
+        Entry(
+            f"{whom}: {kind} tests, {learner}",
+            partial(
+                _audit,
+                partial(_session, learner, kind),
+                pairs[0],
+                600 if kind == "shared" else 1500,
+            ),
+            slow=kind == "one-sided",
+        )
+        for whom, pairs in _HIDDEN.items()
+        for learner in LEARNERS
+        for kind in ("shared", "one-sided")
+    ),
+    *(
+        Entry(
+            f"3 edges: session, {construction}, {calibration}",
+            partial(_calibration_audit, construction, calibration),
+        )
+        for construction in LEARNERS
+        for calibration in ("tight", "dr14")
+    ),
+    *(
+        Entry(
+            f"{steps} edges: iterative, {calibration} calibration",
+            partial(_offline_audit, calibration, steps),
+        )
+        for calibration, steps in _OFFLINE.items()
+    ),
+)
