@@ -41,6 +41,7 @@ NAMES = {
     "construction": ("frieze-kannan", "mirror-descent"),
     "distinguisher": ("auto", "exponential", "exact-cuts", "response-rank-one", "power-rank-one"),
     "oracle": ("cut-norm", "spectral"),
+    "cut_norm": ("cut", "infinity-to-one", "normalised"),
 }
 
 READING = {
@@ -237,6 +238,7 @@ COMMANDS = {
     ("evaluate", "cut-norm"): (
         ("graph", "graph"),
         {
+            "--norm": ("cut_norm",),
             "--method": ("method",),
             "--tolerance": ("number",),
             "--time-limit": ("number",),
