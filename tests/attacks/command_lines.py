@@ -32,7 +32,7 @@ JUNK = (
 OUTPUTS = ("new.edges", "new.csv", "new.graphml.gz", "new.npz", "new\udcff.edges", "new\n.csv")
 NAMES = {
     "noise": ("binary", "laplace", "discrete-laplace", "gaussian", "auto"),
-    "mechanism": ("auto", "response", "degrees+response", "best", "tree-counts"),
+    "mechanism": ("auto", "response", "degrees+response", "best", "tree-counts", "learner"),
     "protect": ("edges", "owner", "vertex", "people"),
     "workload": ("answers", "synthetic graph", "all cells", "totals"),
     "fit": ("auto", "none", "spectral", "game", "first-order", "cutting-plane"),
