@@ -7,16 +7,23 @@ import typer
 from graphcuts_dp.cli.console import say, show_facts, show_json
 from graphcuts_dp.cli.reading import Reading, with_options
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate
-from graphcuts_dp.cutnorm.cut_norm import METHODS, cut_norm
-from graphcuts_dp.evaluation.cut_distance import cut_distance
+from graphcuts_dp.cutnorm.cut_norm import METHODS, NORMS, certified_norm
+from graphcuts_dp.evaluation.cut_distance import cut_distance, matrix_of
 from graphcuts_dp.evaluation.tables import NOT_PRIVATE
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.vertices import Label, VertexSet
 
-EXAMPLE = """Example: graphcuts-dp evaluate cut-norm before.edges after.edges --vertices 1000
+EXAMPLE = """Examples:
+
+    graphcuts-dp evaluate cut-norm before.edges after.edges --vertices 1000
+
+    graphcuts-dp evaluate cut-norm before.edges --norm infinity-to-one --json
 
 The cut norm of a graph's adjacency matrix, or of the difference of two graphs on the same vertices:
-the largest error of any cut, edges inside both sets counted twice. NOT PRIVATE."""
+the largest error of any cut, edges inside both sets counted twice. --norm infinity-to-one takes
+signs of rows and columns in place of sets, and lies between one and four times the cut norm;
+--norm normalised divides the sum over S and T by sqrt(|S| |T|). Each comes with a certificate: the
+sets that reach the lower bound, and the theorem behind the upper one. NOT PRIVATE."""
 
 
 @with_options
@@ -25,7 +32,14 @@ def evaluate_cut_norm(
     second: Annotated[
         str | None, typer.Argument(metavar="B", help="Another one, on the same vertices.")
     ] = None,
-    method: Annotated[str, typer.Option(help=f"One of: {', '.join(METHODS)}.")] = "auto",
+    norm: Annotated[str, typer.Option(help=f"One of: {', '.join(NORMS)}.")] = "cut",
+    method: Annotated[
+        str,
+        typer.Option(
+            help=f"One of: {', '.join(METHODS)}; without spectral for infinity-to-one, and without "
+            "low-rank and sdp for normalised."
+        ),
+    ] = "auto",
     tolerance: Annotated[
         float, typer.Option(help="Stop when upper/lower is at most 1 + this.")
     ] = 0.01,
@@ -35,11 +49,15 @@ def evaluate_cut_norm(
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Bound the cut norm of a graph, or the cut distance of two, from both sides. NOT PRIVATE."""
-    options: dict[str, Any] = {"method": method, "tolerance": tolerance, "time_limit": time_limit}
+    options: dict[str, Any] = {
+        "norm": norm,
+        "method": method,
+        "tolerance": tolerance,
+        "time_limit": time_limit,
+    }
     graph = reading.read(first)
     if second is None:
-        matrix = graph.adjacency if isinstance(graph, Graph) else graph.biadjacency
-        certificate = cut_norm(matrix, **options)
+        certificate = certified_norm(matrix_of(graph), **options)
     else:
         certificate = cut_distance(graph, reading.read(second), **options)
     if as_json:
@@ -50,9 +68,11 @@ def evaluate_cut_norm(
 
 
 def _lines(certificate: CutNormCertificate) -> dict[str, str]:
+    signs = ", the signs +1" if certificate.norm == "infinity-to-one" else ""
     return {
+        "norm": certificate.norm,
         "at least": f"{certificate.lower:,.6g}  (|S| = {int(certificate.S.sum()):,}, "
-        f"|T| = {int(certificate.T.sum()):,})",
+        f"|T| = {int(certificate.T.sum()):,}{signs})",
         "at most": f"{certificate.upper:,.6g}  ({certificate.upper_proof})",
         "ratio": f"{certificate.ratio:.4f}",
         "method": f"{certificate.method}, stopped: {certificate.stopped}",
@@ -65,6 +85,7 @@ def _facts(certificate: CutNormCertificate, graph: AnyGraph) -> dict[str, Any]:
     )
     return {
         "mark": NOT_PRIVATE,
+        "norm": certificate.norm,
         "lower": certificate.lower,
         "upper": certificate.upper,
         "upper_proof": certificate.upper_proof,

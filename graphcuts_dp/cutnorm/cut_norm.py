@@ -30,6 +30,7 @@ from graphcuts_dp.errors import MatrixError, ParameterError
 
 Method = Literal["auto", "exact", "low-rank", "sdp", "spectral"]
 METHODS = ("auto", "exact", "low-rank", "sdp", "spectral")
+NORMS: tuple[NormName, ...] = ("cut", "infinity-to-one", "normalised")
 _AUTO_EXACT_COST = 2.0**24
 
 
@@ -100,6 +101,32 @@ def infinity_to_one_norm(
     if method == "spectral":
         raise ParameterError('method="spectral" bounds cut norms; use "low-rank" here')
     return _dispatch(matrix, False, method, tolerance, time_limit, seed, start, rank)
+
+
+def certified_norm(
+    matrix: Any, *, norm: NormName = "cut", time_limit: float | None = None, **options: Any
+) -> CutNormCertificate:
+    """One of the three norms by its name.
+
+    Args:
+        matrix: as for `cut_norm`.
+        norm: "cut", "infinity-to-one" or "normalised".
+        time_limit: as for `cut_norm`; the normalised norm has no search to stop.
+        options: for the function of that norm.
+
+    Raises:
+        MatrixError: the matrix is not usable.
+        ParameterError: an unknown norm, a method without this norm, or a parameter out of range.
+    """
+    if norm == "cut":
+        return cut_norm(matrix, time_limit=time_limit, **options)
+    if norm == "infinity-to-one":
+        return infinity_to_one_norm(matrix, time_limit=time_limit, **options)
+    if norm != "normalised":
+        raise ParameterError(f"norm must be one of {', '.join(NORMS)}, not {norm!r}")
+    if time_limit is not None:
+        raise ParameterError("the normalised norm is not searched for; leave the time limit out")
+    return normalised_cut_norm(matrix, **options)
 
 
 def _dispatch(

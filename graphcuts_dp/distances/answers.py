@@ -13,9 +13,9 @@ from typing import Any, final
 import numpy as np
 
 from graphcuts_dp.arrays import FloatVector
-from graphcuts_dp.distances.locations import Locations
+from graphcuts_dp.distances.locations import HIDDEN, PUBLIC, Locations
 from graphcuts_dp.distances.metric import Metric, as_metric
-from graphcuts_dp.distances.plan import DistancePlan, error_radii, plan_distances
+from graphcuts_dp.distances.plan import DistancePlan, plan_distances
 from graphcuts_dp.errors import AccuracyWarning, ParameterError, QueryError
 from graphcuts_dp.graph.atomic import PathLike, atomic_set, atomic_write
 from graphcuts_dp.graph.vertices import Label
@@ -26,9 +26,6 @@ from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
 from graphcuts_dp.privacy.protection import Protection
 from graphcuts_dp.receipts import receipt_path, write_receipt
 
-HIDDEN = "where any one person is"
-PUBLIC = "the map and the number of people"
-
 
 @final
 @dataclass(frozen=True)
@@ -37,7 +34,8 @@ class DistanceAnswer:
 
     Attributes:
         vertex: label.
-        value: estimate of the average distance to all people; unbiased, so it may be below 0.
+        value: estimate of the average distance to all people; of noisy counts it is unbiased, so
+            it may be below 0; of the learner it is the middle of its interval.
         interval: (low, high); the intervals of all vertices hold their true values at once with
             probability `confidence`, so a vertex may be picked by its answer.
         confidence: in (0, 1).
@@ -128,7 +126,7 @@ class DistanceAnswers:
             "guarantee": self.guarantee.to_dict(),
             "mechanism": self.mechanism,
             "noise": self.noise,
-            "noise_parameters": [str(p) for p in self.plan.best.built.noise.parameters],
+            "noise_parameters": [str(p) for p in self.plan.best.built.noise_parameters],
             "confidence": self.confidence,
             "plan": self.plan.to_dict(),
             "best": self.best.vertex,
@@ -203,7 +201,8 @@ def answer_distances(
         at_most: how many people are protected together.
         store: path of the store, or a `Store`, that remembers what was spent on these locations;
             None for locations of which nothing else is ever released.
-        mechanism: "auto" (the least guaranteed error), "tree-counts", "histogram" or "per-query".
+        mechanism: "auto" (the least guaranteed error), "tree-counts", "histogram", "per-query"
+            or "learner" (HR12's, on an l1 embedding of the map).
         noise: "auto", "laplace" or "gaussian" (which needs a delta).
         confidence: that the intervals of all vertices hold at once.
         seed: for tests and figures only: what comes out is then not private.
@@ -238,7 +237,6 @@ def answer_distances(
     built = plan.best.built
     protection = Protection.of_people(at_most)
     cost = protection.cost(built.cost, epsilon=exact_epsilon(epsilon), delta=delta)
-    radii = np.broadcast_to(error_radii(built, confidence=confidence), (len(metric),))
     guarantee = PrivacyGuarantee(
         epsilon=cost.epsilon,
         delta=cost.delta,
@@ -255,11 +253,11 @@ def answer_distances(
         cost=cost,
         guarantee=guarantee,
     ):
-        values = built.answers(placed, source)
+        answered = built.answered(placed, source, confidence=confidence)
     return DistanceAnswers(
         metric=metric,
-        values=values,
-        radii=radii + 1e-9 * metric.diameter,  # the rounding of floats
+        values=answered.values,
+        radii=answered.radii + 1e-9 * metric.diameter,  # the rounding of floats
         confidence=confidence,
         guarantee=guarantee,
         plan=plan,

@@ -61,6 +61,8 @@ class CoordinateTuning:
         test: with its noise.
         value_noise: on the value of a tangent.
         count_noise: on the number of people at or below a position, which is half the slope.
+        value_radius: no value that is bought is farther off, in steps.
+        count_radius: no count.
         below: a guaranteed hypothesis is above the truth by no more than this, in steps.
         above: and below it by no more than this.
         spent: pure epsilon, or rho, that `updates` tangents and `updates` + 1 instances of the test
@@ -72,6 +74,8 @@ class CoordinateTuning:
     test: AboveThreshold
     value_noise: ValueNoise
     count_noise: ValueNoise
+    value_radius: int
+    count_radius: int
     below: int
     above: int
     spent: Fraction
@@ -156,7 +160,8 @@ def _tuned(
     if min(r1, r2) < Fraction(1, _LARGEST_SCALE):
         raise ParameterError("the noise does not fit into 64 bits; use more epsilon")
     failure = beta / 4
-    line_error = value.radius(failure / c) + 2 * task.width * count.radius(failure / c)
+    value_radius, count_radius = value.radius(failure / c), count.radius(failure / c)
+    line_error = value_radius + 2 * task.width * count_radius
     margin = geometric_quantile(r2, failure=failure / task.queries)
     rise = geometric_quantile(r1, failure=failure / (c + 1))
     tolerance = line_error + _gap(task, c)
@@ -173,6 +178,8 @@ def _tuned(
         test=test,
         value_noise=value,
         count_noise=count,
+        value_radius=value_radius,
+        count_radius=count_radius,
         below=line_error,
         above=tolerance + margin + rise,
         spent=spent,

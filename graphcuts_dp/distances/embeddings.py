@@ -34,6 +34,7 @@ class L1Embedding:
         points: whole numbers, each column's least is 0, shape (V, l).
         unit: length of one step, > 0.
         reach: no D between a vertex and a query vertex is larger.
+        diameter: no d between them is larger.
         expansion: how much longer D can be than d, as a factor.
         contraction: how much shorter.
         rounding: what rounding to the grid adds, as a length.
@@ -45,6 +46,7 @@ class L1Embedding:
     points: IntMatrix
     unit: float
     reach: float
+    diameter: float
     expansion: float = 1.0
     contraction: float = 1.0
     rounding: float = 0.0
@@ -93,7 +95,13 @@ def exact_embedding(metric: Metric) -> L1Embedding:
     table = on_grid(points, unit)
     whole = bool((table * unit == points).all())
     rounding = 0.0 if whole else table.shape[1] * unit * (1 + 1e-6)
-    return L1Embedding(points=table, unit=unit, reach=metric.diameter + rounding, rounding=rounding)
+    return L1Embedding(
+        points=table,
+        unit=unit,
+        reach=metric.diameter + rounding,
+        diameter=metric.diameter,
+        rounding=rounding,
+    )
 
 
 def tree_points(tree: RootedTree) -> FloatMatrix:
@@ -164,10 +172,10 @@ def measured(
         ParameterError: two vertices at a distance have the same point, so that the contraction is
             infinite; draw again, or take more dimensions.
     """
-    reach, expansion, contraction = 0.0, 1.0, 1.0
+    reach, farthest, expansion, contraction = 0.0, 0.0, 1.0, 1.0
     for row, true in zip(queries, distances, strict=True):
         found = np.abs(points - points[row]).sum(axis=1) * unit
-        reach = max(reach, float(found.max()))
+        reach, farthest = max(reach, float(found.max())), max(farthest, float(true.max()))
         apart = true > 0
         if not (found[apart] > 0).all():
             raise ParameterError(
@@ -181,6 +189,7 @@ def measured(
         points=points,
         unit=unit,
         reach=reach * slack,
+        diameter=farthest * slack,
         expansion=expansion * slack,
         contraction=contraction * slack,
         queries=None if len(queries) == len(points) else frozenset(queries.tolist()),

@@ -7,8 +7,9 @@ from typing import final
 
 import numpy as np
 
-from graphcuts_dp.distances.answers import HIDDEN, PUBLIC
+from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.distances.coordinate import Profile, largest_sum
+from graphcuts_dp.distances.coordinate_bounds import coordinate_bounds
 from graphcuts_dp.distances.coordinate_tuning import (
     CoordinateTask,
     CoordinateTuning,
@@ -16,7 +17,7 @@ from graphcuts_dp.distances.coordinate_tuning import (
 )
 from graphcuts_dp.distances.decomposable import DecomposableHypothesis
 from graphcuts_dp.distances.embeddings import L1Embedding
-from graphcuts_dp.distances.locations import Locations
+from graphcuts_dp.distances.locations import HIDDEN, PUBLIC, Locations
 from graphcuts_dp.distances.queries import checked_people
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.composition import Cost, rounded_up, stated_cost, zcdp_rho
@@ -83,7 +84,7 @@ class L1Plan:
     embedding: L1Embedding
     people: int
     queries: int | None
-    epsilon: float
+    epsilon: float | Fraction
     delta: float = 0.0
     beta: float = 0.05
 
@@ -100,8 +101,10 @@ class L1Plan:
         """What the whole budget is, pure or rho-zCDP. Nothing ever spends more."""
         if self.delta == 0:
             return Cost.of_pure(exact_epsilon(self.epsilon))
-        rho = zcdp_rho(epsilon=self.epsilon, delta=self.delta)
-        return Cost(epsilon=self.epsilon, delta=self.delta, rho=rho)
+        epsilon = float(self.epsilon)
+        return Cost(
+            epsilon=epsilon, delta=self.delta, rho=zcdp_rho(epsilon=epsilon, delta=self.delta)
+        )
 
     @cached_property
     def tunings(self) -> tuple[CoordinateTuning, ...]:
@@ -134,18 +137,37 @@ class L1Plan:
         steps = sum(max(t.below, t.above) for t in self.tunings)
         return min(steps / self.people * self.embedding.unit, self.embedding.reach)
 
+    @property
+    def radius(self) -> float:
+        """No middle of a guaranteed interval is farther from the average distance on the map.
+
+        An interval that begins at D - w, in embedded lengths of which the sums are known to w,
+        ends at the least of the contraction times D and of the diameter, which is at most the
+        contraction times the reach: it is widest where these meet.
+        """
+        of = self.embedding
+        steps = sum(tuning.below + tuning.above for tuning in self.tunings)
+        slack = 1e-11 * sum(of.widths)  # of `coordinate_bounds`
+        width = (steps / self.people + slack) * of.unit * (1 + 1e-9)
+        most = min((of.reach + of.rounding) * of.contraction, of.diameter + of.rounding)
+        low = max(0.0, most / of.contraction - width - of.rounding)
+        return max(0.0, most - low / of.expansion + of.rounding) / 2
+
+    @cached_property
+    def built_cost(self) -> Cost:
+        """What all coordinates cost together, from the scales of their noise."""
+        spent = sum((tuning.spent for tuning in self.tunings), Fraction(0))
+        if self.delta == 0:
+            return Cost.of_pure(spent)
+        return Cost.of_rho(rounded_up(spent), delta=self.delta)
+
     def guarantee(self, seed: int | None = None) -> PrivacyGuarantee:
         """What everything that comes out promises, taken together.
 
         Raises:
             BudgetError: the coordinates cost more than was asked for.
         """
-        spent = sum((tuning.spent for tuning in self.tunings), Fraction(0))
-        if self.delta == 0:
-            built = Cost.of_pure(spent)
-        else:
-            built = Cost.of_rho(rounded_up(spent), delta=self.delta)
-        cost = stated_cost(built, epsilon=self.epsilon, delta=self.delta)
+        cost = stated_cost(self.built_cost, epsilon=self.epsilon, delta=self.delta)
         return PrivacyGuarantee(
             epsilon=cost.epsilon,
             delta=cost.delta,
@@ -165,33 +187,73 @@ class L1Plan:
             raise ParameterError("the plan was made for another map or another number of people")
         return tuple(Profile(points[:, j], locations.counts) for j in range(points.shape[1]))
 
+    def ranges(
+        self, hypothesis: DecomposableHypothesis, rows: IntVector, *, guaranteed: bool
+    ) -> tuple[FloatVector, FloatVector]:
+        """Intervals for vertices whose positions were all tested; post-processing.
+
+        Args:
+            hypothesis: what was learnt.
+            rows: of the vertices, shape (k,).
+            guaranteed: whether no coordinate ran out of tangents; else what is possible at all.
+
+        Returns:
+            (low, high) of the average distance on the map, both of shape (k,).
+        """
+        low, high = np.zeros(len(rows)), np.zeros(len(rows))
+        for j, (part, tuning) in enumerate(zip(hypothesis.parts, self.tunings, strict=True)):
+            at, back = np.unique(self.embedding.points[rows, j], return_inverse=True)
+            if guaranteed:
+                known = np.ones(len(at), dtype=np.bool_)
+                least, most = coordinate_bounds(part, tuning, at, tested=known)
+                low += least[back]
+                high += most[back]
+            else:
+                high += self.people * np.maximum(at, tuning.task.width - at)[back]
+        of, scale = self.embedding, self.embedding.unit / self.people
+        return (
+            np.maximum(0.0, low * scale * (1 - 1e-12) / of.expansion - of.rounding),
+            np.minimum(
+                (np.minimum(high * scale * (1 + 1e-12), of.reach) + of.rounding) * of.contraction,
+                of.diameter + of.rounding,
+            ),
+        )
+
     def answer(
-        self, hypothesis: DecomposableHypothesis, row: int, *, guaranteed: bool, seed: int | None
+        self,
+        hypothesis: DecomposableHypothesis,
+        row: int,
+        *,
+        guaranteed: bool,
+        seed: int | None,
+        interval: tuple[float, float] | None = None,
     ) -> L1Answer:
-        """What a hypothesis says about a vertex; post-processing.
+        """What a hypothesis says about a vertex that was just tested; post-processing.
 
         Each coordinate's sum is brought back to what is possible, 0 to n max(t, W - t), and their
         sum to the largest distance in the embedding.
+
+        Args:
+            hypothesis: what was learnt.
+            row: of the vertex.
+            guaranteed: whether no coordinate ran out of tangents.
+            seed: of the noise, or None.
+            interval: a narrower one that is known; None for that of `ranges`.
 
         Raises:
             QueryError: a row that may not be asked about.
         """
         self.embedding.check(row)
-        value = low = high = 0
         point = self.embedding.points[row].tolist()
-        for part, tuning, at in zip(hypothesis.parts, self.tunings, point, strict=True):
-            most = largest_sum(tuning, at)
-            found = min(int(part(at)), most)
-            value += found
-            low += max(0, found - tuning.below) if guaranteed else 0
-            high += min(most, found + tuning.above) if guaranteed else most
-        scale, of = self.embedding.unit / self.people, self.embedding
+        parts = zip(hypothesis.parts, self.tunings, point, strict=True)
+        value = sum(min(int(part(at)), largest_sum(tuning, at)) for part, tuning, at in parts)
+        if interval is None:
+            low, high = self.ranges(hypothesis, np.array([row]), guaranteed=guaranteed)
+            interval = float(low[0]), float(high[0])
+        scale = self.embedding.unit / self.people
         return L1Answer(
-            value=min(value * scale, of.reach),
-            interval=(
-                max(0.0, low * scale * (1 - 1e-12) / of.expansion - of.rounding),
-                (min(high * scale * (1 + 1e-12), of.reach) + of.rounding) * of.contraction,
-            ),
+            value=min(value * scale, self.embedding.reach),
+            interval=interval,
             confidence=1 - self.beta,
             guaranteed=guaranteed,
             seeded=seed is not None,

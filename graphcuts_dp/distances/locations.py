@@ -18,6 +18,8 @@ from graphcuts_dp.graph.vertices import Label
 _VERTEX_HEADS = ("vertex", "location", "place", "label")
 _COUNT_HEADS = ("people", "count")
 MOST_PEOPLE = 2**40
+HIDDEN = "where any one person is"
+PUBLIC = "the map and the number of people"
 
 
 @final

@@ -1,6 +1,7 @@
 """HR12's offline mechanism: one release from which all average distances can be read."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import final
 
 import numpy as np
@@ -45,7 +46,21 @@ class DistanceRelease:
         Raises:
             QueryError: a row that may not be asked about.
         """
-        return self.plan.answer(self.hypothesis, row, guaranteed=self.guaranteed, seed=self.seed)
+        self.plan.embedding.check(row)
+        low, high = self.ranges
+        return self.plan.answer(
+            self.hypothesis,
+            row,
+            guaranteed=self.guaranteed,
+            seed=self.seed,
+            interval=(float(low[row]), float(high[row])),
+        )
+
+    @cached_property
+    def ranges(self) -> tuple[FloatVector, FloatVector]:
+        """Intervals of the average distances of all vertices, shape (V,) each."""
+        rows = np.arange(len(self.plan.embedding.points))
+        return self.plan.ranges(self.hypothesis, rows, guaranteed=self.guaranteed)
 
     def values(self) -> FloatVector:
         """Estimates for all vertices, shape (V,), promised for query vertices only."""

@@ -8,6 +8,7 @@ from typing import final
 import numpy as np
 
 from graphcuts_dp.arrays import FloatVector
+from graphcuts_dp.distances.base import NoisySums
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.privacy.composition import Cost
@@ -19,7 +20,7 @@ _GRID_BITS = 16  # the diameter has 2^16 to 2^17 grid steps
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PerQuery:
+class PerQuery(NoisySums):
     """Every answer as a query of its own: distances in whole steps, summed, plus integer noise.
 
     Guarantee: the distances from v are rounded down to whole steps of a public grid, each between 0
@@ -90,7 +91,7 @@ class PerQuery:
         return self.noise.cost(delta=self.delta, changes=[self.changes])
 
     def answers(self, locations: Locations, source: EntropySource) -> FloatVector:
-        """See `DistanceMechanism.answers`."""
+        """See `NoisySums.answers`."""
         sums = np.zeros(len(self.metric), dtype=np.int64)
         for rows, distances in self.metric.blocks():
             sums[rows] = np.floor(distances / self.step).astype(np.int64) @ locations.counts

@@ -7,8 +7,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, final
 
-from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.distances.base import DistanceMechanism
+from graphcuts_dp.distances.learnt import LearntDistances, learnt_cheaply
 from graphcuts_dp.distances.metric import Metric, as_metric
 from graphcuts_dp.distances.per_query import PerQuery
 from graphcuts_dp.distances.queries import checked_people
@@ -23,9 +23,11 @@ _BUILDERS: dict[str, Callable[..., DistanceMechanism]] = {
     "tree-counts": TreeCounts.build,
     "histogram": TreeCounts.build_histogram,
     "per-query": PerQuery.build,
+    "learner": LearntDistances.build,
 }
 MECHANISMS = ("auto", *_BUILDERS)
 _MOST_FOR_BASELINES = 8192  # vertices: beyond it noise on each answer is only tried when asked for
+_MOST_COORDINATES = 64  # beyond it the learner is only tried when asked for
 
 
 @final
@@ -37,14 +39,14 @@ class DistancePlanRow:
         mechanism: the name that `answer_distances` takes.
         noise: "laplace" or "gaussian".
         guaranteed: with the plan's confidence, no vertex's answer is farther off. Proven.
-        typical: the largest standard deviation of an answer.
+        typical: the largest standard deviation of an answer; None where no formula tells it.
         built: the mechanism, ready to run.
     """
 
     mechanism: str
     noise: str
     guaranteed: float
-    typical: float
+    typical: float | None
     built: DistanceMechanism
 
     @property
@@ -121,7 +123,10 @@ class DistancePlan:
 
     def cells(self) -> list[tuple[str, ...]]:
         """The table as text, the trivial answer included."""
-        rows = [(row.guaranteed, row.name, f"{row.typical:.4g}") for row in self.rows]
+        rows = [
+            (row.guaranteed, row.name, "-" if row.typical is None else f"{row.typical:.4g}")
+            for row in self.rows
+        ]
         rows.append((self.trivial, "half the diameter (no data)", "-"))
         return [(name, f"{error:.4g}", typical) for error, name, typical in sorted(rows)]
 
@@ -178,8 +183,9 @@ def plan_distances(
         delta: in [0, 1); at 0 there is no Gaussian noise.
         at_most: how many people are protected together.
         confidence: of the guaranteed errors, in (0, 1).
-        mechanism: one of `MECHANISMS`; "auto" for all of them, noise on each answer excepted on
-            large maps that are no trees, where it would never win.
+        mechanism: one of `MECHANISMS`; "auto" for all of them, except where they would never win:
+            noise on each answer on large maps that are no trees, and the learner where its
+            embedding is not exact, has many coordinates, or promises nothing.
         noise: one of `NOISES`; "auto" for both distributions.
 
     Raises:
@@ -202,15 +208,19 @@ def plan_distances(
         each: float | Fraction = protection.per_step(exact)
         if distribution == "gaussian":
             each, _ = protection.step_budget(epsilon=exact, delta=delta, zcdp=True)
+        tuned = {"confidence": confidence} if name == "learner" else {}
         built = _BUILDERS[name](
-            metric, people, distribution=distribution, epsilon=each, delta=delta
+            metric, people, distribution=distribution, epsilon=each, delta=delta, **tuned
         )
+        guaranteed = float(built.radii(confidence=confidence).max())
+        if mechanism == "auto" and name == "learner" and guaranteed >= metric.diameter / 2:
+            continue  # its intervals end where the map does: that is no better than no data
         rows.append(
             DistancePlanRow(
                 mechanism=name,
                 noise=distribution,
-                guaranteed=float(error_radii(built, confidence=confidence).max()),
-                typical=float(built.noise.deviations(built.spread).max()),
+                guaranteed=guaranteed,
+                typical=built.typical,
                 built=built,
             )
         )
@@ -222,15 +232,6 @@ def plan_distances(
         confidence=confidence,
         rows=tuple(sorted(rows, key=lambda row: row.guaranteed)),
     )
-
-
-def error_radii(mechanism: DistanceMechanism, *, confidence: float) -> FloatVector:
-    """For each vertex, how far off its answer is at most: all at once with this probability.
-
-    Shape (V,), or (1,) for one bound on all. In the units of the lengths; proven.
-    """
-    radii = mechanism.noise.radii(mechanism.spread, failure=1 - confidence)
-    return radii + mechanism.rounding
 
 
 def _wanted(
@@ -246,6 +247,8 @@ def _wanted(
         raise ParameterError("Gaussian noise needs a delta above 0, for example 1e-6")
     for name in _BUILDERS:
         slow = name == "per-query" and metric.tree is None and len(metric) > _MOST_FOR_BASELINES
+        if name == "learner" and mechanism == "auto":
+            slow = not learnt_cheaply(metric, most_coordinates=_MOST_COORDINATES)
         if mechanism == name or (mechanism == "auto" and not slow):
             if noise != "gaussian":
                 yield name, "laplace"

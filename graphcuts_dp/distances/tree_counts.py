@@ -22,6 +22,7 @@ from typing import final
 import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
+from graphcuts_dp.distances.base import NoisySums
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.distances.parts import Parts, halving_order, nested_parts
@@ -36,7 +37,7 @@ _EXACT_VERTICES = 8192  # on larger trees, one bound stands for the errors of al
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TreeCounts:
+class TreeCounts(NoisySums):
     """Noisy numbers of people in all parts of all levels of a public tree of parts.
 
     Guarantee: epsilon-DP, or rho-zCDP, for a change of one person's location. A person who moves
@@ -61,7 +62,6 @@ class TreeCounts:
     noise: LevelNoise
     spread: Spread
     delta: float
-    rounding: float = 0.0
 
     @classmethod
     def build(
@@ -140,7 +140,7 @@ class TreeCounts:
         ]
 
     def answers(self, locations: Locations, source: EntropySource) -> FloatVector:
-        """See `DistanceMechanism.answers`."""
+        """See `NoisySums.answers`."""
         released = self.noisy_counts(locations, source)
         counts = consistent_counts(self.parts, self.people, released)
         return self.metric.weighted_sums(counts) / self.people

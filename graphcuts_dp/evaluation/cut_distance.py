@@ -4,20 +4,23 @@ from typing import Any
 
 import scipy.sparse as sp
 
-from graphcuts_dp.cutnorm.certificate import CutNormCertificate
-from graphcuts_dp.cutnorm.cut_norm import cut_norm
+from graphcuts_dp.cutnorm.certificate import CutNormCertificate, NormName
+from graphcuts_dp.cutnorm.cut_norm import certified_norm
 from graphcuts_dp.errors import GraphError
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.graph.linear_query import sides_of
 
 
-def cut_distance(g: AnyGraph, h: AnyGraph, **options: Any) -> CutNormCertificate:
+def cut_distance(
+    g: AnyGraph, h: AnyGraph, *, norm: NormName = "cut", **options: Any
+) -> CutNormCertificate:
     """||A_g - A_h||_C: the largest difference of any cut of two labelled graphs, matrix form.
 
     Args:
         g: a graph.
         h: a graph on the same vertices (in any order).
-        options: for `cut_norm`.
+        norm: of the difference: "cut", or "infinity-to-one" or "normalised" in its place.
+        options: for the function of that norm, `cut_norm` for example.
 
     Returns:
         A certificate whose S and T are rows of g. Divide by n^2 for the distance of graph
@@ -25,6 +28,7 @@ def cut_distance(g: AnyGraph, h: AnyGraph, **options: Any) -> CutNormCertificate
 
     Raises:
         GraphError: other vertices, or graphs of two kinds.
+        ParameterError: an unknown norm, or an option that it does not take.
 
     Source: Frieze, Kannan 1999; Lovasz, *Large Networks and Graph Limits*, section 8.1
     (without the minimum over relabellings).
@@ -33,10 +37,11 @@ def cut_distance(g: AnyGraph, h: AnyGraph, **options: Any) -> CutNormCertificate
     rows, columns = (
         _rows_in(wanted, given) for wanted, given in zip(sides_of(g), sides_of(h), strict=True)
     )
-    return cut_norm(_matrix(g) - _matrix(h)[rows][:, columns], **options)
+    return certified_norm(matrix_of(g) - matrix_of(h)[rows][:, columns], norm=norm, **options)
 
 
-def _matrix(graph: AnyGraph) -> sp.csr_array:
+def matrix_of(graph: AnyGraph) -> sp.csr_array:
+    """The adjacency matrix, or that between two sides, or of arcs."""
     return graph.adjacency if isinstance(graph, Graph) else graph.biadjacency
 
 

@@ -7,6 +7,10 @@ again. The offline ones ask a distinguisher for the worst query.
 import math
 from collections.abc import Callable
 
+import numpy as np
+import scipy
+
+from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.idc.online_bounds import (
     ErrorBound,
     checked_promise,
@@ -23,9 +27,11 @@ __all__ = [
     "ErrorBound",
     "dr14_offline",
     "dr14_online",
+    "gru12_lemma_6_1_general",
     "gru12_offline",
     "gru12_online",
     "jt12_online",
+    "k_norm_bound",
     "tight_online",
 ]
 
@@ -112,3 +118,79 @@ def gru12_offline(
         threshold=0.75 * alpha,
         error=1.5 * alpha,
     )
+
+
+def gru12_lemma_6_1_general(
+    universe: float, *, log_queries: float, epsilon: float, beta: float
+) -> float:
+    """Laplace noise on every pair, for any number of linear queries with coefficients in [0, 1].
+
+    The least of two bounds, each in units of 1/epsilon, and each for every s in (0, 1):
+    Chernoff's for each query and the union over Q, (-X ln(1 - s^2) + ln(2|Q|/beta))/s; and one for
+    all of [0, 1]^X at once. No query is off by more than the sum of the positive noises, or of the
+    negative ones, and that has (X ln((1 + 1/(1 - s))/2) + ln(2/beta))/s.
+
+    The lemma's O(sqrt(X ln(X/beta) ln(|Q|/beta))) follows from these two. Its own proof does not
+    give it: noise cut off at L = ln(2X/beta) makes Hoeffding's exponent alpha^2/(2 X L^2), the
+    proof goes on with L in place of L^2, and what it proves is L sqrt(2 X ln(4|Q|/beta)).
+
+    Args:
+        universe: X >= 1, number of pairs.
+        log_queries: ln |Q| >= 0; infinite for all of [0, 1]^X.
+        epsilon: > 0.
+        beta: probability that any query is off by more, in (0, 1).
+
+    Raises:
+        ParameterError: a number out of range.
+
+    Source: GRU12, Lemma 6.1, "for general Q"; where its first half holds, `rates.gru12_lemma_6_1`.
+    """
+    if not (universe >= 1 and log_queries >= 0 and epsilon > 0 and 0 < beta < 1):
+        raise ParameterError("universe, queries, epsilon or beta is out of range")
+    once = math.log(2 / beta)
+
+    def for_each(s: float) -> float:
+        return (-universe * math.log1p(-(s**2)) + once + log_queries) / s
+
+    def for_all(s: float) -> float:
+        return (universe * math.log((1 + 1 / (1 - s)) / 2) + once) / s
+
+    return min(_least(for_each), _least(for_all)) / epsilon
+
+
+def k_norm_bound(queries: int, *, epsilon: float, beta: float) -> float:
+    """The K-norm mechanism: no answer is off by more, whatever the k linear queries are.
+
+    Its noise is a point of a body K, stretched by a Gamma variable of shape k + 1 and scale
+    1/epsilon. K is spanned by the columns of the queries, whose coefficients lie in [-1, 1], so
+    no coordinate of its points is larger than 1: what remains is the quantile of that variable.
+    It grows with k where Laplace noise on each answer grows with k ln k; the typical error is
+    smaller, see `rates.table_1_k_norm`, by how much smaller than the cube K is.
+
+    Args:
+        queries: k >= 1, asked at once.
+        epsilon: > 0.
+        beta: probability that any answer is off by more, in (0, 1).
+
+    Raises:
+        ParameterError: a number out of range.
+
+    Source: Hardt, Talwar 2010, section 4; GRU12, Table 1.
+    """
+    if not (queries >= 1 and epsilon > 0 and 0 < beta < 1):
+        raise ParameterError("queries, epsilon or beta is out of range")
+    return float(scipy.stats.gamma.isf(beta, queries + 1)) * (1 + 1e-9) / epsilon
+
+
+def _least(bound: Callable[[float], float]) -> float:
+    """Near the minimum over s in (0, 1); every value is a bound."""
+    logits = np.linspace(-12, 12, 97)
+    best = min(logits.tolist(), key=lambda logit: bound(_part(logit)))
+    found = scipy.optimize.minimize_scalar(
+        lambda logit: bound(_part(logit)), bounds=(best - 0.25, best + 0.25), method="bounded"
+    )
+    return min(bound(_part(best)), float(found.fun)) * (1 + 1e-12)
+
+
+def _part(logit: float) -> float:
+    return 1 / (1 + math.exp(-logit))

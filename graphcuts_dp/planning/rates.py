@@ -95,6 +95,27 @@ def table_1_frieze_kannan(
     return float((n_2 * universe) ** 0.25 * math.sqrt(log_queries / epsilon))
 
 
+def table_1_k_norm(queries: float, *, universe: float, epsilon: float) -> float:
+    """sqrt(k) (ln(X/k))^(1/2)/epsilon: the average error of an answer, not the largest one.
+
+    Hardt and Talwar prove it for random queries, and for others only under the hyperplane
+    conjecture. `bounds.k_norm_bound` is what holds for all answers at once.
+
+    Args:
+        queries: k <= X/2.
+        universe: X.
+        epsilon: > 0.
+
+    Raises:
+        ParameterError: more queries than X/2.
+
+    Source: GRU12, Table 1, with its footnote 3.
+    """
+    if not 1 <= queries <= universe / 2:
+        raise ParameterError("the rate is for up to half as many queries as there are pairs")
+    return math.sqrt(queries * math.log(universe / queries)) / epsilon
+
+
 def table_1_all_cuts(n: int, edges: float, *, epsilon: float) -> AllCutsRates:
     """The last column, for all cuts of a graph.
 

@@ -32,7 +32,7 @@ JUNK = (
 OUTPUTS = ("new.edges", "new.csv", "new.graphml.gz", "new.npz", "new\udcff.edges", "new\n.csv")
 NAMES = {
     "noise": ("binary", "laplace", "discrete-laplace", "gaussian", "auto"),
-    "mechanism": ("auto", "response", "degrees+response", "best", "tree-counts"),
+    "mechanism": ("auto", "response", "degrees+response", "best", "tree-counts", "learner"),
     "protect": ("edges", "owner", "vertex", "people"),
     "workload": ("answers", "synthetic graph", "all cells", "totals"),
     "fit": ("auto", "none", "spectral", "game", "first-order", "cutting-plane"),
@@ -41,6 +41,7 @@ NAMES = {
     "construction": ("frieze-kannan", "mirror-descent"),
     "distinguisher": ("auto", "exponential", "exact-cuts", "response-rank-one", "power-rank-one"),
     "oracle": ("cut-norm", "spectral"),
+    "cut_norm": ("cut", "infinity-to-one", "normalised"),
 }
 
 READING = {
@@ -237,6 +238,7 @@ COMMANDS = {
     ("evaluate", "cut-norm"): (
         ("graph", "graph"),
         {
+            "--norm": ("cut_norm",),
             "--method": ("method",),
             "--tolerance": ("number",),
             "--time-limit": ("number",),

@@ -77,6 +77,14 @@ def test_choices(call):
     status, out, _ = call(*BASE, *gaussian, "--json")
     assert status == 0
     assert (json.loads(out)["mechanism"], json.loads(out)["noise"]) == ("histogram", "gaussian")
+    learner = ("--mechanism", "learner", "--delta", "1e-6", "--at-most", "2")
+    status, out, _ = call("roads.csv", "people.csv", "--epsilon", "20", *learner, "--json")
+    told = json.loads(out)
+    assert (status, told["mechanism"], told["plan"]["rows"][0]["typical_error"]) == (
+        0,
+        "learner",
+        None,
+    )
     ones = json.loads(call(*BASE, "--ignore-lengths", "--json")[1])
     assert ones["plan"]["diameter"] == 11
 
@@ -134,4 +142,5 @@ def test_bad_coordinates(call, tmp_path, text, message):
 def test_help_has_an_example(call):
     status, out, _ = call("--help")
     assert status == 0
-    assert "Example: graphcuts-dp distances" in out
+    assert "graphcuts-dp distances roads.csv people.csv" in out
+    assert "--mechanism learner" in out

@@ -64,6 +64,9 @@ def test_the_plan_says_what_is_best_and_why():
     assert plan.best.mechanism == "tree-counts"
     assert [row.guaranteed for row in plan.rows] == sorted(row.guaranteed for row in plan.rows)
     assert len(plan.rows) == 6
+    many = gc.plan_distances(PATH, people=10**6, epsilon=1.0, delta=1e-6)
+    assert len(many.rows) == 8  # with so many people the learner promises something, too
+    assert "-" in next(row for row in many.cells() if row[0].startswith("learner"))
     assert "tree-counts" in plan.reason
     assert "half the diameter" in str(plan)
     assert "Choice: tree-counts" in str(plan)

@@ -9,7 +9,7 @@ import pytest
 
 import graphcuts_dp as gc
 
-# `cut_distance` hands its keywords on to `cut_norm`; a protocol is not called.
+# `cut_distance` hands its keywords on to the function of a norm; a protocol is not called.
 FUNCTIONS = [
     name
     for name in gc.__all__
@@ -48,3 +48,6 @@ def test_keywords_that_are_handed_on_are_refused_there():
     graph = gc.Graph([0], [1], vertices=3)
     with pytest.raises(TypeError, match="methud"):
         gc.cut_distance(graph, graph, methud="exact")
+    for norm in ("infinity-to-one", "normalised"):
+        with pytest.raises(TypeError, match="methud"):
+            gc.cut_distance(graph, graph, norm=norm, methud="exact")

@@ -251,6 +251,19 @@ CASES = {
             for noise in ("laplace", "gaussian")
         },
         **{
+            f"learner, {noise}": (
+                distances("learner", noise),
+                {
+                    "coordinates": of_result(
+                        l1_plan,
+                        "tune_coordinate",
+                        lambda tuned: replace(tuned, spent=tuned.spent * Fraction(101, 100)),
+                    )
+                },
+            )
+            for noise in ("laplace", "gaussian")
+        },
+        **{
             f"HR12, delta={delta:g}": (
                 learnt_distances(delta),
                 {

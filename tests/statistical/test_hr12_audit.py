@@ -42,6 +42,8 @@ def tuning(test=LOW, value=TINY, count=TINY, updates=1):
         test=test,
         value_noise=ValueNoise("laplace", value),
         count_noise=ValueNoise("laplace", count),
+        value_radius=0,
+        count_radius=0,
         below=0,
         above=0,
         spent=Fraction(0),

@@ -204,7 +204,9 @@ def test_theorems_1_and_2_exponents():
 def test_our_guarantees_have_the_papers_power_of_n_and_a_smaller_one_of_l(delta, of_n, of_l):
     def error(people, dimensions):
         points = np.repeat(np.arange(2**20)[:: 2**8, None], dimensions, axis=1)
-        embedding = L1Embedding(points=points, unit=2.0**-20, reach=float(dimensions))
+        embedding = L1Embedding(
+            points=points, unit=2.0**-20, reach=float(dimensions), diameter=float(dimensions)
+        )
         return plan(embedding, people=people, delta=delta, queries=1000).error
 
     slope = math.log10(error(10**8, 1) / error(10**9, 1))

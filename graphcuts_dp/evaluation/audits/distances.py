@@ -162,7 +162,7 @@ def _gaussian_audit(name: str, epsilon: float) -> Audit:
 # HR12: one coordinate, of width 4, with rates chosen by hand.
 
 WIDTH, PEOPLE = 4, 12
-_ALWAYS = AboveThreshold(Fraction(9), Fraction(9), -(10**9))  # fires, and so tells nothing
+ALWAYS = AboveThreshold(Fraction(9), Fraction(9), -(10**9))  # fires, and so tells nothing
 
 
 def _at_ends(left: int) -> Profile:
@@ -174,7 +174,7 @@ ENDS = (Neighbours("from end to end", _at_ends(6), _at_ends(7)),)
 
 def _tuning(
     *,
-    test: AboveThreshold = _ALWAYS,
+    test: AboveThreshold = ALWAYS,
     value: Fraction = _TINY,
     count: Fraction = _TINY,
     updates: int = 1,
@@ -185,6 +185,8 @@ def _tuning(
         test=test,
         value_noise=ValueNoise("laplace", value),
         count_noise=ValueNoise("laplace", count),
+        value_radius=0,
+        count_radius=0,
         below=0,
         above=0,
         spent=Fraction(0),
@@ -313,7 +315,7 @@ def _without_noise(plan: L1Plan, source: EntropySource) -> Run:
     """Values and counts that are bought come without noise."""
     bare = ValueNoise("laplace", Fraction(50))
     tunings = [
-        replace(tuned, test=_ALWAYS, value_noise=bare, count_noise=bare) for tuned in plan.tunings
+        replace(tuned, test=ALWAYS, value_noise=bare, count_noise=bare) for tuned in plan.tunings
     ]
     loud = replace(plan)
     vars(loud)["tunings"] = tuple(tunings)

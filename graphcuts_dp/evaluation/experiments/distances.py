@@ -19,7 +19,7 @@ from graphcuts_dp.distances.l1_plan import L1Plan
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.distances.offline import release_distances
-from graphcuts_dp.distances.plan import error_radii, plan_distances
+from graphcuts_dp.distances.plan import plan_distances
 from graphcuts_dp.distances.queries import all_distances
 from graphcuts_dp.evaluation.experiments.base import Finding, Table
 from graphcuts_dp.evaluation.experiments.exponents import exponent_finding
@@ -105,7 +105,11 @@ def _runner(metric: Metric, method: str, n: int) -> tuple[_Run, FloatVector]:
     """What answers all vertices, and how far off it promises not to be."""
     if method in METHODS:
         mechanism = _mechanism(metric, method, n)
-        return mechanism.answers, error_radii(mechanism, confidence=1 - _BETA)
+
+        def noisy(located: Locations, source: EntropySource) -> FloatVector:
+            return mechanism.answered(located, source, confidence=1 - _BETA).values
+
+        return noisy, mechanism.radii(confidence=1 - _BETA)
     planned = L1Plan(
         embedding=exact_embedding(metric),
         people=n,
@@ -132,7 +136,7 @@ def _mechanism(metric: Metric, method: str, n: int) -> DistanceMechanism:
 
 def _guaranteed(metric: Metric) -> list[tuple[Any, ...]]:
     least = _PROMISED[0]
-    default = error_radii(_mechanism(metric, DEFAULT, least), confidence=1 - _BETA).max()
+    default = _mechanism(metric, DEFAULT, least).radii(confidence=1 - _BETA).max()
     rows: list[tuple[Any, ...]] = []
     for n in _PROMISED:
         # Noise is that of counts, whatever n is: the promise is 1/n times that for one person.

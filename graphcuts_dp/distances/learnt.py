@@ -1,0 +1,157 @@
+"""HR12's learner as a mechanism for the answers of all vertices, beside the others of a plan."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import final
+
+import numpy as np
+
+from graphcuts_dp.arrays import FloatVector
+from graphcuts_dp.distances.base import Answered
+from graphcuts_dp.distances.bourgain import bourgain_embedding
+from graphcuts_dp.distances.embeddings import L1Embedding, exact_embedding
+from graphcuts_dp.distances.l1_plan import L1Plan
+from graphcuts_dp.distances.locations import Locations
+from graphcuts_dp.distances.metric import Metric
+from graphcuts_dp.distances.offline import release_distances
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.level_noise import DistributionPair
+
+_REPETITIONS = (1, 2, 3, 4, 6, 8)  # of each size of random sets: few, since coordinates are dear
+_PUBLIC_SEED = 0  # of the random sets of vertices, which protect nothing
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LearntDistances:
+    """The offline mechanism on an l1 embedding of the map; answers are the middles of intervals.
+
+    Guarantee: the cost of the plan's tunings, for moving any one person.
+
+    Attributes:
+        plan: what is learnt, and with which noise.
+
+    Source: HR12, Theorems 2, 7 and 8.
+    """
+
+    plan: L1Plan
+    name: str = "learner"
+
+    @classmethod
+    def build(
+        cls,
+        metric: Metric,
+        people: int,
+        *,
+        distribution: DistributionPair,
+        epsilon: float | Fraction,
+        delta: float,
+        confidence: float = 0.95,
+    ) -> "LearntDistances":
+        """Choose the embedding and the noise. Reads public things only.
+
+        Paths, grids and trees have an exact embedding. Of the embeddings of other maps that one is
+        taken whose dimension promises most.
+
+        Args:
+            metric: the public map.
+            people: n, public.
+            distribution: "laplace" for a pure budget, "gaussian" for zCDP.
+            epsilon: in [1e-6, 50].
+            delta: in (0, 1) for "gaussian"; else it is not spent.
+            confidence: that all intervals hold at once.
+
+        Raises:
+            ParameterError: a number out of range, or a map that is too large to embed.
+        """
+        plans = [
+            L1Plan(
+                embedding=embedding,
+                people=people,
+                queries=None,
+                epsilon=epsilon,
+                delta=delta if distribution == "gaussian" else 0.0,
+                beta=1 - confidence,
+            )
+            for embedding in embeddings_of(metric)
+        ]
+        return cls(plan=min(plans, key=lambda plan: plan.radius))
+
+    @property
+    def noise_parameters(self) -> tuple[Fraction, ...]:
+        """Rates or variances of values and counts, coordinate by coordinate."""
+        pairs = ((t.value_noise, t.count_noise) for t in self.plan.tunings)
+        return tuple(noise.parameter for pair in pairs for noise in pair)
+
+    @property
+    def typical(self) -> float | None:
+        """None: how far off the learner is depends on where people are."""
+        return None
+
+    @property
+    def cost(self) -> Cost:
+        """See `L1Plan.built_cost`."""
+        return self.plan.built_cost
+
+    def radii(self, *, confidence: float) -> FloatVector:
+        """See `DistanceMechanism`.
+
+        Raises:
+            ParameterError: a confidence that the noise was not tuned for.
+        """
+        self._check(confidence)
+        return np.array([self.plan.radius])
+
+    def answered(
+        self, locations: Locations, source: EntropySource, *, confidence: float
+    ) -> Answered:
+        """See `DistanceMechanism`.
+
+        Raises:
+            ParameterError: a confidence that the noise was not tuned for.
+        """
+        self._check(confidence)
+        low, high = release_distances(self.plan, locations, source).ranges
+        return Answered((low + high) / 2, (high - low) / 2)
+
+    def _check(self, confidence: float) -> None:
+        if confidence > (1 - self.plan.beta) * (1 + 1e-12):
+            raise ParameterError("the learner was tuned for a smaller confidence")
+
+
+def learnt_cheaply(metric: Metric, *, most_coordinates: int) -> bool:
+    """Whether the learner has an exact embedding of so few coordinates that trying it costs little.
+
+    Args:
+        metric: the public map.
+        most_coordinates: what counts as few.
+    """
+    if metric.l1_coordinates is not None:
+        return True
+    if metric.tree is None:
+        return False
+    ends = np.bincount(metric.tree.parent[1:], minlength=len(metric)) == 0
+    return int(ends.sum()) <= most_coordinates
+
+
+@lru_cache(maxsize=1)  # both distributions of noise, and a plan and its run, need the same ones
+def embeddings_of(metric: Metric) -> tuple[L1Embedding, ...]:
+    """The exact embedding of a map, or some of Bourgain's, of several dimensions.
+
+    Raises:
+        ParameterError: a map that is too large to embed.
+    """
+    if metric.l1_coordinates is not None or metric.tree is not None:
+        return (exact_embedding(metric),)
+    found = []
+    for count in _REPETITIONS:
+        try:
+            found.append(bourgain_embedding(metric, public_seed=_PUBLIC_SEED, repetitions=count))
+        except ParameterError:  # two vertices in one point, or a table that is too large
+            continue
+    if not found:
+        raise ParameterError("no embedding of this map was found; choose another mechanism")
+    return tuple(found)

@@ -1,0 +1,73 @@
+"""Audits of HR12's learner as users reach it: one person moves on a small grid."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcuts_dp.distances.learnt import LearntDistances
+from graphcuts_dp.distances.locations import Locations
+from graphcuts_dp.evaluation.audit import Claim
+from graphcuts_dp.evaluation.audits.base import Audit, Entry, Sampled
+from graphcuts_dp.evaluation.audits.distances import ACROSS, ALWAYS, GRID
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.level_noise import DistributionPair
+from graphcuts_dp.privacy.value_noise import ValueNoise
+
+_NOISES: tuple[DistributionPair, ...] = ("laplace", "gaussian")
+_CONFIDENCE = 0.95
+Run = Callable[[Any], npt.ArrayLike]
+
+
+def _released(built: LearntDistances, source: EntropySource) -> Run:
+    """Values and radii of two corners: all that comes out is made of the same lines."""
+
+    def run(locations: Locations) -> npt.ArrayLike:
+        answered = built.answered(locations, source, confidence=_CONFIDENCE)
+        return np.concatenate([answered.values[[0, 8]], answered.radii[[0, 8]]])
+
+    return run
+
+
+def without_noise(built: LearntDistances) -> LearntDistances:
+    """A twin that buys values and counts without noise, at every position."""
+    bare = ValueNoise("laplace", Fraction(50))
+    plan = replace(built.plan)
+    vars(plan)["tunings"] = tuple(
+        replace(
+            tuned,
+            updates=tuned.task.queries,
+            test=ALWAYS,
+            value_noise=bare,
+            count_noise=bare,
+            value_radius=0,
+            count_radius=0,
+        )
+        for tuned in built.plan.tunings
+    )
+    return replace(built, plan=plan)
+
+
+def _audit(noise: DistributionPair, epsilon: float) -> Audit:
+    built = LearntDistances.build(
+        GRID, 3, distribution=noise, epsilon=epsilon, delta=1e-6, confidence=_CONFIDENCE
+    )
+    rho = built.cost.rho or 0.0
+    return Sampled(
+        claim=Claim(epsilon) if noise == "laplace" else Claim(rho, kind="rho"),
+        pairs=ACROSS,
+        start=partial(_released, built),
+        twins={"no noise on what is bought": partial(_released, without_noise(built))},
+        runs=3000,
+        least=250,
+    )
+
+
+ENTRIES = tuple(
+    Entry(f"distances: learner, {noise}", partial(_audit, noise), (f"distances: learner, {noise}",))
+    for noise in _NOISES
+)
