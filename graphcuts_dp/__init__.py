@@ -62,7 +62,8 @@ if TYPE_CHECKING:
     from graphcuts_dp.interactive.session import Session, open_session
     from graphcuts_dp.interactive.transcript import LedgerStatus, store_status
     from graphcuts_dp.iterative.methods import release_iteratively
-    from graphcuts_dp.iterative.net import NetRelease, release_net
+    from graphcuts_dp.iterative.net import release_net
+    from graphcuts_dp.iterative.net_release import NetRelease
     from graphcuts_dp.iterative.release import IterativeRelease
     from graphcuts_dp.iterative.sensing import SensingRelease, release_sensing
     from graphcuts_dp.ledger.opening import Store
@@ -124,7 +125,8 @@ _HOMES = {
     "interactive.session": ("Session", "open_session"),
     "interactive.transcript": ("LedgerStatus", "store_status"),
     "iterative.methods": ("release_iteratively",),
-    "iterative.net": ("NetRelease", "release_net"),
+    "iterative.net": ("release_net",),
+    "iterative.net_release": ("NetRelease",),
     "iterative.release": ("IterativeRelease",),
     "iterative.sensing": ("SensingRelease", "release_sensing"),
     "ledger.opening": ("Store",),

@@ -19,6 +19,7 @@ from graphcuts_dp.graph.group_names import GroupNames, asked_query
 from graphcuts_dp.graph.linear_query import sides_of
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.vertices import Space
+from graphcuts_dp.iterative.net_release import NetRelease, queries_path
 from graphcuts_dp.iterative.release import IterativeRelease, hypothesis_path
 from graphcuts_dp.measurements.noisy_matrix import NO_GUARANTEE, CutAnswer
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
@@ -88,8 +89,8 @@ def answer(
             "this release was learnt from a few cuts: its intervals are what they are, for all"
             " cuts at once; leave out --confidence, --simultaneous and --joint"
         )
-    release = IterativeRelease.load(path) if learnt else Release.load(path)
-    space = release.universe.space if isinstance(release, IterativeRelease) else release.space
+    release = IterativeRelease.load(path) if learnt else _loaded(path)
+    space = release.space if isinstance(release, Release) else release.universe.space
     names = grouping.names(space)
     if names is None and isinstance(release, Release):
         names = release.groups
@@ -99,8 +100,9 @@ def answer(
         asked = [AskedCut(_query(first or "", second, names, space), first or "", second)]
     cuts = [each.query for each in asked]
     shrunk: list[float | None] = [None] * len(cuts)
-    if isinstance(release, IterativeRelease):
-        found = release.answer_all(cuts)
+    if not isinstance(release, Release):
+        how = {} if learnt else {"confidence": confidence}
+        found = release.answer_all(cuts, **how)
     else:
         found = release.answer_all(
             cuts, confidence=confidence, simultaneous=simultaneous, joint=joint
@@ -120,6 +122,11 @@ def answer(
         show_json({"answers": answers, "guarantee": guarantee})
     elif output is None:
         _show_many(asked, found, shrunk)
+
+
+def _loaded(path: str) -> Release | NetRelease:
+    chosen = os.path.isfile(queries_path(path))  # noqa: PTH113  # as above
+    return NetRelease.load(path) if chosen else Release.load(path)
 
 
 def _check_output(output: str, inputs: Sequence[str | None], *, force: bool) -> None:

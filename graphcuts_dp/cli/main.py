@@ -44,6 +44,10 @@ COMMANDS: Mapping[str, _Line] = {
         ("graphcuts_dp.cli.release_iteratively", "command"),
         "Learn a synthetic graph from noisy answers to cuts that are looked for.",
     ),
+    "release-net": _Line(
+        ("graphcuts_dp.cli.release_net", "command"),
+        "Choose, privately, a graph that answers given cuts as the private one; few vertices only.",
+    ),
     "answer": _Line(
         ("graphcuts_dp.cli.answer", "answer"),
         "Answer cut queries from a release: how much passes between S and T.",

@@ -2,8 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from fractions import Fraction
 from typing import final
 
 import numpy as np
@@ -17,64 +15,17 @@ from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.median import DatabaseFamily, all_graphs, alpha_net
+from graphcuts_dp.iterative.net_release import NetRelease
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.measurements.bounding import paired_graph
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, hidden_change
-from graphcuts_dp.privacy.selection import noisy_maximum, shortfall
+from graphcuts_dp.privacy.selection import noisy_maximum
 
 _MOST_NUMBERS = 1 << 24  # members of the family times pairs or queries: 128 MiB
 _UNIT_BITS = 20  # the largest coefficient has 2^20 to 2^21 steps
-
-
-@final
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class NetRelease:
-    """A member of a net, chosen privately. All of it may be published.
-
-    Attributes:
-        graph: the member; weighted if the net's members are.
-        guarantee: the promise of differential privacy.
-        cost: the same, for composition.
-        members: size of the net.
-        alpha: how far the nearest member may be from the truth on any query.
-        unit: of the answers that scores are counted in.
-        rounding: how far counting in whole units can move a difference of two answers.
-        rate: of the noise on each score, for one unit.
-    """
-
-    graph: AnyGraph
-    guarantee: PrivacyGuarantee
-    cost: Cost
-    members: int
-    alpha: float
-    unit: float
-    rounding: float
-    rate: Fraction
-
-    def error_bound(self, beta: float) -> float:
-        """A bound on the error of every query at once that fails with probability beta at most.
-
-        alpha + (2 Delta/epsilon) ln((members - 1)/beta), rounded down to a whole unit, where Delta
-        is the sensitivity of the queries; `rounding` is added twice. DR14, Proposition 5.2 has
-        members for members - 1. It holds if the truth was in the family that the net is for.
-
-        Args:
-            beta: in (0, 1).
-
-        Raises:
-            ParameterError: beta out of range.
-        """
-        if not 0 < beta < 1:
-            raise ParameterError(f"beta must be between 0 and 1, not {beta}")
-        steps = shortfall(self.members, self.rate, failure=beta)
-        return self.alpha + self.unit * steps + 2 * self.rounding
-
-    def __repr__(self) -> str:
-        mark = "" if self.guarantee.is_private else f", {SEEDED_WARNING}"
-        return f"NetRelease(epsilon={self.guarantee.epsilon:g}, members={self.members}{mark})"
 
 
 def release_net(
@@ -156,6 +107,7 @@ def release_net(
         unit=net.unit,
         rounding=net.rounding,
         rate=rate,
+        coefficients=net.coefficients,
     )
 
 
@@ -178,6 +130,8 @@ class _Net:
         coefficients = np.stack([universe.coefficients(query)[pairs] for query in queries])
         if alpha > 0:
             family = alpha_net(family, queries, alpha)
+        coefficients.flags.writeable = False
+        self.coefficients: FloatMatrix = coefficients
         self.databases = family.databases
         self.unit = _unit(coefficients, self.databases)
         self.steps: IntMatrix = np.rint(coefficients / self.unit).astype(np.int64)

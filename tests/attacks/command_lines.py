@@ -135,6 +135,21 @@ COMMANDS = {
             **READING,
         },
     ),
+    ("release-net",): (
+        ("graph", "output"),
+        {
+            "--epsilon": ("number",),
+            "--protect": ("protect",),
+            "--at-most": ("number",),
+            "--queries": ("queries",),
+            "--alpha": ("number",),
+            "--edges": ("number",),
+            "--seed": ("number",),
+            "--force": (),
+            "--json": (),
+            **READING,
+        },
+    ),
     ("flows",): (
         ("graph", "groups", "output"),
         {
@@ -309,7 +324,7 @@ KINDS = {  # what often works, what hardly ever does
     "dataset": (("us-flights", "karate"), TEXTS),
     "graph": (GRAPHS, JUNK),
     "file": ((*GRAPHS, "labels.txt", "people.csv", "6"), JUNK),
-    "release": (("release.edges", "learnt.edges"), (*GRAPHS, *JUNK)),
+    "release": (("release.edges", "learnt.edges", "net.edges"), (*GRAPHS, *JUNK)),
     "output": (OUTPUTS, JUNK),
     "plot": (("new.png", "new\udcff.pdf"), ("new.gif", "no/folder.png", *JUNK)),
     "map": (("weights.csv", "plain.edges"), JUNK),
@@ -355,6 +370,8 @@ def prepare(folder):
     gc.release_graph(graph, epsilon=5.0, seed=0).save(folder / "release.edges")
     learnt = {"delta": 1e-6, "rounds": 1}
     gc.release_iteratively(graph, epsilon=5.0, seed=0, **learnt).save(folder / "learnt.edges")
+    tiny = gc.Graph([0, 1], [1, 2], vertices=4)
+    gc.release_net(tiny, [gc.CutQuery([0, 1])], epsilon=5.0, seed=0).save(folder / "net.edges")
     status, _, err = run_line(
         *("session", "start", "plain.edges", "--store", "store.db", "--epsilon", "40"),
         *("--queries", "100000", "--method", "laplace", "--vertices", "6"),

@@ -441,6 +441,14 @@ PRIVATE = {
         "release-iteratively GRAPH x.net --epsilon 2 --seed 1 --vertices 8 --delta 1e-6 --rounds 2",
         "release-iteratively GRAPH x.net --epsilon 2 --vertices 8 --delta 1e-6 --calibration best",
     ],
+    "release-net": [
+        (
+            "release-net GRAPH x.csv --epsilon 2 --seed 1 --vertices 8 --queries queries.jsonl"
+            " --edges 4 --store s.private"
+        ),
+        "release-net GRAPH x.csv --epsilon 2 --vertices 8 --queries queries.jsonl",
+        "release-net GRAPH x.csv --epsilon 2 --vertices 8 --queries queries.jsonl --alpha -1",
+    ],
     "release": [
         "release GRAPH x.csv --epsilon 2 --seed 1 --vertices 8",
         "release GRAPH x.csv --epsilon 2 --seed 1 --vertices 8 --json",

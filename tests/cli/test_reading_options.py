@@ -21,6 +21,7 @@ LEARN = ("release-iteratively", "x.csv", "s.csv", "--epsilon", "40", "--delta", 
     [
         ("release",),
         ("release-iteratively",),
+        ("release-net",),
         ("session", "start"),
         ("distances",),
         ("evaluate", "graphs"),

@@ -11,7 +11,7 @@ from pathlib import Path
 from unittest import mock
 
 from matplotlib.figure import Figure
-from saving_cases import CASES, NEWER, OLDER, answered, learnt, released, sample, tabled
+from saving_cases import CASES, NEWER, OLDER, answered, chosen, learnt, released, sample, tabled
 
 import graphcuts_dp as gc
 from graphcuts_dp.cli import main
@@ -54,6 +54,11 @@ COMMANDS = {
             "release, iterative",
             ("release-iteratively", "in.csv", "r.csv", "--uncounted", *_EPSILON),
             (("r.csv", "r.csv.hypothesis.npz", "r.csv.json"),),
+        ),
+        Command(
+            "release, net",
+            ("release-net", "in.csv", "r.csv", "--queries", "q.jsonl", "--uncounted", *_EPSILON),
+            (("r.csv", "r.csv.queries.npz", "r.csv.json"),),
         ),
         Command(
             "distances",
@@ -175,6 +180,7 @@ def quick_work() -> Iterator[None]:
         for place, stand_in in {
             "cli.release.release_graph": ready(lambda which: released(which, "spectral")),
             "cli.release_iteratively.release_iteratively": ready(learnt),
+            "cli.release_net.release_net": ready(chosen),
             "cli.distances.answer_distances": ready(answered),
             "cli.flows.release_flows": ready(tabled),
             "cli.distances.distance_map_figure": _small,

@@ -51,6 +51,13 @@ def learnt(which: int) -> gc.IterativeRelease:
 
 
 @cache
+def chosen(which: int) -> gc.NetRelease:
+    return gc.release_net(
+        gc.Graph([0, 1], [1, which + 2], vertices=4), [gc.CutQuery([0])], epsilon=5.0, seed=which
+    )
+
+
+@cache
 def answered(which: int):
     return gc.answer_distances(nx.path_graph(6), [0, 1, which + 2] * 20, epsilon=1.0, seed=which)
 
@@ -86,6 +93,10 @@ def _save_learnt(folder: Path, which: int, *, force: bool) -> None:
     learnt(which).save(folder / "g.graphml", force=force)
 
 
+def _save_net(folder: Path, which: int, *, force: bool) -> None:
+    chosen(which).save(folder / "g.graphml", force=force)
+
+
 def _save_distances(folder: Path, which: int, *, force: bool) -> None:
     answered(which).save(folder / "d.csv", force=force)
 
@@ -112,6 +123,7 @@ CASES = {
         Case("release without graph", _save_without_graph, "g.edges.gz.json"),
         Case("sparse release", _save_sparse, "g.edges.gz.json"),
         Case("iterative release", _save_learnt, "g.graphml.json"),
+        Case("net release", _save_net, "g.graphml.json"),
         Case("distances", _save_distances, "d.csv.json"),
         Case("flows", _save_flows, "t.csv.json"),
         Case("graph", _save_graph, "g.npz"),

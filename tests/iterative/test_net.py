@@ -5,12 +5,19 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from graphcuts_dp.errors import GraphError, HypothesisError, ParameterError
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
-from graphcuts_dp.graph.queries import CutQuery, RankOneQuery, answer_all
+from graphcuts_dp.errors import (
+    FileFormatError,
+    GraphError,
+    HypothesisError,
+    ParameterError,
+    QueryError,
+)
+from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
+from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, RankOneQuery, answer_all
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.median import DatabaseFamily, all_graphs, small_databases
 from graphcuts_dp.iterative.net import release_net
+from graphcuts_dp.iterative.net_release import NetRelease
 
 PATH = Graph([0, 1, 2], [1, 2, 3], vertices=["a", "b", "c", "d"])
 CUTS = [CutQuery([label]) for label in "abcd"] + [CutQuery(["a", "b"]), CutQuery(["a", "c"])]
@@ -103,3 +110,73 @@ def test_what_is_refused(change, error, message):
 def test_a_beta_out_of_range_is_refused():
     with pytest.raises(ParameterError, match="beta"):
         release_net(PATH, CUTS, epsilon=1.0, seed=0).error_bound(1.0)
+
+
+def test_answers_have_intervals_for_the_queries_of_the_release():
+    made = release_net(PATH, CUTS, epsilon=1.0, seed=0)
+    for query in CUTS:
+        found = made.answer(query, confidence=0.9)
+        error = made.error_bound(0.1)
+        assert found.value == answer_all([query], made.graph)[0]
+        assert found.interval[0] == max(0, found.value - error)
+        assert (found.confidence, found.simultaneous, found.seeded) == (0.9, True, True)
+    other = made.answer(["a"], ["b"])
+    assert (other.interval, other.confidence) == ((0, 1), 1)
+    differs = MatrixQuery([[0, -1, 2, 0], [-1, 0, 0, 0], [2, 0, 0, 0], [0, 0, 0, 0]])
+    low, high = made.answer(differs).interval
+    assert low < 0 < high
+    assert made.answer(differs).confidence == 1
+    with pytest.raises(ParameterError, match="confidence"):
+        made.answer(CUTS[0], confidence=1.0)
+    with pytest.raises(QueryError, match="not both"):
+        made.answer(CUTS[0], ["a"])
+
+
+@pytest.mark.parametrize("kind", ["plain", "bipartite", "directed", "weighted"])
+def test_saves_and_loads(kind, tmp_path):
+    family, graph, queries = None, PATH, CUTS
+    if kind == "bipartite":
+        graph = BipartiteGraph([0, 1], [1, 0], left=2, right=["x", "y"])
+        queries = [CutQuery([0], ["x"]), CutQuery([1], ["x"])]
+    if kind == "directed":
+        graph, queries = DirectedGraph([0, 1], [1, 0], vertices=["a", "b"]), [CutQuery(["a"])]
+    if kind == "weighted":
+        family = small_databases(Universe("abcd"), total_weight=3.0, size=2)
+    made = release_net(graph, queries, epsilon=0.7, at_most=3, family=family, seed=1)
+    files = made.save(tmp_path / "net.graphml")
+    assert [file.removeprefix(str(tmp_path)) for file in files] == [
+        "/net.graphml",
+        "/net.graphml.queries.npz",
+        "/net.graphml.json",
+    ]
+    loaded = NetRelease.load(tmp_path / "net.graphml")
+    assert Universe.of(loaded.graph) == made.universe
+    assert loaded.guarantee == made.guarantee
+    assert loaded.cost == made.cost
+    assert loaded.rate == made.rate
+    assert loaded.error_bound(0.05) == made.error_bound(0.05)
+    for one, other in zip(loaded.answer_all(queries), made.answer_all(queries), strict=True):
+        assert one == other
+    with pytest.raises(FileFormatError, match="exist"):
+        made.save(tmp_path / "net.graphml")
+    made.save(tmp_path / "net.graphml", force=True)
+
+
+@pytest.mark.parametrize("damage", ["graph", "queries", "receipt", "missing", "swapped"])
+def test_damaged_files_are_refused(damage, tmp_path):
+    path = tmp_path / "net.csv"
+    release_net(PATH, CUTS, epsilon=1.0, seed=0).save(path)
+    queries, receipt = tmp_path / "net.csv.queries.npz", tmp_path / "net.csv.json"
+    if damage == "graph":
+        path.write_text("source,target\na,b\n")
+    if damage == "queries":
+        queries.write_bytes(queries.read_bytes()[:-1])
+    if damage == "receipt":
+        receipt.write_text(receipt.read_text().replace('"alpha": 0', '"alpha": 1'))
+    if damage == "missing":
+        queries.unlink()
+    if damage == "swapped":
+        release_net(PATH, CUTS[:2], epsilon=1.0, seed=0).save(tmp_path / "other.csv")
+        queries.write_bytes((tmp_path / "other.csv.queries.npz").read_bytes())
+    with pytest.raises(FileFormatError):
+        NetRelease.load(path)

@@ -1,0 +1,81 @@
+"""`graphcuts-dp release-net`: choose a graph from all on a few vertices."""
+
+from typing import Annotated
+
+import typer
+
+from graphcuts_dp.cli.console import show_made
+from graphcuts_dp.cli.protect_options import Protecting
+from graphcuts_dp.cli.reading import Reading, check_apart, with_options
+from graphcuts_dp.cli.store_options import Spending
+from graphcuts_dp.graph.files import check_labels
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.idc.median import all_graphs
+from graphcuts_dp.interactive.encoding import read_lines, read_query
+from graphcuts_dp.iterative.net import release_net
+from graphcuts_dp.iterative.net_release import NetRelease, check_net_path
+
+EXAMPLE = """Example: graphcuts-dp release-net team.edges out.graphml --epsilon 1
+--queries cuts.jsonl --vertices people.txt
+
+Chooses one of all graphs on at most 6 vertices, or of all with a public number of edges, such that
+its answers to the queries are near the true ones. Writes the graph, a receipt beside it (.json) and
+the queries (.queries.npz); `answer` gives their proven intervals."""
+
+
+@with_options
+def command(
+    source: Annotated[str, typer.Argument(metavar="IN", help="The private graph.")],
+    target: Annotated[str, typer.Argument(metavar="OUT", help="The graph that is chosen.")],
+    epsilon: Annotated[float, typer.Option(help="Privacy parameter; smaller hides more.")],
+    queries: Annotated[
+        str, typer.Option(help="Public cuts to be right on: lines of JSON, as `session run`.")
+    ],
+    spending: Spending,
+    protecting: Protecting,
+    alpha: Annotated[
+        float, typer.Option(help="Of the net: 0 is exact; a coarser one needs less noise.")
+    ] = 0.0,
+    edges: Annotated[
+        int | None, typer.Option(help="The number of edges, if it is public: fewer graphs.")
+    ] = None,
+    *,
+    reading: Reading,
+    seed: Annotated[
+        int | None, typer.Option(help="Repeatable run. NOT PRIVATE: for tests only.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Choose, privately, a graph that answers given cuts as the private one; few vertices only."""
+    protecting.of.per_step(epsilon)
+    cuts = [read_query(line, number) for number, line in read_lines(queries)]
+    store = spending.check()
+    check_apart([target], source, reading.vertices, queries, spending.store)
+    check_net_path(target, force=force)
+    private, graph = protecting.read(reading, source)
+    spending.remind(private, source)
+    check_labels(target, graph)
+    family = None if edges is None else all_graphs(Universe.of(graph), edges)
+    made = release_net(
+        private,
+        cuts,
+        epsilon=epsilon,
+        alpha=alpha,
+        family=family,
+        store=store,
+        **protecting.options(),
+        seed=seed,
+    )
+    show_made(_facts(made), made.save(target, force=force), as_json)
+
+
+def _facts(made: NetRelease) -> dict[str, object]:
+    return {
+        "guarantee": str(made.guarantee),
+        "vertices": " x ".join(str(n) for n in made.universe.shape),
+        "queries": len(made.coefficients),
+        "members": made.members,
+        "error_at_most": made.error_bound(0.05),
+        "which_holds": "for the queries given at once, with probability 95%",
+    }

@@ -1,0 +1,271 @@
+"""What a user gets from the Net mechanism: a graph, answers with proven intervals, files."""
+
+import math
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Self, final
+
+import numpy as np
+
+from graphcuts_dp.arrays import FloatMatrix
+from graphcuts_dp.errors import FileFormatError, GraphCutsError, ParameterError, QueryError
+from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.atomic import atomic_set, atomic_write, check_writable_set
+from graphcuts_dp.graph.files import check_writable_graph, read_graph, write_graph
+from graphcuts_dp.graph.linear_query import LinearQuery
+from graphcuts_dp.graph.queries import CutQuery, Subset, answer_all
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.graph.vertices import VertexSet, sets_in
+from graphcuts_dp.measurements.noisy_matrix import CutAnswer
+from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.privacy.selection import shortfall
+from graphcuts_dp.receipts import (
+    PathLike,
+    check_files,
+    read_receipt,
+    receipt_path,
+    sha256_of,
+    write_receipt,
+)
+
+_FORMAT = "net 1"
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class NetRelease:
+    """A member of a net, chosen privately. All of it may be published.
+
+    Attributes:
+        graph: the member; weighted if the net's members are.
+        guarantee: the promise of differential privacy.
+        cost: the same, for composition.
+        members: size of the net.
+        alpha: how far the nearest member may be from the truth on any query.
+        unit: of the answers that scores are counted in.
+        rounding: how far counting in whole units can move a difference of two answers.
+        rate: of the noise on each score, for one unit.
+        coefficients: of the queries that it is for, shape (queries, X), the pairs in the order of
+            `Universe.pairs`.
+    """
+
+    graph: AnyGraph
+    guarantee: PrivacyGuarantee
+    cost: Cost
+    members: int
+    alpha: float
+    unit: float
+    rounding: float
+    rate: Fraction
+    coefficients: FloatMatrix
+
+    @property
+    def universe(self) -> Universe:
+        """The public vertex pairs."""
+        return Universe.of(self.graph)
+
+    def error_bound(self, beta: float) -> float:
+        """A bound on the error of every query at once that fails with probability beta at most.
+
+        alpha + (2 Delta/epsilon) ln((members - 1)/beta), rounded down to a whole unit, where Delta
+        is the sensitivity of the queries; `rounding` is added twice. DR14, Proposition 5.2 has
+        members for members - 1. It holds if the truth was in the family that the net is for.
+
+        Args:
+            beta: in (0, 1).
+
+        Raises:
+            ParameterError: beta out of range.
+        """
+        if not 0 < beta < 1:
+            raise ParameterError(f"beta must be between 0 and 1, not {beta}")
+        steps = shortfall(self.members, self.rate, failure=beta)
+        return self.alpha + self.unit * steps + 2 * self.rounding
+
+    def answer(
+        self,
+        S: Subset | LinearQuery,
+        T: Subset | None = None,
+        *,
+        confidence: float = 0.95,
+    ) -> CutAnswer:
+        """Answer any query from the graph; free, as often as you like.
+
+        The interval holds for all queries that the release is for at once, cut to what a graph
+        without weights can have. For others it is all of that, which is certain.
+
+        Args:
+            S: vertex labels or a truth vector, or a whole query.
+            T: likewise; None for all vertices outside S (all right ones).
+            confidence: of the interval, in (0, 1).
+
+        Raises:
+            ParameterError: confidence out of range.
+            QueryError: an unknown vertex.
+        """
+        if not 0 < confidence < 1:
+            raise ParameterError(f"confidence must be between 0 and 1, not {confidence}")
+        query = _asked(S, T)
+        row = self.universe.coefficients(query)[self.universe.pairs()]
+        value = float(answer_all([query], self.graph)[0])
+        low, high = float(row[row < 0].sum()), float(row[row > 0].sum())
+        if (self.coefficients == row).all(axis=1).any():
+            # 1 - confidence, rounded down
+            error = self.error_bound(math.nextafter(1 - confidence, 0))
+            ends = (value - error, value + error)
+            low, high = (min(max(end, low), high) for end in ends)
+        else:
+            confidence = 1.0
+        return CutAnswer(
+            value=value,
+            interval=(low, high),
+            confidence=confidence,
+            simultaneous=True,
+            seeded=not self.guarantee.is_private,
+        )
+
+    def answer_all(
+        self, queries: Iterable[LinearQuery], *, confidence: float = 0.95
+    ) -> list[CutAnswer]:
+        """Answer several queries; see `answer`."""
+        return [self.answer(query, confidence=confidence) for query in queries]
+
+    def save(self, path: PathLike, *, force: bool = False) -> tuple[str, ...]:
+        """Write the graph at `path`, the queries and a receipt beside it.
+
+        Args:
+            path: where; the ending tells the graph's format. The receipt is `path` + ".json", the
+                queries `path` + ".queries.npz".
+            force: replace files that are there.
+
+        Returns:
+            The paths written, the receipt last.
+
+        Raises:
+            FileFormatError: unknown ending, missing folder, files that are there, a full disk.
+                Nothing is left behind then, and older files stay as they are.
+        """
+        check_net_path(path, force=force)
+        names = Path(path), queries_path(path), receipt_path(path)
+        with atomic_set(names, force=force) as (graph_file, queries_file, receipt_file):
+            write_graph(self.graph, graph_file)
+            with atomic_write(queries_file) as handle:
+                np.savez_compressed(handle, coefficients=self.coefficients)
+            write_receipt(receipt_file, self._receipt((graph_file, queries_file)))
+        return tuple(str(file) for file in names)
+
+    def _receipt(self, files: Iterable[Path]) -> dict[str, Any]:
+        pure = self.cost.pure
+        return {
+            "format": _FORMAT,
+            "guarantee": self.guarantee.to_dict(),
+            "cost": {
+                "epsilon": self.cost.epsilon,
+                "delta": self.cost.delta,
+                "rho": self.cost.rho,
+                "pure": None if pure is None else str(pure),
+            },
+            "members": self.members,
+            "alpha": self.alpha,
+            "unit": self.unit,
+            "rounding": self.rounding,
+            "rate": str(self.rate),
+            "weighted": bool(self.graph.weighted),
+            "bipartite": self.universe.bipartite,
+            "directed": self.universe.directed,
+            "vertices": [
+                len(side) if side.is_default else list(side.labels)
+                for side in sets_in(self.universe.space)
+            ],
+            "files": {file.name: sha256_of(file) for file in files},
+        }
+
+    @classmethod
+    def load(cls, path: PathLike) -> Self:
+        """Read back what `save` wrote.
+
+        Args:
+            path: the same path as for `save`.
+
+        Raises:
+            FileFormatError: a file is missing, damaged, or not the one that the receipt names.
+        """
+        receipt = read_receipt(path, _FORMAT)
+        try:
+            _check_files(path, receipt["files"])
+            left, *right = (VertexSet(labels) for labels in receipt["vertices"])
+            with np.load(queries_path(path), allow_pickle=False) as stored:
+                coefficients = np.array(stored["coefficients"], dtype=np.float64)
+            graph = read_graph(
+                path,
+                vertices=(left, right[0]) if right else left,
+                weighted=receipt["weighted"],
+                bipartite=receipt["bipartite"],
+                directed=receipt["directed"],
+            )
+            _check_files(path, receipt["files"])  # as read: others may replace it meanwhile
+            made = cls(
+                graph=graph,
+                guarantee=PrivacyGuarantee.from_dict(receipt["guarantee"]),
+                cost=_cost(receipt["cost"]),
+                rate=Fraction(receipt["rate"]),
+                coefficients=coefficients,
+                **{name: receipt[name] for name in ("members", "alpha", "unit", "rounding")},
+            )
+            if coefficients.shape[1] != made.universe.size:
+                raise ValueError("queries over other pairs")
+            made.error_bound(0.5)
+        except FileFormatError:
+            raise
+        except OSError as problem:
+            raise FileFormatError(f"cannot read {path!s}: {problem.strerror}") from None
+        except (LookupError, TypeError, AttributeError, ValueError, GraphCutsError) as problem:
+            raise FileFormatError(
+                f"{receipt_path(path)} is damaged or of another version"
+            ) from problem
+        coefficients.flags.writeable = False
+        return made
+
+    def __repr__(self) -> str:
+        mark = "" if self.guarantee.is_private else f", {SEEDED_WARNING}"
+        return f"NetRelease(epsilon={self.guarantee.epsilon:g}, members={self.members}{mark})"
+
+
+def _asked(S: Any, T: Any) -> LinearQuery:
+    if not hasattr(S, "coefficients"):
+        return CutQuery(S, T)
+    if T is not None:
+        raise QueryError("give either a query or two sets, not both")
+    query: LinearQuery = S
+    return query
+
+
+def queries_path(path: PathLike) -> Path:
+    """Where the queries of a net release at `path` are."""
+    return Path(f"{os.fspath(path)}.queries.npz")
+
+
+def check_net_path(path: PathLike, *, force: bool = False) -> None:
+    """Check that a net release can be written here; call it before anything is spent.
+
+    Raises:
+        FileFormatError: unknown ending, missing folder, no permission, or a file that is there.
+    """
+    check_writable_graph(path, force=force)
+    check_writable_set((path, queries_path(path), receipt_path(path)), force=force)
+
+
+def _check_files(path: PathLike, files: dict[str, str]) -> None:
+    if set(files) != {Path(path).name, queries_path(path).name}:
+        raise FileFormatError(f"{receipt_path(path)} is the receipt of another release")
+    check_files(path, files)
+
+
+def _cost(stored: dict[str, Any]) -> Cost:
+    pure = stored["pure"]
+    return Cost(**{**stored, "pure": None if pure is None else Fraction(pure)})
