@@ -10,7 +10,7 @@ from graphcuts_dp.graph.group_names import MARK, GroupNames, asked_query
 from graphcuts_dp.graph.linear_query import sides_of
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.vertices import Label, Space, VertexSet
-from graphcuts_dp.interactive.encoding import read_lines, read_query
+from graphcuts_dp.interactive.query_lines import read_lines, read_query
 
 _SHOWN = 40  # characters of a set
 

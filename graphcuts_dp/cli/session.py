@@ -37,8 +37,8 @@ from graphcuts_dp.cli.store_options import (
 )
 from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.graph.atomic import atomic_write, check_writable
-from graphcuts_dp.interactive.encoding import read_lines, read_query
 from graphcuts_dp.interactive.methods import CALIBRATIONS, METHODS
+from graphcuts_dp.interactive.query_lines import read_lines, read_query
 from graphcuts_dp.interactive.session import open_session
 from graphcuts_dp.interactive.transcript import answer_to_dict
 from graphcuts_dp.progress import Progress

@@ -22,6 +22,7 @@ from graphcuts_dp.cli.store_options import ExpectHeadOption, store_named
 from graphcuts_dp.errors import GraphCutsError, LedgerError, QueryError
 from graphcuts_dp.graph.group_names import asked_query
 from graphcuts_dp.graph.vertices import Label
+from graphcuts_dp.interactive.query_lines import query_title
 from graphcuts_dp.interactive.session import Session
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 
@@ -154,8 +155,7 @@ class Prompt:
         history = self._session.history
         first = max(0, len(history) - count)
         for number, entry in enumerate(history[first:], start=first + 1):
-            S, T = entry.query.masks(self._session.universe.space)
-            sizes = f"{S.sum():,} | {T.sum():,}"
+            sizes = query_title(entry.query, self._session.universe)
             out.print(f"{number:>6}  {sizes:>15}  {answer_text(entry.answer)}", markup=False)
 
     def _plot(self, path: str) -> None:
