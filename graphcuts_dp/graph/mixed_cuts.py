@@ -33,6 +33,15 @@ class MixedCut(LinearQuery):
     def __repr__(self) -> str:
         return "MixedCut()"
 
+    @property
+    def parts(self) -> int:
+        """Of how many cuts between a left and a right set it is the sum or difference.
+
+        Two; and where both ends can be in both sets, what these two count twice is a third.
+        """
+        twice = (self.S[0] & self.T[0]).any() and (self.S[1] & self.T[1]).any()
+        return 3 if twice else 2
+
     def coefficients(self, space: Space) -> FloatMatrix:
         """See `LinearQuery.coefficients`.
 

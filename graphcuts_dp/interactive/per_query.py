@@ -197,20 +197,14 @@ class PerQueryNoise:
             raise ExhaustedError(
                 "the session has given all the answers that it promised; start another one"
             )
-        if isinstance(query, CutQuery):
-            pairs_of(query, self.universe)
-            return
-        if self.grid.bounded is not None:
-            raise QueryError(BOUNDED)
-        extent = Extent.of(query, self.universe.space)
-        if extent.largest:
-            LinearSteps(extent).rounding(self.universe.size, self.grid.cap)
+        _Asked.of(query, self)
 
     def step(
         self, state: CountState, query: LinearQuery, truth: int | None, source: EntropySource
     ) -> tuple[CountState, Answer]:
         """See `Mechanism.step`. A query that is 0 on all graphs is free and certain."""
-        self.check(state, query)
+        if state.stopped:
+            self.check(state, query)
         asked = _Asked.of(query, self)
         if asked is None:
             return state, replace(NOTHING, queries_left=state.limit - state.queries)
@@ -279,13 +273,20 @@ class _Asked:
 
     @classmethod
     def of(cls, query: LinearQuery, made: PerQueryNoise) -> "_Asked | None":
-        """None where the answer is 0 on every graph."""
+        """None where the answer is 0 on every graph.
+
+        Raises:
+            QueryError: a query that does not fit, or another one than a bounded cut where such are
+                counted, or coefficients whose rounding nobody can bound.
+        """
         grid = made.grid
         if isinstance(query, CutQuery):
             pairs = pairs_of(query, made.universe)
             if not pairs:
                 return None
             return cls(made.noise, made._radius, grid.unit, 0.0, grid.rounding(pairs))
+        if grid.bounded is not None:
+            raise QueryError(BOUNDED)
         extent = Extent.of(query, made.universe.space)
         if not extent.largest:
             return None
