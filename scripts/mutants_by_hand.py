@@ -205,6 +205,18 @@ BY_HAND = (
         "self.grid.sensitivity * self.steps",
         "self.grid.sensitivity",
     ),
+    Edit(  # other queries than cuts with the noise of a thousandth of their steps
+        "interactive/per_query", "PerQueryNoise.linear_noise", "LinearSteps.most", "1 << 20"
+    ),
+    Edit(  # coefficients that may have more steps than the noise is made for
+        "graph/linear_steps",
+        "LinearSteps.steps",
+        "np.clip(found, -self.most, self.most)",
+        "(found * 2)",
+    ),
+    Edit(  # weights of which the highest digits are left out
+        "interactive/counts", "linear_count", "range(0, 53, 16)", "range(0, 17, 16)"
+    ),
     Edit(  # one vertex taken to touch one cell only
         "measurements/vertex_changes",
         "bounded_changes",

@@ -11,14 +11,15 @@ from rich.markup import escape
 
 from graphcuts_dp.cli.console import out, say, show_json, show_table
 from graphcuts_dp.cli.group_options import GroupReading
-from graphcuts_dp.cli.query_files import AskedCut, read_query_file
+from graphcuts_dp.cli.query_files import AskedQuery, read_query_file
 from graphcuts_dp.cli.reading import check_apart, read_sets, with_options
-from graphcuts_dp.errors import FileFormatError, ParameterError
+from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
 from graphcuts_dp.graph.atomic import atomic_write, check_writable
 from graphcuts_dp.graph.group_names import GroupNames, asked_query
-from graphcuts_dp.graph.linear_query import sides_of
+from graphcuts_dp.graph.linear_query import LinearQuery, sides_of
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.vertices import Space
+from graphcuts_dp.interactive.query_lines import read_asked
 from graphcuts_dp.iterative.net_release import NetRelease, queries_path
 from graphcuts_dp.iterative.release import IterativeRelease, hypothesis_path
 from graphcuts_dp.measurements.noisy_matrix import NO_GUARANTEE, CutAnswer
@@ -33,7 +34,10 @@ Example: graphcuts-dp answer synthetic.graphml --queries cuts.csv --joint -o ans
 
 A set is a list of labels with commas between, or @FILE with one label on each line; @@NAME is a
 group of the release, or of the public table --groups. A file of queries is a .csv table with
-columns S and T, or has lines such as {"S": ["ann"], "T": ["kim"]}; there "@NAME" is a group."""
+columns S and T, or has lines such as {"S": ["ann"], "T": ["kim"]}; there "@NAME" is a group. A star
+alone, "*", is all vertices. Other linear queries are lines such as
+{"left": {"ann": 0.5}, "right": {"kim": 1}}, {"entries": [["ann", "kim", 2.5]]} or
+{"matrix": "file.npz"}, alone with --query."""
 
 
 @with_options
@@ -46,6 +50,9 @@ def answer(
     complement: Annotated[
         bool, typer.Option("--complement", help="T is all other vertices, as without --to.")
     ] = False,
+    query: Annotated[
+        str | None, typer.Option(help="In place of sets: a line of JSON, as of --queries.")
+    ] = None,
     queries: Annotated[
         str | None, typer.Option(metavar="FILE", help="Many queries: a .csv or .jsonl file.")
     ] = None,
@@ -73,14 +80,10 @@ def answer(
     estimate that is drawn towards it, which is nearer to the truth on most cuts and has no
     guarantee. Estimates of a file are made together, so ask for cuts of one kind in one file.
     """
-    if (first is None) == (queries is None):
-        raise ParameterError("give either --from, or --queries with a file")
-    if complement and second is not None:
-        raise ParameterError("give --to or --complement, not both")
+    _check_given(first, query, queries)
+    _check_sets(second, query, queries, complement=complement)
     if queries is None and (joint or output is not None):
         raise ParameterError("--joint and --output are for --queries")
-    if queries is not None and (complement or second is not None):
-        raise ParameterError("the sets of --queries are in its file; leave out --to, --complement")
     if output is not None:
         _check_output(output, [path, queries, *grouping.files], force=force)
     learnt = os.path.isfile(hypothesis_path(path))  # noqa: PTH113  # false for names too long, too
@@ -96,8 +99,10 @@ def answer(
         names = release.groups
     if queries is not None:
         asked = read_query_file(queries, space, names)
+    elif query is not None:
+        asked = [AskedQuery(read_asked(query, None, space), query, None)]
     else:
-        asked = [AskedCut(_query(first or "", second, names, space), first or "", second)]
+        asked = [AskedQuery(_query(first or "", second, names, space), first or "", second)]
     cuts = [each.query for each in asked]
     shrunk: list[float | None] = [None] * len(cuts)
     if not isinstance(release, Release):
@@ -108,7 +113,7 @@ def answer(
             cuts, confidence=confidence, simultaneous=simultaneous, joint=joint
         )
         if release.has_graph and not release.is_sparse:
-            shrunk = [each.value for each in release.answer_all(cuts, estimate="shrunk")]
+            shrunk = _shrunk(release, cuts)
     guarantee = str(release.guarantee)
     if queries is None:
         _show_one(found[0], shrunk[0], guarantee, as_json)
@@ -127,6 +132,35 @@ def answer(
 def _loaded(path: str) -> Release | NetRelease:
     chosen = os.path.isfile(queries_path(path))  # noqa: PTH113  # as above
     return NetRelease.load(path) if chosen else Release.load(path)
+
+
+def _shrunk(release: Release, queries: Sequence[LinearQuery]) -> list[float | None]:
+    """Shrunk estimates of the cuts among the queries, made together."""
+    places = [i for i, query in enumerate(queries) if isinstance(query, CutQuery)]
+    found: list[float | None] = [None] * len(queries)
+    try:
+        made = release.answer_all([queries[i] for i in places], estimate="shrunk")
+    except QueryError:  # a cut that mixes both sides is another query
+        return found
+    for i, each in zip(places, made, strict=True):
+        found[i] = each.value
+    return found
+
+
+def _check_given(*ways: str | None) -> None:
+    if sum(each is not None for each in ways) != 1:
+        raise ParameterError("give either --from, or --query, or --queries with a file")
+
+
+def _check_sets(
+    second: str | None, query: str | None, queries: str | None, *, complement: bool
+) -> None:
+    if complement and second is not None:
+        raise ParameterError("give --to or --complement, not both")
+    if queries is not None and (complement or second is not None):
+        raise ParameterError("the sets of --queries are in its file; leave out --to, --complement")
+    if query is not None and (complement or second is not None):
+        raise ParameterError("--query is in place of sets; leave out --to, --complement")
 
 
 def _check_output(output: str, inputs: Sequence[str | None], *, force: bool) -> None:
@@ -159,7 +193,7 @@ def _show_one(found: CutAnswer, shrunk: float | None, guarantee: str, as_json: b
 
 
 def _show_many(
-    asked: Sequence[AskedCut], found: Sequence[CutAnswer], shrunk: Sequence[float | None]
+    asked: Sequence[AskedQuery], found: Sequence[CutAnswer], shrunk: Sequence[float | None]
 ) -> None:
     rows = [
         (escape(a.title), *(_shown(x) for x in (one.value, *one.interval, value)))
@@ -177,7 +211,7 @@ def _shown(value: float | None) -> str:
 
 def _write(
     path: str,
-    asked: Sequence[AskedCut],
+    asked: Sequence[AskedQuery],
     found: Sequence[CutAnswer],
     shrunk: Sequence[float | None],
     *,

@@ -12,7 +12,7 @@ from graphcuts_dp.evaluation.cut_error import cut_errors, graph_cut_errors
 from graphcuts_dp.evaluation.tables import NOT_PRIVATE, CutErrorTable
 from graphcuts_dp.graph.adjacency import BipartiteGraph
 from graphcuts_dp.graph.atomic import check_writable
-from graphcuts_dp.interactive.encoding import read_lines, read_query
+from graphcuts_dp.interactive.query_lines import read_lines, read_query
 from graphcuts_dp.plotting.cut_errors import cut_error_figure
 from graphcuts_dp.plotting.saving import write_figure
 from graphcuts_dp.release.release import Release

@@ -1,4 +1,4 @@
-"""Files of cut queries on the command line: lines of JSON, or a table with columns S and T."""
+"""Files of queries on the command line: lines of JSON, or a table with columns S and T."""
 
 import csv
 from dataclasses import dataclass
@@ -7,43 +7,45 @@ from typing import final
 from graphcuts_dp.cli.reading import read_set
 from graphcuts_dp.errors import FileFormatError, QueryError
 from graphcuts_dp.graph.group_names import MARK, GroupNames, asked_query
-from graphcuts_dp.graph.linear_query import sides_of
+from graphcuts_dp.graph.linear_query import LinearQuery, sides_of
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.vertices import Label, Space, VertexSet
-from graphcuts_dp.interactive.encoding import read_lines, read_query
+from graphcuts_dp.interactive.query_lines import folder_of, read_asked, read_lines
 
 _SHOWN = 40  # characters of a set
 
 
 @final
 @dataclass(frozen=True)
-class AskedCut:
+class AskedQuery:
     """A query of a file.
 
     Attributes:
-        query: the query; its sets may still name groups.
-        S: the set as it was written, in one text.
-        T: likewise; None for all other vertices.
+        query: the query; sets of cuts may still name groups.
+        S: the set as it was written, in one text; of another query the line of JSON.
+        T: likewise; None for all other vertices, and for another query.
     """
 
-    query: CutQuery
+    query: LinearQuery
     S: str
     T: str | None
 
     @property
     def title(self) -> str:
         """The query in few characters."""
+        if not isinstance(self.query, CutQuery):
+            return "".join(c if c.isprintable() else repr(c)[1:-1] for c in _short(self.S))
         text = f"{_short(self.S)} - {'others' if self.T is None else _short(self.T)}"
         return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
-def read_query_file(path: str, space: Space, names: GroupNames | None) -> list[AskedCut]:
+def read_query_file(path: str, space: Space, names: GroupNames | None) -> list[AskedQuery]:
     """The queries of a file.
 
     Args:
         path: of a .csv table with columns S and, if wanted, T, whose cells hold labels with commas
             between, and names of groups after "@"; any other file has lines of JSON such as
-            {"S": ["ann"], "T": ["kim"]}. Without T: all other vertices.
+            {"S": ["ann"], "T": ["kim"]}, see `read_asked`. Without T: all other vertices.
         space: the vertices that may be named.
         names: groups that may be named.
 
@@ -55,13 +57,16 @@ def read_query_file(path: str, space: Space, names: GroupNames | None) -> list[A
         return list(_of_table(path, space, names))
     found = []
     for number, line in read_lines(path):
-        query = read_query(line, number)
+        query = read_asked(line, number, space, folder=folder_of(path))
+        if not isinstance(query, CutQuery):
+            found.append(AskedQuery(query, line.strip(), None))
+            continue
         S, T = _text(query.S), None if query.T is None else _text(query.T)
-        found.append(AskedCut(query if names is None else names.named(query), S, T))
+        found.append(AskedQuery(query if names is None else names.named(query), S, T))
     return _some(found, path)
 
 
-def _of_table(path: str, space: Space, names: GroupNames | None) -> list[AskedCut]:
+def _of_table(path: str, space: Space, names: GroupNames | None) -> list[AskedQuery]:
     lines = read_lines(path)
     try:
         rows = list(csv.reader([line for _, line in lines], strict=True))
@@ -83,13 +88,13 @@ def _of_table(path: str, space: Space, names: GroupNames | None) -> list[AskedCu
         S, T = cells["S"].strip(), cells.get("T", "").strip() or None
         try:
             sets = _labels(S, sides[0], names), None if T is None else _labels(T, sides[1], names)
-            found.append(AskedCut(asked_query(*sets, names), S, T))
+            found.append(AskedQuery(asked_query(*sets, names), S, T))
         except QueryError as problem:
             raise QueryError(f"line {number} of the queries: {problem}") from None
     return _some(found, path)
 
 
-def _labels(cell: str, side: VertexSet, names: GroupNames | None) -> list[Label]:
+def _labels(cell: str, side: VertexSet, names: GroupNames | None) -> list[Label] | str:
     """Labels of a cell; "@NAME" is a group, never a file."""
     words = [word.strip() for word in cell.split(",")]
     marked = [MARK + word if word.startswith(MARK) else word for word in words]
@@ -105,7 +110,7 @@ def _short(text: str) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 
-def _some(found: list[AskedCut], path: str) -> list[AskedCut]:
+def _some(found: list[AskedQuery], path: str) -> list[AskedQuery]:
     if not found:
         raise QueryError(f"{path} has no queries")
     return found

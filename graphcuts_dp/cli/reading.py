@@ -21,7 +21,7 @@ from graphcuts_dp.graph.group_names import GroupNames, is_group
 from graphcuts_dp.graph.groups import Groups
 from graphcuts_dp.graph.owned_rows import COUNTINGS, Counting, OwnedRows, PrivateData
 from graphcuts_dp.graph.owned_sources import read_owned
-from graphcuts_dp.graph.vertices import Label, VertexSet, sets_in
+from graphcuts_dp.graph.vertices import ALL, Label, VertexSet, sets_in
 
 _GROUP = "@@"  # before the name of a group; a single @ is for files
 _DELIMITERS = {"tab": "\t", "\\t": "\t", "blank": " "}
@@ -293,12 +293,12 @@ def _count_or_file(text: str) -> int | str:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 100 else text
 
 
-def read_set(text: str, vertices: VertexSet, groups: Groups | None = None) -> list[Label]:
+def read_set(text: str, vertices: VertexSet, groups: Groups | None = None) -> list[Label] | str:
     """A set of vertices from the command line: labels with commas between, or @FILE.
 
     A label that holds a comma, or begins with a quote, stands in double quotes, as in CSV.
     Numbers become integers where the vertices are integers. A word @@NAME names a group, and stays
-    as "@NAME", which `members` reads.
+    as "@NAME", which `members` reads. A star alone stays as it is: all vertices.
 
     Args:
         text: as it was typed.
@@ -306,9 +306,17 @@ def read_set(text: str, vertices: VertexSet, groups: Groups | None = None) -> li
         groups: public groups of these, if there are any.
 
     Raises:
-        QueryError: an empty label, or a group where there are none.
+        QueryError: an empty label, a group where there are none, or a star where a vertex has that
+            name.
         FileFormatError: the file cannot be read.
     """
+    if text.strip() == ALL:
+        if vertices.find(ALL) is not None:
+            raise QueryError(
+                "'*' is all vertices, and here one vertex has that name: write the set that you"
+                " mean to a file with one label on each line, and type @FILE"
+            )
+        return ALL
     if text.startswith("@") and not text.startswith(_GROUP):
         try:
             return list(read_vertices(text[1:]).labels)
@@ -340,7 +348,7 @@ def _words(text: str) -> list[str]:
 
 def read_sets(
     first: str, second: str | None, sides: tuple[VertexSet, VertexSet], names: GroupNames | None
-) -> tuple[list[Label], list[Label] | None]:
+) -> tuple[list[Label] | str, list[Label] | str | None]:
     """The two sets of a query as they were typed, which may name groups.
 
     Args:

@@ -11,7 +11,7 @@ from graphcuts_dp.cli.store_options import Spending
 from graphcuts_dp.distinguishers.methods import DISTINGUISHER_NAMES
 from graphcuts_dp.graph.files import check_labels
 from graphcuts_dp.idc.constructions import CONSTRUCTIONS
-from graphcuts_dp.interactive.encoding import read_lines, read_query
+from graphcuts_dp.interactive.query_lines import read_lines, read_query
 from graphcuts_dp.iterative.methods import release_iteratively
 from graphcuts_dp.iterative.paper_tuning import CALIBRATIONS
 from graphcuts_dp.iterative.release import IterativeRelease, check_iterative_path

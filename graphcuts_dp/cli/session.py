@@ -37,8 +37,9 @@ from graphcuts_dp.cli.store_options import (
 )
 from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.graph.atomic import atomic_write, check_writable
-from graphcuts_dp.interactive.encoding import read_lines, read_query
+from graphcuts_dp.graph.group_names import asked_query
 from graphcuts_dp.interactive.methods import CALIBRATIONS, METHODS
+from graphcuts_dp.interactive.query_lines import folder_of, read_asked, read_lines
 from graphcuts_dp.interactive.session import open_session
 from graphcuts_dp.interactive.transcript import answer_to_dict
 from graphcuts_dp.progress import Progress
@@ -56,13 +57,19 @@ Example: graphcuts-dp session ask mail.db --from @department.txt --complement
 Example: graphcuts-dp session ask mail.db --groups staff.csv --from @@Sales,@@IT --to @@Board
 
 A set is a list of labels with commas between, or @FILE with one label on each line; @@NAME is a
-group of the public table --groups. A query that was answered before is free."""
+group of the public table --groups, "*" alone is all vertices, and of a bipartite graph a set may
+hold vertices of both sides. A query that was answered before is free.
+
+Example: graphcuts-dp session ask mail.db --query '{"left": {"ann": 0.5}, "right": {"kim": 1}}'"""
 
 RUN_EXAMPLE = """Example: graphcuts-dp session run mail.db queries.jsonl -o answers.jsonl
 
 Each line of the queries is an object: {"S": ["ann", "bob"], "T": ["kim"]}; without "T", all other
-vertices. With --groups a set may name groups: {"S": "@Sales", "T": ["@IT", "kim"]}. After an
-interruption run it again: answers on the record are free."""
+vertices. With --groups a set may name groups: {"S": "@Sales", "T": ["@IT", "kim"]}; "*" in place of
+a list is all vertices. Other linear queries: {"left": {"ann": 0.5}, "right": {"kim": 1}} weighs the
+pair of ann and kim by 0.5 times 1, {"entries": [["ann", "kim", 2.5]]} by 2.5, and
+{"matrix": "file.npz"} takes a matrix of weights from a file. After an interruption run it again:
+answers on the record are free."""
 
 
 @with_options
@@ -84,6 +91,9 @@ def start(
     ] = 0.05,
     disjoint: Annotated[
         bool, typer.Option("--disjoint", help="Only disjoint sets will be asked.")
+    ] = False,
+    linear: Annotated[
+        bool, typer.Option("--linear", help="Not only cuts will be asked: for --method auto.")
     ] = False,
     expected_edges: Annotated[
         float | None, typer.Option(help="A public guess, for the choice of the method only.")
@@ -115,6 +125,7 @@ def start(
             calibration=calibration,
             beta=beta,
             disjoint=disjoint,
+            linear=linear or None,
             expected_edges=expected_edges,
             **protecting.options(vertices=True),
             seed=seed,
@@ -140,11 +151,16 @@ def start(
 @with_options
 def ask(
     store: StoreArgument,
-    first: Annotated[str, typer.Option("--from", help="The set S of vertices.")],
+    first: Annotated[
+        str | None, typer.Option("--from", help='The set S of vertices; "*" is all of them.')
+    ] = None,
     second: Annotated[str | None, typer.Option("--to", help="The set T.")] = None,
     complement: Annotated[
         bool, typer.Option("--complement", help="T is all other vertices, as without --to.")
     ] = False,
+    query: Annotated[
+        str | None, typer.Option(help="In place of sets: any line of `session run`, as JSON.")
+    ] = None,
     name: NameOption = "default",
     graph: GraphOption = None,
     *,
@@ -154,11 +170,17 @@ def ask(
     as_json: JsonOption = False,
 ) -> None:
     """Ask how much passes between S and T."""
+    if (first is None) is (query is None) or (query is not None and (complement or second)):
+        raise ParameterError("give either sets, --from and perhaps --to, or --query")
     if complement and second is not None:
         raise ParameterError("give --to or --complement, not both")
     place = store_named(store, expect_head=expect_head)
     with resume(place, name, graph, grouping) as session:
-        answer = session.ask(*asked_sets(session, first, second), unguaranteed=unguaranteed)
+        if query is not None:
+            asked = read_asked(query, None, session.universe.space)
+        else:
+            asked = asked_query(*asked_sets(session, first or "", second), session.groups)
+        answer = session.ask(asked, unguaranteed=unguaranteed)
         guarantee = session.guarantee
     if as_json:
         show_json({**answer_to_dict(answer), "guarantee": str(guarantee)})
@@ -188,7 +210,8 @@ def run(
     lines = read_lines(queries)
     place = store_named(store, expect_head=expect_head)
     with resume(place, name, graph, grouping) as session:
-        parsed = [read_query(line, number) for number, line in lines]
+        space, folder = session.universe.space, folder_of(queries)
+        parsed = [read_asked(line, number, space, folder=folder) for number, line in lines]
         try:
             preview = session.cost(parsed)
         except QueryError as problem:

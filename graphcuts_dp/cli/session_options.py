@@ -64,7 +64,7 @@ def resume(
 
 def asked_sets(
     session: Session, first: str, second: str | None
-) -> tuple[list[Label], list[Label] | None]:
+) -> tuple[list[Label] | str, list[Label] | str | None]:
     """The two sets of a query as they were typed; see `read_sets`."""
     return read_sets(first, second, session.vertices, session.groups)
 

@@ -21,7 +21,9 @@ from graphcuts_dp.cli.session_record import session_facts
 from graphcuts_dp.cli.store_options import ExpectHeadOption, store_named
 from graphcuts_dp.errors import GraphCutsError, LedgerError, QueryError
 from graphcuts_dp.graph.group_names import asked_query
+from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.vertices import Label
+from graphcuts_dp.interactive.query_lines import query_title, read_asked
 from graphcuts_dp.interactive.session import Session
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 
@@ -33,6 +35,8 @@ Tab completes labels; the arrow keys bring back earlier lines; :help lists the c
 HELP = """A query is one or two sets of labels:
   ann, bob | kim, lee    what passes between {ann, bob} and {kim, lee}
   ann, bob               what passes between {ann, bob} and all others
+  * | kim                all vertices; of two sides, sets may hold vertices of both
+  {"left": {"ann": 0.5}, "right": {"kim": 1}}    any line of `session run`
   @team.txt | kim        a set from a file, one label on each line
   @@Sales, @@IT | kim    groups of the public table --groups
 Commands:
@@ -131,18 +135,23 @@ class Prompt:
         left = self._session.remaining.queries
         return f"{self._session.name}> " if left is None else f"{left:,} left> "
 
-    def _sets(self, line: str) -> tuple[list[Label], list[Label] | None]:
+    def _sets(self, line: str) -> tuple[list[Label] | str, list[Label] | str | None]:
         first, bar, second = line.partition("|")
         if "|" in second:
             raise QueryError("a query has one | at most, between its two sets")
         return asked_sets(self._session, first.strip(), second.strip() if bar else None)
 
+    def _query(self, line: str) -> LinearQuery:
+        if line.startswith("{"):
+            return read_asked(line, None, self._session.universe.space)
+        return asked_query(*self._sets(line), self._session.groups)
+
     def _ask(self, line: str) -> None:
-        answer = self._session.ask(*self._sets(line), unguaranteed=self._unguaranteed)
+        answer = self._session.ask(self._query(line), unguaranteed=self._unguaranteed)
         out.print(answer_text(answer), markup=False)
 
     def _cost(self, line: str) -> None:
-        preview = self._session.cost([asked_query(*self._sets(line), self._session.groups)])
+        preview = self._session.cost([self._query(line)])
         free = "free: on the record, or without pairs"
         out.print(free if preview.free else "one new query", markup=False)
 
@@ -154,8 +163,7 @@ class Prompt:
         history = self._session.history
         first = max(0, len(history) - count)
         for number, entry in enumerate(history[first:], start=first + 1):
-            S, T = entry.query.masks(self._session.universe.space)
-            sizes = f"{S.sum():,} | {T.sum():,}"
+            sizes = query_title(entry.query, self._session.universe)
             out.print(f"{number:>6}  {sizes:>15}  {answer_text(entry.answer)}", markup=False)
 
     def _plot(self, path: str) -> None:

@@ -51,7 +51,10 @@ class CutList(Sequence[CutQuery]):
         T: list[Words] = []
         for query in queries:
             if not isinstance(query, CutQuery):
-                raise QueryError("a list of cuts holds CutQuery objects only")
+                raise QueryError(
+                    "a list of cuts holds CutQuery objects only; release_sensing learns from other"
+                    " linear queries, too"
+                )
             left, right = universe.masks(query)
             S.append(pack_bits(left))
             T.append(pack_bits(right))

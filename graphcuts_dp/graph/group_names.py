@@ -10,6 +10,7 @@ from graphcuts_dp.errors import QueryError
 from graphcuts_dp.graph.group_codes import listed
 from graphcuts_dp.graph.groups import Groups
 from graphcuts_dp.graph.queries import CutQuery, Subset
+from graphcuts_dp.graph.vertices import ALL
 
 MARK = "@"
 
@@ -54,7 +55,7 @@ def members(given: Subset | str, groups: Groups) -> Subset:
     Raises:
         QueryError: an unknown group or vertex, or a name that may mean two things.
     """
-    if isinstance(given, np.ndarray):
+    if isinstance(given, np.ndarray) or (isinstance(given, str) and given == ALL):
         return given
     if isinstance(given, str):
         if not given.startswith(MARK):
@@ -130,7 +131,7 @@ def asked_query(S: Subset | str, T: Subset | str | None, names: GroupNames | Non
         return names.query(S, T)
     hint = "; to name groups, open the session, or make the release, with groups="
     for each in (S, T):
-        if isinstance(each, str):
+        if isinstance(each, str) and each != ALL:
             more = hint if each.startswith(MARK) else ""
             raise QueryError(
                 f"a set of vertices is a list of labels, not the string {each!r}{more}"

@@ -210,6 +210,11 @@ class LinearQuery(Protocol):
         return found
 
 
+def is_query(given: object) -> TypeGuard[LinearQuery]:
+    """Whether this is a whole query, and not a set of vertices."""
+    return hasattr(given, "coefficients")
+
+
 def weighted_sum(coefficients: FloatMatrix, matrix: Any, space: Space) -> float:
     """Sum over pairs of coefficient times weight.
 

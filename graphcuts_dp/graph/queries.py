@@ -25,7 +25,7 @@ from graphcuts_dp.graph.linear_query import (
     sides_of,
     space_of,
 )
-from graphcuts_dp.graph.vertices import Arcs, Label, Space, VertexSet
+from graphcuts_dp.graph.vertices import ALL, Arcs, Label, Space, VertexSet
 
 Subset = Iterable[Label] | BoolVector
 _BATCH_ENTRIES = 1 << 24  # floats in one block of a batch: 128 MiB
@@ -39,7 +39,8 @@ class CutQuery(LinearQuery):
     In a directed graph: of the arcs from S to T, also where S and T overlap.
 
     Args:
-        S: vertex labels, or a truth vector over the vertices (left ones of a bipartite graph).
+        S: vertex labels, or a truth vector over the vertices (left ones of a bipartite graph), or
+            "*": all of them.
         T: likewise (right ones of a bipartite graph). None: all vertices outside S (all right
             vertices).
     """
@@ -380,10 +381,12 @@ def pairs_of_cut(S: BoolVector, T: BoolVector, space: Space) -> int:
     )
 
 
-def _keep(subset: Subset) -> Subset:
+def _keep(subset: Subset | str) -> Subset:
     if isinstance(subset, np.ndarray):
         return subset.copy()
     if isinstance(subset, str):
+        if subset == ALL:
+            return ALL
         raise QueryError(f"a set of vertices is a list of labels, not the string {subset!r}")
     try:
         return tuple(subset)

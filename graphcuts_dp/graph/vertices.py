@@ -13,6 +13,7 @@ from graphcuts_dp.errors import GraphError, QueryError
 
 Label = str | int
 _MOST = 2**31 - 1  # row numbers are 32-bit integers
+ALL = "*"  # as a set, not as a label in one: all vertices
 
 
 @final
@@ -122,7 +123,7 @@ class VertexSet:
         """Indicator vector of a set of vertices.
 
         Args:
-            subset: labels, or a truth vector of length n.
+            subset: labels, or a truth vector of length n, or "*" for all vertices.
 
         Returns:
             Truth vector of length n.
@@ -130,6 +131,8 @@ class VertexSet:
         Raises:
             QueryError: an unknown vertex, or a truth vector of the wrong length.
         """
+        if isinstance(subset, str) and subset == ALL:
+            return np.ones(len(self), dtype=np.bool_)
         if isinstance(subset, str):
             raise QueryError(f"a set of vertices is a list of labels, not the string {subset!r}")
         if isinstance(subset, np.ndarray) and subset.dtype == np.bool_:

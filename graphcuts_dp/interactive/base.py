@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar, final
 
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.queries import CutQuery
+from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Sign
 from graphcuts_dp.privacy.composition import Cost
@@ -39,14 +39,14 @@ class Answer:
     """An answer to one query. All of it is public.
 
     Attributes:
-        value: the estimate of the cut value.
+        value: the estimate.
         interval: (low, high) that holds the true value. A session cuts it and the value to what
-            the pairs of the cut can weigh: from 0 to as many caps, or without end where there is
-            none.
+            the query can be: of a cut what its pairs can weigh, from 0 to as many caps, or without
+            end where there is none.
         confidence: probability with which the intervals of all guaranteed answers of the session
             hold at once, however the queries were chosen; 1 for what is known for certain.
         guaranteed: false when the mechanism had run out: then the interval is the trivial one,
-            from zero to all that the pairs of the cut could weigh.
+            all that the query could be.
         updates: corrections of the hypothesis that the query brought about, in order.
         queries_left: guaranteed answers that are left; None when there is no limit.
         updates_left: corrections that are left; None when the mechanism makes none.
@@ -117,7 +117,10 @@ S = TypeVar("S", bound=State)
 
 
 class Mechanism(Protocol[S]):
-    """Answers cut queries about one private graph. All its parameters are public."""
+    """Answers queries about one private graph. All its parameters are public.
+
+    Every mechanism answers cuts; which other linear queries, `check` tells.
+    """
 
     @property
     def name(self) -> str:
@@ -164,7 +167,7 @@ class Mechanism(Protocol[S]):
         ...
 
     def error_bound(self, state: S) -> float:
-        """The largest half width of an interval, in weight: that of the cut of most pairs.
+        """The largest half width of an interval of a cut, in weight: that of the most pairs.
 
         As far as the guarantee holds, no answer is farther off than this. Rounding of floats, of
         a 10^9th part of the value and of this, comes on top.
@@ -179,7 +182,7 @@ class Mechanism(Protocol[S]):
         """
         ...
 
-    def check(self, state: S, query: CutQuery) -> None:
+    def check(self, state: S, query: LinearQuery) -> None:
         """Refuse a query that `step` cannot answer. Draws no noise and reads public data alone.
 
         Raises:
@@ -189,7 +192,7 @@ class Mechanism(Protocol[S]):
         ...
 
     def step(
-        self, state: S, query: CutQuery, truth: int | None, source: EntropySource
+        self, state: S, query: LinearQuery, truth: int | None, source: EntropySource
     ) -> tuple[S, Answer]:
         """Answer one query.
 
@@ -199,7 +202,7 @@ class Mechanism(Protocol[S]):
         Args:
             state: the present one; it must not be used again.
             query: the query.
-            truth: `grid.count(query, graph)`, exact; ignored (may be None) unless `needs_truth`.
+            truth: `EdgeCounter.counts` of it, exact; ignored (may be None) unless `needs_truth`.
             source: where the noise comes from.
 
         Returns:
@@ -220,7 +223,7 @@ class Mechanism(Protocol[S]):
         """
         ...
 
-    def unguaranteed(self, state: S, query: CutQuery) -> Answer:
+    def unguaranteed(self, state: S, query: LinearQuery) -> Answer:
         """An answer from the hypothesis as it stands, free and without guarantee.
 
         Raises:
@@ -234,7 +237,7 @@ class Mechanism(Protocol[S]):
         public: bytes,
         secret: bytes | None,
         hypothesis: bytes | None = None,
-        since: Iterable[tuple[CutQuery, Update]] = (),
+        since: Iterable[tuple[LinearQuery, Update]] = (),
     ) -> S:
         """The state that these bytes were taken from.
 

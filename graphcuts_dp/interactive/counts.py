@@ -1,4 +1,4 @@
-"""True answers of many cut queries at once. Private: only sessions and audits may call this."""
+"""True answers of many queries at once. Private: only sessions and audits may call this."""
 
 from collections.abc import Sequence
 from typing import final
@@ -6,9 +6,12 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.arrays import BoolVector
+from graphcuts_dp.arrays import BoolVector, IntVector
+from graphcuts_dp.errors import QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.linear_query import LinearQuery
+from graphcuts_dp.graph.linear_steps import Extent, LinearSteps
 from graphcuts_dp.graph.queries import CutQuery
 
 _WORD = 8  # queries that one pass over the edges answers
@@ -39,12 +42,24 @@ class EdgeCounter:
     def __repr__(self) -> str:
         return "EdgeCounter()"
 
-    def counts(self, queries: Sequence[CutQuery]) -> list[int]:
-        """The true answers in steps, in order.
+    def counts(self, queries: Sequence[LinearQuery]) -> list[int]:
+        """The true answers, in order: of cuts in steps, of other queries as `linear_count`.
 
         Raises:
             QueryError: a query that does not fit the graph.
         """
+        cuts = [query for query in queries if isinstance(query, CutQuery)]
+        if len(cuts) == len(queries):
+            return self._cuts(cuts)
+        counted = iter(self._cuts(cuts))
+        return [
+            next(counted)
+            if isinstance(query, CutQuery)
+            else linear_count(query, self._graph, self._grid)
+            for query in queries
+        ]
+
+    def _cuts(self, queries: Sequence[CutQuery]) -> list[int]:
         if self._graph.weighted or self._grid.bounded is not None:
             return [self._grid.count(query, self._graph) for query in queries]
         answers: list[int] = []
@@ -73,6 +88,45 @@ class EdgeCounter:
                 histogram += np.bincount(words, minlength=len(histogram))
         values = np.arange(len(histogram))
         return [int(histogram[values >> bit & 1 == 1].sum()) for bit in range(len(queries))]
+
+
+def linear_count(query: LinearQuery, graph: AnyGraph, grid: Grid) -> int:
+    """The true answer in steps of `LinearSteps` times steps of the grid, exactly. Private.
+
+    If one pair's weight changes by at most d steps of the grid, the count changes by at most
+    `LinearSteps.most` times d, up or down: the steps of a pair's coefficient do not depend on the
+    graph, and those of its weight change by at most d.
+
+    Raises:
+        QueryError: a query that does not fit the graph, or bounded cuts.
+    """
+    if grid.bounded is not None:
+        raise QueryError(BOUNDED)
+    extent = Extent.of(query, graph.space)
+    if not extent.largest:
+        return 0
+    found = query.coefficients_at(graph.rows, graph.columns, graph.space)
+    coefficients, weights = LinearSteps(extent).steps(found), grid.edge_steps(graph)
+    if weights is None:  # fewer than 2^32 edges of 2^30 steps
+        return int(coefficients.sum())
+    # Digits of 16 bits: products of two are below 2^32, and so many of them fit into 64 bits.
+    total = 0
+    for shift in range(0, 53, 16):
+        digit = weights >> shift & 0xFFFF
+        low, high = coefficients & 0xFFFF, coefficients >> 16
+        total += _dot(low, digit) << shift
+        total += _dot(high, digit) << shift + 16
+    return total
+
+
+def _dot(first: IntVector, second: IntVector) -> int:
+    return int((first * second).sum())
+
+
+BOUNDED = (
+    "a session with protect='vertex' answers bounded cuts: for other queries nobody has a bound on"
+    " what one vertex can change; ask for cuts, or protect edges or owners"
+)
 
 
 def _columns_of_bits(masks: list[BoolVector]) -> npt.NDArray[np.uint8]:

@@ -1,7 +1,6 @@
-"""Queries and answers as text and as bytes: one form for each query, however it was written."""
+"""Queries and answers as bytes: one form for each query, however it was written."""
 
 import hashlib
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, final
@@ -10,14 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector
-from graphcuts_dp.errors import FileFormatError, LedgerError, QueryError
-from graphcuts_dp.graph.file_bytes import read_bytes
-from graphcuts_dp.graph.group_names import MARK
-from graphcuts_dp.graph.queries import CutQuery, pairs_of_cut
+from graphcuts_dp.errors import LedgerError, QueryError
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.linear_query import LinearQuery
+from graphcuts_dp.graph.linear_steps import Extent, as_cut, pair_coefficients
+from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, RankOneQuery, pairs_of_cut
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.base import Answer, Update
 
-_COMPLEMENT, _PAIR = 0, 1
+_COMPLEMENT, _PAIR, _RANK_ONE, _DENSE, _SPARSE = range(5)
 _BITS, _ROWS, _NAMED = 0, 1, 2
 _SHORT = 64  # bytes: longer sets are kept once each, and queries name them
 
@@ -25,81 +25,50 @@ _SHORT = 64  # bytes: longer sets are kept once each, and queries name them
 @final
 @dataclass(frozen=True)
 class EncodedQuery:
-    """A cut query in its one form.
+    """A query in its one form.
 
     Attributes:
-        query: with truth vectors for sets.
+        query: a cut with truth vectors for sets, a `RankOneQuery`, or for every other linear query
+            a `MatrixQuery` with each pair's coefficient at one place.
         data: the query as bytes.
         digest: SHA-256 of them: equal for equal queries.
-        sets: long sets as bytes, which `data` names by their SHA-256: to be kept with it.
-        pairs: how many vertex pairs it counts.
+        sets: long parts as bytes, which `data` names by their SHA-256: to be kept with it.
+        pairs: how many vertex pairs it counts, or has to: 0 if the answer is 0 on every graph.
+        extent: of the coefficients; None of a cut.
     """
 
-    query: CutQuery = field(repr=False)
+    query: LinearQuery = field(repr=False)
     data: bytes = field(repr=False)
     digest: bytes
     sets: tuple[bytes, ...] = field(repr=False)
     pairs: int
+    extent: Extent | None = None
+
+    def possible(self, grid: Grid) -> tuple[float, float]:
+        """(low, high) between which the answer lies on every graph of the grid."""
+        if self.extent is None:
+            return 0.0, grid.most(self.pairs)
+        return self.extent.possible(grid.cap)
 
 
-def read_lines(path: str) -> list[tuple[int, str]]:
-    """The lines of a text file that are not empty, with their numbers.
-
-    Raises:
-        FileFormatError: the file cannot be read, or is not text.
-    """
-    try:
-        text = read_bytes(path).decode("utf-8-sig")  # some editors begin with a mark
-    except UnicodeDecodeError:
-        raise FileFormatError(f"{path} is not text") from None
-    return [(i, line) for i, line in enumerate(text.split("\n"), start=1) if line.strip()]
-
-
-def read_query(line: str, number: int) -> CutQuery:
-    """A cut query from a line of JSON: {"S": ["ann"], "T": ["kim"]}, or without T.
-
-    A set may also be one text, {"S": "@Sales"}, which names a group.
-
-    Raises:
-        QueryError: anything else.
-    """
-    try:
-        value: Any = json.loads(line, object_pairs_hook=_each_key_once)
-        S, T = (_listed(each) for each in (value["S"], value.get("T")))
-        if set(value) <= {"S", "T"} and isinstance(S, list) and isinstance(T, list | None):
-            return CutQuery(S, T)
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        pass
-    raise QueryError(
-        f'line {number} of the queries is not an object like {{"S": ["ann"], "T": ["kim"]}}'
-    )
-
-
-def _listed(given: Any) -> Any:
-    return [given] if isinstance(given, str) and given.startswith(MARK) else given
-
-
-def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a key occurs twice")
-    return found
-
-
-def encode_query(query: CutQuery, universe: Universe) -> EncodedQuery:
+def encode_query(query: LinearQuery, universe: Universe) -> EncodedQuery:
     """The one form of a query.
 
     Sets are compared as sets. The complement of S is stored as such. In an undirected graph (S, T)
-    and (T, S) are one query, and S may also be exchanged with its complement.
+    and (T, S) are one query, and S may also be exchanged with its complement; u and v of a rank-one
+    query likewise. A rank-one query that is a cut is stored as that cut, one that is given by its
+    coefficients by them.
 
     Raises:
-        QueryError: another query than a cut, unknown vertices, or a truth vector of the wrong
-            length.
+        QueryError: no linear query, unknown vertices, or a truth vector of the wrong length.
     """
+    if isinstance(query, RankOneQuery):
+        cut = as_cut(query, universe.space)
+        if cut is None:
+            return _encode_rank_one(query, universe)
+        query = cut
     if not isinstance(query, CutQuery):
-        raise QueryError(
-            f"a session answers cut queries, not {type(query).__name__}: give two sets of vertices"
-        )
+        return _encode_coefficients(query, universe)
     S, T = query.masks(universe.space)
     if universe.bipartite:
         complement = bool(T.all())
@@ -108,15 +77,49 @@ def encode_query(query: CutQuery, universe: Universe) -> EncodedQuery:
         if universe.symmetric and _later(S, T):
             S, T = T, S
     sets = [_encode_set(mask) for mask in ((S,) if complement else (S, T))]
-    named = [each if len(each) <= _SHORT else _name_of(each) for each in sets]
-    data = bytes([_COMPLEMENT if complement else _PAIR]) + b"".join(named)
     found = CutQuery(S) if complement else CutQuery(S, T)
-    long = tuple(each for each in sets if len(each) > _SHORT)
     pairs = pairs_of_cut(S, T, universe.space)
-    return EncodedQuery(found, data, hashlib.sha256(data).digest(), long, pairs)
+    return _named(_COMPLEMENT if complement else _PAIR, sets, found, pairs)
 
 
-def decode_query(data: bytes, universe: Universe, content: Callable[[bytes], bytes]) -> CutQuery:
+def _named(
+    tag: int, parts: list[bytes], query: LinearQuery, pairs: int, extent: Extent | None = None
+) -> EncodedQuery:
+    """A query from its parts, of which long ones are named."""
+    named = [each if len(each) <= _SHORT else _name_of(each) for each in parts]
+    data = bytes([tag]) + b"".join(named)
+    long = tuple(each for each in parts if len(each) > _SHORT)
+    return EncodedQuery(query, data, hashlib.sha256(data).digest(), long, pairs, extent)
+
+
+def _encode_rank_one(query: RankOneQuery, universe: Universe) -> EncodedQuery:
+    u, v = query.vectors(universe.shape)
+    parts = [_encode_numbers(x) for x in (u, v)]
+    if universe.symmetric:
+        parts.sort()
+    extent = Extent.of(query, universe.space)
+    return _named(_RANK_ONE, parts, query, universe.size if extent.largest else 0, extent)
+
+
+def _encode_coefficients(query: LinearQuery, universe: Universe) -> EncodedQuery:
+    coefficients = pair_coefficients(query, universe.space)
+    rows, columns = np.nonzero(coefficients)
+    if 2 * len(rows) < universe.size:
+        ends = [ends.astype("<u4").tobytes() for ends in (rows, columns)]
+        values = coefficients[rows, columns].astype("<f8").tobytes()
+        tag, parts = _SPARSE, [_encoded(_ROWS, part) for part in (*ends, values)]
+    else:
+        tag, parts = _DENSE, [_encode_numbers(coefficients)]
+    found = MatrixQuery(coefficients)
+    extent = Extent.of(found, universe.space)
+    return _named(tag, parts, found, universe.size if extent.largest else 0, extent)
+
+
+def _encode_numbers(numbers: npt.NDArray[np.float64]) -> bytes:
+    return _encoded(_ROWS, (numbers + 0.0).astype("<f8").tobytes())
+
+
+def decode_query(data: bytes, universe: Universe, content: Callable[[bytes], bytes]) -> LinearQuery:
     """The query that `encode_query` made these bytes of.
 
     Args:
@@ -128,15 +131,38 @@ def decode_query(data: bytes, universe: Universe, content: Callable[[bytes], byt
         LedgerError: other bytes.
     """
     try:
+        if data[0] in (_RANK_ONE, _DENSE, _SPARSE):
+            return _decode_linear(data, universe.shape, content)
         S, rest = _decode_set(data[1:], universe.shape[0], content)
         if data[0] == _COMPLEMENT and not rest:
             return CutQuery(S)
         T, rest = _decode_set(rest, universe.shape[1], content)
         if data[0] == _PAIR and not rest:
             return CutQuery(S, T)
-    except (ValueError, IndexError):
+    except (ValueError, IndexError, QueryError):
         pass
     raise LedgerError("a query on the record is of another version or another graph")
+
+
+def _decode_linear(
+    data: bytes, shape: tuple[int, int], content: Callable[[bytes], bytes]
+) -> LinearQuery:
+    parts, rest = [], data[1:]
+    while rest:
+        part, rest = _decode_part(rest, content)
+        parts.append(part)
+    if data[0] == _RANK_ONE:
+        u, v = (np.frombuffer(part, "<f8") for part in parts)
+        found = RankOneQuery(u, v)
+        found.vectors(shape)
+        return found
+    if data[0] == _DENSE:
+        (values,) = parts
+        return MatrixQuery(np.frombuffer(values, "<f8").reshape(shape))
+    first, second, values = parts
+    matrix = np.zeros(shape)
+    matrix[np.frombuffer(first, "<u4"), np.frombuffer(second, "<u4")] = np.frombuffer(values, "<f8")
+    return MatrixQuery(matrix)
 
 
 def _later(S: BoolVector, T: BoolVector) -> bool:
@@ -155,12 +181,24 @@ def _encode_set(mask: BoolVector) -> bytes:
         form, payload = _ROWS, rows.astype("<u4").tobytes()
     else:
         form, payload = _BITS, np.packbits(mask).tobytes()
+    return _encoded(form, payload)
+
+
+def _encoded(form: int, payload: bytes) -> bytes:
     return bytes([form]) + len(payload).to_bytes(4, "little") + payload
 
 
+def _decode_part(data: bytes, content: Callable[[bytes], bytes]) -> tuple[bytes, bytes]:
+    """The payload of the first part, and what follows it."""
+    length = int.from_bytes(data[1:5], "little")
+    payload, rest = data[5 : 5 + length], data[5 + length :]
+    if len(payload) < length:
+        raise ValueError
+    return (_decode_part(content(payload), content)[0] if data[0] == _NAMED else payload), rest
+
+
 def _name_of(encoded: bytes) -> bytes:
-    name = hashlib.sha256(encoded).digest()
-    return bytes([_NAMED]) + len(name).to_bytes(4, "little") + name
+    return _encoded(_NAMED, hashlib.sha256(encoded).digest())
 
 
 def _decode_set(

@@ -13,6 +13,7 @@ from typing import final
 from graphcuts_dp.errors import ExhaustedError, FileFormatError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Hypothesis, Sign
@@ -31,6 +32,7 @@ from graphcuts_dp.interactive.packing import (
 from graphcuts_dp.interactive.promises import (
     NOTHING,
     check_graph,
+    only_cuts,
     pairs_of,
     promise,
     trivial_answer,
@@ -263,18 +265,20 @@ class OnlineMechanism:
         error = max(tuning.error, tuning.value_error) * self.grid.unit
         return error + self.grid.rounding(self.universe.size)
 
-    def check(self, state: OnlineState, query: CutQuery) -> None:
-        """See `Mechanism.check`."""
+    def check(self, state: OnlineState, query: LinearQuery) -> None:
+        """See `Mechanism.check`: cuts alone."""
         if state.stopped:
             raise ExhaustedError(_why_stopped(state))
-        self.learner.check(query)
-        pairs_of(query, self.universe)
+        cut = only_cuts(query, self.name)
+        self.learner.check(cut)
+        pairs_of(cut, self.universe)
 
     def step(
-        self, state: OnlineState, query: CutQuery, truth: int | None, source: EntropySource
+        self, state: OnlineState, query: LinearQuery, truth: int | None, source: EntropySource
     ) -> tuple[OnlineState, Answer]:
         """See `Mechanism.step`. A cut without pairs is 0, free and certain."""
         self.check(state, query)
+        query = only_cuts(query, self.name)
         pairs = pairs_of(query, self.universe)
         if not pairs:
             return state, self._finished(NOTHING, state)
@@ -366,8 +370,9 @@ class OnlineMechanism:
             return replace(state, halted=True, noise=())
         return state
 
-    def unguaranteed(self, state: OnlineState, query: CutQuery) -> Answer:
+    def unguaranteed(self, state: OnlineState, query: LinearQuery) -> Answer:
         """See `Mechanism.unguaranteed`."""
+        query = only_cuts(query, self.name)
         pairs = pairs_of(query, self.universe)
         value = float(state.current.estimate(query)) * self._unit
         return self._finished(trivial_answer(value, pairs, self.grid), state)
@@ -377,7 +382,7 @@ class OnlineMechanism:
         public: bytes,
         secret: bytes | None,
         hypothesis: bytes | None = None,
-        since: Iterable[tuple[CutQuery, Update]] = (),
+        since: Iterable[tuple[LinearQuery, Update]] = (),
     ) -> OnlineState:
         """See `Mechanism.restore`."""
         content = unpack(public, "public", self._owner)

@@ -198,6 +198,10 @@ METHODS: Mapping[str, SessionMethod] = {
 }
 
 
+# That answer every linear query.
+LINEAR_METHODS = ("gaussian", "laplace")
+
+
 def session_method(name: str) -> SessionMethod:
     """The line of a name.
 

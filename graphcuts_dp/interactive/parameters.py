@@ -10,7 +10,8 @@ from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.update_bounds import size_of
 from graphcuts_dp.interactive.base import Mechanism
 from graphcuts_dp.interactive.choice import Setting
-from graphcuts_dp.interactive.methods import METHODS, make_mechanism
+from graphcuts_dp.interactive.counts import BOUNDED
+from graphcuts_dp.interactive.methods import LINEAR_METHODS, METHODS, make_mechanism
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.protection import Protection
 
@@ -34,6 +35,8 @@ class Parameters:
         protect: whom all of it is for, see `Protection.of`.
         at_most: likewise.
         degree_bound: likewise.
+        linear: rank-one, matrix and other linear queries will be asked, too: "auto" then chooses
+            among the methods that answer them all, and others are refused.
     """
 
     method: str = "auto"
@@ -47,6 +50,7 @@ class Parameters:
     protect: str = "edges"
     at_most: int | None = None
     degree_bound: int | None = None
+    linear: bool = False
 
     @property
     def protection(self) -> Protection:
@@ -66,6 +70,13 @@ class Parameters:
         bound = self.protection.degree_bound
         return Grid.of(graph) if bound is None else Grid.of_vertices(graph, bound)
 
+    def _check_linear(self) -> None:
+        if self.linear and self.method not in LINEAR_METHODS:
+            raise ParameterError(
+                f"linear=True needs a method that answers every linear query:"
+                f" {', '.join(LINEAR_METHODS)}; method 'binary' answers rank-one queries without it"
+            )
+
     def resolved(
         self, universe: Universe, grid: Grid, expected_edges: float | None = None
     ) -> "Parameters":
@@ -81,10 +92,13 @@ class Parameters:
             ParameterError: a number out of range.
         """
         if self.method != "auto":
+            self._check_linear()
             return self
         self._check(universe, expected_edges)
+        if self.linear and grid.bounded is not None:
+            raise ParameterError(BOUNDED)
         errors, refusal = {}, ParameterError("there is no method")
-        for name in METHODS:
+        for name in LINEAR_METHODS if self.linear else METHODS:
             chosen = replace(self, method=name)
             try:
                 errors[chosen] = chosen.expected_error(universe, grid, expected_edges)

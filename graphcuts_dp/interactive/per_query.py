@@ -7,13 +7,16 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Literal, final
 
-from graphcuts_dp.errors import ExhaustedError, ParameterError
+from graphcuts_dp.errors import ExhaustedError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.linear_query import LinearQuery
+from graphcuts_dp.graph.linear_steps import Extent, LinearSteps
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.online_bounds import checked_promise
 from graphcuts_dp.interactive.base import Answer, Update
+from graphcuts_dp.interactive.counts import BOUNDED
 from graphcuts_dp.interactive.packing import fingerprint, pack, unpack, whole_number
 from graphcuts_dp.interactive.promises import NOTHING, check_graph, pairs_of, promise
 from graphcuts_dp.privacy.calibration import discrete_gaussian_delta, discrete_gaussian_scale
@@ -136,6 +139,14 @@ class PerQueryNoise:
         return ValueNoise("gaussian", self._scale_squared * self._sensitivity**2)
 
     @cached_property
+    def linear_noise(self) -> ValueNoise:
+        """On each answer to another query than a cut, in steps of `LinearSteps` and the grid."""
+        most = LinearSteps.most
+        if self.distribution == "laplace":
+            return ValueNoise("laplace", self.noise.parameter / most)
+        return ValueNoise("gaussian", self.noise.parameter * most**2)
+
+    @cached_property
     def cost(self) -> Cost:
         """See `Mechanism.cost`: of k answers with `noise`, which is at most what was asked for."""
         all_of_them = self.noise.cost(self._sensitivity, delta=self.delta).times(self.queries)
@@ -159,6 +170,10 @@ class PerQueryNoise:
     def _radius(self) -> int:
         return self.noise.radius(self.beta / self.queries)
 
+    @cached_property
+    def _linear_radius(self) -> int:
+        return self.linear_noise.radius(self.beta / self.queries)
+
     def expected_error(self, total_weight: float) -> float:  # noqa: ARG002
         """See `Mechanism.expected_error`: the same for all graphs."""
         return self._radius * self.grid.unit + self.grid.rounding(self.universe.size)
@@ -176,31 +191,32 @@ class PerQueryNoise:
         check_graph(graph, self.universe, self.grid)
         return CountState(self._owner, self.queries)
 
-    def check(self, state: CountState, query: CutQuery) -> None:
-        """See `Mechanism.check`."""
+    def check(self, state: CountState, query: LinearQuery) -> None:
+        """See `Mechanism.check`: every linear query, of bounded cuts cuts alone."""
         if state.stopped:
             raise ExhaustedError(
                 "the session has given all the answers that it promised; start another one"
             )
-        pairs_of(query, self.universe)
+        _Asked.of(query, self)
 
     def step(
-        self, state: CountState, query: CutQuery, truth: int | None, source: EntropySource
+        self, state: CountState, query: LinearQuery, truth: int | None, source: EntropySource
     ) -> tuple[CountState, Answer]:
-        """See `Mechanism.step`. A cut without pairs is 0, free and certain."""
-        self.check(state, query)
-        pairs = pairs_of(query, self.universe)
-        if not pairs:
+        """See `Mechanism.step`. A query that is 0 on all graphs is free and certain."""
+        if state.stopped:
+            self.check(state, query)
+        asked = _Asked.of(query, self)
+        if asked is None:
             return state, replace(NOTHING, queries_left=state.limit - state.queries)
         if truth is None:
             raise ParameterError("this step needs the true answer")
         state = replace(state, queries=state.queries + 1)
-        value = (truth + self.noise.draw(source)) * self.grid.unit
+        value = (truth + asked.noise.draw(source)) * asked.unit
         # A float may lose the last digits of a sum of steps.
-        radius = self._radius * self.grid.unit + 1e-15 * abs(value)
+        radius = asked.radius * asked.unit + 1e-15 * abs(value)
         return state, Answer(
             value=value,
-            interval=(value - radius, value + radius + self.grid.rounding(pairs)),
+            interval=(value - radius - asked.lowered, value + radius + asked.raised),
             confidence=1 - self.beta,
             queries_left=state.limit - state.queries,
             seeded=source.seed is not None,
@@ -214,7 +230,7 @@ class PerQueryNoise:
         """
         return state if state.stopped else replace(state, queries=state.queries + 1)
 
-    def unguaranteed(self, state: CountState, query: CutQuery) -> Answer:  # noqa: ARG002
+    def unguaranteed(self, state: CountState, query: LinearQuery) -> Answer:  # noqa: ARG002
         """See `Mechanism.unguaranteed`: there is nothing to answer from.
 
         Raises:
@@ -229,8 +245,59 @@ class PerQueryNoise:
         public: bytes,
         secret: bytes | None,  # noqa: ARG002
         hypothesis: bytes | None = None,  # noqa: ARG002
-        since: Iterable[tuple[CutQuery, Update]] = (),  # noqa: ARG002
+        since: Iterable[tuple[LinearQuery, Update]] = (),  # noqa: ARG002
     ) -> CountState:
         """See `Mechanism.restore`: the public part is all there is."""
         content = unpack(public, "public", self._owner)
         return CountState(self._owner, self.queries, whole_number(content, "queries"))
+
+
+@final
+@dataclass(frozen=True)
+class _Asked:
+    """How a query is counted and answered.
+
+    Attributes:
+        noise: on its count.
+        radius: in steps of the count, half width of the interval.
+        unit: weight of a step.
+        lowered: by how much rounding may have raised the count, in weight.
+        raised: by how much it may have lowered it.
+    """
+
+    noise: ValueNoise
+    radius: int
+    unit: float
+    lowered: float
+    raised: float
+
+    @classmethod
+    def of(cls, query: LinearQuery, made: PerQueryNoise) -> "_Asked | None":
+        """None where the answer is 0 on every graph.
+
+        Raises:
+            QueryError: a query that does not fit, or another one than a bounded cut where such are
+                counted, or coefficients whose rounding nobody can bound.
+        """
+        grid = made.grid
+        if isinstance(query, CutQuery):
+            pairs = pairs_of(query, made.universe)
+            if not pairs:
+                return None
+            return cls(made.noise, made._radius, grid.unit, 0.0, grid.rounding(pairs))
+        if grid.bounded is not None:
+            raise QueryError(BOUNDED)
+        extent = Extent.of(query, made.universe.space)
+        if not extent.largest:
+            return None
+        steps = LinearSteps(extent)
+        rounded = steps.rounding(made.universe.size, grid.cap)
+        # Weights are rounded down by less than a step, so negative coefficients raise the count.
+        down = grid.unit if grid.weighted else 0.0
+        return cls(
+            made.linear_noise,
+            made._linear_radius,
+            steps.unit * grid.unit,
+            rounded + down * extent.negative,
+            rounded + down * extent.positive,
+        )

@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.grid import Grid, possible_part
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.base import Answer
@@ -22,6 +23,22 @@ def check_graph(graph: AnyGraph, universe: Universe, grid: Grid) -> None:
     """
     if Universe.of(graph) != universe or not grid.fits(graph):
         raise ParameterError("the mechanism was made for a graph with other vertices or weights")
+
+
+def only_cuts(query: LinearQuery, method: str) -> CutQuery:
+    """A cut query; others are refused by methods that learn from cuts.
+
+    Raises:
+        QueryError: another query.
+    """
+    if isinstance(query, CutQuery):
+        return query
+    raise QueryError(
+        f"method {method!r} learns from cuts and answers cut queries, not {type(query).__name__}"
+        " (a cut that mixes both sides counts as such, unless it is asked in two parts); methods"
+        " 'gaussian' and 'laplace' answer every linear query, 'binary' rank-one ones: start a"
+        " session with linear=True"
+    )
 
 
 def pairs_of(query: CutQuery, universe: Universe) -> int:
@@ -64,12 +81,16 @@ def trivial_answer(value: float, pairs: int, grid: Grid) -> Answer:
     return Answer(value=value, interval=(0.0, grid.most(pairs)), confidence=1.0, guaranteed=False)
 
 
-def possible_answer(answer: Answer, pairs: int, grid: Grid) -> Answer:
-    """An answer, value and interval, cut to what the pairs of its cut can weigh.
+def possible_answer(answer: Answer, possible: tuple[float, float]) -> Answer:
+    """An answer, value and interval, cut to what its query can be on any graph.
 
     Post-processing with public numbers. It takes no value farther from the truth, and no truth out
-    of an interval.
+    of an interval; one that lies beside all possible truths becomes the nearest of them.
+
+    Args:
+        answer: as the mechanism gave it.
+        possible: (low, high), see `EncodedQuery.possible`.
     """
-    most = grid.most(pairs)
-    value = min(max(answer.value, 0.0), most)
-    return replace(answer, value=value, interval=possible_part(answer.interval, most))
+    least, most = possible
+    value, low, high = (min(max(each, least), most) for each in (answer.value, *answer.interval))
+    return replace(answer, value=value, interval=(low, high))

@@ -8,10 +8,13 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import final
 
-from graphcuts_dp.errors import ExhaustedError, FileFormatError, ParameterError
+from graphcuts_dp.arrays import FloatVector
+from graphcuts_dp.errors import ExhaustedError, FileFormatError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.queries import CutQuery
+from graphcuts_dp.graph.linear_query import LinearQuery
+from graphcuts_dp.graph.linear_steps import Extent
+from graphcuts_dp.graph.queries import CutQuery, RankOneQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.learners import check_disjoint
 from graphcuts_dp.interactive.base import Answer, Update
@@ -91,6 +94,18 @@ class BinaryAnswers:
     beta/2^(left + right) for each cut of a bipartite graph. In a directed graph, where (S, T) and
     (T, S) are two cuts, half of those of the plain one. They grow as n^1.5.
 
+    Rank-one queries, proven on the same event, so that nothing more may fail. Let E be the noise,
+    and draw each vertex i into S with chance u_i and into T with v_i, independently of the others.
+    u' E v is the mean of 1_S' E 1_T, since E has no diagonal; and that is the noise on the cut
+    (S, T) plus, in an undirected graph, the noise on the pairs within both. If u + v <= 1, S and T
+    can be drawn disjoint. A radius r is the least of functions that are affine in the number of
+    pairs, hence concave, so the mean of r(pairs) is at most r(c), where c, the mean of pairs, is
+    the sum of the coefficients. So the radius is a^2 r(c/a^2) with a = max(u + v), by the query
+    (u/a, v/a), or 2 r(c/2) of any cuts, from both parts: the lesser one. Of two sides, and of arcs,
+    it is r(c).
+    Other linear queries can follow the noise pair by pair, once answers were seen: they are
+    refused.
+
     Attributes:
         universe: the public vertex pairs.
         grid: how true answers are counted; of a graph without weights.
@@ -106,7 +121,7 @@ class BinaryAnswers:
     Raises:
         ParameterError: a graph with weights, a number out of range, or adaptive=False without k.
 
-    Source: GRU12 section 6; Warner 1965.
+    Source: GRU12 section 6 and Remark 6.4; Warner 1965.
     """
 
     universe: Universe
@@ -174,27 +189,46 @@ class BinaryAnswers:
         matrix = randomized_response(graph, self.distribution, source)
         return ResponseState(self._owner, matrix, self.queries, source.seed is not None)
 
-    def check(self, state: ResponseState, query: CutQuery) -> None:
-        """See `Mechanism.check`."""
+    def check(self, state: ResponseState, query: LinearQuery) -> None:
+        """See `Mechanism.check`: cuts and rank-one queries."""
         if state.stopped:
             raise ExhaustedError(
                 "the session has given all the answers that it promised; ask for answers without"
                 " guarantee"
             )
+        if isinstance(query, RankOneQuery):
+            self._check_rank_one(query)
+            return
+        if not isinstance(query, CutQuery):
+            raise QueryError(
+                "method 'binary' answers cut and rank-one queries: who has seen answers can make"
+                " other linear queries that follow its noise; methods 'gaussian' and 'laplace'"
+                " answer every linear query"
+            )
         self.universe.masks(query)
         if self.disjoint:
             check_disjoint(query, self.universe)
 
+    def _check_rank_one(self, query: RankOneQuery) -> None:
+        u, v = query.vectors(self.universe.shape)
+        if not self.adaptive:
+            raise QueryError("intervals for fixed queries are those of cuts")
+        if self.disjoint and self.universe.hollow and bool((u + v > 1).any()):
+            raise QueryError(
+                "only cuts with disjoint S and T were announced: u + v of a rank-one query must be"
+                " at most 1; start again without disjoint=True"
+            )
+
     def step(
         self,
         state: ResponseState,
-        query: CutQuery,
+        query: LinearQuery,
         truth: int | None,  # noqa: ARG002
         source: EntropySource,  # noqa: ARG002
     ) -> tuple[ResponseState, Answer]:
         """See `Mechanism.step`: draws no noise. A cut without pairs is 0, free and certain."""
         self.check(state, query)
-        if not pairs_of(query, self.universe):
+        if not self._value_and_radius(state, query)[1]:
             left = None if state.limit is None else state.limit - state.queries
             return state, replace(NOTHING, queries_left=left)
         state = replace(state, queries=state.queries + 1)
@@ -208,17 +242,12 @@ class BinaryAnswers:
         """See `Mechanism.interrupted`: a step reads public data only, so nothing was spent."""
         return state
 
-    def unguaranteed(self, state: ResponseState, query: CutQuery) -> Answer:
+    def unguaranteed(self, state: ResponseState, query: LinearQuery) -> Answer:
         """See `Mechanism.unguaranteed`; an adaptive interval holds all the same."""
         return replace(self._answer(state, query), guaranteed=self.adaptive)
 
-    def _answer(self, state: ResponseState, query: CutQuery) -> Answer:
-        S, T = self.universe.masks(query)
-        value = state.matrix.cut_value(S, T)
-        radius = self._radius(
-            pairs_of(query, self.universe),
-            disjoint=self.universe.bipartite or not (S & T).any(),
-        )
+    def _answer(self, state: ResponseState, query: LinearQuery) -> Answer:
+        value, radius = self._value_and_radius(state, query)
         left = None if state.limit is None else max(0, state.limit - state.queries)
         return Answer(
             value=value,
@@ -227,6 +256,38 @@ class BinaryAnswers:
             queries_left=left,
             seeded=state.seeded,
         )
+
+    def _value_and_radius(self, state: ResponseState, query: LinearQuery) -> tuple[float, float]:
+        """The estimate, and how far it is off at most; both 0 where no pair counts."""
+        if isinstance(query, RankOneQuery):
+            u, v = query.vectors(self.universe.shape)
+            value = float(u @ state.matrix.blocks.times(v[:, None])[:, 0])
+            return value, self._rank_one_radius(query, u, v) + 1e-9 * abs(value)
+        if not isinstance(query, CutQuery):
+            raise QueryError("method 'binary' answers cut and rank-one queries")
+        S, T = self.universe.masks(query)
+        radius = self._radius(
+            pairs_of(query, self.universe),
+            disjoint=self.universe.bipartite or not (S & T).any(),
+        )
+        return state.matrix.cut_value(S, T), radius
+
+    def _rank_one_radius(self, query: RankOneQuery, u: FloatVector, v: FloatVector) -> float:
+        """See the class."""
+        extent = Extent.of(query, self.universe.space)
+        if not extent.largest:
+            return 0.0
+        pairs = extent.positive
+        if self.universe.bipartite:
+            return self._radius(math.ceil(pairs), disjoint=True)
+        most = float((u + v).max())
+        scale = max(most, 1.0)  # no more pairs than there are
+        disjoint = scale**2 * self._radius(math.ceil(pairs / scale**2), disjoint=True)
+        if most <= 1:
+            return disjoint
+        if self.universe.directed:
+            return min(disjoint, self._radius(math.ceil(pairs), disjoint=False))
+        return min(disjoint, 2 * self._radius(math.ceil(pairs / 2), disjoint=False))
 
     def _radius(self, pairs: int, *, disjoint: bool) -> float:
         if not self.adaptive and self.queries is not None:
@@ -245,7 +306,7 @@ class BinaryAnswers:
         public: bytes,
         secret: bytes | None,  # noqa: ARG002
         hypothesis: bytes | None = None,
-        since: Iterable[tuple[CutQuery, Update]] = (),  # noqa: ARG002
+        since: Iterable[tuple[LinearQuery, Update]] = (),  # noqa: ARG002
     ) -> ResponseState:
         """See `Mechanism.restore`; needs the hypothesis, which is the noisy matrix."""
         content = unpack(public, "public", self._owner)

@@ -16,7 +16,7 @@ from graphcuts_dp.errors import (
     LedgerError,
 )
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.queries import CutQuery
+from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.base import Answer, Mechanism, State, Update
 from graphcuts_dp.interactive.counts import EdgeCounter
@@ -230,7 +230,7 @@ class Runner:
                 entries.plain(Kind.UNGUARANTEED, self._number, body, key.digest)
 
     def _possible(self, key: EncodedQuery, answer: Answer) -> Answer:
-        return possible_answer(answer, key.pairs, self.mechanism.grid)
+        return possible_answer(answer, key.possible(self.mechanism.grid))
 
     def _keep(self, state: State) -> None:
         self._state, self._record = state, self.totals.state or 0
@@ -252,7 +252,7 @@ class Runner:
             raise LedgerError(f"the session cannot go on: {problem}") from None
         return state, stored.secret is None
 
-    def _corrections(self) -> list[tuple[CutQuery, Update]]:
+    def _corrections(self) -> list[tuple[LinearQuery, Update]]:
         """Updates since the latest snapshot, with their queries."""
         found = []
         for seq in self.totals.corrections:
@@ -269,7 +269,7 @@ class Runner:
         return SeededEntropy(int.from_bytes(key.digest()[:16], "big"))
 
 
-def recorded_query(ledger: Ledger, digest: bytes, universe: Universe) -> CutQuery:
+def recorded_query(ledger: Ledger, digest: bytes, universe: Universe) -> LinearQuery:
     """The query of a record, by its digest; within `Ledger.locked`."""
     return decode_query(ledger.content(digest), universe, ledger.content)
 

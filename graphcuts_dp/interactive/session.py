@@ -1,18 +1,20 @@
-"""Sessions: cut queries on a private graph, answered one by one, on a durable ledger."""
+"""Sessions: queries on a private graph, answered one by one, on a durable ledger."""
 
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from types import TracebackType
-from typing import Any, Self, final
+from typing import Any, Self, cast, final
 
-from graphcuts_dp.errors import AccuracyWarning, LedgerError, ParameterError
+from graphcuts_dp.errors import AccuracyWarning, LedgerError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph, without_edges
 from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.files import read_graph
 from graphcuts_dp.graph.group_names import GroupNames, asked_query
 from graphcuts_dp.graph.groups import Groups
+from graphcuts_dp.graph.linear_query import LinearQuery, is_query
+from graphcuts_dp.graph.mixed_cuts import understood
 from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.graph.queries import CutQuery, Subset
 from graphcuts_dp.graph.universe import Universe
@@ -22,6 +24,7 @@ from graphcuts_dp.interactive.encoding import encode_query
 from graphcuts_dp.interactive.forecast import accuracy_warning
 from graphcuts_dp.interactive.parameters import Parameters
 from graphcuts_dp.interactive.preview import Preview
+from graphcuts_dp.interactive.query_lines import sides
 from graphcuts_dp.interactive.running import Runner
 from graphcuts_dp.interactive.transcript import (
     History,
@@ -29,7 +32,6 @@ from graphcuts_dp.interactive.transcript import (
     SessionStatus,
     export_ledger,
     session_status,
-    sides,
 )
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.opening import Store, open_ledger
@@ -46,7 +48,7 @@ _CHUNK = 64  # queries of a batch that are reserved, and lost in a crash, togeth
 
 @final
 class Session:
-    """Answers cut queries about one private graph; made by `open_session`.
+    """Answers cut and other linear queries about one private graph; made by `open_session`.
 
     Several sessions, threads and processes may work on one store: steps are made one after the
     other. All answers together have `guarantee`; it was paid for when the session began. A query
@@ -99,9 +101,11 @@ class Session:
 
     @property
     def error_bound(self) -> float:
-        """The largest half width of an interval that the session can give, in weight.
+        """The largest half width of an interval of a cut that the session can give, in weight.
 
         With probability 1 - beta no guaranteed answer is farther off; see `Mechanism.error_bound`.
+        Of other linear queries "gaussian" and "laplace" are off by so many times the largest
+        coefficient.
 
         Raises:
             BudgetError: the session was interrupted while it started.
@@ -126,15 +130,21 @@ class Session:
         return self._names
 
     def ask(
-        self, S: Subset | str, T: Subset | str | None = None, *, unguaranteed: bool = False
+        self,
+        S: Subset | str | LinearQuery,
+        T: Subset | str | None = None,
+        *,
+        unguaranteed: bool = False,
     ) -> Answer:
-        """The weight of the edges between S and T, each edge once.
+        """The weight of the edges between S and T, each edge once; or any linear query.
 
         The answer is on the disk before it is returned.
 
         Args:
-            S: vertex labels, or a truth vector (left vertices of a bipartite graph); in a session
-                that was opened with groups also names such as "@Sales", see `GroupNames`.
+            S: vertex labels, or a truth vector (left vertices of a bipartite graph), or "*" for all
+                of them; in a session that was opened with groups also names such as "@Sales", see
+                `GroupNames`. Labels of a bipartite graph may be of both sides, see `MixedCut`. Or
+                a whole query: a `CutQuery`, a `RankOneQuery`, a `MatrixQuery`, or one of your own.
             T: likewise (right ones). None: all vertices outside S (all right vertices).
             unguaranteed: what to do when the session has run out: False refuses, True answers
                 from what was learnt so far, marked as without guarantee.
@@ -145,12 +155,16 @@ class Session:
             BudgetError: the session was interrupted while it started.
             LedgerError: the store is busy, or its disk is full or fails.
         """
-        query = asked_query(S, T, self._names)
+        if is_query(S):
+            if T is not None:
+                raise QueryError("give either a whole query or two sets, not both")
+            return self.ask_all([S], unguaranteed=unguaranteed)[0]
+        query = asked_query(cast(Subset | str, S), T, self._names)
         return self.ask_all([query], unguaranteed=unguaranteed)[0]
 
     def ask_all(
         self,
-        queries: Iterable[CutQuery],
+        queries: Iterable[LinearQuery],
         *,
         unguaranteed: bool = False,
         progress: Progress = silent,
@@ -161,7 +175,10 @@ class Session:
         the record is free.
 
         Args:
-            queries: cut queries, in the order in which they are to be answered.
+            queries: cut, rank-one and matrix queries, or linear queries of your own, in the order
+                in which they are to be answered. Methods "gaussian" and "laplace" answer all,
+                with noise for the largest coefficient, "binary" cuts and rank-one queries, the
+                others cuts.
             unguaranteed: as for `ask`.
             progress: called with the part that is done (0 where the number of queries is not
                 known) and a message.
@@ -180,10 +197,14 @@ class Session:
             progress(len(answers) / total if total else 0.0, f"{len(answers):,} answers")
         return answers
 
-    def _named(self, queries: Iterable[CutQuery]) -> Iterator[CutQuery]:
-        yield from queries if self._names is None else map(self._names.named, queries)
+    def _named(self, queries: Iterable[LinearQuery]) -> Iterator[LinearQuery]:
+        for query in queries:
+            named = query
+            if self._names is not None and isinstance(query, CutQuery):
+                named = self._names.named(query)
+            yield understood(named, self.universe.space)
 
-    def cost(self, queries: Iterable[CutQuery]) -> Preview:
+    def cost(self, queries: Iterable[LinearQuery]) -> Preview:
         """What `ask_all` would use. Nothing is asked.
 
         Raises:
@@ -236,6 +257,7 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
     protect: str | None = None,
     at_most: int | None = None,
     degree_bound: int | None = None,
+    linear: bool | None = None,
     expected_edges: float | None = None,
     groups: Groups | tuple[Groups, Groups] | None = None,
     seed: int | None = None,
@@ -268,6 +290,8 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
         degree_bound: of a vertex: D, public. Answers are then bounded cuts, see
             `graph.bounded_cuts`: the true one if no vertex has more than D of weight across the
             cut, never above it. Intervals are for these.
+        linear: see `Parameters`: say so if other queries than cuts will be asked and the method is
+            "auto".
         expected_edges: a public guess of the number of edges, for method "auto" and the warning.
         groups: public groups that queries may name, as `ask("@Sales", "@IT")`; of a bipartite graph
             a pair, left and right. They are not kept: pass them again when the session is resumed.
@@ -306,6 +330,7 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
         "protect": protect,
         "at_most": at_most,
         "degree_bound": degree_bound,
+        "linear": linear,
     }
     wanted = {key: value for key, value in given.items() if value is not None}
     place = Store.of(store)
@@ -388,7 +413,7 @@ def _resumed(
 ) -> tuple[Ledger, Use, Runner]:
     if seed is not None:
         wanted = {**wanted, "seed": seed}
-    agreed = {**terms.parameters, "seed": terms.seed}
+    agreed = {"linear": False, **terms.parameters, "seed": terms.seed}
     for key, value in wanted.items():
         if agreed.get(key) != value:
             raise ParameterError(

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any, final, overload
 
 from graphcuts_dp._version import __version__
-from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.atomic import PathLike
-from graphcuts_dp.graph.queries import CutQuery
+from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.graph.vertices import Label, VertexSet
 from graphcuts_dp.interactive.base import Answer
 from graphcuts_dp.interactive.encoding import decode_answer
+from graphcuts_dp.interactive.query_lines import query_to_dict
 from graphcuts_dp.interactive.running import recorded_query
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.opening import Store, ledger_budget, ledger_universe, open_ledger
@@ -30,12 +29,12 @@ class HistoryEntry:
 
     Attributes:
         record: its number in the ledger.
-        query: the cut, with truth vectors for sets.
+        query: a cut with truth vectors for sets, a `RankOneQuery`, or a `MatrixQuery`.
         answer: as it was given.
     """
 
     record: int
-    query: CutQuery = field(repr=False)
+    query: LinearQuery = field(repr=False)
     answer: Answer
 
 
@@ -294,12 +293,8 @@ def export_ledger(ledger: Ledger, name: str | None = None) -> Iterator[dict[str,
 
 
 def entry_to_dict(entry: HistoryEntry, universe: Universe) -> dict[str, Any]:
-    """One answer as plain values, with labels; T is left out when it is all the rest."""
-    left, right = sides(universe)
-    values: dict[str, Any] = {"S": labels_in(left, entry.query.masks(universe.space)[0])}
-    if entry.query.T is not None:
-        values["T"] = labels_in(right, entry.query.masks(universe.space)[1])
-    return values | answer_to_dict(entry.answer)
+    """One answer as plain values, with labels, as `read_asked` reads them."""
+    return query_to_dict(entry.query, universe) | answer_to_dict(entry.answer)
 
 
 def answer_to_dict(answer: Answer) -> dict[str, Any]:
@@ -315,17 +310,6 @@ def answer_to_dict(answer: Answer) -> dict[str, Any]:
         "updates_left": answer.updates_left,
         "seeded": answer.seeded,
     }
-
-
-def sides(universe: Universe) -> tuple[VertexSet, VertexSet]:
-    """The vertex sets of the rows and of the columns."""
-    space = universe.space
-    return (space, space) if isinstance(space, VertexSet) else space
-
-
-def labels_in(vertices: VertexSet, mask: BoolVector) -> list[Label]:
-    """The labels that a truth vector chooses."""
-    return [label for label, chosen in zip(vertices.labels, mask, strict=True) if chosen]
 
 
 def session_source(

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Self, final
+from typing import Any, Self, cast, final
 
 import numpy as np
 
@@ -13,8 +13,11 @@ from graphcuts_dp.errors import FileFormatError, GraphCutsError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.atomic import atomic_set, atomic_write, check_writable_set
 from graphcuts_dp.graph.files import check_writable_graph, read_graph, write_graph
-from graphcuts_dp.graph.grid import most_weight, possible_part
-from graphcuts_dp.graph.queries import CutQuery, Subset
+from graphcuts_dp.graph.grid import most_weight
+from graphcuts_dp.graph.linear_query import LinearQuery, is_query
+from graphcuts_dp.graph.linear_steps import Extent, as_cut
+from graphcuts_dp.graph.mixed_cuts import MixedCut, understood
+from graphcuts_dp.graph.queries import CutQuery, RankOneQuery, Subset
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.graph.vertices import VertexSet, sets_in
 from graphcuts_dp.idc.dense import DenseHypothesis
@@ -110,29 +113,42 @@ class IterativeRelease:
         """The public vertex pairs."""
         return self.hypothesis.universe
 
-    def answer(self, S: Subset | CutQuery, T: Subset | None = None) -> CutAnswer:
-        """Answer any cut query from the hypothesis; free, as often as you like.
+    def answer(self, S: Subset | LinearQuery, T: Subset | None = None) -> CutAnswer:
+        """Answer any linear query from the hypothesis; free, as often as you like.
 
-        The interval holds for all queries of `accuracy.queries` at once, cut to what the pairs of
-        the cut can weigh. For others it is all of that, which is certain.
+        The interval holds for all queries of `accuracy.queries` at once, cut to what the query can
+        be. For others it is all of that, which is certain.
+
+        Where all disjoint cuts (bipartite: all cuts) are covered, so are rank-one queries, by the
+        same bound E: draw vertex i into S with chance u_i, into T with v_i, else into neither; if
+        u + v <= 1, then u' D v is the mean of the errors D of disjoint cuts, and at most E. Any
+        other one is (u/a, v/a) times a^2, a = max(u + v), and so within a^2 E; of two sides within
+        max(u) max(v) E. A cut of sets that mix both sides is a sum of two or three cuts.
 
         Args:
-            S: vertex labels or a truth vector, or a whole `CutQuery`.
+            S: vertex labels or a truth vector, "*" for all vertices, or a whole query, such as a
+                `CutQuery` or a `RankOneQuery`. Labels of a bipartite graph may be of both sides.
             T: likewise; None for all vertices outside S (all right ones).
 
         Raises:
-            QueryError: an unknown vertex.
+            QueryError: an unknown vertex, or a query that does not fit.
         """
-        if isinstance(S, CutQuery) and T is not None:
-            raise QueryError("give either a CutQuery or two sets, not both")
-        query = S if isinstance(S, CutQuery) else CutQuery(S, T)
-        value = self.hypothesis.estimate(query)
-        error, confidence = self.accuracy.error, self.accuracy.confidence
-        most = most_weight(self.universe.pairs_between(query), self.cap)
-        if error is None or not self._covers(query):
-            interval, confidence = (0.0, most), 1.0
+        if is_query(S):
+            if T is not None:
+                raise QueryError("give either a whole query or two sets, not both")
+            asked: LinearQuery = S
         else:
-            interval = possible_part((value - error, value + error), most)
+            asked = CutQuery(cast(Subset, S), T)
+        query = understood(asked, self.universe.space)
+        if isinstance(query, RankOneQuery):
+            query = as_cut(query, self.universe.space) or query
+        value = self.hypothesis.estimate(query)
+        error, confidence = self._error(query), self.accuracy.confidence
+        low, high = self._possible(query)
+        if error is None:
+            interval, confidence = (low, high), 1.0
+        else:
+            interval = min(max(value - error, low), high), min(max(value + error, low), high)
         return CutAnswer(
             value=value,
             interval=interval,
@@ -141,9 +157,33 @@ class IterativeRelease:
             seeded=not self.guarantee.is_private,
         )
 
-    def answer_all(self, queries: Iterable[CutQuery]) -> list[CutAnswer]:
-        """Answer several cut queries; see `answer`."""
+    def answer_all(self, queries: Iterable[LinearQuery]) -> list[CutAnswer]:
+        """Answer several queries; see `answer`."""
         return [self.answer(query) for query in queries]
+
+    def _possible(self, query: LinearQuery) -> tuple[float, float]:
+        """Between which the answer lies for certain."""
+        if isinstance(query, CutQuery):
+            return 0.0, most_weight(self.universe.pairs_between(query), self.cap)
+        return Extent.of(query, self.universe.space).possible(self.cap)
+
+    def _error(self, query: LinearQuery) -> float | None:
+        """How far off an answer may be; None where nothing is proven."""
+        error = self.accuracy.error
+        if error is None:
+            return None
+        if isinstance(query, CutQuery):
+            return error if self._covers(query) else None
+        if self.accuracy.queries != "disjoint":
+            return None
+        if isinstance(query, MixedCut):
+            return error * query.parts
+        if not isinstance(query, RankOneQuery):
+            return None
+        u, v = query.vectors(self.universe.shape)
+        two_sides = self.universe.bipartite
+        scale = float(u.max() * v.max()) if two_sides else float((u + v).max()) ** 2
+        return error * scale * (1 + 1e-9)
 
     def _covers(self, query: CutQuery) -> bool:
         if self.accuracy.queries == "listed":

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self, final, get_args
+from typing import Self, cast, final, get_args
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from graphcuts_dp.fits.sparse_model import SparseModel
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import most_weight, possible_part
 from graphcuts_dp.graph.group_names import GroupNames, asked_query
+from graphcuts_dp.graph.linear_query import LinearQuery, is_query
 from graphcuts_dp.graph.queries import CutQuery, Subset, answer_all, pairs_of_cut
 from graphcuts_dp.graph.vertices import Space
 from graphcuts_dp.measurements.base import Measurements
@@ -29,6 +30,8 @@ from graphcuts_dp.receipts import PathLike
 from graphcuts_dp.release import sparse_storage, storage
 from graphcuts_dp.release.answers import CutEstimator, Estimate, distinct_cuts, log_cuts
 from graphcuts_dp.release.choice import ANSWERS
+from graphcuts_dp.release.linear_answers import LinearEstimator
+from graphcuts_dp.release.linear_replies import mixed_answers, read_query
 from graphcuts_dp.release.shrinkage import shrunk_towards
 from graphcuts_dp.release.sparse_answers import SparseEstimator, worst_error_of_sparse
 from graphcuts_dp.release.sparse_replies import sparse_answers
@@ -174,14 +177,14 @@ class Release:
 
     def answer(
         self,
-        S: Subset | str | CutQuery,
+        S: Subset | str | LinearQuery,
         T: Subset | str | None = None,
         *,
         confidence: float = 0.95,
         simultaneous: bool = False,
         estimate: str = "unbiased",
     ) -> CutAnswer:
-        """Answer any cut query from all that was measured; free, as often as you like.
+        """Answer any linear query from all that was measured; free, as often as you like.
 
         The value is the unbiased estimate of least variance that entries, degrees and the total
         give together, so that values may be added up and averaged; the interval alone is cut to
@@ -189,13 +192,18 @@ class Release:
         measured some cuts only: unions of groups, one vertex and the others. Elsewhere its model
         answers, `estimate` is "model", and there is a typical error beside the proven interval.
 
+        Rank-one, matrix and other linear queries are answered from entries and degrees, of
+        releases up to 2^24 pairs; a sparse release answers cuts alone.
+
         Args:
-            S: vertex labels or a truth vector, or a whole `CutQuery`; in a release with groups
-                also names such as "@Sales", see `GroupNames`.
+            S: vertex labels or a truth vector, or "*" for all vertices, or a whole query, such as a
+                `CutQuery` or a `RankOneQuery`; in a release with groups also names such as
+                "@Sales", see `GroupNames`. Labels of a bipartite release may be of both sides, see
+                `MixedCut`.
             T: likewise; None for all vertices outside S (all right ones).
             confidence: of the interval, in (0, 1).
-            simultaneous: ask for an interval that holds for all cuts at once. Choose it when the
-                cut was picked after looking at this release.
+            simultaneous: ask for an interval that holds for all cuts at once, and for all rank-one
+                queries. Choose it when the query was picked after looking at this release.
             estimate: "unbiased", or "shrunk": drawn towards the synthetic graph's value where the
                 two agree, which is nearer to the truth on most cuts, and has no guarantee. The
                 interval stays the proven one. "model" of a sparse release: its model always.
@@ -204,35 +212,34 @@ class Release:
             QueryError: an unknown vertex, a confidence out of range, or an unknown estimate.
             GraphError: a shrunk estimate without a synthetic graph.
         """
-        if isinstance(S, CutQuery):
+        query: LinearQuery
+        if is_query(S):
             if T is not None:
-                raise QueryError("give either a CutQuery or two sets, not both")
+                raise QueryError("give either a whole query or two sets, not both")
             query = S
-        elif hasattr(S, "coefficients"):
-            raise _no_cut(S)
         else:
-            query = asked_query(S, T, self.groups)
+            query = asked_query(cast(Subset | str, S), T, self.groups)
         return self.answer_all(
             [query], confidence=confidence, simultaneous=simultaneous, estimate=estimate
         )[0]
 
     def answer_all(
         self,
-        queries: Iterable[CutQuery],
+        queries: Iterable[LinearQuery],
         *,
         confidence: float = 0.95,
         simultaneous: bool = False,
         joint: bool = False,
         estimate: str = "unbiased",
     ) -> list[CutAnswer]:
-        """Answer several cut queries; see `answer`.
+        """Answer several queries; see `answer`.
 
         Each interval holds with the given confidence by itself, or all cuts of the graph at once.
         Shrunk estimates of a list are made together: how far the synthetic graph is right is learnt
         from all of them, so ask for cuts of one kind together.
 
         Args:
-            queries: the cuts.
+            queries: cuts, and other linear queries.
             confidence: of the intervals, in (0, 1).
             simultaneous: see `answer`.
             joint: ask for intervals of which, with this confidence, not one is wrong, for a list
@@ -250,12 +257,39 @@ class Release:
             raise QueryError("give joint or simultaneous, not both: the latter is for all cuts")
         if estimate not in ESTIMATES:
             raise QueryError(f"unknown estimate {estimate!r}; choose one of {', '.join(ESTIMATES)}")
-        queries = list(queries)
-        for query in queries:
-            if not isinstance(query, CutQuery):
-                raise _no_cut(query)
-        if self.groups is not None:
-            queries = [self.groups.named(query) for query in queries]
+        asked = [read_query(query, self.groups, self.space) for query in queries]
+        cuts = [query for query in asked if isinstance(query, CutQuery)]
+        if len(cuts) == len(asked):
+            return self._answer_cuts(cuts, confidence, simultaneous, joint, estimate)
+        if self._model is not None:
+            raise QueryError(
+                "a sparse release answers cut queries: it holds no entry of its own for each pair; "
+                "ask its synthetic graph, for example query.value(release.graph), without guarantee"
+            )
+        if estimate != "unbiased":
+            raise QueryError("shrunk estimates are made of cuts; other queries have unbiased ones")
+        return mixed_answers(
+            asked,
+            self._linear,
+            lambda cut, sure: self._answer_cuts([cut], sure, simultaneous, False, estimate)[0],
+            confidence=confidence,
+            simultaneous=simultaneous,
+            joint=joint,
+            seeded=not self.guarantee.is_private,
+        )
+
+    @cached_property
+    def _linear(self) -> LinearEstimator:
+        return LinearEstimator(self.measurements, self.noisy)
+
+    def _answer_cuts(
+        self,
+        queries: Sequence[CutQuery],
+        confidence: float,
+        simultaneous: bool,
+        joint: bool,
+        estimate: str,
+    ) -> list[CutAnswer]:
         if self._model is not None:
             return sparse_answers(
                 self._sparse,
@@ -390,13 +424,6 @@ class Release:
             f"Release({size}, epsilon={self.guarantee.epsilon:g}, "
             f"noise={self.noisy.distribution.name!r}, {made}{mark})"
         )
-
-
-def _no_cut(query: object) -> QueryError:
-    return QueryError(
-        f"a release answers cut queries, not {type(query).__name__}: ask its synthetic graph, "
-        "for example query.value(release.graph)"
-    )
 
 
 def _check_confidence(confidence: float) -> None:

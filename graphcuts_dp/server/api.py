@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Header, Path, Query, Request
 from fastapi.responses import StreamingResponse
 
 from graphcuts_dp.graph.vertices import VertexSet
-from graphcuts_dp.interactive.transcript import sides
+from graphcuts_dp.interactive.query_lines import sides
 from graphcuts_dp.server.access import Check
 from graphcuts_dp.server.models import Ask, DummyIn, PlanIn, Queries, SessionIn
 from graphcuts_dp.server.people import ANALYST, CURATOR, Login, Person

@@ -15,16 +15,17 @@ from graphcuts_dp.errors import BudgetError, ExhaustedError, GraphCutsError, Par
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.group_names import GroupNames
 from graphcuts_dp.graph.groups import Groups
+from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.parameters import Parameters
+from graphcuts_dp.interactive.query_lines import sides
 from graphcuts_dp.interactive.session import Session, open_session
 from graphcuts_dp.interactive.transcript import (
     LedgerStatus,
     SessionStatus,
     export_ledger,
     ledger_status,
-    sides,
 )
 from graphcuts_dp.ledger.opening import Store, ledger_budget, open_ledger
 from graphcuts_dp.ledger.spending import Budget
@@ -317,7 +318,7 @@ class Desk:
 
     def history(
         self, person: Person, name: str, after: int, limit: int
-    ) -> tuple[int, list[tuple[int, CutQuery, dict[str, Any]]]]:
+    ) -> tuple[int, list[tuple[int, LinearQuery, dict[str, Any]]]]:
         """How many answers there are, and some of them: record, query, answer.
 
         Raises:

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.vertices import Label, VertexSet
-from graphcuts_dp.interactive.transcript import sides
+from graphcuts_dp.interactive.query_lines import query_title, sides
 from graphcuts_dp.ledger.spending import total_cost
 from graphcuts_dp.server.approval import Request, forecast, own_uses
 from graphcuts_dp.server.models import SessionIn
@@ -157,10 +158,21 @@ def told_history(
 
 
 def _item(
-    service: Service, record: int, query: CutQuery, answer: dict[str, Any], most: int | None
+    service: Service, record: int, query: LinearQuery, answer: dict[str, Any], most: int | None
 ) -> HistoryItem:
     universe = service.desk.universe
     left, right = sides(universe)
+    if not isinstance(query, CutQuery):  # asked on the curator's machine: no sets to show
+        return HistoryItem(
+            record=record,
+            S=[],
+            S_size=0,
+            S_group=query_title(query, universe),
+            T=None,
+            T_size=0,
+            T_group=None,
+            answer=AnswerOut(**answer),
+        )
     S, T = query.masks(universe.space)
 
     def some(vertices: VertexSet, mask: Any) -> list[Label]:

@@ -219,11 +219,10 @@ def test_the_reservation_is_on_the_disk_before_the_noise(path):
     assert recorder.reserved == [(True, 1), *[(True, 5)] * 5]
 
 
-def test_what_is_no_cut_is_refused_in_words_and_costs_nothing(path):
-    ones = np.ones(workers.N)
+def test_what_is_no_query_is_refused_in_words_and_costs_nothing(path):
     with workers.begin(path) as session:
-        with pytest.raises(QueryError, match="cut queries, not RankOneQuery"):
-            session.ask_all([gc.RankOneQuery(ones, ones)])
+        with pytest.raises(QueryError, match="gives no matrix of coefficients"):
+            session.ask_all(["ann"])
         with pytest.raises(QueryError, match="a list of labels, not 5"):
             session.ask(5)
         assert session.remaining.queries == workers.PROMISED

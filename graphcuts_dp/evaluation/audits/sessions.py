@@ -14,8 +14,9 @@ from graphcuts_dp.evaluation.audits.base import Audit, Entry, Sampled
 from graphcuts_dp.evaluation.audits.transcripts import EDGE, PAIRS, UNIVERSE, Run, transcript
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.queries import CutQuery
+from graphcuts_dp.graph.queries import CutQuery, MatrixQuery
 from graphcuts_dp.interactive.base import Mechanism
+from graphcuts_dp.interactive.counts import linear_count
 from graphcuts_dp.interactive.per_query import PerQueryNoise
 from graphcuts_dp.interactive.response import BinaryAnswers
 from graphcuts_dp.interactive.session import open_session
@@ -124,6 +125,49 @@ def _gaussian_audit(epsilon: float) -> Audit:
 _DELTA = 0.02  # so large that runs see what it is for; the usual ones are audited by calculation
 
 
+def _linear(make: Callable[[], PerQueryNoise], factor: int, source: EntropySource) -> Run:
+    """One linear query, of which the pair that is hidden has the largest coefficient, below 0.
+
+    Args:
+        make: the mechanism.
+        factor: of the counts: above 1 as if a coefficient were larger than the noise is made for.
+        source: of the noise.
+    """
+    mechanism, query = make(), MatrixQuery(_SIGNED)
+    counted = {
+        id(graph): factor * linear_count(query, graph, mechanism.grid)
+        for graph in (PAIRS[0].first, PAIRS[0].second)
+    }
+
+    def run(graph: Graph) -> FloatVector:
+        state = mechanism.start(graph, source)
+        _, answer = mechanism.step(state, query, counted[id(graph)], source)
+        return np.array([answer.value])
+
+    return run
+
+
+_SIGNED = np.zeros((4, 4))  # 1 for one pair, -3 for the one that is hidden
+_SIGNED[0, 1], _SIGNED[2, 3] = 1.0, -3.0
+
+
+def _linear_audit(epsilon: float) -> Audit:
+    """The answer moves by its largest coefficient, down."""
+
+    def honest() -> PerQueryNoise:
+        return _per_query(epsilon, 1)
+
+    return Sampled(
+        claim=Claim(epsilon),
+        pairs=PAIRS,
+        start=partial(_linear, honest, 1),
+        twins={
+            "half the noise": partial(_linear, lambda: _per_query(2 * epsilon, 1), 1),
+            "coefficients larger than the noise": partial(_linear, honest, 3),
+        },
+    )
+
+
 def _binary_audit(epsilon: float) -> Audit:
     return Sampled(
         claim=Claim(epsilon),
@@ -179,6 +223,7 @@ ENTRIES = (
     Entry("session: laplace", _laplace_audit, ("session: laplace",)),
     Entry("session: laplace, cap 2", _weights_audit),
     Entry("session: laplace, on its ledger", _on_disk_audit, slow=True),
+    Entry("session: laplace, linear queries", _linear_audit),
     Entry("session: gaussian", _gaussian_audit, ("session: gaussian",)),
     Entry("session: binary", _binary_audit, ("session: binary",)),
 )
