@@ -13,6 +13,7 @@ from graphcuts_dp.cli.console import (
     show_json,
     show_table,
 )
+from graphcuts_dp.cli.publishing import tell_publishing
 from graphcuts_dp.cli.reading import TextReading, check_apart, with_options
 from graphcuts_dp.cli.spelling import spelled
 from graphcuts_dp.cli.store_options import Spending
@@ -108,6 +109,8 @@ def distances(
     _show(made, top, unit)
     for file in written:
         say(f"wrote {file}")
+    if written:
+        tell_publishing(made.guarantee, written, locations)
 
 
 def _read_map(

@@ -188,6 +188,7 @@ COMMANDS = {
             "--json": (),
         },
     ),
+    ("inspect",): (("release",), {"--json": ()}),
     ("plan",): (
         (),
         {

@@ -543,6 +543,7 @@ OTHERS = {
     "answer": "reads a release",
     "plan": "reads nothing",
     "explain": "reads nothing",
+    "inspect": "reads a receipt",
     "access": "the book of a server",
     "audit": "made graphs",
     "datasets": "public graphs",
