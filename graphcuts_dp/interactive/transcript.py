@@ -4,7 +4,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, final, overload
+from typing import TYPE_CHECKING, Any, final, overload
+
+import numpy as np
 
 from graphcuts_dp._version import __version__
 from graphcuts_dp.arrays import BoolVector
@@ -21,6 +23,11 @@ from graphcuts_dp.ledger.opening import Store, ledger_budget, ledger_universe, o
 from graphcuts_dp.ledger.spending import total_cost
 from graphcuts_dp.ledger.uses import SESSION, Use, sessions_of, uses_of
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_COLUMNS = ("record", "S", "T", "value", "low", "high", "guaranteed", "corrected", "mark")
 
 
 @final
@@ -63,6 +70,25 @@ class History(Sequence[HistoryEntry]):
             digest, body = self._ledger.record(seq)
             query = recorded_query(self._ledger, digest, self._universe)
         return HistoryEntry(seq, query, decode_answer(body))
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """One row an answer: record, S, T, value, low, high, guaranteed, corrected, mark.
+
+        S and T are tuples of labels; `mark` says of a seeded answer that it is not private.
+        """
+        import pandas as pd
+
+        rows = []
+        for entry in self:
+            answer, sets = entry.answer, entry.query.masks(self._universe.space)
+            named = (
+                tuple(side.labels[row] for row in np.flatnonzero(mask).tolist())
+                for side, mask in zip(sides(self._universe), sets, strict=True)
+            )
+            mark = SEEDED_WARNING if answer.seeded else ""
+            told = (answer.value, *answer.interval, answer.guaranteed, answer.updated, mark)
+            rows.append((entry.record, *named, *told))
+        return pd.DataFrame(rows, columns=_COLUMNS)
 
     def __repr__(self) -> str:
         return f"History({len(self)} answers)"

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix, IntMatrix
+from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.errors import GraphError, HypothesisError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, on_space
 from graphcuts_dp.graph.atomic import PathLike
@@ -31,7 +32,7 @@ _UNIT_BITS = 20  # the largest coefficient has 2^20 to 2^21 steps
 
 @final
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class NetRelease:
+class NetRelease(Displayed):
     """A member of a net, chosen privately. All of it may be published.
 
     Attributes:
@@ -71,6 +72,17 @@ class NetRelease:
             raise ParameterError(f"beta must be between 0 and 1, not {beta}")
         steps = shortfall(self.members, self.rate, failure=beta)
         return self.alpha + self.unit * steps + 2 * self.rounding
+
+    def _card(self) -> Card:
+        return Card(
+            title="Release from a net",
+            facts=(
+                ("members of the net", f"{self.members:,}"),
+                ("error at most, with probability 95%", self.error_bound(0.05)),
+                *self.guarantee.facts,
+            ),
+            warning=self.guarantee.warning,
+        )
 
     def __repr__(self) -> str:
         mark = "" if self.guarantee.is_private else f", {SEEDED_WARNING}"
