@@ -75,13 +75,17 @@ def _lead_home(app: object, relative: Path, parent: str, content: list[str]) -> 
             return found.group(0)
         inside = path.relative_to(root).as_posix()
         page = _PAGES.get(f"../{inside}")
-        led_to = page or (inside.removeprefix("docs/") if inside.startswith("docs/") else f"../{inside}")
+        led_to = page or (
+            inside.removeprefix("docs/") if inside.startswith("docs/") else f"../{inside}"
+        )
         return f"]({led_to}{mark}{anchor})"
 
     content[0] = re.sub(r"\]\(([^)\s]+)\)", led, content[0])
 
 
-def _plain(app: object, what: str, name: str, of: object, options: object, lines: list[str]) -> None:
+def _plain(
+    app: object, what: str, name: str, of: object, options: object, lines: list[str]
+) -> None:
     """Docstrings are plain text with `names`: keep the marks of reStructuredText from acting."""
     made: list[str] = []
     for line in lines:

@@ -61,16 +61,40 @@ def read_receipt(path: PathLike, form: int | str) -> dict[str, Any]:
         FileFormatError: none is there, or it is damaged or of another form.
     """
     file = receipt_path(path)
+    receipt = _loaded(file)
+    if not isinstance(receipt, dict) or receipt.get("format") != form:
+        raise FileFormatError(f"{file} is not a receipt of this version of the package")
+    return _undamaged(file, receipt)
+
+
+def read_any_receipt(path: PathLike) -> tuple[Path, dict[str, Any]]:
+    """The receipt of whatever was released, and where it is.
+
+    Args:
+        path: of the receipt, or of what it is the receipt of.
+
+    Raises:
+        FileFormatError: there is none, or its fields do not fit its digest.
+    """
+    file = Path(path) if os.fspath(path).endswith(".json") else receipt_path(path)
+    receipt = _loaded(file)
+    if not isinstance(receipt, dict) or not {"guarantee", "files", "digest"} <= set(receipt):
+        raise FileFormatError(f"{file} is not a receipt of this package")
+    return file, _undamaged(file, receipt)
+
+
+def _loaded(file: Path) -> Any:
     try:
-        receipt = json.loads(file.read_bytes())
+        return json.loads(file.read_bytes())
     except FileNotFoundError:
         raise FileFormatError(f"{file} does not exist; a release has a receipt beside it") from None
     except OSError as problem:
         raise FileFormatError(f"cannot read {file}: {problem.strerror}") from None
     except (ValueError, RecursionError):
         raise FileFormatError(f"{file} is not a receipt: it is damaged") from None
-    if not isinstance(receipt, dict) or receipt.get("format") != form:
-        raise FileFormatError(f"{file} is not a receipt of this version of the package")
+
+
+def _undamaged(file: Path, receipt: dict[str, Any]) -> dict[str, Any]:
     if receipt.pop("digest", None) != _digest(receipt):
         raise FileFormatError(f"{file} is damaged: its fields do not fit its digest")
     return receipt

@@ -12,8 +12,8 @@ import numpy as np
 
 import graphcuts_dp as gc
 from graphcuts_dp.cli.console import out
-from graphcuts_dp.cli.distances import drawing
 from graphcuts_dp.distances.map_files import read_coordinates
+from graphcuts_dp.distances.picture import drawing
 from graphcuts_dp.distances.queries import all_distances
 from graphcuts_dp.plotting.distance_map import distance_map_figure
 

@@ -6,7 +6,7 @@ Seeded, so that it can be drawn again; a real answer never is.
 from demo_distances import EPSILON, PEOPLE, ROOT, SEED, made_people
 
 import graphcuts_dp as gc
-from graphcuts_dp.cli.distances import drawing
+from graphcuts_dp.distances.picture import drawing
 from graphcuts_dp.distances.queries import all_distances
 from graphcuts_dp.plotting.distance_map import distance_map_figure
 from graphcuts_dp.plotting.saving import save_figure

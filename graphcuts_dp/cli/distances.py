@@ -13,6 +13,7 @@ from graphcuts_dp.cli.console import (
     show_json,
     show_table,
 )
+from graphcuts_dp.cli.publishing import tell_publishing
 from graphcuts_dp.cli.reading import TextReading, check_apart, with_options
 from graphcuts_dp.cli.spelling import spelled
 from graphcuts_dp.cli.store_options import Spending
@@ -28,7 +29,6 @@ from graphcuts_dp.distances.plan import MECHANISMS, NOISES
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, ParameterError
 from graphcuts_dp.graph.atomic import check_writable_set
 from graphcuts_dp.graph.columns import TextOptions
-from graphcuts_dp.plotting.distance_map import DistanceMap, distance_map_figure, layout
 from graphcuts_dp.plotting.saving import write_figure
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.receipts import receipt_path
@@ -104,7 +104,7 @@ def distances(
         )
     written = [] if output is None else list(made.save(output, force=force))
     if plot is not None:
-        write_figure(distance_map_figure(drawing(made, unit)), plot, force=force)
+        write_figure(made.plot(unit=unit), plot, force=force)
         written.append(plot)
     if as_json:
         show_json(made.to_dict() | {"files": written})
@@ -112,6 +112,8 @@ def distances(
     _show(made, top, unit)
     for file in written:
         say(f"wrote {file}")
+    if written:
+        tell_publishing(made.guarantee, written, locations)
 
 
 def _read_map(
@@ -151,28 +153,3 @@ def _check_paths(output: str | None, plot: str | None, *, force: bool) -> None:
         raise FileFormatError(f"{plot}: a plot ends in .png or .pdf")
     answers = () if output is None else (output, receipt_path(output))
     check_writable_set([*answers, *(() if plot is None else (plot,))], force=force)
-
-
-def drawing(made: DistanceAnswers, unit: str = "") -> DistanceMap:
-    """What a map of the answers shows; without coordinates, at points of a layout."""
-    metric = made.metric
-    entries = metric.lengths.tocoo()
-    once = entries.row < entries.col
-    edges = np.column_stack([entries.row[once], entries.col[once]]).astype(np.int64)
-    points = metric.coordinates
-    if points is None:
-        points = layout(edges, entries.data[once], len(metric))
-    best = made.best
-    labels = metric.vertices.labels
-    possible = set(made.candidates)
-    return DistanceMap(
-        points=points,
-        edges=edges,
-        values=made.values,
-        possible=np.array([label in possible for label in labels]),
-        best=metric.row(best.vertex),
-        label=f"{best.vertex}  {best.value:,.4g}{f' {unit}' if unit else ''}",
-        title=f"How far all people are, on average (epsilon = {made.guarantee.epsilon:g}"
-        f"{'' if made.guarantee.is_private else ', seeded: not private'})",
-        unit=unit,
-    )

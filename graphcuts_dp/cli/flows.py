@@ -7,6 +7,7 @@ import typer
 from graphcuts_dp.cli.console import say, show_facts, show_json, show_table
 from graphcuts_dp.cli.group_options import GroupColumns
 from graphcuts_dp.cli.protect_options import Protecting
+from graphcuts_dp.cli.publishing import tell_publishing
 from graphcuts_dp.cli.reading import Reading, check_apart, with_options
 from graphcuts_dp.cli.store_options import Spending
 from graphcuts_dp.errors import ParameterError
@@ -89,6 +90,7 @@ def flows(
     show_facts(facts | {"files": "  ".join(written)})
     if top:
         _show(made, top)
+    tell_publishing(made.guarantee, written, source)
 
 
 def _forecast(

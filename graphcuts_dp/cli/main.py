@@ -68,6 +68,10 @@ COMMANDS: Mapping[str, _Line] = {
         ("graphcuts_dp.cli.explain", "explain"),
         "Say in plain words whom a promise protects, against what, and how well.",
     ),
+    "inspect": _Line(
+        ("graphcuts_dp.cli.inspect", "inspect"),
+        "Explain a receipt in plain words, and verify the files that it names.",
+    ),
     "distances": _Line(
         ("graphcuts_dp.cli.distances", "distances"),
         "Answer from every vertex of a map how far all people are on average, privately.",

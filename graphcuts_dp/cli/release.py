@@ -8,6 +8,7 @@ import typer
 from graphcuts_dp.cli.console import accuracy_notes, progress_bar, say, show_made
 from graphcuts_dp.cli.group_options import GroupReading
 from graphcuts_dp.cli.protect_options import Protecting
+from graphcuts_dp.cli.publishing import tell_publishing
 from graphcuts_dp.cli.reading import Reading, check_apart, with_options
 from graphcuts_dp.cli.store_options import Spending
 from graphcuts_dp.errors import ParameterError
@@ -140,7 +141,7 @@ def release(
                 seed=seed,
                 progress=progress,
             )
-        show_made(_sparse_facts(made), made.save(target, force=force), as_json)
+        _tell(made, _sparse_facts(made), (target, source), force=force, as_json=as_json)
         return
     check_size(graph.shape, noise=noise, fit=fit, blocks=blocks)
     spending.remind(private, source)
@@ -184,7 +185,18 @@ def release(
             blocks=blocks,
             progress=progress,
         )
-    show_made(_facts(made), made.save(target, force=force), as_json)
+    _tell(made, _facts(made), (target, source), force=force, as_json=as_json)
+
+
+def _tell(
+    made: Release, facts: dict[str, object], paths: tuple[str, str], *, force: bool, as_json: bool
+) -> None:
+    """Save it at the first path, and say what was made of the second, and what may be published."""
+    target, source = paths
+    written = made.save(target, force=force)
+    show_made(facts, written, as_json)
+    if not as_json:
+        tell_publishing(made.guarantee, written, source)
 
 
 def _synthetic_note(graph: AnyGraph, epsilon: float) -> str:

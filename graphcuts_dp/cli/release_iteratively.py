@@ -6,6 +6,7 @@ import typer
 
 from graphcuts_dp.cli.console import progress_bar, show_made
 from graphcuts_dp.cli.protect_options import Protecting
+from graphcuts_dp.cli.publishing import tell_publishing
 from graphcuts_dp.cli.reading import Reading, check_apart, with_options
 from graphcuts_dp.cli.store_options import Spending
 from graphcuts_dp.distinguishers.methods import DISTINGUISHER_NAMES
@@ -82,7 +83,10 @@ def command(
             seed=seed,
             progress=progress,
         )
-    show_made(_facts(made), made.save(target, force=force), as_json)
+    written = made.save(target, force=force)
+    show_made(_facts(made), written, as_json)
+    if not as_json:
+        tell_publishing(made.guarantee, written, source)
 
 
 def _facts(made: IterativeRelease) -> dict[str, object]:

@@ -11,7 +11,7 @@ from graphcuts_dp.cli.store_options import Spending
 from graphcuts_dp.graph.files import check_labels
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.median import all_graphs
-from graphcuts_dp.interactive.encoding import read_lines, read_query
+from graphcuts_dp.interactive.query_lines import read_lines, read_query
 from graphcuts_dp.iterative.net import release_net
 from graphcuts_dp.iterative.net_release import NetRelease, check_net_path
 

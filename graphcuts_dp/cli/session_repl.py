@@ -25,7 +25,6 @@ from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.vertices import Label
 from graphcuts_dp.interactive.query_lines import query_title, read_asked
 from graphcuts_dp.interactive.session import Session
-from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 
 EXAMPLE = """Example: graphcuts-dp session repl mail.db
 
@@ -170,20 +169,9 @@ class Prompt:
         if not path.lower().endswith((".png", ".pdf")):
             raise QueryError("name a file, for example :plot answers.png")
         from graphcuts_dp.plotting.saving import write_figure
-        from graphcuts_dp.plotting.session_answers import AnswerPoint, session_answers_figure
 
-        points = [
-            AnswerPoint(entry.answer.value, *entry.answer.interval, entry.answer.updated)
-            for entry in self._session.history
-        ]
-        if not points:
-            raise QueryError("there are no answers to draw yet")
-        promise = self._session.guarantee
-        title = f"Session {self._session.name} (epsilon = {promise.epsilon:g}"
-        title += f", delta = {promise.delta:g})" if promise.delta else ")"
-        if not promise.is_private:
-            title += f"  {SEEDED_WARNING}"
-        write_figure(session_answers_figure(points, title=title), path)
+        write_figure(self._session.plot(), path)
+        points = self._session.history
         out.print(f"{len(points):,} answers drawn to {path}", markup=False)
 
 

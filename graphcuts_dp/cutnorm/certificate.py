@@ -10,6 +10,7 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.cutnorm.operand import Operand
 from graphcuts_dp.cutnorm.upper_bound import UpperBound
+from graphcuts_dp.display import Card, Displayed
 
 NormName = Literal["cut", "normalised", "infinity-to-one"]
 Stopped = Literal["exact", "tolerance", "time", "iterations"]
@@ -19,7 +20,7 @@ EXACT_RELATIVE_GAP = 2.0**-40
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class CutNormCertificate:
+class CutNormCertificate(Displayed):
     """A two-sided bound on a norm of a matrix, with the pair of sets that attains the lower one.
 
     `lower` is recomputed in float64 from S and T alone, whatever the method believed, and rounded
@@ -84,6 +85,22 @@ class CutNormCertificate:
         operand = Operand.from_matrix(matrix)
         operand.require_shape((self.S.size, self.T.size))
         return operand.unscale_down(witness_value(operand, self.S, self.T, self.norm)[0])
+
+    def _card(self) -> Card:
+        rows, columns = int(self.S.sum()), int(self.T.sum())
+        doubt = self.failure_probability
+        return Card(
+            title=f"Certificate of a norm: {self.norm}",
+            facts=(
+                ("at least", self.lower),
+                ("at most", self.upper),
+                ("ratio", self.ratio),
+                ("attained by", f"{rows:,} x {columns:,} of {self.S.size:,} x {self.T.size:,}"),
+                ("found by", f"{self.method}, stopped by {self.stopped}"),
+                ("upper bound by", self.upper_proof),
+                ("which may fail with probability", doubt if doubt else "0"),
+            ),
+        )
 
     def __repr__(self) -> str:
         return (

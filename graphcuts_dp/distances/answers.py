@@ -8,11 +8,12 @@ import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
 from graphcuts_dp.arrays import FloatVector
+from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.distances.locations import HIDDEN, PUBLIC, Locations
 from graphcuts_dp.distances.metric import Metric, as_metric
 from graphcuts_dp.distances.plan import DistancePlan, plan_distances
@@ -25,6 +26,10 @@ from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
 from graphcuts_dp.privacy.protection import Protection
 from graphcuts_dp.receipts import receipt_path, write_receipt
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
 
 
 @final
@@ -56,8 +61,8 @@ class DistanceAnswer:
 
 
 @final
-@dataclass(frozen=True, eq=False, kw_only=True)
-class DistanceAnswers:
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class DistanceAnswers(Displayed):
     """Private answers of all vertices of a map. Everything here may be published.
 
     Attributes:
@@ -165,6 +170,51 @@ class DistanceAnswers:
                 handle.write(data)
             write_receipt(receipt_file, receipt)
         return str(path), str(receipt_path(path))
+
+    def plot(self, *, unit: str = "") -> "Figure":
+        """Draw the map, coloured by the answers; at points of a layout if it has no coordinates.
+
+        Args:
+            unit: of the lengths, for the legend.
+
+        Returns:
+            A figure of matplotlib.
+        """
+        from graphcuts_dp.distances.picture import drawn  # matplotlib takes a while to import
+
+        return drawn(self, unit)
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """One row a vertex: vertex, value, low, high."""
+        import pandas as pd
+
+        rows = [(answer.vertex, answer.value, *answer.interval) for answer in self.all()]
+        return pd.DataFrame(rows, columns=["vertex", "value", "low", "high"])
+
+    def _card(self) -> Card:
+        order = np.argsort(self.values, kind="stable").tolist()
+        shown = [self._at(row) for row in order[:20]]
+        return Card(
+            title="Average distances to all people",
+            facts=(
+                ("map", self.plan.title),
+                ("choice", self.plan.reason),
+                ("may be the best", f"{len(self.candidates)} of {len(order)} vertices"),
+                *self.guarantee.facts,
+            ),
+            columns=("vertex", "distance", "low", "high"),
+            rows=[(a.vertex, a.value, *a.interval) for a in shown],
+            size=len(order),
+            warning=self.guarantee.warning,
+            notes=(f"Nearest first; all intervals hold at once, {self.confidence:.0%}.",),
+        )
+
+    def __repr__(self) -> str:
+        mark = "" if self.guarantee.is_private else f", {SEEDED_WARNING}"
+        return (
+            f"DistanceAnswers({len(self.values)} vertices, "
+            f"epsilon={self.guarantee.epsilon:g}, mechanism={self.mechanism!r}{mark})"
+        )
 
     def __str__(self) -> str:
         return (

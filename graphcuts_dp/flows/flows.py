@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
+from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.flows import storage
 from graphcuts_dp.flows.consistency import LeastSquares, Values
@@ -63,7 +64,7 @@ class FlowAnswer:
 
 @final
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Flows(FlowStatistics):
+class Flows(FlowStatistics, Displayed):
     """What passes between public groups of a private graph, on every level. All may be published.
 
     The estimates are unbiased and add up over the levels: a cell is the sum of the cells of the
@@ -382,6 +383,25 @@ class Flows(FlowStatistics):
             # No whole number lies between: take those beside.
             low, high = np.minimum(low, high), np.maximum(low, high)
         return np.clip(low, 0.0, most), np.clip(high, 0.0, most)
+
+    def _card(self) -> Card:
+        place = self.cells.depth - 1
+        table = self._rows(place, 0.95, False)
+        order = np.argsort(-table["value"], kind="stable").tolist()
+        names = ("from", "to", "value", "low", "high")
+        return Card(
+            title=f"Flows between groups: {', '.join(self.levels)}",
+            facts=(
+                *self.guarantee.facts,
+                ("noise", self.strategy.noise.distribution),
+                ("total", self.total),
+            ),
+            columns=names,
+            rows=[[table[name][row] for name in names] for row in order[:20]],
+            size=len(order),
+            warning=self.guarantee.warning,
+            notes=(f"Largest cells of level {self.levels[-1]!r}, each with an interval of 95%.",),
+        )
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{len(self.groups.labels(name))} {name}" for name in self.groups.levels)

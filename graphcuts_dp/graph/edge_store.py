@@ -8,6 +8,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from graphcuts_dp.arrays import FloatArray, IndexArray, IntegerVector
+from graphcuts_dp.display import Card, Displayed, size_text
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.graph.edge_keys import (
     MOST_ROWS,
@@ -23,7 +24,7 @@ from graphcuts_dp.graph.vertices import Label, VertexSet
 Vertices = VertexSet | int | Iterable[Label]
 
 
-class EdgeStore:
+class EdgeStore(Displayed):
     """Edges of any kind of graph, each pair once, sorted, read-only.
 
     Attributes:
@@ -49,6 +50,11 @@ class EdgeStore:
     note: str
     _ordered: ClassVar[bool] = False  # whether (u, v) and (v, u) are two pairs
     _loops: ClassVar[bool] = False  # whether u and v may have one row number
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns of the matrix of all pairs, public."""
+        raise NotImplementedError
 
     def check_bounded(self) -> None:
         """Check that it is said which change of a weight is to be hidden. Reads the schema only.
@@ -152,6 +158,21 @@ class EdgeStore:
             and np.array_equal(self.rows, other.rows)
             and np.array_equal(self.columns, other.columns)
             and np.array_equal(self.weights, other.weights)
+        )
+
+    def _card(self) -> Card:
+        weights: object = "none: an edge is there or not"
+        if self.weighted:
+            cap = self.weight_cap
+            weights = "up to a cap of " + f"{cap:g}" if cap is not None else "without a cap"
+        return Card(
+            title=type(self).__name__,
+            facts=(
+                ("vertices", size_text(self.shape if self._loops else self.shape[:1])),
+                ("weights", weights),
+                ("edges", "not shown: they may be private, and so may their number"),
+            ),
+            warning=self.note,
         )
 
     def _schema(self) -> str:

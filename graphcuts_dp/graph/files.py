@@ -13,10 +13,16 @@ import io
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, Literal, TypedDict, Unpack, cast, overload
 
 from graphcuts_dp.errors import FileFormatError, GraphError
-from graphcuts_dp.graph.adjacency import AnyGraph, without_edges
+from graphcuts_dp.graph.adjacency import (
+    AnyGraph,
+    BipartiteGraph,
+    DirectedGraph,
+    Graph,
+    without_edges,
+)
 from graphcuts_dp.graph.assemble import build
 from graphcuts_dp.graph.atomic import PathLike, atomic_write, check_writable
 from graphcuts_dp.graph.columns import Column, TextOptions
@@ -45,6 +51,57 @@ _ELSEWHERE = {
 }
 
 
+class ReadingOptions(TypedDict, total=False):
+    """What `read_graph` takes besides the kind of graph, for type checkers."""
+
+    vertices: VertexSource | tuple[VertexSource, VertexSource] | None
+    public_vertices_from_file: bool
+    weighted: bool | None
+    weight_cap: float | None
+    hide_change: float | None
+    one_based: bool
+    header: bool | None
+    source: Column | None
+    target: Column | None
+    weight: Column | None
+    delimiter: str | None
+    encoding: str | None
+    merge: Merge
+    tell: Callable[[str], None] | None
+
+
+@overload
+def read_graph(
+    path: PathLike,
+    *,
+    bipartite: Literal[False] = False,
+    directed: Literal[False] = False,
+    **options: Unpack[ReadingOptions],
+) -> Graph: ...
+@overload
+def read_graph(
+    path: PathLike,
+    *,
+    bipartite: Literal[True],
+    directed: Literal[False] = False,
+    **options: Unpack[ReadingOptions],
+) -> BipartiteGraph: ...
+@overload
+def read_graph(
+    path: PathLike,
+    *,
+    bipartite: Literal[False] = False,
+    directed: Literal[True],
+    **options: Unpack[ReadingOptions],
+) -> DirectedGraph: ...
+@overload
+def read_graph(
+    path: PathLike,
+    *,
+    bipartite: bool = False,
+    directed: bool = False,
+    **options: Unpack[ReadingOptions],
+) -> AnyGraph: ...
 def read_graph(  # noqa: PLR0913  # all that a file may leave open
     path: PathLike,
     *,

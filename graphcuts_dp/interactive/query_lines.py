@@ -246,6 +246,16 @@ def query_to_dict(query: LinearQuery, universe: Universe) -> dict[str, Any]:
     return {"entries": [[left.labels[i], right.labels[j], float(found[i, j])] for i, j in ends]}
 
 
+def asked_sets(
+    query: LinearQuery, universe: Universe
+) -> tuple[tuple[Label, ...], tuple[Label, ...]] | tuple[None, None]:
+    """The labels of both sets of a cut; None and None of another query."""
+    if not isinstance(query, CutQuery):
+        return None, None
+    (left, right), (S, T) = sides(universe), query.masks(universe.space)
+    return tuple(_labels_in(left, S)), tuple(_labels_in(right, T))
+
+
 def query_title(query: LinearQuery, universe: Universe) -> str:
     """A query in few characters: sizes of its sets, or what it is."""
     if isinstance(query, CutQuery):

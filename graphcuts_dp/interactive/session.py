@@ -5,8 +5,9 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from types import TracebackType
-from typing import Any, Self, cast, final
+from typing import TYPE_CHECKING, Any, Self, cast, final
 
+from graphcuts_dp.display import Card, Displayed, size_text
 from graphcuts_dp.errors import AccuracyWarning, LedgerError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph, without_edges
 from graphcuts_dp.graph.atomic import PathLike
@@ -43,11 +44,14 @@ from graphcuts_dp.privacy.entropy import SEEDED_WARNING, SeededEntropy
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.progress import Progress, silent
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 _CHUNK = 64  # queries of a batch that are reserved, and lost in a crash, together
 
 
 @final
-class Session:
+class Session(Displayed):
     """Answers cut and other linear queries about one private graph; made by `open_session`.
 
     Several sessions, threads and processes may work on one store: steps are made one after the
@@ -64,6 +68,27 @@ class Session:
         self._names = names
         self._terms = terms
         self._runner = runner
+
+    def _card(self) -> Card:
+        facts: list[tuple[str, object]] = [
+            ("method", self._terms.parameters["method"]),
+            ("vertices", size_text(self.universe.shape)),
+        ]
+        try:
+            status = self.status
+        except LedgerError as problem:  # such as a store that was closed
+            facts.append(("store", problem))
+        else:
+            left = status.remaining.queries
+            facts += [
+                ("answers", f"{status.answers:,}, {status.corrections:,} of them corrected"),
+                ("queries left", "no limit" if left is None else f"{left:,}"),
+            ]
+        return Card(
+            title=f"Session {self.name!r}",
+            facts=(*facts, *self.guarantee.facts),
+            warning=self.guarantee.warning,
+        )
 
     def __repr__(self) -> str:
         mark = "" if self._terms.seed is None else f", {SEEDED_WARNING}"
@@ -234,6 +259,23 @@ class Session:
         with self._ledger.locked():
             shown = tuple(self._runner.totals.shown)
         return History(self._ledger, shown, self.universe)
+
+    def plot(self, *, title: str | None = None) -> "Figure":
+        """Draw all answers so far with their intervals, in order; corrections are marked.
+
+        Args:
+            title: above the picture, before the guarantee.
+
+        Returns:
+            A figure of matplotlib.
+
+        Raises:
+            QueryError: there are no answers yet.
+            LedgerError: the store cannot be used.
+        """
+        from graphcuts_dp.interactive.picture import drawn  # matplotlib takes a while to import
+
+        return drawn(self, title)
 
     def export(self) -> dict[str, Any]:
         """The transcript and what is promised for it, as plain values. Nothing secret."""

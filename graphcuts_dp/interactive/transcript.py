@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, final, overload
+from typing import TYPE_CHECKING, Any, final, overload
 
 from graphcuts_dp._version import __version__
 from graphcuts_dp.errors import ParameterError
@@ -13,13 +13,18 @@ from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.base import Answer
 from graphcuts_dp.interactive.encoding import decode_answer
-from graphcuts_dp.interactive.query_lines import query_to_dict
+from graphcuts_dp.interactive.query_lines import asked_sets, query_to_dict
 from graphcuts_dp.interactive.running import recorded_query
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.opening import Store, ledger_budget, ledger_universe, open_ledger
 from graphcuts_dp.ledger.spending import total_cost
 from graphcuts_dp.ledger.uses import SESSION, Use, sessions_of, uses_of
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_COLUMNS = ("record", "S", "T", "value", "low", "high", "guaranteed", "corrected", "mark")
 
 
 @final
@@ -62,6 +67,23 @@ class History(Sequence[HistoryEntry]):
             digest, body = self._ledger.record(seq)
             query = recorded_query(self._ledger, digest, self._universe)
         return HistoryEntry(seq, query, decode_answer(body))
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """One row an answer: record, S, T, value, low, high, guaranteed, corrected, mark.
+
+        S and T are tuples of labels, and of queries that are no cuts None; `mark` says of a seeded
+        answer that it is not private.
+        """
+        import pandas as pd
+
+        rows = []
+        for entry in self:
+            answer = entry.answer
+            named = asked_sets(entry.query, self._universe)
+            mark = SEEDED_WARNING if answer.seeded else ""
+            told = (answer.value, *answer.interval, answer.guaranteed, answer.updated, mark)
+            rows.append((entry.record, *named, *told))
+        return pd.DataFrame(rows, columns=_COLUMNS)
 
     def __repr__(self) -> str:
         return f"History({len(self)} answers)"

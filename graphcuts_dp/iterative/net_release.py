@@ -11,6 +11,7 @@ from typing import Any, Self, final
 import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix
+from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.atomic import atomic_set, atomic_write, check_writable_set
@@ -38,7 +39,7 @@ _FORMAT = "net 1"
 
 @final
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class NetRelease:
+class NetRelease(Displayed):
     """A member of a net, chosen privately. All of it may be published.
 
     Attributes:
@@ -230,6 +231,17 @@ class NetRelease:
             ) from problem
         coefficients.flags.writeable = False
         return made
+
+    def _card(self) -> Card:
+        return Card(
+            title="Release from a net",
+            facts=(
+                ("members of the net", f"{self.members:,}"),
+                ("error at most, with probability 95%", self.error_bound(0.05)),
+                *self.guarantee.facts,
+            ),
+            warning=self.guarantee.warning,
+        )
 
     def __repr__(self) -> str:
         mark = "" if self.guarantee.is_private else f", {SEEDED_WARNING}"

@@ -4,10 +4,11 @@ import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Self, cast, final
+from typing import TYPE_CHECKING, Any, Self, cast, final
 
 import numpy as np
 
+from graphcuts_dp.display import Card, Displayed, size_text
 from graphcuts_dp.distinguishers.cut_list import CutList
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph
@@ -22,6 +23,7 @@ from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.graph.vertices import VertexSet, sets_in
 from graphcuts_dp.idc.dense import DenseHypothesis
 from graphcuts_dp.iterative.construction import Measured
+from graphcuts_dp.measurements.answer_list import AnswerList
 from graphcuts_dp.measurements.noisy_matrix import CutAnswer
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
@@ -33,6 +35,9 @@ from graphcuts_dp.receipts import (
     sha256_of,
     write_receipt,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _FORMAT = "iterative construction 1"
 
@@ -83,7 +88,7 @@ class Settings:
 
 @final
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class IterativeRelease:
+class IterativeRelease(Displayed):
     """A synthetic graph that was learnt from noisy answers to a few cuts.
 
     Everything here may be published.
@@ -157,9 +162,25 @@ class IterativeRelease:
             seeded=not self.guarantee.is_private,
         )
 
-    def answer_all(self, queries: Iterable[LinearQuery]) -> list[CutAnswer]:
+    def answer_all(self, queries: Iterable[LinearQuery]) -> AnswerList:
         """Answer several queries; see `answer`."""
-        return [self.answer(query) for query in queries]
+        return AnswerList(self.answer(query) for query in queries)
+
+    def plot(self, *, title: str | None = None) -> "Figure":
+        """Draw the cuts that were measured: noisy answers, and what was learnt of them.
+
+        Args:
+            title: above the picture, before the guarantee.
+
+        Returns:
+            A figure of matplotlib.
+
+        Raises:
+            QueryError: no cut was measured.
+        """
+        from graphcuts_dp.iterative.picture import drawn  # matplotlib takes a while to import
+
+        return drawn(self, title)
 
     def _possible(self, query: LinearQuery) -> tuple[float, float]:
         """Between which the answer lies for certain."""
@@ -293,6 +314,22 @@ class IterativeRelease:
             raise FileFormatError(
                 f"{receipt_path(path)} is damaged or of another version"
             ) from problem
+
+    def _card(self) -> Card:
+        settings, accuracy = self.settings, self.accuracy
+        error = "nothing is proven" if accuracy.error is None else f"{accuracy.error:,.5g}"
+        return Card(
+            title="Iterative release",
+            facts=(
+                ("vertices", size_text(self.universe.shape)),
+                ("construction", settings.construction),
+                ("distinguisher", settings.distinguisher),
+                ("rounds", f"{settings.used} of at most {settings.rounds}"),
+                ("error at most", error),
+                *self.guarantee.facts,
+            ),
+            warning=self.guarantee.warning,
+        )
 
     def __repr__(self) -> str:
         size = " x ".join(str(n) for n in self.universe.shape)

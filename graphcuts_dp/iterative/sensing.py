@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import IntVector
+from graphcuts_dp.display import Card, Displayed, size_text
 from graphcuts_dp.distinguishers.scoring import root_at_most
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.graph.adjacency import BipartiteGraph
@@ -57,7 +58,7 @@ class SensingMeasurement:
 
 @final
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class SensingRelease:
+class SensingRelease(Displayed):
     """What was learnt about a matrix. All of it may be published.
 
     Attributes:
@@ -85,6 +86,19 @@ class SensingRelease:
             QueryError: a query that does not fit the vertex sets.
         """
         return self.hypothesis.estimate(query)
+
+    def _card(self) -> Card:
+        return Card(
+            title="Release by private matrix sensing",
+            facts=(
+                ("vertices", size_text(self.hypothesis.universe.shape)),
+                ("error at most", f"{self.error:,.5g}, with probability {1 - self.beta:.0%}"),
+                *self.guarantee.facts,
+            ),
+            columns=("query", "noisy answer", "estimate before"),
+            rows=[(each.index, each.value, each.estimate) for each in self.measurements],
+            warning=self.guarantee.warning,
+        )
 
     def __repr__(self) -> str:
         rows, columns = self.hypothesis.universe.shape

@@ -4,14 +4,19 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Self, final
+from typing import TYPE_CHECKING, Self, final
 
 import numpy as np
 
 from graphcuts_dp.arrays import IntVector
+from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.level_noise import LevelNoise, Spread
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
 
 _STEPS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70)
 BOUNDS = tuple(
@@ -23,7 +28,7 @@ _FAILURE = 0.05  # probability that noise alone makes a class count
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Contributions:
+class Contributions(Displayed):
     """How many owners have how many pairs, rows or units, with noise. It may be published.
 
     Attributes:
@@ -119,6 +124,37 @@ class Contributions:
         if at_most not in self.bounds:
             raise ParameterError(f"{at_most} is none of the bounds of this table")
         return self.bounds.index(at_most)
+
+    @property
+    def names(self) -> list[str]:
+        """Of the classes, in words: "at most 1", "2 to 5", "over 5"."""
+        names = [f"at most {self.bounds[0]:,}"]
+        for low, high in pairwise(self.bounds):
+            names.append(f"{high:,}" if high == low + 1 else f"{low + 1:,} to {high:,}")
+        return [*names, f"over {self.bounds[-1]:,}"]
+
+    def plot(self) -> "Figure":
+        """Draw the noisy numbers of owners by class, as a figure of matplotlib."""
+        from graphcuts_dp.measurements.picture import drawn  # matplotlib takes a while to import
+
+        return drawn(self)
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """One row a class: over, at_most (missing for the last one), owners (noisy)."""
+        import pandas as pd
+
+        ends = pd.array([*self.bounds, None], dtype="Int64")
+        return pd.DataFrame({"over": [0, *self.bounds], "at_most": ends, "owners": self.counts})
+
+    def _card(self) -> Card:
+        promise = self.guarantee
+        return Card(
+            title=f"How many owners have how many {self.what}",
+            facts=(("promise", "none: a public table"),) if promise is None else promise.facts,
+            columns=(self.what, "owners, noisy"),
+            rows=[(end, int(count)) for end, count in zip(self.names, self.counts, strict=True)],
+            warning="" if promise is None else promise.warning,
+        )
 
     def __repr__(self) -> str:
         return f"Contributions({self.what}, {len(self.bounds)} bounds)"

@@ -3,11 +3,15 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
+from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.protection import Protection
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 PRIORS = (0.001, 0.01, 0.1, 0.5)
 
@@ -29,8 +33,8 @@ class Odds:
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
-class Explanation:
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Explanation(Displayed):
     """A promise in plain words.
 
     Attributes:
@@ -46,6 +50,25 @@ class Explanation:
     delta: float
     sentences: tuple[tuple[str, str], ...]
     odds: tuple[Odds, ...]
+
+    def _card(self) -> Card:
+        return Card(
+            title="What the promise means",
+            facts=self.sentences,
+            columns=("believed beforehand", "afterwards at least", "at most"),
+            rows=[(each.prior, each.lowest, each.highest) for each in self.odds],
+            notes=(f"But for a chance of {self.delta:g}.",) if self.delta else (),
+        )
+
+    def __repr__(self) -> str:
+        delta = f", delta={self.delta:g}" if self.delta else ""
+        return f"Explanation({self.protection}, epsilon={self.epsilon:g}{delta})"
+
+    def plot(self) -> "Figure":
+        """Draw what any belief can become, as a figure of matplotlib."""
+        from graphcuts_dp.planning.picture import odds_drawn  # matplotlib is slow to import
+
+        return odds_drawn(self)
 
     def __str__(self) -> str:
         lines = [f"{heading}: {text}" for heading, text in self.sentences]

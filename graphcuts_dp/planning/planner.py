@@ -5,10 +5,11 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
+from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.flows.strategy import choose_strategy
 from graphcuts_dp.graph.cells import CellTree
@@ -23,6 +24,10 @@ from graphcuts_dp.planning.sparse import SparseForecast, sparse_forecast
 from graphcuts_dp.planning.synthetic import SyntheticForecast, synthetic_forecast
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON
 from graphcuts_dp.privacy.protection import EDGE
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
 
 VACUOUS = "vacuous here"
 FLOWS = "flows"
@@ -83,8 +88,8 @@ class PlanRow:
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
-class Plan:
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Plan(Displayed):
     """Mechanisms for one setting, best first.
 
     Attributes:
@@ -184,6 +189,32 @@ class Plan:
             )
             for row in self.rows
         ]
+
+    def _card(self) -> Card:
+        heads = (*self.columns[:-1], "remark")
+        return Card(title=self.title, columns=heads, rows=self.cells(), notes=self.remarks)
+
+    def __repr__(self) -> str:
+        s = self.setting
+        return (
+            f"Plan({len(self.rows)} mechanisms, epsilon={s.epsilon:g}, delta={s.delta:g}, "
+            f"best={self.best.name!r})"
+        )
+
+    def plot(self) -> "Figure":
+        """Draw the guaranteed errors, best first, as a figure of matplotlib."""
+        from graphcuts_dp.planning.picture import plan_drawn  # matplotlib is slow to import
+
+        return plan_drawn(self)
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """The rows as a table: the attributes of `PlanRow`, one column each."""
+        import pandas as pd
+
+        names = [field.name for field in fields(PlanRow)]
+        return pd.DataFrame(
+            [[getattr(row, name) for name in names] for row in self.rows], None, names
+        )
 
     def __str__(self) -> str:
         lines = [self.columns, *self.cells()]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self, final
 
+from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 
@@ -16,7 +17,7 @@ _LEAST, _MOST = Fraction(SMALLEST_EPSILON), Fraction(LARGEST_EPSILON)
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class PrivacyGuarantee:
+class PrivacyGuarantee(Displayed):
     """A promise of differential privacy, with everything needed to read it.
 
     Attributes:
@@ -52,6 +53,28 @@ class PrivacyGuarantee:
             f"hidden: {self.neighbours}; public: {self.public}"
         )
         return text if self.is_private else f"{SEEDED_WARNING} ({text})"
+
+    @property
+    def facts(self) -> tuple[tuple[str, object], ...]:
+        """Names and values, for the tables of notebooks."""
+        delta = (("delta", self.delta),) if self.delta else ()
+        parts = ", ".join(f"{name} {epsilon:.3g}" for name, epsilon in self.parts)
+        return (
+            ("epsilon", self.epsilon),
+            *delta,
+            ("protects", self.protects),
+            ("hidden", self.neighbours),
+            ("public", self.public),
+            *((("epsilon spent on", parts),) if parts else ()),
+        )
+
+    @property
+    def warning(self) -> str:
+        """That it is void, or nothing."""
+        return "" if self.is_private else SEEDED_WARNING
+
+    def _card(self) -> Card:
+        return Card(title="Privacy guarantee", facts=self.facts, warning=self.warning)
 
     def to_dict(self) -> dict[str, Any]:
         """For receipts: plain values."""

@@ -4,12 +4,13 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self, cast, final, get_args
+from typing import TYPE_CHECKING, Self, cast, final, get_args
 
 import numpy as np
 
 from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate
+from graphcuts_dp.display import Card, Displayed, size_text
 from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.fits.base import FitSummary
 from graphcuts_dp.fits.sparse_model import SparseModel
@@ -19,6 +20,7 @@ from graphcuts_dp.graph.group_names import GroupNames, asked_query
 from graphcuts_dp.graph.linear_query import LinearQuery, is_query
 from graphcuts_dp.graph.queries import CutQuery, Subset, answer_all, pairs_of_cut
 from graphcuts_dp.graph.vertices import Space
+from graphcuts_dp.measurements.answer_list import AnswerList
 from graphcuts_dp.measurements.base import Measurements
 from graphcuts_dp.measurements.noisy_groups import NoisyGroups
 from graphcuts_dp.measurements.noisy_matrix import CutAnswer, EstimateKind, NoisyMatrix
@@ -36,13 +38,16 @@ from graphcuts_dp.release.shrinkage import shrunk_towards
 from graphcuts_dp.release.sparse_answers import SparseEstimator, worst_error_of_sparse
 from graphcuts_dp.release.sparse_replies import sparse_answers
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 _FOR_TOTAL = 0.1  # of a failure probability
 ESTIMATES: tuple[str, ...] = get_args(EstimateKind)
 
 
 @final
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Release:
+class Release(Displayed):
     """A private release: a synthetic graph, the noisy matrix behind it, and what both promise.
 
     Everything here may be published: it is the noisy matrix or computed from it.
@@ -231,7 +236,7 @@ class Release:
         simultaneous: bool = False,
         joint: bool = False,
         estimate: str = "unbiased",
-    ) -> list[CutAnswer]:
+    ) -> AnswerList:
         """Answer several queries; see `answer`.
 
         Each interval holds with the given confidence by itself, or all cuts of the graph at once.
@@ -268,14 +273,16 @@ class Release:
             )
         if estimate != "unbiased":
             raise QueryError("shrunk estimates are made of cuts; other queries have unbiased ones")
-        return mixed_answers(
-            asked,
-            self._linear,
-            lambda cut, sure: self._answer_cuts([cut], sure, simultaneous, False, estimate)[0],
-            confidence=confidence,
-            simultaneous=simultaneous,
-            joint=joint,
-            seeded=not self.guarantee.is_private,
+        return AnswerList(
+            mixed_answers(
+                asked,
+                self._linear,
+                lambda cut, sure: self._answer_cuts([cut], sure, simultaneous, False, estimate)[0],
+                confidence=confidence,
+                simultaneous=simultaneous,
+                joint=joint,
+                seeded=not self.guarantee.is_private,
+            )
         )
 
     @cached_property
@@ -289,16 +296,18 @@ class Release:
         simultaneous: bool,
         joint: bool,
         estimate: str,
-    ) -> list[CutAnswer]:
+    ) -> AnswerList:
         if self._model is not None:
-            return sparse_answers(
-                self._sparse,
-                queries,
-                confidence=confidence,
-                simultaneous=simultaneous,
-                joint=joint,
-                model_only=estimate != "unbiased",
-                seeded=not self.guarantee.is_private,
+            return AnswerList(
+                sparse_answers(
+                    self._sparse,
+                    queries,
+                    confidence=confidence,
+                    simultaneous=simultaneous,
+                    joint=joint,
+                    model_only=estimate != "unbiased",
+                    seeded=not self.guarantee.is_private,
+                )
             )
         noisy = self.noisy
         cuts = [query.masks(noisy.space) for query in queries]
@@ -314,7 +323,7 @@ class Release:
             values = np.clip(shrunk_towards(given, np.array(values), deviations), 0, most).tolist()
         together = distinct_cuts(cuts, symmetric=noisy.symmetric) if joint and cuts else 1
         intervals = self._intervals(cuts, found, confidence, simultaneous, together)
-        return [
+        return AnswerList(
             CutAnswer(
                 value=value,
                 interval=possible_part(interval, limit),
@@ -325,7 +334,7 @@ class Release:
                 together=together,
             )
             for value, interval, limit in zip(values, intervals, most, strict=True)
-        ]
+        )
 
     def _intervals(
         self,
@@ -353,6 +362,26 @@ class Release:
     @cached_property
     def _estimator(self) -> CutEstimator:
         return CutEstimator(self.measurements, self.noisy)
+
+    def plot(
+        self, queries: Sequence[CutQuery] | None = None, *, title: str | None = None
+    ) -> "Figure":
+        """Draw answers with their 95% intervals, and beside them what the synthetic graph has.
+
+        Args:
+            queries: the cuts, in the order of the picture; None for each vertex against all others
+                (of a bipartite graph each left one), the largest first, of at most 200 vertices.
+            title: above the picture, before the guarantee.
+
+        Returns:
+            A figure of matplotlib: `figure.savefig("answers.png")`.
+
+        Raises:
+            QueryError: no queries, or an unknown vertex.
+        """
+        from graphcuts_dp.release.picture import drawn  # matplotlib takes a while to import
+
+        return drawn(self, queries, title)
 
     def save(self, path: PathLike, *, force: bool = False) -> tuple[str, ...]:
         """Write the release: the graph at `path`, a receipt and the noisy matrix beside it.
@@ -410,6 +439,24 @@ class Release:
             certificate=parts.certificate,
             _graph=parts.graph,
             workload=parts.workload,
+        )
+
+    def _card(self) -> Card:
+        bought = ", ".join(value.name for value in self.measurements.values)
+        facts: list[tuple[str, object]] = [
+            ("vertices", size_text(self.shape)),
+            ("measured", bought),
+            ("synthetic graph", "none" if self.fit is None else f"fit {self.fit.method!r}"),
+        ]
+        if not self.is_sparse:
+            facts.append(("noise", self.noisy.distribution.name))
+        if self.certificate is not None:
+            facts.append(("distance from the noisy matrix at most", self.certificate.upper))
+        return Card(
+            title="Release",
+            facts=(*facts, *self.guarantee.facts),
+            warning=self.guarantee.warning,
+            notes=("Everything here may be published.",) if self.guarantee.is_private else (),
         )
 
     def __repr__(self) -> str:

@@ -204,6 +204,7 @@ COMMANDS = {
             "--json": (),
         },
     ),
+    ("inspect",): (("release",), {"--json": ()}),
     ("plan",): (
         (),
         {

@@ -185,6 +185,8 @@ def texts_of(value):
     """What a person who prints a value, or its public attributes, sees."""
     names = [name for name in dir(value) if not name.startswith("_")]
     shown = {"repr": repr(value), "str": str(value)}
+    if hasattr(value, "_repr_html_"):
+        shown["html"] = value._repr_html_()
     for name in names:
         try:
             found = getattr(value, name)
@@ -249,6 +251,7 @@ def asked(method, **options):
                 "answers": [repr(answer) for answer in answers],
                 "export": json.dumps(session.export()),
                 "status": [repr(session), repr(session.status), repr(session.history)],
+                "html": session._repr_html_(),
                 "cost": repr(session.cost([gc.CutQuery([0]), gc.CutQuery([7])])),
             }
 
@@ -551,6 +554,7 @@ OTHERS = {
     "answer": "reads a release",
     "plan": "reads nothing",
     "explain": "reads nothing",
+    "inspect": "reads a receipt",
     "access": "the book of a server",
     "audit": "made graphs",
     "datasets": "public graphs",
@@ -640,6 +644,7 @@ def test_reprs_of_private_things_tell_the_schema_only(kind):
         marks = np.zeros(1, dtype=np.uint64)
         things.append(gc.OwnedRows(graph.space, owners, marks, (graph.rows, graph.columns)))
         shown.append([(repr(thing), str(thing), f"{thing!s:>9}") for thing in things])
+        shown[-1].append(graph._repr_html_())
     assert shown[0] == shown[1] == shown[2]
 
 

@@ -183,10 +183,9 @@ def quick_work() -> Iterator[None]:
             "cli.release_net.release_net": ready(chosen),
             "cli.distances.answer_distances": ready(answered),
             "cli.flows.release_flows": ready(tabled),
-            "cli.distances.distance_map_figure": _small,
-            "cli.distances.drawing": _small,
+            "distances.picture.drawn": _small,
             "cli.evaluate.cut_error_figure": _small,
-            "plotting.session_answers.session_answers_figure": _small,
+            "interactive.picture.drawn": _small,
             "figures.FIGURES": (_TOY,),
         }.items():
             patches.enter_context(mock.patch(f"graphcuts_dp.{place}", stand_in))

@@ -395,7 +395,7 @@ def test_any_table_is_groups_or_refused_in_one_line(
 
 
 def test_a_group_of_another_level_is_pointed_at():
-    with pytest.raises(QueryError, match="unknown group 'TX'.*say level='state'"):
+    with pytest.raises(QueryError, match=r"unknown group 'TX'.*say level='state'"):
         GROUPS.members("TX")
 
 

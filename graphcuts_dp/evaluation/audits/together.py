@@ -22,7 +22,7 @@ from graphcuts_dp.evaluation.audits.base import Audit, Entry, Sampled
 from graphcuts_dp.evaluation.audits.graphs import EMPTY
 from graphcuts_dp.evaluation.audits.transcripts import UNIVERSE
 from graphcuts_dp.flows.releasing import release_flows
-from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.groups import Groups
 from graphcuts_dp.graph.owned_rows import OwnedRows, PrivateData
@@ -65,9 +65,7 @@ _MOVED_ENDS = _people([3, 0, 0, 1]), _people([0, 0, 0, 4])
 _MOVED = (Neighbours("three people move", *_MOVED_ENDS),)
 
 
-def protected(
-    data: PrivateData, at_most: int, most: int = _MOST
-) -> tuple[Any, dict[str, Any]]:
+def protected(data: PrivateData, at_most: int, most: int = _MOST) -> tuple[Any, dict[str, Any]]:
     """What a public function is given, and how it is to protect it.
 
     Args:

@@ -1,0 +1,34 @@
+"""What of a release may be published, and what not: the last line of commands that make one."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from graphcuts_dp.cli.console import say
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+
+NOT_PRIVATE = (
+    "A seed was given, so whoever guesses it can take the noise off: publish nothing of this."
+)
+KEEP = (
+    "the private file itself, the store and its bounds on what is left, seeds, and whatever was "
+    "measured against the truth (evaluate)"
+)
+
+
+def tell_publishing(guarantee: PrivacyGuarantee, files: Sequence[str], source: str) -> None:
+    """Say it, as the last line of a command; see `may_be_published`."""
+    say(f"note: {may_be_published(guarantee, files, source)}")
+
+
+def may_be_published(guarantee: PrivacyGuarantee, files: Sequence[str], source: str) -> str:
+    """One sentence.
+
+    Args:
+        guarantee: of what was released.
+        files: that were written.
+        source: the private file.
+    """
+    if not guarantee.is_private:
+        return NOT_PRIVATE
+    names = ", ".join(Path(file).name for file in files)
+    return f"May be published: {names}. Keep to yourself: {source}, its store, errors against it."

@@ -1,0 +1,94 @@
+"""How notebooks show the objects that users get: one small table for all of them.
+
+What is shown is what `repr` may tell, so of a private graph its public schema only. All text is
+escaped: labels come from files, and a page must not run what stands in them.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import final
+
+_MOST_ROWS = 20  # of a table; the rest is counted
+_LONGEST = 400  # characters of one cell
+_CELL = 'style="text-align:left; vertical-align:top; max-width:48em; white-space:normal"'
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """What is shown of an object.
+
+    Attributes:
+        title: its kind, with what tells it from others.
+        facts: names and values, in order.
+        columns: heads of a table below them; none for no table.
+        rows: of that table, or its first ones.
+        size: number of rows that the table has; None for those given.
+        warning: shown first, in bold; "" for none.
+        notes: sentences at the end.
+    """
+
+    title: str
+    facts: Sequence[tuple[str, object]] = ()
+    columns: Sequence[str] = ()
+    rows: Sequence[Sequence[object]] = ()
+    size: int | None = None
+    warning: str = ""
+    notes: Sequence[str] = ()
+
+
+class Displayed:
+    """An object that notebooks show as a table, and prompts complete by its public names."""
+
+    __slots__ = ()
+
+    def _card(self) -> Card:
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        return html_of(self._card())
+
+    def __dir__(self) -> Iterable[str]:
+        return [name for name in super().__dir__() if not name.startswith("_")]
+
+
+def html_of(card: Card) -> str:
+    """A card as HTML, with every text escaped.
+
+    Args:
+        card: what is shown.
+    """
+    parts = ["<div>", f"<p><b>{_text(card.title)}</b></p>"]
+    if card.warning:
+        parts.append(f'<p><b style="color:#b00020">{_text(card.warning)}</b></p>')
+    if card.facts:
+        lines = (
+            f"<tr><th {_CELL}>{_text(name)}</th><td {_CELL}>{_text(value)}</td></tr>"
+            for name, value in card.facts
+        )
+        parts += ["<table>", *lines, "</table>"]
+    if card.columns:
+        heads = "".join(f"<th>{_text(name)}</th>" for name in card.columns)
+        shown = card.rows[:_MOST_ROWS]
+        lines = (
+            "<tr>" + "".join(f"<td>{_text(cell)}</td>" for cell in row) + "</tr>" for row in shown
+        )
+        parts += [f"<table><thead><tr>{heads}</tr></thead><tbody>", *lines, "</tbody></table>"]
+        left = (len(card.rows) if card.size is None else card.size) - len(shown)
+        if left > 0:
+            parts.append(f"<p>and {left:,} more rows</p>")
+    parts += [f"<p>{_text(note)}</p>" for note in card.notes]
+    return "\n".join([*parts, "</div>"])
+
+
+def size_text(shape: Iterable[int]) -> str:
+    """Numbers of rows and columns: "34" where both are one set's, else "18 x 14"."""
+    return " x ".join(f"{n:,}" for n in shape)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:,.5g}"
+    text = str(value)
+    return escape(text if len(text) <= _LONGEST else text[:_LONGEST] + " ...")

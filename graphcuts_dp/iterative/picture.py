@@ -1,0 +1,28 @@
+"""What a picture of an iterative release shows: the cuts that were measured, and its answers."""
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from graphcuts_dp.errors import QueryError
+from graphcuts_dp.iterative.release import IterativeRelease
+from graphcuts_dp.plotting.answer_lists import AnswerPicture, answer_list_figure
+
+
+def drawn(release: IterativeRelease, title: str | None) -> Figure:
+    """See `IterativeRelease.plot`."""
+    if not release.transcript:
+        raise QueryError("no cut was measured, so there is nothing to draw")
+    answers = release.answer_all([measured.query for measured in release.transcript])
+    ends = np.array([answer.interval for answer in answers])
+    mark = f", {release.guarantee.warning}" if release.guarantee.warning else ""
+    return answer_list_figure(
+        AnswerPicture(
+            values=np.array([answer.value for answer in answers]),
+            low=ends[:, 0],
+            high=ends[:, 1],
+            other=np.array([measured.value for measured in release.transcript]),
+            other_label="noisy, as measured",
+            title=f"{title or 'Measured cuts'} (epsilon = {release.guarantee.epsilon:g}{mark})",
+            across="cut, in the order of measuring",
+        )
+    )

@@ -1,0 +1,200 @@
+"""`graphcuts-dp inspect`, and what commands say may be published."""
+
+import json
+
+import pytest
+
+from graphcuts_dp.cli.receipt_words import how_made, kind_of, promise
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.receipts import read_any_receipt, write_receipt
+
+EDGES = "".join(f"{i} {(i + step) % 12}\n" for i in range(12) for step in (1, 3))
+VERTEX = ("--protect", "vertex", "--degree-bound", "4")
+OUT = ("--output", "out.csv")
+READ = ("--vertices", "12", "--epsilon", "2")
+# What is made, how, and what inspecting it must say.
+PRODUCTS = {
+    "release": (
+        ("release", "in.edges", "out.csv", *READ),
+        ["a synthetic graph of 12 vertices", "binary, on each pair", "no cut of the graph is off"],
+        ["out.csv", "out.csv.noisy.npz"],
+    ),
+    "release without a graph": (
+        (
+            "release",
+            "in.edges",
+            "out.csv",
+            *READ,
+            "--fit",
+            "none",
+            "--at-most",
+            "3",
+            "--force-hopeless",
+        ),
+        ["a noisy matrix of 12 vertices, without", "Protects: 3 edges", "at most 3 edges is"],
+        ["out.csv.noisy.npz"],
+    ),
+    "sparse": (
+        ("release", "in.edges", "out.csv", *READ, "--mechanism", "sparse"),
+        ["a sparse synthetic graph of 12 vertices", "geometric"],
+        ["out.csv", "out.csv.sparse.npz"],
+    ),
+    "flows": (
+        ("flows", "in.edges", "staff.csv", "out.csv", *READ),
+        ["between public groups", "discrete laplace", "sums of half were measured"],
+        ["out.csv", "out.csv.noisy.npz"],
+    ),
+    "flows of vertices": (
+        ("flows", "in.edges", "staff.csv", "out.csv", *READ, *VERTEX),
+        ["Protects: 1 vertex", "answers count at most 4 edges"],
+        ["out.csv", "out.csv.noisy.npz"],
+    ),
+    "iterative construction": (
+        ("release-iteratively", "in.edges", "out.csv", *READ, "--delta", "1e-6", "--rounds", "2"),
+        ["learnt from noisy answers to cuts", "of at most 2 rounds", "How near: "],
+        ["out.csv", "out.csv.hypothesis.npz"],
+    ),
+    "distances": (
+        ("distances", "in.edges", "people.csv", "--epsilon", "2", "--at-most", "2", *OUT),
+        ["12 places of a public map", "Protects: 2 people", "where everybody else is"],
+        ["out.csv"],
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path):
+    (tmp_path / "in.edges").write_text(EDGES)
+    (tmp_path / "staff.csv").write_text(
+        "vertex,half\n" + "".join(f"{i},{'a' if i < 6 else 'b'}\n" for i in range(12))
+    )
+    (tmp_path / "people.csv").write_text("vertex,people\n0,400\n5,300\n7,900\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_every_product_has_its_words(product, call):
+    made, words, files = PRODUCTS[product]
+    status, _, err = call(*made)
+    assert status == 0, err
+    last = err.splitlines()[-1]
+    assert last.startswith(f"note: May be published: {', '.join(files)}, out.csv.json.")
+    assert "Keep to yourself: " + ("people.csv" if product == "distances" else "in.edges") in last
+    status, told, err = call("inspect", "out.csv.json")
+    assert (status, err) == (0, "")
+    for text in words:
+        assert text in told
+    assert "Epsilon: 2\n" in told
+    assert f"Files: {', '.join(files)}: whole" in told
+    assert "\nMay be published: out.csv" in told
+    assert call("inspect", "out.csv")[:2] == (0, told)  # the release names its receipt
+    status, told, _ = call("inspect", "out.csv", "--json")
+    read = json.loads(told)
+    assert status == 0
+    assert read["private"] is True
+    assert read["files"] == files
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_a_file_that_changed_or_is_gone_is_told_in_a_line(product, call, folder):
+    made, _, files = PRODUCTS[product]
+    assert call(*made)[0] == 0
+    for name in files:
+        whole = (folder / name).read_bytes()
+        (folder / name).write_bytes(whole + b" ")
+        status, told, err = call("inspect", "out.csv.json")
+        assert (status, told) == (2, "")
+        assert err == f"error: {name} is not the file that the receipt names; it changed\n"
+        (folder / name).unlink()
+        status, told, err = call("inspect", "out.csv.json")
+        assert (status, told) == (2, "")
+        assert err.startswith(f"error: {name} is missing;")
+        assert err.count("\n") == 1
+        (folder / name).write_bytes(whole)
+    assert call("inspect", "out.csv.json")[0] == 0
+
+
+def test_an_owner_is_named_with_the_bound(call, folder):
+    rows = "caller,callee\n" + "".join(f"{i},{(i + 1) % 12}\n" for i in range(12))
+    (folder / "calls.csv").write_text(rows)
+    status, _, err = call(
+        *("flows", "calls.csv", "staff.csv", "out.csv", *READ, "--protect", "owner"),
+        *("--owner", "caller", "--at-most", "5"),
+    )
+    assert status == 0, err
+    status, told, _ = call("inspect", "out.csv")
+    assert status == 0
+    assert "at most 5 rows (or units of weight) of an owner count" in told
+
+
+def test_a_seeded_run_may_not_be_published(call):
+    status, _, err = call("release", "in.edges", "out.csv", *READ, "--seed", "1")
+    assert status == 0
+    assert "publish nothing of this" in err.splitlines()[-1]
+    status, told, _ = call("inspect", "out.csv")
+    assert status == 0
+    assert told.startswith("NOT PRIVATE")
+    assert "May be published: out" not in told
+    assert json.loads(call("inspect", "out.csv", "--json")[1])["private"] is False
+
+
+def test_with_json_nothing_is_said_beside_it(call):
+    status, told, err = call("flows", "in.edges", "staff.csv", "out.csv", *READ, "--json")
+    assert status == 0
+    assert "published" not in told + err
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"\xff", "is not a receipt: it is damaged"),
+        (b"[1]", "is not a receipt of this package"),
+        (b'{"guarantee": {}, "files": {}, "digest": "0"}', "do not fit its digest"),
+    ],
+)
+def test_what_is_no_receipt_is_refused(content, message, call, folder):
+    (folder / "x.json").write_bytes(content)
+    status, told, err = call("inspect", "x.json")
+    assert (status, told) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+    assert "does not exist" in call("inspect", "missing")[2]
+
+
+def test_receipts_with_strange_fields_are_refused_in_a_line(call, folder):
+    """A digest is no signature: anybody can make one that fits, of any fields."""
+    assert call("release", "in.edges", "out.csv", *READ)[0] == 0
+    file, whole = read_any_receipt(folder / "out.csv")
+    guarantee = whole["guarantee"]
+    strange = [
+        *({name: value} for name in ("noise", "fit", "certificate") for value in (3, [], {"a": 1})),
+        *({"guarantee": value} for value in (3, {}, {**guarantee, "epsilon": "much"})),
+        *({"guarantee": {**guarantee, "protects": value}} for value in ("all", "0 edges", 3)),
+        *({"guarantee": {**guarantee, "epsilon": value}} for value in (-1, 1e9, None)),
+        {"guarantee": {**guarantee, "protects": "1 vertex"}},
+        *({"files": value} for value in ({}, [], {"x\0": "0"}, {"out.csv": 3})),
+        *({"format": value} for value in ("other 1", None, [3], True)),
+    ]
+    for fields in strange:
+        file.unlink()
+        write_receipt(file, {**whole, **fields})
+        status, told, err = call("inspect", "out.csv")
+        assert (status, told) == (2, ""), fields
+        assert err.startswith(f"error: {file.name} is "), err
+        assert err.count("\n") == 1, err
+
+
+def test_delta_and_an_epsilon_of_nothing():
+    words = promise(PrivacyGuarantee(epsilon=1.0, delta=1e-6, neighbours="x", public="y"))
+    assert words["Delta"] == "1e-06"
+    assert words["Strength"].endswith("but for a chance of 1e-06.")
+    words = promise(PrivacyGuarantee(epsilon=0.0, neighbours="x", public="y"))
+    assert words["Strength"].startswith("nothing private was read")
+
+
+def test_kinds_are_told_apart_by_the_form():
+    assert kind_of({"format": 3}) == "release"
+    assert kind_of({"format": "flows 2"}) == "flows"
+    assert kind_of({"format": "flows"}) == kind_of({"mechanism": "x"}) == ""
+    with pytest.raises(LookupError):
+        how_made("flows", {})

@@ -1,0 +1,160 @@
+"""What notebooks show: of everything that users get, escaped, short, and never an edge."""
+
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+import shown
+
+import graphcuts_dp as gc
+from graphcuts_dp.display import Card, html_of
+
+
+class Page(HTMLParser):
+    """Checks that tags are closed in order, and collects the text."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.texts = [], [], []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):  # noqa: ARG002
+        self.open.append(tag)
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+    @property
+    def text(self):
+        return " ".join(self.texts)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return shown.made(tmp_path_factory.mktemp("shown"))
+
+
+# What each page must tell.
+TELLS = {
+    "Graph": ["Graph", "vertices 8", "not shown"],
+    "BipartiteGraph": ["3 x 2"],
+    "DirectedGraph": ["vertices 8"],
+    "Release": ["epsilon 2", "1 edge", "fit", "may be published"],
+    "Release, sparse": ["epsilon 2", "sparse"],
+    "Release, seeded": ["seeded: not private", "synthetic graph none"],
+    "Plan": ["mechanism", "guaranteed", "Advice"],
+    "CutNormCertificate": ["at least", "at most", "attained by"],
+    "Flows": ["from", "to", "value", "total", "half"],
+    "IterativeRelease": ["2 of at most 2", "construction"],
+    "NetRelease": ["members of the net 3"],
+    "SensingRelease": ["error at most", "noisy answer"],
+    "DistanceAnswers": ["may be the best", "1 person"],
+    "PrivacyGuarantee": ["epsilon 1", "seeded: not private"],
+    "Explanation": ["Protected", "afterwards at least", "1e-06"],
+    "Contributions": ["at most 1", "3 to 5", "over 5", "a public table"],
+}
+
+
+@pytest.mark.parametrize("name", TELLS)
+def test_every_object_has_a_page(name, made):
+    text = made[0][name]._repr_html_()
+    page = Page(text)
+    for words in TELLS[name]:
+        assert words in " ".join(page.text.split()), words
+    assert {"script"}.isdisjoint(page.tags)
+    assert len(text) < 20_000
+
+
+@pytest.mark.parametrize("name", TELLS)
+def test_reprs_are_one_short_line(name, made):
+    if name in ("PrivacyGuarantee",):
+        return  # as the dataclass that it is: it can be typed in again
+    text = repr(made[0][name])
+    assert len(text) < 300
+    assert "\n" not in text
+
+
+def test_labels_are_escaped(made):
+    assert "&lt;script&gt;" in made[0]["Flows"]._repr_html_()
+    assert shown.EVIL in Page(made[0]["Flows"]._repr_html_()).texts
+    page = html_of(Card(title=shown.EVIL, facts=((shown.EVIL, shown.EVIL),), warning=shown.EVIL))
+    assert "script" not in Page(page).tags
+    page = html_of(
+        Card(title="x", columns=(shown.EVIL,), rows=[(shown.EVIL,)], notes=(shown.EVIL,))
+    )
+    assert "script" not in Page(page).tags
+    assert Page(page).texts.count(shown.EVIL) == 3
+
+
+def test_a_session_tells_where_it_stands_and_closed_it_tells_that(made, tmp_path):
+    page = " ".join(Page(made[1]).text.split())
+    assert "answers 2," in page
+    assert "queries left 7" in page
+    session = gc.open_session(
+        shown.private_graph(), store=tmp_path / "a.db", queries=9, epsilon=40.0, method="laplace"
+    )
+    session.close()
+    assert "laplace" in Page(session._repr_html_()).text
+
+
+def test_long_tables_and_long_texts_are_cut():
+    text = html_of(Card(title="x" * 1000, columns=("a",), rows=[(i,) for i in range(50)]))
+    page = Page(text)
+    assert page.tags.count("tr") == 21
+    assert "and 30 more rows" in page.text
+    assert "x" * 401 not in text
+    assert "and 5 more rows" in html_of(Card(title="x", columns=("a",), rows=[(1,)], size=6))
+
+
+def test_pages_of_graphs_are_the_same_for_all_edges():
+    pages = {
+        gc.Graph(rows, [3] * len(rows), vertices=4)._repr_html_() for rows in ([], [0], [0, 1, 2])
+    }
+    assert len(pages) == 1
+
+
+@pytest.mark.parametrize("name", TELLS)
+def test_public_names_alone_are_completed(name, made):
+    names = dir(made[0][name])
+    assert names
+    assert not [each for each in names if each.startswith("_")]
+
+
+def test_tables_for_pandas(made):
+    found = made[0]
+    plan = found["Plan"].to_pandas()
+    assert list(plan.columns)[:4] == ["method", "calibration", "cuts", "guaranteed"]
+    assert plan["guaranteed"].tolist() == [row.guaranteed for row in found["Plan"].rows]
+    release = found["Release"]
+    queries = [gc.CutQuery([label]) for label in shown.LABELS]
+    answers = release.answer_all(queries)
+    assert answers == list(answers)
+    table = answers.to_pandas()
+    assert table["value"].tolist() == [answer.value for answer in answers]
+    assert list(zip(table["low"], table["high"], strict=True)) == [a.interval for a in answers]
+    assert set(table["mark"]) == {""}
+    assert "8 answers" in Page(answers._repr_html_()).text
+    seeded = found["Release, seeded"].answer_all(queries)
+    assert set(seeded.to_pandas()["mark"]) == {"seeded: not private"}
+    assert "seeded: not private" in Page(seeded._repr_html_()).text
+    learnt = found["IterativeRelease"].answer_all(queries).to_pandas()
+    assert len(learnt) == len(queries)
+    sparse = found["Release, sparse"].answer_all(queries).to_pandas()
+    assert len(sparse) == len(queries)
+    distances = found["DistanceAnswers"].to_pandas()
+    np.testing.assert_array_equal(distances["value"], found["DistanceAnswers"].values)
+    owners = found["Contributions"].to_pandas()
+    assert owners["over"].tolist() == [0, 1, 2, 5]
+    assert owners["at_most"].isna().tolist() == [False, False, False, True]
+    history = made[2][1]
+    assert history["S"].tolist() == [(shown.EVIL,), ("b", "c")]
+    assert history["T"].tolist()[0] == ("b",)
+    assert set(history["T"][1]) == set(shown.LABELS) - {"b", "c"}
+    assert isinstance(history, pd.DataFrame)
+    assert history["low"].le(history["high"]).all()
