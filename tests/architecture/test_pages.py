@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+import graphcuts_dp
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", ROOT / "CONTRIBUTING.md"]
 PAGES += sorted((ROOT / "docs").glob("*.md"))
@@ -20,9 +22,17 @@ def test_every_link_leads_to_a_file(page):
     assert not missing
 
 
-def test_the_readme_names_every_page():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert [page.name for page in PAGES[3:] if f"(docs/{page.name})" not in text] == []
+def test_the_site_leads_to_every_page():
+    tree = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"^([\w/*-]+)$", tree, re.M))
+    pages = {page.stem for page in (ROOT / "docs").glob("*.md")} - {"index"}
+    assert named == pages | {"notebooks/*"}
+
+
+def test_the_reference_has_every_public_name():
+    text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    named = re.findall(r"^   (\w+)$", text, re.M)
+    assert sorted(named) == sorted(set(graphcuts_dp.__all__) - {"__version__"})
 
 
 def test_the_readme_fits_a_few_screens():
