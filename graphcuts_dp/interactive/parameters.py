@@ -34,6 +34,8 @@ class Parameters:
         protect: whom all of it is for, see `Protection.of`.
         at_most: likewise.
         degree_bound: likewise.
+        norm: of "mirror-descent", see `make_mechanism`.
+        most_right: likewise.
     """
 
     method: str = "auto"
@@ -47,6 +49,8 @@ class Parameters:
     protect: str = "edges"
     at_most: int | None = None
     degree_bound: int | None = None
+    norm: str | None = None
+    most_right: int | None = None
 
     @property
     def protection(self) -> Protection:
@@ -82,6 +86,8 @@ class Parameters:
         """
         if self.method != "auto":
             return self
+        if self.norm is not None:
+            raise ParameterError("norm is for method 'mirror-descent'; name that, or no norm")
         self._check(universe, expected_edges)
         errors, refusal = {}, ParameterError("there is no method")
         for name in METHODS:
@@ -152,6 +158,8 @@ class Parameters:
             disjoint=self.disjoint,
             value_share=self.value_share,
             protection=self.protection,
+            norm=self.norm,
+            most_right=self.most_right,
         )
 
     def guarantee(self, made: Mechanism[Any], seed: int | None) -> PrivacyGuarantee:

@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from types import TracebackType
-from typing import Any, Self, final
+from typing import Any, Self, cast, final
 
 from graphcuts_dp.errors import AccuracyWarning, LedgerError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, without_edges
@@ -20,6 +20,8 @@ from graphcuts_dp.graph.vertices import VertexSet
 from graphcuts_dp.interactive.base import Answer, Mechanism
 from graphcuts_dp.interactive.encoding import encode_query
 from graphcuts_dp.interactive.forecast import accuracy_warning
+from graphcuts_dp.interactive.mechanism import OnlineMechanism
+from graphcuts_dp.interactive.online_state import OnlineState
 from graphcuts_dp.interactive.parameters import Parameters
 from graphcuts_dp.interactive.preview import Preview
 from graphcuts_dp.interactive.running import Runner
@@ -109,6 +111,20 @@ class Session:
         """
         with self._ledger.locked():
             return self._runner.mechanism.error_bound(self._runner.present())
+
+    @property
+    def norm(self) -> str | None:
+        """The norm that mirror descent has taken, with its exponent; None for other methods.
+
+        Raises:
+            BudgetError: the session was interrupted while it started.
+            LedgerError: the store cannot be used.
+        """
+        mechanism = self._runner.mechanism
+        if not isinstance(mechanism, OnlineMechanism):
+            return None
+        with self._ledger.locked():
+            return mechanism.norm_of(cast(OnlineState, self._runner.present()))
 
     @property
     def vertices(self) -> tuple[VertexSet, VertexSet]:
@@ -236,6 +252,8 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
     protect: str | None = None,
     at_most: int | None = None,
     degree_bound: int | None = None,
+    norm: str | None = None,
+    most_right: int | None = None,
     expected_edges: float | None = None,
     groups: Groups | tuple[Groups, Groups] | None = None,
     seed: int | None = None,
@@ -268,6 +286,10 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
         degree_bound: of a vertex: D, public. Answers are then bounded cuts, see
             `graph.bounded_cuts`: the true one if no vertex has more than D of weight across the
             cut, never above it. Intervals are for these.
+        norm: of "mirror-descent": "auto" (least guaranteed error) if omitted, "l2", "lp", "2,p",
+            "entropy" or "schatten"; a number in place of p fixes it, as in "2,1.25". With "2,p" the
+            noisy sum of root degrees is bought; the session chooses the rest from what it bought.
+        most_right: of a bipartite graph: see `Parameters`. Without it "entropy" is never worse.
         expected_edges: a public guess of the number of edges, for method "auto" and the warning.
         groups: public groups that queries may name, as `ask("@Sales", "@IT")`; of a bipartite graph
             a pair, left and right. They are not kept: pass them again when the session is resumed.
@@ -306,6 +328,8 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
         "protect": protect,
         "at_most": at_most,
         "degree_bound": degree_bound,
+        "norm": norm,
+        "most_right": most_right,
     }
     wanted = {key: value for key, value in given.items() if value is not None}
     place = Store.of(store)

@@ -20,6 +20,7 @@ from graphcuts_dp.evaluation.audits import (
     owners,
     releases,
     responses,
+    root_degrees,
     selection,
     session_trees,
     sessions,
@@ -50,6 +51,7 @@ ENTRIES: tuple[Entry, ...] = (
     *sessions.ENTRIES,
     *session_trees.ENTRIES,
     *transcripts.ENTRIES,
+    *root_degrees.ENTRIES,
     *distances.ENTRIES,
     *flows.ENTRIES,
     *owners.ENTRIES,
@@ -90,6 +92,7 @@ def _sessions() -> Iterator[str]:
             yield from (f"session: {method}, {name}" for name in CALIBRATIONS)
         else:
             yield f"session: {method}"
+    yield "session: root degrees"
     yield "budget of a store"
 
 
