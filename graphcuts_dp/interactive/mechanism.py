@@ -8,15 +8,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import final
+from typing import Any, cast, final
 
+from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.errors import ExhaustedError, FileFormatError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Sign
-from graphcuts_dp.idc.learners import Learned, Learner
+from graphcuts_dp.idc.learners import MOST_DENSE_VERTICES, Learned, Learner
 from graphcuts_dp.idc.norm_learner import MirrorDescentLearner, RootLearner, bound_of
 from graphcuts_dp.idc.update_bounds import UpdateBound
 from graphcuts_dp.interactive.base import Answer, Update
@@ -168,6 +169,19 @@ class OnlineMechanism:
             total_weight=state.total_weight,
             total_error=state.total_error,
         ).shown
+
+    def learnt(self, state: OnlineState) -> FloatMatrix:
+        """The hypothesis as a matrix of weights over the universe.
+
+        Raises:
+            ParameterError: a matrix of all pairs would be too large.
+        """
+        if max(self.universe.shape) > MOST_DENSE_VERTICES:
+            raise ParameterError(
+                f"a hypothesis is shown as a matrix for up to {MOST_DENSE_VERTICES} vertices"
+            )
+        learnt: FloatMatrix = cast(Any, state.current).dense() * self._unit
+        return learnt
 
     def guarantee(self, seed: int | None = None) -> PrivacyGuarantee:
         """See `Mechanism.guarantee`; its parts are shares of the budget."""

@@ -7,7 +7,8 @@ from itertools import islice
 from types import TracebackType
 from typing import Any, Self, cast, final
 
-from graphcuts_dp.errors import AccuracyWarning, LedgerError, ParameterError
+from graphcuts_dp.arrays import FloatMatrix
+from graphcuts_dp.errors import AccuracyWarning, ExhaustedError, LedgerError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, without_edges
 from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.files import read_graph
@@ -125,6 +126,22 @@ class Session:
             return None
         with self._ledger.locked():
             return mechanism.norm_of(cast(OnlineState, self._runner.present()))
+
+    @property
+    def hypothesis(self) -> FloatMatrix:
+        """What a construction has learnt so far: a noisy weight for each pair; public.
+
+        Raises:
+            ExhaustedError: the method has none.
+            ParameterError: more vertices than a matrix of all pairs can have.
+            BudgetError: as for `error_bound`.
+            LedgerError: likewise.
+        """
+        mechanism = self._runner.mechanism
+        if not isinstance(mechanism, OnlineMechanism):
+            raise ExhaustedError("this method has no hypothesis: it answers each query by itself")
+        with self._ledger.locked():
+            return mechanism.learnt(cast(OnlineState, self._runner.present()))
 
     @property
     def vertices(self) -> tuple[VertexSet, VertexSet]:
