@@ -38,6 +38,9 @@ def plan(
         int | None, typer.Option(help="How many edges together, or rows of an owner.")
     ] = None,
     degree_bound: Annotated[int | None, typer.Option(help="Of a vertex.")] = None,
+    most_right: Annotated[
+        int | None, typer.Option(help="Of --bipartite: no cut has more right vertices.")
+    ] = None,
     groups: Annotated[
         str | None,
         typer.Option(
@@ -65,6 +68,7 @@ def plan(
         protect=protect,
         at_most=at_most,
         degree_bound=degree_bound,
+        most_right=most_right,
         groups=None if groups is None else _groups(groups, size),
     )
     if as_json:

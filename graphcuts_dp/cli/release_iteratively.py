@@ -12,6 +12,7 @@ from graphcuts_dp.cli.store_options import Spending
 from graphcuts_dp.distinguishers.methods import DISTINGUISHER_NAMES
 from graphcuts_dp.graph.files import check_labels
 from graphcuts_dp.idc.constructions import CONSTRUCTIONS
+from graphcuts_dp.idc.norms import NORM_HELP
 from graphcuts_dp.interactive.query_lines import read_lines, read_query
 from graphcuts_dp.iterative.methods import release_iteratively
 from graphcuts_dp.iterative.paper_tuning import CALIBRATIONS
@@ -42,6 +43,9 @@ def command(
     construction: Annotated[
         str, typer.Option(help=f"How it learns: {', '.join(CONSTRUCTIONS)}.")
     ] = "multiplicative-weights",
+    norm: Annotated[
+        str | None, typer.Option(help=f"Of mirror-descent, l2 if omitted: {NORM_HELP}.")
+    ] = None,
     distinguisher: Annotated[
         str, typer.Option(help=f"How it finds cuts: {', '.join(DISTINGUISHER_NAMES)}.")
     ] = "auto",
@@ -76,6 +80,7 @@ def command(
             store=store,
             queries=cuts,
             construction=construction,
+            norm=norm,
             distinguisher=distinguisher,
             calibration=calibration,
             rounds=rounds,

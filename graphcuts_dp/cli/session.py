@@ -38,6 +38,7 @@ from graphcuts_dp.cli.store_options import (
 from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.graph.atomic import atomic_write, check_writable
 from graphcuts_dp.graph.group_names import asked_query
+from graphcuts_dp.idc.norms import NORM_HELP
 from graphcuts_dp.interactive.methods import CALIBRATIONS, METHODS
 from graphcuts_dp.interactive.query_lines import folder_of, read_asked, read_lines
 from graphcuts_dp.interactive.session import open_session
@@ -84,7 +85,7 @@ def start(
         str, typer.Option(help=f"auto (least guaranteed error), or: {', '.join(METHODS)}.")
     ] = "auto",
     calibration: Annotated[
-        str, typer.Option(help=f"Of the first two methods, one of: {', '.join(CALIBRATIONS)}.")
+        str, typer.Option(help=f"Of the first three methods, one of: {', '.join(CALIBRATIONS)}.")
     ] = "tight",
     beta: Annotated[
         float, typer.Option(help="Probability that any of the intervals is wrong.")
@@ -95,6 +96,10 @@ def start(
     linear: Annotated[
         bool, typer.Option("--linear", help="Not only cuts will be asked: for --method auto.")
     ] = False,
+    norm: Annotated[str | None, typer.Option(help=f"Of mirror-descent: {NORM_HELP}.")] = None,
+    most_right: Annotated[
+        int | None, typer.Option(help="Of a bipartite graph: no T will have more vertices.")
+    ] = None,
     expected_edges: Annotated[
         float | None, typer.Option(help="A public guess, for the choice of the method only.")
     ] = None,
@@ -126,22 +131,25 @@ def start(
             beta=beta,
             disjoint=disjoint,
             linear=linear or None,
+            norm=norm,
+            most_right=most_right,
             expected_edges=expected_edges,
             **protecting.options(vertices=True),
             seed=seed,
             source=remembered(graph, reading),
         ) as session,
     ):
-        status, error = session.status, session.error_bound
+        status, error, taken = session.status, session.error_bound, session.norm
     agreed = status.terms.parameters
     if as_json:
-        show_json({"store": store, "error_bound": error, **status.to_dict()})
+        chosen = {} if taken is None else {"norm": taken}
+        show_json({"store": store, "error_bound": error, **chosen, **status.to_dict()})
         return
     show_facts(
         {
             "session": f"{status.terms.name} in {store}",
             "guarantee": str(status.terms.guarantee),
-            "method": str(agreed["method"]),
+            "method": str(agreed["method"]) + (f", norm {taken}" if taken else ""),
             "queries": f"{agreed['queries']:,}",
             "error": f"up to {error:,.1f} ({1 - agreed['beta']:.0%}, all queries at once)",
         }

@@ -14,9 +14,10 @@ from graphcuts_dp.idc.base import Rule
 from graphcuts_dp.idc.learners import (
     FriezeKannanLearner,
     Learner,
-    MirrorDescentLearner,
     MultiplicativeWeightsLearner,
 )
+from graphcuts_dp.idc.norm_learner import MirrorDescentLearner
+from graphcuts_dp.idc.norms import AUTO, norm_updates
 from graphcuts_dp.idc.update_bounds import (
     Size,
     UpdateBound,
@@ -63,14 +64,21 @@ CONSTRUCTIONS: Mapping[str, KnownConstruction] = {
     "mirror-descent": KnownConstruction(
         initials="MD",
         learner=MirrorDescentLearner,
-        updates=None,
-        online=False,
+        updates=norm_updates,
+        online=True,
     ),
 }
 
 
 def learner_of(
-    construction: str | Learner, universe: Universe, *, disjoint: bool = False, rule: Rule = "tight"
+    construction: str | Learner,
+    universe: Universe,
+    *,
+    disjoint: bool = False,
+    rule: Rule = "tight",
+    norm: str | None = None,
+    most_right: int | None = None,
+    may_buy: bool = True,
 ) -> Learner:
     """The learner of a name, or a given one.
 
@@ -79,14 +87,29 @@ def learner_of(
         universe: the public vertex pairs.
         disjoint: whether only cuts with disjoint S and T will come.
         rule: of the named ones: the proven best, or as its paper prints it.
+        norm: of mirror descent, see `parse_norm`; None for "auto".
+        most_right: of mirror descent, see `MirrorDescentLearner`; others do not look at it.
+        may_buy: likewise.
 
     Raises:
-        ParameterError: an unknown name, too many vertices, or a learner over other vertices.
+        ParameterError: an unknown name, too many vertices, a learner over other vertices, or a norm
+            for another construction.
     """
+    if norm is not None and construction != "mirror-descent":
+        raise ParameterError("norm is for mirror-descent; the others have none to choose")
     if isinstance(construction, str):
         if construction not in CONSTRUCTIONS:
             raise ParameterError(
                 f"unknown construction {construction!r}; choose one of {', '.join(CONSTRUCTIONS)}"
+            )
+        if construction == "mirror-descent":
+            return MirrorDescentLearner(
+                universe,
+                disjoint,
+                rule,
+                norm=AUTO if norm is None else norm,
+                most_right=most_right,
+                may_buy=may_buy,
             )
         return CONSTRUCTIONS[construction].learner(universe, disjoint, rule)
     if not hasattr(construction, "construction") or not hasattr(construction, "universe"):

@@ -1,6 +1,5 @@
 """Constructions that wait for their tolerance and for the total weight of the graph."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, final
@@ -9,11 +8,8 @@ from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Construction, Rule
-from graphcuts_dp.idc.dense import DenseHypothesis
 from graphcuts_dp.idc.frieze_kannan import frieze_kannan
-from graphcuts_dp.idc.mirror_descent import MirrorDescent
 from graphcuts_dp.idc.multiplicative_weights import multiplicative_weights
-from graphcuts_dp.idc.potentials import Box, LpNorm
 
 # A side, where a matrix of all pairs is held: 8 n^2 bytes are then 512 MiB.
 MOST_DENSE_VERTICES = 8192
@@ -185,61 +181,6 @@ class MultiplicativeWeightsLearner:
     def check(self, query: CutQuery) -> None:
         """See `Learner.check`."""
         self.universe.masks(query)
-
-
-@final
-@dataclass(frozen=True)
-class MirrorDescentLearner:
-    """Frieze-Kannan steps, each followed by a projection on [0, 1]: mirror descent with ||x||^2/2.
-
-    The hypothesis stays a matrix of weights in [0, 1]; for up to 8192 vertices a side.
-
-    Raises:
-        ParameterError: more vertices than that.
-    """
-
-    universe: Universe
-    disjoint: bool = False
-    rule: Rule = "tight"
-
-    def __post_init__(self) -> None:
-        if max(self.universe.shape) > MOST_DENSE_VERTICES:
-            raise ParameterError(
-                f"mirror descent holds a number for each pair: up to {MOST_DENSE_VERTICES}"
-                " vertices; use construction='frieze-kannan'"
-            )
-
-    @property
-    def name(self) -> str:
-        """As users type it."""
-        return "mirror-descent"
-
-    def construction(
-        self,
-        *,
-        alpha: float,
-        total_weight: float,
-        total_error: float,
-        value_error: float | None = None,
-    ) -> Learned:
-        """See `Learner.construction`. It starts at the density."""
-        pairs = self.universe.disjoint_norm_squared if self.disjoint else self.universe.size
-        density = total_weight / self.universe.size
-        potential = total_weight * (1 - density) + total_error * abs(1 - 2 * density)
-        return MirrorDescent(
-            start=DenseHypothesis.constant(self.universe, density),
-            psi=LpNorm(2),
-            alpha=alpha,
-            zeta=math.sqrt(pairs),
-            start_potential=potential / 2,
-            domain=Box(),
-            rule=self.rule,
-            value_error=value_error,
-        )
-
-    def check(self, query: CutQuery) -> None:
-        """See `Learner.check`."""
-        FriezeKannanLearner(self.universe, self.disjoint).check(query)
 
 
 @final

@@ -72,6 +72,20 @@ def printed_update_bound(alpha: float, zeta: float, order: float, start_potentia
 
 
 @final
+@dataclass(frozen=True)
+class FlatStart:
+    """The same weight on every pair, of which no matrix is made before it is needed.
+
+    Attributes:
+        universe: the public vertex pairs.
+        weight: of each.
+    """
+
+    universe: Universe
+    weight: float
+
+
+@final
 @dataclass(frozen=True, kw_only=True)
 class MirrorDescent:
     """The rule on any start; see the module. `minimal_start` makes the usual one.
@@ -91,17 +105,21 @@ class MirrorDescent:
         rule: "tight": eta = e^(s-1)/||f||_*^s for a step e = alpha. "as printed": JT12's eta.
         value_error: how far a value given to `update` may be from the truth; the tight step e is
             then the longest one that is safe. None means alpha, as Definition 3.1 of GRU12 grants.
+        shift: how far an answer of the truth may be from that of the point that the potential is
+            bounded for, >= 0: for `Entropy`, the truth times total/M, where M is the true total.
+            Steps are shortened by it.
 
     Guarantee: for a truth in the domain within `start_potential`, and queries within `zeta`, at
-        most s (zeta/alpha)^s start_potential updates (as printed: see `least_drop`).
+        most s (zeta/(alpha - shift))^s start_potential updates (as printed: see `least_drop`).
 
     Raises:
-        ParameterError: a number out of range, or a potential of matrices on a plain universe.
+        ParameterError: a number out of range, among them alpha <= shift, or a potential of matrices
+            on a plain universe.
 
     Source: JT12, Algorithm 2; deviations in the module.
     """
 
-    start: DenseHypothesis
+    start: DenseHypothesis | FlatStart
     psi: Potential
     alpha: float
     zeta: float
@@ -109,6 +127,7 @@ class MirrorDescent:
     domain: Domain = None
     rule: Rule = "tight"
     value_error: float | None = None
+    shift: float = 0.0
 
     def __post_init__(self) -> None:
         _check_universe(self.start.universe, self.psi)
@@ -117,9 +136,20 @@ class MirrorDescent:
             raise ParameterError(f"zeta must be a finite number > 0, not {self.zeta}")
         if not 0 <= self.start_potential < np.inf:
             raise ParameterError("start_potential must be a finite number >= 0")
+        if not 0 <= self.shift < np.inf:
+            raise ParameterError("shift must be a finite number >= 0")
+        self._left(self.alpha)
+
+    def _left(self, step: float) -> float:
+        """The discrepancy of the shifted truth that one of `step` implies."""
+        if not step > self.shift:
+            raise ParameterError(f"alpha must be larger than the shift, {self.shift:g}")
+        return step - self.shift
 
     def initial(self) -> DenseHypothesis:
         """The first hypothesis."""
+        if isinstance(self.start, FlatStart):
+            return DenseHypothesis.constant(self.start.universe, self.start.weight)
         return self.start
 
     def update(
@@ -145,21 +175,21 @@ class MirrorDescent:
         if size == 0:
             raise HypothesisError("all hypotheses answer this query alike; it cannot be off")
         if self.rule == "as printed":
-            eta = printed_step_size(self.alpha, self.zeta, self.psi.order)
+            eta = printed_step_size(self._left(self.alpha), self.zeta, self.psi.order)
         else:
             length = self.alpha
             if value is not None:
                 off = sign * (value - hypothesis.estimate(query))
                 length = step_length(self.alpha, off, self.value_error)
-            eta = step_size(length, size, self.psi.order)
+            eta = step_size(self._left(length), size, self.psi.order)
         theta = self.psi.to_dual(_coordinates(universe, hypothesis.matrix)) + eta * sign * f
         return _hypothesis(universe, self.psi.minimise(theta, self.domain))
 
     def least_drop(self, alpha: float) -> float:
-        """alpha^s/(s zeta^s); as printed: what JT12's eta proves, 7/16 of that for s = 2."""
-        order = self.psi.order
+        """(alpha - shift)^s/(s zeta^s); as printed what JT12's eta proves: 7/16 of it for s = 2."""
+        order, left = self.psi.order, self._left(alpha)
         rule = printed_step_size if self.rule == "as printed" else step_size
-        return proven_drop(rule(alpha, self.zeta, order), alpha, self.zeta, order)
+        return proven_drop(rule(left, self.zeta, order), left, self.zeta, order)
 
     def update_bound(self, alpha: float) -> float:
         """B(alpha) = start_potential / least_drop(alpha)."""

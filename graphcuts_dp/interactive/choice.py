@@ -3,15 +3,16 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import final
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.idc.base import Rule
+from graphcuts_dp.idc.norms import AUTO, MOST_VERTICES, CutSizes, norm_updates
 from graphcuts_dp.idc.online_bounds import tight_online
 from graphcuts_dp.idc.update_bounds import (
     Size,
     UpdateBound,
-    largest_disjoint_cut,
     pairs_of,
     shape_of,
 )
@@ -45,6 +46,7 @@ class Setting:
             None for one edge.
         protect: whom promises are for: "edges", "owner" or "vertex".
         degree_bound: of a vertex.
+        most_right: of a bipartite graph: no cut has more right vertices; None for any number.
 
     Raises:
         ParameterError: anything else.
@@ -59,6 +61,7 @@ class Setting:
     at_most: int | None = None
     protect: str = "edges"
     degree_bound: int | None = None
+    most_right: int | None = None
 
     def __post_init__(self) -> None:
         sides = self.n if isinstance(self.n, tuple) else shape_of(self.n)
@@ -83,6 +86,7 @@ class Setting:
             )
         if not (_is_number(self.beta) and 1e-12 <= self.beta < 1):
             raise ParameterError(f"beta must be from 1e-12 to less than 1: not {self.beta}")
+        CutSizes.of(self.n, disjoint=True, most_right=self.most_right)
 
     @property
     def protection(self) -> Protection:
@@ -119,7 +123,7 @@ class Setting:
     @property
     def largest_cut(self) -> int:
         """Most pairs between disjoint sets."""
-        return largest_disjoint_cut(self.n)
+        return CutSizes.of(self.n, disjoint=True, most_right=self.most_right).most
 
     @property
     def distribution(self) -> BinaryResponse:
@@ -158,6 +162,26 @@ def construction_error(updates: Updates, setting: Setting, adaptive: bool = True
         delta=setting.delta,
         beta=setting.beta,
     ).error
+
+
+def mirror_descent_error(setting: Setting, adaptive: bool = True, *, norm: str = AUTO) -> float:
+    """Likewise for mirror descent, whose norm and announced right vertices B depends on.
+
+    Args:
+        setting: the public numbers.
+        adaptive: makes no difference.
+        norm: see `parse_norm`; for "2,p" of a graph with the largest sum of root degrees.
+
+    Returns:
+        Infinity for more vertices than a matrix of all pairs can have.
+
+    Raises:
+        ParameterError: a norm that such a graph cannot have.
+    """
+    if max(shape_of(setting.n)) > max(MOST_VERTICES.values()):
+        return math.inf
+    updates = partial(norm_updates, norm=norm, most_right=setting.most_right)
+    return construction_error(updates, setting, adaptive)
 
 
 def gaussian_error(setting: Setting, adaptive: bool = True) -> float:

@@ -5,26 +5,27 @@ weight that is not public, and by answers that updates buy where the calibration
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import final
+from typing import Any, cast, final
 
+from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.errors import ExhaustedError, FileFormatError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.base import Hypothesis, Sign
-from graphcuts_dp.idc.learners import Learned, Learner
+from graphcuts_dp.idc.base import Sign
+from graphcuts_dp.idc.learners import MOST_DENSE_VERTICES, Learned, Learner
+from graphcuts_dp.idc.norm_learner import MirrorDescentLearner, RootLearner, bound_of
 from graphcuts_dp.idc.update_bounds import UpdateBound
 from graphcuts_dp.interactive.base import Answer, Update
 from graphcuts_dp.interactive.calibrations import Calibration
+from graphcuts_dp.interactive.online_state import OnlineState
 from graphcuts_dp.interactive.packing import (
     fingerprint,
-    pack,
-    pack_hypothesis,
     unpack,
     unpack_hypothesis,
     whole_number,
@@ -39,76 +40,11 @@ from graphcuts_dp.interactive.promises import (
 )
 from graphcuts_dp.interactive.sparse_vector import Secret
 from graphcuts_dp.interactive.tunings import Tuning
+from graphcuts_dp.measurements.root_degrees import ROOT_STEPS, buy_root_degrees
 from graphcuts_dp.privacy.calibration import TOTAL_SHARE
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class OnlineState:
-    """State of an `OnlineMechanism`; see `State`.
-
-    Attributes:
-        owner: fingerprint of the mechanism.
-        tuning: public numbers, fixed at the start.
-        total_weight: total weight that the construction was given, in units; public.
-        total_error: how far it can be from the true one.
-        current: the hypothesis.
-        noise: of the running instances; None when it was lost. Secret.
-        queries: answers so far.
-        updates: corrections so far.
-        lost: updates that interruptions have used up.
-        halted: whether updates have run out.
-    """
-
-    owner: str = field(repr=False)
-    tuning: Tuning = field(repr=False)
-    total_weight: float
-    total_error: float
-    current: Hypothesis = field(repr=False)
-    noise: Secret | None = field(repr=False)
-    queries: int = 0
-    updates: int = 0
-    lost: int = 0
-    halted: bool = False
-
-    @property
-    def stopped(self) -> bool:
-        """See `State.stopped`."""
-        return self.halted or self.queries >= self.tuning.queries
-
-    @property
-    def updates_left(self) -> int:
-        """Corrections that are left."""
-        return max(0, self.tuning.updates - self.updates - self.lost)
-
-    @cached_property
-    def public(self) -> bytes:
-        """See `State.public`."""
-        content = {
-            "tuning": self.tuning.to_dict(),
-            "total_weight": self.total_weight,
-            "total_error": self.total_error,
-            "queries": self.queries,
-            "updates": self.updates,
-            "lost": self.lost,
-            "halted": self.halted,
-        }
-        return pack("public", self.owner, content)
-
-    @property
-    def hypothesis(self) -> bytes:
-        """See `State.hypothesis`."""
-        return pack_hypothesis(self.owner, self.updates, self.current.to_bytes())
-
-    @cached_property
-    def secret(self) -> bytes:
-        """See `State.secret`."""
-        noise = None if self.noise is None else list(self.noise)
-        content = {"noise": noise, "updates": self.updates, "lost": self.lost}
-        return pack("secret", self.owner, content)
 
 
 @final
@@ -169,6 +105,11 @@ class OnlineMechanism:
         most = self.grid.cap * self.universe.size
         if self.total_weight is not None and not 0 < self.total_weight <= most:
             raise ParameterError(f"the total weight lies between 0 and {most:g}")
+        if self._buys_roots and self.grid.bounded is not None:
+            raise ParameterError(
+                "this norm buys the sum of root degrees, of which no noise hides a vertex; use norm"
+                " 'l2', 'lp' or 'entropy'"
+            )
 
     @property
     def name(self) -> str:
@@ -207,23 +148,67 @@ class OnlineMechanism:
     def _owner(self) -> str:
         return fingerprint(self)
 
+    @property
+    def _buys_roots(self) -> bool:
+        return isinstance(self.learner, RootLearner) and self.learner.buys_roots
+
+    def _learner(self, roots: float | None) -> Learner:
+        """The update rule that knows what was bought."""
+        if roots is None or not isinstance(self.learner, RootLearner):
+            return self.learner
+        return self.learner.with_roots(roots)
+
+    def norm_of(self, state: OnlineState) -> str | None:
+        """The norm that a session has taken, with its exponent, as `parse_norm` reads it.
+
+        None for other constructions than mirror descent.
+        """
+        learner = self._learner(state.roots)
+        if not isinstance(learner, MirrorDescentLearner):
+            return None
+        return learner.chosen(
+            alpha=state.tuning.alpha * self._spread,
+            total_weight=state.total_weight,
+            total_error=state.total_error,
+        ).shown
+
+    def learnt(self, state: OnlineState) -> FloatMatrix:
+        """The hypothesis as a matrix of weights over the universe.
+
+        Raises:
+            ParameterError: a matrix of all pairs would be too large.
+        """
+        if max(self.universe.shape) > MOST_DENSE_VERTICES:
+            raise ParameterError(
+                f"a hypothesis is shown as a matrix for up to {MOST_DENSE_VERTICES} vertices"
+            )
+        learnt: FloatMatrix = cast(Any, state.current).dense() * self._unit
+        return learnt
+
     def guarantee(self, seed: int | None = None) -> PrivacyGuarantee:
         """See `Mechanism.guarantee`; its parts are shares of the budget."""
         if self.total_weight is not None:
             return promise(self.cost, self.universe, self.grid, seed=seed)
         total = self.cost.epsilon * float(TOTAL_SHARE)
-        parts = (("total weight", total), ("answers", self.cost.epsilon - total))
+        left = self.cost.epsilon - total
+        roots = left * float(TOTAL_SHARE) if self._buys_roots else 0.0
+        bought = (("root degrees", roots),) if roots else ()
+        parts = (("total weight", total), *bought, ("answers", left - roots))
         return promise(self.cost, self.universe, self.grid, seed=seed, parts=parts)
 
     def start(self, graph: AnyGraph, source: EntropySource) -> OnlineState:
-        """See `Mechanism.start`: buys the total weight if it is not public."""
+        """See `Mechanism.start`: buys the total weight if it is not public, and root degrees."""
         check_graph(graph, self.universe, self.grid)
         total = None
         if self.total_weight is None:
             noise, *_ = self.calibration.with_total(self.grid.sensitivity)
             total = (self.grid.total(graph) + noise.draw(source)) / self.grid.largest
-        tuned = self._tuned(total)
-        start = self._construction(*tuned)
+        roots = None
+        if self._buys_roots:
+            noise, radius, *_ = self._after_total.with_total(ROOT_STEPS)
+            roots = buy_root_degrees(graph, self.grid, noise, radius, source)
+        tuned = self._tuned(total, roots)
+        start = self._construction(*tuned, roots)
         return OnlineState(
             owner=self._owner,
             tuning=tuned[0],
@@ -231,31 +216,45 @@ class OnlineMechanism:
             total_error=tuned[2],
             current=start.initial(),
             noise=tuned[0].test.start(source),
+            roots=roots,
         )
 
-    def _tuned(self, total: float | None) -> tuple[Tuning, float, float]:
+    @property
+    def _after_total(self) -> Calibration:
+        """What is left of the budget when the total weight is bought."""
+        if self.total_weight is not None:
+            return self.calibration
+        return self.calibration.with_total(self.grid.sensitivity)[3]
+
+    def _tuned(self, total: float | None, roots: float | None) -> tuple[Tuning, float, float]:
         """Tuning, total weight and its error, the latter two in units.
 
         Args:
             total: the noisy one in units; not used where the total weight is fixed.
+            roots: what was bought, in units; None where nothing was, or for the most that it can
+                come to.
         """
+        rest, error = self._after_total, 0.0
         if self.total_weight is not None:
-            total, error, rest = self.total_weight / self._unit, 0.0, self.calibration
+            total = self.total_weight / self._unit
         else:
-            _, radius, _, rest = self.calibration.with_total(self.grid.sensitivity)
+            _, radius, *_ = self.calibration.with_total(self.grid.sensitivity)
             error = radius / self.grid.largest
+        if self._buys_roots:
+            *_, rest = rest.with_total(ROOT_STEPS)
         total = min(max(total or 0.0, 1.0), float(self.universe.size))
         error += self.grid.rounding(self.universe.size) / self._unit
-        start = self.learner.construction(
-            alpha=total + error, total_weight=total, total_error=error
+        bound = _careful(
+            bound_of(
+                self._learner(roots), alpha=total + error, total_weight=total, total_error=error
+            )
         )
-        bound = _careful(start.update_bound)
         tuning = rest.tune(lambda alpha: bound(alpha * self._spread), self.grid.sensitivity)
         return tuning, total, error
 
     def expected_error(self, total_weight: float) -> float:
         """See `Mechanism.expected_error`."""
-        return self._widest(self._tuned(total_weight / self._unit)[0])
+        return self._widest(self._tuned(total_weight / self._unit, None)[0])
 
     def error_bound(self, state: OnlineState) -> float:
         """See `Mechanism.error_bound`; it goes by the noisy total weight."""
@@ -300,7 +299,9 @@ class OnlineMechanism:
     ) -> tuple[OnlineState, Answer]:
         """Steps 1 to 5: test and correct until an answer is found."""
         tuning, steps = state.tuning, self.grid.largest
-        construction = self._construction(tuning, state.total_weight, state.total_error)
+        construction = self._construction(
+            tuning, state.total_weight, state.total_error, state.roots
+        )
         made: tuple[Update, ...] = ()
         while True:
             estimate = state.current.estimate(query)
@@ -392,10 +393,11 @@ class OnlineMechanism:
                 float(content["total_weight"]),
                 float(content["total_error"]),
             )
+            roots = float(content["roots"]) if self._buys_roots else None
         except (LookupError, TypeError, ValueError) as problem:
             raise FileFormatError("the stored state is damaged") from problem
         updates, lost = whole_number(content, "updates"), whole_number(content, "lost")
-        construction = self._construction(tuning, total_weight, total_error)
+        construction = self._construction(tuning, total_weight, total_error, roots)
         current, count = construction.initial(), 0
         if hypothesis is not None:
             count, data = unpack_hypothesis(hypothesis, self._owner)
@@ -416,6 +418,7 @@ class OnlineMechanism:
             updates=updates,
             lost=lost,
             halted=content.get("halted") is not False,
+            roots=roots,
         )
 
     def _noise(self, secret: bytes, updates: int, lost: int) -> Secret | None:
@@ -429,8 +432,10 @@ class OnlineMechanism:
             raise FileFormatError("the secret part of the state is damaged")
         return tuple(noise)
 
-    def _construction(self, tuning: Tuning, total_weight: float, total_error: float) -> Learned:
-        return self.learner.construction(
+    def _construction(
+        self, tuning: Tuning, total_weight: float, total_error: float, roots: float | None
+    ) -> Learned:
+        return self._learner(roots).construction(
             alpha=tuning.alpha * self._spread, total_weight=total_weight, total_error=total_error
         )
 

@@ -13,6 +13,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.constructions import CONSTRUCTIONS, learner_of
+from graphcuts_dp.idc.norms import CutSizes
 from graphcuts_dp.idc.online_bounds import (
     ErrorBound,
     dr14_online,
@@ -20,6 +21,7 @@ from graphcuts_dp.idc.online_bounds import (
     jt12_online,
     tight_online,
 )
+from graphcuts_dp.idc.update_bounds import size_of
 from graphcuts_dp.interactive.base import Mechanism
 from graphcuts_dp.interactive.calibrations import Calibration, Tight
 from graphcuts_dp.interactive.choice import (
@@ -28,6 +30,7 @@ from graphcuts_dp.interactive.choice import (
     construction_error,
     gaussian_error,
     laplace_error,
+    mirror_descent_error,
 )
 from graphcuts_dp.interactive.mechanism import OnlineMechanism
 from graphcuts_dp.interactive.paper_calibrations import DR14, GRU12, JT12
@@ -89,6 +92,8 @@ def _construction(
     epsilon: float,
     delta: float,
     protection: Protection,
+    norm: str | None,
+    most_right: int | None,
     **promise: Any,
 ) -> Mechanism[Any]:
     del adaptive
@@ -105,6 +110,9 @@ def _construction(
             universe,
             disjoint=disjoint,
             rule="tight" if tight else "as printed",
+            norm=norm,
+            most_right=most_right,
+            may_buy=grid.bounded is None,
         ),
         calibration=CALIBRATIONS[calibration].make(**promise),
         grid=grid,
@@ -192,6 +200,9 @@ METHODS: Mapping[str, SessionMethod] = {
         for name, known in CONSTRUCTIONS.items()
         if known.online and known.updates is not None
     },
+    "mirror-descent": SessionMethod(
+        make=partial(_construction, "mirror-descent"), error=mirror_descent_error
+    ),
     "gaussian": SessionMethod(make=_gaussian, error=gaussian_error),
     "laplace": SessionMethod(make=_laplace, error=laplace_error),
     "binary": SessionMethod(make=_binary, error=binary_error),
@@ -230,7 +241,7 @@ def guaranteed_error(method: str, setting: Setting, *, adaptive: bool = True) ->
     return session_method(method).error(setting, adaptive)
 
 
-def make_mechanism(
+def make_mechanism(  # noqa: PLR0913  # the terms of a session
     method: str,
     *,
     universe: Universe,
@@ -244,6 +255,8 @@ def make_mechanism(
     value_share: float = 0.0,
     adaptive: bool = True,
     protection: Protection = EDGE,
+    norm: str | None = None,
+    most_right: int | None = None,
 ) -> Mechanism[Any]:
     """The mechanism that a session of this method runs. Reads nothing private.
 
@@ -263,11 +276,17 @@ def make_mechanism(
         value_share: of the tight calibration: see `calibrations.Tight`.
         adaptive: of "binary": see `BinaryAnswers`.
         protection: whom the promise is for.
+        norm: of "mirror-descent": see `idc.norms.parse_norm`; None for "auto".
+        most_right: of a bipartite graph: only cuts with at most so many right vertices will be
+            asked: smaller errors of "mirror-descent", which then refuses others.
 
     Raises:
         ParameterError: an unknown name, a number out of range, or a graph that does not suit.
     """
     made = session_method(method)
+    if norm is not None and method != "mirror-descent":
+        raise ParameterError("norm is for method 'mirror-descent'; the others have none to choose")
+    CutSizes.of(size_of(universe), disjoint=disjoint, most_right=most_right)
     if (grid.bounded is None) is (protection.degree_bound is not None):
         raise ParameterError("bounded cuts are for protect='vertex', and the only ones for it")
     if calibration not in CALIBRATIONS:  # also for methods that have none
@@ -286,4 +305,6 @@ def make_mechanism(
         value_share=value_share,
         adaptive=adaptive,
         protection=protection,
+        norm=norm,
+        most_right=most_right,
     )

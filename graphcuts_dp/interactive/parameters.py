@@ -37,6 +37,8 @@ class Parameters:
         degree_bound: likewise.
         linear: rank-one, matrix and other linear queries will be asked, too: "auto" then chooses
             among the methods that answer them all, and others are refused.
+        norm: of "mirror-descent", see `make_mechanism`.
+        most_right: likewise.
     """
 
     method: str = "auto"
@@ -51,6 +53,8 @@ class Parameters:
     at_most: int | None = None
     degree_bound: int | None = None
     linear: bool = False
+    norm: str | None = None
+    most_right: int | None = None
 
     @property
     def protection(self) -> Protection:
@@ -94,6 +98,8 @@ class Parameters:
         if self.method != "auto":
             self._check_linear()
             return self
+        if self.norm is not None:
+            raise ParameterError("norm is for method 'mirror-descent'; name that, or no norm")
         self._check(universe, expected_edges)
         if self.linear and grid.bounded is not None:
             raise ParameterError(BOUNDED)
@@ -166,6 +172,8 @@ class Parameters:
             disjoint=self.disjoint,
             value_share=self.value_share,
             protection=self.protection,
+            norm=self.norm,
+            most_right=self.most_right,
         )
 
     def guarantee(self, made: Mechanism[Any], seed: int | None) -> PrivacyGuarantee:

@@ -7,8 +7,15 @@ from itertools import islice
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast, final
 
+from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.display import Card, Displayed, size_text
-from graphcuts_dp.errors import AccuracyWarning, LedgerError, ParameterError, QueryError
+from graphcuts_dp.errors import (
+    AccuracyWarning,
+    ExhaustedError,
+    LedgerError,
+    ParameterError,
+    QueryError,
+)
 from graphcuts_dp.graph.adjacency import AnyGraph, without_edges
 from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.files import read_graph
@@ -23,6 +30,8 @@ from graphcuts_dp.graph.vertices import VertexSet
 from graphcuts_dp.interactive.base import Answer, Mechanism
 from graphcuts_dp.interactive.encoding import encode_query
 from graphcuts_dp.interactive.forecast import accuracy_warning
+from graphcuts_dp.interactive.mechanism import OnlineMechanism
+from graphcuts_dp.interactive.online_state import OnlineState
 from graphcuts_dp.interactive.parameters import Parameters
 from graphcuts_dp.interactive.preview import Preview
 from graphcuts_dp.interactive.query_lines import sides
@@ -138,6 +147,36 @@ class Session(Displayed):
         """
         with self._ledger.locked():
             return self._runner.mechanism.error_bound(self._runner.present())
+
+    @property
+    def norm(self) -> str | None:
+        """The norm that mirror descent has taken, with its exponent; None for other methods.
+
+        Raises:
+            BudgetError: the session was interrupted while it started.
+            LedgerError: the store cannot be used.
+        """
+        mechanism = self._runner.mechanism
+        if not isinstance(mechanism, OnlineMechanism):
+            return None
+        with self._ledger.locked():
+            return mechanism.norm_of(cast(OnlineState, self._runner.present()))
+
+    @property
+    def hypothesis(self) -> FloatMatrix:
+        """What a construction has learnt so far: a noisy weight for each pair; public.
+
+        Raises:
+            ExhaustedError: the method has none.
+            ParameterError: more vertices than a matrix of all pairs can have.
+            BudgetError: as for `error_bound`.
+            LedgerError: likewise.
+        """
+        mechanism = self._runner.mechanism
+        if not isinstance(mechanism, OnlineMechanism):
+            raise ExhaustedError("this method has no hypothesis: it answers each query by itself")
+        with self._ledger.locked():
+            return mechanism.learnt(cast(OnlineState, self._runner.present()))
 
     @property
     def vertices(self) -> tuple[VertexSet, VertexSet]:
@@ -300,6 +339,8 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
     at_most: int | None = None,
     degree_bound: int | None = None,
     linear: bool | None = None,
+    norm: str | None = None,
+    most_right: int | None = None,
     expected_edges: float | None = None,
     groups: Groups | tuple[Groups, Groups] | None = None,
     seed: int | None = None,
@@ -334,6 +375,10 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
             cut, never above it. Intervals are for these.
         linear: see `Parameters`: say so if other queries than cuts will be asked and the method is
             "auto".
+        norm: of "mirror-descent": "auto" (least guaranteed error) if omitted, "l2", "lp", "2,p",
+            "entropy" or "schatten"; a number in place of p fixes it, as in "2,1.25". With "2,p" the
+            noisy sum of root degrees is bought; the session chooses the rest from what it bought.
+        most_right: of a bipartite graph: see `Parameters`. Without it "entropy" is never worse.
         expected_edges: a public guess of the number of edges, for method "auto" and the warning.
         groups: public groups that queries may name, as `ask("@Sales", "@IT")`; of a bipartite graph
             a pair, left and right. They are not kept: pass them again when the session is resumed.
@@ -373,6 +418,8 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
         "at_most": at_most,
         "degree_bound": degree_bound,
         "linear": linear,
+        "norm": norm,
+        "most_right": most_right,
     }
     wanted = {key: value for key, value in given.items() if value is not None}
     place = Store.of(store)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, final
 
@@ -18,7 +18,9 @@ from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Hypothesis, Sign
 from graphcuts_dp.idc.learners import Learned, Learner
+from graphcuts_dp.idc.norm_learner import MirrorDescentLearner, RootLearner, bound_of
 from graphcuts_dp.iterative.tuning import OfflineCalibration, OfflineTuning
+from graphcuts_dp.measurements.root_degrees import ROOT_STEPS, buy_root_degrees
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.progress import Progress, silent
@@ -72,7 +74,8 @@ class Outcome:
 class IterativeConstruction:
     """DR14 Alg. 8 (GRU12 Alg. 3, Nik17 Alg. 1) with any distinguisher and any construction.
 
-    1. Buy a noisy total weight, if it is private; tune with it.
+    1. Buy a noisy total weight, if it is private, and the noisy sum of root degrees, if the
+       construction asks for it (`RootLearner`); tune with them.
     2. In each of at most T rounds:
        a. the distinguisher finds a cut, or several by the same hypothesis;
        b. each is counted, and discrete noise is added to its integer count;
@@ -97,10 +100,11 @@ class IterativeConstruction:
         refits: corrections by old answers after a round, in 0..1000.
 
     Guarantee: what `cost` says. Steps 1, 2a and 2b are the only ones that read the graph: one count
-        of sensitivity s steps with noise of s^2/(2 v)-zCDP or (s r)-DP, at most T calls (times cuts
-        a round) and as many such counts; everything else is computed from their results. They are
-        chosen one after the other, and T is fixed after step 1: composition for adaptive choices.
-        Whether a round stops is decided by noisy answers. B(alpha) being right plays no part.
+        of sensitivity s steps (and `buy_root_degrees`) with noise of s^2/(2 v)-zCDP or (s r)-DP, at
+        most T calls (times cuts a round) and as many such counts; everything else is computed from
+        their results. They are chosen one after the other, and T is fixed after step 1: composition
+        for adaptive choices. Whether a round stops is decided by noisy answers. B(alpha) being
+        right plays no part.
         Side channel: counting takes time proportional to the number of edges.
 
     Raises:
@@ -143,6 +147,11 @@ class IterativeConstruction:
         """Of a run, whatever happens."""
         return self.calibration.cost
 
+    @property
+    def buys_roots(self) -> bool:
+        """Whether step 1 buys the sum of root degrees."""
+        return isinstance(self.learner, RootLearner) and self.learner.buys_roots
+
     def run(
         self, graph: AnyGraph, source: EntropySource, *, progress: Progress = silent
     ) -> Outcome:
@@ -159,13 +168,21 @@ class IterativeConstruction:
         """
         self._check(graph)
         total_weight, total_error, rest = self._total(graph, source)
+        learner = self.learner
+        if self.buys_roots and isinstance(learner, RootLearner):
+            noise, radius, _, rest = rest.with_total(ROOT_STEPS)
+            learner = learner.with_roots(buy_root_degrees(graph, self.grid, noise, radius, source))
         tuning = rest.tune(
-            self._update_bound(total_weight, total_error),
+            self._update_bound(total_weight, total_error, learner),
             self.distinguisher,
             one=self.unit,
             steps=self.grid.sensitivity,
         )
-        run = _Run(self, tuning, total_weight, total_error)
+        if isinstance(learner, MirrorDescentLearner):
+            learner = learner.settled(
+                alpha=tuning.alpha, total_weight=total_weight, total_error=total_error
+            )
+        run = _Run(replace(self, learner=learner), tuning, total_weight, total_error)
         search = tuning.distinguisher.begin(graph, source) if tuning.rounds else None
         while search is not None and run.round < tuning.rounds and not run.done:
             run.step(search, graph, source)
@@ -192,16 +209,21 @@ class IterativeConstruction:
         total_weight = min(max(noisy, 1.0), float(self.universe.size))
         return total_weight, max(radius / steps, 1.0 if noisy < 1 else 0.0) + rounding, rest
 
-    def _update_bound(self, total_weight: float, total_error: float) -> Callable[[float], float]:
-        coarse = self.learner.construction(
-            alpha=total_weight + total_error + 1, total_weight=total_weight, total_error=total_error
+    def _update_bound(
+        self, total_weight: float, total_error: float, learner: Learner | None = None
+    ) -> Callable[[float], float]:
+        coarse = bound_of(
+            learner or self.learner,
+            alpha=total_weight + total_error + 1,
+            total_weight=total_weight,
+            total_error=total_error,
         )
 
         def bound(alpha: float) -> float:
             if alpha > total_weight + total_error:
                 return 0.0  # answers of the start and of the truth lie between 0 and that
             try:
-                return coarse.update_bound(alpha)
+                return coarse(alpha)
             except ParameterError:
                 return math.inf  # finer than the error of the total_weight allows
 

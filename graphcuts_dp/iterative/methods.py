@@ -23,6 +23,7 @@ from graphcuts_dp.idc.base import Rule
 from graphcuts_dp.idc.constructions import learner_of
 from graphcuts_dp.idc.dense import DenseHypothesis
 from graphcuts_dp.idc.learners import MOST_DENSE_VERTICES, Learner
+from graphcuts_dp.idc.norm_learner import MirrorDescentLearner
 from graphcuts_dp.iterative.construction import IterativeConstruction, Outcome
 from graphcuts_dp.iterative.paper_tuning import PaperOffline
 from graphcuts_dp.iterative.pure_tuning import PureOffline
@@ -36,6 +37,7 @@ from graphcuts_dp.iterative.tuning import (
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.measurements.bounding import paired_graph
+from graphcuts_dp.measurements.root_degrees import ROOT_STEPS
 from graphcuts_dp.privacy.calibration import TOTAL_SHARE
 from graphcuts_dp.privacy.composition import as_stored, check_paid, compose
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
@@ -52,6 +54,7 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
     store: PathLike | Store | None = None,
     queries: Iterable[CutQuery] | None = None,
     construction: str | Learner = "multiplicative-weights",
+    norm: str | None = None,
     distinguisher: str | Distinguisher = "auto",
     calibration: str = "practical",
     protect: str = "edges",
@@ -80,6 +83,9 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
         queries: a public list of cuts, a `CutList` for very long ones.
         construction: "multiplicative-weights", "frieze-kannan", "mirror-descent" (its hypothesis
             stays within the weights allowed), or an object of your own, see `Learner`.
+        norm: of "mirror-descent": "l2" if omitted; "lp", "2,p", "entropy", "schatten" or "auto"
+            (least bound on the number of updates); a number in place of p fixes it, as in "2,1.25".
+            "2,p" buys the noisy sum of root degrees of a bipartite graph.
         distinguisher: "exponential" (over `queries`), "exact-cuts" (all cuts, up to 22 vertices),
             "response-rank-one" or "power-rank-one" (no accuracy is proven; the latter for
             thousands of vertices), or "auto": the first of these that fits; or an object of your
@@ -116,6 +122,7 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
         delta=delta,
         queries=queries,
         construction=construction,
+        norm=norm,
         distinguisher=distinguisher,
         calibration=calibration,
         rounds=rounds,
@@ -131,7 +138,7 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
         private,
         kind="release-iteratively",
         parameters={
-            "construction": mechanism.learner.name,
+            "construction": _named(mechanism.learner),
             "distinguisher": mechanism.distinguisher.name,
             "calibration": calibration,
         },
@@ -144,13 +151,14 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
         return replace(made, guarantee=guarantee)
 
 
-def iterative_mechanism(
+def iterative_mechanism(  # noqa: PLR0913  # the options of a release
     graph: AnyGraph,
     *,
     epsilon: float,
     delta: float = 0.0,
     queries: Iterable[CutQuery] | None = None,
     construction: str | Learner = "multiplicative-weights",
+    norm: str | None = None,
     distinguisher: str | Distinguisher = "auto",
     calibration: str = "practical",
     rounds: int | None = None,
@@ -193,13 +201,21 @@ def iterative_mechanism(
     disjoint = listed.disjoint if listed is not None else finder.name == "exact-cuts"
     printed = isinstance(budget, PaperOffline)
     rule: Rule = "as printed" if printed else "tight"
+    if norm is None and construction == "mirror-descent":
+        norm = "l2"
     return IterativeConstruction(
-        learner=learner_of(construction, universe, disjoint=disjoint, rule=rule),
+        learner=learner_of(construction, universe, disjoint=disjoint, rule=rule, norm=norm),
         distinguisher=finder,
         calibration=budget,
         grid=grid,
         refits=0 if printed else refits,
     )
+
+
+def _named(learner: Learner) -> str:
+    """The name of a construction, with the norm unless it is l2."""
+    norm = learner.norm if isinstance(learner, MirrorDescentLearner) else "l2"
+    return learner.name if norm == "l2" else f"{learner.name}, norm {norm}"
 
 
 def _released(
@@ -223,7 +239,7 @@ def _released(
         guarantee=_guarantee(mechanism, seed),
         accuracy=_accuracy(mechanism, outcome, beta, weights - matrix, listed),
         settings=Settings(
-            construction=mechanism.learner.name,
+            construction=_named(mechanism.learner),
             distinguisher=mechanism.distinguisher.name,
             calibration=calibration,
             rounds=outcome.tuning.rounds,
@@ -286,11 +302,15 @@ def _guarantee(mechanism: IterativeConstruction, seed: int | None) -> PrivacyGua
     public = mechanism.universe.public
     if grid.weighted:
         public += ", the weight cap"
+    parts: tuple[tuple[str, float], ...]
     if isinstance(mechanism.calibration, PureOffline):
-        parts = mechanism.calibration.parts()
+        parts = mechanism.calibration.parts(roots=mechanism.buys_roots)
     else:
-        total = cost.epsilon * float(TOTAL_SHARE)
-        parts = (("total weight", total), ("rounds", cost.epsilon - total))
+        parts = (("rounds", cost.epsilon),)
+        for bought in ("total weight", *(["root degrees"] if mechanism.buys_roots else [])):
+            left = parts[-1][1]
+            spent = left * float(TOTAL_SHARE)
+            parts = (*parts[:-1], (bought, spent), ("rounds", left - spent))
     return PrivacyGuarantee(
         epsilon=cost.epsilon,
         delta=cost.delta,
@@ -311,11 +331,14 @@ def _check_outcome(mechanism: IterativeConstruction, outcome: Outcome) -> None:
     """
     steps, budget = mechanism.grid.sensitivity, mechanism.cost
     noise, _, _, rest = mechanism.calibration.with_total(steps)
+    bought = [noise.cost(steps, delta=budget.delta)]
+    if mechanism.buys_roots:
+        noise, _, _, rest = rest.with_total(ROOT_STEPS)
+        bought.append(noise.cost(ROOT_STEPS, delta=budget.delta))
     check_paid(
         compose(outcome.tuning.built(steps, delta=budget.delta), delta=budget.delta), rest.cost
     )
-    total = noise.cost(steps, delta=budget.delta)
-    check_paid(compose([total, rest.cost], delta=budget.delta), budget)
+    check_paid(compose([*bought, rest.cost], delta=budget.delta), budget)
 
 
 def _accuracy(

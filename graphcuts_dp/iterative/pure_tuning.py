@@ -75,13 +75,19 @@ class PureOffline:
         errors = usual_cut_norm(self.universe), 2 * _LAPLACE, answers
         return math.sqrt(errors[0]), math.sqrt(errors[1]), math.sqrt(errors[2])
 
-    def parts(self) -> tuple[tuple[str, float], ...]:
-        """What epsilon is spent on, with a bought total weight."""
-        names = "noisy matrix", "total weight", "answers"
+    def parts(self, *, roots: bool = False) -> tuple[tuple[str, float], ...]:
+        """What epsilon is spent on, with a bought total weight, and root degrees if they are."""
         bought = Fraction(self.epsilon) * self._total_share
         left = Fraction(self.epsilon) - bought
+        norm = left * self._total_share if roots else Fraction(0)
+        left -= norm
         matrix = left * self._matrix_share
-        parts = zip(names, (matrix, bought, left - matrix), strict=True)
+        names = ["noisy matrix", "total weight", "answers"]
+        costs = [matrix, bought, left - matrix]
+        if roots:
+            names.insert(2, "root degrees")
+            costs.insert(2, norm)
+        parts = zip(names, costs, strict=True)
         return tuple((name, float(part)) for name, part in parts)
 
     @property

@@ -16,8 +16,9 @@ from functools import partial
 from typing import final
 
 from graphcuts_dp.idc.constructions import CONSTRUCTIONS
+from graphcuts_dp.idc.norms import AUTO, NORMS, CutSizes, norm_updates, parse_norm, terms_of
 from graphcuts_dp.idc.update_bounds import at_least_one, shape_of
-from graphcuts_dp.interactive.choice import Setting, gaussian_deviation
+from graphcuts_dp.interactive.choice import Setting, gaussian_deviation, mirror_descent_error
 from graphcuts_dp.interactive.methods import CALIBRATIONS, guaranteed_error
 from graphcuts_dp.measurements.worst_case import noise_cut_bound
 from graphcuts_dp.privacy.distributions import LaplaceNoise
@@ -25,7 +26,10 @@ from graphcuts_dp.privacy.tails import discrete_laplace_radius
 
 ADAPTIVE, FIXED, ALL = "any k", "fixed k", "all"
 _PAPERS = tuple(name for name in CALIBRATIONS if name != "tight")
-_CONSTRUCTIONS = tuple(name for name, known in CONSTRUCTIONS.items() if known.online)
+_MIRROR = "mirror-descent"
+_CONSTRUCTIONS = tuple(
+    name for name, known in CONSTRUCTIONS.items() if known.online and name != _MIRROR
+)
 
 
 @final
@@ -40,6 +44,7 @@ class PlannedMechanism:
         guaranteed: error, from a setting; infinite where delta is 0 and must not be.
         typical: likewise; None where only measurements tell.
         trivial: whether hardly anything is learnt from the graph.
+        norm: of mirror descent; empty for others.
     """
 
     method: str
@@ -48,16 +53,19 @@ class PlannedMechanism:
     guaranteed: Callable[[Setting], float]
     typical: Callable[[Setting], float] | None
     trivial: bool = False
+    norm: str = ""
 
     @property
     def name(self) -> str:
         """For people."""
-        return name_of(self.method, self.calibration)
+        return name_of(self.method, self.calibration, self.norm)
 
 
-def name_of(method: str, calibration: str) -> str:
-    """For people: the method, or the calibration and the initials of the construction."""
-    return f"{calibration} {CONSTRUCTIONS[method].initials}" if calibration else method
+def name_of(method: str, calibration: str, norm: str = "") -> str:
+    """For people: the method, or the calibration, the initials of the construction and the norm."""
+    if not calibration:
+        return method
+    return f"{calibration} {CONSTRUCTIONS[method].initials} {norm}".rstrip()
 
 
 # Typical errors
@@ -160,9 +168,11 @@ def _session(method: str, setting: Setting, *, adaptive: bool = True) -> float:
     return guaranteed_error(method, setting, adaptive=adaptive)
 
 
-def _paper(paper: str, construction: str, setting: Setting) -> float:
+def _paper(paper: str, construction: str, setting: Setting, *, norm: str = "") -> float:
     """A paper's mechanism to the letter, its rule as printed."""
     known, updates = CALIBRATIONS[paper], CONSTRUCTIONS[construction].updates
+    if norm:
+        updates = partial(norm_updates, norm=norm, most_right=setting.most_right)
     if updates is None or (setting.delta == 0 and not known.pure):
         return math.inf
     epsilon, delta = setting.protection.step_budget(
@@ -194,10 +204,19 @@ def _release(setting: Setting) -> float:
 _FOR_VERTICES = ("gaussian", "laplace", "answer 0", "midpoint", "density only")
 
 
+def _norm_typical(norm: str, setting: Setting) -> float:
+    """Of the start: the density, or nothing where p is below 2."""
+    sizes = CutSizes.of(setting.n, disjoint=True, most_right=setting.most_right)
+    start = terms_of(norm, parse_norm(norm)[1], sizes, total_weight=setting.edges).weight
+    return _first_hypothesis(setting) if start else _empty_hypothesis(setting)
+
+
 def mechanisms_for(setting: Setting) -> tuple[PlannedMechanism, ...]:
-    """Those that can protect whom the setting names, and whose errors are formulas here."""
+    """Those that suit the graph, can protect whom the setting names, and have formulas here."""
     if setting.protect != "vertex":
-        return MECHANISMS
+        norms = CutSizes.of(setting.n, disjoint=True).norms()
+        suiting = {"", *norms, *([AUTO] if norms else [])}
+        return tuple(each for each in MECHANISMS if each.norm in suiting)
     return tuple(each for each in MECHANISMS if each.method in _FOR_VERTICES)
 
 
@@ -205,6 +224,17 @@ MECHANISMS = (
     *(
         PlannedMechanism(rule, "tight", ADAPTIVE, partial(_session, rule), _first_hypothesis)
         for rule in _CONSTRUCTIONS
+    ),
+    *(
+        PlannedMechanism(
+            _MIRROR,
+            "tight",
+            ADAPTIVE,
+            partial(mirror_descent_error, norm=norm),
+            partial(_norm_typical, norm),
+            norm=norm,
+        )
+        for norm in NORMS
     ),
     PlannedMechanism("gaussian", "", ADAPTIVE, partial(_session, "gaussian"), _gaussian_typical),
     PlannedMechanism("laplace", "", ADAPTIVE, partial(_session, "laplace"), _laplace_typical),
@@ -223,6 +253,9 @@ MECHANISMS = (
         )
         for paper in _PAPERS
         for rule in _CONSTRUCTIONS
+    ),
+    PlannedMechanism(
+        _MIRROR, "jt12", ADAPTIVE, partial(_paper, "jt12", _MIRROR, norm=AUTO), None, norm=AUTO
     ),
     PlannedMechanism("answer 0", "", ALL, _zero, _empty_hypothesis, trivial=True),
     PlannedMechanism("midpoint", "", ALL, _midpoint, _midpoint_typical, trivial=True),

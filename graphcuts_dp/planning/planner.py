@@ -33,10 +33,10 @@ VACUOUS = "vacuous here"
 FLOWS = "flows"
 Groupings = GroupTree | tuple[GroupTree, GroupTree]
 LEGEND = """\
-MW, FK: multiplicative-weights, frieze-kannan. Cuts between disjoint sets: any k,
-which may depend on earlier answers; fixed k, chosen before; or all. Guaranteed:
-none of them is farther off, if m is right. Typical: expected error between random
-halves, not promised; of MW and FK before any update."""
+MW, FK, MD: multiplicative-weights, frieze-kannan, mirror-descent with its norm. Cuts
+between disjoint sets: any k, which may depend on earlier answers; fixed k, chosen
+before; or all. Guaranteed: none of them is farther off, if m is right. Typical:
+expected error between random halves, not promised; of MW, FK, MD before any update."""
 _OF_FLOWS = """\
 Flows: fixed k cells of the finest level of groups, unions of about sqrt(g) of g
 groups with as many others, or halves of the groups with the rest; no other cuts."""
@@ -70,6 +70,7 @@ class PlanRow:
         vacuous: whether a trivial answer guarantees as much.
         epsilon_needed: least epsilon that guarantees the plan's target, to four digits; infinite
             for never; None if there is no target.
+        norm: of mirror descent; empty for others. What "2,p" guarantees whatever the degrees are.
     """
 
     method: str
@@ -80,11 +81,12 @@ class PlanRow:
     trivial: bool
     vacuous: bool
     epsilon_needed: float | None = None
+    norm: str = ""
 
     @property
     def name(self) -> str:
         """For people: "gaussian", "tight MW"."""
-        return name_of(self.method, self.calibration)
+        return name_of(self.method, self.calibration, self.norm)
 
 
 @final
@@ -155,13 +157,14 @@ class Plan(Displayed):
         if isinstance(s.n, ArcsOn):
             n += " (directed)"
         together = "" if s.protection == EDGE else f", protects {s.protection}"
+        right = "" if s.most_right is None else f", at most {s.most_right:,} right vertices"
         target = (
             "" if self.target_error is None else f"; epsilon for an error of {self.target_error:,g}"
         )
         return (
             f"n = {n}, m = {s.edges:,.0f} (a public guess), k = {s.queries:,}, "
             f"epsilon = {s.epsilon:g}, delta = {s.delta:g}, beta = {s.beta:g}"
-            f"{together}{target}"
+            f"{together}{right}{target}"
         )
 
     @property
@@ -238,6 +241,7 @@ class Plan(Displayed):
             "beta": s.beta,
             "protects": str(s.protection),
             "degree_bound": s.degree_bound,
+            "most_right": s.most_right,
             "target_error": self.target_error,
             "rows": [self._row_dict(row) for row in self.rows],
             "best_method": self.best_method,
@@ -255,6 +259,7 @@ class Plan(Displayed):
         entry: dict[str, Any] = {
             "method": row.method,
             "calibration": row.calibration or None,
+            "norm": row.norm or None,
             "cuts": row.cuts,
             "guaranteed_error": None if math.isinf(row.guaranteed) else row.guaranteed,
             "typical_error": row.typical,
@@ -266,7 +271,7 @@ class Plan(Displayed):
         return entry
 
 
-def plan(
+def plan(  # noqa: PLR0913  # each is a public number of the setting
     n: int | tuple[int, int],
     *,
     directed: bool = False,
@@ -280,6 +285,7 @@ def plan(
     protect: str = "edges",
     at_most: int | None = None,
     degree_bound: int | None = None,
+    most_right: int | None = None,
 ) -> Plan:
     """What every mechanism would guarantee for a graph of this size. Reads no data.
 
@@ -299,6 +305,7 @@ def plan(
             mechanisms are listed that a formula is known for.
         at_most: of edges how many may change together; of an owner how many rows count.
         degree_bound: of a vertex.
+        most_right: of a bipartite graph: no cut has more right vertices, as in `open_session`.
 
     Raises:
         ParameterError: a number out of range, or groups of other vertices.
@@ -318,6 +325,7 @@ def plan(
         at_most=at_most,
         protect=protect,
         degree_bound=degree_bound,
+        most_right=most_right,
     )
     if target_error is not None and not (math.isfinite(target_error) and target_error > 0):
         raise ParameterError("target_error must be a positive, finite number of edges")
@@ -351,6 +359,7 @@ def _row(
         trivial=mechanism.trivial,
         vacuous=not mechanism.trivial and guaranteed >= least,
         epsilon_needed=needed,
+        norm=mechanism.norm,
     )
 
 

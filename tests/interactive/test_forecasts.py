@@ -21,7 +21,7 @@ from graphcuts_dp.interactive.parameters import Parameters
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.value_noise import ValueNoise
 
-CONSTRUCTIONS = ("multiplicative-weights", "frieze-kannan")
+CONSTRUCTIONS = ("multiplicative-weights", "frieze-kannan", "mirror-descent")
 N = 30
 
 

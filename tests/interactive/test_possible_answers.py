@@ -19,7 +19,7 @@ from graphcuts_dp.privacy.entropy import SystemEntropy
 
 N = 12
 CAPS = {"plain": 1.0, "bipartite": 1.0, "capped": 0.3, "uncapped": None}
-CONSTRUCTIONS = ("multiplicative-weights", "frieze-kannan")
+CONSTRUCTIONS = ("multiplicative-weights", "frieze-kannan", "mirror-descent")
 CASES = [
     (method, kind)
     for method in METHODS

@@ -35,7 +35,14 @@ from graphcuts_dp.privacy.composition import Cost
 
 GRAPH_KINDS = [gc.Graph, gc.BipartiteGraph, gc.DirectedGraph]
 
-METHODS = ("multiplicative-weights", "frieze-kannan", "gaussian", "laplace", "binary")
+METHODS = (
+    "multiplicative-weights",
+    "frieze-kannan",
+    "mirror-descent",
+    "gaussian",
+    "laplace",
+    "binary",
+)
 
 
 @pytest.fixture
@@ -501,7 +508,7 @@ def communities():
     return graph, halves + pairs
 
 
-@pytest.mark.parametrize("method", METHODS[:2])
+@pytest.mark.parametrize("method", METHODS[:3])
 def test_corrections_are_made_again_when_a_session_is_opened(path, method, monkeypatch):
     monkeypatch.setattr(running, "_SNAPSHOT_EVERY", 8)
     graph, queries = communities()

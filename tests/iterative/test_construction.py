@@ -19,12 +19,12 @@ from graphcuts_dp.graph.queries import CutQuery, MatrixQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.learners import (
     FriezeKannanLearner,
-    MirrorDescentLearner,
     MultiplicativeWeightsLearner,
     RuleLearner,
 )
 from graphcuts_dp.idc.median import Median, all_graphs
 from graphcuts_dp.idc.mirror_descent import MirrorDescent, minimal_start
+from graphcuts_dp.idc.norm_learner import MirrorDescentLearner
 from graphcuts_dp.idc.potentials import SchattenNorm
 from graphcuts_dp.iterative.construction import IterativeConstruction
 from graphcuts_dp.iterative.paper_tuning import CALIBRATIONS, PaperOffline

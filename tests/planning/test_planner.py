@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.idc.norms import CutSizes
 from graphcuts_dp.idc.update_bounds import (
     at_least_one,
     frieze_kannan_updates,
@@ -34,7 +35,10 @@ TABLE = [
 
 
 def rows_of(made):
-    return {(row.method, row.calibration, row.cuts): row for row in made.rows}
+    """By method with its norm, calibration, and cuts."""
+    return {
+        (f"{row.method} {row.norm}".strip(), row.calibration, row.cuts): row for row in made.rows
+    }
 
 
 def guarantees(*arguments, **named):
@@ -229,6 +233,7 @@ def test_delta_zero_leaves_the_pure_mechanisms():
     made = plan(2000, edges=1e5, queries=20, epsilon=1.0, delta=0.0)
     without = {row.name for row in made.rows if math.isinf(row.guaranteed)}
     online = {f"{name} {rule}" for name in ("tight", "gru12", "jt12") for rule in ("MW", "FK")}
+    online |= {f"tight MD {norm}" for norm in ("l2", "lp", "entropy")} | {"jt12 MD auto"}
     assert without == {"gaussian"} | online
     assert made.best_method == "laplace"
     assert "needs delta" in str(made)
@@ -317,7 +322,9 @@ def test_more_epsilon_fewer_queries_and_fewer_vertices_never_hurt(drawn):
         guarantees(larger, **named),
     ):
         for key, error in base.items():
-            if key[0] not in ("midpoint", "density only"):  # a complete graph has no doubt
+            if key not in worse:  # more vertices than a norm can have
+                assert key[0].startswith("mirror-descent")
+            elif key[0] not in ("midpoint", "density only"):  # a complete graph has no doubt
                 assert error <= worse[key] * (1 + 1e-6), key
     assert all(error >= 0 for error in base.values())
 
@@ -327,9 +334,11 @@ def test_more_epsilon_fewer_queries_and_fewer_vertices_never_hurt(drawn):
 def test_every_plan_is_whole(drawn):
     n, named = setting_of(drawn)
     made = plan(n, **named)
-    assert len(made.rows) == len(rows_of(made)) == 16
+    norms = CutSizes.of(n, disjoint=True).norms()
+    rows = 16 + len(norms) + bool(norms)
+    assert len(made.rows) == len(rows_of(made)) == rows
     assert json.loads(json.dumps(made.to_dict(), allow_nan=False))["edges_guess"] == named["edges"]
-    assert len(str(made).splitlines()) == 9 + 16
+    assert len(str(made).splitlines()) == 9 + rows
     best = made.best
     session = [
         row

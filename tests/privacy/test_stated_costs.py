@@ -112,6 +112,25 @@ def session(method, calibration="tight", delta=1e-6, value_share=0.0, *, protect
     return begin
 
 
+def with_root_degrees(calibration, epsilon=1.0):
+    def begin():
+        graph = gc.BipartiteGraph(*np.divmod(np.arange(900), 30), left=30, right=30)
+        mechanism = make_mechanism(
+            "mirror-descent",
+            norm="2,p",
+            universe=Universe(30, 30),
+            grid=Grid.of(graph),
+            epsilon=epsilon,
+            delta=1e-6,
+            queries=20,
+            calibration=calibration,
+        )
+        mechanism.start(graph, SeededEntropy(1))
+        return mechanism
+
+    return begin
+
+
 def noisier(module, monkeypatch, factor):
     """Noise of `factor` times the price, from the module's own constructor."""
     real = module.ValueNoise
@@ -321,6 +340,19 @@ CASES = {
                 ),
                 "total": of_noise(calibrations, 50),
             },
+        ),
+        "tight, root degrees": (
+            with_root_degrees("tight"),
+            {
+                "tests": of_result(
+                    calibrations, "_rates", lambda found: (found[0] * 2, found[1] * 2)
+                ),
+                "total and root degrees": of_noise(calibrations, 50),
+            },
+        ),
+        "jt12, root degrees": (
+            with_root_degrees("jt12"),
+            {"total and root degrees": of_noise(paper_calibrations, 50)},
         ),
         "tight, vertex": (
             session("multiplicative-weights", protection=VERTEX),

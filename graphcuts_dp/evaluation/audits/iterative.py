@@ -26,9 +26,9 @@ from graphcuts_dp.idc.constructions import CONSTRUCTIONS
 from graphcuts_dp.idc.learners import (
     FriezeKannanLearner,
     Learner,
-    MirrorDescentLearner,
     MultiplicativeWeightsLearner,
 )
+from graphcuts_dp.idc.norm_learner import MirrorDescentLearner
 from graphcuts_dp.idc.update_bounds import UpdateBound
 from graphcuts_dp.iterative.construction import IterativeConstruction
 from graphcuts_dp.iterative.methods import iterative_mechanism

@@ -22,6 +22,7 @@ from graphcuts_dp.evaluation.audits import (
     people,
     releases,
     responses,
+    root_degrees,
     selection,
     session_trees,
     sessions,
@@ -53,6 +54,7 @@ ENTRIES: tuple[Entry, ...] = (
     *sessions.ENTRIES,
     *session_trees.ENTRIES,
     *transcripts.ENTRIES,
+    *root_degrees.ENTRIES,
     *distances.ENTRIES,
     *learnt_distances.ENTRIES,
     *flows.ENTRIES,
@@ -96,6 +98,7 @@ def _sessions() -> Iterator[str]:
             yield from (f"session: {method}, {name}" for name in CALIBRATIONS)
         else:
             yield f"session: {method}"
+    yield "session: root degrees"
     yield "budget of a store"
 
 

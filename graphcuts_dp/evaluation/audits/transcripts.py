@@ -22,6 +22,7 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.learners import FriezeKannanLearner, Learner, MultiplicativeWeightsLearner
+from graphcuts_dp.idc.norm_learner import MirrorDescentLearner
 from graphcuts_dp.idc.update_bounds import UpdateBound
 from graphcuts_dp.interactive.base import Mechanism
 from graphcuts_dp.interactive.calibrations import Calibration
@@ -50,6 +51,7 @@ _TOTAL = Fraction(1, 4)  # of epsilon, for the noisy total weight
 LEARNERS: dict[str, Learner] = {
     "multiplicative-weights": MultiplicativeWeightsLearner(UNIVERSE),
     "frieze-kannan": FriezeKannanLearner(UNIVERSE),
+    "mirror-descent": MirrorDescentLearner(UNIVERSE, norm="entropy"),
 }
 # By a calibration that has such tests; jt12 has those of gru12.
 TESTS: dict[str, Kind] = {"tight": "one-sided", "dr14": "shared", "gru12": "comparison"}

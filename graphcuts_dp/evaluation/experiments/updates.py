@@ -219,7 +219,7 @@ def _descent(potential: Callable[[Case], Potential]) -> Build:
             start_potential=0.0,
             rule=rule,
         )
-        divergence = construction.potential(construction.start, case.truth)
+        divergence = construction.potential(construction.initial(), case.truth)
         return replace(construction, start_potential=divergence)
 
     return build

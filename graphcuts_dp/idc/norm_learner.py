@@ -1,0 +1,182 @@
+"""Mirror descent with any norm, waiting for its tolerance, the total weight and root degrees."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Protocol, Self, final, runtime_checkable
+
+from graphcuts_dp.errors import ParameterError, QueryError
+from graphcuts_dp.graph.queries import CutQuery
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.idc.base import Rule
+from graphcuts_dp.idc.learners import Learned, Learner, check_disjoint
+from graphcuts_dp.idc.mirror_descent import FlatStart, MirrorDescent
+from graphcuts_dp.idc.norms import AUTO, MOST_VERTICES, CutSizes, NormTerms, parse_norm, terms_of
+from graphcuts_dp.idc.update_bounds import UpdateBound, size_of
+
+
+@runtime_checkable
+class RootLearner(Protocol):
+    """A learner that can use a bound on the sum of root degrees, which has to be bought."""
+
+    @property
+    def buys_roots(self) -> bool:
+        """Whether it wants to have it."""
+        ...
+
+    def with_roots(self, roots: float) -> "Learner":
+        """The learner that knows it.
+
+        Args:
+            roots: an upper bound, noisy or not; in units of the root of the largest weight.
+        """
+        ...
+
+
+@final
+@dataclass(frozen=True)
+class MirrorDescentLearner:
+    """Mirror descent with a norm of `idc.norms`: a matrix of weights is held.
+
+    The hypothesis of l2, lp and 2,p stays a matrix of weights in [0, 1]. With l2 it makes
+    Frieze-Kannan steps, each followed by a projection; with entropy multiplicative weights.
+
+    Attributes:
+        universe: the public vertex pairs.
+        disjoint: whether all cuts have disjoint S and T; others are then refused.
+        rule: see `Rule`.
+        norm: see `parse_norm`; "auto" is, for each tolerance, the one of least B.
+        most_right: of a bipartite graph: T has at most so many right vertices; None for any number.
+        may_buy: whether "auto" may want the sum of root degrees.
+        roots: an upper bound of that sum, public; None where nobody has bought it.
+
+    Raises:
+        ParameterError: an unknown norm, one that such a graph cannot have, or too many vertices.
+    """
+
+    universe: Universe
+    disjoint: bool = False
+    rule: Rule = "tight"
+    norm: str = "l2"
+    most_right: int | None = None
+    may_buy: bool = True
+    roots: float | None = None
+
+    def __post_init__(self) -> None:
+        norm = self._parsed[0]
+        limit = MOST_VERTICES["l2" if norm == AUTO else norm]
+        if max(self.universe.shape) > limit:
+            raise ParameterError(
+                f"mirror descent with norm {self.norm!r} holds a number for each pair: up to"
+                f" {limit} vertices; use 'frieze-kannan'"
+            )
+        if not self.universe.size:
+            raise ParameterError("a universe without vertex pairs has nothing to learn")
+        for each in self._norms:
+            self._terms(each, 1.0, 0.0)
+
+    @property
+    def name(self) -> str:
+        """As users type it."""
+        return "mirror-descent"
+
+    @cached_property
+    def _parsed(self) -> tuple[str, float | None]:
+        return parse_norm(self.norm)
+
+    @cached_property
+    def _sizes(self) -> CutSizes:
+        size = size_of(self.universe)
+        return CutSizes.of(size, disjoint=self.disjoint, most_right=self.most_right)
+
+    @property
+    def _norms(self) -> tuple[str, ...]:
+        norm = self._parsed[0]
+        return self._sizes.norms() if norm == AUTO else (norm,)
+
+    @property
+    def buys_roots(self) -> bool:
+        """See `RootLearner`: for 2,p, and for "auto" where it may help."""
+        if self._parsed[0] == AUTO:
+            return self.may_buy and "2,p" in self._norms and self._sizes.worth_buying()
+        return self._parsed[0] == "2,p"
+
+    def with_roots(self, roots: float) -> Self:
+        """See `RootLearner`."""
+        return replace(self, roots=roots)
+
+    def _terms(self, norm: str, total_weight: float, total_error: float) -> NormTerms:
+        return terms_of(
+            norm,
+            self._parsed[1],
+            self._sizes,
+            total_weight=total_weight,
+            total_error=total_error,
+            roots=self.roots,
+            rule=self.rule,
+        )
+
+    def chosen(self, *, alpha: float, total_weight: float, total_error: float) -> NormTerms:
+        """The terms of the norm that it takes at this tolerance."""
+        found = (self._terms(norm, total_weight, total_error) for norm in self._norms)
+        return min(found, key=lambda terms: terms.updates(alpha))
+
+    def settled(self, *, alpha: float, total_weight: float, total_error: float) -> Self:
+        """The learner with the norm that it takes at this tolerance."""
+        terms = self.chosen(alpha=alpha, total_weight=total_weight, total_error=total_error)
+        return replace(self, norm=terms.norm) if self._parsed[0] == AUTO else self
+
+    def update_bound(self, *, total_weight: float, total_error: float) -> UpdateBound:
+        """B for all tolerances: with "auto" the least of all norms, for each."""
+        found = [self._terms(norm, total_weight, total_error) for norm in self._norms]
+        return lambda alpha: min(terms.updates(alpha) for terms in found)
+
+    def construction(
+        self,
+        *,
+        alpha: float,
+        total_weight: float,
+        total_error: float,
+        value_error: float | None = None,
+    ) -> Learned:
+        """See `Learner.construction`."""
+        terms = self.chosen(alpha=alpha, total_weight=total_weight, total_error=total_error)
+        return MirrorDescent(
+            start=FlatStart(self.universe, terms.weight),
+            psi=terms.psi(total_weight),
+            alpha=alpha,
+            zeta=terms.zeta,
+            start_potential=terms.start_potential,
+            domain=terms.domain,
+            rule=self.rule,
+            value_error=value_error,
+            shift=terms.shift,
+        )
+
+    def check(self, query: CutQuery) -> None:
+        """See `Learner.check`. Refuses cuts that were announced not to come."""
+        _, T = self.universe.masks(query)
+        if self.disjoint:
+            check_disjoint(query, self.universe)
+        if self.most_right is not None and int(T.sum()) > self.most_right:
+            raise QueryError(
+                f"only cuts with at most {self.most_right:,} right vertices were announced; start"
+                " again with a larger most_right, or without it"
+            )
+
+
+def bound_of(
+    learner: Learner, *, alpha: float, total_weight: float, total_error: float
+) -> UpdateBound:
+    """B of a learner, for all tolerances.
+
+    Args:
+        learner: any.
+        alpha: a tolerance that it can surely be tuned to.
+        total_weight: as for `Learner.construction`.
+        total_error: likewise.
+    """
+    if isinstance(learner, MirrorDescentLearner):
+        return learner.update_bound(total_weight=total_weight, total_error=total_error)
+    made = learner.construction(alpha=alpha, total_weight=total_weight, total_error=total_error)
+    bound: UpdateBound = made.update_bound
+    return bound
