@@ -142,28 +142,33 @@ def telling(measured: NoisyGroups, cap: float) -> bool:
 def _sizes(difference: FloatVector, expected: FloatVector, rate: float) -> tuple[float, float]:
     """Posterior mean of b, and the chance that it is 0, under Laplace noise of a rate."""
     scales = np.geomspace(_SMALLEST, _LARGEST, _SCALES)
-    logs = np.array([_log_likelihood(difference, b * expected, rate) for b in (0.0, *scales)])
-    logs[1:] -= math.log(_SCALES)
+    none = float((math.log(rate / 2) - rate * np.abs(difference)).sum())
+    some = _log_likelihoods(difference, np.multiply.outer(scales, expected), rate)
+    logs = np.array([none, *(some - math.log(_SCALES))])
     chances = np.exp(logs - logs.max())
     chances /= chances.sum()
     return float(chances[1:] @ scales), float(chances[0])
 
 
-def _log_likelihood(x: FloatVector, deviations: FloatVector, rate: float) -> float:
-    """Of sums of a normal number of these deviations and Laplace noise with density r e^(-r|x|)/2.
+def _log_likelihoods(x: FloatVector, deviations: FloatMatrix, rate: float) -> FloatVector:
+    """Of sums of a normal number and Laplace noise with density r e^(-r|x|)/2, shape (scales,).
 
     With s the deviation the density is (r/4) e^(-x^2/(2 s^2)) (w((r s - x/s)/sqrt(2)) + w((r s +
     x/s)/sqrt(2))), w(y) = e^(y^2) erfc(y).
+
+    Args:
+        x: what was seen, shape (cells,).
+        deviations: of the normal numbers, shape (scales, cells), each above 0.
+        rate: r.
     """
-    if not deviations.any():
-        return float((math.log(rate / 2) - rate * np.abs(x)).sum())
     s, x = np.maximum(deviations, 1e-6 / rate), np.abs(x)
     low, high = (rate * s - x / s) / math.sqrt(2), (rate * s + x / s) / math.sqrt(2)
     # w overflows for y far below 0, where erfc is 2: there its logarithm is y^2 + ln 2.
     wide = np.where(low < -_FAR, low**2 + math.log(2), 0.0)
     logs = np.where(low < -_FAR, wide, np.log(scipy.special.erfcx(np.maximum(low, -_FAR))))
     logs = np.logaddexp(logs, np.log(scipy.special.erfcx(high)))
-    return float((math.log(rate / 4) - x**2 / (2 * s**2) + logs).sum())
+    found: FloatVector = (math.log(rate / 4) - x**2 / (2 * s**2) + logs).sum(axis=1)
+    return found
 
 
 def _independent(pairs: FloatMatrix, volumes: tuple[FloatVector, FloatVector]) -> FloatMatrix:

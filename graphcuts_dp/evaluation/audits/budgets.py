@@ -331,7 +331,7 @@ def _split_audit(noise: str, mechanism: str, epsilon: float, *, workload: str = 
         twins=twins,
         twin_pairs=_TWINS,
         runs=8000,
-        least=4000,
+        least=1500,
     )
 
 

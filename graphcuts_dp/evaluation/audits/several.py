@@ -1,4 +1,4 @@
-"""Audits of iterative releases, sensing and sessions with constructions for several changes.
+"""Audits of what hides several changes, or an owner: nets, sparse releases, learnt ones, sessions.
 
 As in `together`, the twin is noise for one change where several are hidden. Two kinds:
 
@@ -31,16 +31,18 @@ from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.graph.vertices import Space
 from graphcuts_dp.interactive.mechanism import OnlineMechanism
 from graphcuts_dp.iterative.methods import release_iteratively
+from graphcuts_dp.iterative.net import release_net
 from graphcuts_dp.iterative.sensing import release_sensing
+from graphcuts_dp.measurements.noisy_sums import NoisyDegrees
+from graphcuts_dp.measurements.noisy_weights import NoisyWeightCounts
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.protection import Protection
+from graphcuts_dp.release.sparse_measure import measure_sparse
 
 Run = Callable[[Any], FloatVector]
 Start = Callable[[int, float, EntropySource], Run]
 _MOST = 6
-_SIX = "epsilon of one edge used for six"
-_TWELVE = "epsilon of one edge used for twelve"
 _DELTA = 0.02  # so large that runs see what it is for
 
 
@@ -116,6 +118,35 @@ def _sensing(at_most: int, epsilon: float, source: EntropySource) -> Run:
     return run
 
 
+def _net(at_most: int, epsilon: float, source: EntropySource) -> Run:
+    """How many edges the member of the net has that is chosen."""
+
+    def run(data: PrivateData) -> FloatVector:
+        graph, protection = protected(data, at_most, _MOST)
+        made = release_net(graph, [_ALL], epsilon=epsilon, **protection, seed=seed_of(source))
+        return np.array([float(made.graph.weights.sum())])
+
+    return run
+
+
+def measured_sparse(data: PrivateData, at_most: int, epsilon: float, source: EntropySource) -> Any:
+    """What `release_graph` measures with mechanism "sparse"; its fit reads that alone."""
+    each = Protection(steps=at_most).per_step(epsilon)
+    graph = plain(data, _MOST)
+    return measure_sparse(graph, epsilon=each, noise="discrete-laplace", source=source)
+
+
+def _sparse(at_most: int, epsilon: float, source: EntropySource) -> Run:
+    """Noisy degrees, each cut off where it tells no more, and the noisy count of edges."""
+
+    def run(data: PrivateData) -> FloatVector:
+        made = measured_sparse(data, at_most, epsilon, source)
+        degrees = sum(np.clip(each.rows, 0, 3).sum() for each in made.all_of(NoisyDegrees))
+        return np.array([float(degrees), made.find(NoisyWeightCounts).edges])
+
+    return run
+
+
 def _session(learner: str, kind: Kind, at_most: int, epsilon: float, source: EntropySource) -> Run:
     """Rates are chosen by hand, see `transcripts`; group privacy is that of every calibration."""
     made = OnlineMechanism(
@@ -141,7 +172,7 @@ def _audit(
         claim=claim,
         pairs=pairs,
         start=partial(start, _MOST, epsilon),
-        twins={_SIX: partial(start, 1, epsilon)},
+        twins={TWIN: partial(start, 1, epsilon)},
         runs=8000,
         least=least,
     )
@@ -167,7 +198,7 @@ def _offline_audit(calibration: str, steps: int, epsilon: float) -> Audit:
     return Enumerated(
         claim=claim,
         distributions=partial(rounds_of, sound, claim, steps=steps),
-        twins={TWIN if steps == 3 else _TWELVE: partial(rounds_of, of_one, claim, steps=steps)},
+        twins={TWIN: partial(rounds_of, of_one, claim, steps=steps)},
     )
 
 
@@ -180,6 +211,14 @@ ENTRIES = (
     ),
     *(
         Entry(f"{whom}: sensing", partial(_audit, _sensing, pairs[1], 400, zcdp=True))
+        for whom, pairs in _HIDDEN.items()
+    ),
+    *(
+        Entry(f"{whom}: net", partial(_audit, _net, pairs[0], 400))
+        for whom, pairs in _HIDDEN.items()
+    ),
+    *(
+        Entry(f"{whom}: release, sparse", partial(_audit, _sparse, pairs[0], 300))
         for whom, pairs in _HIDDEN.items()
     ),
     *(

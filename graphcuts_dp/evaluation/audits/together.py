@@ -1,8 +1,9 @@
 """Audits of what protects several edges together, or the owner of several rows.
 
 Each runs a public function as users call it, and looks at all that comes out. Neighbours differ in
-three pairs: a star of edges, or the rows of an owner of whose six rows three count. The twin of
-each is the mistake that matters: noise for one edge where three change.
+three pairs: a star of edges, or the rows of an owner of whose six rows three count; or in the
+places of six people. The twin of each is the mistake that matters: noise for one change where all
+of these are hidden.
 """
 
 import warnings
@@ -28,7 +29,6 @@ from graphcuts_dp.graph.groups import Groups
 from graphcuts_dp.graph.owned_rows import OwnedRows, PrivateData
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.interactive.methods import make_mechanism
-from graphcuts_dp.iterative.net import release_net
 from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
 from graphcuts_dp.measurements.noisy_sums import NoisyDegrees
 from graphcuts_dp.privacy.entropy import EntropySource
@@ -61,8 +61,8 @@ def _people(counts: list[int]) -> Locations:
     return Locations(_LINE, np.array(counts))
 
 
-_MOVED_ENDS = _people([3, 0, 0, 1]), _people([0, 0, 0, 4])
-_MOVED = (Neighbours("three people move", *_MOVED_ENDS),)
+_MOVED_ENDS = _people([6, 0, 0, 1]), _people([0, 0, 0, 7])
+_MOVED = (Neighbours("six people move", *_MOVED_ENDS),)
 
 
 def protected(data: PrivateData, at_most: int, most: int = _MOST) -> tuple[Any, dict[str, Any]]:
@@ -120,7 +120,7 @@ def _measured(at_most: int, epsilon: float, source: EntropySource) -> Run:
     return run
 
 
-def _released(mechanism: str, at_most: int, epsilon: float, source: EntropySource) -> Run:
+def _released(at_most: int, epsilon: float, source: EntropySource) -> Run:
     def run(data: Graph | OwnedRows) -> FloatVector:
         graph, protection = protected(data, at_most)
         with warnings.catch_warnings():
@@ -129,14 +129,11 @@ def _released(mechanism: str, at_most: int, epsilon: float, source: EntropySourc
                 graph,
                 epsilon=epsilon,
                 fit="none",
-                noise="discrete-laplace" if mechanism == "sparse" else "binary",
-                mechanism=mechanism,
+                noise="binary",
+                mechanism="response",
                 **protection,
                 seed=seed_of(source),
             )
-        degrees = made.measurements.all_of(NoisyDegrees)
-        if mechanism == "sparse":
-            return _with_evidence(*map(_of_degrees, degrees))
         return _with_evidence(*map(float, made.noisy.steps[_PAIRS][_STAR_PAIRS]))
 
     return run
@@ -175,17 +172,6 @@ def _session(method: str, delta: float, at_most: int, epsilon: float, source: En
     return run
 
 
-def _net(at_most: int, epsilon: float, source: EntropySource) -> Run:
-    queries = [_CENTRE]
-
-    def run(data: PrivateData) -> FloatVector:
-        graph, protection = protected(data, at_most)
-        made = release_net(graph, queries, epsilon=epsilon, **protection, seed=seed_of(source))
-        return made.graph.dense()[_PAIRS]
-
-    return run
-
-
 def _distances(at_most: int, epsilon: float, source: EntropySource) -> Run:
     def run(placed: Locations) -> FloatVector:
         with warnings.catch_warnings():
@@ -207,7 +193,7 @@ def _distances(at_most: int, epsilon: float, source: EntropySource) -> Run:
     return run
 
 
-TWIN = "epsilon of one edge used for three"
+TWIN = "epsilon of one used for several"
 Start = Callable[[int, float, EntropySource], Run]
 
 
@@ -218,11 +204,12 @@ def _audit(
     delta: float = 0.0,
     pairs: tuple[Neighbours, ...] = NEIGHBOURS,
     least: int = 600,
+    most: int = _MOST,
 ) -> Audit:
     return Sampled(
         claim=Claim(epsilon, delta),
         pairs=pairs,
-        start=partial(start, _MOST, epsilon),
+        start=partial(start, most, epsilon),
         twins={TWIN: partial(start, 1, epsilon)},
         twin_pairs=pairs[:1],
         runs=8000,
@@ -231,10 +218,7 @@ def _audit(
 
 
 ENTRIES = (
-    *(
-        Entry(f"3 edges: release, {mechanism}", partial(_audit, partial(_released, mechanism)))
-        for mechanism in ("response", "sparse")
-    ),
+    Entry("3 edges: release, response", partial(_audit, _released)),
     Entry("3 edges: release, degrees+response", partial(_audit, _measured, least=2500)),
     Entry("3 edges: flows", partial(_audit, _flows)),
     Entry("3 edges: session, laplace", partial(_audit, partial(_session, "laplace", 0.0))),
@@ -243,15 +227,7 @@ ENTRIES = (
         partial(_audit, partial(_session, "gaussian", _DELTA), delta=_DELTA, least=1500),
     ),
     Entry("3 edges: session, binary", partial(_audit, partial(_session, "binary", 0.0))),
-    Entry("3 edges: net", partial(_audit, _net, least=1500)),
-    Entry(
-        "owners: release, response",
-        partial(_audit, partial(_released, "response"), pairs=_OWNER),
-    ),
-    Entry(
-        "owners: release, sparse",
-        partial(_audit, partial(_released, "sparse"), pairs=_OWNER, least=1500),
-    ),
+    Entry("owners: release, response", partial(_audit, _released, pairs=_OWNER)),
     Entry(
         "owners: session, laplace",
         partial(_audit, partial(_session, "laplace", 0.0), pairs=_OWNER),
@@ -266,6 +242,5 @@ ENTRIES = (
         "owners: session, binary",
         partial(_audit, partial(_session, "binary", 0.0), pairs=_OWNER),
     ),
-    Entry("owners: net", partial(_audit, _net, pairs=_OWNER, least=1500)),
-    Entry("3 people: distances", partial(_audit, _distances, pairs=_MOVED)),
+    Entry("6 people: distances", partial(_audit, _distances, pairs=_MOVED, least=300, most=6)),
 )

@@ -208,8 +208,13 @@ def _count_all(query: CutQuery, graph: Graph) -> int:
 
 
 def _session_audit(epsilon: float) -> Audit:
+    known: dict[tuple[int, int], int] = {}  # counts are exact, and each run has the same ones
+
     def honest_count(query: CutQuery, graph: Graph) -> int:
-        return _GRID.count(query, graph)
+        which = id(query), id(graph)
+        if which not in known:
+            known[which] = _GRID.count(query, graph)
+        return known[which]
 
     return Sampled(
         claim=Claim(epsilon),
