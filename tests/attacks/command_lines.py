@@ -39,7 +39,14 @@ NAMES = {
     "method": ("auto", "gaussian", "laplace", "binary", "frieze-kannan", "exact", "low-rank"),
     "calibration": ("tight", "gru12", "jt12", "dr14", "nik17", "practical"),
     "construction": ("frieze-kannan", "mirror-descent"),
-    "distinguisher": ("auto", "exponential", "exact-cuts", "response-rank-one", "power-rank-one"),
+    "distinguisher": (
+        "auto",
+        "exponential",
+        "exact-cuts",
+        "response-rank-one",
+        "power-rank-one",
+        "power-rank-one-certified",
+    ),
     "oracle": ("cut-norm", "spectral"),
 }
 
