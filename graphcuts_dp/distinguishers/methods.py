@@ -29,12 +29,14 @@ class Task:
         grid: how true answers are counted.
         queries: the public list to choose from, or None for all cuts.
         delta: of the whole release; 0 for pure privacy.
+        beta: probability that what is proven of the release fails.
     """
 
     universe: Universe
     grid: Grid
     queries: CutList | None
     delta: float
+    beta: float = 0.05
 
 
 def _listed(task: Task) -> Distinguisher:
@@ -60,11 +62,23 @@ def _power(task: Task) -> Distinguisher:
     return PowerRankOne(universe=task.universe, rho=1.0, delta=task.delta or 1e-6, grid=task.grid)
 
 
+def _certified_power(task: Task) -> Distinguisher:
+    return PowerRankOne(
+        universe=task.universe,
+        rho=1.0,
+        delta=task.delta or 1e-6,
+        grid=task.grid,
+        certificate=1.0,
+        beta=task.beta,
+    )
+
+
 DISTINGUISHERS: Mapping[str, Callable[[Task], Distinguisher]] = {
     "exponential": _listed,
     "exact-cuts": _all,
     "response-rank-one": _response,
     "power-rank-one": _power,
+    "power-rank-one-certified": _certified_power,
 }
 DISTINGUISHER_NAMES = ("auto", *DISTINGUISHERS)
 

@@ -10,6 +10,8 @@ import scipy.sparse as sp
 
 from graphcuts_dp.arrays import FloatMatrix, IntMatrix
 from graphcuts_dp.distinguishers.base import Found
+from graphcuts_dp.distinguishers.certifying import Certifying, largest_product
+from graphcuts_dp.distinguishers.power_certificate import PowerCertificate
 from graphcuts_dp.distinguishers.rank_one import (
     Answer,
     UnitPair,
@@ -52,6 +54,9 @@ class PowerRankOne:
         vectors: columns of X, 1 to 3. They share the noise: one is best unless several singular
             values are nearly alike.
         answer: "cut" or "pair"; see `rank_one`.
+        certificate: zCDP budget of one certificate (see `PowerSearch.certify`); 0 for none. What
+            `with_rho` gives is halved if there is one.
+        beta: probability that the certificate is wrong, in (0, 1).
 
     Guarantee, for one call: rho-zCDP. X has whole entries, in steps of a power of two, and is
         public: it is made from random signs and earlier noisy products. Graphs that differ in the
@@ -64,9 +69,10 @@ class PowerRankOne:
         found, unless the singular vectors sit on few vertices.
         Side channel: products take time proportional to the number of edges.
 
-    No bound on the shortfall is proven: the start is random, and few steps lose a factor of the
-    largest singular value rather than a summand. `shortfall` is infinite; what is measured stands
-    in the experiment `rank_one`.
+    No bound on the shortfall is proven beforehand: the start is random, and few steps lose a factor
+    of the largest singular value rather than a summand. `shortfall` is infinite; what is measured
+    stands in the experiment `rank_one`. Afterwards a certificate proves a factor, for the graphs
+    that have a signal: see `power_certificate`.
 
     Raises:
         ParameterError: an unknown answer, a number out of range, or weights without a cap.
@@ -81,10 +87,14 @@ class PowerRankOne:
     steps: int = 8
     vectors: int = 1
     answer: Answer = "cut"
+    certificate: float = 0.0
+    beta: float = 0.05
 
     def __post_init__(self) -> None:
         checked_answer(self.answer)
         checked_budget(self.rho, self.grid)
+        if self.certificate:
+            self._check_certificate()
         if self.steps < 1 or not 1 <= self.vectors <= min(3, *self.universe.shape):
             raise ParameterError("steps must be at least 1, vectors from 1 to 3 and at most n")
         entry = 2 * self.grid.sensitivity * 2**_ENTRY_BITS
@@ -92,15 +102,23 @@ class PowerRankOne:
         if sum(self.universe.shape) * entry >= _LARGEST or noise >= _LARGEST:
             raise ParameterError("products of these weights do not fit into 64 bits; raise rho")
 
+    def _check_certificate(self) -> None:
+        checked_budget(self.certificate, self.grid)
+        if not 0 < self.beta < 1:
+            raise ParameterError(f"beta must be between 0 and 1, not {self.beta}")
+        largest = largest_product(self.universe, self.grid, self.certificate)
+        if largest >= _LARGEST:
+            raise ParameterError("products of these weights do not fit into 64 bits; raise rho")
+
     @property
     def name(self) -> str:
         """As users type it."""
-        return "power-rank-one"
+        return "power-rank-one-certified" if self.certificate else "power-rank-one"
 
     @property
-    def setup(self) -> None:
-        """None: nothing is bought at the start."""
-        return
+    def setup(self) -> Cost | None:
+        """What the certificate costs, once; None without one."""
+        return Cost.of_rho(self.certificate, delta=self.delta) if self.certificate else None
 
     @property
     def call(self) -> Cost:
@@ -130,7 +148,10 @@ class PowerRankOne:
     def with_rho(self, rho: float, *, rounds: int) -> Self:
         """See `Distinguisher.with_rho`."""
         check_rounds(rounds)
-        return replace(self, rho=math.nextafter(rho / rounds, 0) if rounds > 1 else rho)
+        certificate = rho / 2 if self.certificate else 0.0
+        rho = math.nextafter(rho - certificate, 0) if certificate else rho
+        each = math.nextafter(rho / rounds, 0) if rounds > 1 else rho
+        return replace(self, rho=each, certificate=certificate)
 
     def with_epsilon(self, epsilon: Fraction, *, rounds: int) -> NoReturn:  # noqa: ARG002
         """Refused: Gaussian noise has no pure bound.
@@ -167,6 +188,7 @@ class PowerSearch:
         if not distinguisher.universe.symmetric:
             self._sides.append(slice(rows, rows + columns))
         self._left, self._right = self._sides[0], self._sides[-1]
+        self._certified = False
 
     def __repr__(self) -> str:
         return "PowerSearch()"
@@ -192,6 +214,53 @@ class PowerSearch:
     def find_pair(self, hypothesis: Hypothesis, source: EntropySource) -> UnitPair:
         """The pair alone, for `steps` of the `products` that a call pays for."""
         return self._iterate(written_out(hypothesis, self._of.universe), source)
+
+    @property
+    def certifies(self) -> bool:
+        """Whether there is a budget for a certificate that was not spent yet."""
+        return self._of.certificate > 0 and not self._certified
+
+    def certify(self, hypothesis: Hypothesis, source: EntropySource) -> PowerCertificate:
+        """A pair, and how large sigma_1 and its own u'Rv can be; see `power_certificate`.
+
+        Steps:
+        1. A random start of k = 8 columns and T = 4 noisy products, with 9/10 of the budget.
+        2. The top singular pair of the last one, rounded to a grid; its Rayleigh quotient u'Rv with
+           discrete Gaussian noise, with the rest.
+
+        Guarantee: `PowerRankOne.certificate`-zCDP. The products as in `PowerRankOne`; with whole U
+        and V the quotient U'AV moves by at most |U_i V_j| + |U_j V_i| steps with pair {i, j}, hence
+        by 2 max |U| max |V| at most (half of that where pairs are ordered). It is made once.
+        All that it says holds with probability 1 - beta, of which the start has a half, noise on
+        products and on the quotient a quarter each.
+
+        Args:
+            hypothesis: as for `find`.
+            source: likewise.
+
+        Raises:
+            ParameterError: there is no budget for it, or it was spent.
+            HypothesisError: as for `find`.
+        """
+        of = self._of
+        if not self.certifies:
+            raise ParameterError("there is no budget left for a certificate: it is bought once")
+        dense = written_out(hypothesis, of.universe)
+        self._certified = True
+        return self.certifying().certificate(dense, source)
+
+    def certifying(self) -> Certifying:
+        """What `certify` runs; for audits."""
+        of = self._of
+        return Certifying(
+            universe=of.universe,
+            grid=of.grid,
+            rho=of.certificate,
+            beta=of.beta,
+            matrix=self._matrix,
+            sides=(self._left, self._right),
+            product=self._noisy,
+        )
 
     def _iterate(self, dense: FloatMatrix, source: EntropySource) -> UnitPair:
         bits = self._of.vector_bits
@@ -220,11 +289,34 @@ class PowerSearch:
     def _product(
         self, vectors: IntMatrix, bits: int, dense: FloatMatrix, source: EntropySource
     ) -> FloatMatrix:
-        """(A - h) X with noise, for whole X in steps of 2^-bits; see the guarantee of the class."""
+        """One of the products that a call pays for."""
+        budget = Fraction(self._of.rho) / self._of.products
+        return self._noisy(vectors, bits, dense, budget, source)[0]
+
+    def _noisy(
+        self,
+        vectors: IntMatrix,
+        bits: int,
+        dense: FloatMatrix,
+        budget: Fraction,
+        source: EntropySource,
+    ) -> tuple[FloatMatrix, Fraction]:
+        """(A - h) X with noise, for whole X in steps of 2^-bits; see the guarantee of the class.
+
+        Args:
+            vectors: X.
+            bits: of its entries.
+            dense: h.
+            budget: zCDP that it may cost.
+            source: where the noise comes from.
+
+        Returns:
+            The product, and the variance of its noise, in steps squared.
+        """
         of = self._of
-        budget = Fraction(of.rho) / of.products
         reach = squared_sensitivity(vectors, of.universe) * of.grid.sensitivity**2
-        noise = sample_discrete_gaussian(max(1, reach) / (2 * budget), vectors.size, source)
+        variance = max(1, reach) / (2 * budget)
+        noise = sample_discrete_gaussian(variance, vectors.size, source)
         private = self._matrix @ vectors
         hidden = np.ldexp((private + noise.reshape(vectors.shape)).astype(np.float64), -bits)
         known = np.ldexp(vectors.astype(np.float64), -bits)
@@ -232,7 +324,7 @@ class PowerSearch:
         reached[self._left] -= dense @ known[self._right]
         if not of.universe.symmetric:
             reached[self._right] -= dense.T @ known[self._left]
-        return reached
+        return reached, variance
 
 
 def double(graph: AnyGraph, grid: Grid) -> sp.csr_array:

@@ -10,6 +10,8 @@ import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.distinguishers.base import Distinguisher, Found, Search
+from graphcuts_dp.distinguishers.power_certificate import PowerCertificate
+from graphcuts_dp.distinguishers.power_method import PowerSearch
 from graphcuts_dp.errors import HypothesisError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
@@ -58,6 +60,7 @@ class Outcome:
         stopped: "accurate": a round found no gap above the threshold; "rounds": all were used.
         error: in units; with probability 1 - beta no query of the distinguisher's class is farther
             off. None where the distinguisher proves nothing.
+        certificate: of a distinguisher that proves afterwards what it found; else None.
     """
 
     hypothesis: Hypothesis
@@ -67,6 +70,7 @@ class Outcome:
     transcript: tuple[Measured, ...]
     stopped: str
     error: float | None
+    certificate: PowerCertificate | None = None
 
 
 @final
@@ -86,6 +90,7 @@ class IterativeConstruction:
     3. After a round, answers that were bought before are used again, `refits` times: the one that
        is farthest off corrects by the rule of 2d, which costs nothing. Without a threshold the
        total weight is one of them, if the construction takes the cut of all pairs.
+    4. A distinguisher that has kept a budget for it certifies the result, once.
 
     Args:
         learner: which construction.
@@ -99,12 +104,12 @@ class IterativeConstruction:
             2 epsilon, 4 rho, or (2 epsilon, (1 + e^epsilon) delta).
         refits: corrections by old answers after a round, in 0..1000.
 
-    Guarantee: what `cost` says. Steps 1, 2a and 2b are the only ones that read the graph: one count
-        of sensitivity s steps (and `buy_root_degrees`) with noise of s^2/(2 v)-zCDP or (s r)-DP, at
-        most T calls (times cuts a round) and as many such counts; everything else is computed from
-        their results. They are chosen one after the other, and T is fixed after step 1: composition
-        for adaptive choices. Whether a round stops is decided by noisy answers. B(alpha) being
-        right plays no part.
+    Guarantee: what `cost` says. Steps 1, 2a, 2b and 4 (which is paid for as the distinguisher's
+        setup) are the only ones that read the graph: one count of sensitivity s steps (and
+        `buy_root_degrees`) with noise of s^2/(2 v)-zCDP or (s r)-DP, at most T calls (times cuts a
+        round) and as many such counts; everything else is computed from their results. They are
+        chosen one after the other, and T is fixed after step 1: composition for adaptive choices.
+        Whether a round stops is decided by noisy answers. B(alpha) being right plays no part.
         Side channel: counting takes time proportional to the number of edges.
 
     Raises:
@@ -187,6 +192,8 @@ class IterativeConstruction:
         while search is not None and run.round < tuning.rounds and not run.done:
             run.step(search, graph, source)
             progress(run.round / tuning.rounds, f"round {run.round} of {tuning.rounds}")
+        if isinstance(search, PowerSearch) and search.certifies:
+            return run.certified(search.certify(run.in_weight, source))
         return run.outcome()
 
     def _check(self, graph: AnyGraph) -> None:
@@ -307,6 +314,16 @@ class _Run:
             stopped="accurate" if self.done and threshold is not None else "rounds",
             error=error,
         )
+
+    @property
+    def in_weight(self) -> Any:
+        """The hypothesis as distinguishers take it."""
+        return InWeight(self.hypothesis, self._of.unit)
+
+    def certified(self, certificate: PowerCertificate) -> Outcome:
+        """What came of it, with what is proven of it."""
+        error = certificate.cut_bound / self._of.unit
+        return replace(self.outcome(), error=error, certificate=certificate)
 
     def _all_pairs(self) -> CutQuery | None:
         """The cut whose answer is the total weight, if updates by it are possible."""

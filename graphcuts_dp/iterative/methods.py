@@ -88,8 +88,10 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
             "2,p" buys the noisy sum of root degrees of a bipartite graph.
         distinguisher: "exponential" (over `queries`), "exact-cuts" (all cuts, up to 22 vertices),
             "response-rank-one" or "power-rank-one" (no accuracy is proven; the latter for
-            thousands of vertices), or "auto": the first of these that fits; or an object of your
-            own, see `Distinguisher`, whose costs are then yours to prove.
+            thousands of vertices), "power-rank-one-certified" (half of its budget proves at the
+            end how far off the result is: see `power_certificate`), or "auto": the first of these
+            that fits; or an object of your own, see `Distinguisher`, whose costs are then yours to
+            prove.
         calibration: "practical" (all rounds are used, the error is measured), "tight" (stops when
             the result is proven to be good), or a paper's: "gru12", "dr14", "nik17" (which is
             Nik17 Alg. 1 with `queries` and multiplicative weights).
@@ -181,7 +183,7 @@ def iterative_mechanism(  # noqa: PLR0913  # the options of a release
     listed = None if queries is None else _as_list(universe, queries)
     protection.per_step(epsilon)
     finder = distinguisher_of(
-        distinguisher, Task(universe=universe, grid=grid, queries=listed, delta=delta)
+        distinguisher, Task(universe=universe, grid=grid, queries=listed, delta=delta, beta=beta)
     )
     if calibration == "practical" and finder.call is None:  # costs epsilon alone
         epsilon = as_stored(protection.per_step(epsilon))

@@ -48,7 +48,14 @@ NAMES = {
     "calibration": ("tight", "gru12", "jt12", "dr14", "nik17", "practical"),
     "construction": ("frieze-kannan", "mirror-descent"),
     "norm": ("auto", "l2", "lp", "2,p", "2,1.5", "entropy", "schatten", "l0"),
-    "distinguisher": ("auto", "exponential", "exact-cuts", "response-rank-one", "power-rank-one"),
+    "distinguisher": (
+        "auto",
+        "exponential",
+        "exact-cuts",
+        "response-rank-one",
+        "power-rank-one",
+        "power-rank-one-certified",
+    ),
     "oracle": ("cut-norm", "spectral"),
     "cut_norm": ("cut", "infinity-to-one", "normalised"),
 }
