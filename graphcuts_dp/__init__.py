@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from graphcuts_dp.distances.metric import Metric
     from graphcuts_dp.distances.plan import DistancePlan, plan_distances
     from graphcuts_dp.distances.queries import DistanceQuery
+    from graphcuts_dp.distances.session import DistanceSession, open_distance_session
+    from graphcuts_dp.distances.session_records import DistanceReply
     from graphcuts_dp.distinguishers.cut_list import CutList
     from graphcuts_dp.evaluation.cut_distance import cut_distance
     from graphcuts_dp.evaluation.cut_error import cut_errors
@@ -86,6 +88,8 @@ _HOMES = {
     "cutnorm.certificate": ("CutNormCertificate",),
     "cutnorm.cut_norm": ("cut_norm", "infinity_to_one_norm", "normalised_cut_norm"),
     "distances.answers": ("DistanceAnswer", "DistanceAnswers", "answer_distances"),
+    "distances.session": ("DistanceSession", "open_distance_session"),
+    "distances.session_records": ("DistanceReply",),
     "distances.locations": ("Locations",),
     "distances.metric": ("Metric",),
     "distances.plan": ("DistancePlan", "plan_distances"),
@@ -166,6 +170,8 @@ __all__ = [
     "DistanceAnswers",
     "DistancePlan",
     "DistanceQuery",
+    "DistanceReply",
+    "DistanceSession",
     "Explanation",
     "FlowAnswer",
     "Flows",
@@ -215,6 +221,7 @@ __all__ = [
     "infinity_to_one_norm",
     "load_flows",
     "normalised_cut_norm",
+    "open_distance_session",
     "open_session",
     "owned_from_pandas",
     "plan",

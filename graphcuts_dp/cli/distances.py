@@ -86,7 +86,7 @@ def distances(
     store = spending.check()
     check_apart([output, plot], map_file, locations, coordinates, spending.store)
     _check_paths(output, plot, force=force)
-    metric = _read_map(map_file, coordinates, ignore_lengths, reading)
+    metric = read_map_file(map_file, coordinates, ignore_lengths, reading)
     placed = Locations.read(metric, locations)
     spending.remind(locations_subject(placed), locations)
     with accuracy_notes(), progress_bar("answering") as progress, metric.reporting(progress):
@@ -116,9 +116,10 @@ def distances(
         tell_publishing(made.guarantee, written, locations)
 
 
-def _read_map(
+def read_map_file(
     path: str, coordinates: str | None, ignore_lengths: bool, reading: TextReading
 ) -> Metric:
+    """The public map of a command; what is wrong with the file is told in the command's words."""
     text = TextOptions(**reading.options())
     try:
         return read_map(path, coordinates=coordinates, ignore_lengths=ignore_lengths, text=text)

@@ -76,6 +76,10 @@ COMMANDS: Mapping[str, _Line] = {
         ("graphcuts_dp.cli.distances", "distances"),
         "Answer from every vertex of a map how far all people are on average, privately.",
     ),
+    "distance-session": _Line(
+        ("graphcuts_dp.cli.distance_sessions", "distance_sessions"),
+        "Answer how far vertices are from all people, one by one, on a durable ledger.",
+    ),
     "audit": _Line(
         ("graphcuts_dp.cli.audit", "audit"),
         "Audit the mechanisms and their broken twins, on made graphs.",

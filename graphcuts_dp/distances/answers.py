@@ -271,7 +271,7 @@ def answer_distances(
     """
     metric = as_metric(map_graph)
     source = entropy_source(seed)
-    placed = _placed(metric, locations)
+    placed = placed_on(metric, locations)
     plan = plan_distances(
         metric,
         people=placed.people,
@@ -324,7 +324,14 @@ def locations_subject(placed: Locations) -> Subject:
     return Subject(schema, ((placed.counts, "<i8"),))
 
 
-def _placed(metric: Metric, locations: Any) -> Locations:
+def placed_on(metric: Metric, locations: Any) -> Locations:
+    """Locations on a map, from whatever users have.
+
+    Raises:
+        QueryError: locations on another map, or that are not on this one.
+        ParameterError: something that holds no locations.
+        FileFormatError: a file that cannot be read.
+    """
     if isinstance(locations, Locations):
         if locations.metric is not metric and locations.metric.vertices != metric.vertices:
             raise QueryError("these locations are on another map; make them from this one")

@@ -50,16 +50,18 @@ class CoordinateState:
         hypothesis: public.
         secret: noise of the running instance; None when no test is allowed any more.
         tests: made so far.
+        lost: tests that may have bought a tangent which nobody has seen.
     """
 
     hypothesis: PiecewiseLinear
     secret: int | None = field(repr=False)
     tests: int = 0
+    lost: int = 0
 
     @property
     def updates(self) -> int:
-        """Tangents that were bought so far."""
-        return len(self.hypothesis.lines)
+        """Tangents that count as bought so far."""
+        return len(self.hypothesis.lines) + self.lost
 
 
 def start_coordinate(tuning: CoordinateTuning, source: EntropySource) -> CoordinateState:
@@ -107,6 +109,31 @@ def step_coordinate(
     return replace(
         state,
         hypothesis=state.hypothesis.with_line(line),
+        secret=tuning.test.start(source),
+    )
+
+
+def lose_step(
+    tuning: CoordinateTuning, state: CoordinateState, source: EntropySource
+) -> CoordinateState:
+    """The state after a step from this one whose outcome was lost, as if it had bought a tangent.
+
+    Its running noise may have been used, so it is never used again: a new instance begins, of the
+    c + 1 that are paid for. Reads nothing private.
+
+    Args:
+        tuning: of the coordinate.
+        state: before that step.
+        source: of noise.
+    """
+    if state.secret is None or state.tests >= tuning.task.queries:
+        return replace(state, secret=None)
+    if state.updates >= tuning.updates:
+        return replace(state, tests=state.tests + 1, secret=None)
+    return replace(
+        state,
+        tests=state.tests + 1,
+        lost=state.lost + 1,
         secret=tuning.test.start(source),
     )
 

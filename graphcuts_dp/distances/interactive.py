@@ -6,6 +6,7 @@ from typing import final
 from graphcuts_dp.distances.coordinate import (
     CoordinateState,
     Profile,
+    lose_step,
     start_coordinate,
     step_coordinate,
 )
@@ -24,7 +25,7 @@ class InteractiveState:
     Attributes:
         profiles: the private side.
         coordinates: one state each.
-        queries: answers given so far.
+        queries: answers given so far, lost ones among them.
     """
 
     profiles: tuple[Profile, ...] = field(repr=False)
@@ -35,6 +36,11 @@ class InteractiveState:
     def hypothesis(self) -> DecomposableHypothesis:
         """What answers come from. Public."""
         return DecomposableHypothesis(tuple(state.hypothesis for state in self.coordinates))
+
+    @property
+    def guaranteed(self) -> bool:
+        """Whether no coordinate has run out of tangents. Public."""
+        return all(state.secret is not None for state in self.coordinates)
 
 
 @final
@@ -98,6 +104,21 @@ class InteractiveDistances:
         parts = zip(self.plan.tunings, state.coordinates, state.profiles, point, strict=True)
         after = tuple(step_coordinate(*part, source) for part in parts)
         state = replace(state, coordinates=after, queries=state.queries + 1)
-        guaranteed = all(part.secret is not None for part in after)
-        answer = self.plan.answer(state.hypothesis, row, guaranteed=guaranteed, seed=source.seed)
+        answer = self.plan.answer(
+            state.hypothesis, row, guaranteed=state.guaranteed, seed=source.seed
+        )
         return state, answer
+
+    def interrupted(self, state: InteractiveState, source: EntropySource) -> InteractiveState:
+        """The state after a step whose answer was lost: it counts as given, see `lose_step`.
+
+        Args:
+            state: before that step.
+            source: of noise.
+        """
+        parts = zip(self.plan.tunings, state.coordinates, strict=True)
+        return replace(
+            state,
+            coordinates=tuple(lose_step(tuning, part, source) for tuning, part in parts),
+            queries=state.queries + 1,
+        )

@@ -1,5 +1,6 @@
 """HR12's learner as a mechanism for the answers of all vertices, beside the others of a plan."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -67,18 +68,16 @@ class LearntDistances:
         Raises:
             ParameterError: a number out of range, or a map that is too large to embed.
         """
-        plans = [
-            L1Plan(
-                embedding=embedding,
+        return cls(
+            plan=best_plan(
+                embeddings_of(metric),
                 people=people,
                 queries=None,
                 epsilon=epsilon,
                 delta=delta if distribution == "gaussian" else 0.0,
                 beta=1 - confidence,
             )
-            for embedding in embeddings_of(metric)
-        ]
-        return cls(plan=min(plans, key=lambda plan: plan.radius))
+        )
 
     @property
     def noise_parameters(self) -> tuple[Fraction, ...]:
@@ -120,6 +119,47 @@ class LearntDistances:
     def _check(self, confidence: float) -> None:
         if confidence > (1 - self.plan.beta) * (1 + 1e-12):
             raise ParameterError("the learner was tuned for a smaller confidence")
+
+
+def best_plan(
+    embeddings: Sequence[L1Embedding],
+    *,
+    people: int,
+    queries: int | None,
+    epsilon: float | Fraction,
+    delta: float,
+    beta: float,
+) -> L1Plan:
+    """The plan for the embedding that promises most: more dimensions distort less, but cost more.
+
+    HR12 chooses the dimension where the additive error of the mechanism meets that of the
+    embedding, up to constants; here both are numbers, and their sum is what is compared.
+
+    Args:
+        embeddings: of one map, at least one.
+        people: as for `L1Plan`, as are the others.
+        queries: likewise.
+        epsilon: likewise.
+        delta: likewise.
+        beta: likewise.
+
+    Raises:
+        ParameterError: a number out of range.
+
+    Source: HR12, Remark 7.1.
+    """
+    plans = [
+        L1Plan(
+            embedding=embedding,
+            people=people,
+            queries=queries,
+            epsilon=epsilon,
+            delta=delta,
+            beta=beta,
+        )
+        for embedding in embeddings
+    ]
+    return min(plans, key=lambda plan: plan.radius)
 
 
 def learnt_cheaply(metric: Metric, *, most_coordinates: int) -> bool:

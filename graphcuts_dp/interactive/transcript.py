@@ -18,7 +18,7 @@ from graphcuts_dp.interactive.running import recorded_query
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.opening import Store, ledger_budget, ledger_universe, open_ledger
 from graphcuts_dp.ledger.spending import total_cost
-from graphcuts_dp.ledger.uses import SESSION, Use, sessions_of, uses_of
+from graphcuts_dp.ledger.uses import DISTANCE_SESSION, SESSION, Use, sessions_of, uses_of
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 
 if TYPE_CHECKING:
@@ -147,8 +147,8 @@ class UseStatus:
 
     Attributes:
         use: what was agreed when it began.
-        state: of a session as `SessionStatus.state`; of another use "finished", or "unfinished"
-            (at work, or interrupted: its cost counts as spent).
+        state: of a session as `SessionStatus.state`; of a session of distances "begun"; of another
+            use "finished". "unfinished" is at work, or interrupted: its cost counts as spent.
     """
 
     use: Use
@@ -233,8 +233,10 @@ def ledger_status(ledger: Ledger) -> LedgerStatus:
         uses = uses_of(ledger)
         sessions = tuple(session_status(ledger, each) for each in uses if each.kind == SESSION)
         states = {session.terms.number: session.state for session in sessions}
+        begun = {each.number for each in uses if each.kind == DISTANCE_SESSION}
         for number, totals in ledger.uses.items():
-            states.setdefault(number, "finished" if totals.started else "unfinished")
+            done = "begun" if number in begun else "finished"
+            states.setdefault(number, done if totals.started else "unfinished")
         total = total_cost([each.cost for each in uses], ledger_budget(ledger)) if uses else None
         budget, head = ledger_budget(ledger), str(ledger.head)
     return LedgerStatus(

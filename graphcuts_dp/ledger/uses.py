@@ -20,6 +20,7 @@ from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 
 SESSION = "session"
+DISTANCE_SESSION = "distance session"
 
 
 @final

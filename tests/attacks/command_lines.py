@@ -261,6 +261,39 @@ COMMANDS = {
             "--json": (),
         },
     ),
+    ("distance-session", "start"): (
+        ("map", "people"),
+        {
+            "--store": ("store",),
+            "--epsilon": ("number",),
+            "--queries": ("number",),
+            "--delta": ("number",),
+            "--at-most": ("number",),
+            "--confidence": ("number",),
+            "--name": ("text",),
+            "--ignore-lengths": (),
+            "--budget-epsilon": ("number",),
+            "--budget-delta": ("number",),
+            "--expect-head": ("text",),
+            "--seed": ("number",),
+            "--json": (),
+        },
+    ),
+    ("distance-session", "ask"): (
+        ("distance_store", "text"),
+        {
+            "--name": ("text",),
+            "--map": ("map",),
+            "--locations": ("people",),
+            "--unguaranteed": (),
+            "--expect-head": ("text",),
+            "--json": (),
+        },
+    ),
+    ("distance-session", "status"): (
+        ("distance_store",),
+        {"--name": ("text",), "--map": ("map",), "--locations": ("people",), "--json": ()},
+    ),
     ("audit",): (("wrong",), {"--epsilon": ("number",), "--seed": ("number",), "--json": ()}),
     ("datasets",): (("dataset", "output"), {"--force": (), "--json": ()}),
     ("figures",): (("wrong",), {"-o": ("file",), "--seed": ("number",), "--json": ()}),
@@ -351,6 +384,7 @@ KINDS = {  # what often works, what hardly ever does
     "map": (("weights.csv", "plain.edges"), JUNK),
     "people": (("people.csv",), (*GRAPHS, *JUNK)),
     "groups": (("groups.csv",), (*GRAPHS, *JUNK)),
+    "distance_store": (("distances.db",), ("store.db", "new.db", *JUNK)),
     "store": (("store.db",), ("new.db", "bad\udcff.db", *JUNK)),
     "queries": (("queries.jsonl",), (*GRAPHS, *JUNK)),
     **{name: (names, ("", "Auto", "x\udcff")) for name, names in NAMES.items()},
@@ -396,6 +430,11 @@ def prepare(folder):
     status, _, err = run_line(
         *("session", "start", "plain.edges", "--store", "store.db", "--epsilon", "40"),
         *("--queries", "100000", "--method", "laplace", "--vertices", "6"),
+    )
+    assert status == 0, err
+    status, _, err = run_line(
+        *("distance-session", "start", "weights.csv", "people.csv", "--store", "distances.db"),
+        *("--epsilon", "40", "--queries", "1000"),
     )
     assert status == 0, err
 

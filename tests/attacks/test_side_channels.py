@@ -29,6 +29,7 @@ from command_lines import run_line
 import graphcuts_dp as gc
 from graphcuts_dp.cli import main
 from graphcuts_dp.distances import answers as distance_answers
+from graphcuts_dp.distances import session as distance_session
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distinguishers import exact_cuts, power_method
 from graphcuts_dp.distinguishers.cut_list import CutList
@@ -132,13 +133,14 @@ def blindfold(monkeypatch):
     monkeypatch.setattr(opening.Subject, "fingerprint", lambda *_: bytes(32))
     monkeypatch.setattr(secrets, "token_bytes", lambda count: bytes(count))
     monkeypatch.setattr(uses, "_now", lambda: "2012-03-19T12:00:00+00:00")
-    placed = distance_answers._placed
+    placed = distance_answers.placed_on
 
     def all_at_one_place(metric, given):
         people = placed(metric, given).people
         return Locations(metric, np.eye(1, len(metric), dtype=np.int64)[0] * people)
 
-    monkeypatch.setattr(distance_answers, "_placed", all_at_one_place)
+    for module in (distance_answers, distance_session):
+        monkeypatch.setattr(module, "placed_on", all_at_one_place)
 
 
 class Watch:
@@ -414,6 +416,22 @@ def test_all_that_is_seen_is_the_same_for_all_graphs(name, watch):
 
 
 @pytest.mark.usefixtures("blindfold")
+def test_sessions_of_distances_are_the_same_wherever_people_are(watch):
+    metric = gc.Metric.path(N)
+
+    def run(watch, counts):
+        here, terms = Locations(metric, counts), {"epsilon": 9.0, "queries": 3, "seed": 3}
+        with gc.open_distance_session(metric, here, store=watch.folder / "d.db", **terms) as one:
+            told = [str(one), *map(str, one.ask_all([0, 5])), str(one.ask(7))]
+            return {"told": told, "json": json.dumps(one.status.to_dict())}
+
+    placed = (np.eye(1, N, 0, int)[0] * 9, np.eye(1, N, 7, int)[0] * 9)
+    first, second = [watch(lambda w, c=counts: run(w, c)) for counts in placed]
+    assert isinstance(first["result"], dict), first["result"]
+    assert first["result"] == second["result"]
+
+
+@pytest.mark.usefixtures("blindfold")
 def test_distance_answers_are_the_same_wherever_people_are(watch):
     metric = gc.Metric.path(N)
 
@@ -507,6 +525,20 @@ PRIVATE = {
         "distances map.csv PEOPLE --epsilon 1 --seed 1 --json",
         "distances map.csv PEOPLE --epsilon .001 --seed 1",
         "distances map.csv PEOPLE --epsilon 1 --delta 2",
+    ],
+    "distance-session": [
+        (
+            "distance-session start map.csv PEOPLE --store d.private --epsilon 9 --queries 3"
+            " --seed 1"
+        ),
+        "distance-session ask d.private 0 5",
+        "distance-session ask d.private 5 7 --json",
+        "distance-session ask d.private 99",
+        "distance-session status d.private",
+        "distance-session status d.private --json",
+        "distance-session start map.csv PEOPLE --store d.private --epsilon 2 --queries 3",
+        "store status d.private",
+        "distances map.csv PEOPLE --epsilon 1 --seed 1 --output x.csv --store d.private",
     ],
     "session": [
         (
@@ -606,6 +638,7 @@ NAMES = {
     "watched here": """Store store_status LedgerStatus
         release_graph release_iteratively open_session answer_distances Release
         IterativeRelease Session CutAnswer DistanceAnswer DistanceAnswers
+        DistanceSession DistanceReply open_distance_session
         PrivacyGuarantee CutNormCertificate release_net release_sensing NetRelease
         SensingRelease choose_degree_bound DegreeBound
         release_flows load_flows Flows FlowAnswer RoundedFlows

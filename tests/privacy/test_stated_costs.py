@@ -4,8 +4,10 @@ A twin draws less noise than the budget pays for, somewhere below the product. N
 product: it finds out from the scales of its noise.
 """
 
+import tempfile
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -88,6 +90,18 @@ def learnt_distances(delta):
         return release_distances(plan, PEOPLE, SeededEntropy(1))
 
     return release
+
+
+def distance_session(delta):
+    def begin():
+        terms = {"epsilon": 1.0, "delta": delta, "queries": 3, "seed": 1}
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            gc.open_distance_session(MAP, PEOPLE, store=Path(folder) / "p.db", **terms) as made,
+        ):
+            return made
+
+    return begin
 
 
 def session(method, calibration="tight", delta=1e-6, value_share=0.0, *, protection=EDGE):
@@ -295,6 +309,19 @@ CASES = {
             )
             for delta in (0.0, 1e-6)
         },
+    },
+    "open_distance_session": {
+        f"delta={delta:g}": (
+            distance_session(delta),
+            {
+                "coordinates": of_result(
+                    l1_plan,
+                    "tune_coordinate",
+                    lambda tuned: replace(tuned, spent=tuned.spent * Fraction(101, 100)),
+                )
+            },
+        )
+        for delta in (0.0, 1e-6)
     },
     "choose_degree_bound": {
         "choice": (

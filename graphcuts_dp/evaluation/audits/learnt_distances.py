@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from graphcuts_dp.distances.interactive import InteractiveDistances
+from graphcuts_dp.distances.l1_plan import L1Plan
 from graphcuts_dp.distances.learnt import LearntDistances
 from graphcuts_dp.distances.locations import Locations
+from graphcuts_dp.distances.session_records import restored_state, stored_state
 from graphcuts_dp.evaluation.audit import Claim
 from graphcuts_dp.evaluation.audits.base import Audit, Entry, Sampled
-from graphcuts_dp.evaluation.audits.distances import ACROSS, ALWAYS, GRID
+from graphcuts_dp.evaluation.audits.distances import ACROSS, ALWAYS, EMBEDDING, GRID
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.level_noise import DistributionPair
 from graphcuts_dp.privacy.value_noise import ValueNoise
@@ -67,7 +70,58 @@ def _audit(noise: DistributionPair, epsilon: float) -> Audit:
     )
 
 
-ENTRIES = tuple(
-    Entry(f"distances: learner, {noise}", partial(_audit, noise), (f"distances: learner, {noise}",))
-    for noise in _NOISES
+def _session(plan: L1Plan, source: EntropySource) -> Run:
+    """A session that loses a step and goes on from the store: answers, and what was bought."""
+    mechanism = InteractiveDistances(plan)
+
+    def run(locations: Locations) -> npt.ArrayLike:
+        state, seen = mechanism.start(locations, source), []
+        for row in (8, 0):
+            state, answer = mechanism.step(state, row, source)
+            seen += [answer.value, answer.interval[1]]
+            if len(seen) == 2:
+                state = mechanism.interrupted(state, source)
+                state, _ = restored_state(stored_state(state), plan, locations)
+        return [*seen, *(float(part.updates) for part in state.coordinates)]
+
+    return run
+
+
+def _session_audit(noise: DistributionPair, epsilon: float) -> Audit:
+    plan = L1Plan(
+        embedding=EMBEDDING,
+        people=3,
+        queries=3,
+        epsilon=epsilon,
+        delta=1e-6 if noise == "gaussian" else 0.0,
+    )
+    twin = without_noise(LearntDistances(plan=plan)).plan
+    rho = plan.built_cost.rho or 0.0
+    return Sampled(
+        claim=Claim(epsilon) if noise == "laplace" else Claim(rho, kind="rho"),
+        pairs=ACROSS[:1],
+        start=partial(_session, plan),
+        twins={"no noise on what is bought": partial(_session, twin)},
+        runs=3000,
+        least=250,
+    )
+
+
+ENTRIES = (
+    *(
+        Entry(
+            f"distances: learner, {noise}",
+            partial(_audit, noise),
+            (f"distances: learner, {noise}",),
+        )
+        for noise in _NOISES
+    ),
+    *(
+        Entry(
+            f"distances: session, {noise}",
+            partial(_session_audit, noise),
+            (f"distances: session, {noise}",),
+        )
+        for noise in _NOISES
+    ),
 )

@@ -125,6 +125,9 @@ _PRODUCTS: Mapping[str, Callable[[], Iterable[str]]] = {
     "open_session": _sessions,
     "choose_degree_bound": lambda: ["degree bound"],
     "answer_distances": _distances,
+    "open_distance_session": lambda: [
+        f"distances: session, {noise}" for noise in ("laplace", "gaussian")
+    ],
     "release_flows": lambda: [
         f"{whose}flows{mark} {noise}"
         for whose, mark in (("", ":"), ("owners: ", ","))

@@ -1,0 +1,279 @@
+"""Durable sessions of distances: answers, the record, what is refused, what a lost step costs."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import graphcuts_dp as gc
+from graphcuts_dp.distances import session as session_module
+from graphcuts_dp.distances.interactive import InteractiveDistances
+from graphcuts_dp.distances.queries import all_distances
+from graphcuts_dp.distances.session_records import restored_state, stored_state
+from graphcuts_dp.errors import (
+    AccuracyWarning,
+    BudgetError,
+    ExhaustedError,
+    LedgerError,
+    ParameterError,
+    QueryError,
+)
+from graphcuts_dp.privacy.entropy import SystemEntropy
+
+GRID = gc.Metric.grid(5, 6)
+PEOPLE = gc.Locations(
+    GRID,
+    np.random.default_rng(1).multinomial(10**6, np.random.default_rng(2).dirichlet([0.3] * 30)),
+)
+TERMS = {"epsilon": 2.0, "queries": 6}
+
+
+def begin(path, *, metric=GRID, people=PEOPLE, **options):
+    return gc.open_distance_session(metric, people, store=path, **(TERMS | options))
+
+
+def resume(path, **options):
+    return gc.open_distance_session(GRID, PEOPLE, store=path, **options)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "p.db"
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_intervals_hold_also_for_queries_that_follow_the_answers(path, delta):
+    """All answers of four sessions hold but for a chance of 4e-8."""
+    truth = all_distances(PEOPLE)
+    for seed in range(4):
+        terms = {"delta": delta, "confidence": 1 - 1e-8, "name": f"{seed}", "seed": seed}
+        with begin(path, **terms) as session:
+            vertex, seen = 0, {}
+            for _ in range(6):
+                reply = session.ask(vertex)
+                seen[vertex] = reply.value
+                low, high = reply.interval
+                assert low <= truth[GRID.row(vertex)] <= high
+                assert (high - low) / 2 <= session.error_bound * (1 + 1e-9)
+                assert reply.value == pytest.approx((low + high) / 2)
+                nearest = min(seen, key=seen.get)
+                vertex = next(v for v in GRID.vertices.labels if v not in seen and v >= nearest)
+            assert session.status.queries_left == 0
+
+
+def test_what_was_asked_is_free_and_survives(path):
+    with begin(path) as session:
+        first = session.ask_all([3, 7])
+        assert session.ask_all([7, 3, 7]) == [first[1], first[0], first[1]]
+        assert session.status.queries_left == 4
+        assert session.guarantee.is_private
+        assert session.guarantee.epsilon == 2.0
+    with resume(path) as session:
+        assert session.history == first
+        assert session.ask(3) == first[0]
+        assert session.status.queries_left == 4
+        assert session.status.state == "open"
+        assert [reply.queries_left for reply in first] == [5, 4]
+    told = gc.store_status(path)
+    assert [(use.use.kind, use.use.name, use.state) for use in told.uses] == [
+        ("distance session", "default", "begun")
+    ]
+    assert told.epsilon == 2.0
+
+
+def test_a_session_that_has_run_out_refuses_or_says_so(path):
+    with begin(path, queries=2) as session:
+        with pytest.raises(ExhaustedError, match="run out"):
+            session.ask_all([1, 2, 3])
+        assert [reply.vertex for reply in session.history] == [1, 2]
+        free = session.ask(3, unguaranteed=True)
+        assert not free.guaranteed
+        assert free.interval == (0.0, pytest.approx(7.0, rel=0.3))
+        assert "no guarantee" in str(free)
+        assert session.status.state == "stopped"
+        assert session.ask(1).guaranteed
+
+
+def test_it_shares_the_store_and_the_budget_with_everything_else(path):
+    store = gc.Store(path, budget=3.5)
+    with begin(store) as session:
+        session.ask(0)
+    gc.answer_distances(GRID, PEOPLE, epsilon=1.0, store=path)
+    with pytest.raises(BudgetError, match="does not allow another"):
+        begin(path, name="second")
+    with begin(path, name="small", epsilon=0.5) as session:
+        assert session.name == "small"
+    assert [use.use.kind for use in gc.store_status(path).uses] == [
+        "distance session",
+        "distances",
+        "distance session",
+    ]
+
+
+def test_parameters_must_agree_when_it_is_resumed(path):
+    begin(path).close()
+    with pytest.raises(ParameterError, match=r"with epsilon=2\.0"):
+        resume(path, epsilon=3.0)
+    with pytest.raises(ParameterError, match="with seed=None"):
+        resume(path, seed=1)
+    with pytest.raises(LedgerError, match="other private data"):
+        begin(path, people=gc.Locations(GRID, np.roll(PEOPLE.counts, 1)))
+
+
+def test_another_map_of_the_same_vertices_is_refused(path):
+    short, long = gc.Metric.path(9), gc.Metric.path(9, [1.0] * 7 + [3.0])
+    counts = np.arange(9) * 10_000
+    begin(path, metric=short, people=gc.Locations(short, counts)).close()
+    with pytest.raises(ParameterError, match="another map"):
+        begin(path, metric=long, people=gc.Locations(long, counts))
+
+
+def test_noise_that_this_version_would_choose_otherwise_is_refused(path, monkeypatch):
+    begin(path).close()
+    monkeypatch.setattr(session_module, "plan_digest", lambda _: "0" * 64)
+    with pytest.raises(LedgerError, match="another version"):
+        resume(path)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"epsilon": None}, "needs epsilon"),
+        ({"queries": None}, "needs queries"),
+        ({"queries": 0}, "whole number from 1"),
+        ({"queries": True}, "whole number from 1"),
+        ({"epsilon": 0.0}, "epsilon"),
+        ({"delta": 1.0}, "delta"),
+        ({"confidence": 1.0}, "confidence"),
+        ({"at_most": 0}, "at_most"),
+        ({"name": ""}, "name"),
+        ({"seed": -1}, "seed"),
+    ],
+)
+def test_bad_parameters_leave_no_store(path, options, message):
+    with pytest.raises(ParameterError, match=message):
+        begin(path, **options)
+    assert not path.exists()
+
+
+def test_other_refusals(path):
+    with begin(path) as session:
+        with pytest.raises(QueryError):
+            session.ask(99)
+        with pytest.raises(QueryError):
+            session.ask_all([1, 99])
+        assert session.history == []
+    with pytest.warns(AccuracyWarning, match="guarantees as much"):
+        begin(path, name="hopeless", epsilon=1e-5).close()
+
+
+def test_several_people_have_their_own_store_and_more_noise(path, tmp_path):
+    with begin(path) as one, begin(tmp_path / "ten.db", at_most=10) as ten:
+        assert ten.guarantee.protects == "10 people"
+        assert ten.error_bound > 2 * one.error_bound
+    with pytest.raises(BudgetError, match="different neighbours"):
+        begin(path, name="ten", at_most=10)
+
+
+class BrokenError(Exception):
+    pass
+
+
+def interrupt(session, monkeypatch, rows):
+    """Fail inside a step, after the reservation and some noise."""
+    whole = InteractiveDistances.step
+
+    def fails(self, state, row, source):
+        whole(self, state, row, source)
+        raise BrokenError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(InteractiveDistances, "step", fails)
+        with pytest.raises(BrokenError):
+            session.ask_all(rows)
+
+
+def test_a_lost_step_counts_as_spent_once(path, monkeypatch):
+    with begin(path) as session:
+        session.ask(4)
+        with session._ledger.locked():
+            before = session._runner.present()
+        interrupt(session, monkeypatch, [5, 6])
+    with resume(path) as session, session._ledger.locked():
+        after = session._runner.present()
+        again = session._runner.present()
+    assert after.coordinates == again.coordinates
+    assert after.queries == before.queries + 2
+    for old, new in zip(before.coordinates, after.coordinates, strict=True):
+        assert new.secret is None or new.secret != old.secret or new.lost > old.lost
+        assert new.tests == min(old.tests + 2, 6)
+        assert new.hypothesis == old.hypothesis
+    with resume(path) as session:
+        assert session.status.interruptions == 1
+        assert session.status.queries_left == 6 - after.queries or not after.guaranteed
+
+
+def test_interruptions_cannot_start_more_instances_than_were_paid_for(path, monkeypatch):
+    """Each lost step uses up a tangent; past the cap the coordinate reads nothing any more."""
+    with begin(path, queries=60) as session:
+        tunings = session._runner.mechanism.plan.tunings
+    interruptions = 0
+    while True:
+        with resume(path) as session:
+            if session.status.state == "stopped":
+                break
+            interrupt(session, monkeypatch, [interruptions])
+            interruptions += 1
+    assert interruptions == min(tuning.updates for tuning in tunings) + 1 < 60
+    with resume(path) as session:
+        with pytest.raises(ExhaustedError):
+            session.ask(29)
+        with session._ledger.locked():
+            state = session._runner.present()
+    for tuning, part in zip(tunings, state.coordinates, strict=True):
+        assert part.updates <= tuning.updates
+        assert (part.secret is None) == (interruptions > tuning.updates)
+
+
+def test_a_process_that_died_while_it_started_has_spent_everything(path, monkeypatch):
+    def dies(*_):
+        raise BrokenError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(InteractiveDistances, "start", dies)
+        with pytest.raises(BrokenError):
+            begin(path)
+    with resume(path) as session, pytest.raises(BudgetError, match="interrupted while it started"):
+        session.ask(1)
+    assert gc.store_status(path).epsilon == 2.0
+
+
+def test_seeded_sessions_go_on_the_same_way(tmp_path):
+    found = []
+    for name in ("a.db", "b.db"):
+        with begin(tmp_path / name, seed=4) as session:
+            first = session.ask(2)
+        with resume(tmp_path / name) as session:
+            found.append((first, session.ask(9)))
+            assert "not private" in repr(session)
+    assert found[0] == found[1]
+    assert found[0][0].seeded
+
+
+def test_a_state_without_its_running_noise_is_written_off(path):
+    """Which whoever copies the public part alone may have."""
+    with begin(path) as session, session._ledger.locked():
+        runner = session._runner
+        kept = stored_state(runner.present())
+        plan = runner.mechanism.plan
+        whole, lost = restored_state(kept, plan, PEOPLE)
+        assert not lost
+        assert whole.coordinates == runner.present().coordinates
+        bare, lost = restored_state(replace(kept, secret=None), plan, PEOPLE)
+        assert lost
+        after = runner.mechanism.interrupted(bare, SystemEntropy())
+    assert after.queries == 1
+    assert [part.lost for part in after.coordinates] == [1, 1]
+    for broken in (b"{}", b"[", b'{"version": 2, "queries": 0, "coordinates": []}'):
+        with pytest.raises(LedgerError, match="another version"):
+            restored_state(replace(kept, public=broken), plan, PEOPLE)
