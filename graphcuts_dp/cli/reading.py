@@ -16,11 +16,17 @@ from graphcuts_dp.cli.spelling import spelled
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.edge_keys import Merge
-from graphcuts_dp.graph.files import describe_reading, read_graph, read_vertices
+from graphcuts_dp.graph.files import (
+    describe_reading,
+    public_vertices_of,
+    read_graph,
+    read_vertices,
+)
 from graphcuts_dp.graph.group_names import GroupNames, is_group
 from graphcuts_dp.graph.groups import Groups
 from graphcuts_dp.graph.owned_rows import COUNTINGS, Counting, OwnedRows, PrivateData
 from graphcuts_dp.graph.owned_sources import read_owned
+from graphcuts_dp.graph.raw_edges import GivenVertices
 from graphcuts_dp.graph.vertices import ALL, Label, VertexSet, sets_in
 
 _GROUP = "@@"  # before the name of a group; a single @ is for files
@@ -164,6 +170,11 @@ class Reading(TextReading):
         if not isinstance(rows, int) or not isinstance(columns, int):
             return None
         return len(VertexSet(rows)), len(VertexSet(columns))  # refused here if there are too many
+
+    @property
+    def public_sets(self) -> GivenVertices:
+        """The vertex sets that the options name; None where the graph's file has to tell them."""
+        return public_vertices_of(self._vertices(), self.bipartite)
 
     def read_rows(self, path: str, *, tell: Callable[[str], None] | None = None) -> OwnedRows:
         """Read rows with owners.

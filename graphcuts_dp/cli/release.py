@@ -11,6 +11,7 @@ from graphcuts_dp.cli.protect_options import Protecting
 from graphcuts_dp.cli.publishing import tell_publishing
 from graphcuts_dp.cli.reading import Reading, check_apart, with_options
 from graphcuts_dp.cli.store_options import Spending
+from graphcuts_dp.cli.useful import edges_fact, forecast, show_forecast, show_useful
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.fits.methods import FIT_NAMES, ORACLES, fit_method
 from graphcuts_dp.graph.adjacency import AnyGraph
@@ -32,6 +33,7 @@ from graphcuts_dp.release.sparse import SPARSE, check_options, sparse_notes, tak
 from graphcuts_dp.release.sparse_storage import check_sparse_path
 from graphcuts_dp.release.storage import check_release_path
 from graphcuts_dp.release.synthesis import PLACES, release_graph, sides_of
+from graphcuts_dp.release.usefulness import usefulness_of
 
 EXAMPLE = """Example: graphcuts-dp release mail.edges.gz synthetic.graphml --epsilon 1
 
@@ -72,6 +74,17 @@ def release(
     unweighted: Annotated[
         bool, typer.Option("--unweighted", help="Round the synthetic weights to 0 and 1.")
     ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Say what it would be good for, from --vertices and --expected-edges. Reads no "
+            "graph, spends and writes nothing.",
+        ),
+    ] = False,
+    expected_edges: Annotated[
+        float | None, typer.Option(help="Of --dry-run: a public guess of how many edges.")
+    ] = None,
     seed: Annotated[
         int | None, typer.Option(help="Repeatable run. NOT PRIVATE: for tests only.")
     ] = None,
@@ -98,6 +111,22 @@ def release(
 ) -> None:
     """Release a synthetic graph with differential privacy."""
     each = protecting.of.per_step(epsilon)
+    if expected_edges is not None and not dry_run:
+        raise ParameterError("--expected-edges is for --dry-run: a release finds out, with noise")
+    if dry_run:
+        found = forecast(
+            reading,
+            grouping,
+            each=each,
+            edges=expected_edges,
+            noise=noise,
+            mechanism=mechanism,
+            share=degree_share,
+            workload=workload,
+            fit=fit,
+        )
+        show_forecast(found, as_json=as_json)
+        return
     store = spending.check()
     check_apart([target], source, reading.vertices, spending.store, *grouping.files)
     check_release_path(target, force=force)
@@ -194,8 +223,13 @@ def _tell(
     """Save it at the first path, and say what was made of the second, and what may be published."""
     target, source = paths
     written = made.save(target, force=force)
+    useful = usefulness_of(made)
+    facts |= {"edges": edges_fact(useful)}
+    if as_json:
+        facts |= {"good_for": useful.to_dict()}
     show_made(facts, written, as_json)
     if not as_json:
+        show_useful(useful)
         tell_publishing(made.guarantee, written, source)
 
 

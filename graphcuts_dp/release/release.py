@@ -164,7 +164,7 @@ class Release(Displayed):
         """
         _check_confidence(confidence)
         if self._model is not None:
-            return worst_error_of_sparse(self._sparse, self.graph, confidence)
+            return worst_error_of_sparse(self.sparse_estimator, self.graph, confidence)
         if self.certificate is None:
             raise GraphError("this release has no synthetic graph: it was made with fit='none'")
         noisy, failure = self.noisy, 1 - confidence
@@ -300,7 +300,7 @@ class Release(Displayed):
         if self._model is not None:
             return AnswerList(
                 sparse_answers(
-                    self._sparse,
+                    self.sparse_estimator,
                     queries,
                     confidence=confidence,
                     simultaneous=simultaneous,
@@ -354,7 +354,12 @@ class Release(Displayed):
             yield centre.value - radius, centre.value + radius
 
     @cached_property
-    def _sparse(self) -> SparseEstimator:
+    def sparse_estimator(self) -> SparseEstimator:
+        """What answers cuts of a sparse release.
+
+        Raises:
+            GraphError: this one is not sparse.
+        """
         if self._model is None:
             raise GraphError("this release is not sparse")
         return SparseEstimator(self.measurements, self._model)

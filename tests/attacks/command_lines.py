@@ -125,6 +125,8 @@ COMMANDS = {
             "--time-limit": ("number",),
             "--blocks": ("text",),
             "--scheduler": ("text",),
+            "--dry-run": (),
+            "--expected-edges": ("number",),
             "--force-hopeless": (),
             "--force": (),
             "--json": (),

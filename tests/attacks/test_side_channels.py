@@ -477,6 +477,7 @@ PRIVATE = {
         "release GRAPH x.csv --epsilon 2 --seed 1 --vertices 8 --mechanism sparse",
         "release GRAPH x.csv --epsilon 2 --seed 1 --vertices 8 --mechanism sparse --unweighted",
         "release GRAPH x.csv --epsilon 0 --vertices 8",
+        "release GRAPH x.csv --epsilon 2 --vertices 8 --dry-run --expected-edges 9",
         "release GRAPH x.csv --epsilon 2 --vertices 8 --noise none",
         "release GRAPH x.csv --epsilon 2 --vertices 8 --mechanism best",
         "release GRAPH no/x.csv --epsilon 2 --vertices 8",

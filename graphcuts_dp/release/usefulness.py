@@ -1,0 +1,219 @@
+"""Is a release good for my questions? Errors of four kinds of questions beside what they measure.
+
+Everything is read off noisy data: the total, and how far answers of each kind may be off. What a
+question measures is what it would hold if the weight lay evenly on all pairs, so it is a guide and
+no estimate.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from graphcuts_dp.arrays import BoolVector
+from graphcuts_dp.display import Card, Displayed
+from graphcuts_dp.graph.queries import CutQuery, pairs_of_cut
+from graphcuts_dp.graph.vertices import Arcs, VertexSet
+from graphcuts_dp.measurements.noisy_groups import NoisyGroups
+from graphcuts_dp.release.answers import CutEstimator
+from graphcuts_dp.release.release import Release
+
+_FAILURE = 0.05  # of each interval
+_CELLS = 4  # pairs of groups that are looked at
+_WELL, _ROUGHLY = 0.25, 1.0  # errors in parts of what is measured, up to which it is told so
+_TWICE = 2.0  # deviations of a model that are taken for an error
+Masks = tuple[BoolVector, BoolVector]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """One kind of question.
+
+    Attributes:
+        what: in words, such as "one vertex with all others".
+        size: about what it measures, in weight.
+        error: how far an answer may be off, with probability 95% it is not farther.
+        basis: "proven", "by a model" or "expected", which are no proofs.
+    """
+
+    what: str
+    size: float
+    error: float
+    basis: str
+
+    @property
+    def verdict(self) -> str:
+        """How well it is told: "well", "roughly", or "drowns in noise"."""
+        if self.error <= _WELL * self.size:
+            return "well"
+        return "roughly" if self.error <= _ROUGHLY * self.size else "drowns in noise"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Usefulness(Displayed):
+    """What a release is good for.
+
+    Attributes:
+        edges: total weight: noisy, or of a forecast a public guess.
+        interval: of the total, with 95%; None of a guess.
+        questions: from single vertices to the worst cut.
+        groups: whether sums between public groups were bought.
+    """
+
+    edges: float
+    interval: tuple[float, float] | None
+    questions: tuple[Question, ...]
+    groups: bool
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Heads of the table."""
+        return ("question", "measures about", "off by at most", "basis", "told")
+
+    def cells(self) -> list[tuple[str, ...]]:
+        """The table as text."""
+        return [
+            (each.what, short(each.size), short(each.error), each.basis, each.verdict)
+            for each in self.questions
+        ]
+
+    @property
+    def advice(self) -> str:
+        """What to do, in one sentence."""
+        said = {
+            verdict: [each.what for each in self.questions if each.verdict == verdict]
+            for verdict in ("well", "roughly", "drowns in noise")
+        }
+        good, rough, lost = said.values()
+        if not good and not rough:
+            return (
+                "Nothing of this is told at this epsilon: raise epsilon, or ask for fewer and "
+                "larger sums (graphcuts-dp flows)."
+            )
+        if not good:
+            return f"Take answers as rough ones only: {', '.join(rough)}; more epsilon helps."
+        text = f"Good for {', '.join(good)}"
+        if rough:
+            text += f"; rough for {', '.join(rough)}"
+        if lost:
+            text += f"; not for {', '.join(lost)}"
+        if lost and not self.groups:
+            text += "; public groups (--groups) make sums between them better"
+        return f"{text}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "edges": self.edges,
+            "edges_interval": None if self.interval is None else list(self.interval),
+            "questions": [
+                {
+                    "what": each.what,
+                    "measures_about": each.size,
+                    "off_by_at_most": each.error,
+                    "basis": each.basis,
+                    "told": each.verdict,
+                }
+                for each in self.questions
+            ],
+            "advice": self.advice,
+        }
+
+    def _card(self) -> Card:
+        return Card(
+            title="Is it good for my questions?",
+            facts=(("edges, noisy", self.edges),),
+            columns=self.columns,
+            rows=self.cells(),
+            notes=(self.advice,),
+        )
+
+
+def usefulness_of(release: Release, *, edges: float | None = None) -> Usefulness:
+    """What a release is good for, from noisy data alone.
+
+    Args:
+        release: with or without a synthetic graph.
+        edges: total weight to compare with, for a forecast; None for the noisy one.
+    """
+    interval = None
+    if edges is None:
+        total = release.answer(CutQuery(*_everything(release)))
+        edges, interval = max(total.value, 0.0), total.interval
+    whole = pairs_of_cut(*_everything(release), release.space)
+    questions = []
+    for what, cuts in _kinds(release):
+        found = [_error(release, masks) for masks in cuts]
+        sizes = [edges * pairs_of_cut(*masks, release.space) / whole for masks in cuts]
+        error, basis = sorted(found)[len(found) // 2]
+        size = sorted(sizes)[len(sizes) // 2]
+        questions.append(Question(what=what, size=size, error=error, basis=basis))
+    questions += _worst(release, edges)
+    return Usefulness(
+        edges=edges,
+        interval=interval,
+        questions=tuple(questions),
+        groups=bool(release.measurements.all_of(NoisyGroups)),
+    )
+
+
+def short(value: float) -> str:
+    """A number for people: whole ones from 100 on, three digits below."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def _everything(release: Release) -> Masks:
+    rows, columns = release.shape
+    return np.ones(rows, dtype=np.bool_), np.ones(columns, dtype=np.bool_)
+
+
+def _kinds(release: Release) -> Iterator[tuple[str, list[Masks]]]:
+    """Questions, with the cuts that stand for them."""
+    rows, columns = release.shape
+    one_set = isinstance(release.space, VertexSet | Arcs)
+    one = np.arange(rows) == 0
+    yield (
+        "one vertex with all others",
+        [(one, ~one if one_set else np.ones(columns, dtype=np.bool_))],
+    )
+    groups = release.measurements.all_of(NoisyGroups)
+    if groups:
+        looked = groups[0]
+        a, b = looked.ends
+        apart = np.flatnonzero(a != b) if one_set else np.arange(len(a))
+        if len(apart):
+            places = apart[np.linspace(0, len(apart) - 1, min(_CELLS, len(apart))).astype(int)]
+            yield (
+                "two groups with each other",
+                [(looked.rows == a[place], looked.columns == b[place]) for place in places],
+            )
+    half = np.arange(rows) % 2 == 0
+    if rows > 1 and columns > 1:
+        other = ~half if one_set else np.arange(columns) % 2 == 0
+        yield "two halves with each other", [(half, other)]
+
+
+def _error(release: Release, masks: Masks) -> tuple[float, str]:
+    log_failures = -math.log(_FAILURE)
+    if release.is_sparse:
+        found = release.sparse_estimator.estimate(*masks, log_failures)
+        if found.typical is not None:
+            return _TWICE * found.typical, "by a model"
+        return (found.interval[1] - found.interval[0]) / 2, "proven"
+    dense = CutEstimator(release.measurements, release.noisy)
+    return dense.estimate(*masks).radius(log_failures), "proven"
+
+
+def _worst(release: Release, edges: float) -> list[Question]:
+    what = "any cut of the synthetic graph at once"
+    if release.has_graph:
+        bound = release.worst_cut_error_bound()
+        return [Question(what=what, size=edges, error=bound, basis="proven")]
+    if release.is_sparse:
+        return []
+    error = release.expected_worst_cut_error
+    return [Question(what=what, size=edges, error=error, basis="expected")]
