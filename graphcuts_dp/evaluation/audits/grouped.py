@@ -189,7 +189,7 @@ def _audit(noise: str, epsilon: float) -> Audit:
         twins=twins,
         twin_pairs=tuple(map(_beside, PAIRS[:2])),
         runs=4000,
-        least=1600,
+        least=1000,
     )
 
 

@@ -1,0 +1,138 @@
+"""Write docs/papers.md from the tables in scripts/papers: each statement, and where to find it."""
+
+import sys
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import graphcuts_dp
+
+HERE = Path(__file__).resolve().parent
+PAGE = HERE.parent / "docs" / "papers.md"
+ORDER = ("gru12", "dr14", "jt12", "hr12", "others")
+_HEAD = """# The papers, statement by statement
+
+Every algorithm, theorem, lemma, remark and open problem of the papers that the package is made
+from: its name in Python, the command, the methods of sessions, the tests, and what is wrong with
+it as printed. Names without `gc.` are imported from their modules, as `graphcuts_dp.idc.median`.
+Where there is neither a public function nor a command, or one that is not all of it, the last
+column says why. The page is made by `python scripts/papers.py` from the tables beside it; a test
+holds it to the code.
+
+Papers: see [CONTRIBUTING.md](../CONTRIBUTING.md#papers).
+"""
+_COLUMNS = ("statement", "what it is", "Python", "command", "session", "test", "erratum or reason")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A statement of a paper.
+
+    Attributes:
+        paper: its key, as in docstrings.
+        at: which statement.
+        what: in words.
+        python: names, public ones as `gc` has them, others from `graphcuts_dp` on.
+        command: of the command line.
+        session: methods of sessions.
+        test: paths below tests, with or without the name of a test.
+        erratum: what is wrong as printed, and what holds.
+        reason: why there is no public door, or not for all of it.
+    """
+
+    paper: str
+    at: str
+    what: str
+    python: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    session: tuple[str, ...] = ()
+    test: tuple[str, ...] = ()
+    erratum: str = ""
+    reason: str = ""
+
+    @property
+    def public(self) -> bool:
+        """Whether users reach it without importing from a module."""
+        return bool(self.command or self.session or self.public_names)
+
+    @property
+    def public_names(self) -> tuple[str, ...]:
+        """The names that `gc` has."""
+        return tuple(name for name in self.python if name in graphcuts_dp.__all__)
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A table of statements.
+
+    Attributes:
+        title: of the paper.
+        rows: in its order.
+    """
+
+    title: str
+    rows: tuple[Row, ...]
+
+
+def papers() -> list[Paper]:
+    """All tables, in the order of the page.
+
+    Raises:
+        TypeError: a row with an unknown or a missing key.
+    """
+    found = []
+    for name in ORDER:
+        table = tomllib.loads((HERE / "papers" / f"{name}.toml").read_text(encoding="utf-8"))
+        rows = tuple(_row(row, name.upper()) for row in table["row"])
+        found.append(Paper(table["title"], rows))
+    return found
+
+
+def _row(row: dict[str, Any], paper: str) -> Row:
+    values = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
+    return Row(**({"paper": paper, "what": values.pop("is")} | values))
+
+
+def page() -> str:
+    """The text of docs/papers.md."""
+    parts = [_HEAD]
+    for paper in papers():
+        several = len({row.paper for row in paper.rows}) > 1
+        lines = [f"## {paper.title}", "", _line(_COLUMNS), _line(["---"] * len(_COLUMNS))]
+        lines += [_line(_cells(row, several)) for row in paper.rows]
+        parts.append("\n".join(lines) + "\n")
+    return "\n".join(parts)
+
+
+def _cells(row: Row, several: bool) -> list[str]:
+    names = [f"`gc.{name}`" if name in row.public_names else f"`{name}`" for name in row.python]
+    inside = "" if row.public or not names else "inside the package only: "
+    remarks = [f"Erratum: {row.erratum}." if row.erratum else "", row.reason and f"{row.reason}."]
+    return [
+        f"{row.paper} {row.at}" if several else row.at,
+        row.what,
+        inside + ", ".join(names) if names else "-",
+        _code(f"graphcuts-dp {command}" for command in row.command),
+        _code(row.session),
+        ", ".join(_test(each) for each in row.test) or "-",
+        " ".join(filter(None, remarks)),
+    ]
+
+
+def _code(texts: Any) -> str:
+    return ", ".join(f"`{text}`" for text in texts) or "-"
+
+
+def _test(test: str) -> str:
+    path, _, name = test.partition("::")
+    return f"[{name or Path(path).stem}](../tests/{path})"
+
+
+def _line(cells: Any) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
+    sys.stdout.write(f"{PAGE}\n")

@@ -1,0 +1,205 @@
+"""docs/papers.md is what the tables say, and the tables say what is there."""
+
+import ast
+import importlib
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+import graphcuts_dp as gc
+from graphcuts_dp.cli import main
+from graphcuts_dp.cutnorm.cut_norm import METHODS as CUT_NORM_METHODS
+from graphcuts_dp.distances.plan import MECHANISMS as DISTANCE_MECHANISMS
+from graphcuts_dp.distinguishers.methods import DISTINGUISHERS
+from graphcuts_dp.evaluation.audits.registry import find_audits
+from graphcuts_dp.figures import find_figure
+from graphcuts_dp.fits.methods import FIT_NAMES, ORACLES
+from graphcuts_dp.idc.constructions import CONSTRUCTIONS
+from graphcuts_dp.interactive.methods import CALIBRATIONS, METHODS
+from graphcuts_dp.iterative.paper_tuning import CALIBRATIONS as OFFLINE
+from graphcuts_dp.privacy.noises import NOISES
+from graphcuts_dp.privacy.protection import PROTECTIONS
+from graphcuts_dp.release.allocation import MECHANISMS
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+papers = importlib.import_module("papers")
+
+PAPERS = papers.papers()
+ROWS = [row for paper in PAPERS for row in paper.rows]
+KEYS = ("GRU12", "DR14", "JT12", "HR12", "Nik17", "AN06", "Nikiforov 2009")
+# What an option can be, by the first word of the command.
+VALUES = {
+    ("session", "--method"): METHODS,
+    ("session", "--calibration"): CALIBRATIONS,
+    ("release-iteratively", "--calibration"): OFFLINE,
+    ("release-iteratively", "--construction"): CONSTRUCTIONS,
+    ("release-iteratively", "--distinguisher"): DISTINGUISHERS,
+    ("release", "--fit"): FIT_NAMES,
+    ("release", "--noise"): NOISES,
+    ("release", "--mechanism"): MECHANISMS,
+    ("release", "--oracle"): ORACLES,
+    ("release", "--protect"): PROTECTIONS,
+    ("evaluate", "--method"): CUT_NORM_METHODS,
+    ("distances", "--mechanism"): DISTANCE_MECHANISMS,
+}
+FREE = {"--queries", "--at-most", "--weight-cap", "--confidence"}
+
+
+EACH = pytest.mark.parametrize("paper", PAPERS, ids=papers.ORDER)
+
+
+def test_the_page_is_what_the_tables_say():
+    """Run `python scripts/papers.py` after a change of them."""
+    assert papers.PAGE.read_text(encoding="utf-8") == papers.page()
+
+
+def test_no_statement_stands_twice():
+    names = [(row.paper, row.at) for row in ROWS]
+    assert len(set(names)) == len(names)
+    assert {row.paper for row in ROWS} == set(KEYS)
+
+
+@EACH
+def test_python_names_and_methods_are_there(paper):
+    for row in paper.rows:
+        for name in row.python:
+            if name not in gc.__all__:
+                assert _imported(name) is not None, row
+        assert set(row.session) <= set(METHODS), row
+
+
+def _imported(name):
+    """A module below graphcuts_dp, or a name in one."""
+    try:
+        return importlib.import_module(f"graphcuts_dp.{name}")
+    except ModuleNotFoundError:
+        module, _, last = name.rpartition(".")
+        return getattr(importlib.import_module(f"graphcuts_dp.{module}"), last)
+
+
+@EACH
+def test_commands_and_options_are_there(paper):
+    for row in paper.rows:
+        for text in row.command:
+            _check_command(shlex.split(text))
+
+
+def _check_command(words):
+    first = words.pop(0)
+    command = main._loaded(first)
+    while words and hasattr(command, "commands"):
+        command = command.commands[words.pop(0)]
+    assert not hasattr(command, "commands"), "a group of commands is no command"
+    options = {option for parameter in command.params for option in parameter.opts}
+    while words:
+        word = words.pop(0)
+        if not word.startswith("-"):
+            assert {"audit": find_audits, "figures": lambda names: find_figure(names[0])}[first](
+                [word]
+            )
+            continue
+        assert word in options, word
+        if words and not words[0].startswith("-"):
+            value = words.pop(0)
+            assert word in FREE or value in VALUES[first, word], (word, value)
+
+
+@EACH
+def test_tests_are_there(paper):
+    for test in (test for row in paper.rows for test in row.test):
+        path, _, name = test.partition("::")
+        tree = ast.parse((ROOT / "tests" / path).read_text(encoding="utf-8"))
+        functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+        assert any(found.startswith("test_") for found in functions), test
+        assert not name or name in functions, test
+
+
+@EACH
+def test_what_has_no_public_door_has_a_reason(paper):
+    assert [row for row in paper.rows if not row.public and not row.reason] == []
+    assert [row for row in paper.rows if not row.test and row.python] == []
+
+
+# The labels of docstrings.
+
+KINDS = {
+    "Alg.": "Algorithm",
+    "Algs.": "Algorithm",
+    "Algorithm": "Algorithm",
+    "Algorithms": "Algorithm",
+    "Theorem": "Theorem",
+    "Theorems": "Theorem",
+    "Lemma": "Lemma",
+    "Lemmas": "Lemma",
+    "Definition": "Definition",
+    "Definitions": "Definition",
+    "Proposition": "Proposition",
+    "Propositions": "Proposition",
+    "Corollary": "Corollary",
+    "Remark": "Remark",
+    "Claim": "Claim",
+    "Claims": "Claim",
+    "Table": "Table",
+    "Figure": "Figure",
+    "section": "section",
+    "sections": "section",
+    "appendix": "appendix",
+    "equation": "equation",
+}
+LABEL = re.compile(
+    rf"({'|'.join(sorted(map(re.escape, KINDS), key=len, reverse=True))})\s+"
+    r"((?:\(?[A-Z]?\.?\d[\d.]*\)?)(?:(?:, | and | to )\(?[A-Z]?\.?\d[\d.]*\)?)*)"
+)
+
+
+def labels_of(text):
+    """(paper, statement) of each label in a docstring's "Source:"."""
+    for source in re.findall(r"Sources?: (.*?)(?:\n\s*\n|\Z)", text, re.DOTALL):
+        flat = " ".join(source.split())
+        parts = re.split(rf"\b({'|'.join(map(re.escape, KEYS))})", flat)
+        for paper, after in zip(parts[1::2], parts[2::2], strict=True):
+            for kind, numbers in LABEL.findall(after.partition(";")[0]):
+                for number in _each(numbers):
+                    yield paper, f"{KINDS[kind]} {number}"
+
+
+def _each(numbers):
+    """The numbers of "5.3 to 5.7", "1 and 2"."""
+    for part in re.split(r", | and ", numbers.rstrip(".")):
+        first, _, last = part.partition(" to ")
+        if not last:
+            yield first.rstrip(".")
+            continue
+        head, low = first.rsplit(".", 1)
+        for number in range(int(low), int(last.rsplit(".", 1)[1]) + 1):
+            yield f"{head}.{number}"
+
+
+def docstrings():
+    for path in sorted((ROOT / "graphcuts_dp").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                text = ast.get_docstring(node)
+                if text and "Source" in text:
+                    yield str(path.relative_to(ROOT)), text
+
+
+def test_labels_are_read():
+    text = "Source: GRU12 Alg. 3 and Theorem 7.3; DR14, Theorems 5.3 to 5.5; JT12, equation (5)."
+    assert list(labels_of(text)) == [
+        ("GRU12", "Algorithm 3"),
+        ("GRU12", "Theorem 7.3"),
+        *(("DR14", f"Theorem 5.{k}") for k in (3, 4, 5)),
+        ("JT12", "equation (5)"),
+    ]
+
+
+def test_every_label_of_a_docstring_has_a_row():
+    known = {(row.paper, row.at) for row in ROWS}
+    found = [(path, label) for path, text in docstrings() for label in labels_of(text)]
+    assert len(found) > 80
+    assert [pair for pair in found if pair[1] not in known] == []
