@@ -37,6 +37,8 @@ class Learner(Protocol):
 
             def check(self, query):
                 self.universe.masks(query)
+
+    With a `version` of its own it is also a method of sessions, see `idc.own_learner.OwnLearner`.
     """
 
     @property
@@ -188,17 +190,20 @@ class MultiplicativeWeightsLearner:
 class RuleLearner:
     """Any update rule: the median, mirror descent with another potential, one of your own.
 
-    For offline runs. Privacy does not rest on the rule's B; accuracy does.
+    For offline runs, and with a version for sessions. Privacy does not rest on the rule's B;
+    accuracy does.
 
     Args:
         universe: the public vertex pairs.
         name: of the method.
         rule: called with the keywords of `Learner.construction`; returns the construction.
+        version: what a session's store knows the rule by, with the name; see `OwnLearner`.
     """
 
     universe: Universe
     name: str
     rule: Callable[..., Learned]
+    version: str | int | None = None
 
     def construction(
         self,

@@ -13,6 +13,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.constructions import CONSTRUCTIONS, learner_of
+from graphcuts_dp.idc.learners import Learner
 from graphcuts_dp.idc.norms import CutSizes
 from graphcuts_dp.idc.online_bounds import (
     ErrorBound,
@@ -21,6 +22,7 @@ from graphcuts_dp.idc.online_bounds import (
     jt12_online,
     tight_online,
 )
+from graphcuts_dp.idc.own_learner import OwnLearner
 from graphcuts_dp.idc.update_bounds import size_of
 from graphcuts_dp.interactive.base import Mechanism
 from graphcuts_dp.interactive.calibrations import Calibration, Tight
@@ -81,7 +83,7 @@ class SessionMethod:
 
 
 def _construction(
-    name: str,
+    name: str | Learner,
     *,
     universe: Universe,
     grid: Grid,
@@ -242,7 +244,7 @@ def guaranteed_error(method: str, setting: Setting, *, adaptive: bool = True) ->
 
 
 def make_mechanism(  # noqa: PLR0913  # the terms of a session
-    method: str,
+    method: str | OwnLearner,
     *,
     universe: Universe,
     grid: Grid,
@@ -261,7 +263,7 @@ def make_mechanism(  # noqa: PLR0913  # the terms of a session
     """The mechanism that a session of this method runs. Reads nothing private.
 
     Args:
-        method: a name of `METHODS`.
+        method: a name of `METHODS`, or a learner of one's own.
         universe: the public vertex pairs.
         grid: `Grid.of` the graph; of a vertex `Grid.of_vertices`.
         epsilon: in [1e-6, 50].
@@ -283,7 +285,11 @@ def make_mechanism(  # noqa: PLR0913  # the terms of a session
     Raises:
         ParameterError: an unknown name, a number out of range, or a graph that does not suit.
     """
-    made = session_method(method)
+    make = (
+        partial(_construction, method)
+        if isinstance(method, OwnLearner)
+        else session_method(method).make
+    )
     if norm is not None and method != "mirror-descent":
         raise ParameterError("norm is for method 'mirror-descent'; the others have none to choose")
     CutSizes.of(size_of(universe), disjoint=disjoint, most_right=most_right)
@@ -293,7 +299,7 @@ def make_mechanism(  # noqa: PLR0913  # the terms of a session
         raise ParameterError(
             f"unknown calibration {calibration!r}; choose one of {', '.join(CALIBRATIONS)}"
         )
-    return made.make(
+    return make(
         universe=universe,
         grid=grid,
         epsilon=epsilon,

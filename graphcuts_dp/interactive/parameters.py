@@ -1,12 +1,13 @@
 """What a session is agreed on: plain public numbers, from which its mechanism is made."""
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, final
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.idc.own_learner import OwnLearner, is_own
 from graphcuts_dp.idc.update_bounds import size_of
 from graphcuts_dp.interactive.base import Mechanism
 from graphcuts_dp.interactive.choice import Setting
@@ -39,6 +40,7 @@ class Parameters:
             among the methods that answer them all, and others are refused.
         norm: of "mirror-descent", see `make_mechanism`.
         most_right: likewise.
+        learner: of one's own, for such a method; None where nobody has given it. Not kept.
     """
 
     method: str = "auto"
@@ -55,6 +57,7 @@ class Parameters:
     linear: bool = False
     norm: str | None = None
     most_right: int | None = None
+    learner: OwnLearner | None = field(default=None, repr=False, compare=False)
 
     @property
     def protection(self) -> Protection:
@@ -158,10 +161,17 @@ class Parameters:
         """The mechanism; see `make_mechanism`. The method must not be "auto".
 
         Raises:
-            ParameterError: a number out of range, or a method that does not suit the graph.
+            ParameterError: a number out of range, a method that does not suit the graph, or a
+                learner of one's own that was not given.
         """
+        own = is_own(self.method)
+        if own and (self.learner is None or self.learner.method != self.method):
+            raise ParameterError(
+                f"the session learns by one of your own ({self.method.partition(': ')[2]}): open it"
+                " in Python, with this learner as method="
+            )
         return make_mechanism(
-            self.method,
+            self.learner if own and self.learner is not None else self.method,
             universe=universe,
             grid=grid,
             epsilon=self.epsilon,
@@ -182,4 +192,4 @@ class Parameters:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; `Parameters(**values)` is the way back."""
-        return asdict(self)
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.compare}

@@ -27,6 +27,8 @@ from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.graph.queries import CutQuery, Subset
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.graph.vertices import VertexSet
+from graphcuts_dp.idc.learners import Learner
+from graphcuts_dp.idc.own_learner import OwnLearner
 from graphcuts_dp.interactive.base import Answer, Mechanism
 from graphcuts_dp.interactive.encoding import encode_query
 from graphcuts_dp.interactive.forecast import accuracy_warning
@@ -330,7 +332,7 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
     epsilon: float | None = None,
     delta: float | None = None,
     queries: int | None = None,
-    method: str = "auto",
+    method: str | Learner = "auto",
     beta: float | None = None,
     calibration: str | None = None,
     disjoint: bool | None = None,
@@ -360,7 +362,9 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
         epsilon: privacy of the whole session, in [1e-6, 50].
         delta: in [0, 1), for example 1e-6; 0 if omitted.
         queries: how many answers are promised.
-        method: "auto" (least guaranteed error) or one of `interactive.methods.METHODS`.
+        method: "auto" (least guaranteed error), one of `interactive.methods.METHODS`, or a learner
+            of your own: an object as `idc.learners.Learner` describes it, with a `version`. The
+            store keeps its name and version; give it again when the session is resumed.
         beta: probability that any of the intervals is wrong; 0.05 if omitted.
         calibration: of the constructions: "tight" if omitted, or "gru12", "jt12", "dr14" for the
             papers' constants.
@@ -405,11 +409,12 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
         source = source or {"path": os.path.realpath(graph)}
         graph = read_graph(graph)
     names = None if groups is None else GroupNames(*sides_of_groups(graph, groups))
+    own = None if isinstance(method, str) else OwnLearner.of(method)
     given = {
         "epsilon": None if epsilon is None else as_stored(epsilon),
         "delta": delta,
         "queries": queries,
-        "method": None if method == "auto" else method,
+        "method": None if method == "auto" else method if own is None else own.method,
         "beta": beta,
         "calibration": calibration,
         "disjoint": disjoint,
@@ -427,14 +432,14 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
     if place.exists:
         ledger = open_ledger(place, graph)
     else:  # what is refused, or warned of as an error, must leave no store
-        fresh = _fresh(graph, wanted, expected_edges, seed)
+        fresh = _fresh(graph, wanted, expected_edges, seed, own)
         ledger = opened(place, graph, fresh[1].cost, fresh[0].guarantee(fresh[1], seed))
     try:
         with ledger.locked():
             terms = sessions_of(ledger)
             if name in terms:
-                return Session(*_resumed(ledger, terms[name], graph, wanted, seed), names)
-            fresh = fresh or _fresh(graph, wanted, expected_edges, seed)
+                return Session(*_resumed(ledger, terms[name], graph, wanted, seed, own), names)
+            fresh = fresh or _fresh(graph, wanted, expected_edges, seed, own)
             return Session(*_begun(ledger, name, *fresh, seed, source or {}), names)
     except BaseException:
         ledger.close()
@@ -442,13 +447,17 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
 
 
 def _fresh(
-    private: PrivateData, wanted: dict[str, Any], expected_edges: float | None, seed: int | None
+    private: PrivateData,
+    wanted: dict[str, Any],
+    expected_edges: float | None,
+    seed: int | None,
+    own: OwnLearner | None,
 ) -> tuple[Parameters, Mechanism[Any], AnyGraph]:
     """Parameters and mechanism of a new session, tried out without edges, and the graph for it."""
     for key, example in (("epsilon", "1.0"), ("queries", "10_000")):
         if key not in wanted:
             raise ParameterError(f"a new session needs {key}, for example {key}={example}")
-    asked = Parameters(**wanted)
+    asked = Parameters(**wanted, learner=own)
     graph = bounded_graph(private, asked.protection)
     universe, grid = Universe.of(graph), asked.grid(graph)
     parameters = asked.resolved(universe, grid, expected_edges)
@@ -498,7 +507,12 @@ def _begun(
 
 
 def _resumed(
-    ledger: Ledger, terms: Use, private: PrivateData, wanted: dict[str, Any], seed: int | None
+    ledger: Ledger,
+    terms: Use,
+    private: PrivateData,
+    wanted: dict[str, Any],
+    seed: int | None,
+    own: OwnLearner | None,
 ) -> tuple[Ledger, Use, Runner]:
     if seed is not None:
         wanted = {**wanted, "seed": seed}
@@ -510,7 +524,7 @@ def _resumed(
                 "leave that out, or choose another name"
             )
     try:
-        parameters = Parameters(**terms.parameters)
+        parameters = Parameters(**terms.parameters, learner=own)
     except TypeError:
         raise LedgerError("the session was begun by another version of this program") from None
     graph = bounded_graph(private, parameters.protection)

@@ -1,0 +1,89 @@
+"""Learners of one's own in sessions: known to the store by a name and a version."""
+
+from dataclasses import dataclass, field
+from typing import Any, final
+
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.queries import CutQuery
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.idc.learners import Learned, Learner
+
+_START = "own: "
+_LONGEST = 60
+
+
+@final
+@dataclass(frozen=True)
+class OwnLearner:
+    """A learner of one's own, of which name and version alone are kept.
+
+    A session makes its corrections again from the record when it is opened. So whoever changes what
+    the learner does must change its version; a store with another one then refuses to go on.
+    Privacy does not rest on that, nor on the learner at all: it sees noisy numbers, queries and
+    what tests found, and the number of corrections is capped whatever it does. It must not look at
+    the graph.
+
+    Attributes:
+        universe: the public vertex pairs.
+        name: of the learner.
+        version: as text.
+        learner: itself; not part of what is compared or shown.
+    """
+
+    universe: Universe
+    name: str
+    version: str
+    learner: Learner = field(repr=False, compare=False)
+
+    @classmethod
+    def of(cls, learner: object) -> "OwnLearner":
+        """A learner with a name and a version.
+
+        Args:
+            learner: as `Learner` describes it, with `version`, a text or a whole number.
+
+        Raises:
+            ParameterError: it has none, or is no learner.
+        """
+        found: Any = learner
+        if not all(hasattr(found, name) for name in ("construction", "check", "universe", "name")):
+            raise ParameterError("method is a name, or an object as `Learner` describes it")
+        version = getattr(found, "version", None)
+        if not isinstance(version, str | int) or isinstance(version, bool):
+            raise ParameterError(
+                "a learner of your own needs a version in a session, for example version = 1: the"
+                " store keeps its name and its version, and takes no other when it is opened again"
+            )
+        for text in (found.name, str(version)):
+            if not isinstance(text, str) or not 0 < len(text) <= _LONGEST or not text.isprintable():
+                raise ParameterError(
+                    f"name and version of a learner are printable texts of up to {_LONGEST} letters"
+                )
+        return cls(found.universe, found.name, str(version), found)
+
+    @property
+    def method(self) -> str:
+        """What a store keeps of it."""
+        return f"{_START}{self.name}, version {self.version}"
+
+    def construction(
+        self,
+        *,
+        alpha: float,
+        total_weight: float,
+        total_error: float,
+        value_error: float | None = None,
+    ) -> Learned:
+        """See `Learner.construction`."""
+        return self.learner.construction(
+            alpha=alpha, total_weight=total_weight, total_error=total_error, value_error=value_error
+        )
+
+    def check(self, query: CutQuery) -> None:
+        """See `Learner.check`."""
+        self.learner.check(query)
+
+
+def is_own(method: str) -> bool:
+    """Whether a stored method is a learner of somebody's own."""
+    return method.startswith(_START)
