@@ -64,7 +64,8 @@ if TYPE_CHECKING:
     from graphcuts_dp.iterative.methods import release_iteratively
     from graphcuts_dp.iterative.net import NetRelease, release_net
     from graphcuts_dp.iterative.release import IterativeRelease
-    from graphcuts_dp.iterative.sensing import SensingRelease, release_sensing
+    from graphcuts_dp.iterative.sensing import release_sensing as release_sensing
+    from graphcuts_dp.iterative.sensing_release import SensingRelease as SensingRelease
     from graphcuts_dp.ledger.opening import Store
     from graphcuts_dp.measurements.noisy_contributions import Contributions
     from graphcuts_dp.measurements.noisy_matrix import CutAnswer
@@ -126,7 +127,8 @@ _HOMES = {
     "iterative.methods": ("release_iteratively",),
     "iterative.net": ("NetRelease", "release_net"),
     "iterative.release": ("IterativeRelease",),
-    "iterative.sensing": ("SensingRelease", "release_sensing"),
+    "iterative.sensing": ("release_sensing",),
+    "iterative.sensing_release": ("SensingRelease",),
     "ledger.opening": ("Store",),
     "measurements.noisy_matrix": ("CutAnswer",),
     "planning.explanation": ("Explanation", "explain"),

@@ -44,6 +44,10 @@ COMMANDS: Mapping[str, _Line] = {
         ("graphcuts_dp.cli.release_iteratively", "command"),
         "Learn a synthetic graph from noisy answers to cuts that are looked for.",
     ),
+    "sense": _Line(
+        ("graphcuts_dp.cli.sense", "sense"),
+        "Answer a list of queries on private ratings, and learn a matrix from the answers.",
+    ),
     "answer": _Line(
         ("graphcuts_dp.cli.answer", "answer"),
         "Answer cut queries from a release: how much passes between S and T.",
