@@ -444,16 +444,13 @@ PRIVATE = {
     "sense": [
         (
             "sense GRAPH x.npz --queries queries.jsonl --epsilon 2 --delta 1e-6 --seed 1"
-            " --vertices 8,8 --weight-cap 5"
+            " --vertices 8,8"
         ),
         (
             "sense GRAPH x.npz --queries queries.jsonl --epsilon 2 --delta 1e-6 --seed 1"
-            " --vertices 8,8 --weight-cap 5 --rounds 2 --json"
+            " --vertices 8,8 --rounds 2 --json"
         ),
-        (
-            "sense GRAPH x.csv --queries queries.jsonl --epsilon 2 --delta 1e-6 --vertices 8,8"
-            " --weight-cap 5"
-        ),
+        "sense GRAPH x.csv --queries queries.jsonl --epsilon 2 --delta 1e-6 --vertices 8,8",
     ],
     "release": [
         "release GRAPH x.csv --epsilon 2 --seed 1 --vertices 8",
