@@ -67,7 +67,8 @@ if TYPE_CHECKING:
     from graphcuts_dp.iterative.net import release_net
     from graphcuts_dp.iterative.net_release import NetRelease
     from graphcuts_dp.iterative.release import IterativeRelease
-    from graphcuts_dp.iterative.sensing import SensingRelease, release_sensing
+    from graphcuts_dp.iterative.sensing import release_sensing as release_sensing
+    from graphcuts_dp.iterative.sensing_release import SensingRelease as SensingRelease
     from graphcuts_dp.ledger.opening import Store
     from graphcuts_dp.measurements.noisy_contributions import Contributions
     from graphcuts_dp.measurements.noisy_matrix import CutAnswer
@@ -132,7 +133,8 @@ _HOMES = {
     "iterative.net": ("release_net",),
     "iterative.net_release": ("NetRelease",),
     "iterative.release": ("IterativeRelease",),
-    "iterative.sensing": ("SensingRelease", "release_sensing"),
+    "iterative.sensing": ("release_sensing",),
+    "iterative.sensing_release": ("SensingRelease",),
     "ledger.opening": ("Store",),
     "measurements.noisy_matrix": ("CutAnswer",),
     "planning.explanation": ("Explanation", "explain"),

@@ -38,6 +38,7 @@ TARGETS = (
     "iterative/*tuning",
     "iterative/net",
     "iterative/sensing",
+    "iterative/sensing_steps",
     "interactive/calibrations",
     "interactive/choice",
     "interactive/counts",
@@ -65,7 +66,7 @@ CORE = re.compile(
     "selection|value_noise)|"
     "interactive/(calibrations|mechanism|paper_cal|per_query|running|sparse_vector)|ledger/(spending|uses)|"
     "measurements/(cells|degrees|entries|steps|total)|release/allocation|flows/strategy|"
-    "iterative/(construction|net|pure_tuning|paper_tuning|sensing|tuning)|"
+    "iterative/(construction|net|pure_tuning|paper_tuning|sensing|sensing_steps|tuning)|"
     "distinguishers/(exponential|exact_cuts|gaussian|power_method|scoring)|"
     "distances/(above_threshold|coordinate|per_query)[.]"
 )

@@ -67,7 +67,7 @@ BY_HAND = (
         "pass",
     ),
     Edit(  # a sensitivity that is rounded down
-        "iterative/sensing",
+        "iterative/sensing_steps",
         "Steps.__init__",
         "round(largest / self._of_coefficients)",
         "math.floor(largest / self._of_coefficients)",

@@ -22,6 +22,7 @@ from graphcuts_dp.graph.vertices import Space
 from graphcuts_dp.interactive.query_lines import read_asked
 from graphcuts_dp.iterative.net_release import NetRelease, queries_path
 from graphcuts_dp.iterative.release import IterativeRelease, hypothesis_path
+from graphcuts_dp.iterative.sensing_release import SensingRelease, is_sensing
 from graphcuts_dp.measurements.noisy_matrix import NO_GUARANTEE, CutAnswer
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.release.release import Release
@@ -42,7 +43,7 @@ alone, "*", is all vertices. Other linear queries are lines such as
 
 @with_options
 def answer(
-    path: Annotated[str, typer.Argument(metavar="RELEASE", help="OUT of `release`.")],
+    path: Annotated[str, typer.Argument(metavar="RELEASE", help="OUT of `release` or `sense`.")],
     first: Annotated[str | None, typer.Option("--from", help="The set S of vertices.")] = None,
     second: Annotated[
         str | None, typer.Option("--to", help="The set T; all other vertices if omitted.")
@@ -86,13 +87,13 @@ def answer(
         raise ParameterError("--joint and --output are for --queries")
     if output is not None:
         _check_output(output, [path, queries, *grouping.files], force=force)
-    learnt = os.path.isfile(hypothesis_path(path))  # noqa: PTH113  # false for names too long, too
+    release = _load(path)
+    learnt = isinstance(release, IterativeRelease | SensingRelease)
     if learnt and (confidence != 0.95 or simultaneous or joint):
         raise ParameterError(
-            "this release was learnt from a few cuts: its intervals are what they are, for all"
-            " cuts at once; leave out --confidence, --simultaneous and --joint"
+            "this release was learnt from a few answers: its intervals are what they are, for all"
+            " queries at once; leave out --confidence, --simultaneous and --joint"
         )
-    release = IterativeRelease.load(path) if learnt else _loaded(path)
     space = release.space if isinstance(release, Release) else release.universe.space
     names = grouping.names(space)
     if names is None and isinstance(release, Release):
@@ -105,9 +106,11 @@ def answer(
         asked = [AskedQuery(_query(first or "", second, names, space), first or "", second)]
     cuts = [each.query for each in asked]
     shrunk: list[float | None] = [None] * len(cuts)
-    if not isinstance(release, Release):
-        how = {} if learnt else {"confidence": confidence}
-        found = release.answer_all(cuts, **how)
+    found: Sequence[CutAnswer]
+    if isinstance(release, IterativeRelease | SensingRelease):
+        found = release.answer_all(cuts)
+    elif isinstance(release, NetRelease):
+        found = release.answer_all(cuts, confidence=confidence)
     else:
         found = release.answer_all(
             cuts, confidence=confidence, simultaneous=simultaneous, joint=joint
@@ -129,9 +132,13 @@ def answer(
         _show_many(asked, found, shrunk)
 
 
-def _loaded(path: str) -> Release | NetRelease:
-    chosen = os.path.isfile(queries_path(path))  # noqa: PTH113  # as above
-    return NetRelease.load(path) if chosen else Release.load(path)
+def _load(path: str) -> Release | IterativeRelease | NetRelease | SensingRelease:
+    """The release at a path, of whichever kind."""
+    if os.path.isfile(hypothesis_path(path)):  # noqa: PTH113  # false for names too long, too
+        return IterativeRelease.load(path)
+    if os.path.isfile(queries_path(path)):  # noqa: PTH113  # as above
+        return NetRelease.load(path)
+    return SensingRelease.load(path) if is_sensing(path) else Release.load(path)
 
 
 def _shrunk(release: Release, queries: Sequence[LinearQuery]) -> list[float | None]:

@@ -48,6 +48,10 @@ COMMANDS: Mapping[str, _Line] = {
         ("graphcuts_dp.cli.release_net", "command"),
         "Choose, privately, a graph that answers given cuts as the private one; few vertices only.",
     ),
+    "sense": _Line(
+        ("graphcuts_dp.cli.sense", "sense"),
+        "Answer a list of queries on private ratings, and learn a matrix from the answers.",
+    ),
     "answer": _Line(
         ("graphcuts_dp.cli.answer", "answer"),
         "Answer cut queries from a release: how much passes between S and T.",

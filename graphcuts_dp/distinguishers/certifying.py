@@ -38,7 +38,7 @@ Product = Callable[
 def largest_product(universe: Universe, grid: Grid, rho: float) -> float:
     """A number of steps that neither products nor noise can pass: to be below 2^63."""
     n = sum(universe.shape)
-    entry = 4 * grid.sensitivity * 2**_BITS
+    entry = 4 * grid.sensitivity << _BITS
     noise: float = 40 * entry * math.sqrt(n * COLUMNS * STEPS / rho)
     return max(2.0 * n * entry, noise)
 

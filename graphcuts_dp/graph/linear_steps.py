@@ -1,6 +1,8 @@
 """What is public of any linear query: how large its coefficients are, and their whole steps."""
 
+import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, final
 
@@ -9,7 +11,7 @@ import numpy as np
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.graph.linear_query import LinearQuery, one_set, sides_of
-from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, RankOneQuery
+from graphcuts_dp.graph.queries import CutQuery, RankOneQuery, pairs_of_cut
 from graphcuts_dp.graph.vertices import Space, VertexSet
 
 MOST_COEFFICIENTS = 1 << 24  # of a query that is given by all of them: 128 MiB
@@ -44,6 +46,9 @@ class Extent:
         """
         if isinstance(query, RankOneQuery):
             return _of_rank_one(query, space)
+        if isinstance(query, CutQuery):
+            pairs = pairs_of_cut(*query.masks(space), space)
+            return cls(float(pairs > 0), 0.0, float(pairs), whole=True)
         coefficients = pair_coefficients(query, space)
         # Either triangle of a symmetric matrix; nothing else lies on the other one.
         largest = float(np.abs(coefficients).max(initial=0.0))
@@ -67,9 +72,17 @@ class Extent:
         Args:
             cap: None where there is none: then a side is endless, or 0.
         """
-        largest = np.inf if cap is None else cap * (1 + _FLOATS)
-        low, high = (largest * side if side else 0.0 for side in (self.negative, self.positive))
+        low, high = (_product(cap, side) for side in (self.negative, self.positive))
         return 0.0 - low, high
+
+
+def _product(cap: float | None, total: float) -> float:
+    """Rounded up; 0 of nothing, and else infinity where there is no cap."""
+    if not total or cap is None:
+        return math.inf if total else 0.0
+    most = cap * total
+    exact = math.isinf(most) or Fraction(most) >= Fraction(cap) * Fraction(total)
+    return most if exact else math.nextafter(most, math.inf)
 
 
 def _of_rank_one(query: RankOneQuery, space: Space) -> Extent:
@@ -115,11 +128,6 @@ def pair_coefficients(query: LinearQuery, space: Space) -> FloatMatrix:
     elif one_set(space):
         np.fill_diagonal(found, 0)
     return found + 0.0  # -0.0 and 0.0 are one number
-
-
-def matrix_query(coefficients: FloatMatrix) -> MatrixQuery:
-    """The query that has these coefficients, each pair's at one place as `pair_coefficients`."""
-    return MatrixQuery(coefficients)
 
 
 def as_cut(query: RankOneQuery, space: Space) -> CutQuery | None:

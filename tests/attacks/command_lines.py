@@ -134,6 +134,26 @@ COMMANDS = {
             **READING,
         },
     ),
+    ("sense",): (
+        ("graph", "output"),
+        {
+            "--queries": ("queries",),
+            "--epsilon": ("number",),
+            "--delta": ("number",),
+            "--protect": ("protect",),
+            "--at-most": ("number",),
+            "--rounds": ("number",),
+            "--p": ("number",),
+            "--beta": ("number",),
+            "--expected-ratings": ("number",),
+            "--weight-cap": ("number",),
+            "--seed": ("number",),
+            "--force": (),
+            "--json": (),
+            **GROUPING,
+            **READING,
+        },
+    ),
     ("release-iteratively",): (
         ("graph", "output"),
         {
@@ -202,6 +222,7 @@ COMMANDS = {
         {
             "--from": ("text",),
             "--to": ("text",),
+            "--query": ("query",),
             "--confidence": ("number",),
             "--simultaneous": (),
             "--queries": ("queries",),
@@ -331,6 +352,7 @@ COMMANDS = {
             "--disjoint": (),
             "--norm": ("norm",),
             "--most-right": ("number",),
+            "--linear": (),
             "--total-weight": ("number",),
             "--expected-edges": ("number",),
             "--budget-epsilon": ("number",),
@@ -346,6 +368,7 @@ COMMANDS = {
         {
             "--from": ("text",),
             "--to": ("text",),
+            "--query": ("query",),
             "--complement": (),
             "--name": ("text",),
             "--graph": ("graph",),
@@ -377,10 +400,17 @@ KINDS = {  # what often works, what hardly ever does
     # No name of an audit or a figure: those take minutes. (The empty name begins all of them.)
     "wrong": (("release", "all of them"), tuple(text for text in TEXTS if text not in ("", "-"))),
     "text": (("0", "0,1", "2,3,4", "default", "@labels.txt", "@@a", "0,@@b"), TEXTS),
+    "query": (
+        ('{"left": {"0": 0.5}, "right": {"1": 1}}', '{"entries": [[0, 1, 2.5]]}', '{"S": "*"}'),
+        ('{"matrix": "/dev/zero"}', '{"matrix": "binary.npz"}', "[" * 10_000, '{"left": [1e999]}'),
+    ),
     "dataset": (("us-flights", "karate"), TEXTS),
     "graph": (GRAPHS, JUNK),
     "file": ((*GRAPHS, "labels.txt", "people.csv", "6"), JUNK),
-    "release": (("release.edges", "learnt.edges", "net.edges"), (*GRAPHS, *JUNK)),
+    "release": (
+        ("release.edges", "learnt.edges", "net.edges", "sensed.npz"),
+        (*GRAPHS, *JUNK),
+    ),
     "output": (OUTPUTS, JUNK),
     "plot": (("new.png", "new\udcff.pdf"), ("new.gif", "no/folder.png", *JUNK)),
     "map": (("weights.csv", "plain.edges"), JUNK),
@@ -429,6 +459,9 @@ def prepare(folder):
     gc.release_iteratively(graph, epsilon=5.0, seed=0, **learnt).save(folder / "learnt.edges")
     tiny = gc.Graph([0, 1], [1, 2], vertices=4)
     gc.release_net(tiny, [gc.CutQuery([0, 1])], epsilon=5.0, seed=0).save(folder / "net.edges")
+    ratings = gc.BipartiteGraph([0, 1], [1, 2], left=6, right=6)
+    sums = [gc.CutQuery([0, 1]), gc.CutQuery([2], [1, 2])]
+    gc.release_sensing(ratings, sums, epsilon=50.0, delta=0.5, seed=0).save(folder / "sensed.npz")
     status, _, err = run_line(
         *("session", "start", "plain.edges", "--store", "store.db", "--epsilon", "40"),
         *("--queries", "100000", "--method", "laplace", "--vertices", "6"),

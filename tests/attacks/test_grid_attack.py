@@ -48,7 +48,8 @@ from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.methods import CALIBRATIONS, make_mechanism
 from graphcuts_dp.interactive.promises import pairs_of
 from graphcuts_dp.iterative.net import release_net
-from graphcuts_dp.iterative.sensing import Steps, release_sensing
+from graphcuts_dp.iterative.sensing import release_sensing
+from graphcuts_dp.iterative.sensing_steps import Steps
 from graphcuts_dp.measurements.total import measure_total
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.noises import NOISES, noise_distribution

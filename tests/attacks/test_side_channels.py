@@ -36,7 +36,7 @@ from graphcuts_dp.distinguishers.cut_list import CutList
 from graphcuts_dp.evaluation import baselines
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.interactive.counts import EdgeCounter
-from graphcuts_dp.iterative import net, sensing
+from graphcuts_dp.iterative import net, sensing_steps
 from graphcuts_dp.iterative.net import release_net
 from graphcuts_dp.iterative.sensing import release_sensing
 from graphcuts_dp.ledger import opening, uses
@@ -111,7 +111,7 @@ def blindfold(monkeypatch):
     monkeypatch.setattr(EdgeCounter, "counts", lambda _, queries: [0] * len(queries))
     monkeypatch.setattr(CutList, "counts", lambda self, *_: np.zeros(len(self), dtype=np.int64))
     monkeypatch.setattr(
-        sensing.Steps, "count", lambda self, _: np.zeros(len(self.queries), dtype=np.int64)
+        sensing_steps.Steps, "count", lambda self, _: np.zeros(len(self.queries), dtype=np.int64)
     )
     monkeypatch.setattr(
         net._Net, "scores", lambda self, _: np.zeros(len(self.databases), dtype=np.int64)
@@ -469,6 +469,17 @@ PRIVATE = {
         ),
         "release-net GRAPH x.csv --epsilon 2 --vertices 8 --queries queries.jsonl",
         "release-net GRAPH x.csv --epsilon 2 --vertices 8 --queries queries.jsonl --alpha -1",
+    ],
+    "sense": [
+        (
+            "sense GRAPH x.npz --queries queries.jsonl --epsilon 2 --delta 1e-6 --seed 1"
+            " --vertices 8,8"
+        ),
+        (
+            "sense GRAPH x.npz --queries queries.jsonl --epsilon 2 --delta 1e-6 --seed 1"
+            " --vertices 8,8 --rounds 2 --json"
+        ),
+        "sense GRAPH x.csv --queries queries.jsonl --epsilon 2 --delta 1e-6 --vertices 8,8",
     ],
     "release": [
         "release GRAPH x.csv --epsilon 2 --seed 1 --vertices 8",

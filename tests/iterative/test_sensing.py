@@ -1,18 +1,30 @@
 """Private sensing: what it learns, promises, refuses and prints."""
 
+import json
 import math
+import warnings
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
-from graphcuts_dp.errors import GraphError, ParameterError, QueryError
+from graphcuts_dp.errors import (
+    AccuracyWarning,
+    FileFormatError,
+    GraphError,
+    ParameterError,
+    QueryError,
+)
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, RankOneQuery, answer_all
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.iterative.sensing import Steps, _measure, release_sensing
+from graphcuts_dp.iterative.sensing import Plan, _measure, release_sensing
+from graphcuts_dp.iterative.sensing_release import SensingRelease
+from graphcuts_dp.iterative.sensing_steps import Steps
 from graphcuts_dp.privacy.entropy import SeededEntropy
+
+pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 
 
 def ratings(shape, seed, cap=1.0):
@@ -65,7 +77,7 @@ def test_a_schatten_norm_learns_queries_that_were_not_asked_and_frobenius_does_n
 def test_with_hardly_any_noise_the_queries_of_the_list_are_answered():
     made = release_sensing(SMALL, QUERIES, epsilon=50.0, delta=0.5, rounds=60, p=2.0, seed=0)
     assert root_mean_square(made, SMALL, QUERIES) < 5
-    assert made.answer(QUERIES[0]) == pytest.approx(made.hypothesis.estimate(QUERIES[0]))
+    assert made.answer(QUERIES[0]).value == pytest.approx(made.hypothesis.estimate(QUERIES[0]))
     assert len(made.measurements) == 60
 
 
@@ -89,12 +101,14 @@ def test_the_stated_error_is_the_last_gap_and_what_noise_choice_and_rounding_may
         SMALL, QUERIES, epsilon=1.0, delta=1e-6, rounds=rounds, beta=beta, seed=1
     )
     steps = Steps(Universe(6, 4), QUERIES, 5.0)
-    rate, noise = steps.noise(Fraction(made.cost.rho), rounds)
+    rate, noise = steps.noise(Fraction(made.cost.rho) / 2, 1)  # the last round has half of it
     short = math.log(2 * 2 * len(QUERIES) / beta) / float(rate) + 1  # both signs, half of beta
     slack = steps.unit * (noise.radius(beta / 2) + short) + steps.rounding
     last = made.measurements[-1]
     assert made.error == pytest.approx(abs(last.value - last.estimate) + slack, rel=1e-6)
-    assert made.error > slack > 5 * made.deviation
+    learning = steps.noise(Fraction(made.cost.rho) / 2, rounds - 1)[1]
+    assert made.deviation == pytest.approx(steps.unit * math.sqrt(learning.parameter))
+    assert made.error > slack > 3 * made.deviation
 
 
 @pytest.mark.parametrize("shape", [(6, 4), (512, 512), (4096, 8192)])
@@ -172,6 +186,120 @@ def test_what_is_promised_and_printed():
     assert "seeded" not in repr(private)
     assert len(private.measurements) == 1
     assert not private.hypothesis.matrix.any()  # the only round tests
+
+
+def sums_over_groups(shape, groups):
+    """Sums between groups of users and groups of items, which share no rating."""
+    rows, columns = (np.arange(n) * k // n for n, k in zip(shape, groups, strict=True))
+    return [CutQuery(rows == i, columns == j) for i in range(groups[0]) for j in range(groups[1])]
+
+
+def test_sums_that_share_no_rating_are_measured_at_the_price_of_one():
+    shape = (60, 40)
+    truth, queries = ratings(shape, 1, cap=5.0), sums_over_groups(shape, (6, 5))
+    made = release_sensing(truth, queries, epsilon=1.0, delta=1e-6, seed=1)
+    alone = release_sensing(truth, queries[:1], epsilon=1.0, delta=1e-6, seed=1)
+    assert len(made.measurements) == 30
+    assert made.deviation == pytest.approx(alone.deviation, rel=1e-4)
+    ten = release_sensing(truth, queries, epsilon=1.0, delta=1e-6, rounds=10, seed=1)
+    assert made.error < ten.error / 5
+    off = [answer.value - query.value(truth) for answer, query in zip(
+        made.answer_all(queries), queries, strict=True
+    )]  # fmt: skip
+    assert np.abs(off).max() <= made.error == made.radius
+    for query in queries:
+        low, high = made.answer(query).interval
+        assert low <= query.value(truth) <= high
+
+
+def test_queries_that_share_every_rating_are_chosen_if_they_are_many():
+    steps = Steps(Universe(6, 4), [CutQuery(range(6), range(4))] * 2000, 5.0)
+    rho = Fraction(1, 40)
+    assert not Plan.of(steps, rho, None, 0.05).measures_all
+    few = Steps(Universe(6, 4), QUERIES, 5.0)
+    assert Plan.of(few, rho, None, 0.05).measures_all
+    assert Plan.of(few, rho, 7, 0.05).rounds == 7
+
+
+@pytest.mark.parametrize("rounds", [None, 1, 2, 10])
+def test_a_plan_costs_what_was_asked_for_and_no_more(rounds):
+    steps, rho = Steps(Universe(6, 4), QUERIES, 5.0), Fraction(1, 40)
+    spent = Plan.of(steps, rho, rounds, 0.05).cost(1e-6).rho
+    assert 0.999 * rho < spent <= float(rho) * (1 + 1e-9)
+
+
+def test_no_rating_moves_the_list_by_more_than_its_square():
+    steps = Steps(Universe(6, 4), QUERIES, 5.0)
+    moved = []
+    nothing = steps.count(BipartiteGraph([], [], [], left=6, right=4, weight_cap=5.0))
+    for i in range(6):
+        for j in range(4):
+            one = BipartiteGraph([i], [j], [5.0], left=6, right=4, weight_cap=5.0)
+            change = (steps.count(one) - nothing).tolist()
+            moved.append(sum(step * step for step in change))
+    assert max(moved) <= steps.square < max(moved) * (1 + 1e-8)
+
+
+def test_intervals_of_measured_queries_hold_in_a_share_1_minus_beta_of_runs():
+    beta, runs = 0.3, 60
+    truth = answer_all(QUERIES, SMALL)
+    failures = 0
+    for seed in range(runs):
+        made = release_sensing(SMALL, QUERIES, epsilon=5.0, delta=1e-4, beta=beta, seed=seed)
+        ends = np.array([answer.interval for answer in made.answer_all(QUERIES)])
+        failures += ((truth < ends[:, 0]) | (truth > ends[:, 1])).any()
+    assert failures <= binom.isf(1e-6, runs, beta)
+
+
+def test_what_is_not_of_the_list_is_answered_with_what_is_certain():
+    made = release_sensing(SMALL, QUERIES, epsilon=5.0, delta=1e-4, seed=1)
+    other = MatrixQuery(np.full((6, 4), -2.0))
+    answer = made.answer(other)
+    assert answer.confidence == 1
+    assert answer.interval == pytest.approx((-2.0 * 24 * 5, 0.0), rel=1e-6)
+    assert made.answer([0, 1], [2, 3]) == made.answer(QUERIES[-1])
+    assert made.answer("*", "*").interval[1] == pytest.approx(24 * 5)
+    with pytest.raises(QueryError, match="not both"):
+        made.answer(other, [1])
+
+
+def test_a_promise_worse_than_no_knowledge_is_told_before_it_is_paid_for(tmp_path):
+    store = tmp_path / "s.db"
+    with pytest.warns(AccuracyWarning, match="by the middle of what it can be"):
+        release_sensing(SMALL, QUERIES, epsilon=1.0, delta=1e-6, seed=0)
+    large = ratings((60, 40), 1)
+    cut = [CutQuery(range(30), range(20))]
+    terms = {"epsilon": 1.0, "delta": 1e-6}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        release_sensing(large, cut, expected_ratings=100, **terms)
+        with pytest.raises(AccuracyWarning, match="each query by 0 is never farther off than 5"):
+            release_sensing(large, cut, expected_ratings=5, store=store, **terms)
+    assert not store.exists()
+    with pytest.raises(ParameterError, match="expected_ratings"):
+        release_sensing(large, cut, expected_ratings=-1, **terms)
+
+
+@pytest.mark.parametrize("rounds", [None, 3])
+def test_a_release_is_read_back_as_it_was_saved(tmp_path, rounds):
+    path = tmp_path / "out.npz"
+    made = release_sensing(SMALL, QUERIES, epsilon=1.0, delta=1e-6, rounds=rounds)
+    assert made.save(path) == (str(path), f"{path}.json")
+    again = SensingRelease.load(path)
+    assert again.answer_all(QUERIES) == made.answer_all(QUERIES)
+    for name in ("measurements", "guarantee", "cost", "deviation", "error", "radius", "listed"):
+        assert getattr(again, name) == getattr(made, name)
+    with pytest.raises(FileFormatError, match="exists"):
+        made.save(path)
+    with pytest.raises(FileFormatError, match=r"end in \.npz"):
+        made.save(tmp_path / "out.csv")
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(FileFormatError, match="not the file that the receipt names"):
+        SensingRelease.load(path)
+    receipt = json.loads((tmp_path / "out.npz.json").read_text())
+    (tmp_path / "out.npz.json").write_text(json.dumps(receipt | {"format": "sensing 2"}))
+    with pytest.raises(FileFormatError, match="not a receipt of this version"):
+        SensingRelease.load(path)
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from graphcuts_dp.interactive import calibrations, paper_calibrations
 from graphcuts_dp.interactive import per_query as fresh_noise
 from graphcuts_dp.interactive import response as bits
 from graphcuts_dp.interactive.methods import CALIBRATIONS, METHODS, make_mechanism
-from graphcuts_dp.iterative import paper_tuning, pure_tuning, sensing, tuning
+from graphcuts_dp.iterative import paper_tuning, pure_tuning, sensing_steps, tuning
 from graphcuts_dp.privacy.composition import Cost, check_paid, stated_cost, zcdp_delta, zcdp_rho
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.level_noise import LevelNoise
@@ -263,8 +263,8 @@ CASES = {
                 RATINGS, [gc.CutQuery([0], [1])], epsilon=1.0, delta=1e-6, rounds=3, seed=1
             ),
             {
-                "values": of_noise(sensing, Fraction(101, 100)),
-                "choices": of_result(sensing, "root_at_most", lambda root: root * 2),
+                "values": of_noise(sensing_steps, Fraction(101, 100)),
+                "choices": of_result(sensing_steps, "root_at_most", lambda root: root * 2),
             },
         ),
     },

@@ -129,7 +129,7 @@ def test_sessions_and_sensing_refuse_the_same(tmp_path):
             rows_of(two_sided=True).bounded(at_most=1), [query], epsilon=1.0, delta=1e-6, **OWNER
         )
     made = gc.release_sensing(
-        rows_of(two_sided=True), [query], epsilon=1.0, delta=1e-6, rounds=2, **OWNER
+        rows_of(two_sided=True), [query], epsilon=9.0, delta=1e-6, rounds=2, **OWNER
     )
     assert made.guarantee.protects == "1 owner"
 

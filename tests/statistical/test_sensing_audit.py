@@ -19,7 +19,8 @@ from graphcuts_dp.graph.adjacency import BipartiteGraph
 from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, RankOneQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.dense import DenseHypothesis
-from graphcuts_dp.iterative.sensing import Steps, _measure
+from graphcuts_dp.iterative.sensing import _measure
+from graphcuts_dp.iterative.sensing_steps import Steps
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.value_noise import ValueNoise
 

@@ -31,7 +31,7 @@ from graphcuts_dp.graph.queries import CutQuery, MatrixQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.dense import DenseHypothesis
 from graphcuts_dp.iterative import net
-from graphcuts_dp.iterative.sensing import Steps
+from graphcuts_dp.iterative.sensing_steps import Steps
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
 from graphcuts_dp.privacy.noises import noise_distribution
@@ -341,6 +341,35 @@ def _sensing_audit(epsilon: float) -> Audit:
     )
 
 
+def _every_query(rho: float, copies: int) -> Iterator[DistributionPair]:
+    """Four queries that all count the same rating with their largest coefficients, measured once.
+
+    Args:
+        rho: of everything.
+        copies: how many of them the noise is made for.
+    """
+    query = _RATINGS[0]
+    steps = Steps(Universe(2, 3), [query] * copies, _CAP)
+    noise = steps.noise_for_all(Fraction(rho))
+    change = steps.sensitivity
+    if noise is None:
+        raise ValueError("noise of a small matrix fits into 64 bits")
+    measured = normal_distribution(float(noise.parameter), float(change))
+    yield replace(measured, name="the largest coefficient", copies=_ROUNDS)
+
+
+def _every_query_audit(epsilon: float) -> Audit:
+    rho = zcdp_rho(epsilon=epsilon, delta=1e-6)
+    return Enumerated(
+        claim=Claim(rho, kind="rho"),
+        distributions=partial(_every_query, rho, _ROUNDS),
+        twins={
+            "the noise of one query": partial(_every_query, rho, 1),
+            "one query forgotten": partial(_every_query, rho, _ROUNDS - 1),
+        },
+    )
+
+
 ENTRIES = (
     *(
         Entry(
@@ -371,4 +400,5 @@ ENTRIES = (
     ),
     Entry("net", _net_audit, ("release: net",)),
     Entry("sensing", _sensing_audit, ("release: sensing",)),
+    Entry("sensing, every query", _every_query_audit, ("release: sensing",)),
 )

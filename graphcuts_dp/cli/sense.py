@@ -1,0 +1,102 @@
+"""`graphcuts-dp sense`: linear queries on private ratings, such as sums over groups."""
+
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from graphcuts_dp.cli.console import accuracy_notes, progress_bar, show_made
+from graphcuts_dp.cli.group_options import GroupReading
+from graphcuts_dp.cli.protect_options import Protecting
+from graphcuts_dp.cli.query_files import read_query_file
+from graphcuts_dp.cli.reading import Reading, check_apart, with_options
+from graphcuts_dp.cli.store_options import Spending
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.linear_query import space_of
+from graphcuts_dp.iterative.sensing import release_sensing
+from graphcuts_dp.iterative.sensing_release import SensingRelease, check_sensing_path
+
+EXAMPLE = """Example: graphcuts-dp sense ratings.csv out.npz --queries sums.jsonl --epsilon 1
+--delta 1e-6 --weight-cap 5 --vertices users.txt,films.txt
+
+Example: graphcuts-dp sense ratings.csv out.npz --queries sums.csv --epsilon 1 --delta 1e-6
+--weight-cap 5 --groups cities.csv --right-groups genres.csv
+
+Answers a public list of queries on a matrix of ratings, users in the first column and items in the
+second, with noise, and learns a matrix from the answers. The list is a .csv table with columns S
+(users) and T (items), or has lines as of `session run`; with --groups "@Seattle" names a group.
+`graphcuts-dp answer out.npz --queries sums.jsonl` gives the answers with intervals."""
+
+
+@with_options
+def sense(
+    source: Annotated[str, typer.Argument(metavar="RATINGS", help="The private ratings.")],
+    target: Annotated[str, typer.Argument(metavar="OUT", help="An .npz file.")],
+    queries: Annotated[
+        str, typer.Option(metavar="FILE", help="The public list: a .csv or .jsonl file.")
+    ],
+    epsilon: Annotated[float, typer.Option(help="Privacy parameter; smaller hides more.")],
+    delta: Annotated[float, typer.Option(help="Second privacy parameter, for example 1e-6.")],
+    spending: Spending,
+    protecting: Protecting,
+    rounds: Annotated[
+        int | None,
+        typer.Option(help="So many queries are chosen and measured; if left out, all or 10."),
+    ] = None,
+    p: Annotated[
+        float | None, typer.Option("--p", help="Of the Schatten norm: 2 (Frobenius) or near 1.")
+    ] = None,
+    beta: Annotated[
+        float, typer.Option(help="Probability that any answer is farther off than told.")
+    ] = 0.05,
+    expected_ratings: Annotated[
+        float | None, typer.Option(help="A public guess, for the warning only.")
+    ] = None,
+    *,
+    grouping: GroupReading,
+    reading: Reading,
+    seed: Annotated[
+        int | None, typer.Option(help="Repeatable run. NOT PRIVATE: for tests only.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Answer a list of queries on private ratings, and learn a matrix from the answers."""
+    if reading.directed:
+        raise ParameterError("ratings have two sides; leave out --directed")
+    protecting.of.per_step(epsilon)
+    store = spending.check()
+    check_apart([target], source, reading.vertices, queries, spending.store, *grouping.files)
+    check_sensing_path(target, force=force)
+    private, graph = protecting.read(replace(reading, bipartite=True), source)
+    spending.remind(private, source)
+    space = space_of(graph)
+    asked = read_query_file(queries, space, grouping.names(space))
+    with accuracy_notes(), progress_bar("learning") as progress:
+        made = release_sensing(
+            private,  # type: ignore[arg-type]  # refused there if it is another kind
+            [each.query for each in asked],
+            epsilon=epsilon,
+            delta=delta,
+            store=store,
+            rounds=rounds,
+            p=p,
+            beta=beta,
+            expected_ratings=expected_ratings,
+            **protecting.options(),
+            seed=seed,
+            progress=progress,
+        )
+    show_made(_facts(made), made.save(target, force=force), as_json)
+
+
+def _facts(made: SensingRelease) -> dict[str, object]:
+    every = made.radius is not None
+    return {
+        "guarantee": str(made.guarantee),
+        "ratings": " x ".join(f"{n:,}" for n in made.universe.shape),
+        "queries": len(made.listed),
+        "measured": "every query" if every else f"{len(made.measurements)} that were chosen",
+        "error_at_most": made.error,
+        "which_holds": f"for all queries of the list at once, with probability {1 - made.beta:.0%}",
+    }
