@@ -37,7 +37,8 @@ from graphcuts_dp.cli.store_options import (
 )
 from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.graph.atomic import atomic_write, check_writable
-from graphcuts_dp.interactive.encoding import read_lines, read_query
+from graphcuts_dp.graph.graph_queries import STATISTICS, GraphQuery
+from graphcuts_dp.interactive.encoding import read_lines, read_question
 from graphcuts_dp.interactive.methods import CALIBRATIONS, METHODS
 from graphcuts_dp.interactive.session import open_session
 from graphcuts_dp.interactive.transcript import answer_to_dict
@@ -140,11 +141,14 @@ def start(
 @with_options
 def ask(
     store: StoreArgument,
-    first: Annotated[str, typer.Option("--from", help="The set S of vertices.")],
+    first: Annotated[str | None, typer.Option("--from", help="The set S of vertices.")] = None,
     second: Annotated[str | None, typer.Option("--to", help="The set T.")] = None,
     complement: Annotated[
         bool, typer.Option("--complement", help="T is all other vertices, as without --to.")
     ] = False,
+    statistic: Annotated[
+        str | None, typer.Option(help=f"Instead of a cut: {', '.join(STATISTICS)}.")
+    ] = None,
     name: NameOption = "default",
     graph: GraphOption = None,
     *,
@@ -154,11 +158,20 @@ def ask(
     as_json: JsonOption = False,
 ) -> None:
     """Ask how much passes between S and T."""
+    if (first is None) == (statistic is None):
+        raise ParameterError("give either --from, or --statistic")
+    if statistic is not None and (complement or second is not None):
+        raise ParameterError("a statistic is of the whole graph; leave out --to and --complement")
+    of_graph = None if statistic is None else GraphQuery(statistic)
     if complement and second is not None:
         raise ParameterError("give --to or --complement, not both")
     place = store_named(store, expect_head=expect_head)
     with resume(place, name, graph, grouping) as session:
-        answer = session.ask(*asked_sets(session, first, second), unguaranteed=unguaranteed)
+        if of_graph is not None:
+            (answer,) = session.ask_all([of_graph], unguaranteed=unguaranteed)
+        else:
+            sets = asked_sets(session, first or "", second)
+            answer = session.ask(*sets, unguaranteed=unguaranteed)
         guarantee = session.guarantee
     if as_json:
         show_json({**answer_to_dict(answer), "guarantee": str(guarantee)})
@@ -188,7 +201,7 @@ def run(
     lines = read_lines(queries)
     place = store_named(store, expect_head=expect_head)
     with resume(place, name, graph, grouping) as session:
-        parsed = [read_query(line, number) for number, line in lines]
+        parsed = [read_question(line, number) for number, line in lines]
         try:
             preview = session.cost(parsed)
         except QueryError as problem:

@@ -40,7 +40,7 @@ def largest_product(universe: Universe, grid: Grid, rho: float) -> float:
     n = sum(universe.shape)
     entry = 4 * grid.sensitivity * 2**_BITS
     noise = 40 * entry * math.sqrt(n * COLUMNS * STEPS / rho)
-    return max(2.0 * n * entry, noise)
+    return float(max(2.0 * n * entry, noise))
 
 
 @final

@@ -7,6 +7,7 @@ from typing import final
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.idc.base import Rule
+from graphcuts_dp.idc.learners import MOST_PAIRS
 from graphcuts_dp.idc.online_bounds import tight_online
 from graphcuts_dp.idc.update_bounds import (
     Size,
@@ -158,6 +159,18 @@ def construction_error(updates: Updates, setting: Setting, adaptive: bool = True
         delta=setting.delta,
         beta=setting.beta,
     ).error
+
+
+def median_error(setting: Setting, adaptive: bool = True) -> float:
+    """Likewise for the median of all graphs: B is the number of pairs.
+
+    Returns:
+        Infinity as `construction_error`, and for more pairs than it can list.
+    """
+    if setting.pairs > MOST_PAIRS or setting.protect == "vertex":
+        return math.inf
+    pairs = float(setting.pairs)
+    return construction_error(lambda *_: lambda alpha: pairs, setting, adaptive)  # noqa: ARG005
 
 
 def gaussian_error(setting: Setting, adaptive: bool = True) -> float:

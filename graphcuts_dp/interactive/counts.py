@@ -1,13 +1,15 @@
 """True answers of many cut queries at once. Private: only sessions and audits may call this."""
 
 from collections.abc import Sequence
-from typing import final
+from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector
+from graphcuts_dp.errors import QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.graph_queries import GraphQuery
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery
 
@@ -39,18 +41,27 @@ class EdgeCounter:
     def __repr__(self) -> str:
         return "EdgeCounter()"
 
-    def counts(self, queries: Sequence[CutQuery]) -> list[int]:
+    def counts(self, queries: Sequence[Any]) -> list[int]:
         """The true answers in steps, in order.
 
         Raises:
             QueryError: a query that does not fit the graph.
         """
+        if any(isinstance(query, GraphQuery) for query in queries):
+            return [self._one(query) for query in queries]
         if self._graph.weighted or self._grid.bounded is not None:
             return [self._grid.count(query, self._graph) for query in queries]
         answers: list[int] = []
         for start in range(0, len(queries), _WORD):
             answers += self._word(queries[start : start + _WORD])
         return answers
+
+    def _one(self, query: Any) -> int:
+        if not isinstance(query, GraphQuery):
+            return self._grid.count(query, self._graph)
+        if self._grid.bounded is not None:
+            raise QueryError(f"{query.statistic!r} cannot hide all edges of a vertex: ask for cuts")
+        return query.value(self._graph) // query.sensitivity(self._graph.space)
 
     def _word(self, queries: Sequence[CutQuery]) -> list[int]:
         masks = [query.masks(self._graph) for query in queries]

@@ -12,12 +12,13 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.errors import FileFormatError, LedgerError, QueryError
 from graphcuts_dp.graph.file_bytes import read_bytes
+from graphcuts_dp.graph.graph_queries import STATISTICS, GraphQuery
 from graphcuts_dp.graph.group_names import MARK
 from graphcuts_dp.graph.queries import CutQuery, pairs_of_cut
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.base import Answer, Update
 
-_COMPLEMENT, _PAIR = 0, 1
+_COMPLEMENT, _PAIR, _STATISTIC = 0, 1, 2
 _BITS, _ROWS, _NAMED = 0, 1, 2
 _SHORT = 64  # bytes: longer sets are kept once each, and queries name them
 
@@ -25,21 +26,23 @@ _SHORT = 64  # bytes: longer sets are kept once each, and queries name them
 @final
 @dataclass(frozen=True)
 class EncodedQuery:
-    """A cut query in its one form.
+    """A query in its one form.
 
     Attributes:
-        query: with truth vectors for sets.
+        query: a cut with truth vectors for sets, or a `GraphQuery`.
         data: the query as bytes.
         digest: SHA-256 of them: equal for equal queries.
         sets: long sets as bytes, which `data` names by their SHA-256: to be kept with it.
-        pairs: how many vertex pairs it counts.
+        pairs: how many vertex pairs it counts; of a `GraphQuery` the largest it can be.
+        sensitivity: of a `GraphQuery`: what its number is divided by; else 1.
     """
 
-    query: CutQuery = field(repr=False)
+    query: Any = field(repr=False)
     data: bytes = field(repr=False)
     digest: bytes
     sets: tuple[bytes, ...] = field(repr=False)
     pairs: int
+    sensitivity: int = 1
 
 
 def read_lines(path: str) -> list[tuple[int, str]]:
@@ -75,6 +78,24 @@ def read_query(line: str, number: int) -> CutQuery:
     )
 
 
+def read_question(line: str, number: int) -> CutQuery | GraphQuery:
+    """What a session can be asked: as `read_query`, or {"statistic": "triangles"}.
+
+    Raises:
+        QueryError: anything else.
+    """
+    try:
+        value: Any = json.loads(line, object_pairs_hook=_each_key_once)
+    except (ValueError, RecursionError):
+        value = None
+    if isinstance(value, dict) and set(value) == {"statistic"}:
+        if isinstance(value["statistic"], str) and value["statistic"] in STATISTICS:
+            return GraphQuery(value["statistic"])
+        known = ", ".join(STATISTICS)
+        raise QueryError(f"line {number} of the queries: a statistic is one of {known}")
+    return read_query(line, number)
+
+
 def _listed(given: Any) -> Any:
     return [given] if isinstance(given, str) and given.startswith(MARK) else given
 
@@ -86,7 +107,7 @@ def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def encode_query(query: CutQuery, universe: Universe) -> EncodedQuery:
+def encode_query(query: CutQuery | GraphQuery, universe: Universe) -> EncodedQuery:
     """The one form of a query.
 
     Sets are compared as sets. The complement of S is stored as such. In an undirected graph (S, T)
@@ -96,6 +117,8 @@ def encode_query(query: CutQuery, universe: Universe) -> EncodedQuery:
         QueryError: another query than a cut, unknown vertices, or a truth vector of the wrong
             length.
     """
+    if isinstance(query, GraphQuery):
+        return _encode_statistic(query, universe)
     if not isinstance(query, CutQuery):
         raise QueryError(
             f"a session answers cut queries, not {type(query).__name__}: give two sets of vertices"
@@ -116,7 +139,16 @@ def encode_query(query: CutQuery, universe: Universe) -> EncodedQuery:
     return EncodedQuery(found, data, hashlib.sha256(data).digest(), long, pairs)
 
 
-def decode_query(data: bytes, universe: Universe, content: Callable[[bytes], bytes]) -> CutQuery:
+def _encode_statistic(query: GraphQuery, universe: Universe) -> EncodedQuery:
+    query.check(universe.space)
+    data = bytes([_STATISTIC]) + query.statistic.encode()
+    digest, largest = hashlib.sha256(data).digest(), query.largest(universe.space)
+    return EncodedQuery(query, data, digest, (), largest, query.sensitivity(universe.space))
+
+
+def decode_query(
+    data: bytes, universe: Universe, content: Callable[[bytes], bytes]
+) -> CutQuery | GraphQuery:
     """The query that `encode_query` made these bytes of.
 
     Args:
@@ -128,13 +160,15 @@ def decode_query(data: bytes, universe: Universe, content: Callable[[bytes], byt
         LedgerError: other bytes.
     """
     try:
+        if data[0] == _STATISTIC:
+            return GraphQuery(data[1:].decode())
         S, rest = _decode_set(data[1:], universe.shape[0], content)
         if data[0] == _COMPLEMENT and not rest:
             return CutQuery(S)
         T, rest = _decode_set(rest, universe.shape[1], content)
         if data[0] == _PAIR and not rest:
             return CutQuery(S, T)
-    except (ValueError, IndexError):
+    except (ValueError, IndexError, QueryError):
         pass
     raise LedgerError("a query on the record is of another version or another graph")
 

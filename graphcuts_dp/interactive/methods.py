@@ -5,7 +5,7 @@ line here; a construction that sessions can run has its line in `idc.constructio
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, final
 
@@ -13,6 +13,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.constructions import CONSTRUCTIONS, learner_of
+from graphcuts_dp.idc.learners import MedianLearner
 from graphcuts_dp.idc.online_bounds import (
     ErrorBound,
     dr14_online,
@@ -28,6 +29,7 @@ from graphcuts_dp.interactive.choice import (
     construction_error,
     gaussian_error,
     laplace_error,
+    median_error,
 )
 from graphcuts_dp.interactive.mechanism import OnlineMechanism
 from graphcuts_dp.interactive.paper_calibrations import DR14, GRU12, JT12
@@ -90,7 +92,7 @@ def _construction(
     delta: float,
     protection: Protection,
     **promise: Any,
-) -> Mechanism[Any]:
+) -> OnlineMechanism:
     del adaptive
     tight = calibration == "tight"
     protection = protection.monotone
@@ -183,6 +185,17 @@ def _binary(
     )
 
 
+def _median(*, universe: Universe, grid: Grid, **options: Any) -> Mechanism[Any]:
+    """The mechanism of the other constructions with the median; it needs no total weight."""
+    if grid.weighted or grid.bounded is not None:
+        raise ParameterError(
+            "the median lists graphs without weights, and has no bounded cuts: use another method"
+        )
+    learner = MedianLearner(universe)
+    made = _construction("multiplicative-weights", universe=universe, grid=grid, **options)
+    return replace(made, learner=learner, total_weight=float(universe.size))
+
+
 METHODS: Mapping[str, SessionMethod] = {
     **{
         name: SessionMethod(
@@ -192,6 +205,7 @@ METHODS: Mapping[str, SessionMethod] = {
         for name, known in CONSTRUCTIONS.items()
         if known.online and known.updates is not None
     },
+    "median": SessionMethod(make=_median, error=median_error),
     "gaussian": SessionMethod(make=_gaussian, error=gaussian_error),
     "laplace": SessionMethod(make=_laplace, error=laplace_error),
     "binary": SessionMethod(make=_binary, error=binary_error),

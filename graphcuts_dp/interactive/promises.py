@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.graph_queries import GraphQuery
 from graphcuts_dp.graph.grid import Grid, possible_part
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
@@ -24,12 +25,15 @@ def check_graph(graph: AnyGraph, universe: Universe, grid: Grid) -> None:
         raise ParameterError("the mechanism was made for a graph with other vertices or weights")
 
 
-def pairs_of(query: CutQuery, universe: Universe) -> int:
-    """How many pairs a cut has.
+def pairs_of(query: CutQuery | GraphQuery, universe: Universe) -> int:
+    """How many pairs a cut has; of a statistic of the whole graph its largest number of steps.
 
     Raises:
-        QueryError: unknown vertices, or not a cut query.
+        QueryError: unknown vertices, or another query.
     """
+    if isinstance(query, GraphQuery):
+        query.check(universe.space)
+        return -(-query.largest(universe.space) // query.sensitivity(universe.space))
     return universe.pairs_between(query)
 
 
@@ -62,6 +66,19 @@ def promise(
 def trivial_answer(value: float, pairs: int, grid: Grid) -> Answer:
     """An answer without guarantee: the interval is what the pairs of the cut can weigh."""
     return Answer(value=value, interval=(0.0, grid.most(pairs)), confidence=1.0, guaranteed=False)
+
+
+def in_numbers(answer: Answer, sensitivity: int) -> Answer:
+    """An answer about steps, told about the number itself, which was divided by its sensitivity.
+
+    Post-processing with a public number: a number of f steps lies in [f s, f s + s - 1].
+    """
+    if sensitivity == 1:
+        return answer
+    low, high = (end * sensitivity for end in answer.interval)
+    rest = sensitivity - 1
+    value = answer.value * sensitivity + rest / 2
+    return replace(answer, value=value, interval=(low, high + rest))
 
 
 def possible_answer(answer: Answer, pairs: int, grid: Grid) -> Answer:

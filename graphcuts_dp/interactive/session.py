@@ -11,6 +11,7 @@ from graphcuts_dp.errors import AccuracyWarning, LedgerError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, without_edges
 from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.files import read_graph
+from graphcuts_dp.graph.graph_queries import GraphQuery
 from graphcuts_dp.graph.group_names import GroupNames, asked_query
 from graphcuts_dp.graph.groups import Groups
 from graphcuts_dp.graph.owned_rows import PrivateData
@@ -150,7 +151,7 @@ class Session:
 
     def ask_all(
         self,
-        queries: Iterable[CutQuery],
+        queries: Iterable[CutQuery | GraphQuery],
         *,
         unguaranteed: bool = False,
         progress: Progress = silent,
@@ -161,7 +162,9 @@ class Session:
         the record is free.
 
         Args:
-            queries: cut queries, in the order in which they are to be answered.
+            queries: in the order in which they are to be answered: cuts, and statistics of the
+                whole graph (`GraphQuery`), which "median", "gaussian" and "laplace" answer. Their
+                intervals are wider by their sensitivity.
             unguaranteed: as for `ask`.
             progress: called with the part that is done (0 where the number of queries is not
                 known) and a message.
@@ -180,10 +183,14 @@ class Session:
             progress(len(answers) / total if total else 0.0, f"{len(answers):,} answers")
         return answers
 
-    def _named(self, queries: Iterable[CutQuery]) -> Iterator[CutQuery]:
-        yield from queries if self._names is None else map(self._names.named, queries)
+    def _named(self, queries: Iterable[CutQuery | GraphQuery]) -> Iterator[CutQuery | GraphQuery]:
+        for query in queries:
+            if self._names is None or isinstance(query, GraphQuery):
+                yield query
+            else:
+                yield self._names.named(query)
 
-    def cost(self, queries: Iterable[CutQuery]) -> Preview:
+    def cost(self, queries: Iterable[CutQuery | GraphQuery]) -> Preview:
         """What `ask_all` would use. Nothing is asked.
 
         Raises:

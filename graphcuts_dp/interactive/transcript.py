@@ -10,7 +10,7 @@ from graphcuts_dp._version import __version__
 from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.atomic import PathLike
-from graphcuts_dp.graph.queries import CutQuery
+from graphcuts_dp.graph.graph_queries import GraphQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.graph.vertices import Label, VertexSet
 from graphcuts_dp.interactive.base import Answer
@@ -30,12 +30,12 @@ class HistoryEntry:
 
     Attributes:
         record: its number in the ledger.
-        query: the cut, with truth vectors for sets.
+        query: the cut, with truth vectors for sets, or the statistic.
         answer: as it was given.
     """
 
     record: int
-    query: CutQuery = field(repr=False)
+    query: Any = field(repr=False)
     answer: Answer
 
 
@@ -295,6 +295,8 @@ def export_ledger(ledger: Ledger, name: str | None = None) -> Iterator[dict[str,
 
 def entry_to_dict(entry: HistoryEntry, universe: Universe) -> dict[str, Any]:
     """One answer as plain values, with labels; T is left out when it is all the rest."""
+    if isinstance(entry.query, GraphQuery):
+        return {"statistic": entry.query.statistic} | answer_to_dict(entry.answer)
     left, right = sides(universe)
     values: dict[str, Any] = {"S": labels_in(left, entry.query.masks(universe.space)[0])}
     if entry.query.T is not None:

@@ -16,6 +16,7 @@ from functools import partial
 from typing import final
 
 from graphcuts_dp.idc.constructions import CONSTRUCTIONS
+from graphcuts_dp.idc.learners import MOST_PAIRS
 from graphcuts_dp.idc.update_bounds import at_least_one, shape_of
 from graphcuts_dp.interactive.choice import Setting, gaussian_deviation
 from graphcuts_dp.interactive.methods import CALIBRATIONS, guaranteed_error
@@ -197,7 +198,8 @@ _FOR_VERTICES = ("gaussian", "laplace", "answer 0", "midpoint", "density only")
 def mechanisms_for(setting: Setting) -> tuple[PlannedMechanism, ...]:
     """Those that can protect whom the setting names, and whose errors are formulas here."""
     if setting.protect != "vertex":
-        return MECHANISMS
+        listed = setting.pairs <= MOST_PAIRS
+        return tuple(each for each in MECHANISMS if listed or each.method != "median")
     return tuple(each for each in MECHANISMS if each.method in _FOR_VERTICES)
 
 
@@ -206,6 +208,7 @@ MECHANISMS = (
         PlannedMechanism(rule, "tight", ADAPTIVE, partial(_session, rule), _first_hypothesis)
         for rule in _CONSTRUCTIONS
     ),
+    PlannedMechanism("median", "", ADAPTIVE, partial(_session, "median"), _first_hypothesis),
     PlannedMechanism("gaussian", "", ADAPTIVE, partial(_session, "gaussian"), _gaussian_typical),
     PlannedMechanism("laplace", "", ADAPTIVE, partial(_session, "laplace"), _laplace_typical),
     PlannedMechanism(

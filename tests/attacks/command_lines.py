@@ -36,7 +36,16 @@ NAMES = {
     "protect": ("edges", "owner", "vertex", "people"),
     "workload": ("answers", "synthetic graph", "all cells", "totals"),
     "fit": ("auto", "none", "spectral", "game", "first-order", "cutting-plane"),
-    "method": ("auto", "gaussian", "laplace", "binary", "frieze-kannan", "exact", "low-rank"),
+    "method": (
+        "auto",
+        "median",
+        "gaussian",
+        "laplace",
+        "binary",
+        "frieze-kannan",
+        "exact",
+        "low-rank",
+    ),
     "calibration": ("tight", "gru12", "jt12", "dr14", "nik17", "practical"),
     "construction": ("frieze-kannan", "mirror-descent"),
     "distinguisher": (
@@ -47,6 +56,7 @@ NAMES = {
         "power-rank-one",
         "power-rank-one-certified",
     ),
+    "statistic": ("triangles", "max-cut", "min-cut"),
     "oracle": ("cut-norm", "spectral"),
 }
 
@@ -296,6 +306,7 @@ COMMANDS = {
             "--from": ("text",),
             "--to": ("text",),
             "--complement": (),
+            "--statistic": ("statistic",),
             "--name": ("text",),
             "--graph": ("graph",),
             "--unguaranteed": (),
