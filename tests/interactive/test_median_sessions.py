@@ -131,6 +131,33 @@ def test_graphs_of_other_kinds_refuse(tmp_path):
     assert not (tmp_path / "d.db").exists()
 
 
+@pytest.mark.parametrize("calibration", ["tight", "gru12", "jt12", "dr14"])
+def test_no_answer_is_wider_than_what_was_stated_before(calibration):
+    """The median buys no total weight: what is expected is what comes, whatever the graph."""
+    universe, source = Universe.of(GRAPH), SeededEntropy(2)
+    made = make_mechanism(
+        "median",
+        universe=universe,
+        grid=Grid(),
+        epsilon=1.0,
+        queries=9,
+        delta=1e-6,
+        calibration=calibration,
+    )
+    assert made.cost.keeps(epsilon=1.0, delta=1e-6)
+    assert "total weight" not in dict(made.guarantee().parts)
+    with pytest.raises(ParameterError, match="other vertices or weights"):
+        made.start(gc.Graph([0], [1], vertices=4), source)
+    state = made.start(GRAPH, source)
+    assert made.error_bound(state) == made.expected_error(3.0) == made.expected_error(9.0)
+    for query in CUTS:
+        state, answer = made.step(state, query, int(query.value(GRAPH)), source)
+        low, high = answer.interval
+        assert (high - low) / 2 <= made.error_bound(state) * (1 + 1e-8) + 1e-8
+        lost = made.interrupted(state, source)
+        assert lost.lost > state.lost or lost.stopped
+
+
 def test_group_privacy_and_the_cost(tmp_path):
     with open_session(GRAPH, store=tmp_path / "a.db", **TERMS, at_most=2) as session:
         assert session.guarantee.protects == "2 edges"
