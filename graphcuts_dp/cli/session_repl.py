@@ -15,6 +15,7 @@ from graphcuts_dp.cli.session_options import (
     StoreArgument,
     answer_text,
     asked_sets,
+    cut_text,
     resume,
 )
 from graphcuts_dp.cli.session_record import session_facts
@@ -153,9 +154,8 @@ class Prompt:
         history = self._session.history
         first = max(0, len(history) - count)
         for number, entry in enumerate(history[first:], start=first + 1):
-            S, T = entry.query.masks(self._session.universe.space)
-            sizes = f"{S.sum():,} | {T.sum():,}"
-            out.print(f"{number:>6}  {sizes:>15}  {answer_text(entry.answer)}", markup=False)
+            cut = cut_text(entry.query, self._session.universe)
+            out.print(f"{number:>6}  {cut:<30}  {answer_text(entry.answer)}", markup=False)
 
     def _plot(self, path: str) -> None:
         if not path.lower().endswith((".png", ".pdf")):

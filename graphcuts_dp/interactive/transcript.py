@@ -6,8 +6,6 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final, overload
 
-import numpy as np
-
 from graphcuts_dp._version import __version__
 from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.errors import ParameterError
@@ -80,11 +78,7 @@ class History(Sequence[HistoryEntry]):
 
         rows = []
         for entry in self:
-            answer, sets = entry.answer, entry.query.masks(self._universe.space)
-            named = (
-                tuple(side.labels[row] for row in np.flatnonzero(mask).tolist())
-                for side, mask in zip(sides(self._universe), sets, strict=True)
-            )
+            answer, named = entry.answer, labels_of_cut(entry.query, self._universe)
             mark = SEEDED_WARNING if answer.seeded else ""
             told = (answer.value, *answer.interval, answer.guaranteed, answer.updated, mark)
             rows.append((entry.record, *named, *told))
@@ -92,6 +86,20 @@ class History(Sequence[HistoryEntry]):
 
     def __repr__(self) -> str:
         return f"History({len(self)} answers)"
+
+
+def labels_of_cut(
+    query: CutQuery, universe: Universe
+) -> tuple[tuple[Label, ...], tuple[Label, ...]]:
+    """The vertices of both sets of a cut, by their labels, in the order of the vertex sets.
+
+    Args:
+        query: a cut.
+        universe: of its vertices.
+    """
+    left, right = sides(universe)
+    S, T = query.masks(universe.space)
+    return tuple(labels_in(left, S)), tuple(labels_in(right, T))
 
 
 @final
