@@ -256,6 +256,7 @@ COMMANDS = {
             "--beta": ("number",),
             "--bipartite": (),
             "--target-error": ("number",),
+            "--set-sizes": ("number", "text"),
             "--groups": ("number", "text"),
             "--protect": ("protect",),
             "--degree-bound": ("number",),
@@ -324,7 +325,7 @@ COMMANDS = {
         ("graph", "graph"),
         {"--cuts": ("queries",), "--plot": ("plot",), "--seed": ("number",), **READING},
     ),
-    ("evaluate", "release"): (("graph", "release"), {"--figure": ("plot",), **READING}),
+    ("evaluate", "release"): (("graph", "release"), {"--plot": ("plot",), **READING}),
     ("evaluate", "cut-norm"): (
         ("graph", "graph"),
         {
