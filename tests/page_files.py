@@ -40,6 +40,7 @@ def make_files(folder):
     )
     _calls(folder, rng)
     _roads(folder, rng)
+    _ratings(folder, rng)
     (folder / "export.csv").write_text("from,to,spent\nann,bob,3\nbob,kim,1\n")
     cuts = [{"S": ["ann", "bob"]}, {"S": ["ann"], "T": ["kim", "lee"]}]
     (folder / "cuts.jsonl").write_text("".join(json.dumps(cut) + "\n" for cut in cuts))
@@ -83,6 +84,28 @@ def _roads(folder, rng):
     )
     places = rng.integers(0, 24, 200)
     (folder / "people.csv").write_text("".join(f"{corners[i]}\n" for i in places))
+
+
+def _ratings(folder, rng):
+    users, films = [f"user{i}" for i in range(40)], [f"film{i}" for i in range(25)]
+    for name, labels in (("users", users), ("films", films)):
+        (folder / f"{name}.txt").write_text("".join(f"{label}\n" for label in labels))
+    pairs = rng.choice(len(users) * len(films), 300, replace=False)
+    rows = [
+        f"{users[i // 25]},{films[i % 25]},{stars}"
+        for i, stars in zip(pairs, rng.integers(1, 6, 300), strict=True)
+    ]
+    (folder / "ratings.csv").write_text("\n".join(["user,film,rating", *rows, ""]))
+    for name, labels, kinds in (
+        ("cities", users, ("Seattle", "Oslo")),
+        ("genres", films, ("comedy", "drama", "other")),
+    ):
+        (folder / f"{name}.csv").write_text(
+            "".join(
+                ["label,group\n", *(f"{x},{kinds[i % len(kinds)]}\n" for i, x in enumerate(labels))]
+            )
+        )
+    (folder / "sums.csv").write_text("S,T\n@Seattle,@comedy\n@Oslo,@drama\n")
 
 
 def names(folder):
