@@ -95,7 +95,7 @@ def _ratings(folder, rng):
         f"{users[i // 25]},{films[i % 25]},{stars}"
         for i, stars in zip(pairs, rng.integers(1, 6, 300), strict=True)
     ]
-    (folder / "ratings.csv").write_text("\n".join(["user,film,rating", *rows, ""]))
+    (folder / "ratings.csv").write_text("\n".join(["source,target,weight", *rows, ""]))
     for name, labels, kinds in (
         ("cities", users, ("Seattle", "Oslo")),
         ("genres", films, ("comedy", "drama", "other")),
@@ -115,7 +115,13 @@ def names(folder):
     calls = pd.read_csv(folder / "calls.csv").rename(columns={"called": "callee"})
     calls.to_sql("calls", connection, index=False)
     columns = ["division", "department"]
+    ratings = gc.read_graph(folder / "ratings.csv", bipartite=True, weight_cap=5.0)
     return {
+        "ratings": ratings,
+        "cities": gc.read_groups(folder / "cities.csv", ratings.left),
+        "genres": gc.read_groups(folder / "genres.csv", ratings.right),
+        "activity": np.linspace(0, 1, 40),
+        "popularity": np.linspace(0, 1, 25),
         "gc": gc,
         "np": np,
         "pd": pd,
