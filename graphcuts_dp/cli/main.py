@@ -42,6 +42,10 @@ class _Line:
 
 
 COMMANDS: Mapping[str, _Line] = {
+    "wizard": _Line(
+        ("graphcuts_dp.cli.wizard", "wizard"),
+        "Ask five questions, and print the command to type with its forecast.",
+    ),
     "release": _Line(
         ("graphcuts_dp.cli.release", "release"),
         "Release a synthetic graph with differential privacy.",

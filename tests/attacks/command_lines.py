@@ -244,6 +244,21 @@ COMMANDS = {
             "--json": (),
         },
     ),
+    ("wizard",): (
+        (),
+        {
+            "--data": ("graph",),
+            "--groups": ("groups",),
+            "--protect": ("protect",),
+            "--at-most": ("number",),
+            "--owner": ("text",),
+            "--degree-bound": ("number",),
+            "--error": ("number",),
+            "--who": ("text",),
+            "--vertices": ("number",),
+            "--json": (),
+        },
+    ),
     ("inspect",): (("release",), {"--json": ()}),
     ("plan",): (
         (),
