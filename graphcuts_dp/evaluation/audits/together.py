@@ -220,7 +220,7 @@ def _audit(
 
 ENTRIES = (
     Entry("6 edges: release, response", partial(_audit, _released)),
-    Entry("6 edges: release, degrees+response", partial(_audit, _measured)),
+    Entry("6 edges: release, degrees+response", partial(_audit, _measured, least=900)),
     Entry("6 edges: flows", partial(_audit, _flows)),
     Entry("6 edges: session, laplace", partial(_audit, partial(_session, "laplace", 0.0))),
     Entry(
