@@ -228,8 +228,8 @@ def test_answers_to_a_file_of_queries(call, answered, tmp_path, joint):
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ([], "give either --from, or --queries"),
-        (["--queries", "cuts.csv", "--from", "1"], "give either --from, or --queries"),
+        ([], "give either --from, or --query, or --queries"),
+        (["--queries", "cuts.csv", "--from", "1"], "give either --from, or --query, or --queries"),
         (["--queries", "cuts.csv", "--to", "1"], "leave out --to"),
         (["--queries", "cuts.csv", "--complement"], "leave out --to"),
         (["--from", "1", "--joint"], "are for --queries"),
