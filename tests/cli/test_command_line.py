@@ -228,8 +228,8 @@ def test_answers_to_a_file_of_queries(call, answered, tmp_path, joint):
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ([], "give --from, or --queries with a file, or --groups"),
-        (["--queries", "cuts.csv", "--from", "1"], "give either --from, or --queries"),
+        ([], "give --from, or --query, or --queries with a file, or --groups"),
+        (["--queries", "cuts.csv", "--from", "1"], "give either --from, or --query, or --queries"),
         (["--queries", "cuts.csv", "--to", "1"], "leave out --to"),
         (["--queries", "cuts.csv", "--complement"], "leave out --to"),
         (["--from", "1", "--joint"], "are for --queries"),
