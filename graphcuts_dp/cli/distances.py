@@ -33,11 +33,9 @@ from graphcuts_dp.plotting.saving import write_figure
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.receipts import receipt_path
 
-EXAMPLE = """Examples:
+EXAMPLE = """Example: graphcuts-dp distances roads.csv people.csv --epsilon 1 --plot map.png
 
-    graphcuts-dp distances roads.csv people.csv --epsilon 1 --plot map.png
-
-    graphcuts-dp distances roads.csv people.csv --epsilon 1 --delta 1e-6 --mechanism learner
+Example: graphcuts-dp distances roads.csv people.csv --epsilon 1 --delta 1e-6 --mechanism learner
 
 MAP is public: a graph whose weights are lengths (without weights, each edge has length 1; of
 parallel edges the shortest counts; without coordinates the plot is a layout).
