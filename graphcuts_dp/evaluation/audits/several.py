@@ -194,7 +194,7 @@ _OFFLINE = {"practical": 3, "tight": 3, "dr14": 3, "gru12": 12, "nik17": 12}
 
 ENTRIES = (
     *(
-        Entry(f"{whom}: iterative release", partial(_audit, _iterative, pairs[0], 400))
+        Entry(f"{whom}: iterative release", partial(_audit, _iterative, pairs[0], 800))
         for whom, pairs in HIDDEN.items()
     ),
     *(
