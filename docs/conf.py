@@ -88,9 +88,15 @@ def _plain(
 ) -> None:
     """Docstrings are plain text with `names`: keep the marks of reStructuredText from acting."""
     made: list[str] = []
+    listed = None  # how far the items of a list are indented, within one
     for line in lines:
-        if re.match(r"\s*(1\.|- )", line) and made and made[-1].strip():
+        item = re.match(r"( *)(\d+[a-z]?\.|-) ", line)
+        indent = len(line) - len(line.lstrip())
+        starts = item is not None and listed is None
+        ends = item is None and listed is not None and bool(line.strip()) and indent <= listed
+        if (starts or ends) and made and made[-1].strip():
             made += [""]
+        listed = indent if item else (None if ends else listed)
         parts = line.split("`")
         parts[::2] = [re.sub(r"([|*])|_(?=\W|$)", r"\\\g<0>", part) for part in parts[::2]]
         made.append("`".join(parts))

@@ -87,6 +87,11 @@ def size_text(shape: Iterable[int]) -> str:
     return " x ".join(f"{n:,}" for n in shape)
 
 
+def short(value: float) -> str:
+    """A number for people: whole ones from 100 on, three digits below."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
 def _text(value: object) -> str:
     if isinstance(value, float):
         return f"{value:,.5g}"

@@ -33,6 +33,9 @@ BY_HAND = (
         "secret=tuning.test.start(source)",
         "secret=secret",
     ),
+    Edit(  # a lost step that is not counted as a tangent
+        "distances/coordinate", "lose_step", "state.lost + 1", "state.lost"
+    ),
     Edit(  # shares that add up to more than the whole
         "privacy/level_noise", "split_budget", "int(whole.sum())", "_SHARES"
     ),

@@ -22,7 +22,15 @@ holds it to the code.
 
 Papers: see [CONTRIBUTING.md](../CONTRIBUTING.md#papers).
 """
-_COLUMNS = ("statement", "what it is", "Python", "command", "session", "test", "erratum or reason")
+_COLUMNS = (
+    "statement",
+    "what it is",
+    "Python",
+    "command",
+    "session",
+    "test",
+    "erratum, notes, reason",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +47,7 @@ class Row:
         test: paths below tests, with or without the name of a test.
         erratum: what is wrong as printed, and what holds.
         reason: why there is no public door, or not for all of it.
+        note: what else is worth knowing.
     """
 
     paper: str
@@ -50,6 +59,7 @@ class Row:
     test: tuple[str, ...] = ()
     erratum: str = ""
     reason: str = ""
+    note: str = ""
 
     @property
     def public(self) -> bool:
@@ -108,7 +118,7 @@ def page() -> str:
 def _cells(row: Row, several: bool) -> list[str]:
     names = [f"`gc.{name}`" if name in row.public_names else f"`{name}`" for name in row.python]
     inside = "" if row.public or not names else "inside the package only: "
-    remarks = [f"Erratum: {row.erratum}." if row.erratum else "", row.reason and f"{row.reason}."]
+    remarks = [f"Erratum: {row.erratum}" if row.erratum else "", row.note, row.reason]
     return [
         f"{row.paper} {row.at}" if several else row.at,
         row.what,
@@ -116,7 +126,7 @@ def _cells(row: Row, several: bool) -> list[str]:
         _code(f"graphcuts-dp {command}" for command in row.command),
         _code(row.session),
         ", ".join(_test(each) for each in row.test) or "-",
-        " ".join(filter(None, remarks)),
+        " ".join(f"{remark[0].upper()}{remark[1:]}." for remark in remarks if remark),
     ]
 
 

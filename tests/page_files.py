@@ -40,6 +40,7 @@ def make_files(folder):
     )
     _calls(folder, rng)
     _roads(folder, rng)
+    _ratings(folder, rng)
     (folder / "export.csv").write_text("from,to,spent\nann,bob,3\nbob,kim,1\n")
     cuts = [{"S": ["ann", "bob"]}, {"S": ["ann"], "T": ["kim", "lee"]}]
     (folder / "cuts.jsonl").write_text("".join(json.dumps(cut) + "\n" for cut in cuts))
@@ -85,6 +86,28 @@ def _roads(folder, rng):
     (folder / "people.csv").write_text("".join(f"{corners[i]}\n" for i in places))
 
 
+def _ratings(folder, rng):
+    users, films = [f"user{i}" for i in range(40)], [f"film{i}" for i in range(25)]
+    for name, labels in (("users", users), ("films", films)):
+        (folder / f"{name}.txt").write_text("".join(f"{label}\n" for label in labels))
+    pairs = rng.choice(len(users) * len(films), 300, replace=False)
+    rows = [
+        f"{users[i // 25]},{films[i % 25]},{stars}"
+        for i, stars in zip(pairs, rng.integers(1, 6, 300), strict=True)
+    ]
+    (folder / "ratings.csv").write_text("\n".join(["source,target,weight", *rows, ""]))
+    for name, labels, kinds in (
+        ("cities", users, ("Seattle", "Oslo")),
+        ("genres", films, ("comedy", "drama", "other")),
+    ):
+        (folder / f"{name}.csv").write_text(
+            "".join(
+                ["label,group\n", *(f"{x},{kinds[i % len(kinds)]}\n" for i, x in enumerate(labels))]
+            )
+        )
+    (folder / "sums.csv").write_text("S,T\n@Seattle,@comedy\n@Oslo,@drama\n")
+
+
 def names(folder):
     """What the Python examples take for granted: a graph, its groups, other people's data."""
     graph = gc.read_graph(folder / "mail.edges.gz", vertices=STAFF)
@@ -92,7 +115,13 @@ def names(folder):
     calls = pd.read_csv(folder / "calls.csv").rename(columns={"called": "callee"})
     calls.to_sql("calls", connection, index=False)
     columns = ["division", "department"]
+    ratings = gc.read_graph(folder / "ratings.csv", bipartite=True, weight_cap=5.0)
     return {
+        "ratings": ratings,
+        "cities": gc.read_groups(folder / "cities.csv", ratings.left),
+        "genres": gc.read_groups(folder / "genres.csv", ratings.right),
+        "activity": np.linspace(0, 1, 40),
+        "popularity": np.linspace(0, 1, 25),
         "gc": gc,
         "np": np,
         "pd": pd,

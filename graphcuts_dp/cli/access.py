@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from graphcuts_dp.cli.console import out, show_json, show_table
+from graphcuts_dp.cli.console import HELP, out, show_json, show_table
 from graphcuts_dp.cli.session_options import JsonOption
 from graphcuts_dp.cli.store_options import store_named
 from graphcuts_dp.errors import LedgerError, ParameterError
@@ -41,6 +41,7 @@ access = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     add_completion=False,
+    context_settings=HELP,
 )
 
 

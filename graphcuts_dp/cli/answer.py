@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from graphcuts_dp.cli.console import out, say, show_json, show_table
 from graphcuts_dp.cli.group_options import GroupReading
-from graphcuts_dp.cli.query_files import AskedQuery, read_query_file
+from graphcuts_dp.cli.query_files import AskedQuery, pairs_of_groups, read_query_file
 from graphcuts_dp.cli.reading import check_apart, read_sets, with_options
 from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
 from graphcuts_dp.graph.atomic import atomic_write, check_writable
@@ -33,8 +33,11 @@ Example: graphcuts-dp answer synthetic.graphml --from @@Sales,@@IT --to @@Board
 
 Example: graphcuts-dp answer synthetic.graphml --queries cuts.csv --joint -o answers.csv
 
+Example: graphcuts-dp answer synthetic.graphml --groups staff.csv --levels department
+
 A set is a list of labels with commas between, or @FILE with one label on each line; @@NAME is a
-group of the release, or of the public table --groups. A file of queries is a .csv table with
+group of the release, or of the public table --groups, which without --from and --queries gives
+the table of all pairs of groups of its finest level. A file of queries is a .csv table with
 columns S and T, or has lines such as {"S": ["ann"], "T": ["kim"]}; there "@NAME" is a group. A star
 alone, "*", is all vertices. Other linear queries are lines such as
 {"left": {"ann": 0.5}, "right": {"kim": 1}}, {"entries": [["ann", "kim", 2.5]]} or
@@ -65,12 +68,12 @@ def answer(
         ),
     ] = False,
     joint: Annotated[
-        bool, typer.Option("--joint", help="Intervals for all cuts of --queries at once.")
+        bool, typer.Option("--joint", help="Intervals for all cuts of the table at once.")
     ] = False,
     *,
     grouping: GroupReading,
     output: Annotated[
-        str | None, typer.Option("-o", "--output", help="Of --queries: a .csv file of answers.")
+        str | None, typer.Option("-o", "--output", help="A .csv file for the table of answers.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the output file.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
@@ -81,10 +84,8 @@ def answer(
     estimate that is drawn towards it, which is nearer to the truth on most cuts and has no
     guarantee. Estimates of a file are made together, so ask for cuts of one kind in one file.
     """
-    _check_given(first, query, queries)
-    _check_sets(second, query, queries, complement=complement)
-    if queries is None and (joint or output is not None):
-        raise ParameterError("--joint and --output are for --queries")
+    several = joint or output is not None
+    _check_sets((first, second, complement), query, queries, grouping, table=several)
     if output is not None:
         _check_output(output, [path, queries, *grouping.files], force=force)
     release = _load(path)
@@ -102,6 +103,8 @@ def answer(
         asked = read_query_file(queries, space, names)
     elif query is not None:
         asked = [AskedQuery(read_linear(query, None, space), query, None)]
+    elif first is None and names is not None:
+        asked = pairs_of_groups(names, space)
     else:
         asked = [AskedQuery(_query(first or "", second, names, space), first or "", second)]
     cuts = [each.query for each in asked]
@@ -118,7 +121,7 @@ def answer(
         if release.has_graph and not release.is_sparse:
             shrunk = _shrunk(release, cuts)
     guarantee = str(release.guarantee)
-    if queries is None:
+    if first is not None or query is not None:
         _show_one(found[0], shrunk[0], guarantee, as_json)
         return
     if output is not None:
@@ -154,20 +157,39 @@ def _shrunk(release: Release, queries: Sequence[LinearQuery]) -> list[float | No
     return found
 
 
-def _check_given(*ways: str | None) -> None:
-    if sum(each is not None for each in ways) != 1:
-        raise ParameterError("give either --from, or --query, or --queries with a file")
-
-
 def _check_sets(
-    second: str | None, query: str | None, queries: str | None, *, complement: bool
+    sets: tuple[str | None, str | None, bool],
+    query: str | None,
+    queries: str | None,
+    grouping: GroupReading,
+    *,
+    table: bool,
 ) -> None:
+    """Refuse options about sets that do not fit together.
+
+    Args:
+        sets: --from, --to, and whether --complement.
+        query: one in place of sets.
+        queries: a file of them.
+        grouping: public groups.
+        table: whether there is an option that is for several answers.
+    """
+    first, second, complement = sets
+    given = sum(each is not None for each in (first, query, queries))
+    if given > 1:
+        raise ParameterError("give either --from, or --query, or --queries with a file")
+    if not given and grouping.groups is None:
+        raise ParameterError(
+            "give --from, or --query, or --queries with a file, or --groups for all pairs"
+        )
     if complement and second is not None:
         raise ParameterError("give --to or --complement, not both")
-    if queries is not None and (complement or second is not None):
-        raise ParameterError("the sets of --queries are in its file; leave out --to, --complement")
-    if query is not None and (complement or second is not None):
-        raise ParameterError("--query is in place of sets; leave out --to, --complement")
+    if queries is None and given and table:
+        raise ParameterError("--joint and --output are for --queries, or all pairs of --groups")
+    if first is None and (complement or second is not None):
+        raise ParameterError(
+            "leave out --to and --complement, which need --from: the sets are given"
+        )
 
 
 def _check_output(output: str, inputs: Sequence[str | None], *, force: bool) -> None:

@@ -1,6 +1,7 @@
 """What all subcommands share: messages, tables, JSON, progress bars."""
 
 import json
+import os
 import sys
 import time
 import warnings
@@ -17,6 +18,7 @@ from rich.table import Table
 from graphcuts_dp.errors import AccuracyWarning
 from graphcuts_dp.progress import Progress, silent
 
+HELP = {"help_option_names": ["-h", "--help"]}
 _QUIET_SECONDS = 2.0  # work shorter than this gets no bar
 
 _WIDE = None if sys.stdout.isatty() else 200  # a pipe has no width to respect
@@ -62,7 +64,14 @@ def _shown(value: object) -> str:
 
 def show_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
     """A table on standard output; the first column is text, the others are numbers."""
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    bold = "none" if os.environ.get("NO_COLOR") else "bold"  # rich takes it for colours alone
+    table = Table(
+        title=title,
+        title_justify="left",
+        title_style=bold,
+        header_style=bold,
+        box=box.SIMPLE_HEAD,
+    )
     for i, column in enumerate(columns):
         table.add_column(column, justify="left" if i == 0 else "right", no_wrap=True)
     for row in rows:

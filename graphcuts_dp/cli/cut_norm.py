@@ -13,11 +13,9 @@ from graphcuts_dp.evaluation.tables import NOT_PRIVATE
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.vertices import Label, VertexSet
 
-EXAMPLE = """Examples:
+EXAMPLE = """Example: graphcuts-dp evaluate cut-norm before.edges after.edges --vertices 1000
 
-    graphcuts-dp evaluate cut-norm before.edges after.edges --vertices 1000
-
-    graphcuts-dp evaluate cut-norm before.edges --norm infinity-to-one --json
+Example: graphcuts-dp evaluate cut-norm before.edges --norm infinity-to-one --json
 
 The cut norm of a graph's adjacency matrix, or of the difference of two graphs on the same vertices:
 the largest error of any cut, edges inside both sets counted twice. --norm infinity-to-one takes

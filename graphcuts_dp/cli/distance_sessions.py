@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from graphcuts_dp.cli.console import accuracy_notes, out, show_facts, show_json
-from graphcuts_dp.cli.distances import read_map_file
+from graphcuts_dp.cli.distances import CoordinatesOption, LpOption, read_map_file
 from graphcuts_dp.cli.reading import TextReading, with_options
 from graphcuts_dp.cli.session_options import JsonOption, NameOption, UnguaranteedOption
 from graphcuts_dp.cli.store_options import (
@@ -75,6 +75,8 @@ def start(
     ignore_lengths: Annotated[
         bool, typer.Option("--ignore-lengths", help="Every edge of the map has length 1.")
     ] = False,
+    coordinates: CoordinatesOption = None,
+    lp: LpOption = None,
     budget_epsilon: BudgetEpsilonOption = None,
     budget_delta: BudgetDeltaOption = 0.0,
     expect_head: ExpectHeadOption = None,
@@ -87,7 +89,7 @@ def start(
 ) -> None:
     """Begin a session of distances on private locations."""
     place = store_named(store, budget_epsilon, budget_delta, expect_head)
-    metric = read_map_file(map_file, None, ignore_lengths, reading)
+    metric = read_map_file(map_file, coordinates, ignore_lengths, reading, lp)
     with (
         accuracy_notes(),
         open_distance_session(
@@ -104,6 +106,8 @@ def start(
             source={
                 "map": str(Path(map_file).resolve()),
                 "locations": str(Path(locations).resolve()),
+                "coordinates": None if coordinates is None else str(Path(coordinates).resolve()),
+                "lp": lp,
                 "ignore_lengths": ignore_lengths,
                 "reading": asdict(reading),
             },
@@ -196,11 +200,15 @@ def _resumed(
         raise ParameterError(f"no session {name!r} in {store.path}; there is: {there}")
     source: dict[str, Any] = known[name]
     try:
-        reading, ignore = TextReading(**source.get("reading", {})), source.get("ignore_lengths")
+        reading = TextReading(**source.get("reading", {}))
     except TypeError:
         raise LedgerError("the session was begun by another version of this program") from None
     metric = read_map_file(
-        _there("--map", map_file, source.get("map")), None, bool(ignore), reading
+        _there("--map", map_file, source.get("map")),
+        source.get("coordinates"),
+        bool(source.get("ignore_lengths")),
+        reading,
+        source.get("lp"),
     )
     file = _there("--locations", locations, source.get("locations"))
     return open_distance_session(metric, Locations.read(metric, file), store=store, name=name)

@@ -33,16 +33,27 @@ from graphcuts_dp.plotting.saving import write_figure
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.receipts import receipt_path
 
-EXAMPLE = """Examples:
+EXAMPLE = """Example: graphcuts-dp distances roads.csv people.csv --epsilon 1 --plot map.png
 
-    graphcuts-dp distances roads.csv people.csv --epsilon 1 --plot map.png
-
-    graphcuts-dp distances roads.csv people.csv --epsilon 1 --delta 1e-6 --mechanism learner
+Example: graphcuts-dp distances roads.csv people.csv --epsilon 1 --delta 1e-6 --mechanism learner
 
 MAP is public: a graph whose weights are lengths (without weights, each edge has length 1; of
 parallel edges the shortest counts; without coordinates the plot is a layout).
 LOCATIONS is private: a CSV file with a vertex of the map in each row, one for each person, or with
 columns vertex and people. What is hidden is where any one person is; how many there are is not."""
+
+
+CoordinatesOption = Annotated[
+    str | None,
+    typer.Option(help="CSV file: vertex, and columns x and y, or lon and lat."),
+]
+LpOption = Annotated[
+    float | None,
+    typer.Option(
+        help="Distances are those of the l_p norm of the --coordinates, p from 1 to 2 (2: straight "
+        "lines), not along the map's edges."
+    ),
+]
 
 
 @with_options
@@ -55,13 +66,11 @@ def distances(
     mechanism: Annotated[str, typer.Option(help=f"One of: {', '.join(MECHANISMS)}.")] = "auto",
     noise: Annotated[str, typer.Option(help=f"One of: {', '.join(NOISES)}.")] = "auto",
     confidence: Annotated[float, typer.Option(help="That all intervals hold at once.")] = 0.95,
-    coordinates: Annotated[
-        str | None,
-        typer.Option(help="CSV file: vertex, and columns x and y, or lon and lat."),
-    ] = None,
+    coordinates: CoordinatesOption = None,
     ignore_lengths: Annotated[
         bool, typer.Option("--ignore-lengths", help="Every edge of the map has length 1.")
     ] = False,
+    lp: LpOption = None,
     at_most: Annotated[int, typer.Option(help="How many people are protected together.")] = 1,
     top: Annotated[int, typer.Option(help="Best vertices to show; 0 for all.")] = 20,
     *,
@@ -86,7 +95,7 @@ def distances(
     store = spending.check()
     check_apart([output, plot], map_file, locations, coordinates, spending.store)
     _check_paths(output, plot, force=force)
-    metric = read_map_file(map_file, coordinates, ignore_lengths, reading)
+    metric = read_map_file(map_file, coordinates, ignore_lengths, reading, lp)
     placed = Locations.read(metric, locations)
     spending.remind(locations_subject(placed), locations)
     with accuracy_notes(), progress_bar("answering") as progress, metric.reporting(progress):
@@ -117,12 +126,21 @@ def distances(
 
 
 def read_map_file(
-    path: str, coordinates: str | None, ignore_lengths: bool, reading: TextReading
+    path: str,
+    coordinates: str | None,
+    ignore_lengths: bool,
+    reading: TextReading,
+    lp: float | None = None,
 ) -> Metric:
     """The public map of a command; what is wrong with the file is told in the command's words."""
     text = TextOptions(**reading.options())
+    if lp is not None and coordinates is None:
+        raise ParameterError("--lp needs --coordinates")
     try:
-        return read_map(path, coordinates=coordinates, ignore_lengths=ignore_lengths, text=text)
+        made = read_map(path, coordinates=coordinates, ignore_lengths=ignore_lengths, text=text)
+        if lp is None or made.coordinates is None:
+            return made
+        return Metric.of_points(made.coordinates, p=lp, vertices=made.vertices)
     except GraphCutsError as problem:
         told = spelled(problem, path)
         told.args = (str(told).replace("--ignore-weights", "--ignore-lengths"),)

@@ -35,7 +35,7 @@ class GraphsByDefault(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Put the word `graphs` before arguments that begin with no subcommand."""
-        if args and args[0] not in self.commands and args[0] != "--help":
+        if args and args[0] not in self.commands and args[0] not in ("-h", "--help"):
             args = ["graphs", *args]
         return super().parse_args(ctx, args)
 
@@ -86,21 +86,21 @@ def evaluate_release(
     path: Annotated[str, typer.Argument(metavar="RELEASE", help="OUT of `release`.")],
     *,
     reading: Reading,
-    figure: Annotated[
+    plot: Annotated[
         str | None, typer.Option(help="Also draw the errors to this .png or .pdf file.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the random cuts.")] = 0,
-    force: Annotated[bool, typer.Option("--force", help="Replace the figure.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the plot.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
 ) -> None:
     """Measure the cut errors of a release against the truth. NOT PRIVATE."""
-    check_apart([figure], source, path, reading.vertices)
-    if figure is not None:
-        check_writable(figure, force=force)
+    check_apart([plot], source, path, reading.vertices)
+    if plot is not None:
+        check_writable(plot, force=force)
     release = Release.load(path)
     graph = reading.read(source)
     table = cut_errors(graph, release, seed=seed)
-    _show(table, figure, force=force, as_json=as_json)
+    _show(table, plot, force=force, as_json=as_json)
 
 
 def _show(table: CutErrorTable, figure: str | None, *, force: bool, as_json: bool) -> None:

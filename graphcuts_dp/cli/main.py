@@ -16,9 +16,15 @@ from typer.exceptions import Abort, Exit, TyperException
 from typer.main import get_command
 
 from graphcuts_dp._version import __version__
-from graphcuts_dp.cli.console import out, say
-from graphcuts_dp.errors import GraphCutsError
+from graphcuts_dp.cli.console import HELP, out, say
+from graphcuts_dp.errors import GraphCutsError, ParameterError
 
+_EPILOG = """Each command has its help: graphcuts-dp release -h. For completion with the Tab key put
+this line into ~/.bashrc (of zsh and fish into their files, with their names):
+eval "$(graphcuts-dp --completion bash)"
+"""
+_COMPLETE = "_GRAPHCUTS_DP_COMPLETE"  # in the environment when a shell asks what may come next
+_SHELLS = ("bash", "zsh", "fish")
 _INTERRUPTED = 130  # what a shell makes of Ctrl-C, and typer
 
 
@@ -36,6 +42,10 @@ class _Line:
 
 
 COMMANDS: Mapping[str, _Line] = {
+    "wizard": _Line(
+        ("graphcuts_dp.cli.wizard", "wizard"),
+        "Ask five questions, and print the command to type with its forecast.",
+    ),
     "release": _Line(
         ("graphcuts_dp.cli.release", "release"),
         "Release a synthetic graph with differential privacy.",
@@ -150,6 +160,8 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
+    context_settings=HELP,
+    epilog=_EPILOG,
 )
 
 
@@ -160,7 +172,7 @@ def _loaded(name: str) -> Any:
     found = getattr(module, attribute)
     if not isinstance(found, typer.Typer):
         alone = typer.Typer(rich_markup_mode=None, add_completion=False)
-        alone.command(name, epilog=module.EXAMPLE)(found)
+        alone.command(name, epilog=module.EXAMPLE, context_settings=HELP)(found)
         found = alone
     command = get_command(found)
     command.name = name
@@ -173,11 +185,32 @@ def _show_version(wanted: bool) -> None:
         raise Exit
 
 
+def _show_completion(shell: str | None) -> None:
+    if shell is None:
+        return
+    if shell not in _SHELLS:
+        raise ParameterError(f"--completion knows {', '.join(_SHELLS)}, not {shell!r:.60}")
+    from typer._completion_shared import get_completion_script
+
+    script = get_completion_script(prog_name="graphcuts-dp", complete_var=_COMPLETE, shell=shell)
+    sys.stdout.write(script + "\n")
+    raise Exit
+
+
 @app.callback()
 def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show it.")
     ] = False,
+    completion: Annotated[
+        str | None,
+        typer.Option(
+            callback=_show_completion,
+            is_eager=True,
+            metavar="bash|zsh|fish",
+            help="Print what makes the Tab key complete commands and options.",
+        ),
+    ] = None,
 ) -> None:
     """Options before the subcommand."""
 
@@ -197,6 +230,10 @@ def _status() -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         # File names need not be text, and not every terminal can show every label.
         sys.stdout.reconfigure(errors="backslashreplace")
+    if _COMPLETE in os.environ:
+        from typer._completion_classes import completion_init
+
+        completion_init()
     try:
         status = _command()(prog_name=app.info.name, standalone_mode=False)
         sys.stdout.flush()

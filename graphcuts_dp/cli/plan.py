@@ -1,17 +1,25 @@
 """`graphcuts-dp plan`: which mechanism to run, before any data is touched."""
 
-from typing import Annotated
+import math
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import typer
 
 from graphcuts_dp.cli.console import out, show_json, show_table
+from graphcuts_dp.display import short
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.groups import GroupTree
 from graphcuts_dp.planning import planner
 from graphcuts_dp.planning.flows_forecast import equal_groups
+from graphcuts_dp.planning.planner import Plan
+from graphcuts_dp.planning.set_sizes import held, size_table
 
 EXAMPLE = """\
 Example: graphcuts-dp plan --vertices 5000 --edges 5e4 --queries 1e6 --epsilon 1 --delta 1e-6
+
+Example: graphcuts-dp plan --vertices 5000 --edges 5e4 --queries 100 --epsilon 0.5,1,2 --delta 0
+  --set-sizes 50,100
 
 Formulas only: nothing is read and nothing is spent. --edges is a guess that may be public, such as
 the number of a similar graph; never count them in the private graph."""
@@ -23,7 +31,10 @@ def plan(
     ],
     edges: Annotated[float, typer.Option(help="A public guess of how many.")],
     queries: Annotated[float, typer.Option(help="How many cuts will be asked for.")],
-    epsilon: Annotated[float, typer.Option(help="Privacy parameter; smaller hides more.")],
+    epsilon: Annotated[
+        str,
+        typer.Option(help="Privacy parameter; smaller hides more. Several: 0.5,1,2."),
+    ],
     delta: Annotated[float, typer.Option(help="0 for pure privacy; else far below 1/edges.")],
     beta: Annotated[float, typer.Option(help="Probability that any answer is off by more.")] = 0.05,
     bipartite: Annotated[bool, typer.Option("--bipartite", help="Two sides.")] = False,
@@ -48,6 +59,10 @@ def plan(
             "first, such as 5,50; of --bipartite LEFT:RIGHT, such as 5,50:4,20."
         ),
     ] = None,
+    set_sizes: Annotated[
+        str | None,
+        typer.Option(help="Also expected errors between two sets of so many vertices: 50,100."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
 ) -> None:
     """Compare what all mechanisms would guarantee, best first. Reads no data."""
@@ -56,27 +71,95 @@ def plan(
     if bipartite and directed:
         raise ParameterError("a graph is --bipartite or --directed, not both")
     size = _vertices(vertices, bipartite=bipartite)
-    made = planner.plan(
-        size,
-        directed=directed,
-        edges=edges,
-        queries=int(queries),
-        epsilon=epsilon,
-        delta=delta,
-        beta=beta,
-        target_error=target_error,
-        protect=protect,
-        at_most=at_most,
-        degree_bound=degree_bound,
-        most_right=most_right,
-        groups=None if groups is None else _groups(groups, size),
-    )
+    sizes = () if set_sizes is None else _whole("--set-sizes", set_sizes)
+    plans = [
+        planner.plan(
+            size,
+            directed=directed,
+            edges=edges,
+            queries=int(queries),
+            epsilon=each,
+            delta=delta,
+            beta=beta,
+            target_error=target_error,
+            protect=protect,
+            at_most=at_most,
+            degree_bound=degree_bound,
+            most_right=most_right,
+            groups=None if groups is None else _groups(groups, size),
+        )
+        for each in _numbers(epsilon)
+    ]
+    tables = [size_table(made, sizes) if sizes else [] for made in plans]
     if as_json:
-        show_json(made.to_dict())
+        told = [_told(made, sizes, table) for made, table in zip(plans, tables, strict=True)]
+        show_json(told[0] if len(told) == 1 else {"plans": told})
         return
-    show_table(made.title, made.columns, made.cells())
-    for remark in made.remarks:
+    if len(plans) == 1:
+        show_table(plans[0].title, plans[0].columns, plans[0].cells())
+    else:
+        _show_beside(plans)
+    for made, table in zip(plans, tables, strict=True):
+        if sizes:
+            _show_sizes(made, sizes, table)
+    for remark in plans[0].remarks if len(plans) == 1 else ():
         out.print(remark, markup=False)
+    for made in plans if len(plans) > 1 else ():
+        out.print(f"epsilon = {made.setting.epsilon:g}. Advice: {made.advice}", markup=False)
+
+
+def _numbers(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ParameterError("--epsilon is a number, or several: 0.5,1,2") from None
+
+
+def _whole(name: str, text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise ParameterError(f"{name} are whole numbers with commas between: 50,100") from None
+
+
+def _show_beside(plans: Sequence[Plan]) -> None:
+    """Guaranteed errors at each epsilon, in the order of the first plan."""
+    rows: dict[tuple[str, str], list[str]] = {
+        (row.name, row.cuts): ["needs delta"] * len(plans) for made in plans for row in made.rows
+    }
+    for place, made in enumerate(plans):
+        for row in made.rows:
+            if not math.isinf(row.guaranteed):
+                rows[row.name, row.cuts][place] = short(row.guaranteed)
+    title = plans[0].title.replace(
+        f"epsilon = {plans[0].setting.epsilon:g}", "guaranteed errors by epsilon"
+    )
+    heads = [f"epsilon = {made.setting.epsilon:g}" for made in plans]
+    cells = [(*names, *errors) for names, errors in rows.items()]
+    show_table(title, ("mechanism", "cuts", *heads), cells)
+
+
+def _show_sizes(
+    made: Plan, sizes: tuple[int, ...], table: Sequence[tuple[str, list[float]]]
+) -> None:
+    holds = [("the cut holds about", [held(made.setting, size) for size in sizes])]
+    show_table(
+        f"Expected error of a cut between two sets of so many vertices, "
+        f"epsilon = {made.setting.epsilon:g}",
+        ("mechanism", *(f"{size:,}" for size in sizes)),
+        [(name, *map(short, errors)) for name, errors in [*table, *holds]],
+    )
+
+
+def _told(
+    made: Plan, sizes: tuple[int, ...], table: Sequence[tuple[str, list[float]]]
+) -> dict[str, Any]:
+    told = made.to_dict()
+    if sizes:
+        told["set_sizes"] = list(sizes)
+        told["held"] = [held(made.setting, size) for size in sizes]
+        told["expected_errors"] = dict(table)
+    return told
 
 
 def _vertices(text: str, *, bipartite: bool) -> int | tuple[int, int]:

@@ -12,6 +12,7 @@ from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.vertices import Label, Space, VertexSet
 from graphcuts_dp.interactive.query_lines import folder_of, read_linear, read_lines
 
+_MOST_PAIRS = 10_000
 _SHOWN = 40  # characters of a set
 
 
@@ -64,6 +65,34 @@ def read_query_file(path: str, space: Space, names: GroupNames | None) -> list[A
         S, T = _text(query.S), None if query.T is None else _text(query.T)
         found.append(AskedQuery(query if names is None else names.named(query), S, T))
     return _some(found, path)
+
+
+def pairs_of_groups(names: GroupNames, space: Space) -> list[AskedQuery]:
+    """The cuts between all pairs of groups of the finest level, and within each of one vertex set.
+
+    Args:
+        names: of the groups.
+        space: of the vertices.
+
+    Raises:
+        QueryError: more than ten thousand pairs.
+    """
+    one_set = isinstance(space, VertexSet)
+    left, right = (
+        [(f"{MARK}{label}", groups.codes() == code) for code, label in enumerate(groups.labels())]
+        for groups in (names.left, names.right)
+    )
+    pairs = [
+        (first, second)
+        for number, first in enumerate(left)
+        for second in right[number if one_set else 0 :]
+    ]
+    if len(pairs) > _MOST_PAIRS:
+        raise QueryError(
+            f"{len(pairs):,} pairs of groups are too many: take a coarser level by --levels, or "
+            "release a table of them, graphcuts-dp flows"
+        )
+    return [AskedQuery(CutQuery(S, T), named_S, named_T) for (named_S, S), (named_T, T) in pairs]
 
 
 def _of_table(path: str, space: Space, names: GroupNames | None) -> list[AskedQuery]:

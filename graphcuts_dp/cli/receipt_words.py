@@ -163,8 +163,7 @@ def _flows(receipt: Fields) -> dict[str, str]:
 
 def _iterative(receipt: Fields) -> dict[str, str]:
     settings, accuracy = receipt["settings"], receipt["accuracy"]
-    sizes = [n if isinstance(n, int) else len(n) for n in receipt["vertices"]]
-    size = _size(sizes if len(sizes) == 2 else sizes * 2)
+    size = _sides(receipt)
     error = accuracy["error"]
     near = "nothing is proven about its error."
     if error is not None:
@@ -179,6 +178,33 @@ def _iterative(receipt: Fields) -> dict[str, str]:
         f"{settings['calibration']}.",
         "Noise": "on the choice of each cut and on each answer, as the parts of epsilon above say.",
         "How near": near,
+    }
+
+
+def _sides(receipt: Fields) -> str:
+    sizes = [n if isinstance(n, int) else len(n) for n in receipt["vertices"]]
+    return _size(sizes if len(sizes) == 2 else sizes * 2)
+
+
+def _net(receipt: Fields) -> dict[str, str]:
+    return {
+        "What it is": f"a graph of {_sides(receipt)}, chosen among {int(receipt['members']):,} "
+        "members of a public net.",
+        "How it was made": "the member whose answers to the given queries fit best, by scores "
+        "with noise.",
+        "Noise": f"discrete Laplace on each score, of rate {receipt['rate']} for a step of "
+        f"{float(receipt['unit']):g}.",
+    }
+
+
+def _sensing(receipt: Fields) -> dict[str, str]:
+    chance = 1 - float(receipt["beta"])
+    return {
+        "What it is": f"a matrix of {_sides(receipt)}, learnt from noisy linear queries.",
+        "Noise": f"on each answer, of a standard deviation of at most "
+        f"{float(receipt['deviation']):.3g}.",
+        "How near": f"answers to the given queries are off by at most "
+        f"{float(receipt['error']):,.4g}, with probability {chance:.0%}.",
     }
 
 
@@ -198,5 +224,7 @@ _HOW: Mapping[str, Callable[[Fields], dict[str, str]]] = {
     "sparse": _sparse,
     "flows": _flows,
     "iterative construction": _iterative,
+    "net": _net,
+    "sensing": _sensing,
     "distances": _distances,
 }

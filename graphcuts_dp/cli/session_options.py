@@ -9,13 +9,17 @@ import typer
 from graphcuts_dp.cli.group_options import GroupReading
 from graphcuts_dp.cli.reading import Reading, read_sets
 from graphcuts_dp.errors import LedgerError
+from graphcuts_dp.graph.graph_queries import Question
 from graphcuts_dp.graph.owned_rows import PrivateData
+from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.graph.vertices import Label
 from graphcuts_dp.interactive.base import Answer
+from graphcuts_dp.interactive.query_lines import labels_of_cut, query_title
 from graphcuts_dp.interactive.session import Session, open_session
 from graphcuts_dp.interactive.transcript import session_source
 from graphcuts_dp.ledger.opening import Store
 
+_SHOWN = 40  # characters of a set
 StoreArgument = Annotated[
     str, typer.Argument(metavar="STORE", help="The store, made by `session start`.")
 ]
@@ -74,6 +78,23 @@ def _read(path: str, source: dict[str, Any]) -> PrivateData:
         return Reading(**source).read_data(path)
     except TypeError:
         raise LedgerError("the session was begun by another version of this program") from None
+
+
+def query_text(query: Question, universe: Universe) -> str:
+    """A cut by its labels, of which what is too long is cut off; of another query what it is."""
+    S, T = labels_of_cut(query, universe)
+    if S is None or T is None:
+        return query_title(query, universe)
+    one_set = not universe.bipartite
+    others = one_set and len(S) + len(T) == universe.shape[0] and not set(S) & set(T)
+    return f"{_shortened(S)} | {'others' if others and len(T) > 1 else _shortened(T)}"
+
+
+def _shortened(labels: tuple[Label, ...]) -> str:
+    text = ", ".join(map(str, labels))
+    if len(text) > _SHOWN:
+        text = f"{text[:_SHOWN]}... ({len(labels):,})"
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def answer_text(answer: Answer) -> str:

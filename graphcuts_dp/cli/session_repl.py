@@ -15,6 +15,7 @@ from graphcuts_dp.cli.session_options import (
     StoreArgument,
     answer_text,
     asked_sets,
+    query_text,
     resume,
 )
 from graphcuts_dp.cli.session_record import session_facts
@@ -23,7 +24,7 @@ from graphcuts_dp.errors import GraphCutsError, LedgerError, QueryError
 from graphcuts_dp.graph.graph_queries import Question
 from graphcuts_dp.graph.group_names import asked_query
 from graphcuts_dp.graph.vertices import Label
-from graphcuts_dp.interactive.query_lines import query_title, read_asked
+from graphcuts_dp.interactive.query_lines import read_asked
 from graphcuts_dp.interactive.session import Session
 
 EXAMPLE = """Example: graphcuts-dp session repl mail.db
@@ -162,8 +163,8 @@ class Prompt:
         history = self._session.history
         first = max(0, len(history) - count)
         for number, entry in enumerate(history[first:], start=first + 1):
-            sizes = query_title(entry.query, self._session.universe)
-            out.print(f"{number:>6}  {sizes:>15}  {answer_text(entry.answer)}", markup=False)
+            cut = query_text(entry.query, self._session.universe)
+            out.print(f"{number:>6}  {cut:<30}  {answer_text(entry.answer)}", markup=False)
 
     def _plot(self, path: str) -> None:
         if not path.lower().endswith((".png", ".pdf")):

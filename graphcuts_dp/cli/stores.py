@@ -2,7 +2,7 @@
 
 import typer
 
-from graphcuts_dp.cli.console import show_facts, show_json, show_table
+from graphcuts_dp.cli.console import HELP, show_facts, show_json, show_table
 from graphcuts_dp.cli.session_options import JsonOption, StoreArgument
 from graphcuts_dp.cli.session_record import totals
 from graphcuts_dp.cli.store_options import ExpectHeadOption, store_named
@@ -19,6 +19,7 @@ stores = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
+    context_settings=HELP,
 )
 
 

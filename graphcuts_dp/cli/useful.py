@@ -7,6 +7,7 @@ import numpy as np
 from graphcuts_dp.cli.console import out, say, show_facts, show_json, show_table
 from graphcuts_dp.cli.group_options import GroupReading
 from graphcuts_dp.cli.reading import Reading
+from graphcuts_dp.display import short
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.fits.methods import fit_method
 from graphcuts_dp.graph.adjacency import AnyGraph, on_space
@@ -18,7 +19,7 @@ from graphcuts_dp.release.release import Release
 from graphcuts_dp.release.size import check_size
 from graphcuts_dp.release.sparse import SPARSE, takes_sparse
 from graphcuts_dp.release.synthesis import release_graph
-from graphcuts_dp.release.usefulness import Usefulness, short, usefulness_of
+from graphcuts_dp.release.usefulness import Usefulness, usefulness_of
 
 _MOST_EDGES = 2e7  # of the graph that a forecast makes up
 TITLE = "Is it good for my questions? (95%, each question by itself)"

@@ -1,6 +1,7 @@
 """HR12's learner as a mechanism for the answers of all vertices, beside the others of a plan."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -16,13 +17,15 @@ from graphcuts_dp.distances.l1_plan import L1Plan
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.distances.offline import release_distances
+from graphcuts_dp.distances.projection import projection_embedding
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.level_noise import DistributionPair
 
-_REPETITIONS = (1, 2, 3, 4, 6, 8)  # of each size of random sets: few, since coordinates are dear
-_PUBLIC_SEED = 0  # of the random sets of vertices, which protect nothing
+_REPETITIONS = (1, 2, 4)  # of each size of random sets: few, since coordinates are dear
+_DIRECTIONS = (4, 8, 16)  # of projections
+_PUBLIC_SEED = 0  # of random sets and directions, which protect nothing
 
 
 @final
@@ -54,8 +57,8 @@ class LearntDistances:
     ) -> "LearntDistances":
         """Choose the embedding and the noise. Reads public things only.
 
-        Paths, grids and trees have an exact embedding. Of the embeddings of other maps that one is
-        taken whose dimension promises most.
+        Paths, grids, trees and points at l_1 distances have an exact embedding. Of the embeddings
+        of other maps that one is taken whose dimension promises most.
 
         Args:
             metric: the public map.
@@ -179,7 +182,9 @@ def learnt_cheaply(metric: Metric, *, most_coordinates: int) -> bool:
 
 @lru_cache(maxsize=1)  # both distributions of noise, and a plan and its run, need the same ones
 def embeddings_of(metric: Metric) -> tuple[L1Embedding, ...]:
-    """The exact embedding of a map, or some of Bourgain's, of several dimensions.
+    """The exact embedding of a map, or others of several dimensions.
+
+    Of points at the distances of an l_p norm by projections, of other maps by Bourgain's sets.
 
     Raises:
         ParameterError: a map that is too large to embed.
@@ -187,11 +192,16 @@ def embeddings_of(metric: Metric) -> tuple[L1Embedding, ...]:
     if metric.l1_coordinates is not None or metric.tree is not None:
         return (exact_embedding(metric),)
     found = []
-    for count in _REPETITIONS:
-        try:
-            found.append(bourgain_embedding(metric, public_seed=_PUBLIC_SEED, repetitions=count))
-        except ParameterError:  # two vertices in one point, or a table that is too large
-            continue
+    placed = metric.positions
+    for count in _REPETITIONS if placed is None else _DIRECTIONS:
+        with suppress(ParameterError):  # two vertices in one point, or a table that is too large
+            if placed is None:
+                made = bourgain_embedding(metric, public_seed=_PUBLIC_SEED, repetitions=count)
+            else:
+                made = projection_embedding(
+                    placed.points, dimensions=count, public_seed=_PUBLIC_SEED, p=placed.p
+                )
+            found.append(made)
     if not found:
         raise ParameterError("no embedding of this map was found; choose another mechanism")
     return tuple(found)

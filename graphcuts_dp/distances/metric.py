@@ -11,10 +11,16 @@ from typing import TYPE_CHECKING, Any, Self, final
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 from scipy.sparse import csgraph
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
+from graphcuts_dp.distances.lengths import (
+    COORDINATES,
+    NormedPoints,
+    attribute_coordinates,
+    length_matrix,
+    numbers,
+)
 from graphcuts_dp.distances.shapes import RootedTree, grid_positions
 from graphcuts_dp.errors import GraphError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import Graph
@@ -29,7 +35,6 @@ if TYPE_CHECKING:
 
 _BLOCK_ENTRIES = 1 << 20  # distances worked on at once: 8 MiB, within a cache
 _KEPT_ENTRIES = 1 << 26  # up to so many, all distances are kept for the next time: 512 MiB
-_COORDINATES = (("x", "y"), ("lon", "lat"), ("longitude", "latitude"))
 
 
 @final
@@ -46,6 +51,9 @@ class Metric:
         vertices: public vertex set: a count, labels, or a `VertexSet`.
         coordinates: where the vertices are drawn, shape (V, 2), finite; None if nobody knows.
 
+    Attributes:
+        positions: of the vertices, where distances are those of a norm; else None.
+
     Raises:
         GraphError: a length that is not positive and finite, ends outside the vertex set, a map
             that is not connected, or coordinates that do not fit.
@@ -61,13 +69,14 @@ class Metric:
         coordinates: npt.ArrayLike | None = None,
     ) -> None:
         self.vertices = vertices if isinstance(vertices, VertexSet) else VertexSet(vertices)
-        self.lengths = _length_matrix(rows, columns, lengths, len(self))
+        self.lengths = length_matrix(rows, columns, lengths, len(self))
         parts = int(csgraph.connected_components(self.lengths, directed=False)[0])
         if parts > 1:
             raise GraphError(
                 f"the map is not connected: it has {parts} parts; keep one of them, or join them"
             )
         self.coordinates = _checked_coordinates(coordinates, len(self))
+        self.positions: NormedPoints | None = None
         self._progress: Progress = silent
 
     @classmethod
@@ -102,14 +111,14 @@ class Metric:
         """
         table = {node: row for row, node in enumerate(graph.nodes)}
         edges = [(table[u], table[v], length) for u, v, length in graph.edges(data=weight)]
-        held = {key: list(graph.nodes(data=key)) for pair in _COORDINATES for key in pair}
+        held = {key: list(graph.nodes(data=key)) for pair in COORDINATES for key in pair}
         values = {key: [value for _, value in pairs] for key, pairs in held.items()}
         return cls(
             [edge[0] for edge in edges],
             [edge[1] for edge in edges],
-            _numbers([1.0 if edge[2] is None else edge[2] for edge in edges]),
+            numbers([1.0 if edge[2] is None else edge[2] for edge in edges]),
             vertices=list(graph.nodes),
-            coordinates=_attribute_coordinates(values),
+            coordinates=attribute_coordinates(values),
         )
 
     @classmethod
@@ -129,9 +138,9 @@ class Metric:
         return cls(
             pairs[:, 0],
             pairs[:, 1],
-            _numbers(graph.es[weight]) if weighted else np.ones(len(pairs)),
+            numbers(graph.es[weight]) if weighted else np.ones(len(pairs)),
             vertices=graph.vs["name"] if "name" in known else graph.vcount(),
-            coordinates=_attribute_coordinates({key: graph.vs[key] for key in known}),
+            coordinates=attribute_coordinates({key: graph.vs[key] for key in known}),
         )
 
     @classmethod
@@ -147,7 +156,7 @@ class Metric:
         """
         labels = vertices if isinstance(vertices, VertexSet) else VertexSet(vertices)
         row = np.arange(len(labels))
-        given = np.ones(len(labels) - 1) if lengths is None else _numbers(lengths)
+        given = np.ones(len(labels) - 1) if lengths is None else numbers(lengths)
         return cls(row[:-1], row[1:], given, vertices=labels)
 
     @classmethod
@@ -165,6 +174,31 @@ class Metric:
         y, x = np.divmod(place.ravel(), columns)
         points = np.column_stack([x, y])
         return cls(first, second, np.ones(len(first)), vertices=place.size, coordinates=points)
+
+    @classmethod
+    def of_points(
+        cls, points: npt.ArrayLike, *, p: float = 2.0, vertices: Vertices | None = None
+    ) -> Self:
+        """Points at their l_p distances, which no edges of a map make longer.
+
+        Args:
+            points: public, all different, shape (V, k), V from 1 to 2,048.
+            p: in [1, 2]: 2 for straight lines, 1 for the sum of the coordinates' distances.
+            vertices: labels of the points; None for 0..V-1.
+
+        Raises:
+            ParameterError: points or a p that will not do.
+            GraphError: another number of labels.
+        """
+        placed = NormedPoints.of(points, p)
+        size, table = len(placed.points), placed.distances(np.arange(len(placed.points)))
+        if vertices is not None and len(VertexSet(vertices)) != size:
+            raise GraphError(f"one label for each of the {size} points, please")
+        rows, columns = np.triu_indices(size, 1)
+        flat = placed.points if placed.points.shape[1] == 2 else None
+        made = cls(rows, columns, table[rows, columns], vertices=vertices or size, coordinates=flat)
+        made.positions = placed
+        return made
 
     def __len__(self) -> int:
         return len(self.vertices)
@@ -185,9 +219,11 @@ class Metric:
 
     @cached_property
     def kind(self) -> str:
-        """What the map was recognised as: "path", "tree", "grid" or "graph"."""
+        """What the map was recognised as: "path", "tree", "grid", "points" or "graph"."""
         if self.tree is not None:
             return "tree" if np.diff(self.lengths.indptr).max(initial=0) > 2 else "path"
+        if self.positions is not None:
+            return "points"
         return "graph" if self.l1_coordinates is None else "grid"
 
     @cached_property
@@ -207,13 +243,15 @@ class Metric:
     def l1_coordinates(self) -> FloatMatrix | None:
         """Points whose l1 distances are the metric, exactly up to rounding.
 
-        Shape (V, 1) for a path, (V, 2) for a grid: vertices at all crossings of some columns and
-        rows of the given coordinates, edges between neighbours only, whose lengths depend on their
-        column or row alone. None for everything else.
+        Shape (V, k) for points at l_1 distances, (V, 1) for a path, (V, 2) for a grid: vertices at
+        all crossings of some columns and rows of the given coordinates, edges between neighbours
+        only, whose lengths depend on their column or row alone. None for everything else.
         """
         if self.tree is not None and np.diff(self.lengths.indptr).max(initial=0) <= 2:
             end = int(np.argmin(np.diff(self.lengths.indptr)))
             return self._search(np.array([end])).T
+        if self.positions is not None:
+            return self.positions.points if self.positions.p == 1 else None
         return None if self.coordinates is None else grid_positions(self.coordinates, self.lengths)
 
     def distances_from(self, rows: npt.ArrayLike) -> FloatMatrix:
@@ -235,6 +273,8 @@ class Metric:
         return result
 
     def _search(self, index: IntVector) -> FloatMatrix:
+        if self.positions is not None:
+            return self.positions.distances(index)
         found = csgraph.dijkstra(self.lengths, directed=False, indices=index)
         return np.asarray(found, dtype=np.float64).reshape(len(index), len(self))
 
@@ -350,29 +390,6 @@ def as_metric(source: Any) -> Metric:
     raise ParameterError("a map is a Metric, a Graph, or a graph of networkx or igraph")
 
 
-def _length_matrix(
-    rows: npt.ArrayLike, columns: npt.ArrayLike, lengths: npt.ArrayLike, size: int
-) -> sp.csr_array:
-    first = np.asarray(rows, dtype=np.int64).reshape(-1)
-    second = np.asarray(columns, dtype=np.int64).reshape(-1)
-    length = np.asarray(lengths, dtype=np.float64).reshape(-1)
-    if not len(first) == len(second) == len(length):
-        raise GraphError("edge ends and lengths must have the same length")
-    ends = np.concatenate([first, second])
-    if len(ends) and (ends.min() < 0 or ends.max() >= size):
-        raise GraphError("an edge of the map ends outside its vertex set")
-    if not (np.isfinite(length) & (length > 0)).all():
-        raise GraphError("a length of the map is not a positive, finite number")
-    low, high = np.minimum(first, second), np.maximum(first, second)
-    order = np.lexsort((length, high, low))
-    low, high, length = low[order], high[order], length[order]
-    keep = low != high
-    keep[1:] &= (low[1:] != low[:-1]) | (high[1:] != high[:-1])
-    low, high, length = low[keep], high[keep], length[keep]
-    data = (np.concatenate([length, length]), (np.concatenate([low, high]), np.r_[high, low]))
-    return sp.coo_array(data, shape=(size, size)).tocsr()
-
-
 def _checked_coordinates(coordinates: npt.ArrayLike | None, size: int) -> FloatMatrix | None:
     if coordinates is None:
         return None
@@ -381,18 +398,3 @@ def _checked_coordinates(coordinates: npt.ArrayLike | None, size: int) -> FloatM
         raise GraphError(f"coordinates are finite, one pair for each of the {size} vertices")
     points.flags.writeable = False
     return points
-
-
-def _attribute_coordinates(values: dict[str, list[Any]]) -> FloatMatrix | None:
-    for pair in _COORDINATES:
-        held = [values.get(key, [None]) for key in pair]
-        if all(value is not None for column in held for value in column):
-            return np.column_stack([_numbers(column) for column in held])
-    return None
-
-
-def _numbers(values: Any) -> FloatVector:
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise GraphError("a length or coordinate of the map is not a number") from None

@@ -16,7 +16,7 @@ def drawing(made: DistanceAnswers, unit: str = "") -> DistanceMap:
     """What a map of the answers shows; without coordinates, at points of a layout."""
     metric = made.metric
     entries = metric.lengths.tocoo()
-    once = entries.row < entries.col
+    once = (entries.row < entries.col) & (metric.positions is None)  # else all pairs would be edges
     edges = np.column_stack([entries.row[once], entries.col[once]]).astype(np.int64)
     points = metric.coordinates
     if points is None:

@@ -11,7 +11,7 @@ each also with `.gz`. Messages never quote a row; they tell its line number.
 import gzip
 import io
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import BinaryIO, Literal, TypedDict, Unpack, cast, overload
 
@@ -220,7 +220,13 @@ def read_graph(  # noqa: PLR0913  # all that a file may leave open
     return graph
 
 
-def write_graph(graph: AnyGraph, path: PathLike, *, force: bool = False) -> None:
+def write_graph(
+    graph: AnyGraph,
+    path: PathLike,
+    *,
+    force: bool = False,
+    about: Mapping[str, float | str] | None = None,
+) -> None:
     """Write a graph so that `read_graph` gives it back, labels and isolated vertices included.
 
     The file appears whole or not at all. Text formats carry the vertex set, and the weight cap,
@@ -231,6 +237,8 @@ def write_graph(graph: AnyGraph, path: PathLike, *, force: bool = False) -> None
             synthetic, or that stay private.
         path: where; the ending tells the format, as for `read_graph`, KONECT excepted.
         force: replace a file that is there.
+        about: facts about the graph, such as the epsilon of its release. GraphML holds them as
+            attributes of the graph; other formats have no place for them.
 
     Raises:
         FileFormatError: unknown ending, missing folder, a file that is there, a label that the
@@ -240,9 +248,9 @@ def write_graph(graph: AnyGraph, path: PathLike, *, force: bool = False) -> None
     with atomic_write(path, force=force) as handle:
         if str(path).endswith(".gz"):
             with gzip.GzipFile("", "wb", 6, handle, mtime=0) as packed:
-                _write(graph, cast(BinaryIO, packed), ending)
+                _write(graph, cast(BinaryIO, packed), ending, about)
         else:
-            _write(graph, handle, ending)
+            _write(graph, handle, ending, about)
 
 
 def check_labels(path: PathLike, graph: AnyGraph) -> None:
@@ -310,16 +318,22 @@ def describe_reading(
     return tuple(notes)
 
 
-def _write(graph: AnyGraph, handle: BinaryIO, ending: str) -> None:
+def _write(
+    graph: AnyGraph,
+    handle: BinaryIO,
+    ending: str,
+    about: Mapping[str, float | str] | None = None,
+) -> None:
+    told = {"about": about} if about and FORMATS[ending].attributes else {}
     try:
-        _writer(ending)(graph, handle)
+        _writer(ending)(graph, handle, **told)
     except UnicodeEncodeError:
         raise FileFormatError("a label is not valid Unicode; rename it") from None
     except GraphError as problem:
         raise FileFormatError(str(problem)) from None
 
 
-def _writer(ending: str) -> Callable[[AnyGraph, BinaryIO], None]:
+def _writer(ending: str) -> Callable[..., None]:
     write = FORMATS[ending].write
     if write is None:
         raise FileFormatError(f"{ending[1:].upper()} files are only read; write .edges instead")

@@ -4,7 +4,7 @@ A new format is its module and a line here.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, BinaryIO, final
 
@@ -36,13 +36,15 @@ class FileFormat:
         columns: whether it has columns that the caller may name, as edge lists and tables have.
         encoded: whether the caller may say in which encoding it is.
         streamed: whether it is read a piece at a time.
+        attributes: whether `write` takes `about`, facts that the file tells of the graph.
     """
 
     read: Callable[[Any, Options, TextOptions], RawEdges]
-    write: Callable[[AnyGraph, BinaryIO], None] | None
+    write: Callable[..., None] | None
     columns: bool = False
     encoded: bool = False
     streamed: bool = False
+    attributes: bool = False
 
 
 def _edge_list(form: TextFormat, *, written: bool = True) -> FileFormat:
@@ -99,7 +101,7 @@ FORMATS: Mapping[str, FileFormat] = {
     ".konect": _edge_list(TextFormat(konect=True), written=False),
     ".mtx": _matrix(read_mtx, write_mtx),
     ".npz": _matrix(read_npz, write_npz),
-    ".graphml": _exchange(read_graphml, write_graphml, encoded=False),
+    ".graphml": replace(_exchange(read_graphml, write_graphml, encoded=False), attributes=True),
     ".gml": _exchange(read_gml, write_gml),
     ".parquet": _tables(read_parquet, write_parquet),
     ".arrow": _tables(read_arrow, write_arrow),

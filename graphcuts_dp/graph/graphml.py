@@ -3,7 +3,7 @@
 Expat reads the file in one pass. A DOCTYPE is refused, so entities cannot blow up or reach out.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import BinaryIO
 from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
@@ -218,8 +218,15 @@ class _Reader:
         return FileFormatError(f"line {self._line()}: {reason}")
 
 
-def write_graphml(graph: AnyGraph, handle: BinaryIO) -> None:
+def write_graphml(
+    graph: AnyGraph, handle: BinaryIO, about: Mapping[str, float | str] | None = None
+) -> None:
     """Write GraphML that networkx, igraph and we read with the same labels.
+
+    Args:
+        graph: what is written.
+        handle: where to.
+        about: names and values that become attributes of the graph.
 
     Raises:
         FileFormatError: a label that XML cannot hold.
@@ -238,9 +245,16 @@ def write_graphml(graph: AnyGraph, handle: BinaryIO) -> None:
         head.append('<key id="side" for="node" attr.name="bipartite" attr.type="int"/>')
     if graph.weighted:
         head.append('<key id="weight" for="edge" attr.name="weight" attr.type="double"/>')
+    facts = dict(about or {})
+    for name, value in facts.items():
+        kind = "string" if isinstance(value, str) else "double"
+        named = quoteattr(name, _BLANKS)
+        head.append(f'<key id={named} for="graph" attr.name={named} attr.type="{kind}"/>')
     direction = "directed" if isinstance(graph, DirectedGraph) else "undirected"
     head.append(f'<graph edgedefault="{direction}">')
     head.append(f'<data key="facts">{escape(exchange_facts(graph))}</data>')
+    for name, value in facts.items():
+        head.append(f"<data key={quoteattr(name, _BLANKS)}>{escape(str(value), _BLANKS)}</data>")
     for row, name in enumerate(names):
         side = "" if n_left is None else f'<data key="side">{int(row >= n_left)}</data>'
         text = escape(name, _BLANKS)

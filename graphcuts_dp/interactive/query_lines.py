@@ -272,7 +272,7 @@ def query_to_dict(query: Question, universe: Universe) -> dict[str, Any]:
     return {"entries": [[left.labels[i], right.labels[j], float(found[i, j])] for i, j in ends]}
 
 
-def asked_sets(
+def labels_of_cut(
     query: Question, universe: Universe
 ) -> tuple[tuple[Label, ...], tuple[Label, ...]] | tuple[None, None]:
     """The labels of both sets of a cut; None and None of another query."""

@@ -13,7 +13,7 @@ from graphcuts_dp.graph.graph_queries import Question
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.base import Answer
 from graphcuts_dp.interactive.encoding import decode_answer
-from graphcuts_dp.interactive.query_lines import asked_sets, query_to_dict
+from graphcuts_dp.interactive.query_lines import labels_of_cut, query_to_dict
 from graphcuts_dp.interactive.running import recorded_query
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.opening import Store, ledger_budget, ledger_universe, open_ledger
@@ -79,8 +79,7 @@ class History(Sequence[HistoryEntry]):
 
         rows = []
         for entry in self:
-            answer = entry.answer
-            named = asked_sets(entry.query, self._universe)
+            answer, named = entry.answer, labels_of_cut(entry.query, self._universe)
             mark = SEEDED_WARNING if answer.seeded else ""
             told = (answer.value, *answer.interval, answer.guaranteed, answer.updated, mark)
             rows.append((entry.record, *named, *told))

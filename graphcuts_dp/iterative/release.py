@@ -230,7 +230,7 @@ class IterativeRelease(Displayed):
         check_iterative_path(path, force=force)
         names = Path(path), hypothesis_path(path), receipt_path(path)
         with atomic_set(names, force=force) as (graph_file, hypothesis_file, receipt_file):
-            write_graph(self.graph, graph_file)
+            write_graph(self.graph, graph_file, about=self.guarantee.about)
             with atomic_write(hypothesis_file) as handle:
                 np.savez_compressed(handle, **self._arrays())
             write_receipt(receipt_file, self._receipt((graph_file, hypothesis_file)))

@@ -139,7 +139,7 @@ def release_sensing(  # noqa: PLR0913  # one more than twelve: the guess that a 
         [understood(query, space) for query in queries],
         ratings.weight_cap,
     )
-    plan = Plan.of(steps, rho, rounds, beta)
+    plan = SensingPlan.of(steps, rho, rounds, beta)
     cost = protection.cost(plan.cost(delta), epsilon=epsilon, delta=delta)
     learner = _Learner(steps, p)
     source = entropy_source(seed)
@@ -195,7 +195,7 @@ def _check_rounds(rounds: int | None) -> None:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class SensingPlan:
     """What is bought of a private matrix. All of it is public.
 
     Attributes:
@@ -214,7 +214,7 @@ class Plan:
     beta: float
 
     @classmethod
-    def of(cls, steps: Steps, rho: Fraction, rounds: int | None, beta: float) -> "Plan":
+    def of(cls, steps: Steps, rho: Fraction, rounds: int | None, beta: float) -> "SensingPlan":
         """The plan that a budget pays for; of least promised error where `rounds` is None."""
         if rounds is None:
             chosen = cls.of(steps, rho, _ROUNDS, beta)

@@ -72,7 +72,7 @@ def name_of(method: str, calibration: str, norm: str = "") -> str:
 # Typical errors
 
 
-def _mean_absolute(deviation: float, bias: float = 0.0) -> float:
+def mean_absolute(deviation: float, bias: float = 0.0) -> float:
     """E|N| for a normal N: deviation sqrt(2/pi) without bias."""
     if deviation == 0:
         return abs(bias)
@@ -94,7 +94,7 @@ def _density_deviation(setting: Setting) -> float:
 
 
 def _first_hypothesis(setting: Setting) -> float:
-    return _mean_absolute(_density_deviation(setting))
+    return mean_absolute(_density_deviation(setting))
 
 
 def _empty_hypothesis(setting: Setting) -> float:
@@ -104,7 +104,7 @@ def _empty_hypothesis(setting: Setting) -> float:
 
 def _gaussian_typical(setting: Setting) -> float:
     """Scale times sqrt(2/pi), the discrete distribution taken as the continuous one."""
-    return _mean_absolute(gaussian_deviation(setting))
+    return mean_absolute(gaussian_deviation(setting))
 
 
 def _laplace_typical(setting: Setting) -> float:
@@ -114,7 +114,7 @@ def _laplace_typical(setting: Setting) -> float:
 
 def _binary_typical(setting: Setting) -> float:
     """Deviation of one entry, times the root of the pairs between random halves."""
-    return _mean_absolute(
+    return mean_absolute(
         setting.distribution.standard_deviation * math.sqrt(_halves(setting) * setting.pairs)
     )
 
@@ -127,7 +127,8 @@ def _count_radius(setting: Setting) -> int:
     return discrete_laplace_radius(setting.epsilon / setting.change, failure=setting.beta)
 
 
-def _count_deviation(setting: Setting) -> float:
+def count_deviation(setting: Setting) -> float:
+    """Of the noisy number of edges, with all of epsilon."""
     rate = Fraction(setting.epsilon) / setting.change
     return LaplaceNoise(rate).standard_deviation
 
@@ -146,8 +147,8 @@ def _midpoint_typical(setting: Setting) -> float:
     """A cut between halves holds m/2 with variance m/4; of a dense graph, see the pairs missing."""
     m, pairs, share = setting.edges, setting.pairs, _halves(setting)
     middle = (min(m, share * pairs) + max(0.0, m - (1 - share) * pairs)) / 2
-    spread = math.hypot(math.sqrt(min(m, pairs - m)) / 2, _count_deviation(setting))
-    return _mean_absolute(spread, abs(middle - m * share))
+    spread = math.hypot(math.sqrt(min(m, pairs - m)) / 2, count_deviation(setting))
+    return mean_absolute(spread, abs(middle - m * share))
 
 
 def _density(setting: Setting) -> float:
@@ -158,8 +159,8 @@ def _density(setting: Setting) -> float:
 
 
 def _density_typical(setting: Setting) -> float:
-    noise = _halves(setting) * _count_deviation(setting)
-    return _mean_absolute(math.hypot(_density_deviation(setting), noise))
+    noise = _halves(setting) * count_deviation(setting)
+    return mean_absolute(math.hypot(_density_deviation(setting), noise))
 
 
 # Mechanisms

@@ -368,6 +368,8 @@ def _flow_rows(setting: Setting, groups: Groupings, target: float | None) -> lis
     pair = groups if isinstance(groups, tuple) else (groups, None)
     rows, columns = shape_of(setting.n)
     sizes = (rows, columns if isinstance(setting.n, tuple) else None)
+    if not all(each is None or isinstance(each, GroupTree) for each in pair):
+        raise ParameterError("groups are a Groups or a GroupTree, or a pair of them for two sides")
     if sizes != tuple(None if each is None else each.n for each in pair):
         raise ParameterError("the groups are of other numbers of vertices than the plan")
     try:

@@ -69,6 +69,17 @@ class PrivacyGuarantee(Displayed):
         )
 
     @property
+    def about(self) -> dict[str, float | str]:
+        """What a graph that was released under it says of itself, where its file can."""
+        mark = {"warning": self.warning} if self.warning else {}
+        return {
+            "epsilon": float(self.epsilon),
+            "delta": float(self.delta),
+            "protects": self.protects,
+            **mark,
+        }
+
+    @property
     def warning(self) -> str:
         """That it is void, or nothing."""
         return "" if self.is_private else SEEDED_WARNING

@@ -93,7 +93,7 @@ def write_sparse(path: PathLike, parts: SparseParts, *, force: bool) -> tuple[st
     with atomic_set(names, force=force) as (graph_file, sparse_file, receipt_file):
         written = [sparse_file] if parts.graph is None else [graph_file, sparse_file]
         if parts.graph is not None:
-            write_graph(parts.graph, graph_file)
+            write_graph(parts.graph, graph_file, about=guarantee.about)
         with atomic_write(sparse_file) as handle:
             np.savez(handle, allow_pickle=False, **arrays)
         receipt = {

@@ -84,7 +84,7 @@ def write_release(path: PathLike, parts: ReleaseParts, *, force: bool) -> tuple[
     with atomic_set(names, force=force) as (graph_file, noisy_file, receipt_file):
         written = [noisy_file] if graph is None else [graph_file, noisy_file]
         if graph is not None:
-            write_graph(graph, graph_file)
+            write_graph(graph, graph_file, about=guarantee.about)
         with atomic_write(noisy_file) as handle:
             noisy.write(handle, entropy=guarantee.to_dict()["entropy"])
         receipt = {

@@ -13,7 +13,7 @@ from typing import Any, final
 import numpy as np
 
 from graphcuts_dp.arrays import BoolVector
-from graphcuts_dp.display import Card, Displayed
+from graphcuts_dp.display import Card, Displayed, short
 from graphcuts_dp.graph.queries import CutQuery, pairs_of_cut
 from graphcuts_dp.graph.vertices import Arcs, VertexSet
 from graphcuts_dp.measurements.noisy_groups import NoisyGroups
@@ -159,11 +159,6 @@ def usefulness_of(release: Release, *, edges: float | None = None) -> Usefulness
         questions=tuple(questions),
         groups=bool(release.measurements.all_of(NoisyGroups)),
     )
-
-
-def short(value: float) -> str:
-    """A number for people: whole ones from 100 on, three digits below."""
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def _everything(release: Release) -> Masks:

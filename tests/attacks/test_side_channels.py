@@ -599,6 +599,7 @@ OTHERS = {
     "plan": "reads nothing",
     "explain": "reads nothing",
     "inspect": "reads a receipt",
+    "wizard": "reads nothing",
     "access": "the book of a server",
     "audit": "made graphs",
     "datasets": "public graphs",

@@ -228,8 +228,8 @@ def test_answers_to_a_file_of_queries(call, answered, tmp_path, joint):
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ([], "give either --from, or --queries"),
-        (["--queries", "cuts.csv", "--from", "1"], "give either --from, or --queries"),
+        ([], "give --from, or --query, or --queries with a file, or --groups"),
+        (["--queries", "cuts.csv", "--from", "1"], "give either --from, or --query, or --queries"),
         (["--queries", "cuts.csv", "--to", "1"], "leave out --to"),
         (["--queries", "cuts.csv", "--complement"], "leave out --to"),
         (["--from", "1", "--joint"], "are for --queries"),
@@ -273,7 +273,7 @@ def test_queries_that_cannot_be_answered(call, answered, tmp_path, monkeypatch, 
 def test_evaluation_says_that_it_is_not_private(call, mail, tmp_path):
     target, figure = tmp_path / "s.csv", tmp_path / "errors.png"
     call("release", mail, target, "--epsilon", "3")
-    status, out, _ = call("evaluate", "release", mail, target, "--figure", figure)
+    status, out, _ = call("evaluate", "release", mail, target, "--plot", figure)
     assert status == 0
     assert "not private: evaluation" in out
     assert "worst cut" in out

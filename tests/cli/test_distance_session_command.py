@@ -63,6 +63,15 @@ def test_files_that_moved(call, tmp_path):
     assert call("ask", "p.db", "v3", *there)[0] == 0
 
 
+def test_norms_of_coordinates_are_remembered(call, tmp_path):
+    rows = ["vertex,x,y", *(f"v{i},{i},{i % 4}" for i in range(12))]
+    (tmp_path / "points.csv").write_text("\n".join(rows))
+    status, _, err = call(*BEGIN, "--coordinates", "points.csv", "--lp", "1")
+    assert status == 0, err
+    assert call("ask", "p.db", "v3")[0] == 0
+    assert call("status", "p.db", "--map", "roads.csv")[0] == 0
+
+
 def test_the_store_counts_it_with_the_rest(call, command_line):
     call(*BEGIN, "--budget-epsilon", "5", "--at-most", "1")
     status, _, err = command_line(

@@ -89,9 +89,24 @@ def test_choices(call):
     assert ones["plan"]["diameter"] == 11
 
 
+@pytest.mark.parametrize("mechanism", ["auto", "learner"])
+def test_norms_of_coordinates(call, tmp_path, mechanism):
+    """Vertex v_i is at (i, 40 + i/10) degrees; the roads between them do not count."""
+    options = ("--coordinates", "points.csv", "--lp", "1.5", "--mechanism", mechanism)
+    status, out, err = call(*BASE, *options, "--plot", "map.png", "--json")
+    assert status == 0, err
+    told = json.loads(out)
+    assert told["plan"]["map"] == "points"
+    assert (tmp_path / "map.png").exists()
+    longer = json.loads(call(*BASE, *options[:3], "1", "--json")[1])["plan"]["diameter"]
+    assert told["plan"]["diameter"] < longer
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        ((*BASE, "--lp", "1.5"), "--coordinates"),
+        ((*BASE, "--lp", "3", "--coordinates", "points.csv"), "from 1 to 2"),
         (("roads.csv", "strangers.csv", "--epsilon", "1"), "line 2: not a vertex"),
         (("roads.csv", "empty.csv", "--epsilon", "1"), "no people"),
         (("roads.csv", "none.csv", "--epsilon", "1"), "does not exist"),

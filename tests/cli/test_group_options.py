@@ -130,3 +130,45 @@ def test_a_directed_release_takes_one_file_of_groups(call, tmp_path):
     status, _, err = call(*base, *options, *more)
     assert status == 2
     assert "--right-groups is for --bipartite" in err
+
+
+def test_all_pairs_of_groups_are_answered_at_once(call, tmp_path):
+    """With a table of groups and no query: each pair once, and what is within each group."""
+    (tmp_path / "in.edges").write_text("".join(f"{i} {(i + 1) % 12}\n" for i in range(12)))
+    (tmp_path / "teams.csv").write_text(
+        "vertex,half,team\n" + "".join(f"{i},{i // 6},t{i // 3}\n" for i in range(12))
+    )
+    made = ("release", "in.edges", "out.csv", "--epsilon", "6", "--vertices", "12")
+    assert call(*made)[0] == 0
+    table = ("answer", "out.csv", "--groups", "teams.csv", "--levels")
+    ask = (*table, "half,team")  # the finest level of several
+    status, told, err = call(*ask, "--json")
+    assert status == 0, err
+    answers = json.loads(told)["answers"]
+    assert len(answers) == 4 * 5 // 2
+    release = gc.Release.load(tmp_path / "out.csv")
+    asked = {(each["S"], each["T"]): each["value"] for each in answers}
+    assert asked["@t0", "@t1"] == release.answer([0, 1, 2], [3, 4, 5]).value
+    assert asked["@t3", "@t3"] == release.answer([9, 10, 11], [9, 10, 11]).value
+    status, told, _ = call(*table, "half", "--joint", "-o", "pairs.csv")
+    assert status == 0
+    lines = (tmp_path / "pairs.csv").read_text().splitlines()
+    assert lines[0].startswith("S,T,value,low,high")
+    assert [line.split(",")[:2] for line in lines[1:]] == [["@0", "@0"], ["@0", "@1"], ["@1", "@1"]]
+    assert "@t0 - @t1" in call(*ask)[1]
+    status, _, err = call(*ask, "--to", "1")
+    assert status == 2
+    assert "which need --from" in err
+
+
+def test_too_many_pairs_of_groups_are_refused(call, tmp_path):
+    (tmp_path / "in.edges").write_text("0 1\n")
+    (tmp_path / "teams.csv").write_text(
+        "vertex,team\n" + "".join(f"{i},t{i}\n" for i in range(150))
+    )
+    made = ("release", "in.edges", "out.csv", "--epsilon", "6", "--vertices", "150", "--fit")
+    assert call(*made, "none")[0] == 0
+    status, _, err = call("answer", "out.csv", "--groups", "teams.csv")
+    assert status == 2
+    assert "11,325 pairs of groups are too many" in err
+    assert err.count("\n") == 1

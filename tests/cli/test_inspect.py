@@ -198,3 +198,16 @@ def test_kinds_are_told_apart_by_the_form():
     assert kind_of({"format": "flows"}) == kind_of({"mechanism": "x"}) == ""
     with pytest.raises(LookupError):
         how_made("flows", {})
+
+
+def test_nets_and_matrices_have_their_words():
+    """From the fields alone: whatever writes such receipts."""
+    net = {"vertices": [["a", "b"]], "members": 64, "rate": "1/4", "unit": 0.5}
+    told = how_made(kind_of({"format": "net 1"}), net)
+    assert "2 vertices" in told["What it is"]
+    assert "64 members" in told["What it is"]
+    assert "rate 1/4 for a step of 0.5" in told["Noise"]
+    matrix = {"vertices": [3, ["x", "y"]], "deviation": 2.5, "error": 12.0, "beta": 0.05}
+    told = how_made(kind_of({"format": "sensing 1"}), matrix)
+    assert "3 x 2 vertices" in told["What it is"]
+    assert "off by at most 12, with probability 95%" in told["How near"]

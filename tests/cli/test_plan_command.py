@@ -84,3 +84,48 @@ def test_bad_input_is_one_line_and_status_2(call, wrong):
     assert (status, out) == (2, "")
     assert err.startswith("error: ")
     assert err.count("\n") == 1
+
+
+LINE = ("--vertices", "100", "--edges", "400", "--queries", "20", "--delta", "0")
+
+
+def test_several_epsilons_are_beside_each_other(call):
+    status, told, _ = call(*LINE, "--epsilon", "0.5,1")
+    assert status == 0
+    assert "epsilon = 0.5   epsilon = 1" in told
+    assert told.count("Advice: ") == 2
+    laplace = next(line.split() for line in told.splitlines() if line.startswith("  laplace"))
+    for epsilon, shown in zip((0.5, 1.0), laplace[-2:], strict=True):
+        plan = gc.plan(100, edges=400, queries=20, epsilon=epsilon, delta=0.0)
+        row = next(row for row in plan.rows if row.method == "laplace")
+        assert float(shown.replace(",", "")) == pytest.approx(row.guaranteed, abs=0.5)
+    status, told, _ = call(*LINE, "--epsilon", "0.5,1", "--json")
+    assert [plan["epsilon"] for plan in json.loads(told)["plans"]] == [0.5, 1.0]
+    assert "plans" not in json.loads(call(*LINE, "--epsilon", "1", "--json")[1])
+
+
+def test_set_sizes_have_a_table(call):
+    status, told, _ = call(*LINE, "--epsilon", "1", "--set-sizes", "10,40")
+    assert status == 0
+    assert "the cut holds about" in told
+    status, told, _ = call(*LINE, "--epsilon", "1", "--set-sizes", "10,40", "--json")
+    read = json.loads(told)
+    assert read["set_sizes"] == [10, 40]
+    assert read["held"] == pytest.approx([400 * d * d / 4950 for d in (10, 40)])
+    assert len(read["expected_errors"]["binary"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--epsilon", "1,a"), "--epsilon is a number, or several"),
+        (("--epsilon", "1,0"), "epsilon must be"),
+        (("--epsilon", "1", "--set-sizes", "x"), "--set-sizes are whole numbers"),
+        (("--epsilon", "1", "--set-sizes", "51"), "set sizes must be from 1 to 50"),
+    ],
+)
+def test_wrong_lists_are_told_in_a_line(options, message, call):
+    status, told, err = call(*LINE, *options)
+    assert (status, told) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1

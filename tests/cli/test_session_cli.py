@@ -270,7 +270,7 @@ def test_repl(call, store, monkeypatch, tmp_path):
     assert "499 left" in lines[0]
     assert "free: on the record, or without pairs" in out
     assert "one new query" in out
-    assert "1 | 2" in out  # the smaller set first
+    assert "1  kim | ann, bob " in out  # the smaller set first
     assert ":plot FILE.png" in out
     assert "queries left  499" in out
     assert [line.split(":")[0] for line in err.splitlines()] == ["error"] * 4

@@ -83,7 +83,7 @@ COMMANDS = {
         Command("evaluate", ("evaluate", "in.csv", "in.csv", "--plot", "e.pdf"), (("e.pdf",),)),
         Command(
             "evaluate release",
-            ("evaluate", "release", "in.csv", "g.edges.gz", "--figure", "e.png"),
+            ("evaluate", "release", "in.csv", "g.edges.gz", "--plot", "e.png"),
             (("e.png",),),
         ),
         Command(

@@ -145,7 +145,7 @@ def test_a_session_goes_on_after_trouble_at_each_call(inputs, tmp_path, name):
         ("release", "in.csv", "in.csv", "--epsilon", "1"),
         ("distances", "map.csv", "people.csv", "--output", "people.csv", "--epsilon", "1"),
         ("evaluate", "in.csv", "in.csv", "--plot", "in.csv"),
-        ("evaluate", "release", "in.csv", "g.edges.gz", "--figure", "./g.edges.gz"),
+        ("evaluate", "release", "in.csv", "g.edges.gz", "--plot", "./g.edges.gz"),
         ("session", "run", "mail.db", "q.jsonl", "-o", "mail.db"),
         ("session", "run", "mail.db", "q.jsonl", "-o", "q.jsonl"),
         ("session", "export", "mail.db", "-o", "mail.db"),

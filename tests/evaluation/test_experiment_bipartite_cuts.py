@@ -126,7 +126,8 @@ def test_at_full_size(family):
     """Exponents of promises within 0.03 of the claims, of sessions from 0.1 below to 0.3 above.
 
     At these sizes the largest error seen grows from about 0.6 of the promise to 0.85 of it, the
-    more there is to learn; where the promise is worse than answering 0, nothing is learnt.
+    more there is to learn; where the promise is worse than answering 0, nothing is learnt, and
+    those sizes are left out.
     """
     table = FAMILIES[family].measure(quick=False, seed=0, progress=silent)
     for finding in table.findings[:9]:

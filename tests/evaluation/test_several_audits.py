@@ -4,19 +4,19 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.evaluation.audits.several import _HIDDEN, measured_sparse
+from graphcuts_dp.evaluation.audits.several import HIDDEN, measured_sparse
 from graphcuts_dp.evaluation.audits.together import plain, protected
 from graphcuts_dp.measurements.noisy_sums import NoisyDegrees
 from graphcuts_dp.measurements.noisy_weights import NoisyWeightCounts
 from graphcuts_dp.privacy.entropy import entropy_source
 
 
-@pytest.mark.parametrize("whom", _HIDDEN)
+@pytest.mark.parametrize("whom", HIDDEN)
 @pytest.mark.parametrize("at_most", [1, 6])
 def test_a_sparse_release_measures_what_is_audited(whom, at_most):
     """The audit leaves the fit out, which reads the measurements alone."""
-    data = _HIDDEN[whom][0][0].second
-    given, protection = protected(data, at_most, 6)
+    data = HIDDEN[whom][0][0].second
+    given, protection = protected(data, at_most)
     released = gc.release_graph(
         given, epsilon=1.0, mechanism="sparse", fit="none", **protection, seed=5
     )
@@ -30,7 +30,7 @@ def test_a_sparse_release_measures_what_is_audited(whom, at_most):
 
 def test_all_pairs_change_between_neighbours():
     """Six: of graphs, of owners' rows as they count, and of ratings."""
-    for edges, ratings in _HIDDEN.values():
+    for edges, ratings in HIDDEN.values():
         for (pair,) in (edges, ratings):
-            first, second = (plain(end, 6) for end in (pair.first, pair.second))
+            first, second = (plain(end) for end in (pair.first, pair.second))
             assert (len(first.rows), len(second.rows)) == (0, 6)

@@ -19,7 +19,7 @@ from graphcuts_dp.errors import (
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, RankOneQuery, answer_all
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.iterative.sensing import Plan, _measure, release_sensing
+from graphcuts_dp.iterative.sensing import SensingPlan, _measure, release_sensing
 from graphcuts_dp.iterative.sensing_release import SensingRelease
 from graphcuts_dp.iterative.sensing_steps import Steps
 from graphcuts_dp.privacy.entropy import SeededEntropy
@@ -215,16 +215,16 @@ def test_sums_that_share_no_rating_are_measured_at_the_price_of_one():
 def test_queries_that_share_every_rating_are_chosen_if_they_are_many():
     steps = Steps(Universe(6, 4), [CutQuery(range(6), range(4))] * 2000, 5.0)
     rho = Fraction(1, 40)
-    assert not Plan.of(steps, rho, None, 0.05).measures_all
+    assert not SensingPlan.of(steps, rho, None, 0.05).measures_all
     few = Steps(Universe(6, 4), QUERIES, 5.0)
-    assert Plan.of(few, rho, None, 0.05).measures_all
-    assert Plan.of(few, rho, 7, 0.05).rounds == 7
+    assert SensingPlan.of(few, rho, None, 0.05).measures_all
+    assert SensingPlan.of(few, rho, 7, 0.05).rounds == 7
 
 
 @pytest.mark.parametrize("rounds", [None, 1, 2, 10])
 def test_a_plan_costs_what_was_asked_for_and_no_more(rounds):
     steps, rho = Steps(Universe(6, 4), QUERIES, 5.0), Fraction(1, 40)
-    spent = Plan.of(steps, rho, rounds, 0.05).cost(1e-6).rho
+    spent = SensingPlan.of(steps, rho, rounds, 0.05).cost(1e-6).rho
     assert 0.999 * rho < spent <= float(rho) * (1 + 1e-9)
 
 

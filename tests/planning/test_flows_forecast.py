@@ -107,6 +107,11 @@ def test_a_plan_has_rows_for_cells_unions_and_halves():
     assert "Flows" not in str(gc.plan(1000, **sizes))
 
 
+def test_what_is_no_groups_is_refused():
+    with pytest.raises(ParameterError, match="groups are a Groups or a GroupTree"):
+        gc.plan(4, edges=3, queries=1, epsilon=1.0, delta=0.0, groups=[2, 2])
+
+
 def test_groups_of_a_plan_are_of_its_vertices():
     sizes = {"edges": 10.0, "queries": 1, "epsilon": 1.0, "delta": 0.0}
     with pytest.raises(ParameterError, match="other numbers of vertices"):

@@ -8,9 +8,11 @@ import shutil
 from functools import partial
 
 import helpers
+import networkx
 import numpy as np
 import pytest
 
+import graphcuts_dp as gc
 from graphcuts_dp import receipts
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
 from graphcuts_dp.graph import files
@@ -493,3 +495,21 @@ def test_the_receipt_tells_what_a_release_was_to_be_good_at(tmp_path):
     receipt.unlink()
     receipts.write_receipt(receipt, written)
     assert Release.load(tmp_path / "g.csv").workload == "answers"
+
+
+@pytest.mark.parametrize("mechanism", ["response", "sparse"])
+@pytest.mark.parametrize("seed", [None, 1])
+def test_graphml_of_a_release_tells_its_epsilon(mechanism, seed, tmp_path):
+    graph = gc.Graph([0, 1, 2], [1, 2, 3], vertices=6)
+    release = gc.release_graph(graph, epsilon=9.0, mechanism=mechanism, at_most=3, seed=seed)
+    release.save(tmp_path / "a.graphml")
+    told = networkx.read_graphml(tmp_path / "a.graphml").graph
+    assert told["epsilon"] == 9.0
+    assert told["delta"] == 0.0
+    assert told["protects"] == "3 edges"
+    assert ("warning" in told) == (seed is not None)
+    again = gc.Release.load(tmp_path / "a.graphml").graph
+    assert again == release.graph
+    assert gc.read_graph(tmp_path / "a.graphml") == release.graph
+    release.save(tmp_path / "a.csv")  # other formats have no place for it
+    assert "epsilon" not in (tmp_path / "a.csv").read_text()

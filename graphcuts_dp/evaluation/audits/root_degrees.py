@@ -57,7 +57,7 @@ class Thirds:
     epsilon: Fraction
     roots: int = 1
     factor: int = 1
-    queries: int = 3
+    queries: int = 2
     beta: float = 0.05
 
     @property
@@ -121,7 +121,7 @@ def _roots_audit(epsilon: float) -> Audit:
         start=partial(_session, sound),
         twins={name: partial(_session, twin) for name, twin in twins.items()},
         runs=6000,
-        least=600,
+        least=250,
     )
 
 

@@ -15,20 +15,27 @@ from typing import Any
 
 import numpy as np
 
-from graphcuts_dp.arrays import FloatVector, IntVector
+from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.evaluation.audits.base import Audit, Entry, Enumerated, Sampled
 from graphcuts_dp.evaluation.audits.calibrations import calibrated, transcripts_of
-from graphcuts_dp.evaluation.audits.graphs import EMPTY
 from graphcuts_dp.evaluation.audits.iterative import rounds_of, tuned
-from graphcuts_dp.evaluation.audits.together import TWIN, plain, protected, seed_of
+from graphcuts_dp.evaluation.audits.together import (
+    ALL,
+    EDGES,
+    OWNER,
+    TWIN,
+    owner_of,
+    plain,
+    protected,
+    seed_of,
+)
 from graphcuts_dp.evaluation.audits.transcripts import LEARNERS, ByHand, Kind, transcript
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.graph.adjacency import BipartiteGraph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.owned_rows import OwnedRows, PrivateData
+from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.graph.vertices import Space
 from graphcuts_dp.interactive.mechanism import OnlineMechanism
 from graphcuts_dp.iterative.methods import release_iteratively
 from graphcuts_dp.iterative.net import release_net
@@ -46,31 +53,12 @@ _MOST = 6
 _DELTA = 0.02  # so large that runs see what it is for
 
 
-# Data: all six pairs appear at once; or an owner does who names each of them twice.
-
-_ENDS = np.triu_indices(4, 1)
-_ALL = CutQuery(range(4), range(4))
 _UNIVERSE = Universe(4)
 _CORNERS = np.array([0, 0, 0, 1, 1, 1]), np.array([0, 1, 2, 0, 1, 2])
 _UNRATED = BipartiteGraph([], [], left=2, right=3)
-
-
-def _owner(space: Space, ends: tuple[IntVector, IntVector]) -> tuple[Neighbours, ...]:
-    found = []
-    for times in (0, 2):
-        rows, columns = np.tile(ends[0], times), np.tile(ends[1], times)
-        marks = np.arange(1, dtype=np.uint64)
-        found.append(OwnedRows(space, np.zeros(len(rows), np.int64), marks, (rows, columns)))
-    return (Neighbours("an owner of twelve rows appears", found[0], found[1]),)
-
-
-_EDGES = (Neighbours("all six edges appear", EMPTY, Graph(*_ENDS, vertices=4)),)
 _RATED = BipartiteGraph(*_CORNERS, left=2, right=3)
 _RATINGS = (Neighbours("all six ratings appear", _UNRATED, _RATED),)
-_HIDDEN = {
-    "6 edges": (_EDGES, _RATINGS),
-    "owners": (_owner(EMPTY.vertices, _ENDS), _owner(_UNRATED.space, _CORNERS)),
-}
+HIDDEN = {"6 edges": (EDGES, _RATINGS), "owners": (OWNER, owner_of(_UNRATED.space, _CORNERS))}
 
 
 # Runs.
@@ -80,7 +68,7 @@ def _iterative(at_most: int, epsilon: float, source: EntropySource) -> Run:
     """The noisy total, how many pairs the cut has that the noisy matrix shows, and its answer."""
 
     def run(data: PrivateData) -> FloatVector:
-        graph, protection = protected(data, at_most, _MOST)
+        graph, protection = protected(data, at_most)
         made = release_iteratively(
             graph,
             epsilon=epsilon,
@@ -103,7 +91,7 @@ def _sensing(at_most: int, epsilon: float, source: EntropySource) -> Run:
     queries = [CutQuery([0, 1], [0, 1, 2])]
 
     def run(data: PrivateData) -> FloatVector:
-        ratings, protection = protected(data, at_most, _MOST)
+        ratings, protection = protected(data, at_most)
         made = release_sensing(
             ratings,
             queries,
@@ -122,8 +110,8 @@ def _net(at_most: int, epsilon: float, source: EntropySource) -> Run:
     """How many edges the member of the net has that is chosen."""
 
     def run(data: PrivateData) -> FloatVector:
-        graph, protection = protected(data, at_most, _MOST)
-        made = release_net(graph, [_ALL], epsilon=epsilon, **protection, seed=seed_of(source))
+        graph, protection = protected(data, at_most)
+        made = release_net(graph, [ALL], epsilon=epsilon, **protection, seed=seed_of(source))
         return np.array([float(made.graph.weights.sum())])
 
     return run
@@ -132,7 +120,7 @@ def _net(at_most: int, epsilon: float, source: EntropySource) -> Run:
 def measured_sparse(data: PrivateData, at_most: int, epsilon: float, source: EntropySource) -> Any:
     """What `release_graph` measures with mechanism "sparse"; its fit reads that alone."""
     each = Protection(steps=at_most).per_step(epsilon)
-    graph = plain(data, _MOST)
+    graph = plain(data)
     return measure_sparse(graph, epsilon=each, noise="discrete-laplace", source=source)
 
 
@@ -155,8 +143,8 @@ def _session(learner: str, kind: Kind, at_most: int, epsilon: float, source: Ent
         grid=Grid(),
         steps=at_most,
     )
-    seen = transcript(made, source, _ALL)
-    return lambda data: np.asarray(seen(plain(data, _MOST)), dtype=np.float64)
+    seen = transcript(made, source, ALL)
+    return lambda data: np.asarray(seen(plain(data)), dtype=np.float64)
 
 
 def _audit(
@@ -206,20 +194,20 @@ _OFFLINE = {"practical": 3, "tight": 3, "dr14": 3, "gru12": 12, "nik17": 12}
 
 ENTRIES = (
     *(
-        Entry(f"{whom}: iterative release", partial(_audit, _iterative, pairs[0], 400))
-        for whom, pairs in _HIDDEN.items()
+        Entry(f"{whom}: iterative release", partial(_audit, _iterative, pairs[0], 800))
+        for whom, pairs in HIDDEN.items()
     ),
     *(
         Entry(f"{whom}: sensing", partial(_audit, _sensing, pairs[1], 400, zcdp=True))
-        for whom, pairs in _HIDDEN.items()
+        for whom, pairs in HIDDEN.items()
     ),
     *(
         Entry(f"{whom}: net", partial(_audit, _net, pairs[0], 400))
-        for whom, pairs in _HIDDEN.items()
+        for whom, pairs in HIDDEN.items()
     ),
     *(
         Entry(f"{whom}: release, sparse", partial(_audit, _sparse, pairs[0], 300))
-        for whom, pairs in _HIDDEN.items()
+        for whom, pairs in HIDDEN.items()
     ),
     *(
         Entry(
@@ -232,7 +220,7 @@ ENTRIES = (
             ),
             slow=kind == "one-sided",
         )
-        for whom, pairs in _HIDDEN.items()
+        for whom, pairs in HIDDEN.items()
         for learner in LEARNERS
         for kind in ("shared", "one-sided")
     ),

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.evaluation.audit import Claim, DistributionPair, Neighbours
 from graphcuts_dp.evaluation.audits.base import Audit, Entry, Enumerated, Sampled
+from graphcuts_dp.evaluation.audits.distances import normal_distribution
 from graphcuts_dp.evaluation.audits.flows import (
     Tabled,
     all_seen,
@@ -37,6 +38,7 @@ from graphcuts_dp.interactive.per_query import PerQueryNoise
 from graphcuts_dp.measurements.cells import changes_on
 from graphcuts_dp.measurements.degree_bounds import bound_candidates, bound_scores, normalised
 from graphcuts_dp.measurements.noisy_cells import NoisyCells
+from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.protection import Protection
@@ -233,6 +235,28 @@ def _session_audit(epsilon: float) -> Audit:
     )
 
 
+def _all_answers(epsilon: float, grid: Grid) -> Iterator[DistributionPair]:
+    """All bounded cuts change by as much as a vertex can change them."""
+    made = PerQueryNoise(
+        distribution="gaussian",
+        universe=Universe(_N),
+        grid=grid,
+        epsilon=epsilon,
+        queries=len(_QUERIES),
+        delta=_DELTA,
+    )
+    one = normal_distribution(float(made.noise.parameter), _BOUND)
+    yield replace(one, name=f"{made.queries} answers", copies=made.queries)
+
+
+def _gaussian_session_audit(epsilon: float) -> Audit:
+    return Enumerated(
+        claim=Claim(zcdp_rho(epsilon=epsilon, delta=_DELTA), kind="rho"),
+        distributions=partial(_all_answers, epsilon, _GRID),
+        twins={"epsilon of an edge": partial(_all_answers, epsilon, replace(_GRID, sensitivity=1))},
+    )
+
+
 def _online(
     epsilon: Fraction, raw: bool, steps: int, source: EntropySource
 ) -> Callable[[Graph], npt.ArrayLike]:
@@ -328,6 +352,7 @@ ENTRIES = (
     Entry("vertex: flows, laplace", _flows_audit),
     Entry("vertex: flows, gaussian", _gaussian_flows_audit),
     Entry("vertex: session, laplace", _session_audit),
+    Entry("vertex: session, gaussian", _gaussian_session_audit),
     Entry("vertex: session, transcripts", _online_audit),
     Entry("vertex: session, one-sided tests", _tests_audit),
     Entry("vertex: degree bound", _choice_audit, ("degree bound",)),

@@ -1,0 +1,160 @@
+"""`graphcuts-dp wizard`: what it proposes works, keeps the error, and reads nothing private."""
+
+import builtins
+import json
+import math
+import shlex
+
+import numpy as np
+import pytest
+
+import graphcuts_dp as gc
+from graphcuts_dp.cli import wizard
+
+N = 40
+OWNER = ("--data", "calls.csv", "--protect", "owner", "--owner", "caller", "--at-most", "2")
+WHOLE = ("--data", "mail.edges", "--error", "60", "--vertices", str(N))
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path):
+    edges = [(i, (i + step) % N) for i in range(N) for step in (1, 2, 3, 5, 7)]
+    rows = "".join(f"{a},{b}\n" for a, b in edges)
+    (tmp_path / "mail.edges").write_text(rows.replace(",", " "))
+    (tmp_path / "calls.csv").write_text("caller,callee\n" + rows)
+    (tmp_path / "staff.csv").write_text(
+        "vertex,half\n" + "".join(f"{i},{2 * i // N}\n" for i in range(N))
+    )
+    return tmp_path
+
+
+def proposed(call, *words):
+    status, told, err = call("wizard", *words, "--json")
+    assert status == 0, err
+    return json.loads(told)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("--groups", "staff.csv"),
+        ("--groups", "staff.csv", "--at-most", "3"),
+        ("--who", "analysts", "--error", "500"),
+        ("--who", "analysts", "--error", "500", "--at-most", "2"),
+        ("--who", "analysts", "--protect", "vertex", "--degree-bound", "3", "--error", "900"),
+        OWNER,
+        (*OWNER, "--groups", "staff.csv"),
+    ],
+)
+def test_what_it_proposes_can_be_typed(words, call):
+    told = proposed(call, *WHOLE, *words)
+    assert told["private_file_read"] is False
+    first, *line = shlex.split(told["command"])
+    assert first == "graphcuts-dp"
+    status, out, err = call(*line)
+    assert status == 0, err
+    assert f"epsilon = {told['epsilon']:g}" in out
+    assert f"protects {told['protects']}" in out
+
+
+def test_a_team_is_given_a_server(call):
+    told = proposed(call, *WHOLE, "--who", "team", "--error", "500")
+    words = shlex.split(told["command"])
+    assert words[1:5] == ["serve", "mail.edges.db", "--graph", "mail.edges"]
+    assert words[words.index("--budget-epsilon") + 1] == f"{told['epsilon']:g}"
+
+
+def test_the_error_is_kept_and_not_by_much_more_epsilon_than_needed(call):
+    told = proposed(call, *WHOLE, "--groups", "staff.csv", "--error", "20")
+    graph = gc.read_graph("mail.edges", vertices=N)
+    groups = gc.read_groups("staff.csv", graph)
+
+    def radius(epsilon):
+        flows = gc.release_flows(graph, groups, epsilon=epsilon, seed=1)
+        value = flows.values()
+        low, high = flows.intervals()
+        inside = (low > 0) & (high < 200)  # not cut to what is possible
+        assert inside.any()
+        return max((high - value)[inside].max(), (value - low)[inside].max())
+
+    assert radius(told["epsilon"]) <= 20
+    assert radius(0.9 * told["epsilon"]) > 20
+    told = proposed(call, *WHOLE, "--who", "analysts", "--error", "500")
+    plan = gc.plan(N, edges=200, queries=50, epsilon=told["epsilon"], delta=0.0)
+    laplace = next(row for row in plan.rows if row.method == "laplace")
+    assert 0.85 * 500 < laplace.guaranteed <= 500
+    told = proposed(call, *WHOLE, "--error", "60")
+    release = gc.release_graph(
+        graph, epsilon=told["epsilon"], mechanism="response", fit="none", seed=1
+    )
+    half = np.arange(N) % 2 == 0
+    errors = 1.96 * release.noisy.distribution.standard_deviation * math.sqrt(half.sum() ** 2)
+    assert 0.85 * 60 < errors <= 60
+
+
+def test_more_together_cost_more(call):
+    one = proposed(call, *WHOLE, "--groups", "staff.csv")["epsilon"]
+    three = proposed(call, *WHOLE, "--groups", "staff.csv", "--at-most", "3")["epsilon"]
+    assert three == pytest.approx(3 * one, rel=0.1)
+
+
+def test_it_says_what_the_promise_means_and_where_it_is_weak(call):
+    status, told, err = call("wizard", *WHOLE, "--groups", "staff.csv", "--error", "2")
+    assert status == 0
+    for words in ("Type:", "  graphcuts-dp flows mail.edges staff.csv", "Forecast:", "Strength:"):
+        assert words in told
+    assert ("That is weak" in told) == (float(told.split("--epsilon ")[1].split()[0]) >= 3)
+    assert "Nothing of the private file was read" in err
+    assert "That is weak" in call("wizard", *WHOLE, "--who", "analysts", "--error", "50")[1]
+
+
+def test_the_private_file_is_looked_at_for_its_existence_only(call, folder, monkeypatch):
+    (folder / "mail.edges").write_bytes(b"\xff\x00")
+    (folder / "mail.edges").chmod(0)
+    opened = []
+    plain = builtins.open
+    monkeypatch.setattr(builtins, "open", lambda *a, **k: opened.append(a[0]) or plain(*a, **k))
+    assert call("wizard", *WHOLE)[0] == 0
+    assert not [name for name in map(str, opened) if name.endswith("mail.edges")]
+
+
+def test_questions_are_asked_where_somebody_sits(call, monkeypatch):
+    asked = []
+
+    def typed(question):
+        asked.append(question)
+        answers = {"1": "mail.edges", "2": "staff.csv", "3": "", "4": "30", "5": ""}
+        return answers.get(question.strip()[0], "")
+
+    monkeypatch.setattr(wizard.sys.stdin, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(builtins, "input", typed)
+    status, told, err = call("wizard")
+    assert status == 0, err
+    assert [question[0] for question in asked] == ["1", "2", "3", " ", "4", "5"]
+    assert "graphcuts-dp flows mail.edges staff.csv flows.csv" in told
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "--data FILE"),
+        (("--data", "none.edges"), "none.edges does not exist"),
+        (("--data", "mail.edges", "--groups", "none.csv"), "none.csv does not exist"),
+        (("--data", "mail.edges"), "give --vertices"),
+        ((*WHOLE, "--error", "0"), "--error is a number"),
+        ((*WHOLE, "--error", "nan"), "--error is a number"),
+        ((*WHOLE, "--error", "1e-9"), "cannot be had"),
+        ((*WHOLE, "--who", "me"), "unknown --who"),
+        ((*WHOLE, "--protect", "people"), "unknown --protect people"),
+        ((*WHOLE, "--protect", "owner"), "needs --owner"),
+        ((*WHOLE, "--protect", "vertex"), "cannot hide a vertex"),
+        ((*WHOLE, "--protect", "vertex", "--groups", "staff.csv"), "choose --who analysts"),
+        ((*WHOLE, "--at-most", "0"), "--at-most must be a whole number"),
+    ],
+)
+def test_answers_that_do_not_fit_are_told_in_a_line(words, message, call):
+    status, told, err = call("wizard", *words)
+    assert (status, told) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
