@@ -1,6 +1,7 @@
 """DR14 section 5.3.1: what a construction can reach is a net, and the Net mechanism runs on it."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,12 +12,17 @@ from graphcuts_dp.graph.random_graphs import planted_partition
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc import construction_net as nets
 from graphcuts_dp.idc.construction_net import construction_net
-from graphcuts_dp.idc.learners import MirrorDescentLearner, MultiplicativeWeightsLearner
+from graphcuts_dp.idc.learners import MultiplicativeWeightsLearner
 from graphcuts_dp.idc.median import all_graphs
+from graphcuts_dp.idc.norm_learner import MirrorDescentLearner
 from graphcuts_dp.iterative.net import release_net
 from graphcuts_dp.iterative.net_release import NetRelease
 
-LEARNERS = {"mw": MultiplicativeWeightsLearner, "md": MirrorDescentLearner}
+LEARNERS = {
+    "mw": MultiplicativeWeightsLearner,
+    "md l2": partial(MirrorDescentLearner, norm="l2"),
+    "md auto": MirrorDescentLearner,
+}
 CASES = {
     "plain": (Universe(5), [CutQuery([0]), CutQuery([0, 1]), CutQuery([1], [2, 3])]),
     "bipartite": (Universe(2, 4), [CutQuery([0], [0, 1]), CutQuery([1], [0, 1, 2])]),
