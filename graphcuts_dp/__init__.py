@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         to_scipy,
     )
     from graphcuts_dp.graph.files import read_graph, write_graph
+    from graphcuts_dp.graph.graph_queries import GraphQuery
     from graphcuts_dp.graph.group_sources import (
         groups_from_dict,
         groups_from_igraph,
@@ -115,6 +116,7 @@ _HOMES = {
         "to_scipy",
     ),
     "graph.files": ("read_graph", "write_graph"),
+    "graph.graph_queries": ("GraphQuery",),
     "graph.group_sources": (
         "groups_from_dict",
         "groups_from_igraph",
@@ -178,6 +180,7 @@ __all__ = [
     "FlowAnswer",
     "Flows",
     "Graph",
+    "GraphQuery",
     "GroupTree",
     "Groups",
     "IterativeRelease",

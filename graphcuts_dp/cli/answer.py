@@ -19,7 +19,7 @@ from graphcuts_dp.graph.group_names import GroupNames, asked_query
 from graphcuts_dp.graph.linear_query import LinearQuery, sides_of
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.vertices import Space
-from graphcuts_dp.interactive.query_lines import read_asked
+from graphcuts_dp.interactive.query_lines import read_linear
 from graphcuts_dp.iterative.net_release import NetRelease, queries_path
 from graphcuts_dp.iterative.release import IterativeRelease, hypothesis_path
 from graphcuts_dp.iterative.sensing_release import SensingRelease, is_sensing
@@ -102,7 +102,7 @@ def answer(
     if queries is not None:
         asked = read_query_file(queries, space, names)
     elif query is not None:
-        asked = [AskedQuery(read_asked(query, None, space), query, None)]
+        asked = [AskedQuery(read_linear(query, None, space), query, None)]
     elif first is None and names is not None:
         asked = pairs_of_groups(names, space)
     else:

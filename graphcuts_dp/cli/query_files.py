@@ -10,7 +10,7 @@ from graphcuts_dp.graph.group_names import MARK, GroupNames, asked_query
 from graphcuts_dp.graph.linear_query import LinearQuery, sides_of
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.vertices import Label, Space, VertexSet
-from graphcuts_dp.interactive.query_lines import folder_of, read_asked, read_lines
+from graphcuts_dp.interactive.query_lines import folder_of, read_linear, read_lines
 
 _MOST_PAIRS = 10_000
 _SHOWN = 40  # characters of a set
@@ -46,7 +46,7 @@ def read_query_file(path: str, space: Space, names: GroupNames | None) -> list[A
     Args:
         path: of a .csv table with columns S and, if wanted, T, whose cells hold labels with commas
             between, and names of groups after "@"; any other file has lines of JSON such as
-            {"S": ["ann"], "T": ["kim"]}, see `read_asked`. Without T: all other vertices.
+            {"S": ["ann"], "T": ["kim"]}, see `read_linear`. Without T: all other vertices.
         space: the vertices that may be named.
         names: groups that may be named.
 
@@ -58,7 +58,7 @@ def read_query_file(path: str, space: Space, names: GroupNames | None) -> list[A
         return list(_of_table(path, space, names))
     found = []
     for number, line in read_lines(path):
-        query = read_asked(line, number, space, folder=folder_of(path))
+        query = read_linear(line, number, space, folder=folder_of(path))
         if not isinstance(query, CutQuery):
             found.append(AskedQuery(query, line.strip(), None))
             continue

@@ -37,6 +37,7 @@ from graphcuts_dp.cli.store_options import (
 )
 from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.graph.atomic import atomic_write, check_writable
+from graphcuts_dp.graph.graph_queries import STATISTICS, GraphQuery, Question
 from graphcuts_dp.graph.group_names import asked_query
 from graphcuts_dp.idc.norms import NORM_HELP
 from graphcuts_dp.interactive.methods import CALIBRATIONS, METHODS
@@ -85,7 +86,7 @@ def start(
         str, typer.Option(help=f"auto (least guaranteed error), or: {', '.join(METHODS)}.")
     ] = "auto",
     calibration: Annotated[
-        str, typer.Option(help=f"Of the first three methods, one of: {', '.join(CALIBRATIONS)}.")
+        str, typer.Option(help=f"Of the first four methods, one of: {', '.join(CALIBRATIONS)}.")
     ] = "tight",
     beta: Annotated[
         float, typer.Option(help="Probability that any of the intervals is wrong.")
@@ -169,6 +170,9 @@ def ask(
     query: Annotated[
         str | None, typer.Option(help="In place of sets: any line of `session run`, as JSON.")
     ] = None,
+    statistic: Annotated[
+        str | None, typer.Option(help=f"In place of sets: {', '.join(STATISTICS)}.")
+    ] = None,
     name: NameOption = "default",
     graph: GraphOption = None,
     *,
@@ -178,13 +182,19 @@ def ask(
     as_json: JsonOption = False,
 ) -> None:
     """Ask how much passes between S and T."""
-    if (first is None) is (query is None) or (query is not None and (complement or second)):
-        raise ParameterError("give either sets, --from and perhaps --to, or --query")
+    if sum(each is not None for each in (first, query, statistic)) != 1 or (
+        first is None and (complement or second is not None)
+    ):
+        raise ParameterError("give either sets, --from and perhaps --to, or --query or --statistic")
+    of_graph = None if statistic is None else GraphQuery(statistic)
     if complement and second is not None:
         raise ParameterError("give --to or --complement, not both")
     place = store_named(store, expect_head=expect_head)
     with resume(place, name, graph, grouping) as session:
-        if query is not None:
+        asked: Question
+        if of_graph is not None:
+            asked = of_graph
+        elif query is not None:
             asked = read_asked(query, None, session.universe.space)
         else:
             asked = asked_query(*asked_sets(session, first or "", second), session.groups)

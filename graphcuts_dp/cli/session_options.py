@@ -9,7 +9,7 @@ import typer
 from graphcuts_dp.cli.group_options import GroupReading
 from graphcuts_dp.cli.reading import Reading, read_sets
 from graphcuts_dp.errors import LedgerError
-from graphcuts_dp.graph.linear_query import LinearQuery
+from graphcuts_dp.graph.graph_queries import Question
 from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.graph.vertices import Label
@@ -80,7 +80,7 @@ def _read(path: str, source: dict[str, Any]) -> PrivateData:
         raise LedgerError("the session was begun by another version of this program") from None
 
 
-def query_text(query: LinearQuery, universe: Universe) -> str:
+def query_text(query: Question, universe: Universe) -> str:
     """A cut by its labels, of which what is too long is cut off; of another query what it is."""
     S, T = labels_of_cut(query, universe)
     if S is None or T is None:

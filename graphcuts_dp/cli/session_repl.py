@@ -21,8 +21,8 @@ from graphcuts_dp.cli.session_options import (
 from graphcuts_dp.cli.session_record import session_facts
 from graphcuts_dp.cli.store_options import ExpectHeadOption, store_named
 from graphcuts_dp.errors import GraphCutsError, LedgerError, QueryError
+from graphcuts_dp.graph.graph_queries import Question
 from graphcuts_dp.graph.group_names import asked_query
-from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.vertices import Label
 from graphcuts_dp.interactive.query_lines import read_asked
 from graphcuts_dp.interactive.session import Session
@@ -141,7 +141,7 @@ class Prompt:
             raise QueryError("a query has one | at most, between its two sets")
         return asked_sets(self._session, first.strip(), second.strip() if bar else None)
 
-    def _query(self, line: str) -> LinearQuery:
+    def _query(self, line: str) -> Question:
         if line.startswith("{"):
             return read_asked(line, None, self._session.universe.space)
         return asked_query(*self._sets(line), self._session.groups)

@@ -115,6 +115,8 @@ def pair_coefficients(query: LinearQuery, space: Space) -> FloatMatrix:
         )
     try:
         found = np.array(query.coefficients(space), dtype=np.float64)
+    except QueryError:
+        raise
     except (AttributeError, TypeError, ValueError):
         raise QueryError(f"{type(query).__name__} gives no matrix of coefficients") from None
     if found.shape != (len(left), len(right)) or not np.isfinite(found).all():

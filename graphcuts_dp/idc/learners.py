@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol, final
 
 from graphcuts_dp.errors import ParameterError, QueryError
@@ -9,10 +10,12 @@ from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Construction, Rule
 from graphcuts_dp.idc.frieze_kannan import frieze_kannan
+from graphcuts_dp.idc.median import DatabaseFamily, Median, all_graphs
 from graphcuts_dp.idc.multiplicative_weights import multiplicative_weights
 
 # A side, where a matrix of all pairs is held: 8 n^2 bytes are then 512 MiB.
 MOST_DENSE_VERTICES = 8192
+MOST_PAIRS = 16  # of the median: it lists 2^16 graphs
 Learned = Construction[Any]
 
 
@@ -183,6 +186,52 @@ class MultiplicativeWeightsLearner:
     def check(self, query: CutQuery) -> None:
         """See `Learner.check`."""
         self.universe.masks(query)
+
+
+@final
+@dataclass(frozen=True)
+class MedianLearner:
+    """The median of all graphs without weights that the answers still allow; at most 16 pairs.
+
+    Sessions ask it statistics of whole graphs, too: see `GraphQuery`.
+
+    Raises:
+        ParameterError: more pairs than that, or none.
+    """
+
+    universe: Universe
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.universe.size <= MOST_PAIRS:
+            raise ParameterError(
+                f"the median lists all graphs: up to {MOST_PAIRS} vertex pairs; use"
+                " multiplicative-weights or frieze-kannan"
+            )
+
+    @property
+    def name(self) -> str:
+        """As users type it."""
+        return "median"
+
+    def construction(
+        self,
+        *,
+        alpha: float,
+        total_weight: float,  # noqa: ARG002
+        total_error: float,  # noqa: ARG002
+        value_error: float | None = None,  # noqa: ARG002
+    ) -> Learned:
+        """See `Learner.construction`: the total weight plays no part."""
+        return Median(start=_every_graph(self.universe), alpha=alpha, lenient=True)
+
+    def check(self, query: CutQuery) -> None:
+        """See `Learner.check`."""
+        self.universe.masks(query)
+
+
+@lru_cache(maxsize=4)
+def _every_graph(universe: Universe) -> DatabaseFamily:
+    return all_graphs(universe)
 
 
 @final

@@ -19,13 +19,14 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
-from graphcuts_dp.errors import FileFormatError, HypothesisError, ParameterError
+from graphcuts_dp.errors import FileFormatError, HypothesisError, ParameterError, QueryError
+from graphcuts_dp.graph.graph_queries import GraphQuery
 from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Rule, Sign, checked_tuning
 from graphcuts_dp.idc.storage import Form, pack, unpack
 
-_KIND = "family of databases"
+_KIND, _GRAPHS = "family of databases", "family of graphs"
 _MOST_NUMBERS = 1 << 24  # 128 MiB
 
 
@@ -59,17 +60,26 @@ class DatabaseFamily:
     def __len__(self) -> int:
         return len(self.databases)
 
-    def answers(self, query: LinearQuery) -> FloatVector:
-        """Every database's answer, shape (N,).
+    def answers(self, query: LinearQuery | GraphQuery) -> FloatVector:
+        """Every database's answer, shape (N,); of a `GraphQuery` in its `steps`.
 
         Raises:
-            QueryError: a query that does not fit the vertex sets.
+            QueryError: a query that does not fit the vertex sets, or a `GraphQuery` to weights.
         """
+        if isinstance(query, GraphQuery):
+            if not self.graphs:
+                raise QueryError(f"{query.statistic!r} is for families of graphs without weights")
+            return query.steps(self.universe, self.databases).astype(np.float64)
         coefficients = self.universe.coefficients(query)[self.universe.pairs()]
         answers: FloatVector = self.databases @ coefficients
         return answers
 
-    def estimate(self, query: LinearQuery) -> float:
+    @property
+    def graphs(self) -> bool:
+        """Whether all databases are graphs without weights."""
+        return bool(((self.databases == 0) | (self.databases == 1)).all())
+
+    def estimate(self, query: LinearQuery | GraphQuery) -> float:
         """The median answer; the mean of the middle two if their number is even."""
         return float(np.median(self.answers(query)))
 
@@ -77,8 +87,17 @@ class DatabaseFamily:
         """Median answers to many queries."""
         return np.array([self.estimate(query) for query in queries], dtype=np.float64)
 
+    def dense(self) -> FloatMatrix:
+        """The median weight of each pair, as a matrix over the universe."""
+        matrix = np.zeros(self.universe.shape)
+        matrix[self.universe.pairs()] = np.median(self.databases, axis=0)
+        return matrix + matrix.T if self.universe.symmetric else matrix
+
     def to_bytes(self) -> bytes:
-        """The state; see `Hypothesis`."""
+        """The state; see `Hypothesis`. A bit for each pair if there are no weights."""
+        if self.graphs:
+            bits = np.packbits(self.databases.astype(np.bool_), axis=1)
+            return pack(_GRAPHS, self.universe, {"graphs": bits})
         return pack(_KIND, self.universe, {"databases": self.databases})
 
     @classmethod
@@ -88,6 +107,10 @@ class DatabaseFamily:
         Raises:
             FileFormatError: see `Hypothesis`.
         """
+        if f'"{_GRAPHS}"'.encode() in data[:200]:
+            width = -(-universe.size // 8)
+            bits = unpack(data, _GRAPHS, universe, {"graphs": (np.uint8, (None, width))})
+            return cls(universe, np.unpackbits(bits["graphs"], axis=1, count=universe.size))
         form: Form = {"databases": (np.float64, (None, universe.size))}
         found = unpack(data, _KIND, universe, form)
         try:
@@ -105,8 +128,10 @@ class Median:
         start: a family that holds, for every possible truth, a database whose answers to the query
             class are all strictly within alpha: `all_graphs`, `small_databases`, `alpha_net`.
         alpha: tolerance in edges, > 0.
+        lenient: what becomes of answers that no database fits, as too much noise can make them:
+            False refuses, True keeps the databases that come nearest.
 
-    Guarantee: at most log2(N) updates.
+    Guarantee: at most log2(N) updates, if all of them are valid ones.
 
     Raises:
         ParameterError: alpha out of range, or a universe without pairs.
@@ -114,6 +139,7 @@ class Median:
 
     start: DatabaseFamily
     alpha: float
+    lenient: bool = False
 
     def __post_init__(self) -> None:
         checked_tuning(self.start.universe, self.alpha, "tight", None)
@@ -125,17 +151,20 @@ class Median:
     def update(
         self,
         hypothesis: DatabaseFamily,
-        query: LinearQuery,
+        query: LinearQuery | GraphQuery,
         sign: Sign,
         value: float | None = None,  # noqa: ARG002  # the median needs the sign only
     ) -> DatabaseFamily:
         """The databases on the true side of the median; see `Construction.update`.
 
         Raises:
-            HypothesisError: none is left: the answers fit no database of the family.
+            HypothesisError: none is left: the answers fit no database of the family; not if
+                `lenient`.
         """
         answers = hypothesis.answers(query)
         kept = sign * (answers - np.median(answers)) > 0
+        if self.lenient and not kept.any():
+            kept = sign * answers == (sign * answers).max()
         if not kept.any():
             raise HypothesisError("no database of the family fits the answers; use a finer net")
         return DatabaseFamily(hypothesis.universe, hypothesis.databases[kept])

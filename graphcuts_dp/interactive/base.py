@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar, final
 
 from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.graph_queries import Question
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Sign
 from graphcuts_dp.privacy.composition import Cost
@@ -119,7 +119,7 @@ S = TypeVar("S", bound=State)
 class Mechanism(Protocol[S]):
     """Answers queries about one private graph. All its parameters are public.
 
-    Every mechanism answers cuts; which other linear queries, `check` tells.
+    Every mechanism answers cuts; which other queries, `check` tells.
     """
 
     @property
@@ -182,7 +182,7 @@ class Mechanism(Protocol[S]):
         """
         ...
 
-    def check(self, state: S, query: LinearQuery) -> None:
+    def check(self, state: S, query: Question) -> None:
         """Refuse a query that `step` cannot answer. Draws no noise and reads public data alone.
 
         Raises:
@@ -192,7 +192,7 @@ class Mechanism(Protocol[S]):
         ...
 
     def step(
-        self, state: S, query: LinearQuery, truth: int | None, source: EntropySource
+        self, state: S, query: Question, truth: int | None, source: EntropySource
     ) -> tuple[S, Answer]:
         """Answer one query.
 
@@ -223,7 +223,7 @@ class Mechanism(Protocol[S]):
         """
         ...
 
-    def unguaranteed(self, state: S, query: LinearQuery) -> Answer:
+    def unguaranteed(self, state: S, query: Question) -> Answer:
         """An answer from the hypothesis as it stands, free and without guarantee.
 
         Raises:
@@ -237,7 +237,7 @@ class Mechanism(Protocol[S]):
         public: bytes,
         secret: bytes | None,
         hypothesis: bytes | None = None,
-        since: Iterable[tuple[LinearQuery, Update]] = (),
+        since: Iterable[tuple[Question, Update]] = (),
     ) -> S:
         """The state that these bytes were taken from.
 

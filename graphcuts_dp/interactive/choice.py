@@ -8,6 +8,7 @@ from typing import final
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.idc.base import Rule
+from graphcuts_dp.idc.learners import MOST_PAIRS
 from graphcuts_dp.idc.norms import AUTO, MOST_VERTICES, CutSizes, norm_updates
 from graphcuts_dp.idc.online_bounds import tight_online
 from graphcuts_dp.idc.update_bounds import (
@@ -182,6 +183,18 @@ def mirror_descent_error(setting: Setting, adaptive: bool = True, *, norm: str =
         return math.inf
     updates = partial(norm_updates, norm=norm, most_right=setting.most_right)
     return construction_error(updates, setting, adaptive)
+
+
+def median_error(setting: Setting, adaptive: bool = True) -> float:
+    """Likewise for the median of all graphs: B is the number of pairs.
+
+    Returns:
+        Infinity as `construction_error`, and for more pairs than it can list.
+    """
+    if setting.pairs > MOST_PAIRS or setting.protect == "vertex":
+        return math.inf
+    pairs = float(setting.pairs)
+    return construction_error(lambda *_: lambda alpha: pairs, setting, adaptive)  # noqa: ARG005
 
 
 def gaussian_error(setting: Setting, adaptive: bool = True) -> float:

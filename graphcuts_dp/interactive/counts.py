@@ -9,6 +9,7 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import BoolVector, IntVector
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.graph_queries import GraphQuery, Question
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.linear_steps import Extent, LinearSteps
@@ -42,8 +43,8 @@ class EdgeCounter:
     def __repr__(self) -> str:
         return "EdgeCounter()"
 
-    def counts(self, queries: Sequence[LinearQuery]) -> list[int]:
-        """The true answers, in order: of cuts in steps, of other queries as `linear_count`.
+    def counts(self, queries: Sequence[Question]) -> list[int]:
+        """The true answers, in order: of cuts and statistics in steps, of others `linear_count`.
 
         Raises:
             QueryError: a query that does not fit the graph.
@@ -53,10 +54,7 @@ class EdgeCounter:
             return self._cuts(cuts)
         counted = iter(self._cuts(cuts))
         return [
-            next(counted)
-            if isinstance(query, CutQuery)
-            else linear_count(query, self._graph, self._grid)
-            for query in queries
+            next(counted) if isinstance(query, CutQuery) else self._one(query) for query in queries
         ]
 
     def _cuts(self, queries: Sequence[CutQuery]) -> list[int]:
@@ -66,6 +64,13 @@ class EdgeCounter:
         for start in range(0, len(queries), _WORD):
             answers += self._word(queries[start : start + _WORD])
         return answers
+
+    def _one(self, query: Question) -> int:
+        if not isinstance(query, GraphQuery):
+            return linear_count(query, self._graph, self._grid)
+        if self._grid.bounded is not None:
+            raise QueryError(f"{query.statistic!r} cannot hide all edges of a vertex: ask for cuts")
+        return query.value(self._graph) // query.sensitivity(self._graph.space)
 
     def _word(self, queries: Sequence[CutQuery]) -> list[int]:
         masks = [query.masks(self._graph) for query in queries]

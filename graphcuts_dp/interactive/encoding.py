@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.errors import LedgerError, QueryError
+from graphcuts_dp.graph.graph_queries import GraphQuery, Question
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.linear_steps import Extent, as_cut, pair_coefficients
@@ -17,7 +18,7 @@ from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, RankOneQuery, pair
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.base import Answer, Update
 
-_COMPLEMENT, _PAIR, _RANK_ONE, _DENSE, _SPARSE = range(5)
+_COMPLEMENT, _PAIR, _RANK_ONE, _DENSE, _SPARSE, _STATISTIC = range(6)
 _BITS, _ROWS, _NAMED = 0, 1, 2
 _SHORT = 64  # bytes: longer sets are kept once each, and queries name them
 
@@ -28,21 +29,24 @@ class EncodedQuery:
     """A query in its one form.
 
     Attributes:
-        query: a cut with truth vectors for sets, a `RankOneQuery`, or for every other linear query
-            a `MatrixQuery` with each pair's coefficient at one place.
+        query: a cut with truth vectors for sets, a `RankOneQuery`, a `GraphQuery`, or for every
+            other linear query a `MatrixQuery` with each pair's coefficient at one place.
         data: the query as bytes.
         digest: SHA-256 of them: equal for equal queries.
         sets: long parts as bytes, which `data` names by their SHA-256: to be kept with it.
-        pairs: how many vertex pairs it counts, or has to: 0 if the answer is 0 on every graph.
-        extent: of the coefficients; None of a cut.
+        pairs: how many vertex pairs it counts, or has to; of a `GraphQuery` the largest it can be:
+            0 if the answer is 0 on every graph.
+        extent: of the coefficients; None of a cut and of a `GraphQuery`.
+        sensitivity: of a `GraphQuery`: what its number is divided by; else 1.
     """
 
-    query: LinearQuery = field(repr=False)
+    query: Question = field(repr=False)
     data: bytes = field(repr=False)
     digest: bytes
     sets: tuple[bytes, ...] = field(repr=False)
     pairs: int
     extent: Extent | None = None
+    sensitivity: int = 1
 
     def possible(self, grid: Grid) -> tuple[float, float]:
         """(low, high) between which the answer lies on every graph of the grid."""
@@ -51,7 +55,7 @@ class EncodedQuery:
         return self.extent.possible(grid.cap)
 
 
-def encode_query(query: LinearQuery, universe: Universe) -> EncodedQuery:
+def encode_query(query: Question, universe: Universe) -> EncodedQuery:
     """The one form of a query.
 
     Sets are compared as sets. The complement of S is stored as such. In an undirected graph (S, T)
@@ -62,6 +66,8 @@ def encode_query(query: LinearQuery, universe: Universe) -> EncodedQuery:
     Raises:
         QueryError: no linear query, unknown vertices, or a truth vector of the wrong length.
     """
+    if isinstance(query, GraphQuery):
+        return _encode_statistic(query, universe)
     if isinstance(query, RankOneQuery):
         cut = as_cut(query, universe.space)
         if cut is None:
@@ -92,6 +98,19 @@ def _named(
     return EncodedQuery(query, data, hashlib.sha256(data).digest(), long, pairs, extent)
 
 
+def _encode_statistic(query: GraphQuery, universe: Universe) -> EncodedQuery:
+    query.check(universe.space)
+    data = bytes([_STATISTIC]) + query.statistic.encode()
+    return EncodedQuery(
+        query,
+        data,
+        hashlib.sha256(data).digest(),
+        sets=(),
+        pairs=query.largest(universe.space),
+        sensitivity=query.sensitivity(universe.space),
+    )
+
+
 def _encode_rank_one(query: RankOneQuery, universe: Universe) -> EncodedQuery:
     u, v = query.vectors(universe.shape)
     parts = [_encode_numbers(x) for x in (u, v)]
@@ -119,7 +138,7 @@ def _encode_numbers(numbers: npt.NDArray[np.float64]) -> bytes:
     return _encoded(_ROWS, (numbers + 0.0).astype("<f8").tobytes())
 
 
-def decode_query(data: bytes, universe: Universe, content: Callable[[bytes], bytes]) -> LinearQuery:
+def decode_query(data: bytes, universe: Universe, content: Callable[[bytes], bytes]) -> Question:
     """The query that `encode_query` made these bytes of.
 
     Args:
@@ -133,6 +152,8 @@ def decode_query(data: bytes, universe: Universe, content: Callable[[bytes], byt
     try:
         if data[0] in (_RANK_ONE, _DENSE, _SPARSE):
             return _decode_linear(data, universe.shape, content)
+        if data[0] == _STATISTIC:
+            return GraphQuery(data[1:].decode())
         S, rest = _decode_set(data[1:], universe.shape[0], content)
         if data[0] == _COMPLEMENT and not rest:
             return CutQuery(S)

@@ -13,12 +13,12 @@ from typing import Any, cast, final
 from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.errors import ExhaustedError, FileFormatError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.graph_queries import GraphQuery, Question
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Sign
-from graphcuts_dp.idc.learners import MOST_DENSE_VERTICES, Learned, Learner
+from graphcuts_dp.idc.learners import MOST_DENSE_VERTICES, Learned, Learner, MedianLearner
 from graphcuts_dp.idc.norm_learner import MirrorDescentLearner, RootLearner, bound_of
 from graphcuts_dp.idc.update_bounds import UpdateBound
 from graphcuts_dp.interactive.base import Answer, Update
@@ -264,21 +264,28 @@ class OnlineMechanism:
         error = max(tuning.error, tuning.value_error) * self.grid.unit
         return error + self.grid.rounding(self.universe.size)
 
-    def check(self, state: OnlineState, query: LinearQuery) -> None:
-        """See `Mechanism.check`: cuts alone."""
+    def check(self, state: OnlineState, query: Question) -> None:
+        """See `Mechanism.check`: cuts; of the median also statistics of the whole graph."""
         if state.stopped:
             raise ExhaustedError(_why_stopped(state))
-        cut = only_cuts(query, self.name)
-        self.learner.check(cut)
-        pairs_of(cut, self.universe)
+        taken = self._taken(query)
+        if isinstance(taken, CutQuery):
+            self.learner.check(taken)
+        pairs_of(taken, self.universe)
+
+    def _taken(self, query: Question) -> CutQuery | GraphQuery:
+        """A query that the update rule can learn from; others are refused."""
+        if isinstance(query, GraphQuery) and isinstance(self.learner, MedianLearner):
+            return query
+        return only_cuts(query, self.name)
 
     def step(
-        self, state: OnlineState, query: LinearQuery, truth: int | None, source: EntropySource
+        self, state: OnlineState, query: Question, truth: int | None, source: EntropySource
     ) -> tuple[OnlineState, Answer]:
         """See `Mechanism.step`. A cut without pairs is 0, free and certain."""
         self.check(state, query)
-        query = only_cuts(query, self.name)
-        pairs = pairs_of(query, self.universe)
+        taken = self._taken(query)
+        pairs = pairs_of(taken, self.universe)
         if not pairs:
             return state, self._finished(NOTHING, state)
         if truth is None or state.noise is None:
@@ -286,7 +293,7 @@ class OnlineMechanism:
                 "this step needs the true answer, and a state with its secret part"
             )
         state, answer = self._settle(
-            replace(state, queries=state.queries + 1), query, truth, source
+            replace(state, queries=state.queries + 1), taken, truth, source
         )
         low, high = answer.interval
         # What rounding the weights down to the grid has taken away; or no more than is certain.
@@ -295,7 +302,7 @@ class OnlineMechanism:
         return state, self._finished(replace(answer, seeded=source.seed is not None), state)
 
     def _settle(
-        self, state: OnlineState, query: CutQuery, truth: int, source: EntropySource
+        self, state: OnlineState, query: Any, truth: int, source: EntropySource
     ) -> tuple[OnlineState, Answer]:
         """Steps 1 to 5: test and correct until an answer is found."""
         tuning, steps = state.tuning, self.grid.largest
@@ -371,11 +378,11 @@ class OnlineMechanism:
             return replace(state, halted=True, noise=())
         return state
 
-    def unguaranteed(self, state: OnlineState, query: LinearQuery) -> Answer:
+    def unguaranteed(self, state: OnlineState, query: Question) -> Answer:
         """See `Mechanism.unguaranteed`."""
-        query = only_cuts(query, self.name)
-        pairs = pairs_of(query, self.universe)
-        value = float(state.current.estimate(query)) * self._unit
+        taken = self._taken(query)
+        pairs = pairs_of(taken, self.universe)
+        value = float(cast(Any, state.current).estimate(taken)) * self._unit
         return self._finished(trivial_answer(value, pairs, self.grid), state)
 
     def restore(
@@ -383,7 +390,7 @@ class OnlineMechanism:
         public: bytes,
         secret: bytes | None,
         hypothesis: bytes | None = None,
-        since: Iterable[tuple[LinearQuery, Update]] = (),
+        since: Iterable[tuple[Question, Update]] = (),
     ) -> OnlineState:
         """See `Mechanism.restore`."""
         content = unpack(public, "public", self._owner)
@@ -403,7 +410,7 @@ class OnlineMechanism:
             count, data = unpack_hypothesis(hypothesis, self._owner)
             current = type(current).from_bytes(data, self.universe)
         for query, update in since:
-            current = construction.update(current, query, update.sign, update.value)
+            current = construction.update(current, cast(Any, query), update.sign, update.value)
             count += 1
         if count != updates:
             raise FileFormatError(f"the state has seen {updates} updates, its hypothesis {count}")

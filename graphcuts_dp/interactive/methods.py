@@ -5,7 +5,7 @@ line here; a construction that sessions can run has its line in `idc.constructio
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, final
 
@@ -13,7 +13,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.constructions import CONSTRUCTIONS, learner_of
-from graphcuts_dp.idc.learners import Learner
+from graphcuts_dp.idc.learners import Learner, MedianLearner
 from graphcuts_dp.idc.norms import CutSizes
 from graphcuts_dp.idc.online_bounds import (
     ErrorBound,
@@ -32,6 +32,7 @@ from graphcuts_dp.interactive.choice import (
     construction_error,
     gaussian_error,
     laplace_error,
+    median_error,
     mirror_descent_error,
 )
 from graphcuts_dp.interactive.mechanism import OnlineMechanism
@@ -97,7 +98,7 @@ def _construction(
     norm: str | None,
     most_right: int | None,
     **promise: Any,
-) -> Mechanism[Any]:
+) -> OnlineMechanism:
     del adaptive
     tight = calibration == "tight"
     protection = protection.monotone
@@ -193,6 +194,16 @@ def _binary(
     )
 
 
+def _median(*, universe: Universe, grid: Grid, **options: Any) -> Mechanism[Any]:
+    """The mechanism of the other constructions with the median; it needs no total weight."""
+    if grid.weighted or grid.bounded is not None:
+        raise ParameterError(
+            "the median lists graphs without weights, and has no bounded cuts: use another method"
+        )
+    made = _construction(MedianLearner(universe), universe=universe, grid=grid, **options)
+    return replace(made, total_weight=float(universe.size))
+
+
 METHODS: Mapping[str, SessionMethod] = {
     **{
         name: SessionMethod(
@@ -205,13 +216,14 @@ METHODS: Mapping[str, SessionMethod] = {
     "mirror-descent": SessionMethod(
         make=partial(_construction, "mirror-descent"), error=mirror_descent_error
     ),
+    "median": SessionMethod(make=_median, error=median_error),
     "gaussian": SessionMethod(make=_gaussian, error=gaussian_error),
     "laplace": SessionMethod(make=_laplace, error=laplace_error),
     "binary": SessionMethod(make=_binary, error=binary_error),
 }
 
 
-# That answer every linear query.
+# That answer every linear query, and statistics of whole graphs.
 LINEAR_METHODS = ("gaussian", "laplace")
 
 

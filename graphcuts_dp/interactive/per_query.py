@@ -9,8 +9,8 @@ from typing import Literal, final
 
 from graphcuts_dp.errors import ExhaustedError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.graph_queries import GraphQuery, Question
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.linear_steps import Extent, LinearSteps
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
@@ -69,7 +69,8 @@ class CountState:
 class PerQueryNoise:
     """k answers, each with noise of its own.
 
-    Guarantee. A cut query has sensitivity s = `steps` times `grid.sensitivity`, exactly.
+    Guarantee. A cut query has sensitivity s = `steps` times `grid.sensitivity`, exactly; and so has
+    a statistic of the whole graph, counted in its own steps (see `GraphQuery`).
     "laplace": each answer has discrete Laplace noise of rate epsilon/(k s) in exact fractions, so
     it is (epsilon/k)-DP, and k of them are epsilon-DP. "gaussian": discrete Gaussian noise of
     s `discrete_gaussian_scale`, proven (epsilon, delta)-private for k adaptive queries of change s,
@@ -191,8 +192,8 @@ class PerQueryNoise:
         check_graph(graph, self.universe, self.grid)
         return CountState(self._owner, self.queries)
 
-    def check(self, state: CountState, query: LinearQuery) -> None:
-        """See `Mechanism.check`: every linear query, of bounded cuts cuts alone."""
+    def check(self, state: CountState, query: Question) -> None:
+        """See `Mechanism.check`: every query, of bounded cuts cuts alone."""
         if state.stopped:
             raise ExhaustedError(
                 "the session has given all the answers that it promised; start another one"
@@ -200,7 +201,7 @@ class PerQueryNoise:
         _Asked.of(query, self)
 
     def step(
-        self, state: CountState, query: LinearQuery, truth: int | None, source: EntropySource
+        self, state: CountState, query: Question, truth: int | None, source: EntropySource
     ) -> tuple[CountState, Answer]:
         """See `Mechanism.step`. A query that is 0 on all graphs is free and certain."""
         if state.stopped:
@@ -230,7 +231,7 @@ class PerQueryNoise:
         """
         return state if state.stopped else replace(state, queries=state.queries + 1)
 
-    def unguaranteed(self, state: CountState, query: LinearQuery) -> Answer:  # noqa: ARG002
+    def unguaranteed(self, state: CountState, query: Question) -> Answer:  # noqa: ARG002
         """See `Mechanism.unguaranteed`: there is nothing to answer from.
 
         Raises:
@@ -245,7 +246,7 @@ class PerQueryNoise:
         public: bytes,
         secret: bytes | None,  # noqa: ARG002
         hypothesis: bytes | None = None,  # noqa: ARG002
-        since: Iterable[tuple[LinearQuery, Update]] = (),  # noqa: ARG002
+        since: Iterable[tuple[Question, Update]] = (),  # noqa: ARG002
     ) -> CountState:
         """See `Mechanism.restore`: the public part is all there is."""
         content = unpack(public, "public", self._owner)
@@ -272,7 +273,7 @@ class _Asked:
     raised: float
 
     @classmethod
-    def of(cls, query: LinearQuery, made: PerQueryNoise) -> "_Asked | None":
+    def of(cls, query: Question, made: PerQueryNoise) -> "_Asked | None":
         """None where the answer is 0 on every graph.
 
         Raises:
@@ -280,7 +281,7 @@ class _Asked:
                 counted, or coefficients whose rounding nobody can bound.
         """
         grid = made.grid
-        if isinstance(query, CutQuery):
+        if isinstance(query, CutQuery | GraphQuery):
             pairs = pairs_of(query, made.universe)
             if not pairs:
                 return None

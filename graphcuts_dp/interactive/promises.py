@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.graph_queries import GraphQuery, Question
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.queries import CutQuery
@@ -25,12 +26,22 @@ def check_graph(graph: AnyGraph, universe: Universe, grid: Grid) -> None:
         raise ParameterError("the mechanism was made for a graph with other vertices or weights")
 
 
-def only_cuts(query: LinearQuery, method: str) -> CutQuery:
+def only_linear(query: Question) -> LinearQuery:
+    """A linear query; a statistic of the whole graph is refused.
+
+    Raises:
+        QueryError: such a statistic.
+    """
+    return query.masks(None) if isinstance(query, GraphQuery) else query
+
+
+def only_cuts(query: Question, method: str) -> CutQuery:
     """A cut query; others are refused by methods that learn from cuts.
 
     Raises:
         QueryError: another query.
     """
+    query = only_linear(query)
     if isinstance(query, CutQuery):
         return query
     raise QueryError(
@@ -41,12 +52,15 @@ def only_cuts(query: LinearQuery, method: str) -> CutQuery:
     )
 
 
-def pairs_of(query: CutQuery, universe: Universe) -> int:
-    """How many pairs a cut has.
+def pairs_of(query: CutQuery | GraphQuery, universe: Universe) -> int:
+    """How many pairs a cut has; of a statistic of the whole graph its largest number of steps.
 
     Raises:
-        QueryError: unknown vertices, or not a cut query.
+        QueryError: unknown vertices, or another query.
     """
+    if isinstance(query, GraphQuery):
+        query.check(universe.space)
+        return -(-query.largest(universe.space) // query.sensitivity(universe.space))
     return universe.pairs_between(query)
 
 
@@ -79,6 +93,19 @@ def promise(
 def trivial_answer(value: float, pairs: int, grid: Grid) -> Answer:
     """An answer without guarantee: the interval is what the pairs of the cut can weigh."""
     return Answer(value=value, interval=(0.0, grid.most(pairs)), confidence=1.0, guaranteed=False)
+
+
+def in_numbers(answer: Answer, sensitivity: int) -> Answer:
+    """An answer about steps, told about the number itself, which was divided by its sensitivity.
+
+    Post-processing with a public number: a number of f steps lies in [f s, f s + s - 1].
+    """
+    if sensitivity == 1:
+        return answer
+    low, high = (end * sensitivity for end in answer.interval)
+    rest = sensitivity - 1
+    value = answer.value * sensitivity + rest / 2
+    return replace(answer, value=value, interval=(low, high + rest))
 
 
 def possible_answer(answer: Answer, possible: tuple[float, float]) -> Answer:

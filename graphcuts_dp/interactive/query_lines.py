@@ -1,4 +1,4 @@
-"""Queries as lines of JSON: cuts, rank-one queries, and coefficients."""
+"""Queries as lines of JSON: cuts, rank-one queries, coefficients, statistics of the graph."""
 
 import io
 import json
@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector
 from graphcuts_dp.errors import FileFormatError, QueryError
 from graphcuts_dp.graph.file_bytes import read_bytes
+from graphcuts_dp.graph.graph_queries import STATISTICS, GraphQuery, Question
 from graphcuts_dp.graph.group_names import MARK
 from graphcuts_dp.graph.linear_query import LinearQuery, one_set, sides_of
 from graphcuts_dp.graph.linear_steps import MOST_COEFFICIENTS, pair_coefficients
@@ -22,7 +23,7 @@ from graphcuts_dp.graph.vertices import ALL, Label, Space, VertexSet
 _CUTS = '{"S": ["ann"], "T": ["kim"]}'
 _KINDS = (
     f'{_CUTS}, {{"left": {{"ann": 0.5}}, "right": {{"kim": 1}}}}, '
-    '{"entries": [["ann", "kim", 2.5]]} or {"matrix": "file.npz"}'
+    '{"entries": [["ann", "kim", 2.5]]}, {"matrix": "file.npz"} or {"statistic": "triangles"}'
 )
 
 
@@ -53,8 +54,8 @@ def read_query(line: str, number: int) -> CutQuery:
     raise QueryError(f"line {number} of the queries is not an object like {_CUTS}")
 
 
-def read_asked(line: str, number: int | None, space: Space, *, folder: str = ".") -> LinearQuery:
-    """Any linear query from a line of JSON.
+def read_asked(line: str, number: int | None, space: Space, *, folder: str = ".") -> Question:
+    """Any query from a line of JSON.
 
     - {"S": ..., "T": ...}: a cut, as `read_query`.
     - {"left": {"ann": 0.5}, "right": {"kim": 1}}: a rank-one query; weights from 0 to 1 by label,
@@ -63,6 +64,7 @@ def read_asked(line: str, number: int | None, space: Space, *, folder: str = "."
     - {"entries": [["ann", "kim", 2.5], ...]}: the coefficient of each pair that has one.
     - {"matrix": "file.npz"}: a matrix of coefficients as `MatrixQuery`, from .npy, .npz of numpy
       with one array, or .npz of a sparse matrix of scipy.
+    - {"statistic": "triangles"}: a `GraphQuery`, which sessions answer, and releases do not.
 
     Args:
         line: the JSON.
@@ -74,7 +76,7 @@ def read_asked(line: str, number: int | None, space: Space, *, folder: str = "."
         QueryError: anything else.
         FileFormatError: a file of a matrix that cannot be read.
     """
-    where = "the query" if number is None else f"line {number} of the queries"
+    where = _place(number)
     value = _object(line)
     if value is None:
         raise QueryError(f"{where} is not an object like {_KINDS}")
@@ -87,7 +89,25 @@ def read_asked(line: str, number: int | None, space: Space, *, folder: str = "."
     return found
 
 
-def _asked(value: dict[str, Any], space: Space, folder: str) -> LinearQuery | None:
+def read_linear(line: str, number: int | None, space: Space, *, folder: str = ".") -> LinearQuery:
+    """Any linear query from a line of JSON: as `read_asked`, but for statistics.
+
+    Raises:
+        QueryError: anything else.
+        FileFormatError: a file of a matrix that cannot be read.
+    """
+    found = read_asked(line, number, space, folder=folder)
+    try:
+        return found.masks(space) if isinstance(found, GraphQuery) else found
+    except QueryError as problem:
+        raise QueryError(f"{_place(number)}: {problem}") from None
+
+
+def _place(number: int | None) -> str:
+    return "the query" if number is None else f"line {number} of the queries"
+
+
+def _asked(value: dict[str, Any], space: Space, folder: str) -> Question | None:
     cut = _cut(value)
     if cut is not None:
         return cut
@@ -103,6 +123,10 @@ def _asked(value: dict[str, Any], space: Space, folder: str) -> LinearQuery | No
         return MatrixQuery(_entries(value["entries"], left, right))
     if keys == {"matrix"} and isinstance(value["matrix"], str):
         return MatrixQuery(_matrix(os.path.join(folder, value["matrix"]), (left, right)))  # noqa: PTH118  # as typed
+    if keys == {"statistic"}:
+        if not isinstance(value["statistic"], str):
+            raise QueryError(f"a statistic is one of {', '.join(STATISTICS)}")
+        return GraphQuery(value["statistic"])
     return None
 
 
@@ -228,11 +252,13 @@ def sides(universe: Universe) -> tuple[VertexSet, VertexSet]:
     return (space, space) if isinstance(space, VertexSet) else space
 
 
-def query_to_dict(query: LinearQuery, universe: Universe) -> dict[str, Any]:
+def query_to_dict(query: Question, universe: Universe) -> dict[str, Any]:
     """A query as plain values with labels, as `read_asked` reads them.
 
     T of a cut is left out when it is all the rest.
     """
+    if isinstance(query, GraphQuery):
+        return {"statistic": query.statistic}
     left, right = sides(universe)
     if isinstance(query, CutQuery):
         S, T = query.masks(universe.space)
@@ -247,7 +273,7 @@ def query_to_dict(query: LinearQuery, universe: Universe) -> dict[str, Any]:
 
 
 def labels_of_cut(
-    query: LinearQuery, universe: Universe
+    query: Question, universe: Universe
 ) -> tuple[tuple[Label, ...], tuple[Label, ...]] | tuple[None, None]:
     """The labels of both sets of a cut; None and None of another query."""
     if not isinstance(query, CutQuery):
@@ -256,11 +282,13 @@ def labels_of_cut(
     return tuple(_labels_in(left, S)), tuple(_labels_in(right, T))
 
 
-def query_title(query: LinearQuery, universe: Universe) -> str:
+def query_title(query: Question, universe: Universe) -> str:
     """A query in few characters: sizes of its sets, or what it is."""
     if isinstance(query, CutQuery):
         S, T = query.masks(universe.space)
         return f"{S.sum():,} | {T.sum():,}"
+    if isinstance(query, GraphQuery):
+        return query.statistic
     return "rank one" if isinstance(query, RankOneQuery) else "coefficients"
 
 

@@ -11,8 +11,8 @@ from typing import final
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.errors import ExhaustedError, FileFormatError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.graph_queries import Question
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.linear_steps import Extent
 from graphcuts_dp.graph.queries import CutQuery, RankOneQuery
 from graphcuts_dp.graph.universe import Universe
@@ -26,7 +26,13 @@ from graphcuts_dp.interactive.packing import (
     unpack_hypothesis,
     whole_number,
 )
-from graphcuts_dp.interactive.promises import NOTHING, check_graph, pairs_of, promise
+from graphcuts_dp.interactive.promises import (
+    NOTHING,
+    check_graph,
+    only_linear,
+    pairs_of,
+    promise,
+)
 from graphcuts_dp.measurements.blocks import Layout
 from graphcuts_dp.measurements.entries import randomized_response
 from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
@@ -189,13 +195,14 @@ class BinaryAnswers:
         matrix = randomized_response(graph, self.distribution, source)
         return ResponseState(self._owner, matrix, self.queries, source.seed is not None)
 
-    def check(self, state: ResponseState, query: LinearQuery) -> None:
+    def check(self, state: ResponseState, query: Question) -> None:
         """See `Mechanism.check`: cuts and rank-one queries."""
         if state.stopped:
             raise ExhaustedError(
                 "the session has given all the answers that it promised; ask for answers without"
                 " guarantee"
             )
+        query = only_linear(query)
         if isinstance(query, RankOneQuery):
             self._check_rank_one(query)
             return
@@ -222,7 +229,7 @@ class BinaryAnswers:
     def step(
         self,
         state: ResponseState,
-        query: LinearQuery,
+        query: Question,
         truth: int | None,  # noqa: ARG002
         source: EntropySource,  # noqa: ARG002
     ) -> tuple[ResponseState, Answer]:
@@ -242,11 +249,11 @@ class BinaryAnswers:
         """See `Mechanism.interrupted`: a step reads public data only, so nothing was spent."""
         return state
 
-    def unguaranteed(self, state: ResponseState, query: LinearQuery) -> Answer:
+    def unguaranteed(self, state: ResponseState, query: Question) -> Answer:
         """See `Mechanism.unguaranteed`; an adaptive interval holds all the same."""
         return replace(self._answer(state, query), guaranteed=self.adaptive)
 
-    def _answer(self, state: ResponseState, query: LinearQuery) -> Answer:
+    def _answer(self, state: ResponseState, query: Question) -> Answer:
         value, radius = self._value_and_radius(state, query)
         left = None if state.limit is None else max(0, state.limit - state.queries)
         return Answer(
@@ -257,7 +264,7 @@ class BinaryAnswers:
             seeded=state.seeded,
         )
 
-    def _value_and_radius(self, state: ResponseState, query: LinearQuery) -> tuple[float, float]:
+    def _value_and_radius(self, state: ResponseState, query: Question) -> tuple[float, float]:
         """The estimate, and how far it is off at most; both 0 where no pair counts."""
         if isinstance(query, RankOneQuery):
             u, v = query.vectors(self.universe.shape)
@@ -306,7 +313,7 @@ class BinaryAnswers:
         public: bytes,
         secret: bytes | None,  # noqa: ARG002
         hypothesis: bytes | None = None,
-        since: Iterable[tuple[LinearQuery, Update]] = (),  # noqa: ARG002
+        since: Iterable[tuple[Question, Update]] = (),  # noqa: ARG002
     ) -> ResponseState:
         """See `Mechanism.restore`; needs the hypothesis, which is the noisy matrix."""
         content = unpack(public, "public", self._owner)

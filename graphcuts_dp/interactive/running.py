@@ -16,7 +16,7 @@ from graphcuts_dp.errors import (
     LedgerError,
 )
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.linear_query import LinearQuery
+from graphcuts_dp.graph.graph_queries import Question
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.base import Answer, Mechanism, State, Update
 from graphcuts_dp.interactive.counts import EdgeCounter
@@ -26,7 +26,7 @@ from graphcuts_dp.interactive.encoding import (
     decode_query,
     encode_answer,
 )
-from graphcuts_dp.interactive.promises import NOTHING, possible_answer
+from graphcuts_dp.interactive.promises import NOTHING, in_numbers, possible_answer
 from graphcuts_dp.ledger.ledger import Entries, Ledger
 from graphcuts_dp.ledger.records import Kind, StoredState, UseTotals
 from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy, SystemEntropy
@@ -230,7 +230,8 @@ class Runner:
                 entries.plain(Kind.UNGUARANTEED, self._number, body, key.digest)
 
     def _possible(self, key: EncodedQuery, answer: Answer) -> Answer:
-        return possible_answer(answer, key.possible(self.mechanism.grid))
+        told = in_numbers(answer, key.sensitivity)
+        return possible_answer(told, key.possible(self.mechanism.grid))
 
     def _keep(self, state: State) -> None:
         self._state, self._record = state, self.totals.state or 0
@@ -252,7 +253,7 @@ class Runner:
             raise LedgerError(f"the session cannot go on: {problem}") from None
         return state, stored.secret is None
 
-    def _corrections(self) -> list[tuple[LinearQuery, Update]]:
+    def _corrections(self) -> list[tuple[Question, Update]]:
         """Updates since the latest snapshot, with their queries."""
         found = []
         for seq in self.totals.corrections:
@@ -269,7 +270,7 @@ class Runner:
         return SeededEntropy(int.from_bytes(key.digest()[:16], "big"))
 
 
-def recorded_query(ledger: Ledger, digest: bytes, universe: Universe) -> LinearQuery:
+def recorded_query(ledger: Ledger, digest: bytes, universe: Universe) -> Question:
     """The query of a record, by its digest; within `Ledger.locked`."""
     return decode_query(ledger.content(digest), universe, ledger.content)
 

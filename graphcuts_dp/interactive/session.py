@@ -19,9 +19,10 @@ from graphcuts_dp.errors import (
 from graphcuts_dp.graph.adjacency import AnyGraph, without_edges
 from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.files import read_graph
+from graphcuts_dp.graph.graph_queries import GraphQuery, Question
 from graphcuts_dp.graph.group_names import GroupNames, asked_query
 from graphcuts_dp.graph.groups import Groups
-from graphcuts_dp.graph.linear_query import LinearQuery, is_query
+from graphcuts_dp.graph.linear_query import is_query
 from graphcuts_dp.graph.mixed_cuts import understood
 from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.graph.queries import CutQuery, Subset
@@ -197,12 +198,12 @@ class Session(Displayed):
 
     def ask(
         self,
-        S: Subset | str | LinearQuery,
+        S: Subset | str | Question,
         T: Subset | str | None = None,
         *,
         unguaranteed: bool = False,
     ) -> Answer:
-        """The weight of the edges between S and T, each edge once; or any linear query.
+        """The weight of the edges between S and T, each edge once; or any other query.
 
         The answer is on the disk before it is returned.
 
@@ -210,7 +211,8 @@ class Session(Displayed):
             S: vertex labels, or a truth vector (left vertices of a bipartite graph), or "*" for all
                 of them; in a session that was opened with groups also names such as "@Sales", see
                 `GroupNames`. Labels of a bipartite graph may be of both sides, see `MixedCut`. Or
-                a whole query: a `CutQuery`, a `RankOneQuery`, a `MatrixQuery`, or one of your own.
+                a whole query: a `CutQuery`, a `RankOneQuery`, a `MatrixQuery`, one of your own, or
+                a `GraphQuery`.
             T: likewise (right ones). None: all vertices outside S (all right vertices).
             unguaranteed: what to do when the session has run out: False refuses, True answers
                 from what was learnt so far, marked as without guarantee.
@@ -230,7 +232,7 @@ class Session(Displayed):
 
     def ask_all(
         self,
-        queries: Iterable[LinearQuery],
+        queries: Iterable[Question],
         *,
         unguaranteed: bool = False,
         progress: Progress = silent,
@@ -241,10 +243,11 @@ class Session(Displayed):
         the record is free.
 
         Args:
-            queries: cut, rank-one and matrix queries, or linear queries of your own, in the order
-                in which they are to be answered. Methods "gaussian" and "laplace" answer all,
-                with noise for the largest coefficient, "binary" cuts and rank-one queries, the
-                others cuts.
+            queries: cut, rank-one and matrix queries, linear queries of your own, or statistics of
+                the whole graph (`GraphQuery`), in the order in which they are to be answered.
+                Methods "gaussian" and "laplace" answer all, with noise for the largest coefficient
+                or the sensitivity of the statistic, "binary" cuts and rank-one queries, "median"
+                cuts and statistics, the others cuts.
             unguaranteed: as for `ask`.
             progress: called with the part that is done (0 where the number of queries is not
                 known) and a message.
@@ -263,14 +266,17 @@ class Session(Displayed):
             progress(len(answers) / total if total else 0.0, f"{len(answers):,} answers")
         return answers
 
-    def _named(self, queries: Iterable[LinearQuery]) -> Iterator[LinearQuery]:
+    def _named(self, queries: Iterable[Question]) -> Iterator[Question]:
         for query in queries:
+            if isinstance(query, GraphQuery):
+                yield query
+                continue
             named = query
             if self._names is not None and isinstance(query, CutQuery):
                 named = self._names.named(query)
             yield understood(named, self.universe.space)
 
-    def cost(self, queries: Iterable[LinearQuery]) -> Preview:
+    def cost(self, queries: Iterable[Question]) -> Preview:
         """What `ask_all` would use. Nothing is asked.
 
         Raises:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, final, overload
 from graphcuts_dp._version import __version__
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.atomic import PathLike
-from graphcuts_dp.graph.linear_query import LinearQuery
+from graphcuts_dp.graph.graph_queries import Question
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.base import Answer
 from graphcuts_dp.interactive.encoding import decode_answer
@@ -34,12 +34,13 @@ class HistoryEntry:
 
     Attributes:
         record: its number in the ledger.
-        query: a cut with truth vectors for sets, a `RankOneQuery`, or a `MatrixQuery`.
+        query: a cut with truth vectors for sets, a `RankOneQuery`, a `MatrixQuery`, or a
+            `GraphQuery`.
         answer: as it was given.
     """
 
     record: int
-    query: LinearQuery = field(repr=False)
+    query: Question = field(repr=False)
     answer: Answer
 
 

@@ -38,6 +38,7 @@ def release_net(
     store: PathLike | Store | None = None,
     alpha: float = 0.0,
     family: DatabaseFamily | None = None,
+    within: float = 0.0,
     seed: int | None = None,
 ) -> NetRelease:
     """Release a graph whose answers to a list of queries are near those of a private one.
@@ -58,11 +59,14 @@ def release_net(
         alpha: of the net, >= 0. A coarser net is smaller: less noise, but more rounding.
         family: public databases that the truth may be; None for every graph on these vertices,
             which takes at most 19 pairs. Less is possible when more is public: see `all_graphs`
-            with a number of edges.
+            with a number of edges; or a net of these, such as `construction_net`.
+        within: how far, on any query, the nearest member of the family may be from the truth: 0 if
+            the truth is one of them, alpha of a net that was made elsewhere.
         seed: makes the run repeatable and voids the promise; None for the system's entropy.
 
     Raises:
-        ParameterError: epsilon or alpha out of range, no query, or queries that are all constant.
+        ParameterError: epsilon, alpha or within out of range, no query, or queries that are all
+            constant.
         HypothesisError: too many databases to list, or a family of another universe.
         GraphError: a graph with weights.
         QueryError: a query that does not fit the vertex sets.
@@ -81,6 +85,8 @@ def release_net(
     graph, protection = paired_graph(private, protect, at_most=at_most, epsilon=epsilon)
     if not (math.isfinite(alpha) and alpha >= 0):
         raise ParameterError(f"alpha must be a finite number >= 0, not {alpha}")
+    if not (math.isfinite(within) and within >= 0):
+        raise ParameterError(f"within must be a finite number >= 0, not {within}")
     net = _Net(_universe_of(graph), queries, family, alpha)
     rate = protection.per_step(epsilon) / (2 * net.sensitivity)
     step = Cost.of_pure(2 * net.sensitivity * rate)
@@ -103,7 +109,7 @@ def release_net(
         guarantee=guarantee,
         cost=cost,
         members=len(net.databases),
-        alpha=alpha,
+        alpha=alpha + within,
         unit=net.unit,
         rounding=net.rounding,
         rate=rate,

@@ -16,6 +16,7 @@ from functools import partial
 from typing import final
 
 from graphcuts_dp.idc.constructions import CONSTRUCTIONS
+from graphcuts_dp.idc.learners import MOST_PAIRS
 from graphcuts_dp.idc.norms import AUTO, NORMS, CutSizes, norm_updates, parse_norm, terms_of
 from graphcuts_dp.idc.update_bounds import at_least_one, shape_of
 from graphcuts_dp.interactive.choice import Setting, gaussian_deviation, mirror_descent_error
@@ -26,7 +27,7 @@ from graphcuts_dp.privacy.tails import discrete_laplace_radius
 
 ADAPTIVE, FIXED, ALL = "any k", "fixed k", "all"
 _PAPERS = tuple(name for name in CALIBRATIONS if name != "tight")
-_MIRROR = "mirror-descent"
+_MIRROR, _MEDIAN = "mirror-descent", "median"
 _CONSTRUCTIONS = tuple(
     name for name, known in CONSTRUCTIONS.items() if known.online and name != _MIRROR
 )
@@ -217,7 +218,12 @@ def mechanisms_for(setting: Setting) -> tuple[PlannedMechanism, ...]:
     if setting.protect != "vertex":
         norms = CutSizes.of(setting.n, disjoint=True).norms()
         suiting = {"", *norms, *([AUTO] if norms else [])}
-        return tuple(each for each in MECHANISMS if each.norm in suiting)
+        listed = setting.pairs <= MOST_PAIRS
+        return tuple(
+            each
+            for each in MECHANISMS
+            if each.norm in suiting and (listed or each.method != _MEDIAN)
+        )
     return tuple(each for each in MECHANISMS if each.method in _FOR_VERTICES)
 
 
@@ -237,6 +243,7 @@ MECHANISMS = (
         )
         for norm in NORMS
     ),
+    PlannedMechanism(_MEDIAN, "", ADAPTIVE, partial(_session, _MEDIAN), _first_hypothesis),
     PlannedMechanism("gaussian", "", ADAPTIVE, partial(_session, "gaussian"), _gaussian_typical),
     PlannedMechanism("laplace", "", ADAPTIVE, partial(_session, "laplace"), _laplace_typical),
     PlannedMechanism(

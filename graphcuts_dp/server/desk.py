@@ -13,9 +13,9 @@ from typing import Any, final
 from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.errors import BudgetError, ExhaustedError, GraphCutsError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.graph_queries import Question
 from graphcuts_dp.graph.group_names import GroupNames
 from graphcuts_dp.graph.groups import Groups
-from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.parameters import Parameters
@@ -318,7 +318,7 @@ class Desk:
 
     def history(
         self, person: Person, name: str, after: int, limit: int
-    ) -> tuple[int, list[tuple[int, LinearQuery, dict[str, Any]]]]:
+    ) -> tuple[int, list[tuple[int, Question, dict[str, Any]]]]:
         """How many answers there are, and some of them: record, query, answer.
 
         Raises:

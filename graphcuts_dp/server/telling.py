@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from graphcuts_dp.graph.linear_query import LinearQuery
+from graphcuts_dp.graph.graph_queries import Question
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.vertices import Label, VertexSet
 from graphcuts_dp.interactive.query_lines import query_title, sides
@@ -158,7 +158,7 @@ def told_history(
 
 
 def _item(
-    service: Service, record: int, query: LinearQuery, answer: dict[str, Any], most: int | None
+    service: Service, record: int, query: Question, answer: dict[str, Any], most: int | None
 ) -> HistoryItem:
     universe = service.desk.universe
     left, right = sides(universe)

@@ -38,7 +38,9 @@ NAMES = {
     "fit": ("auto", "none", "spectral", "game", "first-order", "cutting-plane"),
     "method": (
         "auto",
+        "median",
         "gaussian",
+        "laplace",
         "binary",
         "mirror-descent",
         "frieze-kannan",
@@ -56,6 +58,7 @@ NAMES = {
         "power-rank-one",
         "power-rank-one-certified",
     ),
+    "statistic": ("triangles", "max-cut", "min-cut"),
     "oracle": ("cut-norm", "spectral"),
     "cut_norm": ("cut", "infinity-to-one", "normalised"),
 }
@@ -389,6 +392,7 @@ COMMANDS = {
             "--to": ("text",),
             "--query": ("query",),
             "--complement": (),
+            "--statistic": ("statistic",),
             "--name": ("text",),
             "--graph": ("graph",),
             "--unguaranteed": (),

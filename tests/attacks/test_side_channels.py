@@ -660,6 +660,7 @@ NAMES = {
         ChosenBound choose_bound release_contributions
         Contributions""",
     "reads nothing private": """Answer CutList LinearQuery CutQuery MatrixQuery RankOneQuery
+        GraphQuery
         DistanceQuery Metric Plan PlanRow VertexSet __version__ plan plan_distances datasets
         explain Explanation
         Groups GroupTree read_groups groups_from_dict groups_from_igraph groups_from_networkx

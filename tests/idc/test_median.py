@@ -48,6 +48,21 @@ def test_small_databases_are_all_multisets():
     assert len(np.unique(family.databases, axis=0)) == len(family)
 
 
+def test_answers_that_fit_no_graph_are_refused_or_the_nearest_is_kept():
+    """A cut of one pair holds one edge at most: above that there is none."""
+    query, one = CutQuery([0], [1]), DatabaseFamily(FOUR, np.ones((1, 6)))
+    with pytest.raises(HypothesisError, match="finer net"):
+        Median(start=one, alpha=1.0).update(one, query, 1)
+    assert len(Median(start=one, alpha=1.0, lenient=True).update(one, query, 1)) == 1
+    every = all_graphs(FOUR)
+    full = Median(start=every, alpha=1.0, lenient=True)
+    some = every
+    for _ in range(10):
+        some = full.update(some, CutQuery([0]), 1)
+    assert set(some.answers(CutQuery([0]))) == {3.0}
+    assert len(full.update(some, CutQuery([0]), 1)) == len(some)
+
+
 def test_answers_are_medians_over_the_family():
     rng = np.random.default_rng(0)
     for universe in (FOUR, Universe(2, 3), Universe(3, directed=True)):

@@ -14,11 +14,15 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.base import Answer, Update
-from graphcuts_dp.interactive.methods import METHODS, make_mechanism
+from graphcuts_dp.interactive.methods import METHODS as EVERY_METHOD
+from graphcuts_dp.interactive.methods import make_mechanism
 from graphcuts_dp.interactive.per_query import PerQueryNoise
 from graphcuts_dp.interactive.response import BinaryAnswers
 from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy
 from graphcuts_dp.privacy.value_noise import ValueNoise
+
+# The median lists all graphs, and refuses as many pairs as here: see test_median_sessions.
+METHODS = [name for name in EVERY_METHOD if name != "median"]
 
 GRAPH = two_communities(24, 3)
 

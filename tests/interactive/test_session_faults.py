@@ -86,9 +86,10 @@ def kill_at_statements(folder, statements, method):
     return deaths
 
 
-def test_processes_killed_at_a_statement(tmp_path):
-    statements = range(2, 130, 9)
-    deaths = kill_at_statements(tmp_path, statements, "gaussian")
+@pytest.mark.parametrize(("method", "apart"), [("gaussian", 9), ("median", 18)])
+def test_processes_killed_at_a_statement(tmp_path, method, apart):
+    statements = range(2, 130, apart)
+    deaths = kill_at_statements(tmp_path, statements, method)
     assert deaths > len(statements)
 
 

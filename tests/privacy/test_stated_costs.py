@@ -39,6 +39,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWar
 EDGES = [(i, j) for i in range(8) for j in range(i) if (i * j) % 3]
 GRAPH = gc.Graph(*zip(*EDGES, strict=True), vertices=8)
 VERTEX = Protection(kind="vertex", degree_bound=5)
+TINY = gc.Graph(*np.triu_indices(6, 1), vertices=6)
 DENSE = gc.Graph(*np.triu_indices(60, 1), vertices=60)  # sessions correct something
 HEAVY = gc.Graph(*np.triu_indices(90, 1), np.full(4005, 99.0), vertices=90, hide_change=1)
 RATINGS = gc.BipartiteGraph([0, 1, 2], [0, 1, 1], left=3, right=2)
@@ -106,12 +107,13 @@ def distance_session(delta):
 
 def session(method, calibration="tight", delta=1e-6, value_share=0.0, *, protection=EDGE):
     vertex = protection != EDGE
-    grid = Grid.of_vertices(DENSE, protection.degree_bound) if vertex else Grid.of(DENSE)
+    graph = TINY if method == "median" else DENSE
+    grid = Grid.of_vertices(graph, protection.degree_bound) if vertex else Grid.of(graph)
 
     def begin():
         mechanism = make_mechanism(
             method,
-            universe=Universe(60),
+            universe=Universe.of(graph),
             grid=grid,
             protection=protection,
             epsilon=1.0,
@@ -120,7 +122,7 @@ def session(method, calibration="tight", delta=1e-6, value_share=0.0, *, protect
             calibration=calibration,
             value_share=value_share,
         )
-        mechanism.start(DENSE, SeededEntropy(1))
+        mechanism.start(graph, SeededEntropy(1))
         return mechanism
 
     return begin
@@ -418,6 +420,14 @@ CASES = {
                 ("dr14", 0.0, Fraction(11, 10)),
             )
         },
+        "median": (
+            session("median"),
+            {
+                "tests": of_result(
+                    calibrations, "_rates", lambda found: (found[0] * 2, found[1] * 2)
+                )
+            },
+        ),
         "gaussian": (session("gaussian"), {"answers": of_noise(fresh_noise, Fraction(101, 100))}),
         "laplace": (session("laplace"), {"answers": of_noise(fresh_noise, Fraction(101, 100))}),
         "binary": (session("binary"), {"flips": dearer_bits}),
