@@ -149,19 +149,19 @@ BY_HAND = (
     Edit("release/answers", "log_cuts", "math.log(math.comb(rows + 3, 3))", "0.0"),
     Edit("release/answers", "log_cuts", "math.log(rows + 1)", "0.0"),
     Edit(  # a list of cuts, each of which may fail as often as all of them together
-        "release/release",
-        "Release._intervals",
-        "log_failures, centre = math.log(together) - math.log1p(-confidence), each",
-        "log_failures, centre = -math.log1p(-confidence), each",
+        "release/cut_replies",
+        "cut_answers",
+        "log_failures = math.log(together) - math.log1p(-confidence)",
+        "log_failures = -math.log1p(-confidence)",
     ),
     Edit(  # cuts between different sets that count as one
         "release/answers", "distinct_cuts", "T.tobytes()", 'b""'
     ),
     Edit(  # all cuts at once, with the interval of one
-        "release/release",
-        "Release._intervals",
-        "log_failures += log_cuts(",
-        "log_failures += 0 * log_cuts(",
+        "release/cut_replies",
+        "_for_all",
+        "log += log_cuts(",
+        "log += 0 * log_cuts(",
     ),
     Edit(  # a false value beside the noisy weight of an edge
         "measurements/kept_edges",

@@ -1,24 +1,21 @@
 """The object that a user gets: answers, synthetic graph, promise, files."""
 
-import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Self, cast, final, get_args
 
 import numpy as np
 
-from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate
 from graphcuts_dp.display import Card, Displayed, size_text
 from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.fits.base import FitSummary
 from graphcuts_dp.fits.sparse_model import SparseModel
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.grid import most_weight, possible_part
 from graphcuts_dp.graph.group_names import GroupNames, asked_query
 from graphcuts_dp.graph.linear_query import LinearQuery, is_query
-from graphcuts_dp.graph.queries import CutQuery, Subset, answer_all, pairs_of_cut
+from graphcuts_dp.graph.queries import CutQuery, Subset
 from graphcuts_dp.graph.vertices import Space
 from graphcuts_dp.measurements.answer_list import AnswerList
 from graphcuts_dp.measurements.base import Measurements
@@ -30,11 +27,11 @@ from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.receipts import PathLike
 from graphcuts_dp.release import sparse_storage, storage
-from graphcuts_dp.release.answers import CutEstimator, Estimate, distinct_cuts, log_cuts
+from graphcuts_dp.release.answers import CutEstimator
 from graphcuts_dp.release.choice import ANSWERS
+from graphcuts_dp.release.cut_replies import cut_answers
 from graphcuts_dp.release.linear_answers import LinearEstimator
 from graphcuts_dp.release.linear_replies import mixed_answers, read_query
-from graphcuts_dp.release.shrinkage import shrunk_towards
 from graphcuts_dp.release.sparse_answers import SparseEstimator, worst_error_of_sparse
 from graphcuts_dp.release.sparse_replies import sparse_answers
 
@@ -309,49 +306,18 @@ class Release(Displayed):
                     seeded=not self.guarantee.is_private,
                 )
             )
-        noisy = self.noisy
-        cuts = [query.masks(noisy.space) for query in queries]
-        found = [self._estimator.estimate(*masks) for masks in cuts]
-        values = [each.value for each in found]
-        most = [
-            most_weight(pairs_of_cut(*masks, noisy.space), noisy.distribution.weight_cap)
-            for masks in cuts
-        ]
-        if estimate == "shrunk":
-            deviations = np.array([each.noise.deviation for each in found])
-            given = answer_all(queries, self.graph)
-            values = np.clip(shrunk_towards(given, np.array(values), deviations), 0, most).tolist()
-        together = distinct_cuts(cuts, symmetric=noisy.symmetric) if joint and cuts else 1
-        intervals = self._intervals(cuts, found, confidence, simultaneous, together)
         return AnswerList(
-            CutAnswer(
-                value=value,
-                interval=possible_part(interval, limit),
+            cut_answers(
+                self.noisy,
+                self._estimator,
+                queries,
                 confidence=confidence,
                 simultaneous=simultaneous,
+                joint=joint,
+                towards=self.graph if estimate == "shrunk" else None,
                 seeded=not self.guarantee.is_private,
-                estimate="shrunk" if estimate == "shrunk" else "unbiased",
-                together=together,
             )
-            for value, interval, limit in zip(values, intervals, most, strict=True)
         )
-
-    def _intervals(
-        self,
-        cuts: Sequence[tuple[BoolVector, BoolVector]],
-        found: Sequence[Estimate],
-        confidence: float,
-        simultaneous: bool,
-        together: int,
-    ) -> Iterator[tuple[float, float]]:
-        for masks, each in zip(cuts, found, strict=True):
-            log_failures, centre = math.log(together) - math.log1p(-confidence), each
-            if simultaneous:
-                log_failures += log_cuts(*masks, symmetric=self.noisy.symmetric)
-            if simultaneous or together > 1:
-                centre = self._estimator.estimate_for_all(*masks, log_failures)
-            radius = centre.radius(log_failures)
-            yield centre.value - radius, centre.value + radius
 
     @cached_property
     def sparse_estimator(self) -> SparseEstimator:
