@@ -17,6 +17,7 @@ from graphcuts_dp.distinguishers.methods import DISTINGUISHERS
 from graphcuts_dp.evaluation.audits.registry import find_audits
 from graphcuts_dp.figures import find_figure
 from graphcuts_dp.fits.methods import FIT_NAMES, ORACLES
+from graphcuts_dp.graph.graph_queries import STATISTICS
 from graphcuts_dp.idc.constructions import CONSTRUCTIONS
 from graphcuts_dp.interactive.methods import CALIBRATIONS, METHODS
 from graphcuts_dp.iterative.paper_tuning import CALIBRATIONS as OFFLINE
@@ -34,6 +35,7 @@ KEYS = ("GRU12", "DR14", "JT12", "HR12", "Nik17", "AN06", "Nikiforov 2009")
 # What an option can be, by the first word of the command.
 VALUES = {
     ("session", "--method"): METHODS,
+    ("session", "--statistic"): STATISTICS,
     ("session", "--calibration"): CALIBRATIONS,
     ("release-iteratively", "--calibration"): OFFLINE,
     ("release-iteratively", "--construction"): CONSTRUCTIONS,
