@@ -89,7 +89,12 @@ def _plain(
     """Docstrings are plain text with `names`: keep the marks of reStructuredText from acting."""
     made: list[str] = []
     listed = None  # how far the items of a list are indented, within one
+    shown = False  # within an example and what it prints
     for line in lines:
+        shown = line.strip().startswith(">>>") or (shown and bool(line.strip()))
+        if shown:
+            made.append(line)
+            continue
         item = re.match(r"( *)(\d+[a-z]?\.|-) ", line)
         indent = len(line) - len(line.lstrip())
         starts = item is not None and listed is None

@@ -66,6 +66,11 @@ def cut_norm(
     Raises:
         MatrixError: the matrix is not usable (nan, empty, too large for the method).
         ParameterError: an unknown method, a negative tolerance or time limit.
+
+    Examples:
+        >>> certificate = gc.cut_norm([[1.0, -2.0], [-3.0, 4.0]])
+        >>> certificate.lower, round(certificate.upper, 6)
+        (4.0, 4.0)
     """
     return _dispatch(matrix, True, method, tolerance, time_limit, seed, start, rank)
 

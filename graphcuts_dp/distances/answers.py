@@ -268,6 +268,11 @@ def answer_distances(
 
     Warns:
         AccuracyWarning: half the diameter for every vertex guarantees as much.
+
+    Examples:
+        >>> street = gc.Metric.path(100)
+        >>> homes = gc.Locations.from_labels(street, [10, 40, 70] * 100)
+        >>> best = gc.answer_distances(street, homes, epsilon=1.0).best.vertex  # near 40
     """
     metric = as_metric(map_graph)
     source = entropy_source(seed)

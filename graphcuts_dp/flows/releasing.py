@@ -81,6 +81,12 @@ def release_flows(
     the same public vertices that differ in one pair, or in `at_most` of them, or in all edges of
     one vertex (proof in `bounded_changes`). With `whole` or a fine grid the sums are those of
     weights rounded down, and intervals of the fine grid allow for it.
+
+    Examples:
+        >>> flows = gc.release_flows(
+        ...     gc.datasets.load("karate"), gc.datasets.load_groups("karate"), epsilon=1.0
+        ... )
+        >>> low, high = flows.between("Mr. Hi", "Officer").interval
     """
     protection = Protection.of(protect, at_most=at_most, degree_bound=degree_bound)
     private, reach = graph, reach_of(graph)

@@ -56,6 +56,10 @@ def from_edges(
 
     Raises:
         GraphError: ends that are neither strings nor integers, or what `assemble.build` refuses.
+
+    Examples:
+        >>> gc.from_edges([("ann", "bob"), ("bob", "eve")], vertices=["ann", "bob", "eve", "kim"])
+        Graph(n=4)
     """
     options = options_of(vertices, weighted, weight_cap, hide_change, bipartite, directed, merge)
     if isinstance(edges, np.ndarray):
@@ -100,6 +104,11 @@ def from_networkx(
 
     Raises:
         GraphError: other nodes (relabel them), or what `assemble.build` refuses.
+
+    Examples:
+        >>> import networkx as nx
+        >>> gc.from_networkx(nx.karate_club_graph(), weighted=False)
+        Graph(n=34)
     """
     options = options_of(vertices, weighted, weight_cap, hide_change, bipartite, directed, merge)
     _check_direction(graph, options)
@@ -229,6 +238,12 @@ def from_pandas(
 
     Raises:
         GraphError: no such columns, missing ids, or what `assemble.build` refuses.
+
+    Examples:
+        >>> import pandas as pd
+        >>> calls = pd.DataFrame({"caller": ["ann", "bob"], "called": ["bob", "eve"]})
+        >>> gc.from_pandas(calls, source="caller", target="called", vertices=["ann", "bob", "eve"])
+        Graph(n=3)
     """
     options = options_of(vertices, weighted, weight_cap, hide_change, bipartite, directed, merge)
     if source not in frame.columns or target not in frame.columns:
@@ -245,6 +260,10 @@ def to_networkx(graph: AnyGraph) -> "nx.Graph[Any]":
 
     Raises:
         GraphError: a label occurs on both sides of a bipartite graph.
+
+    Examples:
+        >>> gc.to_networkx(gc.datasets.load("karate")).number_of_nodes()
+        34
     """
     import networkx as nx
 

@@ -187,6 +187,14 @@ def read_graph(  # noqa: PLR0913  # all that a file may leave open
         GraphError: `vertices` holds a label twice, or none.
         ParameterError: `weight_cap`, `hide_change`, `merge`, `delimiter` or `encoding` is none, or
             the graph shall be both bipartite and directed.
+
+    Examples:
+        >>> import tempfile, pathlib
+        >>> file = pathlib.Path(tempfile.mkdtemp()) / "mail.csv"
+        >>> with file.open("w") as rows:
+        ...     print("source,target", "ann,bob", "bob,eve", sep=chr(10), file=rows)
+        >>> gc.read_graph(file, vertices=["ann", "bob", "eve", "kim"])
+        Graph(n=4)
     """
     ending = ending_of(path)
     options = Options(

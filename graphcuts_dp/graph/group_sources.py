@@ -120,6 +120,11 @@ def groups_from_dict(
 
     Raises:
         GraphError: as `Groups`; an unknown vertex, or tuples of another length.
+
+    Examples:
+        >>> graph = gc.from_edges([("ann", "bob")], vertices=["ann", "bob", "eve"])
+        >>> gc.groups_from_dict({"ann": "Sales", "bob": "IT", "eve": "IT"}, graph).labels()
+        ('IT', 'Sales')
     """
     vertices = vertices_of(graph)
     if isinstance(levels, str) or len(set(levels)) != len(levels):

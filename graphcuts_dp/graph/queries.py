@@ -43,6 +43,13 @@ class CutQuery(LinearQuery):
             "*": all of them.
         T: likewise (right ones of a bipartite graph). None: all vertices outside S (all right
             vertices).
+
+    Examples:
+        >>> path = gc.from_edges([("ann", "bob"), ("bob", "eve")])
+        >>> gc.CutQuery(["bob"]).value(path)  # what passes between Bob and everybody else
+        2.0
+        >>> gc.CutQuery(["ann"], ["eve"]).value(path)
+        0.0
     """
 
     S: Subset
@@ -145,6 +152,11 @@ class RankOneQuery(LinearQuery):
 
     Raises:
         QueryError: not vectors, or entries outside [0, 1] or not finite.
+
+    Examples:
+        >>> path = gc.from_edges([(0, 1), (1, 2)])
+        >>> gc.RankOneQuery([0, 1, 0], [1, 0, 0.5]).value(path)
+        1.5
     """
 
     u: npt.ArrayLike
@@ -255,6 +267,11 @@ class MatrixQuery(LinearQuery):
     Raises:
         QueryError: not a matrix, or entries that are not finite.
 
+    Examples:
+        >>> path = gc.from_edges([(0, 1), (1, 2)])
+        >>> gc.MatrixQuery([[0, 2.5, 0], [0, 0, 0], [0, 0, 0]]).value(path)
+        2.5
+
     Source: JT12 section 4.2.
     """
 
@@ -309,6 +326,11 @@ def answer_all(
 
     Raises:
         QueryError: as for single queries.
+
+    Examples:
+        >>> path = gc.from_edges([(0, 1), (1, 2)])
+        >>> gc.answer_all([gc.CutQuery([1]), gc.CutQuery([0])], path)
+        array([2., 1.])
     """
     matrix, space = matrix_of(data, bipartite, directed)
     return answer_on_matrix(queries, matrix, space)

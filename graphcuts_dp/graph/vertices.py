@@ -29,6 +29,10 @@ class VertexSet:
     Raises:
         GraphError: no label, a label that is neither a string nor an integer, one twice, or one
             in two spellings that look alike (Unicode normal forms).
+
+    Examples:
+        >>> gc.VertexSet(["ann", "bob"]).labels
+        ('ann', 'bob')
     """
 
     def __init__(

@@ -409,6 +409,15 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
     Warns:
         AccuracyWarning: before anything is spent, when the answers are promised no better than
             half of what a cut of this vertex set can hold would be.
+
+    Examples:
+        >>> import tempfile, pathlib
+        >>> store = pathlib.Path(tempfile.mkdtemp()) / "club.db"
+        >>> club = gc.datasets.load("karate")
+        >>> with gc.open_session(club, store=store, epsilon=1.0, queries=10) as session:
+        ...     first, again = session.ask([0, 1]), session.ask([0, 1])
+        ...     print(first.value == again.value, session.remaining.queries)
+        True 9
     """
     _check_name(name)
     if not isinstance(graph, PrivateData):

@@ -215,6 +215,13 @@ def store_status(store: PathLike | Store) -> LedgerStatus:
 
     Raises:
         LedgerError: it is missing, damaged, of another version, or busy.
+
+    Examples:
+        >>> import tempfile, pathlib
+        >>> store = pathlib.Path(tempfile.mkdtemp()) / "club.db"
+        >>> _ = gc.release_graph(gc.datasets.load("karate"), epsilon=1.0, fit="none", store=store)
+        >>> gc.store_status(store).epsilon
+        1.0
     """
     ledger = open_ledger(store)
     try:

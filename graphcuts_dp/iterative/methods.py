@@ -114,6 +114,12 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
 
     Guarantee: (epsilon, delta)-DP at edge level: see `IterativeConstruction`; the synthetic graph
     is computed from its outcome. Source: GRU12 Alg. 3; DR14 Alg. 8; Nik17 Alg. 1.
+
+    Examples:
+        >>> club = gc.datasets.load("karate")
+        >>> cuts = [gc.CutQuery([0]), gc.CutQuery([33])]
+        >>> made = gc.release_iteratively(club, epsilon=4.0, delta=1e-6, queries=cuts)
+        >>> low, high = made.answer(cuts[0]).interval  # both intervals hold with 95%
     """
     private = graph
     graph, protection = paired_graph(private, protect, at_most=at_most, epsilon=epsilon)

@@ -77,6 +77,11 @@ def release_net(
     noise of rate epsilon/(2 Delta) makes the choice epsilon-DP exactly.
     Accuracy: `NetRelease.error_bound`.
 
+    Examples:
+        >>> tiny = gc.from_edges([("ann", "bob"), ("bob", "eve")], vertices=["ann", "bob", "eve"])
+        >>> gc.release_net(tiny, [gc.CutQuery(["bob"])], epsilon=2.0).graph
+        Graph(n=3)
+
     Source: DR14 Algorithm 7, Propositions 5.1 and 5.2. Deviations: noisy maximum in place of the
     exponential mechanism, which it equals or beats; answers are not divided by the size of the
     database, which is private.

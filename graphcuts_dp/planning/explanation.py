@@ -135,6 +135,10 @@ def explain(
     Raises:
         ParameterError: a number out of range.
 
+    Examples:
+        >>> gc.explain(epsilon=1.0).odds[1]  # who held it for 1 % likely may hold it for 2.7 %
+        Odds(prior=0.01, lowest=0.0037..., highest=0.0267...)
+
     Source: Bayes' rule for delta = 0; for delta > 0 Kairouz, Oh, Viswanath, *The Composition
     Theorem for Differential Privacy*, 2015, Theorem 3.4: what is released can be made from an
     epsilon-private answer that is replaced by the whole truth with probability delta.

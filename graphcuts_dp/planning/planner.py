@@ -309,6 +309,11 @@ def plan(  # noqa: PLR0913  # each is a public number of the setting
 
     Raises:
         ParameterError: a number out of range, or groups of other vertices.
+
+    Examples:
+        >>> plan = gc.plan(5000, edges=50_000, queries=10**6, epsilon=1.0, delta=1e-6)
+        >>> plan.best_method
+        'multiplicative-weights'
     """
     size: Size = n
     if directed:

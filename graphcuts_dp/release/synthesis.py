@@ -144,6 +144,14 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
     the release, and at most 2.01 times `noise_cut_bound` with the maximum-entropy fit: where
     ||x - z||_C is not proven to be within that bound, x is mixed with the first-order fit until it
     is, as far as that itself and the time limit allow. See each fit for its own statement.
+
+    Examples:
+        >>> club = gc.datasets.load("karate")
+        >>> release = gc.release_graph(club, epsilon=4.0)
+        >>> release.graph  # synthetic, and may be published
+        Graph(n=34, weighted, cap=1)
+        >>> low, high = release.answer([0, 1, 2]).interval  # holds the true cut with 95%
+
     Source: GRU12 section 6, Lemma 6.2.
     """
     private = graph
