@@ -87,8 +87,11 @@ class DatabaseFamily:
         """Median answers to many queries."""
         return np.array([self.estimate(query) for query in queries], dtype=np.float64)
 
-    def dense(self) -> FloatMatrix:
-        """The median weight of each pair, as a matrix over the universe."""
+    def median_weights(self) -> FloatMatrix:
+        """The median weight of each pair, as a matrix over the universe.
+
+        Its cuts are not the medians of the cuts, so it does not stand for the family.
+        """
         matrix = np.zeros(self.universe.shape)
         matrix[self.universe.pairs()] = np.median(self.databases, axis=0)
         return matrix + matrix.T if self.universe.symmetric else matrix

@@ -19,6 +19,7 @@ from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Sign
 from graphcuts_dp.idc.learners import MOST_DENSE_VERTICES, Learned, Learner, MedianLearner
+from graphcuts_dp.idc.median import DatabaseFamily
 from graphcuts_dp.idc.norm_learner import MirrorDescentLearner, RootLearner, bound_of
 from graphcuts_dp.idc.update_bounds import UpdateBound
 from graphcuts_dp.interactive.base import Answer, Update
@@ -182,8 +183,10 @@ class OnlineMechanism:
             raise ParameterError(
                 f"a hypothesis is shown as a matrix for up to {MOST_DENSE_VERTICES} vertices"
             )
-        learnt: FloatMatrix = cast(Any, state.current).dense() * self._unit
-        return learnt
+        current = cast(Any, state.current)
+        family = isinstance(current, DatabaseFamily)
+        learnt: FloatMatrix = current.median_weights() if family else current.dense()
+        return learnt * self._unit
 
     def guarantee(self, seed: int | None = None) -> PrivacyGuarantee:
         """See `Mechanism.guarantee`; its parts are shares of the budget."""

@@ -65,9 +65,9 @@ def test_the_median_takes_cuts_and_statistics_and_shows_what_it_learnt(tmp_path)
 
 def test_a_family_is_shown_by_the_medians_of_its_pairs():
     plain = DatabaseFamily(Universe(3), [[0, 0, 1], [0, 1, 1], [1, 1, 1]])
-    assert np.array_equal(plain.dense(), [[0, 0, 1], [0, 0, 1], [1, 1, 0]])
+    assert np.array_equal(plain.median_weights(), [[0, 0, 1], [0, 0, 1], [1, 1, 0]])
     sides = DatabaseFamily(Universe(1, 2), [[0.5, 2.0]])
-    assert np.array_equal(sides.dense(), [[0.5, 2.0]])
+    assert np.array_equal(sides.median_weights(), [[0.5, 2.0]])
 
 
 def test_a_statistic_has_a_line_and_a_title():
