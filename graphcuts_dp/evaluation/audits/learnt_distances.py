@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +13,12 @@ from graphcuts_dp.distances.interactive import InteractiveDistances
 from graphcuts_dp.distances.l1_plan import L1Plan
 from graphcuts_dp.distances.learnt import LearntDistances
 from graphcuts_dp.distances.locations import Locations
+from graphcuts_dp.distances.plan import plan_distances
 from graphcuts_dp.distances.session_records import restored_state, stored_state
-from graphcuts_dp.evaluation.audit import Claim
+from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.evaluation.audits.base import Audit, Entry, Sampled
 from graphcuts_dp.evaluation.audits.distances import ACROSS, ALWAYS, EMBEDDING, GRID
+from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.level_noise import DistributionPair
 from graphcuts_dp.privacy.value_noise import ValueNoise
@@ -70,6 +72,35 @@ def _audit(noise: DistributionPair, epsilon: float) -> Audit:
     )
 
 
+def _several_audit(noise: DistributionPair, epsilon: float) -> Audit:
+    """Three people move together, from one corner to the other."""
+    delta = 1e-6 if noise == "gaussian" else 0.0
+    found = plan_distances(
+        GRID,
+        people=3,
+        epsilon=epsilon,
+        delta=delta,
+        at_most=3,
+        mechanism="learner",
+        noise=noise,
+        confidence=_CONFIDENCE,
+    )
+    built = cast(LearntDistances, found.best.built)
+    rho = zcdp_rho(epsilon=epsilon, delta=delta) if delta else 0.0
+    return Sampled(
+        claim=Claim(rho, kind="rho") if delta else Claim(epsilon),
+        pairs=(Neighbours("three people move", *(_together(corner) for corner in (0, 8))),),
+        start=partial(_released, built),
+        twins={"no noise on what is bought": partial(_released, without_noise(built))},
+        runs=3000,
+        least=250,
+    )
+
+
+def _together(corner: int) -> Locations:
+    return Locations(GRID, 3 * np.eye(len(GRID), dtype=np.int64)[corner])
+
+
 def _session(plan: L1Plan, source: EntropySource) -> Run:
     """A session that loses a step and goes on from the store: answers, and what was bought."""
     mechanism = InteractiveDistances(plan)
@@ -108,6 +139,7 @@ def _session_audit(noise: DistributionPair, epsilon: float) -> Audit:
 
 
 ENTRIES = (
+    *(Entry(f"3 people: learner, {noise}", partial(_several_audit, noise)) for noise in _NOISES),
     *(
         Entry(
             f"distances: learner, {noise}",
