@@ -73,3 +73,9 @@ def test_public_names_are_where_type_checkers_see_them():
     assert all(hasattr(gc, name) for name in gc.__all__)
     assert set(gc.__all__) <= set(dir(gc))
     assert not hasattr(gc, "release_everything")
+
+
+def test_constraints_are_pins():
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pins = [line for line in lines if not line.startswith("#")]
+    assert [line for line in pins if not re.fullmatch(r"[\w.-]+==[\w.!+]+", line)] == []
