@@ -8,6 +8,8 @@ import hashlib
 import json
 import os
 import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ import numpy as np
 import scipy
 
 from graphcuts_dp._version import __version__
-from graphcuts_dp.errors import FileFormatError
+from graphcuts_dp.errors import FileFormatError, GraphCutsError
 from graphcuts_dp.graph.atomic import atomic_write
 
 PathLike = str | os.PathLike[str]
@@ -52,6 +54,23 @@ def check_files(path: PathLike, files: dict[str, str]) -> None:
             raise FileFormatError(f"{file} is missing; it belongs to the release at {path!s}")
         if sha256_of(file) != digest:
             raise FileFormatError(f"{file} is not the file that the receipt names; it changed")
+
+
+@contextmanager
+def telling_damage(path: PathLike) -> Iterator[None]:
+    """Tell whatever goes wrong while the files of a release at `path` are read as such.
+
+    Raises:
+        FileFormatError: a file cannot be read, or does not hold what its receipt says.
+    """
+    try:
+        yield
+    except FileFormatError:
+        raise
+    except OSError as problem:
+        raise FileFormatError(f"cannot read {path!s}: {problem.strerror}") from None
+    except (LookupError, TypeError, AttributeError, ValueError, GraphCutsError) as problem:
+        raise FileFormatError(f"{receipt_path(path)} is damaged or of another version") from problem
 
 
 def read_receipt(path: PathLike, form: int | str) -> dict[str, Any]:

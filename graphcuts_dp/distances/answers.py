@@ -19,8 +19,8 @@ from graphcuts_dp.distances.metric import Metric, as_metric
 from graphcuts_dp.distances.plan import DistancePlan, plan_distances
 from graphcuts_dp.errors import AccuracyWarning, ParameterError, QueryError
 from graphcuts_dp.graph.atomic import PathLike, atomic_set, atomic_write
-from graphcuts_dp.graph.vertices import Label
-from graphcuts_dp.ledger.opening import Store, Subject, header_labels
+from graphcuts_dp.graph.vertices import Label, labels_or_number
+from graphcuts_dp.ledger.opening import Store, Subject
 from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
@@ -323,7 +323,7 @@ def locations_subject(placed: Locations) -> Subject:
     """Locations as the subject of a ledger: where people are is private, how many is not."""
     schema = {
         "kind": "locations",
-        "vertices": [header_labels(placed.metric.vertices)],
+        "vertices": [labels_or_number(placed.metric.vertices)],
         "people": placed.people,
     }
     return Subject(schema, ((placed.counts, "<i8"),))

@@ -14,7 +14,7 @@ import numpy as np
 
 from graphcuts_dp.errors import FileFormatError, GraphError
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph
-from graphcuts_dp.graph.vertices import Label, VertexSet
+from graphcuts_dp.graph.vertices import Label, VertexSet, labels_or_number
 
 MARK = "graphcuts-dp:"
 _INTEGER = re.compile(r"(?:0|-?[1-9][0-9]*)\Z", re.ASCII)
@@ -83,9 +83,9 @@ def dump_schema(graph: AnyGraph, *, labels: bool = True) -> str:
     """The schema as one line of ASCII JSON; without the vertices if `labels` is False."""
     facts: dict[str, Any] = {}
     if labels and isinstance(graph, BipartiteGraph):
-        facts["left"], facts["right"] = _plain(graph.left), _plain(graph.right)
+        facts["left"], facts["right"] = labels_or_number(graph.left), labels_or_number(graph.right)
     elif labels and not isinstance(graph, BipartiteGraph):
-        facts["vertices"] = _plain(graph.vertices)
+        facts["vertices"] = labels_or_number(graph.vertices)
     if isinstance(graph, DirectedGraph):
         facts["directed"] = True
     facts["weighted"] = graph.weighted
@@ -127,10 +127,6 @@ def load_schema(text: str) -> Schema:
         raise FileFormatError(
             f"the comment '{MARK}' is damaged; repair it, or delete it and give vertices="
         ) from None
-
-
-def _plain(vertices: VertexSet) -> int | list[Label]:
-    return len(vertices) if vertices.is_default else list(vertices.labels)
 
 
 def _vertex_set(value: Any) -> VertexSet:

@@ -237,6 +237,11 @@ def _check_spellings(labels: Sequence[Label]) -> None:
         )
 
 
+def labels_or_number(vertices: VertexSet) -> int | list[Label]:
+    """A vertex set as plain values: its labels, or their number where they are 0, 1, 2, ..."""
+    return len(vertices) if vertices.is_default else list(vertices.labels)
+
+
 def sets_in(space: Space) -> tuple[VertexSet, ...]:
     """The vertex set that is public, or the two different ones."""
     if isinstance(space, VertexSet):

@@ -12,14 +12,14 @@ import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.display import Card, Displayed
-from graphcuts_dp.errors import FileFormatError, GraphCutsError, ParameterError, QueryError
+from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.atomic import atomic_set, atomic_write, check_writable_set
 from graphcuts_dp.graph.files import check_writable_graph, read_graph, write_graph
 from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.queries import CutQuery, Subset, answer_all
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.graph.vertices import VertexSet, sets_in
+from graphcuts_dp.graph.vertices import VertexSet, labels_or_number, sets_in
 from graphcuts_dp.measurements.noisy_matrix import CutAnswer
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
@@ -31,6 +31,7 @@ from graphcuts_dp.receipts import (
     read_receipt,
     receipt_path,
     sha256_of,
+    telling_damage,
     write_receipt,
 )
 
@@ -161,16 +162,10 @@ class NetRelease(Displayed):
         return tuple(str(file) for file in names)
 
     def _receipt(self, files: Iterable[Path]) -> dict[str, Any]:
-        pure = self.cost.pure
         return {
             "format": _FORMAT,
             "guarantee": self.guarantee.to_dict(),
-            "cost": {
-                "epsilon": self.cost.epsilon,
-                "delta": self.cost.delta,
-                "rho": self.cost.rho,
-                "pure": None if pure is None else str(pure),
-            },
+            "cost": self.cost.to_dict(),
             "members": self.members,
             "alpha": self.alpha,
             "unit": self.unit,
@@ -179,10 +174,7 @@ class NetRelease(Displayed):
             "weighted": bool(self.graph.weighted),
             "bipartite": self.universe.bipartite,
             "directed": self.universe.directed,
-            "vertices": [
-                len(side) if side.is_default else list(side.labels)
-                for side in sets_in(self.universe.space)
-            ],
+            "vertices": [labels_or_number(side) for side in sets_in(self.universe.space)],
             "files": {file.name: sha256_of(file) for file in files},
         }
 
@@ -197,7 +189,7 @@ class NetRelease(Displayed):
             FileFormatError: a file is missing, damaged, or not the one that the receipt names.
         """
         receipt = read_receipt(path, _FORMAT)
-        try:
+        with telling_damage(path):
             _check_files(path, receipt["files"])
             left, *right = (VertexSet(labels) for labels in receipt["vertices"])
             with np.load(queries_path(path), allow_pickle=False) as stored:
@@ -213,7 +205,7 @@ class NetRelease(Displayed):
             made = cls(
                 graph=graph,
                 guarantee=PrivacyGuarantee.from_dict(receipt["guarantee"]),
-                cost=_cost(receipt["cost"]),
+                cost=Cost.from_dict(receipt["cost"]),
                 rate=Fraction(receipt["rate"]),
                 coefficients=coefficients,
                 **{name: receipt[name] for name in ("members", "alpha", "unit", "rounding")},
@@ -221,14 +213,6 @@ class NetRelease(Displayed):
             if coefficients.shape[1] != made.universe.size:
                 raise ValueError("queries over other pairs")
             made.error_bound(0.5)
-        except FileFormatError:
-            raise
-        except OSError as problem:
-            raise FileFormatError(f"cannot read {path!s}: {problem.strerror}") from None
-        except (LookupError, TypeError, AttributeError, ValueError, GraphCutsError) as problem:
-            raise FileFormatError(
-                f"{receipt_path(path)} is damaged or of another version"
-            ) from problem
         coefficients.flags.writeable = False
         return made
 
@@ -276,8 +260,3 @@ def _check_files(path: PathLike, files: dict[str, str]) -> None:
     if set(files) != {Path(path).name, queries_path(path).name}:
         raise FileFormatError(f"{receipt_path(path)} is the receipt of another release")
     check_files(path, files)
-
-
-def _cost(stored: dict[str, Any]) -> Cost:
-    pure = stored["pure"]
-    return Cost(**{**stored, "pure": None if pure is None else Fraction(pure)})

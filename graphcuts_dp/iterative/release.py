@@ -10,7 +10,7 @@ import numpy as np
 
 from graphcuts_dp.display import Card, Displayed, size_text
 from graphcuts_dp.distinguishers.cut_list import CutList
-from graphcuts_dp.errors import FileFormatError, GraphCutsError, QueryError
+from graphcuts_dp.errors import FileFormatError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.atomic import atomic_set, atomic_write, check_writable_set
 from graphcuts_dp.graph.files import check_writable_graph, read_graph, write_graph
@@ -20,7 +20,7 @@ from graphcuts_dp.graph.linear_steps import Extent, as_cut
 from graphcuts_dp.graph.mixed_cuts import MixedCut, understood
 from graphcuts_dp.graph.queries import CutQuery, RankOneQuery, Subset
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.graph.vertices import VertexSet, sets_in
+from graphcuts_dp.graph.vertices import VertexSet, labels_or_number, sets_in
 from graphcuts_dp.idc.dense import DenseHypothesis
 from graphcuts_dp.iterative.construction import Measured
 from graphcuts_dp.measurements.answer_list import AnswerList
@@ -33,6 +33,7 @@ from graphcuts_dp.receipts import (
     read_receipt,
     receipt_path,
     sha256_of,
+    telling_damage,
     write_receipt,
 )
 
@@ -261,10 +262,7 @@ class IterativeRelease(Displayed):
             "weighted": bool(self.graph.weighted),
             "bipartite": self.universe.bipartite,
             "directed": self.universe.directed,
-            "vertices": [
-                len(side) if side.is_default else list(side.labels)
-                for side in sets_in(self.universe.space)
-            ],
+            "vertices": [labels_or_number(side) for side in sets_in(self.universe.space)],
             "files": {file.name: sha256_of(file) for file in files},
         }
 
@@ -279,7 +277,7 @@ class IterativeRelease(Displayed):
             FileFormatError: a file is missing, damaged, or not the one that the receipt names.
         """
         receipt = read_receipt(path, _FORMAT)
-        try:
+        with telling_damage(path):
             _check_files(path, receipt["files"])
             left, *right = (VertexSet(labels) for labels in receipt["vertices"])
             directed = receipt.get("directed", False)
@@ -306,14 +304,6 @@ class IterativeRelease(Displayed):
                 cap=receipt["cap"],
                 listed=_listed(universe, arrays),
             )
-        except FileFormatError:
-            raise
-        except OSError as problem:
-            raise FileFormatError(f"cannot read {path!s}: {problem.strerror}") from None
-        except (LookupError, TypeError, AttributeError, ValueError, GraphCutsError) as problem:
-            raise FileFormatError(
-                f"{receipt_path(path)} is damaged or of another version"
-            ) from problem
 
     def _card(self) -> Card:
         settings, accuracy = self.settings, self.accuracy

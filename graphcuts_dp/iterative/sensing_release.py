@@ -4,22 +4,21 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
-from fractions import Fraction
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, cast, final
 
 import numpy as np
 
 from graphcuts_dp.display import Card, Displayed, size_text
-from graphcuts_dp.errors import FileFormatError, GraphCutsError, QueryError
+from graphcuts_dp.errors import FileFormatError, QueryError
 from graphcuts_dp.graph.atomic import atomic_set, atomic_write, check_writable_set
 from graphcuts_dp.graph.linear_query import LinearQuery, is_query
 from graphcuts_dp.graph.linear_steps import Extent, as_cut
 from graphcuts_dp.graph.mixed_cuts import understood
 from graphcuts_dp.graph.queries import CutQuery, RankOneQuery, Subset
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.graph.vertices import Space, VertexSet
+from graphcuts_dp.graph.vertices import Space, VertexSet, labels_or_number, sets_in
 from graphcuts_dp.idc.dense import DenseHypothesis
 from graphcuts_dp.measurements.noisy_matrix import CutAnswer
 from graphcuts_dp.privacy.composition import Cost
@@ -31,6 +30,7 @@ from graphcuts_dp.receipts import (
     read_receipt,
     receipt_path,
     sha256_of,
+    telling_damage,
     write_receipt,
 )
 
@@ -184,18 +184,12 @@ class SensingRelease(Displayed):
 
     def _receipt(self, file: Path) -> dict[str, Any]:
         numbers = ("deviation", "error", "beta", "radius", "cap")
-        cost = asdict(self.cost)
-        pure = self.cost.pure
-        cost["pure"] = None if pure is None else [pure.numerator, pure.denominator]
         return {
             "format": _FORMAT,
             "guarantee": self.guarantee.to_dict(),
-            "cost": cost,
+            "cost": self.cost.to_dict(),
             **{name: getattr(self, name) for name in numbers},
-            "vertices": [
-                len(side) if side.is_default else list(side.labels)
-                for side in cast(tuple[VertexSet, VertexSet], self.universe.space)
-            ],
+            "vertices": [labels_or_number(side) for side in sets_in(self.universe.space)],
             "files": {file.name: sha256_of(file)},
         }
 
@@ -210,7 +204,7 @@ class SensingRelease(Displayed):
             FileFormatError: a file is missing, damaged, or not the one that the receipt names.
         """
         receipt = read_receipt(path, _FORMAT)
-        try:
+        with telling_damage(path):
             if set(receipt["files"]) != {Path(path).name}:
                 raise FileFormatError(f"{receipt_path(path)} is the receipt of another release")
             check_files(path, receipt["files"])
@@ -218,23 +212,12 @@ class SensingRelease(Displayed):
                 arrays = {name: stored[name] for name in stored.files}
             check_files(path, receipt["files"])  # as read: others may replace it meanwhile
             return cls._read(receipt, arrays)
-        except FileFormatError:
-            raise
-        except OSError as problem:
-            raise FileFormatError(f"cannot read {path!s}: {problem.strerror}") from None
-        except (LookupError, TypeError, AttributeError, ValueError, GraphCutsError) as problem:
-            raise FileFormatError(
-                f"{receipt_path(path)} is damaged or of another version"
-            ) from problem
 
     @classmethod
     def _read(cls, receipt: dict[str, Any], arrays: dict[str, Any]) -> Self:
         left, right = (VertexSet(labels) for labels in receipt["vertices"])
         rows = (arrays[name].tolist() for name in ("index", "value", "estimate"))
         listed = arrays["listed"].tobytes()
-        cost = dict(receipt["cost"])
-        if cost["pure"] is not None:
-            cost["pure"] = Fraction(*cost["pure"])
         return cls(
             hypothesis=DenseHypothesis(Universe(left, right), arrays["matrix"]),
             measurements=tuple(
@@ -242,7 +225,7 @@ class SensingRelease(Displayed):
                 for index, value, estimate in zip(*rows, strict=True)
             ),
             guarantee=PrivacyGuarantee.from_dict(receipt["guarantee"]),
-            cost=Cost(**cost),
+            cost=Cost.from_dict(receipt["cost"]),
             deviation=receipt["deviation"],
             error=receipt["error"],
             beta=receipt["beta"],

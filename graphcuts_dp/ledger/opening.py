@@ -19,7 +19,7 @@ from graphcuts_dp.graph.adjacency import DirectedGraph
 from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.owned_rows import OwnedRows, PrivateData
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.graph.vertices import Arcs, VertexSet, sets_in
+from graphcuts_dp.graph.vertices import Arcs, VertexSet, labels_or_number, sets_in
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.records import Head
 from graphcuts_dp.ledger.spending import Budget
@@ -107,7 +107,7 @@ class Subject:
         cap = data.weight_cap
         schema = {
             "kind": "graph",
-            "vertices": [header_labels(side) for side in sets_in(data.space)],
+            "vertices": [labels_or_number(side) for side in sets_in(data.space)],
             "weighted": data.weighted,
             "weight_cap": None if cap is None or math.isinf(cap) else cap,
         }
@@ -121,7 +121,7 @@ class Subject:
         """All of the rows: graphs of them with different bounds are of one subject."""
         schema = {
             "kind": "rows with owners",
-            "vertices": [header_labels(side) for side in sets_in(rows.space)],
+            "vertices": [labels_or_number(side) for side in sets_in(rows.space)],
             "counting": rows.counting,
             "unit": rows.unit,
             "owner_is_tail": rows.owner_is_tail,
@@ -140,11 +140,6 @@ class Subject:
         for array, form in self.arrays:
             digest.update(array.astype(form, copy=False).tobytes())
         return digest.digest()
-
-
-def header_labels(side: VertexSet) -> int | list[Any]:
-    """The labels of a vertex set for a header: their number, where they are the usual ones."""
-    return len(side) if side.is_default else list(side.labels)
 
 
 def open_ledger(store: PathLike | Store, data: PrivateData | Subject | None = None) -> Ledger:

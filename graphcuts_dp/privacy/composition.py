@@ -7,10 +7,10 @@ the orders of their grid, so the package does without that dependency.
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TypeVar, final
+from typing import Any, TypeVar, final
 
 import scipy
 
@@ -38,6 +38,21 @@ class Cost:
     delta: float = 0.0
     rho: float | None = None
     pure: Fraction | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """For receipts: plain values."""
+        return asdict(self) | {"pure": None if self.pure is None else str(self.pure)}
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> "Cost":
+        """Back from `to_dict`.
+
+        Raises:
+            TypeError: other fields.
+            ValueError: no fraction.
+        """
+        pure = stored["pure"]
+        return cls(**stored | {"pure": None if pure is None else Fraction(pure)})
 
     @classmethod
     def of_pure(cls, epsilon: Fraction) -> "Cost":

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from helpers import random_graph
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError, QueryError
@@ -20,7 +21,6 @@ from graphcuts_dp.interactive.per_query import PerQueryNoise
 from graphcuts_dp.interactive.query_lines import query_to_dict, read_asked
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.protection import Protection
-from tests.helpers import random_graph
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from helpers import random_graph
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import QueryError
@@ -17,7 +18,6 @@ from graphcuts_dp.release.allocation import measure
 from graphcuts_dp.release.linear_answers import LinearEstimator, weighted_radius
 from graphcuts_dp.release.release import Release
 from graphcuts_dp.release.synthesis import release_graph
-from tests.helpers import random_graph
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 MECHANISMS = ["response", "degrees+response"]
