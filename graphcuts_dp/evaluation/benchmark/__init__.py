@@ -1,0 +1,1 @@
+"""PrivateCuts: methods for private graphs, measured by their cuts, side by side."""

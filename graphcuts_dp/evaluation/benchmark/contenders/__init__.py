@@ -1,0 +1,1 @@
+"""Methods that enter the benchmark, one file each, written from their papers with exact noise."""
