@@ -297,8 +297,11 @@ def main():
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--data", help="folder of real graphs, instead")
     parser.add_argument("--time", action="store_true", help="time a million vertices, instead")
+    parser.add_argument("--quick", action="store_true", help="2,000 vertices, one weight, one seed")
     options = parser.parse_args()
-    if options.time:
+    if options.quick:
+        table(2_000, [10], [20], 1, options.epsilon)
+    elif options.time:
         timing(options.epsilon)
     elif options.data:
         real(options.data, options.epsilon, options.seeds)

@@ -1,7 +1,7 @@
 """What a user waits for before any work: processor time of the import and of `--help`.
 
-Run `python tests/benchmarks/bench_start.py`. Medians of seven processes each, one after the other,
-beside `import numpy, scipy.sparse`, which nothing here can do without.
+Run `python tests/benchmarks/bench_start.py [--quick]`. Medians of seven processes each (or three),
+one after the other, beside `import numpy, scipy.sparse`, which nothing here can do without.
 """
 
 import os
@@ -9,7 +9,7 @@ import statistics
 import subprocess
 import sys
 
-REPEATS = 7
+REPEATS = 3 if "--quick" in sys.argv else 7
 TASKS = {
     "import numpy, scipy.sparse": ("-c", "import numpy, scipy.sparse"),
     "import graphcuts_dp": ("-c", "import graphcuts_dp"),

@@ -1,0 +1,37 @@
+"""docs/measured.md is what the benchmarks printed."""
+
+import importlib
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+measured = importlib.import_module("measured")
+KEPT = sorted(measured.KEPT.glob("*.txt"))
+
+
+def test_the_page_is_made_from_what_was_kept() -> None:
+    assert measured.PAGE.read_text() == measured.page(), "run python scripts/measured.py"
+
+
+@pytest.mark.parametrize("kept", KEPT, ids=lambda path: path.stem)
+def test_each_result_says_what_was_run_when_and_with_what(kept: Path) -> None:
+    command, versions, empty, *printed = kept.read_text().splitlines()
+    script = f"bench_{kept.stem}.py"
+    assert re.fullmatch(rf"\$ python tests/benchmarks/{script}( --[a-z]+( \S+)*)*", command)
+    assert (measured.BENCHMARKS / script).exists()
+    assert re.match(r"\d{4}-\d\d-\d\d: Python 3\.\d+\.\d+, graphcuts-dp .*; [\d,]+ s$", versions)
+    assert empty == ""
+    assert any(line.strip() for line in printed)
+    assert not re.search(r"/(home|tmp|work|root)/", kept.read_text())
+
+
+def test_a_docstring_gives_title_and_rest(tmp_path: Path) -> None:
+    script = tmp_path / "bench_a.py"
+    script.write_text('"""Two lines\nof title.\n\nThe rest,\nas it is.\n"""\n')
+    assert measured.described(script) == ("Two lines of title", "The rest,\nas it is.")
+    script.write_text('"""A title."""\n')
+    assert measured.described(script) == ("A title", "")
