@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from graphcuts_dp.cli.console import say
+from graphcuts_dp.cli.console import say, show_made
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 
 NOT_PRIVATE = (
@@ -13,6 +13,19 @@ KEEP = (
     "the private file itself, the store and its bounds on what is left, seeds, and whatever was "
     "measured against the truth (evaluate)"
 )
+
+
+def show_release(
+    facts: dict[str, object],
+    guarantee: PrivacyGuarantee,
+    written: tuple[str, ...],
+    source: str,
+    as_json: bool,
+) -> None:
+    """What was made, where it was written, and what of it may be published."""
+    show_made(facts, written, as_json)
+    if not as_json:
+        tell_publishing(guarantee, written, source)
 
 
 def tell_publishing(guarantee: PrivacyGuarantee, files: Sequence[str], source: str) -> None:

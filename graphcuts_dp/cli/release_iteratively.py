@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from graphcuts_dp.cli.console import progress_bar, show_made
+from graphcuts_dp.cli.console import progress_bar
 from graphcuts_dp.cli.protect_options import Protecting
-from graphcuts_dp.cli.publishing import tell_publishing
+from graphcuts_dp.cli.publishing import show_release
 from graphcuts_dp.cli.reading import Reading, check_apart, with_options
 from graphcuts_dp.cli.store_options import Spending
 from graphcuts_dp.distinguishers.methods import DISTINGUISHER_NAMES
@@ -89,9 +89,7 @@ def command(
             progress=progress,
         )
     written = made.save(target, force=force)
-    show_made(_facts(made), written, as_json)
-    if not as_json:
-        tell_publishing(made.guarantee, written, source)
+    show_release(_facts(made), made.guarantee, written, source, as_json)
 
 
 def _facts(made: IterativeRelease) -> dict[str, object]:

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from graphcuts_dp.cli.console import show_made
 from graphcuts_dp.cli.protect_options import Protecting
+from graphcuts_dp.cli.publishing import show_release
 from graphcuts_dp.cli.reading import Reading, check_apart, with_options
 from graphcuts_dp.cli.store_options import Spending
 from graphcuts_dp.graph.files import check_labels
@@ -67,7 +67,8 @@ def command(
         **protecting.options(),
         seed=seed,
     )
-    show_made(_facts(made), made.save(target, force=force), as_json)
+    written = made.save(target, force=force)
+    show_release(_facts(made), made.guarantee, written, source, as_json)
 
 
 def _facts(made: NetRelease) -> dict[str, object]:

@@ -5,9 +5,10 @@ from typing import Annotated
 
 import typer
 
-from graphcuts_dp.cli.console import accuracy_notes, progress_bar, show_made
+from graphcuts_dp.cli.console import accuracy_notes, progress_bar
 from graphcuts_dp.cli.group_options import GroupReading
 from graphcuts_dp.cli.protect_options import Protecting
+from graphcuts_dp.cli.publishing import show_release
 from graphcuts_dp.cli.query_files import read_query_file
 from graphcuts_dp.cli.reading import Reading, check_apart, with_options
 from graphcuts_dp.cli.store_options import Spending
@@ -87,7 +88,8 @@ def sense(
             seed=seed,
             progress=progress,
         )
-    show_made(_facts(made), made.save(target, force=force), as_json)
+    written = made.save(target, force=force)
+    show_release(_facts(made), made.guarantee, written, source, as_json)
 
 
 def _facts(made: SensingRelease) -> dict[str, object]:

@@ -16,10 +16,11 @@ _CHUNK = 1 << 16
 
 
 def write_edge_list(graph: AnyGraph, handle: BinaryIO, form: TextFormat) -> None:
-    """Write one row for each edge, after a comment with the schema.
+    """Write one row for each edge.
 
-    The comment `# graphcuts-dp: {...}` holds the vertex set, so isolated vertices and the types of
-    labels survive. Files with a delimiter have a header `source,target` or `source,target,weight`.
+    A comment `# graphcuts-dp: {...}` above them holds the vertex set, so isolated vertices and the
+    types of labels survive. Files with a delimiter begin with a header instead, `source,target` or
+    `source,target,weight`, for the programs that take their first line for one.
 
     Raises:
         FileFormatError: a label cannot be written in this format.
@@ -29,8 +30,9 @@ def write_edge_list(graph: AnyGraph, handle: BinaryIO, form: TextFormat) -> None
     sources = edge_names(left, form)
     targets = sources if right is left else edge_names(right, form)
     separator = form.delimiter or " "
-    handle.write(f"# {MARK} {dump_schema(graph)}\n".encode())
-    if form.delimiter is not None:
+    if form.delimiter is None:
+        handle.write(f"# {MARK} {dump_schema(graph)}\n".encode())
+    else:
         names = ["source", "target", "weight"][: 3 if graph.weighted else 2]
         handle.write((separator.join(names) + "\n").encode())
     for first, second, weights in edge_chunks(graph, sources, targets):

@@ -12,6 +12,7 @@ import gzip
 import io
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, Literal, TypedDict, Unpack, cast, overload
 
@@ -31,7 +32,7 @@ from graphcuts_dp.graph.edge_store import Vertices
 from graphcuts_dp.graph.file_bytes import opened_unpacked, read_text
 from graphcuts_dp.graph.formats import FORMATS
 from graphcuts_dp.graph.raw_edges import GivenVertices, Options
-from graphcuts_dp.graph.schema import labels_of
+from graphcuts_dp.graph.schema import Schema, dump_schema, labels_of, load_schema
 from graphcuts_dp.graph.vertices import VertexSet
 
 VertexSource = Vertices | PathLike
@@ -173,6 +174,7 @@ def read_graph(  # noqa: PLR0913  # all that a file may leave open
         tell: called with a sentence that names the columns that were read and ignored.
 
     Comments are lines that start with # or %; in `.csv` and `.tsv` files only above the header.
+    What `write_graph` put beside such a file, in `<path>.schema.json`, is read with it.
     Text edge lists and tables are read a piece at a time: at the peak they take no more than twice
     the memory of the graph. Tables (Parquet, Arrow) hold integers, strings or both by number as
     ends, and no nulls.
@@ -220,6 +222,8 @@ def read_graph(  # noqa: PLR0913  # all that a file may leave open
     with opened_unpacked(path) as file:
         try:
             raw = form.read(file if form.streamed else file.read(), options, text)
+            if form.described_apart and raw.schema == Schema():
+                raw = replace(raw, schema=_schema_beside(path))
             graph = build(raw, options)
         except (FileFormatError, GraphError) as problem:
             raise FileFormatError(f"{path!s}: {problem}") from None
@@ -238,7 +242,8 @@ def write_graph(
     """Write a graph so that `read_graph` gives it back, labels and isolated vertices included.
 
     The file appears whole or not at all. Text formats carry the vertex set, and the weight cap,
-    in a comment `graphcuts-dp: {...}`; read such `.csv` files elsewhere with # as comment mark.
+    in a comment `graphcuts-dp: {...}`; but `.csv` and `.tsv` files begin with their header, so that
+    other programs read them, and have these facts beside them in `<path>.schema.json`.
 
     Args:
         graph: of any kind. The file holds its edges: only write graphs that are
@@ -253,6 +258,10 @@ def write_graph(
             format cannot hold, or a full disk.
     """
     ending = check_writable_graph(path, force=force)
+    *beside, _ = graph_files(path)
+    for file in beside:
+        with atomic_write(file, force=force) as handle:
+            handle.write(dump_schema(graph).encode() + b"\n")
     with atomic_write(path, force=force) as handle:
         if str(path).endswith(".gz"):
             with gzip.GzipFile("", "wb", 6, handle, mtime=0) as packed:
@@ -283,8 +292,15 @@ def check_writable_graph(path: PathLike, *, force: bool = False) -> str:
     """
     ending = ending_of(path)
     _writer(ending)
-    check_writable(path, force=force)
+    for file in graph_files(path):
+        check_writable(file, force=force)
     return ending
+
+
+def graph_files(path: PathLike) -> tuple[Path, ...]:
+    """The files that `write_graph` writes: `path`, and before it the schema where that is apart."""
+    apart = FORMATS[ending_of(path)].described_apart
+    return (*([_schema_path(path)] if apart else []), Path(path))
 
 
 def describe_reading(
@@ -324,6 +340,25 @@ def describe_reading(
     if weighted and capped:
         notes.append("Weights above the cap are clipped to it.")
     return tuple(notes)
+
+
+def _schema_path(path: PathLike) -> Path:
+    return Path(f"{os.fspath(path)}.schema.json")
+
+
+def _schema_beside(path: PathLike) -> Schema:
+    """What stands beside a file that `write_graph` wrote; of another file, nothing."""
+    file = _schema_path(path)
+    try:
+        return load_schema(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return Schema()
+    except OSError as problem:
+        raise FileFormatError(f"cannot read {file.name}: {problem.strerror}") from None
+    except (FileFormatError, UnicodeDecodeError):
+        raise FileFormatError(
+            f"{file.name} beside it is damaged; repair it, or delete it and give vertices="
+        ) from None
 
 
 def _write(

@@ -37,6 +37,7 @@ class FileFormat:
         encoded: whether the caller may say in which encoding it is.
         streamed: whether it is read a piece at a time.
         attributes: whether `write` takes `about`, facts that the file tells of the graph.
+        described_apart: whether the vertex set and the weight cap stand in a file of their own.
     """
 
     read: Callable[[Any, Options, TextOptions], RawEdges]
@@ -45,6 +46,7 @@ class FileFormat:
     encoded: bool = False
     streamed: bool = False
     attributes: bool = False
+    described_apart: bool = False
 
 
 def _edge_list(form: TextFormat, *, written: bool = True) -> FileFormat:
@@ -52,7 +54,14 @@ def _edge_list(form: TextFormat, *, written: bool = True) -> FileFormat:
         return read_edge_list(file, form, text, weighted=options.weighted)
 
     write = partial(write_edge_list, form=form) if written else None
-    return FileFormat(read=read, write=write, columns=True, encoded=True, streamed=True)
+    return FileFormat(
+        read=read,
+        write=write,
+        columns=True,
+        encoded=True,
+        streamed=True,
+        described_apart=form.delimiter is not None,
+    )
 
 
 def _tables(

@@ -14,8 +14,9 @@ from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.atomic import atomic_set, atomic_write, check_writable_set
-from graphcuts_dp.graph.files import check_writable_graph, read_graph, write_graph
+from graphcuts_dp.graph.atomic import atomic_write
+from graphcuts_dp.graph.file_sets import check_writable_files, writing_files, written_files
+from graphcuts_dp.graph.files import graph_files, read_graph, write_graph
 from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.queries import CutQuery, Subset, answer_all
 from graphcuts_dp.graph.universe import Universe
@@ -152,14 +153,13 @@ class NetRelease(Displayed):
             FileFormatError: unknown ending, missing folder, files that are there, a full disk.
                 Nothing is left behind then, and older files stay as they are.
         """
-        check_net_path(path, force=force)
-        names = Path(path), queries_path(path), receipt_path(path)
-        with atomic_set(names, force=force) as (graph_file, queries_file, receipt_file):
+        files = writing_files(_names(path), force=force)
+        with files as (graph_file, queries_file, receipt_file):
             write_graph(self.graph, graph_file)
             with atomic_write(queries_file) as handle:
                 np.savez_compressed(handle, coefficients=self.coefficients)
-            write_receipt(receipt_file, self._receipt((graph_file, queries_file)))
-        return tuple(str(file) for file in names)
+            write_receipt(receipt_file, self._receipt((*graph_files(graph_file), queries_file)))
+        return written_files(_names(path))
 
     def _receipt(self, files: Iterable[Path]) -> dict[str, Any]:
         return {
@@ -246,17 +246,20 @@ def queries_path(path: PathLike) -> Path:
     return Path(f"{os.fspath(path)}.queries.npz")
 
 
+def _names(path: PathLike) -> tuple[Path, Path, Path]:
+    return Path(path), queries_path(path), receipt_path(path)
+
+
 def check_net_path(path: PathLike, *, force: bool = False) -> None:
     """Check that a net release can be written here; call it before anything is spent.
 
     Raises:
         FileFormatError: unknown ending, missing folder, no permission, or a file that is there.
     """
-    check_writable_graph(path, force=force)
-    check_writable_set((path, queries_path(path), receipt_path(path)), force=force)
+    check_writable_files(_names(path), force=force)
 
 
 def _check_files(path: PathLike, files: dict[str, str]) -> None:
-    if set(files) != {Path(path).name, queries_path(path).name}:
+    if set(files) != {file.name for file in (*graph_files(path), queries_path(path))}:
         raise FileFormatError(f"{receipt_path(path)} is the receipt of another release")
     check_files(path, files)

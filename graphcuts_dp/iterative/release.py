@@ -12,8 +12,9 @@ from graphcuts_dp.display import Card, Displayed, size_text
 from graphcuts_dp.distinguishers.cut_list import CutList
 from graphcuts_dp.errors import FileFormatError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.atomic import atomic_set, atomic_write, check_writable_set
-from graphcuts_dp.graph.files import check_writable_graph, read_graph, write_graph
+from graphcuts_dp.graph.atomic import atomic_write
+from graphcuts_dp.graph.file_sets import check_writable_files, writing_files, written_files
+from graphcuts_dp.graph.files import graph_files, read_graph, write_graph
 from graphcuts_dp.graph.grid import most_weight
 from graphcuts_dp.graph.linear_query import LinearQuery, is_query
 from graphcuts_dp.graph.linear_steps import Extent, as_cut
@@ -228,14 +229,13 @@ class IterativeRelease(Displayed):
             FileFormatError: unknown ending, missing folder, files that are there, a full disk.
                 Nothing is left behind then, and older files stay as they are.
         """
-        check_iterative_path(path, force=force)
-        names = Path(path), hypothesis_path(path), receipt_path(path)
-        with atomic_set(names, force=force) as (graph_file, hypothesis_file, receipt_file):
+        files = writing_files(_names(path), force=force)
+        with files as (graph_file, hypothesis_file, receipt_file):
             write_graph(self.graph, graph_file, about=self.guarantee.about)
             with atomic_write(hypothesis_file) as handle:
                 np.savez_compressed(handle, **self._arrays())
-            write_receipt(receipt_file, self._receipt((graph_file, hypothesis_file)))
-        return tuple(str(file) for file in names)
+            write_receipt(receipt_file, self._receipt((*graph_files(graph_file), hypothesis_file)))
+        return written_files(_names(path))
 
     def _arrays(self) -> dict[str, Any]:
         masks = [self.universe.masks(measured.query) for measured in self.transcript]
@@ -335,18 +335,22 @@ def hypothesis_path(path: PathLike) -> Path:
     return Path(f"{os.fspath(path)}.hypothesis.npz")
 
 
+def _names(path: PathLike) -> tuple[Path, Path, Path]:
+    return Path(path), hypothesis_path(path), receipt_path(path)
+
+
 def check_iterative_path(path: PathLike, *, force: bool = False) -> None:
     """Check that an iterative release can be written here; call it before anything is spent.
 
     Raises:
         FileFormatError: unknown ending, missing folder, no permission, or a file that is there.
     """
-    check_writable_graph(path, force=force)
-    check_writable_set((path, hypothesis_path(path), receipt_path(path)), force=force)
+    check_writable_files(_names(path), force=force)
 
 
 def _check_files(path: PathLike, files: dict[str, str]) -> None:
-    if set(files) != {Path(path).name, hypothesis_path(path).name}:
+    expected = {file.name for file in (*graph_files(path), hypothesis_path(path))}
+    if set(files) != expected:
         raise FileFormatError(f"{receipt_path(path)} is the receipt of another release")
     check_files(path, files)
 

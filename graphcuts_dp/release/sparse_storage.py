@@ -14,8 +14,9 @@ from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.fits.base import FitSummary
 from graphcuts_dp.fits.sparse_model import SparseModel
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.atomic import atomic_set, atomic_write, check_writable_set
-from graphcuts_dp.graph.files import check_writable_graph, read_graph, write_graph
+from graphcuts_dp.graph.atomic import atomic_write
+from graphcuts_dp.graph.file_sets import check_writable_files, writing_files, written_files
+from graphcuts_dp.graph.files import graph_files, read_graph, write_graph
 from graphcuts_dp.graph.vertices import Arcs, Space, VertexSet, sets_in
 from graphcuts_dp.measurements.base import Measurement, Measurements
 from graphcuts_dp.measurements.noisy_groups import NoisyGroups, check_members
@@ -58,6 +59,10 @@ def sparse_path(path: PathLike) -> Path:
     return Path(f"{os.fspath(path)}.sparse.npz")
 
 
+def _names(path: PathLike) -> tuple[Path, Path, Path]:
+    return Path(path), sparse_path(path), receipt_path(path)
+
+
 def is_sparse(path: PathLike) -> bool:
     """Whether the release at `path` is a sparse one, by the receipt; False if none can be read."""
     try:
@@ -72,15 +77,12 @@ def check_sparse_path(path: PathLike, *, force: bool = False) -> None:
     Raises:
         FileFormatError: unknown ending, missing folder, no permission, or a file that is there.
     """
-    check_writable_graph(path, force=force)
-    check_writable_set((path, sparse_path(path), receipt_path(path)), force=force)
+    check_writable_files(_names(path), force=force)
 
 
 def write_sparse(path: PathLike, parts: SparseParts, *, force: bool) -> tuple[str, ...]:
     """Write the files of a sparse release; see `Release.save`."""
-    check_sparse_path(path, force=force)
     guarantee = parts.measurements.guarantee
-    names = Path(path), sparse_path(path), receipt_path(path)
     arrays, described = _described(parts.measurements)
     arrays |= {f"model/{name}": each for name, each in parts.model.to_parts().items()}
     header = {
@@ -90,8 +92,9 @@ def write_sparse(path: PathLike, parts: SparseParts, *, force: bool) -> tuple[st
         "whole": parts.model.whole,
     }
     arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-    with atomic_set(names, force=force) as (graph_file, sparse_file, receipt_file):
-        written = [sparse_file] if parts.graph is None else [graph_file, sparse_file]
+    files = writing_files(_names(path), force=force)
+    with files as (graph_file, sparse_file, receipt_file):
+        written = [sparse_file] if parts.graph is None else [*graph_files(graph_file), sparse_file]
         if parts.graph is not None:
             write_graph(parts.graph, graph_file, about=guarantee.about)
         with atomic_write(sparse_file) as handle:
@@ -105,7 +108,7 @@ def write_sparse(path: PathLike, parts: SparseParts, *, force: bool) -> tuple[st
             "files": {file.name: sha256_of(file) for file in written},
         }
         write_receipt(receipt_file, receipt)
-    return tuple(str(name) for name in (names if parts.graph is not None else names[1:]))
+    return written_files(_names(path), graph=parts.graph is not None)
 
 
 def read_sparse(path: PathLike) -> SparseParts:

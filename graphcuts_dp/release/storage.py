@@ -14,8 +14,9 @@ from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.fits.base import FitSummary
 from graphcuts_dp.fits.certify import TOLERANCE
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.atomic import atomic_set, atomic_write, check_writable_set
-from graphcuts_dp.graph.files import check_writable_graph, read_graph, write_graph
+from graphcuts_dp.graph.atomic import atomic_write
+from graphcuts_dp.graph.file_sets import check_writable_files, writing_files, written_files
+from graphcuts_dp.graph.files import graph_files, read_graph, write_graph
 from graphcuts_dp.measurements.base import Measurement, Measurements
 from graphcuts_dp.measurements.noisy_groups import NoisyGroups, check_members
 from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
@@ -65,24 +66,26 @@ def noisy_path(path: PathLike) -> Path:
     return Path(f"{os.fspath(path)}.noisy.npz")
 
 
+def _names(path: PathLike) -> tuple[Path, Path, Path]:
+    return Path(path), noisy_path(path), receipt_path(path)
+
+
 def check_release_path(path: PathLike, *, force: bool = False) -> None:
     """Check that a release can be written here; call it before anything is spent.
 
     Raises:
         FileFormatError: unknown ending, missing folder, no permission, or a file that is there.
     """
-    check_writable_graph(path, force=force)
-    check_writable_set((path, noisy_path(path), receipt_path(path)), force=force)
+    check_writable_files(_names(path), force=force)
 
 
 def write_release(path: PathLike, parts: ReleaseParts, *, force: bool) -> tuple[str, ...]:
     """Write the files of a release; see `Release.save`."""
-    check_release_path(path, force=force)
     guarantee, noisy = parts.measurements.guarantee, parts.noisy
     graph, certificate = parts.graph, parts.certificate
-    names = Path(path), noisy_path(path), receipt_path(path)
-    with atomic_set(names, force=force) as (graph_file, noisy_file, receipt_file):
-        written = [noisy_file] if graph is None else [graph_file, noisy_file]
+    files = writing_files(_names(path), force=force)
+    with files as (graph_file, noisy_file, receipt_file):
+        written = [noisy_file] if graph is None else [*graph_files(graph_file), noisy_file]
         if graph is not None:
             write_graph(graph, graph_file, about=guarantee.about)
         with atomic_write(noisy_file) as handle:
@@ -109,7 +112,7 @@ def write_release(path: PathLike, parts: ReleaseParts, *, force: bool) -> tuple[
             "files": {file.name: sha256_of(file) for file in written},
         }
         write_receipt(receipt_file, receipt)
-    return tuple(str(name) for name in (names if graph is not None else names[1:]))
+    return written_files(_names(path), graph=graph is not None)
 
 
 def read_release(path: PathLike) -> ReleaseParts:

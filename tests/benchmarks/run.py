@@ -50,9 +50,7 @@ def main() -> None:
     """Run every bench_*.py beside this file as a script, with the same options."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="the short form of each")
-    parser.add_argument(
-        "--save", action="store_true", help="keep what each prints"
-    )
+    parser.add_argument("--save", action="store_true", help="keep what each prints")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="these: flows, sparse, ...")
     asked = parser.parse_args()
     options = ["--quick"] if asked.quick else []

@@ -17,7 +17,7 @@ PRODUCTS = {
     "release": (
         ("release", "in.edges", "out.csv", *READ),
         ["a synthetic graph of 12 vertices", "binary, on each pair", "no cut of the graph is off"],
-        ["out.csv", "out.csv.noisy.npz"],
+        ["out.csv.schema.json", "out.csv", "out.csv.noisy.npz"],
     ),
     "release without a graph": (
         (
@@ -37,7 +37,7 @@ PRODUCTS = {
     "sparse": (
         ("release", "in.edges", "out.csv", *READ, "--mechanism", "sparse"),
         ["a sparse synthetic graph of 12 vertices", "geometric"],
-        ["out.csv", "out.csv.sparse.npz"],
+        ["out.csv.schema.json", "out.csv", "out.csv.sparse.npz"],
     ),
     "flows": (
         ("flows", "in.edges", "staff.csv", "out.csv", *READ),
@@ -52,7 +52,7 @@ PRODUCTS = {
     "iterative construction": (
         ("release-iteratively", "in.edges", "out.csv", *READ, "--delta", "1e-6", "--rounds", "2"),
         ["learnt from noisy answers to cuts", "of at most 2 rounds", "How near: "],
-        ["out.csv", "out.csv.hypothesis.npz"],
+        ["out.csv.schema.json", "out.csv", "out.csv.hypothesis.npz"],
     ),
     "distances": (
         ("distances", "in.edges", "people.csv", "--epsilon", "2", "--at-most", "2", *OUT),
