@@ -9,7 +9,7 @@ from typing import final
 
 import numpy as np
 
-from graphcuts_dp.arrays import IntVector
+from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
 from graphcuts_dp.graph.adjacency import BipartiteGraph
 from graphcuts_dp.graph.atomic import PathLike
@@ -22,6 +22,7 @@ from graphcuts_dp.idc.base import Sign
 from graphcuts_dp.idc.dense import DenseHypothesis
 from graphcuts_dp.idc.mirror_descent import MirrorDescent, minimal_start
 from graphcuts_dp.idc.potentials import LpNorm, Potential, SchattenNorm, near_one
+from graphcuts_dp.iterative.query_blocks import QueryBlocks
 from graphcuts_dp.iterative.sensing_release import (
     SensingMeasurement,
     SensingRelease,
@@ -301,7 +302,7 @@ class SensingPlan:
         for number in range(1, self.rounds + 1):
             bought = self.learning if number < self.rounds else None
             rate, noise = bought or self.test
-            made = _measure(steps, learner.hypothesis, truth, rate, noise, source)
+            made = _measure(steps, learner.estimates(), truth, rate, noise, source)
             measurements.append(made)
             if number < self.rounds:
                 learner.learn(measurements, steps.unit * math.sqrt(noise.parameter))
@@ -311,14 +312,13 @@ class SensingPlan:
 
 def _measure(
     steps: Steps,
-    hypothesis: DenseHypothesis,
+    estimates: FloatVector,
     truth: IntVector,
     rate: Fraction,
     noise: ValueNoise,
     source: EntropySource,
 ) -> SensingMeasurement:
     """Steps 1 and 2 of a round."""
-    estimates = hypothesis.estimate_all(steps.queries)
     limit = 2.0**SUM_BITS
     public = np.rint(np.clip(estimates / steps.unit, -limit, limit)).astype(np.int64)
     gaps = truth - public
@@ -337,13 +337,22 @@ class _Learner:
 
     def __init__(self, steps: Steps, p: float | None) -> None:
         universe = steps.universe
-        self._queries = steps.queries
+        self._blocks = QueryBlocks.of(steps.queries, universe)
         exponent = near_one(universe.size) if p is None else p
         # The same norm for p = 2, without singular values.
         self._psi: Potential = LpNorm(2.0) if exponent == 2 else SchattenNorm(exponent)
         # The Frobenius norm bounds the dual norm; only a check rests on it.
         self._zeta = math.sqrt(max(universe.norm_squared(query) for query in steps.queries))
-        self._start = self.hypothesis = minimal_start(universe, self._psi)
+        self._start = self._learnt = minimal_start(self._blocks.universe, self._psi)
+
+    @property
+    def hypothesis(self) -> DenseHypothesis:
+        """What was learnt, on all pairs."""
+        return self._blocks.expand(self._learnt)
+
+    def estimates(self) -> FloatVector:
+        """What it answers to each query of the list."""
+        return self._learnt.estimate_all(self._blocks.queries)
 
     def learn(self, measurements: Sequence[SensingMeasurement], deviation: float) -> None:
         """Step 3: the newest measurement corrects, then all of them do a few times."""
@@ -351,8 +360,8 @@ class _Learner:
             self._correct(made, deviation)
 
     def _correct(self, made: SensingMeasurement, deviation: float) -> None:
-        query = self._queries[made.index]
-        gap = made.value - self.hypothesis.estimate(query)
+        query = self._blocks.queries[made.index]
+        gap = made.value - self._learnt.estimate(query)
         # A step longer than the true gap could lead away from the truth.
         length = abs(gap) - deviation
         if length > deviation / 100:
@@ -364,7 +373,7 @@ class _Learner:
                 start_potential=0.0,
             )
             sign: Sign = 1 if gap > 0 else -1
-            self.hypothesis = rule.update(self.hypothesis, query, sign)
+            self._learnt = rule.update(self._learnt, query, sign)
 
     def fit(
         self, measurements: Sequence[SensingMeasurement], deviation: float, progress: Progress
