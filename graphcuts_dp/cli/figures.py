@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from graphcuts_dp.cli.console import progress_bar, say, show_json, show_table
+from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.evaluation.experiments.base import Finding
 from graphcuts_dp.figures import ENDINGS, FIGURES, FigureSpec, find_figure, make_figure
 from graphcuts_dp.graph.atomic import check_writable
@@ -23,7 +24,10 @@ def figures(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME ...|all]", help="Which; none lists them.")
     ] = None,
-    folder: Annotated[str, typer.Option("-o", "--output", metavar="DIR", help="Where to.")] = ".",
+    folder: Annotated[
+        str,
+        typer.Option("-o", "--output", metavar="DIR", help="Where to; made if missing."),
+    ] = ".",
     quick: Annotated[
         bool, typer.Option("--quick", help="Smaller sizes: seconds instead of minutes.")
     ] = False,
@@ -35,6 +39,7 @@ def figures(
     if not names:
         _show_list(as_json)
         return
+    _make_folder(Path(folder))
     wanted = FIGURES if names == ["all"] else tuple(find_figure(name) for name in names)
     for spec in wanted:
         for ending in ENDINGS:
@@ -50,6 +55,14 @@ def figures(
         show_json([{"figure": spec.name, **asdict(finding)} for spec, finding in found])
     else:
         _show_findings(found)
+
+
+def _make_folder(folder: Path) -> None:
+    """Make it where it is missing; the folder above it must be there."""
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as problem:
+        raise FileFormatError(f"cannot make the folder {folder}: {problem.strerror}") from None
 
 
 def _show_list(as_json: bool) -> None:

@@ -98,8 +98,7 @@ def test_figures_are_listed_made_and_not_overwritten(call, tmp_path, monkeypatch
     # How it looks, other tests see.
     small = replace(find_figure("nikiforov"), draw=lambda _: Figure(figsize=(1, 1)))
     monkeypatch.setattr("graphcuts_dp.figures.FIGURES", (small,))
-    folder = tmp_path / "out"
-    folder.mkdir()
+    folder = tmp_path / "out"  # made by the command
     status, out, err = call("figures", "nikiforov", "--quick", "-o", folder)
     assert status == 0, err
     assert "Nikiforov" in out
@@ -108,7 +107,7 @@ def test_figures_are_listed_made_and_not_overwritten(call, tmp_path, monkeypatch
     for arguments, message in [
         (("nikiforov", "-o", folder), "exists"),
         (("nikiforof",), "there are"),
-        (("nikiforov", "-o", tmp_path / "none"), "create it first"),
+        (("nikiforov", "-o", tmp_path / "none" / "at all"), "cannot make the folder"),
     ]:
         status, _, err = call("figures", *arguments, "--quick")
         assert status == 2
