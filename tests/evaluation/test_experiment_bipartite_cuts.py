@@ -100,7 +100,9 @@ def test_the_printed_exponent_of_the_power_law_is_told_apart(table):
         assert not finding.agrees
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(
+    "family", ["imbalanced", pytest.param("power law", marks=pytest.mark.slow)]
+)
 def test_the_seed_decides(family, monkeypatch):
     monkeypatch.setattr(bipartite_cuts, "_QUICK_SIDES", (40, 56))  # smaller ones learn nothing
     first, again, other = (

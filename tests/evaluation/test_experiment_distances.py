@@ -29,6 +29,7 @@ def test_the_default_meets_its_target_and_beats_the_baselines(quick_table):
     assert {row["method"] for row in table.where(part="measured")} == {*METHODS, *LEARNERS}
 
 
+@pytest.mark.slow
 def test_the_seed_decides(quick_table, monkeypatch):
     monkeypatch.setattr(distances, "_QUICK_REPETITIONS", 1)
     again = measure(quick=True, seed=0, progress=silent)

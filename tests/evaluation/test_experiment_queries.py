@@ -51,6 +51,7 @@ def test_findings(table):
     assert all(finding.measured > 1 and not finding.agrees for finding in papers)
 
 
+@pytest.mark.slow
 def test_the_seed_decides(table):
     assert list(measure(quick=True, seed=0, progress=silent).rows) == list(table.rows)
     other = measure(quick=True, seed=1, progress=silent)

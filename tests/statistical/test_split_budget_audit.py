@@ -130,6 +130,9 @@ def loss_of_entry(noisy, pair):
     return noisy.distribution.evidence(noisy.steps[pair].reshape(1))[0]
 
 
+FAST, SLOW = ("hub", "weights"), pytest.mark.slow  # half a minute each
+
+
 def whole(case, mechanism, epsilon=1.0, seed=1):
     first, second, pair, noise = CASES[case]
     source = SeededEntropy(seed)
@@ -145,7 +148,10 @@ def whole(case, mechanism, epsilon=1.0, seed=1):
 
 @pytest.mark.parametrize(
     ("case", "mechanism"),
-    [*((case, "auto") for case in CASES), ("hub", "degrees+response")],
+    [
+        *(pytest.param(case, "auto", marks=[] if case in FAST else SLOW) for case in CASES),
+        ("hub", "degrees+response"),
+    ],
 )
 def test_all_parts_together_hide_one_pair(case, mechanism):
     # No single number tells much where the budget has three parts: more runs show it.

@@ -280,7 +280,7 @@ def _online_audit(epsilon: float) -> Audit:
             "a sixteenth of the noise": partial(_online, 8 * exact, False, 1),
         },
         runs=8000,
-        least=2000,
+        least=1000,
     )
 
 
