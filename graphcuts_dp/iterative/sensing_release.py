@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self, cast, final
+from typing import TYPE_CHECKING, Any, Self, cast, final
 
 import numpy as np
 
@@ -33,6 +33,9 @@ from graphcuts_dp.receipts import (
     telling_damage,
     write_receipt,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _FORMAT = "sensing 1"
 _ENDING = ".npz"
@@ -136,6 +139,20 @@ class SensingRelease(Displayed):
     def answer_all(self, queries: Iterable[LinearQuery]) -> list[CutAnswer]:
         """Answer several queries; see `answer`."""
         return [self.answer(query) for query in queries]
+
+    def plot(self, *, title: str | None = None) -> "Figure":
+        """Draw the noisy answers that were measured.
+
+        Args:
+            title: above the picture, before the guarantee.
+
+        Returns:
+            A figure of matplotlib: with intervals where every query was measured, else with what
+            the hypothesis expected of each query before.
+        """
+        from graphcuts_dp.iterative.picture import drawn_sensing  # matplotlib takes a while
+
+        return drawn_sensing(self, title)
 
     def _card(self) -> Card:
         return Card(

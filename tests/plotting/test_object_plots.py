@@ -102,3 +102,23 @@ def test_an_explanation_draws_what_beliefs_become(made, tmp_path):
 def test_contributions_draw_their_classes(made, tmp_path):
     figure = drawn(made[0]["Contributions"].plot(), tmp_path)
     assert [bar.get_height() for bar in figure.axes[0].patches] == [9, 4, 2, 1]
+
+
+@pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
+@pytest.mark.parametrize("rounds", [None, 4])
+def test_sensing_draws_what_was_measured(rounds, tmp_path):
+    ratings = gc.BipartiteGraph([0, 1, 2], [0, 1, 1], left=3, right=2)
+    queries = [gc.CutQuery([user], [item]) for user in range(3) for item in range(2)]
+    made = gc.release_sensing(ratings, queries, epsilon=8.0, delta=1e-6, rounds=rounds, seed=1)
+    figure = drawn(made.plot(title="Ratings"), tmp_path)
+    values = [each.value for each in made.measurements]
+    np.testing.assert_allclose(points_of(figure, 1)[:, 1], values)
+    assert figure.axes[0].get_title(loc="left").startswith("Ratings (epsilon = 8")
+    assert "not private" in figure.axes[0].get_title(loc="left")
+    if rounds is None:
+        lines = figure.axes[0].collections[0].get_segments()
+        assert lines[0][:, 1] == pytest.approx([values[0] - made.radius, values[0] + made.radius])
+        assert len(figure.axes[0].collections) == 2
+    else:
+        expected = [each.estimate for each in made.measurements]
+        np.testing.assert_allclose(points_of(figure, 2)[:, 1], expected)
