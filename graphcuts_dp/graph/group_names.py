@@ -68,6 +68,8 @@ def members(given: Subset | str, groups: Groups) -> Subset:
     names = [each for each in names if not _is_vertex(each, groups)]
     if not names:
         return labels
+    if len(names) == len(labels) == 1:
+        return _group(names[0][len(MARK) :], groups)
     found = groups.vertices.mask([each for each in labels if each not in names])
     for name in names:
         found |= _group(name[len(MARK) :], groups)
@@ -114,11 +116,8 @@ def _found(name: str, groups: Groups) -> dict[str, BoolVector]:
 
 
 def _of_level(name: str, level: str, groups: Groups) -> BoolVector | None:
-    for code, label in enumerate(groups.labels(level)):
-        if str(label) == name:
-            found: BoolVector = groups.codes(level) == code
-            return found
-    return None
+    label = groups.label_of_text(name, level)
+    return None if label is None else groups.members(label, level)
 
 
 def asked_query(S: Subset | str, T: Subset | str | None, names: GroupNames | None) -> CutQuery:

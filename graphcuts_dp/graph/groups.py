@@ -15,6 +15,8 @@ from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.graph.group_codes import codes_of, listed, sorted_within, with_rest
 from graphcuts_dp.graph.vertices import Label, VertexSet
 
+_KEPT_BYTES = 1 << 27  # of truth vectors of groups that were asked for
+
 
 class GroupTree:
     """Names and sizes of nested groups, without their members: what a table of flows speaks of.
@@ -74,6 +76,18 @@ class GroupTree:
             QueryError: no such level.
         """
         return tuple(self._sets[self.place(level)].labels)
+
+    def label_of_text(self, text: str, level: str | None = None) -> Label | None:
+        """The label of a level that is written like this, if there is one.
+
+        Raises:
+            QueryError: no such level.
+        """
+        groups = self._sets[self.place(level)]
+        code = groups.find_text(text)
+        if code is None or str(groups.labels[code]) != text:  # 007 is not 7
+            return None
+        return groups.labels[code]
 
     def sizes(self, level: str | None = None) -> IntVector:
         """How many vertices each group has, shape (groups,). Do not write to it.
@@ -212,6 +226,7 @@ class Groups(GroupTree):
         above: tuple[Label, ...] = ()
         tables, parents = [], []
         self._codes: list[IntVector] = []
+        self._members: dict[tuple[int, int], BoolVector] = {}  # truth vectors asked for so far
         for name, given in levels.items():
             found, table = codes_of(vertices, name, given)
             own_order = order.get(name)
@@ -247,12 +262,19 @@ class Groups(GroupTree):
         return self._codes[self.place(level)]
 
     def members(self, label: Label, level: str | None = None) -> BoolVector:
-        """Truth vector of the vertices of a group, shape (n,): a set of a `CutQuery`.
+        """Truth vector of the vertices of a group, shape (n,), read-only: a set of a `CutQuery`.
 
         Raises:
             QueryError: no such level, or no such group in it.
         """
-        found: BoolVector = self.codes(level) == self.code(label, level)
+        which = self.place(level), self.code(label, level)
+        found = self._members.get(which)
+        if found is None:
+            found = self._codes[which[0]] == which[1]
+            found.flags.writeable = False
+            if len(self._members) * len(found) >= _KEPT_BYTES:
+                self._members.clear()
+            self._members[which] = found
         return found
 
     def group_of(self, vertex: Label, level: str | None = None) -> Label:

@@ -127,7 +127,7 @@ class CutQuery(LinearQuery):
         return found.astype(np.float64)
 
     def masks(self, space: AnyGraph | Space) -> tuple[BoolVector, BoolVector]:
-        """Truth vectors of S and T over the public vertex set(s).
+        """Truth vectors of S and T over the public vertex set(s); do not write to them.
 
         Raises:
             QueryError: an unknown vertex, or a truth vector of the wrong length.
@@ -387,13 +387,22 @@ def pairs_between(S: BoolVector, T: BoolVector, *, bipartite: bool, hollow: bool
         bipartite: whether (i, j) and (j, i) are two pairs: between two sides, and of arcs.
         hollow: of arcs: rows and columns are the same vertices, and (i, i) is no pair.
     """
-    product = int(S.sum()) * int(T.sum())
-    if bipartite and not hollow:
-        return product
-    both = int((S & T).sum())
-    if bipartite:
-        return product - both
-    return product - both - both * (both - 1) // 2
+    both = 0 if bipartite and not hollow else int(np.count_nonzero(S & T))
+    sizes = int(np.count_nonzero(S)), int(np.count_nonzero(T))
+    return pairs_of_sizes(*sizes, both, symmetric=not bipartite)
+
+
+def pairs_of_sizes(S: int, T: int, both: int, *, symmetric: bool) -> int:
+    """`pairs_between` sets of known sizes.
+
+    Args:
+        S: how many rows.
+        T: how many columns.
+        both: how many vertices are in both; 0 between two sides.
+        symmetric: whether {i, j} is one pair.
+    """
+    twice = both * (both - 1) // 2 if symmetric else 0
+    return S * T - both - twice
 
 
 def pairs_of_cut(S: BoolVector, T: BoolVector, space: Space) -> int:
@@ -405,7 +414,11 @@ def pairs_of_cut(S: BoolVector, T: BoolVector, space: Space) -> int:
 
 def _keep(subset: Subset | str) -> Subset:
     if isinstance(subset, np.ndarray):
-        return subset.copy()
+        if subset.flags.owndata and not subset.flags.writeable:
+            return subset  # nobody writes to it: many queries can share it
+        copy = subset.copy()
+        copy.flags.writeable = False
+        return copy
     if isinstance(subset, str):
         if subset == ALL:
             return ALL

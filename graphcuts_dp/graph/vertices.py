@@ -130,7 +130,7 @@ class VertexSet:
             subset: labels, or a truth vector of length n, or "*" for all vertices.
 
         Returns:
-            Truth vector of length n.
+            Truth vector of length n: the given one, if that cannot be written to.
 
         Raises:
             QueryError: an unknown vertex, or a truth vector of the wrong length.
@@ -144,7 +144,7 @@ class VertexSet:
                 raise QueryError(
                     f"a truth vector for this vertex set has length {len(self)}, not {subset.shape}"
                 )
-            return np.array(subset, dtype=np.bool_)
+            return np.array(subset, dtype=np.bool_) if subset.flags.writeable else subset
         result = np.zeros(len(self), dtype=np.bool_)
         if self.is_default and isinstance(subset, np.ndarray) and subset.dtype.kind in "iu":
             bad = (subset < 0) | (subset >= len(self))

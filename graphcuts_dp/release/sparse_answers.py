@@ -1,6 +1,7 @@
 """Answers of a sparse release: measured values with proven intervals, estimates elsewhere."""
 
 import math
+import weakref
 from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple, final
@@ -11,12 +12,14 @@ from graphcuts_dp.arrays import BoolVector, FloatVector, IntVector
 from graphcuts_dp.fits.sparse_model import SparseModel
 from graphcuts_dp.graph.linear_query import AnyGraph as LinearData
 from graphcuts_dp.graph.linear_query import is_plain
+from graphcuts_dp.graph.queries import pairs_of_cut, pairs_of_sizes
 from graphcuts_dp.measurements.base import Measurements
 from graphcuts_dp.measurements.noisy_groups import NoisyGroups
 from graphcuts_dp.measurements.noisy_sums import NoisyDegrees
 from graphcuts_dp.privacy.noise_sums import NoiseSum, NoiseTerm
 
 _ROUNDING = 1e-12  # of all that is added up: what floats may be off
+_MOST_LOOKED = 10_000  # sets that are known
 _DIGITS = 2  # of a number of noises, which is rounded up
 
 
@@ -35,6 +38,15 @@ class SparseEstimate(NamedTuple):
     measured: bool
     interval: tuple[float, float]
     typical: float | None
+
+
+@final
+class _Looked(NamedTuple):
+    """A set, how many it has, and which groups it is the union of, if it is."""
+
+    mask: "weakref.ref[BoolVector]"
+    size: int
+    groups: BoolVector | None
 
 
 @final
@@ -70,6 +82,7 @@ class SparseEstimator:
             raise ValueError("a sparse release has degrees")
         self._degrees = degrees
         self._groups: Sequence[NoisyGroups] = measurements.all_of(NoisyGroups)
+        self._looked: dict[tuple[int, int], _Looked] = {}
 
     @cached_property
     def _row_values(self) -> FloatVector:
@@ -91,7 +104,7 @@ class SparseEstimator:
             T: mask of columns.
             log_failures: ln of 1 over the failure probability of the interval.
         """
-        sizes = int(np.count_nonzero(S)), int(np.count_nonzero(T))
+        sizes = self._look(S, 0).size, self._look(T, 1).size
         if not all(sizes):
             return SparseEstimate(0.0, True, (0.0, 0.0), None)
         measured = self._measured(S, T, sizes)
@@ -106,22 +119,56 @@ class SparseEstimator:
         return SparseEstimate(found.value, False, bounds, found.deviation)
 
     def _measured(self, S: BoolVector, T: BoolVector, sizes: tuple[int, int]) -> _Measured | None:
-        found = [*self._cells_exactly(S, T), *self._degrees_exactly(S, T, sizes)]
+        found = [*self._cells_exactly(S, T, sizes), *self._degrees_exactly(S, T, sizes)]
         return min(found, key=lambda each: each.noise.variance, default=None)
 
-    def _cells_exactly(self, S: BoolVector, T: BoolVector) -> list[_Measured]:
+    def _cells_exactly(
+        self, S: BoolVector, T: BoolVector, sizes: tuple[int, int]
+    ) -> list[_Measured]:
         """The sum of cells that is the cut itself: both sets are unions of groups."""
-        if not self._groups:
+        left = self._look(S, 0).groups
+        if left is None:
             return []
-        first, chosen = self._groups[0], []
-        for mask, codes, members in zip(
-            (S, T), (first.rows, first.columns), self._one, strict=True
-        ):
-            of_group = mask[members]
-            if not np.array_equal(of_group[codes], mask):
-                return []
-            chosen.append(of_group)
-        return [self._cells(chosen[0], chosen[1])]
+        if self.model.layout.hollow and sum(sizes) == len(S) and not np.logical_and(S, T).any():
+            return [self._cells(left, ~left)]
+        right = self._look(T, 1).groups
+        return [] if right is None else [self._cells(left, right)]
+
+    def pairs(self, S: BoolVector, T: BoolVector) -> int:
+        """Number of vertex pairs of a cut, each once."""
+        left, right = self._look(S, 0), self._look(T, 1)
+        if left.groups is None or right.groups is None:
+            return pairs_of_cut(S, T, self.model.space)
+        both = 0
+        if self.model.layout.hollow:
+            both = int(self._group_sizes[0][left.groups & right.groups].sum())
+        return pairs_of_sizes(left.size, right.size, both, symmetric=self.model.symmetric)
+
+    def _look(self, mask: BoolVector, side: int) -> "_Looked":
+        """What a set of rows (0) or columns (1) is.
+
+        Sets that cannot be written to, such as those that a group's name stands for, are looked at
+        once: later they are known by the object that they are.
+        """
+        known = self._looked.get((id(mask), side))
+        if known is not None and known.mask() is mask:
+            return known
+        found = _Looked(
+            weakref.ref(mask), int(np.count_nonzero(mask)), self._whole_groups(mask, side)
+        )
+        if not mask.flags.writeable:
+            if len(self._looked) >= _MOST_LOOKED:
+                self._looked.clear()
+            self._looked[id(mask), side] = found
+        return found
+
+    def _whole_groups(self, mask: BoolVector, side: int) -> BoolVector | None:
+        """Which groups a set is the union of; None if it is not."""
+        if not self._groups:
+            return None
+        of_group = mask[self._one[side]]
+        codes = (self._groups[0].rows, self._groups[0].columns)[side]
+        return of_group if np.array_equal(of_group[codes], mask) else None
 
     @cached_property
     def _one(self) -> tuple[IntVector, IntVector]:

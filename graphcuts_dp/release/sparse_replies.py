@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from graphcuts_dp.graph.grid import most_weight, possible_part
-from graphcuts_dp.graph.queries import CutQuery, pairs_of_cut
+from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.measurements.noisy_matrix import CutAnswer
 from graphcuts_dp.release.answers import distinct_cuts, log_cuts
 from graphcuts_dp.release.sparse_answers import SparseEstimator
@@ -49,7 +49,7 @@ def sparse_answers(
             value, typical = estimator.model.expected(np.flatnonzero(S), np.flatnonzero(T))
         most = math.inf
         if cap is not None:  # else nobody has to count pairs
-            most = most_weight(pairs_of_cut(S, T, estimator.model.space), cap)
+            most = most_weight(estimator.pairs(S, T), cap)
         found.append(
             CutAnswer(
                 value=value,
