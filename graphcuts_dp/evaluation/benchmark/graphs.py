@@ -23,7 +23,7 @@ _MOST_FLIGHTS, _MOST_CHAPTERS = 10_000.0, 10.0  # public bounds: more counts as 
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Case:
+class GraphCase:
     """A graph of the benchmark, with what is public about it.
 
     Attributes:
@@ -72,46 +72,46 @@ def _districts(n: int, side: int) -> Callable[[], Groups]:
 
 _UNEVEN = (5, 4, 3, 2, 1)
 MADE = (
-    Case(name="blocks-150", title="3 blocks, densities .5 and .05", vertices=150, quick=True,
+    GraphCase(name="blocks-150", title="3 blocks, densities .5 and .05", vertices=150, quick=True,
          make=lambda: made.in_blocks(150, 3, 0.5, 0.05, seed=32), groups=_blocks(150, 3)),
-    Case(name="blocks-300", title="4 blocks, densities .4 and .04", vertices=300,
+    GraphCase(name="blocks-300", title="4 blocks, densities .4 and .04", vertices=300,
          make=lambda: made.in_blocks(300, 4, 0.4, 0.04, seed=1), groups=_blocks(300, 4)),
-    Case(name="blocks-1000", title="8 blocks, densities .2 and .02", vertices=1000,
+    GraphCase(name="blocks-1000", title="8 blocks, densities .2 and .02", vertices=1000,
          make=lambda: made.in_blocks(1000, 8, 0.2, 0.02, seed=24), groups=_blocks(1000, 8)),
-    Case(name="corrected-blocks-600", title="5 uneven blocks, degrees that differ sixteenfold",
+    GraphCase(name="corrected-blocks-600", title="5 uneven blocks, degrees that differ sixteenfold",
          vertices=600, make=lambda: made.corrected_blocks(600, _UNEVEN, 0.12, 0.012),
          groups=lambda: made.named_groups(600, made.uneven_blocks(600, _UNEVEN), "block")),
-    Case(name="hierarchy-512", title="halves of halves, four levels", vertices=512,
+    GraphCase(name="hierarchy-512", title="halves of halves, four levels", vertices=512,
          make=lambda: made.hierarchy(512, 4), groups=_blocks(512, 8, "eighth")),
-    Case(name="geometric-500", title="near points of a square", vertices=500,
+    GraphCase(name="geometric-500", title="near points of a square", vertices=500,
          make=lambda: made.geometric(500, 0.13), groups=_districts(500, 3)),
-    Case(name="ring-500", title="a ring of neighbours, a tenth of the edges anywhere",
+    GraphCase(name="ring-500", title="a ring of neighbours, a tenth of the edges anywhere",
          vertices=500, make=lambda: made.ring(500, 10, 0.1)),
-    Case(name="preferential-500", title="newcomers prefer those with many edges", vertices=500,
+    GraphCase(name="preferential-500", title="newcomers prefer those with many edges", vertices=500,
          make=lambda: made.preferential(500, 12)),
-    Case(name="power-law-800", title="nothing but degrees, tail of exponent 3", vertices=800,
+    GraphCase(name="power-law-800", title="nothing but degrees, tail of exponent 3", vertices=800,
          make=lambda: made.power_law(800, 20, seed=9)),
-    Case(name="affiliation-500", title="overlapping clubs", vertices=500,
+    GraphCase(name="affiliation-500", title="overlapping clubs", vertices=500,
          make=lambda: made.affiliation(500, 40, 25)),
-    Case(name="core-500", title="a dense core and a periphery", vertices=500,
+    GraphCase(name="core-500", title="a dense core and a periphery", vertices=500,
          make=lambda: made.fringe(500, 80)),
-    Case(name="random-300", title="every pair with chance 1/2", vertices=300,
+    GraphCase(name="random-300", title="every pair with chance 1/2", vertices=300,
          make=lambda: made.in_blocks(300, 1, 0.5, 0.5, seed=25)),
-    Case(name="two-cliques-200", title="two complete halves and one bridge", vertices=200,
+    GraphCase(name="two-cliques-200", title="two complete halves and one bridge", vertices=200,
          make=lambda: made.two_cliques(200), quick=True),
-    Case(name="similarity-300", title="similarities in [0, 1] of three clouds", vertices=300,
+    GraphCase(name="similarity-300", title="similarities in [0, 1] of three clouds", vertices=300,
          make=lambda: made.similarity(300), groups=_blocks(300, 3, "cloud"), weighted=True),
-    Case(name="counts-300", title="whole weights up to 5, three blocks", vertices=300,
+    GraphCase(name="counts-300", title="whole weights up to 5, three blocks", vertices=300,
          make=lambda: made.counts(300, 3, 5), groups=_blocks(300, 3), weighted=True),
-    Case(name="arcs-400", title="arcs round four blocks", vertices=400, kind="directed",
+    GraphCase(name="arcs-400", title="arcs round four blocks", vertices=400, kind="directed",
          make=lambda: made.arcs(400, 4), groups=_blocks(400, 4)),
-    Case(name="two-sides-250-350", title="groups of rows like groups of columns", vertices=600,
+    GraphCase(name="two-sides-250-350", title="groups of rows like groups of columns", vertices=600,
          make=lambda: made.two_sides(250, 350), kind="bipartite"),
-    Case(name="blocks-5000", title="10 blocks, mean degree 20", vertices=5000,
+    GraphCase(name="blocks-5000", title="10 blocks, mean degree 20", vertices=5000,
          make=lambda: made.large_blocks(5000, 10, 20, seed=26), groups=_blocks(5000, 10)),
-    Case(name="blocks-20000", title="20 blocks, mean degree 20", vertices=20_000,
+    GraphCase(name="blocks-20000", title="20 blocks, mean degree 20", vertices=20_000,
          make=lambda: made.large_blocks(20_000, 20, 20, seed=28), groups=_blocks(20_000, 20)),
-    Case(name="blocks-100000", title="25 blocks, mean degree 10", vertices=100_000,
+    GraphCase(name="blocks-100000", title="25 blocks, mean degree 10", vertices=100_000,
          make=lambda: made.large_blocks(100_000, 25, 10, seed=30), groups=_blocks(100_000, 25)),
 )  # fmt: skip
 
@@ -162,22 +162,22 @@ def _one_level(name: str, level: str) -> Callable[[], Groups]:
 
 _FLIGHTS, _ROUTES = "public domain (US government)", "Apache-2.0"
 BUNDLED = (
-    Case(name="us-flights", title="flights between US airports, groups: states", vertices=305,
+    GraphCase(name="us-flights", title="flights between US airports, groups: states", vertices=305,
          make=_flights, groups=_one_level("us_flights_2008", "state"), licence=_FLIGHTS),
-    Case(name="us-flights-weighted", title="square roots of flights, capped; groups: regions",
+    GraphCase(name="us-flights-weighted", title="square roots of flights, capped; groups: regions",
          vertices=305, make=_flights_weighted, groups=_one_level("us_flights_2008", "region"),
          weighted=True, licence=_FLIGHTS),
-    Case(name="air-routes", title="airports of the world", vertices=3475,
+    GraphCase(name="air-routes", title="airports of the world", vertices=3475,
          make=_plain("air_routes"), licence=_ROUTES),
-    Case(name="les-miserables", title="common chapters, capped at 10", vertices=77,
+    GraphCase(name="les-miserables", title="common chapters, capped at 10", vertices=77,
          make=_chapters, weighted=True, licence="free use (Stanford GraphBase)"),
-    Case(name="karate", title="a karate club, groups: its two successors", vertices=34,
+    GraphCase(name="karate", title="a karate club, groups: its two successors", vertices=34,
          make=_plain("karate"), groups=_one_level("karate", "club"),
          licence="BSD-3-Clause (networkx)"),
-    Case(name="davis-women", title="women and social events", vertices=32, kind="bipartite",
+    GraphCase(name="davis-women", title="women and social events", vertices=32, kind="bipartite",
          make=_plain("davis_women"), licence="BSD-3-Clause (networkx)", quick=True),
 )  # fmt: skip
-CASES: tuple[Case, ...] = (*MADE, *BUNDLED)
+CASES: tuple[GraphCase, ...] = (*MADE, *BUNDLED)
 
 # Files of graphs that may not be distributed; parts are those with most neighbours.
 _FILES = (
@@ -188,7 +188,7 @@ _FILES = (
 )
 
 
-def cases_of(folder: Path | None) -> Iterator[Case]:
+def cases_of(folder: Path | None) -> Iterator[GraphCase]:
     """Real graphs that may not be distributed, as far as their files are in a folder.
 
     Args:
@@ -199,7 +199,7 @@ def cases_of(folder: Path | None) -> Iterator[Case]:
     for name, file, size in _FILES if place is not None else ():
         path = place / file if place is not None else Path(file)
         if path.is_file():
-            yield Case(name=f"{name}-{size}", title=f"{file}, the {size} largest degrees",
+            yield GraphCase(name=f"{name}-{size}", title=f"{file}, the {size} largest degrees",
                        vertices=size, make=_part(path, size), licence="see its source")  # fmt: skip
 
 
@@ -214,7 +214,7 @@ def _part(path: Path, size: int) -> Callable[[], AnyGraph]:
     return make
 
 
-def find_cases(names: Sequence[str] = (), *, quick: bool = False) -> tuple[Case, ...]:
+def find_cases(names: Sequence[str] = (), *, quick: bool = False) -> tuple[GraphCase, ...]:
     """The cases of these names, or of all that begin with one; without names, all.
 
     Args:
@@ -227,7 +227,7 @@ def find_cases(names: Sequence[str] = (), *, quick: bool = False) -> tuple[Case,
     known = (*CASES, *cases_of(None))
     if not names:
         return tuple(case for case in known if case.quick or not quick)
-    found: dict[str, Case] = {}
+    found: dict[str, GraphCase] = {}
     for name in names:
         same = [case for case in known if case.name == name]
         same = same or [case for case in known if name and case.name.startswith(name)]

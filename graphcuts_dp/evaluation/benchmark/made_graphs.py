@@ -68,7 +68,7 @@ def hierarchy(n: int, depth: int) -> Graph:
 def geometric(n: int, radius: float) -> Graph:
     """Points of the unit square, joined when they are near; see `geometric_places`."""
     places = geometric_places(n)
-    return _drawn(_squares(places) < radius * radius, 5)
+    return _drawn((_squares(places) < radius * radius).astype(np.float64), 5)
 
 
 def geometric_places(n: int) -> FloatMatrix:

@@ -12,7 +12,7 @@ from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.evaluation.benchmark.base import SparseMatrix
 from graphcuts_dp.evaluation.benchmark.estimates import truth_of
 from graphcuts_dp.evaluation.benchmark.families import DisjointCuts, families_of
-from graphcuts_dp.evaluation.benchmark.graphs import Case
+from graphcuts_dp.evaluation.benchmark.graphs import GraphCase
 from graphcuts_dp.evaluation.benchmark.min_cuts import (
     MOST_GLOBAL,
     MOST_TREE,
@@ -85,7 +85,7 @@ class Truth:
         return {name: value for name, value in found.items() if value > 0}
 
 
-def truth_of_case(case: Case) -> Truth:
+def truth_of_case(case: GraphCase) -> Truth:
     """Make the graph of a case and compute all that is true of it."""
     return truth_of_graph(case.make(), None if case.groups is None else case.groups())
 
