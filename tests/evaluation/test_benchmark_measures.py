@@ -101,7 +101,7 @@ def test_paths_of_a_tree():
 @pytest.mark.parametrize("n", [2, 30, 601])
 def test_pairs_to_part_are_two_vertices_each(n):
     pairs = np.array(pairs_to_part(n))
-    assert len(pairs) == (20 if n <= 600 else 8)
+    assert len(pairs) == (20 if n <= 600 else 5)
     assert ((pairs >= 0) & (pairs < n)).all()
     assert (pairs[:, 0] != pairs[:, 1]).all()
 

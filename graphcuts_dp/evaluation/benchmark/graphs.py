@@ -72,7 +72,7 @@ def _districts(n: int, side: int) -> Callable[[], Groups]:
 
 _UNEVEN = (5, 4, 3, 2, 1)
 MADE = (
-    GraphCase(name="blocks-150", title="3 blocks, densities .5 and .05", vertices=150, quick=True,
+    GraphCase(name="blocks-150", title="3 blocks, densities .5 and .05", vertices=150,
          make=lambda: made.in_blocks(150, 3, 0.5, 0.05, seed=32), groups=_blocks(150, 3)),
     GraphCase(name="blocks-300", title="4 blocks, densities .4 and .04", vertices=300,
          make=lambda: made.in_blocks(300, 4, 0.4, 0.04, seed=1), groups=_blocks(300, 4)),
@@ -98,7 +98,7 @@ MADE = (
     GraphCase(name="random-300", title="every pair with chance 1/2", vertices=300,
          make=lambda: made.in_blocks(300, 1, 0.5, 0.5, seed=25)),
     GraphCase(name="two-cliques-200", title="two complete halves and one bridge", vertices=200,
-         make=lambda: made.two_cliques(200), quick=True),
+         make=lambda: made.two_cliques(200)),
     GraphCase(name="similarity-300", title="similarities in [0, 1] of three clouds", vertices=300,
          make=lambda: made.similarity(300), groups=_blocks(300, 3, "cloud"), weighted=True),
     GraphCase(name="counts-300", title="whole weights up to 5, three blocks", vertices=300,
@@ -170,10 +170,11 @@ BUNDLED = (
     GraphCase(name="air-routes", title="airports of the world", vertices=3475,
          make=_plain("air_routes"), licence=_ROUTES),
     GraphCase(name="les-miserables", title="common chapters, capped at 10", vertices=77,
-         make=_chapters, weighted=True, licence="free use (Stanford GraphBase)"),
+         make=_chapters, weighted=True, licence="free use (Stanford GraphBase)",
+         quick=True),
     GraphCase(name="karate", title="a karate club, groups: its two successors", vertices=34,
          make=_plain("karate"), groups=_one_level("karate", "club"),
-         licence="BSD-3-Clause (networkx)"),
+         licence="BSD-3-Clause (networkx)", quick=True),
     GraphCase(name="davis-women", title="women and social events", vertices=32, kind="bipartite",
          make=_plain("davis_women"), licence="BSD-3-Clause (networkx)", quick=True),
 )  # fmt: skip

@@ -54,7 +54,7 @@ MEASURES = (
     Measure(name="small sets", about="Mean error between two random sets of sqrt(n) vertices."),
     Measure(name="s-t cuts", about="Mean error of the least weight that parts two random vertices: "
             "of the synthetic graph's own least cut."),
-    Measure(name="global min cut", about="Error of the least weight of any cut, to 1,000 "
+    Measure(name="global min cut", about="Error of the least weight of any cut, to 600 "
             "vertices."),
     Measure(name="Gomory-Hu tree", about="Mean error of the least cuts of all pairs of vertices, "
             "by Gomory-Hu trees, to 200 vertices."),

@@ -28,7 +28,7 @@ from graphcuts_dp.privacy.entropy import entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
 from graphcuts_dp.privacy.noises import noise_distribution
 
-_DENSE_VERTICES = 5_000
+_DENSE_VERTICES = 4_000
 _LINEAR_VERTICES = 1_000_000
 _DRAWS = "graph drawn from noisy degrees"  # mixed into a seed
 
