@@ -56,7 +56,7 @@ def benchmark(
     seeds: Annotated[int | None, typer.Option(min=1, help="Runs of each; else 3.")] = None,
     jobs: Annotated[int, typer.Option(min=1, max=256, help="Processes side by side.")] = 1,
     seconds: Annotated[
-        float, typer.Option(min=0.1, help="For one run of a method, and to measure it.")
+        float, typer.Option(min=0.1, help="For one run of a method, at most.")
     ] = SECONDS,
     table: Annotated[
         str | None, typer.Option(metavar="FILE.csv[.gz]", help="Write all runs as a table too.")

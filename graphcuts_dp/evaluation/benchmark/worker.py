@@ -3,6 +3,7 @@
 import sys
 import time
 import warnings
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -58,40 +59,43 @@ def serve(pipe: Connection) -> None:
         while True:
             try:
                 job = pipe.recv()
-                if job.contender not in warmed:
-                    _warm_up(job)
-                    warmed.add(job.contender)
-                for message in _answer(job, truths, pipe):
+                for message in answers(job, truths, warmed):
                     pipe.send(message)
             except (EOFError, BrokenPipeError, KeyboardInterrupt):
                 return
 
 
-def _warm_up(job: Job) -> None:
+def _warm_up(contender: Contender, delta: float) -> None:
     """Run a contender once on a small graph, so that no time is that of loading modules."""
     with suppress(Exception):  # told when it is run
-        contender = load_contender(job.contender, Path(job.folder))
         (case,) = find_cases([_SMALL])
         if case.takes(contender) and case.groups is not None:
-            contender.method(
-                case.make(), epsilon=1.0, delta=job.delta, groups=case.groups(), seed=0
-            )
+            graph, groups = case.make(), case.groups()
+            contender.method(graph, epsilon=1.0, delta=delta, groups=groups, seed=0)
 
 
-def _answer(job: Job, truths: dict[str, Truth], pipe: Connection) -> list[tuple[Any, ...]]:
+def answers(job: Job, truths: dict[str, Truth], warmed: set[str]) -> Iterator[tuple[Any, ...]]:
+    """The messages of a job.
+
+    Args:
+        job: what to run.
+        truths: the graph at hand, by name; kept up to date.
+        warmed: contenders that ran before; likewise.
+    """
     try:
         contender = load_contender(job.contender, Path(job.folder))
         truth = _truth(job.graph, truths)
-        pipe.send((READY,))
+        yield (READY,)
+        if job.contender not in warmed:
+            warmed.add(job.contender)
+            _warm_up(contender, job.delta)
         made, facts = _timed(contender, truth, job)
-        pipe.send((MADE, facts))
-        return [(MEASURED, measured(made.estimate, truth))]
-    except (EOFError, BrokenPipeError):
-        raise
+        yield MADE, facts
+        yield MEASURED, measured(made.estimate, truth)
     except MemoryError:
-        return [(FAILED, "not enough memory")]
+        yield FAILED, "not enough memory"
     except Exception as problem:  # a contender may raise whatever it likes
-        return [(FAILED, one_line("", problem))]
+        yield FAILED, one_line("", problem)
 
 
 def _truth(graph: str, truths: dict[str, Truth]) -> Truth:
