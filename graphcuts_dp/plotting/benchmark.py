@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from graphcuts_dp.plotting.style import PAGE, draw_series, house_style, trivial_look
 
 MOST_LINES = 7  # looks that can be told apart
+_DPI = 110  # there is one for each graph: small files
 Curves = Mapping[str, tuple[Sequence[float], Sequence[float]]]
 
 
@@ -24,7 +25,7 @@ def benchmark_figure(title: str, panels: Mapping[str, Curves]) -> Figure:
     """
     names = list(dict.fromkeys(name for curves in panels.values() for name in curves))
     with house_style():
-        figure = Figure(figsize=(PAGE, 2.9))
+        figure = Figure(figsize=(PAGE, 2.9), dpi=_DPI)
         figure.suptitle(title)
         axes = np.atleast_1d(figure.subplots(1, max(1, len(panels)), squeeze=True))
         for each, (measure, curves) in zip(axes, panels.items(), strict=False):

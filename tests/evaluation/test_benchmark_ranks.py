@@ -48,7 +48,9 @@ def test_errors_are_means_over_seeds_and_failures_count_as_the_empty_graph():
     assert RESULTS.error("failing", "davis-women", 1.0, "seconds") is None
     assert RESULTS.error("failing", "davis-women", 1.0, "group cuts") is None
     assert RESULTS.error("ours-groups", "davis-women", 1.0, CUT) is None
-    assert RESULTS.errors("karate", 1.0, "seconds") == dict.fromkeys(("ours", "ours-groups", "failing", "liar", "rival"), 2.0)
+    assert RESULTS.errors("karate", 1.0, "seconds") == dict.fromkeys(
+        ("ours", "ours-groups", "failing", "liar", "rival"), 2.0
+    )
 
 
 def test_ratios_are_to_the_best_whose_claim_holds():

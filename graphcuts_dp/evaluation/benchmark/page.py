@@ -124,7 +124,10 @@ def _standing(results: Results, measure: str) -> str:
     names = [name for name in results.contenders if any(name in each for each in found.values())]
     if not names:
         return ""
-    middle = {name: min(found[e][name].ratio for e in found if name in found[e]) for name in names}
+    middle = {
+        name: geometric_mean([each[name].ratio for each in found.values() if name in each])
+        for name in names
+    }
     names.sort(key=lambda name: (name not in results.sound, middle[name], name))
     heads = [f"epsilon {epsilon:g}" for epsilon in results.epsilons]
     lines = [f"## {measure[0].upper()}{measure[1:]}\n"]
