@@ -112,16 +112,33 @@ def _drawn_degrees(
     distribution = noise_distribution("binary", epsilon=exact, weight_cap=1.0)
     noisy = measure_degrees(graph, distribution, epsilon=exact, source=source)
     random = np.random.default_rng(None if seed is None else [seed, len(_DRAWS)])  # no noise
-    estimate = _drawn(noisy.rows, noisy.columns, random, Universe.of(graph))
+    estimate = drawn_graph(noisy.rows, noisy.columns, random, Universe.of(graph))
     return Submission(estimate=estimate, guarantee=_promise(graph, epsilon, seed))
 
 
-def _drawn(
-    rows: IntVector, columns: IntVector, random: np.random.Generator, universe: Universe
+def drawn_graph(
+    rows: IntVector,
+    columns: IntVector,
+    random: np.random.Generator,
+    universe: Universe,
+    *,
+    count: int | None = None,
 ) -> SparseMatrix:
-    """A sparse matrix of zeros and ones."""
-    total = max(0, int(rows.sum()))
-    count = total // 2 if universe.symmetric else total
+    """A graph whose edges have their ends drawn in proportion to noisy degrees: post-processing.
+
+    Args:
+        rows: noisy degrees of the rows; negative ones count as 0.
+        columns: likewise.
+        random: of the draws; no noise.
+        universe: of the pairs.
+        count: of draws; None for what the degrees of the rows add up to.
+
+    Returns:
+        A sparse matrix of zeros and ones, without loops and repetitions.
+    """
+    if count is None:
+        total = max(0, int(rows.sum()))
+        count = total // 2 if universe.symmetric else total
     tails, heads = (_picked(each, count, random) for each in (rows, columns))
     if not len(tails) or not len(heads):
         return sp.csr_array(universe.shape)
