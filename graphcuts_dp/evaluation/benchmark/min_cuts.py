@@ -13,7 +13,7 @@ from graphcuts_dp.evaluation.benchmark.made_graphs import uniform
 MOST_EDGES = 1_000_000  # a flow takes about a microsecond for each
 MOST_GLOBAL = 600  # vertices; the time grows with the cube
 MOST_TREE = 200  # vertices: a flow for each
-_PAIRS, _FEW_PAIRS, _MANY_VERTICES = 20, 5, 600
+_PAIRS, _FEW_PAIRS, _MANY_VERTICES = 20, 6, 400
 
 
 class FlowNetwork:
@@ -101,7 +101,7 @@ def global_min_cut(matrix: FloatMatrix) -> float:
 
 
 def pairs_to_part(n: int) -> tuple[tuple[int, int], ...]:
-    """Random pairs s, t, the same for graphs of one size: 20, on more than 600 vertices 5."""
+    """Random pairs s, t, the same for graphs of one size: 20, on more than 400 vertices 6."""
     count = _PAIRS if n <= _MANY_VERTICES else _FEW_PAIRS
     draws = uniform(105, (count, 2))
     first = (draws[:, 0] * n).astype(np.int64)
