@@ -13,6 +13,7 @@ from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.groups import Groups
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.iterative.methods import release_iteratively
 from graphcuts_dp.measurements.cells import cell_tree, sides_of_groups
 from graphcuts_dp.release.choice import SYNTHETIC_GRAPH
 from graphcuts_dp.release.release import Release
@@ -65,6 +66,18 @@ def _answers(
         return float(made.answer_all([CutQuery(S, T)])[0].value)
 
     return Submission(estimate=answer, guarantee=made.guarantee)
+
+
+def _iterative(
+    graph: AnyGraph, *, epsilon: float, delta: float, groups: Groups | None, seed: int | None
+) -> Submission:
+    """Multiplicative weights on cuts that are found on a noisy matrix.
+
+    Guarantee: that of `release_iteratively`: epsilon-DP at edge level with this distinguisher.
+    """
+    del delta, groups
+    made = release_iteratively(graph, epsilon=epsilon, distinguisher="response-rank-one", seed=seed)
+    return Submission(estimate=made.graph, guarantee=made.guarantee)
 
 
 def _flows(
@@ -144,6 +157,12 @@ FLOWS = _contender(
     kinds=frozenset({"undirected", "directed"}),
     note="release_flows, each cell of its finest level spread evenly over its pairs.",
 )
+ITERATIVE = _contender(
+    "ours-iterative",
+    _iterative,
+    most_vertices=1_000,
+    note="release_iteratively with distinguisher='response-rank-one': for comparison, not advised.",
+)
 OURS = (
     RELEASE,
     SYNTHETIC,
@@ -154,4 +173,5 @@ OURS = (
     SPARSE,
     SPARSE_GROUPS,
     FLOWS,
+    ITERATIVE,
 )
