@@ -249,6 +249,12 @@ def test_estimates_that_are_none_are_refused(estimate, message):
         checked_estimate(estimate, PLAIN)
 
 
+def test_a_function_that_answers_nothing_is_refused():
+    truth = truth_of_graph(PLAIN)
+    with pytest.raises(MatrixError, match="not finite"):
+        measured(lambda *_: np.nan, truth)
+
+
 def test_the_diagonal_of_an_estimate_is_no_pair():
     ones = np.ones((N, N))
     assert not checked_estimate(ones, PLAIN).diagonal().any()

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
+from graphcuts_dp.errors import MatrixError
 from graphcuts_dp.evaluation.benchmark.base import Estimate, SparseMatrix
 from graphcuts_dp.evaluation.benchmark.estimates import checked_estimate
 from graphcuts_dp.evaluation.benchmark.min_cuts import (
@@ -80,12 +81,16 @@ def measured(estimate: Estimate, truth: Truth) -> dict[str, float]:
         graph gets right.
 
     Raises:
-        MatrixError: an estimate of another shape or kind, or with entries that are not finite.
+        MatrixError: an estimate of another shape or kind, or with entries or answers that are not
+            finite.
     """
     found = checked_estimate(estimate, truth.graph)
     errors: dict[str, float] = {}
     for family, values in zip(truth.families, truth.cut_values, strict=True):
-        errors[family.name] = float(np.abs(family.values(found) - values).mean())
+        answers = family.values(found)
+        if not np.isfinite(answers).all():
+            raise MatrixError("the estimate answers a cut with a number that is not finite")
+        errors[family.name] = float(np.abs(answers - values).mean())
     if not callable(found):
         errors |= _of_matrix(found, truth)
         errors |= _of_least_cuts(found, truth)
