@@ -79,12 +79,15 @@ def test_standings():
 
 
 def test_where_ours_is_not_first():
-    assert RESULTS.behind(1.0, CUT) == {"karate": ("rival", pytest.approx(2.0))}
-    assert RESULTS.behind(2.0, CUT) == {}
-    assert RESULTS.behind(1.0, CUT, only="ours-groups") == {"karate": ("rival", pytest.approx(4.0))}
-    assert RESULTS.compared(1.0, CUT) == 2
-    assert RESULTS.compared(1.0, CUT, only="ours-groups") == 1
-    assert RESULTS.compared(2.0, CUT) == 1
+    both = {"karate": ("rival", pytest.approx(2.0)), "davis-women": ("failing", pytest.approx(0.5))}
+    assert RESULTS.duels(1.0, CUT) == both
+    assert RESULTS.duels(2.0, CUT) == {"karate": ("rival", pytest.approx(LEAST / 0.1))}
+    assert RESULTS.duels(1.0, CUT, only="ours-groups") == {"karate": ("rival", pytest.approx(4.0))}
+    assert RESULTS.duels(1.0, CUT, without={"rival"})["karate"] == (
+        "failing",
+        pytest.approx(0.3 / 0.65),
+    )
+    assert RESULTS.duels(1.0, "modularity") == {}
 
 
 def test_failures_are_gathered():
@@ -111,17 +114,17 @@ def test_the_page_says_who_is_first_and_where_ours_is_not():
     section = page.partition("## Worst cut proven")[2].partition("\n## ")[0]
     rows = [line.split(" |")[0] for line in section.splitlines() if line.startswith("| ")]
     assert rows == [
-        "| contender", "| ours", "| rival\\*", "| failing", "| ours-groups", "| liar†",
+        "| contender", "| ours", "| failing", "| ours-groups", "| rival\\*", "| liar†",
     ]  # fmt: skip
     (ours,) = lines_with(section, "| ours |")
     assert ours == "| ours | 1.41 (1) | 1 (1) | 2 | 2: karate, 1 | 3 of 3 |"
     (liar,) = lines_with(section, "liar")
     assert "0.0365 (-)" in liar
     behind = page.partition("## Where this package is not first")[2]
-    assert lines_with(
-        behind, "| worst cut proven | 1 | 1 of 2 | 2.00 | 2.00: rival on karate | 1 of"
-    )
-    assert lines_with(behind, "| worst cut proven | 2 | 0 of 1 |")
+    default, grouped, best = lines_with(behind, "| worst cut proven |")
+    lost = "1 of 2, by 2.00; at most 2.00: rival on karate"
+    assert default == best == f"| worst cut proven | {lost} | 0 of 1 |"
+    assert grouped == "| worst cut proven | 1 of 1, by 4.00; at most 4.00: rival on karate |  |"
     assert lines_with(page, "| failing | 2 | karate, davis-women | ValueError: no |")
     assert lines_with(page, "Its claim does not hold", "liar")
     assert lines_with(page, "Nobody has audited it", "rival")
@@ -137,6 +140,18 @@ def test_the_page_of_a_graph_has_every_error():
     assert lines_with(two, "| ours | **0** | 2 |")
     assert "34 vertices" in page
     assert "davis" not in page
+
+
+def test_the_default_is_not_measured_against_those_that_need_groups():
+    runs = [
+        run_of("ours", "karate", 0.2),
+        run_of("group-sums", "karate", 0.1),
+        run_of("density", "karate", 0.4),
+    ]
+    behind = main_page(runs, table="t.csv").partition("## Where this package is not first")[2]
+    default, best = lines_with(behind, "| worst cut proven |")
+    assert default == "| worst cut proven | 0 of 1 |"
+    assert best.startswith("| worst cut proven | 1 of 1, by 2.00; at most 2.00: group-sums")
 
 
 def test_what_a_failure_says_breaks_no_table():

@@ -36,15 +36,29 @@ _NOTE = """All but the last two are shares of the empty graph's error. A contend
 function of two sets has the cuts alone; least cuts are of graphs without negative weights, up to a
 million edges. What a contender cannot have is left out, not counted as 0.
 """
-_BEHIND = f"""## Where this package is not first
+_BEHIND = """## Where this package is not first
 
-On how many graphs another contender whose claim holds has the least error; how many times as large
-ours is there, as a geometric mean and at most; and on which graph. First the release with its
-defaults (`{OURS}`) alone, then the best of all modes of this package, which a user would have to
-know beforehand.
-
-| measure | epsilon | default behind on | mean | at most | best mode behind on | mean | at most |
-|---|---|---|---|---|---|---|---|"""
+On how many graphs another contender whose claim holds has the least error, of so many on which both
+have the measure; how many times as large ours is there, as a geometric mean and at most; and on
+which graph.
+"""
+_SIDES = (
+    (
+        f"The release with its defaults (`{OURS}`), beside contenders that need no public groups",
+        OURS,
+        False,
+    ),
+    (
+        f"The release with public groups (`{OURS}-groups`), beside everybody, where there are such",
+        f"{OURS}-groups",
+        True,
+    ),
+    (
+        "The best of all modes of this package (which a user does not know), beside everybody",
+        None,
+        True,
+    ),
+)
 _RATIOS = f"""In each cell the error over that of the best contender whose claim holds, as the
 geometric mean over graphs, and the rank. Errors below {LEAST:g} count as {LEAST:g}, a run that
 failed as {FAILED:g}. Contenders are run on different graphs (a column says on how many): compare
@@ -161,26 +175,37 @@ def _cell_of(standings: Mapping[float, Standing], epsilon: float) -> str:
 def _behind(results: Results) -> str:
     """Where this package is not first, and by how much."""
     lines = [_BEHIND]
-    for measure in RANKED:
-        for epsilon in results.epsilons:
-            cells = _behind_cells(results, epsilon, measure, OURS)
-            others = _behind_cells(results, epsilon, measure, None)
-            if cells is not None and others is not None:
-                lines.append(f"| {measure} | {epsilon:g} | {cells} | {others} |")
-    return "\n".join([*lines, ""])
+    needy = {name for name in results.contenders if _needs_groups(name)}
+    heads = " | ".join(f"epsilon {epsilon:g}" for epsilon in results.epsilons)
+    for title, only, grouped in _SIDES:
+        lines += [f"{title}:\n", f"| measure | {heads} |", f"|---|{'---|' * len(results.epsilons)}"]
+        without = () if grouped else needy
+        for measure in RANKED:
+            duels = [
+                results.duels(epsilon, measure, only=only, without=without)
+                for epsilon in results.epsilons
+            ]
+            if any(duels):
+                lines.append(f"| {measure} | {' | '.join(map(_lost, duels))} |")
+        lines.append("")
+    return "\n".join(lines)
 
 
-def _behind_cells(results: Results, epsilon: float, measure: str, only: str | None) -> str | None:
-    count = results.compared(epsilon, measure, only=only)
-    if not count:
-        return None
-    behind = results.behind(epsilon, measure, only=only)
+def _needs_groups(name: str) -> bool:
+    known = CONTENDERS.get(name)
+    return known is not None and known.needs_groups
+
+
+def _lost(duels: Mapping[str, tuple[str, float]]) -> str:
+    """The duels that were lost, in few words."""
+    behind = {graph: duel for graph, duel in duels.items() if duel[1] > 1}
     if not behind:
-        return f"0 of {count} | | "
+        return f"0 of {len(duels)}" if duels else ""
     worst = max(behind, key=lambda graph: behind[graph][1])
     mean = geometric_mean([ratio for _, ratio in behind.values()])
     name, ratio = behind[worst]
-    return f"{len(behind)} of {count} | {mean:.2f} | {ratio:.2f}: {name} on {worst}"
+    most = f"at most {ratio:.2f}: {_plain(name)} on {worst}"
+    return f"{len(behind)} of {len(duels)}, by {mean:.2f}; {most}"
 
 
 def _failures(results: Results) -> str:

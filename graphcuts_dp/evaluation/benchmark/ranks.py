@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -117,40 +117,39 @@ class Results:
             )
         return made
 
-    def behind(
-        self, epsilon: float, measure: str, *, only: str | None = None
+    def duels(
+        self,
+        epsilon: float,
+        measure: str,
+        *,
+        only: str | None = None,
+        without: Collection[str] = (),
     ) -> dict[str, tuple[str, float]]:
-        """Where this package is not first: by graph, who is, and how many times our error is its.
+        """This package beside the best of the others whose claim holds, by graph.
 
         Args:
             epsilon: at which.
             measure: in which.
             only: one of our contenders; None for the best of them.
+            without: contenders that are left out.
+
+        Returns:
+            For each graph on which both have the measure, the best of the others, and how many
+            times our error is its.
         """
         found = {}
         for graph in self.graphs:
-            errors = {name: max(value, LEAST)
-                      for name, value in self.errors(graph, epsilon, measure).items()
-                      if name in self.sound}  # fmt: skip
-            ours = [
-                value for name, value in errors.items() if is_ours(name) and only in (None, name)
-            ]
-            others = {name: value for name, value in errors.items() if not is_ours(name)}
-            if not ours or not others:
-                continue
-            first = min(others, key=lambda name: others[name])
-            if others[first] < min(ours):
-                found[graph] = (first, min(ours) / others[first])
+            errors = {
+                name: max(value, LEAST)
+                for name, value in self.errors(graph, epsilon, measure).items()
+                if name in self.sound and name not in without
+            }
+            own = [name for name in errors if is_ours(name) and only in (None, name)]
+            others = [name for name in errors if not is_ours(name)]
+            if own and others:
+                first = min(others, key=lambda name: errors[name])
+                found[graph] = (first, min(errors[name] for name in own) / errors[first])
         return found
-
-    def compared(self, epsilon: float, measure: str, *, only: str | None = None) -> int:
-        """On how many graphs one of ours and another contender have a measure."""
-        count = 0
-        for graph in self.graphs:
-            names = [name for name in self.errors(graph, epsilon, measure) if name in self.sound]
-            ours = [name for name in names if is_ours(name) and only in (None, name)]
-            count += bool(ours) and any(not is_ours(name) for name in names)
-        return count
 
     @property
     def failures(self) -> Mapping[tuple[str, str], Sequence[BenchmarkRun]]:
