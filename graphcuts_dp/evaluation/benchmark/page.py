@@ -40,7 +40,8 @@ _BEHIND = """## Where this package is not first
 
 On how many graphs another contender whose claim holds has the least error, of so many on which both
 have the measure; how many times as large ours is there, as a geometric mean and at most; and on
-which graph.
+which graph. The best of the others is another one on each graph and in each measure: the tables
+above say how each does on all of them.
 """
 _SIDES = (
     (
