@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo demo-server test check test-slow test-portable audit mutate bench fuzz figures docs clean
+.PHONY: demo demo-server test check test-slow test-portable audit mutate bench benchmark fuzz figures docs clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11 ...")'
@@ -44,6 +44,11 @@ audit: $(STAMP)  ## audit every mechanism and its broken twins, on made graphs; 
 bench: $(STAMP)  ## speed and accuracy beside peers, as ratios
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,bench]'
 	$(BIN)/python tests/benchmarks/run.py
+
+benchmark: $(STAMP)  ## PrivateCuts: every contender on every graph (hours, with JOBS=processes), then its pages
+	mkdir -p build
+	$(BIN)/graphcuts-dp benchmark --out build/benchmark.jsonl --jobs $(or $(JOBS),2) $(OPTIONS)
+	$(BIN)/python scripts/benchmark_page.py build/benchmark.jsonl
 
 fuzz: $(STAMP)  ## feed damaged files to every reader, for a minute each, where that leads to new code
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,fuzz]'

@@ -3,6 +3,7 @@
 import gzip
 import json
 import sqlite3
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -38,6 +39,9 @@ def make_files(folder):
             for name, number in zip(STAFF, departments, strict=True)
         )
     )
+    page = Path(__file__).resolve().parents[1] / "docs" / "enter-your-method.md"
+    method = page.read_text(encoding="utf-8").partition("```python\n")[2].partition("```")[0]
+    (folder / "my_method.py").write_text(method)
     _calls(folder, rng)
     _roads(folder, rng)
     _ratings(folder, rng)

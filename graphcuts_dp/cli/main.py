@@ -98,6 +98,10 @@ COMMANDS: Mapping[str, _Line] = {
         ("graphcuts_dp.cli.audit", "audit"),
         "Audit the mechanisms and their broken twins, on made graphs.",
     ),
+    "benchmark": _Line(
+        ("graphcuts_dp.cli.benchmark", "benchmark"),
+        "Run private methods on public graphs, and rank them by the errors of their cuts.",
+    ),
     "datasets": _Line(
         ("graphcuts_dp.cli.datasets", "datasets"),
         "List the bundled public graphs, or write one to a file.",

@@ -340,6 +340,19 @@ COMMANDS = {
         {"--name": ("text",), "--map": ("map",), "--locations": ("people",), "--json": ()},
     ),
     ("audit",): (("wrong",), {"--epsilon": ("number",), "--seed": ("number",), "--json": ()}),
+    # Without --quick and --out it lists what it would run; tests/cli runs it.
+    ("benchmark",): (
+        (),
+        {
+            "--contender": ("text", "wrong"),
+            "--graphs": ("text", "wrong"),
+            "--epsilon": ("number",),
+            "--seeds": ("number",),
+            "--jobs": ("number",),
+            "--seconds": ("number",),
+            "--json": (),
+        },
+    ),
     ("datasets",): (("dataset", "output"), {"--force": (), "--json": ()}),
     ("figures",): (("wrong",), {"-o": ("file",), "--seed": ("number",), "--json": ()}),
     ("evaluate",): (

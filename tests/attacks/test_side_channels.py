@@ -602,6 +602,7 @@ OTHERS = {
     "wizard": "reads nothing",
     "access": "the book of a server",
     "audit": "made graphs",
+    "benchmark": "made graphs and public ones",
     "datasets": "public graphs",
     "figures": "made graphs and public ones",
     "evaluate": "NOT PRIVATE",

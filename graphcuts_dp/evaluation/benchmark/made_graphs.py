@@ -1,0 +1,214 @@
+"""Made graphs of the benchmark, the same on every machine and under every version of NumPy.
+
+All randomness is SplitMix64, and chances are made with +, -, *, / and sqrt alone, which IEEE 754
+rounds correctly everywhere, in a fixed order. Nothing here touches private data.
+"""
+
+import numpy as np
+
+from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
+from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
+from graphcuts_dp.graph.groups import Groups
+from graphcuts_dp.graph.vertices import VertexSet
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+
+
+def uniform(seed: int, shape: int | tuple[int, ...]) -> FloatMatrix:
+    """Numbers in [0, 1) with 53 bits: SplitMix64 from a seed of its own for each stream.
+
+    Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
+    """
+    count = int(np.prod(shape))
+    with np.errstate(over="ignore"):
+        z = np.uint64(seed) * _FIRST + _GOLDEN * np.arange(1, count + 1, dtype=np.uint64)
+        z = (z ^ (z >> np.uint64(30))) * _FIRST
+        z = (z ^ (z >> np.uint64(27))) * _SECOND
+    z ^= z >> np.uint64(31)
+    found: FloatMatrix = ((z >> np.uint64(11)).astype(np.float64) * 2.0**-53).reshape(shape)
+    return found
+
+
+def equal_blocks(n: int, blocks: int) -> IntVector:
+    """Consecutive blocks whose sizes differ by at most 1."""
+    return np.arange(n) * blocks // n
+
+
+def in_blocks(n: int, blocks: int, inside: float, outside: float, *, seed: int) -> Graph:
+    """Independent edges, of one chance inside equal blocks and another between them."""
+    block = equal_blocks(n, blocks)
+    return _drawn(np.where(block[:, None] == block, inside, outside), seed)
+
+
+def corrected_blocks(n: int, sizes: tuple[int, ...], inside: float, outside: float) -> Graph:
+    """Blocks in proportion to `sizes`, whose vertices differ sixteenfold in degree."""
+    block, ends = uneven_blocks(n, sizes), uniform(2, n)
+    ends = 0.25 + 3.75 * ends * ends * ends
+    chances = ends[:, None] * ends * np.where(block[:, None] == block, inside, outside)
+    return _drawn(chances, 3)
+
+
+def uneven_blocks(n: int, sizes: tuple[int, ...]) -> IntVector:
+    """Consecutive blocks in proportion to `sizes`."""
+    edges = np.cumsum(sizes) * n // sum(sizes)
+    return np.searchsorted(edges, np.arange(n), side="right")
+
+
+def hierarchy(n: int, depth: int) -> Graph:
+    """Halves of halves: the deeper the common half, the denser, by 2.5 a level."""
+    place = equal_blocks(n, 2**depth)
+    chances = np.full((n, n), 0.012)
+    for level in range(1, depth + 1):
+        part = place >> (depth - level)
+        chances = chances * np.where(part[:, None] == part, 2.5, 1.0)
+    return _drawn(chances, 4)
+
+
+def geometric(n: int, radius: float) -> Graph:
+    """Points of the unit square, joined when they are near; see `geometric_places`."""
+    places = geometric_places(n)
+    return _drawn((_squares(places) < radius * radius).astype(np.float64), 5)
+
+
+def geometric_places(n: int) -> FloatMatrix:
+    """The points, shape (n, 2): public, as addresses are."""
+    return uniform(6, (n, 2))
+
+
+def ring(n: int, reach: int, share: float) -> Graph:
+    """Neighbours to a reach on a ring; a share of the edges goes to anybody instead."""
+    tails = np.repeat(np.arange(n), reach)
+    heads = (tails + np.tile(np.arange(1, reach + 1), n)) % n
+    draws = uniform(7, (2, len(tails)))
+    far = (draws[1] * n).astype(np.int64)
+    heads = np.where(draws[0] < share, far, heads)
+    kept = heads != tails
+    return Graph(tails[kept], heads[kept], vertices=n)
+
+
+def preferential(n: int, edges: int) -> Graph:
+    """Each newcomer is joined to ends of random earlier edges.
+
+    Source: Barabasi, Albert 1999.
+    """
+    ends = [*range(edges), *range(edges)]
+    rows, columns = [], []
+    draws = uniform(8, (n, edges))
+    for new in range(edges, n):
+        picked = {ends[int(draw * len(ends))] for draw in draws[new]}
+        for old in sorted(picked):
+            rows.append(new)
+            columns.append(old)
+            ends += [new, old]
+    return Graph(rows, columns, vertices=n)
+
+
+def power_law(n: int, degree: float, *, seed: int) -> Graph:
+    """Nothing but degrees with a tail of exponent 3, cut off at n/4 times the mean."""
+    ends = 0.5 / np.sqrt(np.maximum(uniform(seed, n), 4 / n))  # of mean nearly 1
+    return _drawn(ends[:, None] * ends * (degree / n), seed + 1)
+
+
+def affiliation(n: int, clubs: int, size: int) -> Graph:
+    """Members of a club meet with chance .4; clubs overlap."""
+    member = uniform(11, (clubs, n)) < size / n
+    together = member.T.astype(np.float64) @ member
+    return _drawn(np.where(together > 0, 0.4, 0.0), 12)
+
+
+def fringe(n: int, core: int) -> Graph:
+    """A dense core, and a periphery that hangs on it."""
+    inner = np.arange(n) < core
+    both, one = inner[:, None] & inner, inner[:, None] | inner
+    return _drawn(np.where(both, 0.5, np.where(one, 0.1, 0.005)), 13)
+
+
+def two_cliques(n: int) -> Graph:
+    """Two complete halves and one bridge."""
+    half = np.arange(n) < n // 2
+    matrix = half[:, None] == half
+    matrix[0, -1] = True
+    return _drawn(matrix, 14)
+
+
+def similarity(n: int) -> Graph:
+    """Weights in [0, 1] between points of three clouds, see `equal_blocks`."""
+    # The sum of four uniform numbers is nearly normal.
+    places = uniform(15, (4, n, 3)).sum(axis=0) - 2
+    places = places * 1.7 + 2.5 * np.eye(3)[equal_blocks(n, 3)]
+    nearness = 1 / (1 + _squares(places) / 2)
+    weights = nearness * nearness
+    rows, columns = np.nonzero(np.triu(weights > 0.05, 1))
+    return Graph(rows, columns, weights[rows, columns], vertices=n, weight_cap=1.0)
+
+
+def counts(n: int, blocks: int, cap: int) -> Graph:
+    """Whole weights in blocks, most of them small, none above the cap."""
+    block, ends = equal_blocks(n, blocks), uniform(16, n)
+    ends = 0.4 + 1.8 * ends * ends
+    chances = ends[:, None] * ends * np.where(block[:, None] == block, 0.22, 0.03)
+    draws = uniform(17, (cap, n, n)) < chances
+    weights = np.triu(draws.sum(axis=0), 1)
+    rows, columns = np.nonzero(weights)
+    found = weights[rows, columns].astype(np.float64)
+    return Graph(rows, columns, found, vertices=n, weight_cap=float(cap))
+
+
+def arcs(n: int, blocks: int) -> DirectedGraph:
+    """Arcs that go round the blocks, with degrees that differ on both sides."""
+    block = equal_blocks(n, blocks)
+    step = (block[None, :] - block[:, None]) % blocks
+    chances = np.where(step == 1, 0.12, np.where(step == 0, 0.06, 0.015))
+    out, into = 0.3 + 1.4 * uniform(18, n), 0.3 + 1.4 * uniform(19, n)
+    rows, columns = np.nonzero(uniform(20, (n, n)) < chances * out[:, None] * into)
+    kept = rows != columns
+    return DirectedGraph(rows[kept], columns[kept], vertices=n)
+
+
+def two_sides(left: int, right: int) -> BipartiteGraph:
+    """Three groups of rows that like three groups of columns, with degrees that differ."""
+    likes = equal_blocks(left, 3)[:, None] == equal_blocks(right, 3)
+    rows, columns = 0.3 + 1.4 * uniform(21, left), 0.3 + 1.4 * uniform(22, right)
+    chances = 0.07 * rows[:, None] * columns * np.where(likes, 2.5, 0.25)
+    found = np.nonzero(uniform(23, (left, right)) < chances)
+    return BipartiteGraph(*found, left=left, right=right)
+
+
+def large_blocks(n: int, blocks: int, degree: int, *, seed: int) -> Graph:
+    """A large sparse graph: half of all edges inside equal blocks, and ends that prefer some.
+
+    Time is linear in the edges; repeated ones and loops are dropped.
+    """
+    count = n * degree // 2
+    draws = uniform(seed, (3, count))
+    # The square prefers early vertices of a block.
+    size = n // blocks
+    tails = (draws[0] * blocks).astype(np.int64) * size
+    tails += (uniform(seed + 1, count) ** 2 * size).astype(np.int64)
+    near = tails // size * size + (draws[1] * draws[1] * size).astype(np.int64)
+    far = (draws[1] * (size * blocks)).astype(np.int64)
+    heads = np.where(draws[2] < 0.5, near, far)
+    kept = tails != heads
+    return Graph(tails[kept], heads[kept], vertices=n)
+
+
+def named_groups(n: int, codes: IntVector, level: str) -> Groups:
+    """Public groups of the vertices 0..n-1 from their numbers."""
+    return Groups(VertexSet(n), {level: [f"{level} {code}" for code in codes.tolist()]})
+
+
+def _squares(places: FloatMatrix) -> FloatMatrix:
+    """Squared distances, added up in a fixed order."""
+    found: FloatMatrix = np.zeros((len(places), len(places)))
+    for axis in places.T:
+        gaps = axis[:, None] - axis
+        found = found + gaps * gaps
+    return found
+
+
+def _drawn(chances: FloatMatrix | FloatVector, seed: int) -> Graph:
+    """Independent edges with these chances, shape (n, n), of which the upper half is read."""
+    n = len(chances)
+    rows, columns = np.nonzero(np.triu(uniform(seed, (n, n)) < chances, 1))
+    return Graph(rows, columns, vertices=n)
