@@ -159,7 +159,7 @@ def test_realised_graphs_are_all_there():
 
 def test_pairs_within_a_block_are_counted_right():
     places = np.concatenate([np.arange(5000), 10**12 + np.arange(-3, 3), [2**44 - 1, 2**44]])
-    rows, columns = realised._pairs_at(places)
+    rows, columns = realised.pairs_at(places)
     assert ((rows >= 0) & (rows < columns)).all()
     np.testing.assert_array_equal(columns * (columns - 1) // 2 + rows, places)
 

@@ -87,7 +87,7 @@ def with_blocks(degrees: IntegerVector, rng: np.random.Generator) -> tuple[IntVe
         block = order[start : start + least + 1]
         chance = RHO * (1 - ETA * (np.log1p(least) / np.log1p(largest)) ** 2)
         joined = np.flatnonzero(rng.random(len(block) * (len(block) - 1) // 2) < chance)
-        first, second = _pairs_at(joined)
+        first, second = pairs_at(joined)
         rows.append(block[first])
         columns.append(block[second])
         excess[block] -= chance * (len(block) - 1)
@@ -103,7 +103,7 @@ def with_blocks(degrees: IntegerVector, rng: np.random.Generator) -> tuple[IntVe
     return np.minimum(*ends)[kept], np.maximum(*ends)[kept]
 
 
-def _pairs_at(places: IntVector) -> tuple[IntVector, IntVector]:
+def pairs_at(places: IntVector) -> tuple[IntVector, IntVector]:
     """The pairs i < j at some places, where (0,1) comes first, then (0,2), (1,2), (0,3)."""
     second = ((1 + np.sqrt(1 + 8.0 * places)) / 2).astype(np.int64)
     second -= second * (second - 1) // 2 > places  # where the root was rounded up
