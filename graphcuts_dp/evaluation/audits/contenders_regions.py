@@ -15,7 +15,7 @@ from graphcuts_dp.evaluation.audits.base import Audit, Entry, Enumerated, Sample
 from graphcuts_dp.evaluation.audits.graphs import HUB
 from graphcuts_dp.evaluation.benchmark.contenders import der
 from graphcuts_dp.evaluation.benchmark.contenders.der import pairs_of, reconstructed
-from graphcuts_dp.evaluation.benchmark.contenders.quadtree import Level, explored
+from graphcuts_dp.evaluation.benchmark.contenders.quadtree import RegionLevel, explored
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.privacy.entropy import EntropySource
 
@@ -107,7 +107,7 @@ def _true_counts(graph: AnyGraph, regions: IntMatrix) -> IntVector:
     return np.asarray(inside.sum(axis=1))
 
 
-def _counts_ratio(levels: list[Level], side: _Side, rate: float) -> float:
+def _counts_ratio(levels: list[RegionLevel], side: _Side, rate: float) -> float:
     """Ln of the likelihood ratio of the neighbours for all noisy counts."""
     found = 0.0
     for level in levels:
@@ -117,7 +117,7 @@ def _counts_ratio(levels: list[Level], side: _Side, rate: float) -> float:
     return found
 
 
-def _edges_ratio(leaf: der.Leaf, side: _Side, rate: float) -> float:
+def _edges_ratio(leaf: der.DrawnRegion, side: _Side, rate: float) -> float:
     """The same for the edges drawn in a region."""
     logs = []
     for graph in (side.first, side.second):

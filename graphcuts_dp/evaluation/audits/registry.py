@@ -15,6 +15,7 @@ from graphcuts_dp.evaluation.audits import (
     calibrations,
     contenders_one,
     contenders_regions,
+    contenders_trees,
     distances,
     flows,
     grouped,
@@ -71,6 +72,7 @@ ENTRIES: tuple[Entry, ...] = (
     *vertices.ENTRIES,
     *contenders_one.ENTRIES,
     *contenders_regions.ENTRIES,
+    *contenders_trees.ENTRIES,
 )
 
 

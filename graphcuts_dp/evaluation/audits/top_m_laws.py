@@ -23,7 +23,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 
 
 @final
-class Kept(NamedTuple):
+class OutputKind(NamedTuple):
     """A kind of output.
 
     Attributes:
@@ -38,7 +38,7 @@ class Kept(NamedTuple):
 
 
 @final
-class Size(NamedTuple):
+class GraphSize(NamedTuple):
     """Of one graph.
 
     Attributes:
@@ -58,20 +58,20 @@ class Size(NamedTuple):
 
 
 # (graph, kind of output, m~, epsilon of the entries) -> the chance of one output, given m~
-Law = Callable[[Size, Kept, int, float], float]
+Law = Callable[[GraphSize, OutputKind, int, float], float]
 
 
-def outputs(size: Size) -> Iterator[Kept]:
+def outputs(size: GraphSize) -> Iterator[OutputKind]:
     """All kinds of outputs that there are."""
     for edges in range(size.pairs + 1):
         for pair in (False, True):
             for others in range(size.others + 1):
                 false = edges - pair - others
                 if 0 <= false <= size.pairs - 1 - size.others:
-                    yield Kept(edges, pair, others)
+                    yield OutputKind(edges, pair, others)
 
 
-def largest_entries(size: Size, kept: Kept, count: int, epsilon: float) -> float:
+def largest_entries(size: GraphSize, kept: OutputKind, count: int, epsilon: float) -> float:
     """That exactly these entries with Laplace noise are the m~ largest.
 
     The least of those is at t, all others below: an integral over t, by Gauss-Legendre on panels
@@ -95,7 +95,7 @@ def largest_entries(size: Size, kept: Kept, count: int, epsilon: float) -> float
     return found
 
 
-def filled_up(size: Size, kept: Kept, count: int, epsilon: float) -> float:
+def filled_up(size: GraphSize, kept: OutputKind, count: int, epsilon: float) -> float:
     """Edges that pass the paper's threshold, and uniform false edges until there are m~ in all.
 
     Where too few pairs are free the code never ends: that outcome is left out.
@@ -107,7 +107,7 @@ def filled_up(size: Size, kept: Kept, count: int, epsilon: float) -> float:
     return passed / math.comb(size.pairs - size.edges, count - true)
 
 
-def dropped_come_back(size: Size, kept: Kept, count: int, epsilon: float) -> float:
+def dropped_come_back(size: GraphSize, kept: OutputKind, count: int, epsilon: float) -> float:
     """The same, where an edge that did not pass may be drawn again as a false one."""
     true, passing = _true(size, kept), passing_chance(size.pairs, count, epsilon)
     if kept.edges != count:
@@ -152,7 +152,7 @@ def pair_of_laws(
     """
     laws = []
     for pair in (False, True):
-        size = Size(pairs, others, pair)
+        size = GraphSize(pairs, others, pair)
         for_entries = float(epsilon * (1 - share) if charged else epsilon)
         counts = _counts(size, float(epsilon * share)) if charged else _exactly(size)
         laws.append(
@@ -170,17 +170,17 @@ def pair_of_laws(
     return DistributionPair(name, np.array(laws[0]), np.array(laws[1]))
 
 
-def _true(size: Size, kept: Kept) -> int:
+def _true(size: GraphSize, kept: OutputKind) -> int:
     """How many true edges an output has."""
     return kept.others + (kept.pair and size.pair)
 
 
-def _multiplicity(size: Size, kept: Kept) -> float:
+def _multiplicity(size: GraphSize, kept: OutputKind) -> float:
     false = kept.edges - kept.pair - kept.others
     return math.comb(size.others, kept.others) * math.comb(size.pairs - 1 - size.others, false)
 
 
-def _counts(size: Size, rate: float) -> FloatVector:
+def _counts(size: GraphSize, rate: float) -> FloatVector:
     """Of the number of edges with discrete Laplace noise, brought into 0..N."""
     ratio = math.exp(-rate)
     at = np.arange(size.pairs + 1)
@@ -190,7 +190,7 @@ def _counts(size: Size, rate: float) -> FloatVector:
     return np.asarray(law)
 
 
-def _exactly(size: Size) -> FloatVector:
+def _exactly(size: GraphSize) -> FloatVector:
     return np.asarray(np.eye(size.pairs + 1)[size.edges])
 
 

@@ -11,8 +11,8 @@ from helpers import random_graph
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.evaluation.audit import Claim, clopper_pearson
 from graphcuts_dp.evaluation.audits.top_m_laws import (
-    Kept,
-    Size,
+    GraphSize,
+    OutputKind,
     dropped_come_back,
     filled_up,
     largest_entries,
@@ -65,7 +65,7 @@ def law_by_kind(size, count, epsilon):
     edges = set(range(1, 1 + size.others)) | ({0} if size.pair else set())
     for kept in itertools.combinations(range(size.pairs), count):
         others = len((edges - {0}) & set(kept))
-        kind = Kept(count, 0 in kept, others)
+        kind = OutputKind(count, 0 in kept, others)
         found[frozenset(kept)] = largest_entries(size, kind, count, epsilon)
     return found
 
@@ -83,12 +83,12 @@ def test_the_law_of_what_is_kept(few_pairs, monkeypatch):
         a, b = filtered(graph, count, epsilon=epsilon, source=source)
         kept = frozenset(np.searchsorted(rows * n + columns, a * n + b).tolist())
         seen[kept] = seen.get(kept, 0) + 1
-    law = law_by_kind(Size(len(rows), edges - 1, True), count, float(epsilon))
+    law = law_by_kind(GraphSize(len(rows), edges - 1, True), count, float(epsilon))
     assert sum(law.values()) == pytest.approx(1, abs=1e-9)
     assert set(seen) <= set(law)
     wrong = [kept for kept, chance in law.items() if wrong_by_luck(seen.get(kept, 0), runs, chance)]
     assert not wrong
-    other = law_by_kind(Size(len(rows), edges - 1, True), count, float(epsilon) / 2)
+    other = law_by_kind(GraphSize(len(rows), edges - 1, True), count, float(epsilon) / 2)
     assert [
         kept for kept, chance in other.items() if wrong_by_luck(seen.get(kept, 0), runs, chance)
     ]
@@ -151,7 +151,7 @@ def test_chances_of_all_outputs_add_up(law):
     most = {"abs": 1e-9} if law is not filled_up else {"abs": 0.01}  # it may never end
     assert pair.first.sum() == pytest.approx(1, **most)
     assert pair.second.sum() == pytest.approx(1, **most)
-    assert len(pair.first) == len(list(outputs(Size(28, 2, False))))
+    assert len(pair.first) == len(list(outputs(GraphSize(28, 2, False))))
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])

@@ -12,7 +12,7 @@ import scipy
 from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.evaluation.benchmark.base import Contender, Submission
 from graphcuts_dp.evaluation.benchmark.contenders.quadtree import (
-    Level,
+    RegionLevel,
     depth_of,
     explored,
     place_in,
@@ -75,7 +75,7 @@ def density_based_graph(
 
 
 @final
-class Leaf(NamedTuple):
+class DrawnRegion(NamedTuple):
     """What was drawn in a region that was not cut.
 
     Attributes:
@@ -90,8 +90,8 @@ class Leaf(NamedTuple):
 
 
 def reconstructed(
-    graph: AnyGraph, levels: Sequence[Level], *, rate: Fraction, source: EntropySource
-) -> Iterator[Leaf]:
+    graph: AnyGraph, levels: Sequence[RegionLevel], *, rate: Fraction, source: EntropySource
+) -> Iterator[DrawnRegion]:
     """The pairs that are drawn in each region that was not cut.
 
     Guarantee: (rate)-DP, for regions and counts that were paid for; see `arranged`.
@@ -108,7 +108,7 @@ def reconstructed(
             own = level.edges[index]
             edges = np.sort(place_in(region, graph.rows[own], graph.columns[own]))
             count = min(int(level.counts[index]), area)
-            yield Leaf(region, area, arranged(edges, area, count, rate=rate, source=source))
+            yield DrawnRegion(region, area, arranged(edges, area, count, rate=rate, source=source))
 
 
 def arranged(

@@ -18,7 +18,7 @@ _DEVIATIONS = 2  # of the noise: regions with less are not cut
 
 @final
 @dataclass(frozen=True, eq=False)
-class Level:
+class RegionLevel:
     """Disjoint regions of one depth, with what was measured of them.
 
     Attributes:
@@ -44,7 +44,7 @@ def depth_of(n: int) -> int:
 
 def explored(
     graph: AnyGraph, *, depth: int, epsilon: Fraction, source: EntropySource
-) -> list[Level]:
+) -> list[RegionLevel]:
     """Counts of regions of the upper half of the matrix, from the whole to small ones.
 
     Every region of a depth is counted with discrete Laplace noise of rate
@@ -52,7 +52,7 @@ def explored(
     with more than two deviations of noise, and fewer edges than pairs, are cut in four (on the
     diagonal in three) at the middle of their rows and columns, until they were cut `depth` times.
 
-    Guarantee: epsilon-DP, without `Level.edges`. Regions of one depth are disjoint, so one pair
+    Guarantee: epsilon-DP, without `RegionLevel.edges`. Regions of one depth are disjoint: one pair
     moves one count of each depth at most, by 1, and whether a region is cut follows from its noisy
     count; so depth + 1 mechanisms of epsilon/(depth + 1) each are composed.
 
@@ -73,7 +73,7 @@ def explored(
         counts = np.array([len(each) for each in edges], dtype=np.int64)
         counts += sample_discrete_laplace(rate, len(counts), source)
         leaf = (counts <= least) | (counts >= areas) | (areas < 2) | (level == depth)
-        levels.append(Level(regions, areas, counts, leaf, tuple(edges)))
+        levels.append(RegionLevel(regions, areas, counts, leaf, tuple(edges)))
         if leaf.all():
             break
         regions, edges = _cut(graph.rows, graph.columns, levels[-1])
@@ -98,7 +98,7 @@ def place_in(region: IntVector, rows: IntegerVector, columns: IntegerVector) -> 
 
 
 def _cut(
-    rows: IntegerVector, columns: IntegerVector, level: Level
+    rows: IntegerVector, columns: IntegerVector, level: RegionLevel
 ) -> tuple[IntMatrix, list[IntVector]]:
     """The parts of the regions that are no leaves, and the edges in them."""
     parts, edges = [], []
