@@ -13,14 +13,20 @@ from graphcuts_dp.arrays import FloatVector, IntMatrix, IntVector
 from graphcuts_dp.evaluation.audit import Claim, DistributionPair, Neighbours
 from graphcuts_dp.evaluation.audits.base import Audit, Entry, Enumerated, Sampled
 from graphcuts_dp.evaluation.audits.graphs import HUB
+from graphcuts_dp.evaluation.audits.selection import softmax
 from graphcuts_dp.evaluation.benchmark.contenders import der
 from graphcuts_dp.evaluation.benchmark.contenders.der import pairs_of, reconstructed
-from graphcuts_dp.evaluation.benchmark.contenders.quadtree import RegionLevel, explored
-from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.evaluation.benchmark.contenders.quadtree import (
+    SCALE,
+    Budgets,
+    RegionLevel,
+    cuts_of,
+    explored,
+)
+from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.privacy.entropy import EntropySource
 
 _PAIRS = 6
-_DEPTH = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +39,7 @@ class _Side:
 
 
 Run = Callable[[_Side], list[float]]
+Laws = Iterator[DistributionPair]
 
 
 def _sides(pair: Neighbours) -> Neighbours:
@@ -59,37 +66,65 @@ def _arranged(edges: int, count: int, rate: float) -> FloatVector:
     return law
 
 
-def _laws(
-    of_one_depth: float, of_edges: float, own_counts: bool = False
-) -> Iterator[DistributionPair]:
+_FIRST = Graph([0, 1, 2, 5], [1, 2, 3, 6], vertices=8)
+_SECOND = Graph([0, 1, 2, 5, 0], [1, 2, 3, 6, 7], vertices=8)
+
+
+def _cut_law(graph: AnyGraph, epsilon: float) -> FloatVector:
+    """Of the first cut of a graph."""
+    region = np.array([0, graph.shape[0]] * 2, dtype=np.int64)
+    _, scores = cuts_of(region, graph.rows, graph.columns)
+    return softmax(scores.astype(np.float64), epsilon / (2 * SCALE))
+
+
+def _laws(budgets: Budgets, of_edges: float, *, halves: int = 1, own_counts: bool = False) -> Laws:
     """One edge less and more.
 
     Args:
-        of_one_depth: epsilon of its counts.
+        budgets: of counts and cuts.
         of_edges: the rate of edges in a region.
+        halves: in how many regions of a depth a pair is counted.
         own_counts: whether the number of drawn edges is the true one.
     """
-    at = np.arange(-40, 41)
-    counts = [np.exp(-of_one_depth * np.abs(at - true)) for true in (0, 1)]
-    normal = math.tanh(of_one_depth / 2)
-    above = DistributionPair("counts", counts[0] * normal, counts[1] * normal, _DEPTH + 1)
+    above = []
+    at = np.arange(-80, 81)
+    for rate in map(float, budgets.counts):
+        counts = [np.exp(-rate * np.abs(at - true)) * math.tanh(rate / 2) for true in (0, 1)]
+        above.append(DistributionPair("count", counts[0], counts[1], halves))
+    for epsilon in map(float, budgets.cuts):
+        cuts = [_cut_law(graph, epsilon) for graph in (_FIRST, _SECOND)]
+        above.append(DistributionPair("cut", cuts[0], cuts[1], halves))
     for edges, count in itertools.product(range(_PAIRS), range(_PAIRS + 1)):
         wanted = (edges, edges + 1) if own_counts else (count, count)
         laws = [_arranged(edges + more, wanted[more], of_edges) for more in (0, 1)]
         name = f"{edges} edges or one more, {count} drawn"
-        yield DistributionPair(name, laws[0], laws[1], beside=(above,))
+        yield DistributionPair(name, laws[0], laws[1], halves, tuple(above))
+
+
+def _budgets(epsilon: Fraction) -> tuple[Budgets, Fraction]:
+    """Of two depths, and for edges."""
+    counts, cuts = (epsilon * share for share in der.SHARES)
+    budgets = Budgets((counts / 3, 2 * counts / 3), (cuts,))
+    return budgets, epsilon - budgets.epsilon
 
 
 def _law_audit(epsilon: float) -> Audit:
-    counts = epsilon * float(der.COUNTS_SHARE)
-    depth, edges = counts / (_DEPTH + 1), epsilon - counts
+    budgets, edges = _budgets(Fraction(epsilon))
+    spent = sum(budgets.counts, Fraction(0))
+    forgotten = Budgets((2 * spent, 2 * spent), budgets.cuts)
+    thrice, edges_thrice = _budgets(3 * Fraction(epsilon))
     return Enumerated(
         claim=Claim(epsilon),
-        distributions=partial(_laws, depth, edges),
+        distributions=partial(_laws, budgets, float(edges)),
         twins={
-            "depths forgotten in the budget": partial(_laws, counts, edges),
-            "epsilon for counts, and again for edges": partial(_laws, 2 * depth, 2 * edges),
-            "the true number of edges": partial(_laws, depth, edges, own_counts=True),
+            "depths forgotten, and half the noise": partial(_laws, forgotten, float(edges)),
+            "epsilon for counts, for cuts and for edges": partial(
+                _laws, thrice, float(edges_thrice)
+            ),
+            "a pair in both halves of the matrix, as in public code": partial(
+                _laws, budgets, float(edges), halves=2
+            ),
+            "the true number of edges": partial(_laws, budgets, float(edges), own_counts=True),
         },
     )
 
@@ -107,14 +142,27 @@ def _true_counts(graph: AnyGraph, regions: IntMatrix) -> IntVector:
     return np.asarray(inside.sum(axis=1))
 
 
-def _counts_ratio(levels: list[RegionLevel], side: _Side, rate: float) -> float:
+def _counts_ratio(levels: list[RegionLevel], side: _Side, budgets: Budgets) -> float:
     """Ln of the likelihood ratio of the neighbours for all noisy counts."""
     found = 0.0
-    for level in levels:
+    for level, rate in zip(levels, map(float, budgets.counts), strict=False):
         first, second = (_true_counts(each, level.regions) for each in (side.first, side.second))
         apart = np.abs(level.counts - first) - np.abs(level.counts - second)
         found += rate * float(apart.sum())
     return found
+
+
+def _cut_ratio(levels: list[RegionLevel], side: _Side, epsilon: float) -> float:
+    """The same for where the whole matrix was cut, if it was."""
+    if not levels[1:]:
+        return 0.0
+    region, chosen = levels[0].regions[0], levels[1].regions[0][1]
+    logs = []
+    for graph in (side.first, side.second):
+        cuts, scores = cuts_of(region, graph.rows, graph.columns)
+        law = softmax(scores.astype(np.float64), epsilon / (2 * SCALE))
+        logs.append(math.log(law[cuts[:, 0] == chosen][0]))
+    return logs[1] - logs[0]
 
 
 def _edges_ratio(leaf: der.DrawnRegion, side: _Side, rate: float) -> float:
@@ -134,46 +182,46 @@ def _edges_ratio(leaf: der.DrawnRegion, side: _Side, rate: float) -> float:
     return logs[1] - logs[0]
 
 
-def _regions(for_counts: Fraction, for_edges: Fraction, kept: bool, source: EntropySource) -> Run:
-    """All counts, all edges, and what they tell.
+def _regions(budgets: Budgets, of_edges: Fraction, kept: bool, source: EntropySource) -> Run:
+    """All counts, the cut, all edges, and what they tell.
 
     Args:
-        for_counts: epsilon of all counts.
-        for_edges: the rate of edges in regions.
-        kept: whether true edges are taken first.
+        budgets: of counts and cuts.
+        of_edges: the rate of edges in regions.
+        kept: whether false edges are left out.
         source: of the noise.
     """
 
     def run(side: _Side) -> list[float]:
-        levels = explored(side.graph, depth=_DEPTH, epsilon=for_counts, source=source)
-        ratio = _counts_ratio(levels, side, float(for_counts) / (_DEPTH + 1))
+        levels = explored(side.graph, budgets, source)
+        ratio = _counts_ratio(levels, side, budgets)
+        ratio += _cut_ratio(levels, side, float(budgets.cuts[0]))
         dense = np.zeros(side.graph.shape)
-        of_edges = 0.0
-        for leaf in reconstructed(side.graph, levels, rate=for_edges, source=source):
+        of_leaves = 0.0
+        for leaf in reconstructed(side.graph, levels, rate=of_edges, source=source):
             dense[pairs_of(leaf.region, leaf.places)] = 1
-            of_edges += _edges_ratio(leaf, side, float(for_edges))
+            of_leaves += _edges_ratio(leaf, side, float(of_edges))
+        upper = np.triu_indices(len(dense), 1)
         if kept:
-            return list(map(float, (dense * side.graph.dense())[np.triu_indices(len(dense), 1)]))
+            return list(map(float, (dense * side.graph.dense())[upper]))
         counts = np.zeros(4)
         for place, count in enumerate(count for level in levels for count in level.counts):
             counts[place] = count
-        entries = dense[np.triu_indices(len(dense), 1)]
-        return [ratio + of_edges, ratio, of_edges, *counts.tolist(), *entries.tolist()]
+        return [ratio + of_leaves, ratio, of_leaves, *counts.tolist(), *dense[upper].tolist()]
 
     return run
 
 
 def _regions_audit(epsilon: float) -> Audit:
-    exact = Fraction(epsilon)
-    counts = exact * der.COUNTS_SHARE
-    edges = exact - counts
+    budgets, edges = _budgets(Fraction(epsilon))
+    loose, loose_edges = _budgets(20 * Fraction(epsilon))
     return Sampled(
         claim=Claim(epsilon),
         pairs=(_sides(HUB),),
-        start=partial(_regions, counts, edges, False),
+        start=partial(_regions, budgets, edges, False),
         twins={
-            "a fifth of the noise": partial(_regions, 5 * counts, 5 * edges, False),
-            "no false edges in a region": partial(_regions, counts, edges, True),
+            "a twentieth of the noise": partial(_regions, loose, loose_edges, False),
+            "no false edges in a region": partial(_regions, budgets, edges, True),
         },
         runs=8000,
         least=400,

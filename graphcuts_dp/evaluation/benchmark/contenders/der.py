@@ -12,8 +12,8 @@ import scipy
 from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.evaluation.benchmark.base import Contender, Submission
 from graphcuts_dp.evaluation.benchmark.contenders.quadtree import (
+    Budgets,
     RegionLevel,
-    depth_of,
     explored,
     place_in,
 )
@@ -24,7 +24,7 @@ from graphcuts_dp.graph.groups import Groups
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.exact_choice import Choice
 
-COUNTS_SHARE = Fraction(1, 2)  # of epsilon
+SHARES = (Fraction(1, 3), Fraction(1, 3))  # of epsilon, for counts and for cuts; the rest for edges
 _ROUNDING = 2.0**-46  # of the largest logarithm of a factorial: by how much sums of six are off
 
 
@@ -38,8 +38,8 @@ def density_based_graph(
 ) -> Submission:
     """A graph with noisy numbers of edges in regions, in which true pairs are a little likelier.
 
-    1. The matrix, vertices in their public order, is cut in four again and again, where it is dense
-       by noisy counts, for half of epsilon (`explored`).
+    1. The matrix, vertices in their public order, is cut in four again and again where it is dense,
+       by noisy counts and by the exponential mechanism, for a third of epsilon each (`explored`).
     2. In every region that was not cut, as many pairs as its noisy count says, at least none and at
        most all, are drawn by the exponential mechanism: a set of them with a chance proportional
        to e^(rate u), u being how many of them are edges (`arranged`).
@@ -59,18 +59,21 @@ def density_based_graph(
         ParameterError: epsilon or seed out of range.
 
     Source: Chen, Fung, Yu, Desai, "Correlated network data publication via differential privacy",
-    VLDB Journal 2014, without correlation. Deviations: their first step, which gives the vertices
-    a new order by many private exchanges, is left out; budgets and when regions are cut are chosen
-    here; rate is epsilon of the step where the paper takes half, see `arranged`.
+    VLDB Journal 2014, without correlation; constants and scores as in the public code of others,
+    github.com/hiepbkhn/itce2011. Deviations: the paper's first step, which gives the vertices a new
+    order privately, is left out, as it is there; only the upper half of the matrix is
+    used, in which an edge counts once; the whole matrix is counted with noise, too.
     """
     del delta, groups
     exact, source = opened(graph, epsilon, seed)
-    for_counts = exact * COUNTS_SHARE
-    levels = explored(graph, depth=depth_of(graph.shape[0]), epsilon=for_counts, source=source)
+    counts, cuts = (exact * share for share in SHARES)
+    edges = exact - counts - cuts
+    budgets = Budgets.of(graph.shape[0], counts=counts, cuts=cuts)
+    levels = explored(graph, budgets, source)
     ends = [np.zeros((2, 0), dtype=np.int64)]
-    leaves = reconstructed(graph, levels, rate=exact - for_counts, source=source)
+    leaves = reconstructed(graph, levels, rate=edges, source=source)
     ends += [np.array(pairs_of(leaf.region, leaf.places)) for leaf in leaves]
-    parts = (("counts of regions", for_counts), ("edges in regions", exact - for_counts))
+    parts = (("counts", counts), ("cuts", cuts), ("edges in regions", edges))
     return submitted(graph, *np.concatenate(ends, axis=1), parts=parts, seed=seed)
 
 
@@ -178,11 +181,12 @@ DER = Contender(
     name="der",
     method=density_based_graph,
     source="Chen, Fung, Yu, Desai, VLDB Journal 2014",
-    most_vertices=10_000,
+    most_vertices=5_000,
     note=(
         "Vertices stay in their public order, which helps where neighbours have near numbers: the "
-        "paper's private exchanges of vertices are left out. Edges in a region are drawn by the "
-        "exponential mechanism exactly, at twice the paper's rate for the same epsilon, since all "
-        "scores move in one direction."
+        "paper's private relabelling is left out. Budgets are a third each for counts, "
+        "cuts and edges. Public code (github.com/hiepbkhn/itce2011) counts an edge in both halves "
+        "of the matrix with the noise for one, takes the number of edges of the whole matrix "
+        "without noise, and draws with floating-point chances."
     ),
 )
