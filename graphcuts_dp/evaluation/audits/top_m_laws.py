@@ -108,8 +108,8 @@ def filled_up(size: GraphSize, kept: OutputKind, count: int, epsilon: float) -> 
 
 
 def dropped_come_back(size: GraphSize, kept: OutputKind, count: int, epsilon: float) -> float:
-    """The same, where an edge that did not pass may be drawn again as a false one."""
-    true, passing = _true(size, kept), passing_chance(size.pairs, count, epsilon)
+    """The same with PGB's threshold, where an edge that did not pass may come as a false one."""
+    true, passing = _true(size, kept), pgb_chance(size.pairs, count, epsilon)
     if kept.edges != count:
         return _passed(size.edges, true, passing) if true == kept.edges > count else 0.0
     return sum(
@@ -122,18 +122,32 @@ def dropped_come_back(size: GraphSize, kept: OutputKind, count: int, epsilon: fl
 
 @lru_cache(maxsize=1024)
 def passing_chance(pairs: int, count: int, epsilon: float) -> float:
-    """Of an edge, at the threshold of the paper for a count: as many pass as there shall be.
+    """Of an edge, at the paper's threshold: as many pairs are to pass as there are edges.
 
-    Source: Nguyen, Imine, Rusinowitch 2015, section IV: where epsilon is below
-    ln(N/m~ - 1), theta = ln(N/m~ - 1)/(2 epsilon), else ln(N/(2 m~) + (e^epsilon - 1)/2)/epsilon.
+    m P(1 + noise > theta) + (N - m) P(noise > theta) = m has the solutions
+    theta = 1/2 + ln(N/m - 1)/(2 epsilon), if that is below 1, or
+    theta = ln((N + m (e^epsilon - 1))/(2 m))/epsilon, for m up to N/2, as in sparse graphs.
     """
+    if count == 0:
+        return 0.0
+    if count == pairs:
+        return 1.0
+    threshold = 1 / 2 + math.log(pairs / count - 1) / (2 * epsilon)
+    if threshold >= 1:
+        threshold = math.log((pairs / count + math.expm1(epsilon)) / 2) / epsilon
+    return float(np.exp(_log_tail(np.array([threshold - 1]), epsilon))[0])
+
+
+@lru_cache(maxsize=1024)
+def pgb_chance(pairs: int, count: int, epsilon: float) -> float:
+    """Of an edge, at the threshold of PGB's code, which exchanges the cases and lacks the 1/2."""
     if count == 0:
         return 0.0
     odds = max(pairs / count - 1, 1e-9)
     if epsilon < math.log(odds):
         threshold = math.log(odds) / (2 * epsilon)
     else:
-        threshold = math.log(pairs / (2 * count) + math.expm1(epsilon) / 2) / epsilon
+        threshold = math.log((pairs / count + math.expm1(epsilon)) / 2) / epsilon
     return float(np.exp(_log_tail(np.array([threshold - 1]), epsilon))[0])
 
 

@@ -18,6 +18,8 @@ from graphcuts_dp.evaluation.audits.top_m_laws import (
     largest_entries,
     outputs,
     pair_of_laws,
+    passing_chance,
+    pgb_chance,
 )
 from graphcuts_dp.evaluation.benchmark.contenders import running, tmf
 from graphcuts_dp.evaluation.benchmark.contenders.tmf import TMF, filtered
@@ -148,10 +150,30 @@ def test_its_cost_is_linear_in_the_edges():
 @pytest.mark.parametrize("law", [largest_entries, filled_up, dropped_come_back])
 def test_chances_of_all_outputs_add_up(law):
     pair = pair_of_laws(law, 28, 2, Fraction(1), share=Fraction(1, 2))
-    most = {"abs": 1e-9} if law is not filled_up else {"abs": 0.01}  # it may never end
+    most = {"abs": 1e-9} if law is not filled_up else {"abs": 1e-3}  # it may never end
     assert pair.first.sum() == pytest.approx(1, **most)
     assert pair.second.sum() == pytest.approx(1, **most)
     assert len(pair.first) == len(list(outputs(GraphSize(28, 2, False))))
+
+
+@pytest.mark.parametrize("pairs", [45, 1000])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 6.0])
+def test_at_the_published_threshold_as_many_pairs_pass_as_there_are_edges(pairs, epsilon):
+    """And not at that of PGB's code."""
+    for count in (1, 20, pairs // 2 - 1):
+        passing = [chance(pairs, count, epsilon) for chance in (passing_chance, pgb_chance)]
+        # From the chance of an edge that of another pair: its threshold is higher by 1.
+        others = []
+        for chance in passing:
+            threshold = 1 - np.sign(chance - 0.5) * -np.log(2 * min(chance, 1 - chance)) / epsilon
+            tail = np.exp(-epsilon * abs(threshold)) / 2
+            others.append(tail if threshold >= 0 else 1 - tail)
+        expected = [
+            count * chance + (pairs - count) * other
+            for chance, other in zip(passing, others, strict=True)
+        ]
+        assert expected[0] == pytest.approx(count)
+        assert count > pairs / 4 or expected[1] != pytest.approx(count, rel=0.01)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])

@@ -162,8 +162,9 @@ TMF = Contender(
     most_vertices=100_000,
     note=(
         "The filter's own law, at linear cost by drawing only what passes a threshold. The paper's "
-        "linear algorithm fills up with uniform false edges to a fixed number, which tells true "
-        "edges where few false ones are needed and exceeds epsilon; PGB's code does the same, "
-        "draws floating-point noise, and lets dropped edges come back as false ones."
+        "linear algorithm, as its authors' code, fills up with uniform false edges to a number "
+        "that is fixed first: where few are needed this tells true ones, and exceeds epsilon. So "
+        "does PGB's code, which also lets dropped edges come back as false ones and gets the "
+        "threshold wrong. All of these draw floating-point noise."
     ),
 )
