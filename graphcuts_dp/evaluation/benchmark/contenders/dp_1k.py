@@ -61,9 +61,9 @@ def degree_histogram_graph(
         ParameterError: epsilon or seed out of range.
 
     Source: Wang, Wu, "Preserving differential privacy in degree-correlation based graph
-    generation", Transactions on Data Privacy 2013, the 1K model. Deviations: the largest degree is
-    bought, which is there taken from the private graph and tells it; and there are n vertices,
-    whose number is public.
+    generation", Transactions on Data Privacy 2013, the 1K model. Added: the largest degree is
+    bought, since counts up to the true one would tell it; and there are n vertices, whose number
+    is public.
     """
     del delta, groups
     exact, source = opened(graph, epsilon, seed)
@@ -121,9 +121,9 @@ DP_1K = Contender(
     source="Wang, Wu, Transactions on Data Privacy 2013",
     most_vertices=100_000,
     note=(
-        "A tenth of epsilon buys the largest degree, up to which there are counts. The paper and "
-        "PGB's code take it from the private graph: how many counts are released then tells it "
-        "exactly. PGB's graph has another number of vertices, too. Vertices get their degrees at "
-        "random, since a histogram does not tell whose they are."
+        "A tenth of epsilon buys the largest degree, up to which counts go. PGB's code takes "
+        "it from the private graph: how many counts there are then tells it exactly; and its graph "
+        "has another number of vertices. Vertices get their degrees at random, since a histogram "
+        "does not tell whose they are."
     ),
 )
