@@ -14,6 +14,9 @@ from graphcuts_dp.evaluation.audits import (
     budgets,
     calibrations,
     contenders_simple,
+    contenders_one,
+    contenders_regions,
+    contenders_trees,
     distances,
     flows,
     grouped,
@@ -69,6 +72,9 @@ ENTRIES: tuple[Entry, ...] = (
     *people.ENTRIES,
     *vertices.ENTRIES,
     *contenders_simple.ENTRIES,
+    *contenders_one.ENTRIES,
+    *contenders_regions.ENTRIES,
+    *contenders_trees.ENTRIES,
 )
 
 

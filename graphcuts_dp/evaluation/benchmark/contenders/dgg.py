@@ -1,0 +1,58 @@
+"""Noisy degrees, and a graph of dense blocks of vertices of like degree."""
+
+from graphcuts_dp.evaluation.baselines import noisy_degrees
+from graphcuts_dp.evaluation.benchmark.base import Contender, Submission
+from graphcuts_dp.evaluation.benchmark.contenders.realised import with_blocks
+from graphcuts_dp.evaluation.benchmark.contenders.running import generator, opened, submitted
+from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.groups import Groups
+
+
+def degree_based_graph(
+    graph: AnyGraph,
+    *,
+    epsilon: float,
+    delta: float = 0.0,
+    groups: Groups | None = None,
+    seed: int | None = None,
+) -> Submission:
+    """A graph of the model BTER with the noisy degrees of a private graph.
+
+    1. Every degree gets discrete Laplace noise of rate epsilon/2 (`measure_degrees`).
+    2. A graph is drawn with these (`with_blocks`).
+
+    Guarantee: epsilon-DP. One pair changes two degrees by 1 each, so the sensitivity is exactly 2;
+    step 2 reads noisy degrees alone.
+
+    Args:
+        graph: the private graph, undirected, without weights.
+        epsilon: in [1e-6, 50].
+        delta: not used.
+        groups: not used.
+        seed: makes the run repeatable and voids the promise.
+
+    Raises:
+        GraphError: another kind of graph, weights, or one vertex.
+        ParameterError: epsilon or seed out of range.
+
+    Source: "DGG" of Qin, Yu, Yang, Khalil, Xiao, Ren, "Generating synthetic decentralized social
+    graphs with local differential privacy", CCS 2017, with a trusted curator, as in PGB.
+    """
+    del delta, groups
+    exact, source = opened(graph, epsilon, seed)
+    noisy = noisy_degrees(graph, exact, source)
+    rows, columns = with_blocks(noisy, generator(source))
+    return submitted(graph, rows, columns, parts=(("degrees", exact),), seed=seed)
+
+
+DGG = Contender(
+    name="dgg",
+    method=degree_based_graph,
+    source="Qin et al., CCS 2017; model BTER: Seshadhri, Kolda, Pinar, 2012",
+    most_vertices=100_000,
+    note=(
+        "How dense blocks are is a public rule of the degree, since fitting it would cost budget. "
+        "PGB's code adds noise for one degree where an edge changes two, which spends 2 epsilon, "
+        "and gives sorted degrees to vertices in the order of their numbers."
+    ),
+)
