@@ -13,6 +13,7 @@ from graphcuts_dp.evaluation.audit import ALPHA
 from graphcuts_dp.evaluation.audits import (
     budgets,
     calibrations,
+    contenders_communities,
     distances,
     flows,
     grouped,
@@ -67,6 +68,7 @@ ENTRIES: tuple[Entry, ...] = (
     *several.ENTRIES,
     *people.ENTRIES,
     *vertices.ENTRIES,
+    *contenders_communities.ENTRIES,
 )
 
 
