@@ -14,6 +14,7 @@ from graphcuts_dp.evaluation.audits import (
     budgets,
     calibrations,
     contenders_communities,
+    contenders_filtered,
     distances,
     flows,
     grouped,
@@ -69,6 +70,7 @@ ENTRIES: tuple[Entry, ...] = (
     *people.ENTRIES,
     *vertices.ENTRIES,
     *contenders_communities.ENTRIES,
+    *contenders_filtered.ENTRIES,
 )
 
 

@@ -4,8 +4,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from graphcuts_dp.arrays import FloatVector, IntegerVector
 from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph, Graph
+from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
@@ -17,14 +18,51 @@ def simple_graph(graph: AnyGraph, name: str) -> Graph:
     Raises:
         GraphError: it is another.
     """
-    graph.check_bounded()
     if not isinstance(graph, Graph):
         raise GraphError(f"{name} takes undirected graphs alone")
+    check_unweighted(graph, name)
+    check_pairs(graph)
+    return graph
+
+
+def check_unweighted(graph: AnyGraph, name: str) -> None:
+    """Check that a graph has no weights.
+
+    Raises:
+        GraphError: it has.
+    """
     if graph.weighted:
         raise GraphError(f"{name} takes graphs without weights alone")
-    if graph.n < 2:
+
+
+def check_pairs(graph: AnyGraph) -> None:
+    """Check that there is a pair to hide, and that it is said which change of a weight is hidden.
+
+    Raises:
+        GraphError: one vertex.
+        ParameterError: weights without a cap.
+    """
+    graph.check_bounded()
+    if min(graph.shape) < (1 if isinstance(graph, BipartiteGraph) else 2):
         raise GraphError("a graph of one vertex has no pairs: there is nothing to release")
-    return graph
+
+
+def same_kind(
+    graph: AnyGraph, rows: IntegerVector, columns: IntegerVector, weights: FloatVector | None
+) -> AnyGraph:
+    """A graph of the same kind on the same vertices, with other edges.
+
+    Args:
+        graph: its vertices and its kind are public.
+        rows: ends of the edges.
+        columns: other ends.
+        weights: of the edges; None for none.
+    """
+    if isinstance(graph, Graph):
+        return Graph(rows, columns, weights, vertices=graph.vertices)
+    if isinstance(graph, DirectedGraph):
+        return DirectedGraph(rows, columns, weights, vertices=graph.vertices)
+    return BipartiteGraph(rows, columns, weights, left=graph.left, right=graph.right)
 
 
 def opened(epsilon: float, seed: int | None) -> tuple[Fraction, EntropySource]:
