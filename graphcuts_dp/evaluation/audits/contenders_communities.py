@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from typing import Literal
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from graphcuts_dp.evaluation.audit import Claim, DistributionPair, Neighbours
 from graphcuts_dp.evaluation.audits.base import Audit, Entry, Enumerated, Sampled
 from graphcuts_dp.evaluation.audits.graphs import HUB, LAST_PAIR, PLAIN
 from graphcuts_dp.evaluation.benchmark.contenders import privgraph, super_graph
+from graphcuts_dp.evaluation.benchmark.contenders.louvain_dp import LouvainShares
 from graphcuts_dp.evaluation.benchmark.contenders.privgraph import PrivGraphDraws, PrivGraphRates
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
@@ -238,7 +240,74 @@ def _enumerated(epsilon: float) -> Audit:
     )
 
 
+# LouvainDP: the filter of the super-graph, and what is told besides.
+
+
+EmptyCells = Literal["each by its noise", "one of them", "none"]  # which of them pass
+
+
+def _passing(filled: bool, rate: Fraction, threshold: int, empty: EmptyCells) -> FloatVector:
+    """Chances of how many of four cells pass, and whether one of them does, with its value.
+
+    Three are empty; the fourth is empty, or filled by one edge.
+
+    Args:
+        filled: whether it is.
+        rate: of the noise.
+        threshold: of the filter.
+        empty: which of the empty cells pass.
+    """
+    ratio = math.exp(-float(rate))
+    values = threshold + np.arange(_FAR)
+    law = (1 - ratio) / (1 + ratio) * ratio ** np.abs(values - filled)
+    law[-1] = ratio ** (values[-1] - filled) / (1 + ratio)
+    chance = ratio**threshold / (1 + ratio)
+    here = np.concatenate([[1 - law.sum()], law])
+    others = np.array([math.comb(3, k) * chance**k * (1 - chance) ** (3 - k) for k in range(4)])
+    if empty == "each by its noise":
+        return np.outer(others, here).ravel()
+    if empty == "none":
+        return np.outer(np.eye(4)[0], here if filled else np.eye(len(here))[0]).ravel()
+    if filled:
+        return np.outer(np.eye(4)[1], here).ravel()
+    chosen = np.zeros((4, len(here)))
+    chosen[1, 0] = 3 / 4
+    chosen[0, 1:] = law / law.sum() / 4
+    return chosen.ravel()
+
+
+def _louvain(
+    shares: LouvainShares, empty: EmptyCells = "each by its noise"
+) -> Iterator[DistributionPair]:
+    """For several thresholds; the count of filled cells and one of blocks stand beside."""
+    counts = [
+        DistributionPair("count", _count_law(0, rate), _count_law(1, rate))
+        for rate in (shares.filled, shares.blocks)
+    ]
+    for threshold in (1, 2, 5):
+        laws = [_passing(filled, shares.cells, threshold, empty) for filled in (False, True)]
+        yield DistributionPair(f"threshold {threshold}", laws[0], laws[1], beside=tuple(counts))
+
+
+def _louvain_audit(epsilon: float) -> Audit:
+    shares = LouvainShares.of(Fraction(epsilon))
+    return Enumerated(
+        claim=Claim(epsilon),
+        distributions=partial(_louvain, shares),
+        twins={
+            "as published: a fixed number of empty cells passes": partial(
+                _louvain, shares, "one of them"
+            ),
+            "public code: empty cells never pass": partial(_louvain, shares, "none"),
+            "communities are not charged": partial(
+                _louvain, replace(shares, blocks=Fraction(epsilon))
+            ),
+        },
+    )
+
+
 ENTRIES = (
     Entry("benchmark: privgraph", _sampled, slow=True),
     Entry("benchmark: privgraph, all outcomes", _enumerated),
+    Entry("benchmark: louvain-dp", _louvain_audit),
 )

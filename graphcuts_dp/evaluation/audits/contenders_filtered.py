@@ -161,8 +161,8 @@ def _sampler_audit(epsilon: float) -> Audit:
 
 
 ENTRIES = (
-    Entry("benchmark: high-pass filter", partial(_filter_audit, "discrete-laplace", 1.0)),
-    Entry("benchmark: high-pass filter, weights", partial(_filter_audit, "laplace", None)),
-    Entry("benchmark: high-pass filter, capped", partial(_filter_audit, "laplace", 20.0)),
-    Entry("benchmark: topology sampler", _sampler_audit),
+    Entry("benchmark: high-pass-filter", partial(_filter_audit, "discrete-laplace", 1.0)),
+    Entry("benchmark: high-pass-filter, weights", partial(_filter_audit, "laplace", None)),
+    Entry("benchmark: high-pass-filter, capped", partial(_filter_audit, "laplace", 20.0)),
+    Entry("benchmark: topology-sampler", _sampler_audit),
 )

@@ -126,6 +126,6 @@ def _sampled(epsilon: float) -> Audit:
 
 
 ENTRIES = (
-    Entry("benchmark: Johnson-Lindenstrauss", _enumerated),
-    Entry("benchmark: Johnson-Lindenstrauss, draws", _sampled),
+    Entry("benchmark: johnson-lindenstrauss", _enumerated),
+    Entry("benchmark: johnson-lindenstrauss, draws", _sampled),
 )

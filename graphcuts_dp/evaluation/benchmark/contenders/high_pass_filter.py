@@ -24,7 +24,7 @@ from graphcuts_dp.privacy.noise import sample_discrete_laplace
 from graphcuts_dp.privacy.noises import noise_distribution
 
 _LARGEST_STEPS = 2**52
-_NAME = "high-pass filter"
+_NAME = "high-pass-filter"
 
 
 def threshold_of(distribution: LaplaceNoise, delta: float) -> int:

@@ -26,7 +26,7 @@ from graphcuts_dp.privacy.noise import sample_discrete_gaussian
 
 ROWS = 256  # a cut then errs by sqrt(2/256) = 9 % of itself and of the weight that is added
 EDGE_VARIANCE = 2**20
-_NAME = "Johnson-Lindenstrauss"
+_NAME = "johnson-lindenstrauss"
 _LARGEST_CHANGE = 0.5  # so that sums over the grid are integrals, see `log_delta`
 _SMALLEST_CHANGE = 2.0**-40
 _LARGEST_ORDER = 1e6

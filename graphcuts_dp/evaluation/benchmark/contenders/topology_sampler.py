@@ -25,7 +25,7 @@ from graphcuts_dp.privacy.exact_choice import Choice
 from graphcuts_dp.privacy.noise import sample_discrete_laplace
 
 COUNT_SHARE = Fraction(1, 10)  # of epsilon, for the number of pairs
-_NAME = "topology sampler"
+_NAME = "topology-sampler"
 _LOGARITHM_ERROR = 2.0**-20  # of sums of up to 10^7 logarithms from the mode
 
 
