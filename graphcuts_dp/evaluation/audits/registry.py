@@ -15,6 +15,7 @@ from graphcuts_dp.evaluation.audits import (
     calibrations,
     contenders_communities,
     contenders_filtered,
+    contenders_models,
     contenders_projected,
     distances,
     flows,
@@ -72,6 +73,7 @@ ENTRIES: tuple[Entry, ...] = (
     *vertices.ENTRIES,
     *contenders_communities.ENTRIES,
     *contenders_filtered.ENTRIES,
+    *contenders_models.ENTRIES,
     *contenders_projected.ENTRIES,
 )
 
