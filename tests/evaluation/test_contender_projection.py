@@ -179,3 +179,15 @@ def test_noise_that_costs_more_is_not_drawn(monkeypatch):
     monkeypatch.setattr(transform, "projected", None)
     with pytest.raises(BudgetError, match="nothing was released"):
         run(GRAPH)
+
+
+def test_rows_follow_the_vertices_within_bounds():
+    assert [transform.rows_for(n) for n in (2, 300, 5000)] == [256, 300, 1024]
+
+
+def test_the_weight_is_far_below_the_papers():
+    """With the constants of the paper's algorithm for 256 rows, at epsilon 1 and delta 1e-6."""
+    noise = projection_noise(epsilon=1.0, delta=1e-6, rows=256)
+    published = math.sqrt(32 * 256 * math.log(2e6)) * math.log(4 * 256 / 1e-6)
+    assert 7000 < published < 7300
+    assert 116 < noise.weight < 117
