@@ -82,6 +82,8 @@ def test_privgraph(drawn, monkeypatch):
     ]
     assert moved == [(third / 2, int(measured.start.max()) + 1)] * 45
     assert sorted(measured.order.tolist()) == list(range(45))
+    first, second = super_graph.cell_ends(int(measured.communities.max()) + 1)
+    assert not measured.between[first == second].any()
     drawn.clear()
     run(privgraph.privgraph)
     assert [each[1] for each in drawn] == [third, third / 2, third]
