@@ -17,6 +17,10 @@ from graphcuts_dp.evaluation.audits import (
     contenders_one,
     contenders_regions,
     contenders_trees,
+    contenders_communities,
+    contenders_filtered,
+    contenders_models,
+    contenders_projected,
     distances,
     flows,
     grouped,
@@ -75,6 +79,10 @@ ENTRIES: tuple[Entry, ...] = (
     *contenders_one.ENTRIES,
     *contenders_regions.ENTRIES,
     *contenders_trees.ENTRIES,
+    *contenders_communities.ENTRIES,
+    *contenders_filtered.ENTRIES,
+    *contenders_models.ENTRIES,
+    *contenders_projected.ENTRIES,
 )
 
 
