@@ -197,7 +197,10 @@ def set_chance(overlap: int, edges: int, chosen: int, pairs: int, rate: Fraction
 TOPOLOGY_SAMPLER = Contender(
     name=_NAME,
     method=topology_sampler,
-    source="Liu, Upadhyay, Zou: Optimal bounds on private graph approximation, SODA 2024",
+    source=(
+        "Liu, Upadhyay, Zou: Optimal bounds on private graph approximation, SODA 2024; Almost "
+        "linear time differentially private release of synthetic graphs, 2024"
+    ),
     kinds=frozenset({"undirected", "directed", "bipartite"}),
     most_vertices=100_000,
     note=(
@@ -205,8 +208,9 @@ TOPOLOGY_SAMPLER = Contender(
         "weights: there the score, minus the distance to the true graph, is twice the number of "
         "true edges in the set up to a constant, and moves one way, so that e^(epsilon edges) "
         "is private in place of half that exponent. It is drawn exactly, by how many edges are "
-        "in the set, in place of a Markov chain that comes near it and pays for that with a "
-        "delta. The size of the set, which is the number of edges, is not taken as public: a "
-        "tenth of epsilon buys it. The noise that the paper puts on weights has no place here."
+        "in the set, in linear time; the later paper's Markov chain only comes near it and pays "
+        "for that with a delta. The size of the set, which is the number of edges, is not taken as "
+        "public: a tenth of epsilon buys it. The noise that the paper puts on weights has no "
+        "place here."
     ),
 )
