@@ -12,7 +12,7 @@ from helpers import random_graph
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.evaluation.audit import clopper_pearson
 from graphcuts_dp.evaluation.audits.contenders_regions import arrangements
-from graphcuts_dp.evaluation.benchmark.contenders import der
+from graphcuts_dp.evaluation.benchmark.contenders import der, quadtree
 from graphcuts_dp.evaluation.benchmark.contenders.der import DER, arranged, pairs_of
 from graphcuts_dp.evaluation.benchmark.contenders.quadtree import (
     SCALE,
@@ -129,6 +129,39 @@ def test_counts_are_noisy_at_the_stated_rate():
     assert abs(noise.mean()) < 6 * (variance / runs) ** 0.5
     # The fourth moment of Laplace noise is 6 variance^2 or so: of its square the variance is 5.
     assert abs((noise**2).mean() / variance - 1) < 6 * (5.5 / runs) ** 0.5
+
+
+def test_every_count_has_noise_of_its_own_at_the_rate_of_its_depth(monkeypatch):
+    seen, draw = [], quadtree.sample_discrete_laplace
+
+    def spy(rate, size, source):
+        seen.append((rate, size))
+        return draw(rate, size, source)
+
+    monkeypatch.setattr(quadtree, "sample_discrete_laplace", spy)
+    plan = budgets(60, Fraction(20))
+    levels = explored(random_graph(60, 2), plan, SeededEntropy(4))
+    assert len(levels) > 3
+    sizes = [len(level.regions) for level in levels]
+    assert seen == list(zip(plan.counts, sizes, strict=False))
+
+
+def test_cuts_are_chosen_at_the_stated_rates(monkeypatch):
+    """By the exponential mechanism with epsilon over twice the sensitivity, at each depth."""
+    graph = planted_partition(12, 2, 0.9, 0.1, seed=1)
+    _, scores = cuts_of(np.array([0, 12, 0, 12]), graph.rows, graph.columns)
+    seen, choose = [], quadtree.exponential_choice
+
+    def spy(scores, rate, source):
+        seen.append((scores.tolist(), rate))
+        return choose(scores, rate, source)
+
+    monkeypatch.setattr(quadtree, "exponential_choice", spy)
+    plan = Budgets((Fraction(50),) * 3, (Fraction(3), Fraction(5)))
+    explored(graph, plan, SeededEntropy(1))
+    assert seen[0] == (scores.tolist(), Fraction(3) / (2 * SCALE))
+    assert len(seen) > 1
+    assert {rate for _, rate in seen[1:]} == {Fraction(5) / (2 * SCALE)}
 
 
 @pytest.mark.parametrize("n", [2, 10, 200, 2000])

@@ -79,6 +79,7 @@ def test_without_noise_the_sorted_degrees_are_realised():
     made = submitted(ISOTONIC_DEGREES, graph, epsilon=50).estimate
     np.testing.assert_array_equal(np.sort(degrees_of(made)), np.sort(degrees_of(graph)))
     assert (degrees_of(made) != degrees_of(graph)).any()  # whose they are was not bought
+    assert (np.diff(degrees_of(made)) < 0).any()
 
 
 def test_without_noise_the_histogram_is_realised():
@@ -88,6 +89,8 @@ def test_without_noise_the_histogram_is_realised():
     assert noisy.largest == degrees_of(graph).max()
     np.testing.assert_array_equal(noisy.counts, np.bincount(degrees_of(graph)))
     np.testing.assert_array_equal(dp_1k.degrees_of(noisy, 200), np.sort(degrees_of(graph)))
+    made = submitted(DP_1K, graph, epsilon=50).estimate
+    assert (np.diff(degrees_of(made)) < 0).any()
 
 
 def test_a_noisy_histogram_becomes_so_many_degrees():
