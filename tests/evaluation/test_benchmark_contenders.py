@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import GraphError
+from graphcuts_dp.evaluation.audits.registry import ENTRIES
 from graphcuts_dp.evaluation.benchmark.contenders.blocks import spread_evenly
 from graphcuts_dp.evaluation.benchmark.contenders.ours import OURS
 from graphcuts_dp.evaluation.benchmark.contenders.simple import (
@@ -77,6 +78,33 @@ def test_what_is_handed_in_is_of_the_graph_s_shape_and_claims_what_was_given(con
 def test_the_table_holds_them_by_name():
     assert [CONTENDERS[each.name] for each in (*OURS, *SIMPLE)] == [*OURS, *SIMPLE]
     assert all(each.note or each.source for each in CONTENDERS.values())
+
+
+# Contenders that are public functions or baselines, whose audits have other names.
+ELSEWHERE = {
+    "ours": ("auto, binary", "auto, laplace"),
+    "ours-synthetic": ("auto for the synthetic graph, binary",),
+    "ours-answers": ("auto, binary", "auto, laplace"),
+    "ours-response": ("response, binary", "response, laplace"),
+    "ours-degrees": ("degrees+response, binary", "degrees+response, laplace"),
+    "ours-groups": ("groups, binary", "groups, laplace"),
+    "ours-sparse": ("sparse",),
+    "ours-sparse-groups": ("sparse",),
+    "ours-flows": ("flows: laplace",),
+    "ours-iterative": ("distinguisher: response-rank-one",),
+    "density": ("baseline: density only",),
+    "raw-response": ("baseline: raw matrix",),
+    "degrees-chung-lu": ("baseline: noisy degrees, Chung-Lu",),
+    "top-m": ("baseline: top-m filter",),
+    "empty-graph": (),  # it reads nothing
+}
+
+
+@pytest.mark.parametrize("name", CONTENDERS)
+def test_every_contender_has_an_audit(name):
+    """Those of papers are called "benchmark: NAME", or begin so."""
+    for wanted in ELSEWHERE.get(name, (f"benchmark: {name}",)):
+        assert any(entry.name.startswith(wanted) for entry in ENTRIES), wanted
 
 
 def test_group_sums_without_noise_are_the_block_means():

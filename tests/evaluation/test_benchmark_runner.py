@@ -85,6 +85,7 @@ def loose(graph, *, epsilon, delta, groups, seed):
     return Submission(estimate=np.zeros(graph.shape), guarantee=guarantee)
 
 
+NEEDY = Contender(name="needy", method=zeros, source="a test", needs_delta=True)
 NAMED = Contender(name="named", method=zeros, source="a test")
 OURS = Contender(name="ours", method=zeros, source="a test")
 NUMBER = 3
@@ -304,6 +305,32 @@ def test_a_plan_runs_each_contender_where_it_can_be_run():
     assert all(job.delta in (0.0, DELTA) for job, _ in runs)
     assert len({job.seed for job, _ in runs}) == 4 * 4 * 3  # the same for all contenders
     assert seed_of("karate", 1.0, 0) == seed_of("karate", 1.0, 0) != seed_of("karate", 1.0, 1)
+
+
+@pytest.mark.usefixtures("methods")
+def test_delta_is_for_those_who_need_it():
+    plan = BenchmarkPlan.of(
+        graphs=["karate"], contenders=["ours"], added=["my_methods:NEEDY"], epsilons=[1], seeds=1
+    )
+    assert {known.contender: (job.delta, known.delta) for job, known in plan.runs()} == {
+        "ours": (0.0, 0.0),
+        "needy": (DELTA, DELTA),
+    }
+
+
+def test_two_processes_find_what_one_finds(tmp_path):
+    plan = BenchmarkPlan.of(
+        graphs=["karate", "davis-women"], contenders=["density", "degrees-chung-lu"],
+        epsilons=[1.0], seeds=2,
+    )  # fmt: skip
+    runs = run_benchmark(plan, tmp_path / "runs.jsonl", jobs=2)
+    assert len(runs) == 8
+    truths = {}
+    for job, known in plan.runs():
+        (run,) = (run for run in runs if run.key == known.key)
+        *_, (what, errors) = worker.answers(job, truths, {job.contender})
+        assert what == MEASURED
+        assert {name: run.errors[name] for name in errors} == pytest.approx(errors, rel=1e-9)
 
 
 def test_a_quick_plan_is_small():

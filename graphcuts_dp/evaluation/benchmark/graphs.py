@@ -15,6 +15,7 @@ from graphcuts_dp.evaluation.benchmark.base import Contender, Kind
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.files import read_graph
 from graphcuts_dp.graph.groups import Groups
+from graphcuts_dp.graph.vertices import VertexSet
 
 DATA_VARIABLE = "GRAPHCUTS_DP_DATA"
 _MADE = "made here (MIT)"
@@ -62,6 +63,19 @@ def _blocks(n: int, count: int, level: str = "block") -> Callable[[], Groups]:
     return lambda: made.named_groups(n, made.equal_blocks(n, count), level)
 
 
+def _nested(n: int, counts: dict[str, int]) -> Callable[[], Groups]:
+    """Blocks within blocks, by level."""
+
+    def make() -> Groups:
+        levels = {
+            level: [f"{level} {code}" for code in made.equal_blocks(n, count).tolist()]
+            for level, count in counts.items()
+        }
+        return Groups(VertexSet(n), levels)
+
+    return make
+
+
 def _districts(n: int, side: int) -> Callable[[], Groups]:
     def make() -> Groups:
         places = (made.geometric_places(n) * side).astype(np.int64)
@@ -82,7 +96,8 @@ MADE = (
          vertices=600, make=lambda: made.corrected_blocks(600, _UNEVEN, 0.12, 0.012),
          groups=lambda: made.named_groups(600, made.uneven_blocks(600, _UNEVEN), "block")),
     GraphCase(name="hierarchy-512", title="halves of halves, four levels", vertices=512,
-         make=lambda: made.hierarchy(512, 4), groups=_blocks(512, 8, "eighth")),
+         make=lambda: made.hierarchy(512, 4),
+         groups=_nested(512, {"half": 2, "quarter": 4, "eighth": 8})),
     GraphCase(name="geometric-500", title="near points of a square", vertices=500,
          make=lambda: made.geometric(500, 0.13), groups=_districts(500, 3)),
     GraphCase(name="ring-500", title="a ring of neighbours, a tenth of the edges anywhere",
@@ -147,14 +162,16 @@ def _undirected(name: str) -> Graph:
     return graph
 
 
-def _one_level(name: str, level: str) -> Callable[[], Groups]:
-    """Public groups of a bundled graph, of one level."""
+def _levels(name: str, *levels: str) -> Callable[[], Groups]:
+    """Public groups of a bundled graph, of some of its levels."""
 
     def make() -> Groups:
         found = datasets.load_groups(name)
-        labels = found.labels(level)
+        labels = {level: found.labels(level) for level in levels}
+        codes = {level: found.codes(level).tolist() for level in levels}
         return Groups(
-            found.vertices, {level: [labels[code] for code in found.codes(level).tolist()]}
+            found.vertices,
+            {level: [labels[level][code] for code in codes[level]] for level in levels},
         )
 
     return make
@@ -162,10 +179,11 @@ def _one_level(name: str, level: str) -> Callable[[], Groups]:
 
 _FLIGHTS, _ROUTES = "public domain (US government)", "Apache-2.0"
 BUNDLED = (
-    GraphCase(name="us-flights", title="flights between US airports, groups: states", vertices=305,
-         make=_flights, groups=_one_level("us_flights_2008", "state"), licence=_FLIGHTS),
+    GraphCase(name="us-flights", title="flights between US airports, groups: states in regions",
+         vertices=305, make=_flights, licence=_FLIGHTS,
+         groups=_levels("us_flights_2008", "region", "state")),
     GraphCase(name="us-flights-weighted", title="square roots of flights, capped; groups: regions",
-         vertices=305, make=_flights_weighted, groups=_one_level("us_flights_2008", "region"),
+         vertices=305, make=_flights_weighted, groups=_levels("us_flights_2008", "region"),
          weighted=True, licence=_FLIGHTS),
     GraphCase(name="air-routes", title="airports of the world", vertices=3475,
          make=_plain("air_routes"), licence=_ROUTES),
@@ -173,7 +191,7 @@ BUNDLED = (
          make=_chapters, weighted=True, licence="free use (Stanford GraphBase)",
          quick=True),
     GraphCase(name="karate", title="a karate club, groups: its two successors", vertices=34,
-         make=_plain("karate"), groups=_one_level("karate", "club"),
+         make=_plain("karate"), groups=_levels("karate", "club"),
          licence="BSD-3-Clause (networkx)", quick=True),
     GraphCase(name="davis-women", title="women and social events", vertices=32, kind="bipartite",
          make=_plain("davis_women"), licence="BSD-3-Clause (networkx)", quick=True),

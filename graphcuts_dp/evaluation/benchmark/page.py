@@ -104,7 +104,8 @@ def _contenders(results: Results) -> str:
             note = f"**Its claim does not hold.** {note}".strip()
         if name not in results.audited:
             note = f"**Nobody has audited it.** {note}".strip()
-        lines.append(f"| {_named(name, results)} | {sources[name]} | {_range(known)} | {note} |")
+        source = _plain(sources[name])
+        lines.append(f"| {_named(name, results)} | {source} | {_range(known)} | {_plain(note)} |")
     marks = []
     if set(results.contenders) - results.sound:
         marks.append(f"{_UNSOUND} its claim does not hold: run, and ranked apart.")
@@ -290,4 +291,4 @@ def _named(name: str, results: Results) -> str:
 
 def _plain(text: str) -> str:
     """Text that breaks no table."""
-    return text.replace("|", "/").replace("<", "&lt;")
+    return " ".join(text.replace("|", "/").replace("<", "&lt;").split())
