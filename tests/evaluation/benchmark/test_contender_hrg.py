@@ -173,7 +173,7 @@ def test_what_is_refused():
         submitted(Graph([], [], vertices=1))
     with pytest.raises(GraphError, match="without weights"):
         submitted(Graph([0], [1], [0.5], vertices=2, weight_cap=1.0))
-    with pytest.raises(GraphError, match="not a DirectedGraph"):
+    with pytest.raises(GraphError, match="undirected graphs alone"):
         submitted(random_graph(3, directed=True))
     with pytest.raises(ParameterError, match="epsilon"):
         submitted(Graph([0], [1], vertices=2), epsilon=0.0)

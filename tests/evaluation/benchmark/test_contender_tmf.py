@@ -21,10 +21,11 @@ from graphcuts_dp.evaluation.audits.top_m_laws import (
     passing_chance,
     pgb_chance,
 )
-from graphcuts_dp.evaluation.benchmark.contenders import running, tmf
+from graphcuts_dp.evaluation.benchmark.contenders import tmf
 from graphcuts_dp.evaluation.benchmark.contenders.tmf import TMF, filtered
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.subsets import uniform_subset
 
 ALPHA = 1e-9  # of each of the comparisons below, of which there are a few hundred
 
@@ -112,7 +113,7 @@ def test_a_subset_is_uniform():
     for count, size in ((2, 5), (4, 5), (0, 3), (3, 3)):
         seen = {}
         for _ in range(runs):
-            chosen = tuple(running.uniform_subset(count, size, source).tolist())
+            chosen = tuple(uniform_subset(count, size, source).tolist())
             assert list(chosen) == sorted(set(chosen))
             seen[chosen] = seen.get(chosen, 0) + 1
         expected = math.comb(size, count)
@@ -121,7 +122,7 @@ def test_a_subset_is_uniform():
         assert expected == 1 or not any(
             wrong_by_luck(times, runs, 1 / expected) for times in seen.values()
         )
-    assert len(running.uniform_subset(1000, 2**40, source)) == 1000
+    assert len(uniform_subset(1000, 2**40, source)) == 1000
 
 
 def test_as_many_pairs_pass_as_are_wanted():

@@ -57,7 +57,7 @@ def test_what_is_refused(contender):
         submitted(contender, Graph([], [], vertices=1))
     with pytest.raises(GraphError, match="without weights"):
         submitted(contender, Graph([0], [1], [0.5], vertices=2, weight_cap=1.0))
-    with pytest.raises(GraphError, match="not a DirectedGraph"):
+    with pytest.raises(GraphError, match="undirected graphs alone"):
         submitted(contender, random_graph(5, directed=True))
     with pytest.raises(ParameterError, match="epsilon"):
         submitted(contender, Graph([0], [1], vertices=2), epsilon=60.0)

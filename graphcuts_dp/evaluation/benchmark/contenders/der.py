@@ -11,6 +11,7 @@ import scipy
 
 from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.evaluation.benchmark.base import Contender, Submission
+from graphcuts_dp.evaluation.benchmark.contenders.opening import opened, simple_graph, submitted
 from graphcuts_dp.evaluation.benchmark.contenders.quadtree import (
     Budgets,
     RegionLevel,
@@ -18,11 +19,11 @@ from graphcuts_dp.evaluation.benchmark.contenders.quadtree import (
     place_in,
 )
 from graphcuts_dp.evaluation.benchmark.contenders.realised import pairs_at
-from graphcuts_dp.evaluation.benchmark.contenders.running import opened, submitted, uniform_subset
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.groups import Groups
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.exact_choice import Choice
+from graphcuts_dp.privacy.subsets import uniform_subset
 
 SHARES = (Fraction(1, 3), Fraction(1, 3))  # of epsilon, for counts and for cuts; the rest for edges
 _ROUNDING = 2.0**-46  # of the largest logarithm of a factorial: by how much sums of six are off
@@ -65,7 +66,8 @@ def density_based_graph(
     used, in which an edge counts once; the whole matrix is counted with noise, too.
     """
     del delta, groups
-    exact, source = opened(graph, epsilon, seed)
+    simple_graph(graph, "der")
+    exact, source = opened(epsilon, seed)
     counts, cuts = (exact * share for share in SHARES)
     edges = exact - counts - cuts
     budgets = Budgets.of(graph.shape[0], counts=counts, cuts=cuts)

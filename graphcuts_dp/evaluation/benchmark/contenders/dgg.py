@@ -2,8 +2,13 @@
 
 from graphcuts_dp.evaluation.baselines import noisy_degrees
 from graphcuts_dp.evaluation.benchmark.base import Contender, Submission
+from graphcuts_dp.evaluation.benchmark.contenders.opening import (
+    opened,
+    public_generator,
+    simple_graph,
+    submitted,
+)
 from graphcuts_dp.evaluation.benchmark.contenders.realised import with_blocks
-from graphcuts_dp.evaluation.benchmark.contenders.running import generator, opened, submitted
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.groups import Groups
 
@@ -39,9 +44,10 @@ def degree_based_graph(
     graphs with local differential privacy", CCS 2017, with a trusted curator, as in PGB.
     """
     del delta, groups
-    exact, source = opened(graph, epsilon, seed)
+    simple_graph(graph, "dgg")
+    exact, source = opened(epsilon, seed)
     noisy = noisy_degrees(graph, exact, source)
-    rows, columns = with_blocks(noisy, generator(source))
+    rows, columns = with_blocks(noisy, public_generator(source))
     return submitted(graph, rows, columns, parts=(("degrees", exact),), seed=seed)
 
 

@@ -7,8 +7,13 @@ import numpy as np
 
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.evaluation.benchmark.base import Contender, Submission
+from graphcuts_dp.evaluation.benchmark.contenders.opening import (
+    opened,
+    public_generator,
+    simple_graph,
+    submitted,
+)
 from graphcuts_dp.evaluation.benchmark.contenders.realised import with_degrees
-from graphcuts_dp.evaluation.benchmark.contenders.running import generator, opened, submitted
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.groups import Groups
 from graphcuts_dp.privacy.entropy import EntropySource
@@ -66,9 +71,10 @@ def degree_histogram_graph(
     is public.
     """
     del delta, groups
-    exact, source = opened(graph, epsilon, seed)
+    simple_graph(graph, "dp-1k")
+    exact, source = opened(epsilon, seed)
     noisy = measure_histogram(graph, epsilon=exact, source=source)
-    rng = generator(source)
+    rng = public_generator(source)
     degrees = rng.permutation(degrees_of(noisy, graph.shape[0]))
     rows, columns = with_degrees(degrees, rng)
     for_largest = exact * LARGEST_SHARE

@@ -11,7 +11,12 @@ from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.errors import GraphError
 from graphcuts_dp.evaluation.benchmark.base import Contender, Submission
 from graphcuts_dp.evaluation.benchmark.contenders.dendrogram import Dendrogram
-from graphcuts_dp.evaluation.benchmark.contenders.running import generator, opened, submitted
+from graphcuts_dp.evaluation.benchmark.contenders.opening import (
+    opened,
+    public_generator,
+    simple_graph,
+    submitted,
+)
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.groups import Groups
 from graphcuts_dp.privacy.entropy import EntropySource
@@ -59,11 +64,12 @@ def hierarchical_random_graph(
     of the private graph seem to have settled.
     """
     del delta, groups
-    exact, source = opened(graph, epsilon, seed)
+    simple_graph(graph, "hrg")
+    exact, source = opened(epsilon, seed)
     if not isinstance(graph, Graph):
         raise GraphError("trees are made of undirected graphs")
     for_tree = exact * TREE_SHARE
-    rng = generator(source)
+    rng = public_generator(source)
     tree = Dendrogram(graph, rng.permutation(graph.n).tolist())
     tree.walk(MOVES * graph.n, float(for_tree) / (2 * sensitivity(graph.n)), source)
     ends = [np.zeros((2, 0), dtype=np.int64)]

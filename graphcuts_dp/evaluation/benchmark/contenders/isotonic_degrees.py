@@ -7,8 +7,13 @@ import scipy
 
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.evaluation.benchmark.base import Contender, Submission
+from graphcuts_dp.evaluation.benchmark.contenders.opening import (
+    opened,
+    public_generator,
+    simple_graph,
+    submitted,
+)
 from graphcuts_dp.evaluation.benchmark.contenders.realised import with_degrees
-from graphcuts_dp.evaluation.benchmark.contenders.running import generator, opened, submitted
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.groups import Groups
 from graphcuts_dp.privacy.entropy import EntropySource
@@ -49,9 +54,10 @@ def sorted_degrees_graph(
     networks", ICDM 2009, for steps 1 and 2.
     """
     del delta, groups
-    exact, source = opened(graph, epsilon, seed)
+    simple_graph(graph, "isotonic-degrees")
+    exact, source = opened(epsilon, seed)
     noisy = measure_sorted(graph, epsilon=exact, source=source)
-    rng = generator(source)
+    rng = public_generator(source)
     rows, columns = with_degrees(rng.permutation(ascending(noisy)), rng)
     return submitted(graph, rows, columns, parts=(("sorted degrees", exact),), seed=seed)
 

@@ -6,10 +6,13 @@ import numpy as np
 
 from graphcuts_dp.arrays import FloatVector, IntegerVector
 from graphcuts_dp.errors import GraphError, ParameterError
+from graphcuts_dp.evaluation.benchmark.base import Submission
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
+
+Parts = tuple[tuple[str, Fraction], ...]
 
 
 def simple_graph(graph: AnyGraph, name: str) -> Graph:
@@ -107,11 +110,42 @@ def promise(
         BudgetError: it costs more than that.
     """
     stated = stated_cost(built, epsilon=epsilon, delta=delta)
-    hidden = hidden_change(
+    return PrivacyGuarantee(
+        epsilon=stated.epsilon, delta=stated.delta, neighbours=_hidden(graph), seed=seed
+    )
+
+
+def _hidden(graph: AnyGraph) -> str:
+    """Which change of a graph of this schema is hidden."""
+    return hidden_change(
         weighted=graph.weighted,
         weight_cap=graph.weight_cap,
         directed=isinstance(graph, DirectedGraph),
     )
-    return PrivacyGuarantee(
-        epsilon=stated.epsilon, delta=stated.delta, neighbours=hidden, seed=seed
+
+
+def submitted(
+    graph: AnyGraph,
+    rows: IntegerVector,
+    columns: IntegerVector,
+    *,
+    parts: Parts,
+    seed: int | None,
+) -> Submission:
+    """A synthetic graph of the kind and on the vertices of a private one, of which no edge is read.
+
+    Args:
+        graph: the private graph.
+        rows: of the synthetic edges; loops are dropped, and a pair counts once.
+        columns: likewise.
+        parts: what epsilon was spent on; the promise is their sum.
+        seed: as given.
+    """
+    spent = sum((epsilon for _, epsilon in parts), Fraction(0))
+    promised = PrivacyGuarantee(
+        epsilon=float(spent),
+        neighbours=_hidden(graph),
+        seed=seed,
+        parts=tuple((name, float(epsilon)) for name, epsilon in parts) if parts[1:] else (),
     )
+    return Submission(estimate=same_kind(graph, rows, columns, None), guarantee=promised)

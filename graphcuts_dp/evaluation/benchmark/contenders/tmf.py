@@ -7,8 +7,13 @@ import numpy as np
 
 from graphcuts_dp.arrays import IntegerVector, IntVector
 from graphcuts_dp.evaluation.benchmark.base import Contender, Submission
-from graphcuts_dp.evaluation.benchmark.contenders.running import opened, submitted, uniform_subset
-from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph, Graph
+from graphcuts_dp.evaluation.benchmark.contenders.opening import (
+    check_pairs,
+    check_unweighted,
+    opened,
+    submitted,
+)
+from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.groups import Groups
 from graphcuts_dp.measurements.blocks import Layout
 from graphcuts_dp.measurements.kept_edges import measure_kept_edges
@@ -17,6 +22,7 @@ from graphcuts_dp.measurements.total import measure_total
 from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.noises import noise_distribution
+from graphcuts_dp.privacy.subsets import uniform_subset
 
 COUNT_SHARE = Fraction(1, 10)  # of epsilon, for the number of edges
 _FEW_PAIRS = 1 << 12  # up to so many, noise is drawn for every pair
@@ -65,7 +71,9 @@ def top_m_filter(
     on N with it.
     """
     del delta, groups
-    exact, source = opened(graph, epsilon, seed, (Graph, DirectedGraph, BipartiteGraph))
+    check_unweighted(graph, "tmf")
+    check_pairs(graph)
+    exact, source = opened(epsilon, seed)
     for_count = exact * COUNT_SHARE
     count = noisy_count(graph, epsilon=for_count, source=source)
     rows, columns = filtered(graph, count, epsilon=exact - for_count, source=source)

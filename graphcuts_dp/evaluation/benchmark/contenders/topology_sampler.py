@@ -23,6 +23,7 @@ from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.exact_choice import Choice
 from graphcuts_dp.privacy.noise import sample_discrete_laplace
+from graphcuts_dp.privacy.subsets import uniform_subset
 
 COUNT_SHARE = Fraction(1, 10)  # of epsilon, for the number of pairs
 _NAME = "topology-sampler"
@@ -72,34 +73,6 @@ def draw_overlap(edges: int, chosen: int, pairs: int, rate: Fraction, source: En
         return (found if index >= mode else -found) + (index - mode) * tilt
 
     return least + Choice(log_weights, _LOGARITHM_ERROR, exact).draw(source)
-
-
-def uniform_subset(count: int, population: int, source: EntropySource) -> IntVector:
-    """So many distinct numbers below the population, each set of them equally likely, exactly.
-
-    Uniform numbers are drawn and repetitions dropped; of more than half the population, what is
-    left out is drawn.
-
-    Args:
-        count: in 0..population.
-        population: at most 2^62.
-        source: where the bits come from.
-
-    Returns:
-        Ascending, shape (count,).
-    """
-    if 2 * count > population:
-        kept = np.ones(population, dtype=np.bool_)
-        kept[uniform_subset(population - count, population, source)] = False
-        return np.flatnonzero(kept).astype(np.int64)
-    found = np.zeros(0, dtype=np.int64)
-    shift = np.uint64(64 - max(1, (population - 1).bit_length()))
-    while len(found) < count:
-        words = source.bytes(8 * (4 * (count - len(found)) + 8)).view(np.uint64) >> shift
-        fresh = words[words < population].astype(np.int64)
-        found = np.concatenate([found, fresh])
-        found = found[np.sort(np.unique(found, return_index=True)[1])]
-    return np.sort(found[:count])
 
 
 def among_others(ranks: IntVector, taken: IntVector) -> IntVector:
