@@ -51,7 +51,7 @@ access = typer.Typer(
 def add(
     store: StoreArgument,
     name: NameArgument,
-    role: Annotated[str, typer.Option(help=f"One of: {', '.join(ROLES)}.")] = "analyst",
+    role: Annotated[str, typer.Option(help=f"Role, one of: {', '.join(ROLES)}.")] = "analyst",
     preapproved: Annotated[
         bool, typer.Option("--preapproved", help="Sessions within the caps need no approval.")
     ] = False,

@@ -31,12 +31,12 @@ def evaluate_cut_norm(
     second: Annotated[
         str | None, typer.Argument(metavar="B", help="Another graph file, on the same vertices.")
     ] = None,
-    norm: Annotated[str, typer.Option(help=f"One of: {', '.join(NORMS)}.")] = "cut",
+    norm: Annotated[str, typer.Option(help=f"Norm, one of: {', '.join(NORMS)}.")] = "cut",
     method: Annotated[
         str,
         typer.Option(
-            help=f"One of: {', '.join(METHODS)}; without spectral for infinity-to-one, and without "
-            "low-rank and sdp for normalised."
+            help=f"Method, one of: {', '.join(METHODS)}; not spectral for infinity-to-one, and not "
+            "low-rank or sdp for normalised."
         ),
     ] = "auto",
     tolerance: Annotated[

@@ -67,8 +67,10 @@ def distances(
     delta: Annotated[
         float, typer.Option(help="0 for pure differential privacy; otherwise choose far below 1/n.")
     ] = 0.0,
-    mechanism: Annotated[str, typer.Option(help=f"One of: {', '.join(MECHANISMS)}.")] = "auto",
-    noise: Annotated[str, typer.Option(help=f"One of: {', '.join(NOISES)}.")] = "auto",
+    mechanism: Annotated[
+        str, typer.Option(help=f"Mechanism, one of: {', '.join(MECHANISMS)}.")
+    ] = "auto",
+    noise: Annotated[str, typer.Option(help=f"Noise, one of: {', '.join(NOISES)}.")] = "auto",
     confidence: Annotated[
         float, typer.Option(help="Probability that all intervals hold at once.")
     ] = 0.95,

@@ -48,7 +48,7 @@ def flows(
         str,
         typer.Option(help="What should be accurate: all levels, all cells, totals, or one level."),
     ] = ALL_LEVELS,
-    noise: Annotated[str, typer.Option(help=f"One of: {', '.join(NOISES)}.")] = "auto",
+    noise: Annotated[str, typer.Option(help=f"Noise, one of: {', '.join(NOISES)}.")] = "auto",
     whole: Annotated[
         bool, typer.Option("--whole", help="Round weights down to whole numbers.")
     ] = False,

@@ -126,7 +126,7 @@ class Reading(TextReading):
     ] = None
     counting: Annotated[
         str,
-        typer.Option(help=f"What a pair counts with owners, one of: {', '.join(COUNTINGS)}."),
+        typer.Option(help=f"What counts for a pair, with --owner: {', '.join(COUNTINGS)}."),
     ] = "edges"
     unit: Annotated[
         float, typer.Option(help="Unit of --counting weight; --at-most counts such units.")

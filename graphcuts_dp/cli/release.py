@@ -49,11 +49,13 @@ memory is too small for the others."""
 @with_options
 def release(
     source: Annotated[str, typer.Argument(metavar="IN", help="The private graph.")],
-    target: Annotated[str, typer.Argument(metavar="OUT", help="The synthetic graph.")],
+    target: Annotated[str, typer.Argument(metavar="OUT", help="File for the synthetic graph.")],
     epsilon: Annotated[float, typer.Option(help="Privacy parameter; smaller is more private.")],
     spending: Spending,
     protecting: Protecting,
-    noise: Annotated[str, typer.Option(help=f"One of: {', '.join(NOISES)}.")] = "binary",
+    noise: Annotated[
+        str, typer.Option(help=f"Noise of entries, one of: {', '.join(NOISES)}.")
+    ] = "binary",
     mechanism: Annotated[
         str,
         typer.Option(help=f"How epsilon is spent, one of: {', '.join(ALL_MECHANISMS)}."),
@@ -66,7 +68,9 @@ def release(
         str,
         typer.Option(help=f"What should be accurate with auto, one of: {', '.join(WORKLOADS)}."),
     ] = ANSWERS,
-    fit: Annotated[str, typer.Option(help=f"One of: {', '.join(FIT_NAMES)}.")] = "auto",
+    fit: Annotated[
+        str, typer.Option(help=f"How the graph is fitted, one of: {', '.join(FIT_NAMES)}.")
+    ] = "auto",
     oracle: Annotated[
         str, typer.Option(help=f"Oracle of the cutting-plane fit, one of: {', '.join(ORACLES)}.")
     ] = "cut-norm",

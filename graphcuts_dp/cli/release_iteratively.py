@@ -30,7 +30,7 @@ makes better synthetic graphs."""
 @with_options
 def command(
     source: Annotated[str, typer.Argument(metavar="IN", help="The private graph.")],
-    target: Annotated[str, typer.Argument(metavar="OUT", help="The synthetic graph.")],
+    target: Annotated[str, typer.Argument(metavar="OUT", help="File for the synthetic graph.")],
     epsilon: Annotated[float, typer.Option(help="Privacy parameter; smaller is more private.")],
     spending: Spending,
     protecting: Protecting,
