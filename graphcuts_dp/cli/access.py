@@ -21,7 +21,8 @@ from graphcuts_dp.server.people import ROLES, People, Person
 
 ADD_EXAMPLE = """Example: graphcuts-dp access add mail.db ann --epsilon 1 --queries 10000
 
-The token is shown this once. --preapproved lets sessions within these caps begin without you."""
+The token is shown only once. With --preapproved, sessions within these caps begin without your
+approval."""
 RENEW_EXAMPLE = "Example: graphcuts-dp access renew mail.db ann"
 REVOKE_EXAMPLE = "Example: graphcuts-dp access revoke mail.db ann"
 LIST_EXAMPLE = "Example: graphcuts-dp access list mail.db"
@@ -30,14 +31,15 @@ VERIFY_EXAMPLE = """Example: graphcuts-dp access verify mail.db --expect-head 12
 
 Example: graphcuts-dp access verify mail.db --file audit.jsonl
 
-Prints the head of the log: keep it, and a later log that was altered before it is noticed."""
+The command prints the head of the log. Keep it: with --expect-head, the command later detects
+whether the log up to this head was altered."""
 
 StoreArgument = Annotated[str, typer.Argument(metavar="STORE", help="The store of the server.")]
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Whose.")]
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the person.")]
 _BY = "console"
 
 access = typer.Typer(
-    help="Say who may use the server of a store, and verify the log of what they did.",
+    help="Manage who may use the server of a store, and verify its audit log.",
     no_args_is_help=True,
     rich_markup_mode=None,
     add_completion=False,
@@ -49,18 +51,22 @@ access = typer.Typer(
 def add(
     store: StoreArgument,
     name: NameArgument,
-    role: Annotated[str, typer.Option(help=f"One of: {', '.join(ROLES)}.")] = "analyst",
+    role: Annotated[str, typer.Option(help=f"Role, one of: {', '.join(ROLES)}.")] = "analyst",
     preapproved: Annotated[
         bool, typer.Option("--preapproved", help="Sessions within the caps need no approval.")
     ] = False,
     epsilon: Annotated[
-        float | None, typer.Option(help="Cap on all sessions of this person together.")
+        float | None, typer.Option(help="Cap on epsilon of all sessions of this person together.")
     ] = None,
-    delta: Annotated[float, typer.Option(help="Likewise.")] = 0.0,
-    queries: Annotated[int | None, typer.Option(help="Cap on promised answers.")] = None,
+    delta: Annotated[
+        float, typer.Option(help="Cap on delta of all sessions of this person together.")
+    ] = 0.0,
+    queries: Annotated[
+        int | None, typer.Option(help="Cap on the number of promised answers.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a person, and show the token once."""
+    """Create a person, and show the token once."""
     person = Person(
         name=name,
         role=role,
@@ -115,9 +121,12 @@ def list_people(store: StoreArgument, as_json: JsonOption = False) -> None:
 def log(
     store: StoreArgument,
     output: Annotated[
-        str | None, typer.Option("-o", "--output", help="Where to; else standard output.")
+        str | None,
+        typer.Option("-o", "--output", help="File to write to; standard output if omitted."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the output file.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace an existing output file.")
+    ] = False,
 ) -> None:
     """Write the audit log, with its digests, as JSON lines."""
     with _people(store) as people:
@@ -133,13 +142,16 @@ def log(
 def verify_log(
     store: StoreArgument,
     expect_head: Annotated[
-        str | None, typer.Option(help="What this command printed earlier.")
+        str | None,
+        typer.Option(
+            help="The head that this command printed earlier; the log must still contain it."
+        ),
     ] = None,
     file: Annotated[
-        str | None, typer.Option("--file", help="An exported log, in place of the store's.")
+        str | None, typer.Option("--file", help="An exported log to check, instead of the store's.")
     ] = None,
 ) -> None:
-    """Check that the audit log is whole, and print its head."""
+    """Check that the audit log is complete and unaltered, and print its head."""
     expected = None if expect_head is None else Head.parse(expect_head)
     if file is not None:
         try:

@@ -35,18 +35,20 @@ Example: graphcuts-dp answer synthetic.graphml --queries cuts.csv --joint -o ans
 
 Example: graphcuts-dp answer synthetic.graphml --groups staff.csv --levels department
 
-A set is a list of labels with commas between, or @FILE with one label on each line; @@NAME is a
-group of the release, or of the public table --groups, which without --from and --queries gives
-the table of all pairs of groups of its finest level. A file of queries is a .csv table with
-columns S and T, or has lines such as {"S": ["ann"], "T": ["kim"]}; there "@NAME" is a group. A star
-alone, "*", is all vertices. Other linear queries are lines such as
+A set is a list of labels separated by commas, or @FILE with one label on each line. @@NAME is a
+group of the release, or of the public table --groups. With --groups but without --from and
+--queries, the command answers all pairs of groups of the finest level. A file of queries is a .csv
+table with columns S and T, or has lines such as {"S": ["ann"], "T": ["kim"]}; in it "@NAME" is a
+group. "*" alone is all vertices. Other linear queries are lines such as
 {"left": {"ann": 0.5}, "right": {"kim": 1}}, {"entries": [["ann", "kim", 2.5]]} or
-{"matrix": "file.npz"}, alone with --query."""
+{"matrix": "file.npz"}; pass a single one with --query."""
 
 
 @with_options
 def answer(
-    path: Annotated[str, typer.Argument(metavar="RELEASE", help="OUT of `release` or `sense`.")],
+    path: Annotated[
+        str, typer.Argument(metavar="RELEASE", help="The file OUT that `release` or `sense` wrote.")
+    ],
     first: Annotated[str | None, typer.Option("--from", help="The set S of vertices.")] = None,
     second: Annotated[
         str | None, typer.Option("--to", help="The set T; all other vertices if omitted.")
@@ -55,34 +57,41 @@ def answer(
         bool, typer.Option("--complement", help="T is all other vertices, as without --to.")
     ] = False,
     query: Annotated[
-        str | None, typer.Option(help="In place of sets: a line of JSON, as of --queries.")
+        str | None, typer.Option(help="Instead of sets: one line of JSON, as in --queries.")
     ] = None,
     queries: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Many queries: a .csv or .jsonl file.")
+        str | None, typer.Option(metavar="FILE", help="A .csv or .jsonl file of many queries.")
     ] = None,
-    confidence: Annotated[float, typer.Option(help="Of the interval.")] = 0.95,
+    confidence: Annotated[
+        float, typer.Option(help="Probability that the interval contains the true value.")
+    ] = 0.95,
     simultaneous: Annotated[
         bool,
         typer.Option(
-            "--simultaneous", help="Interval for all cuts at once: if you chose by looking."
+            "--simultaneous",
+            help="Intervals that hold for all cuts at once; needed if you chose the "
+            "cut after seeing the release.",
         ),
     ] = False,
     joint: Annotated[
-        bool, typer.Option("--joint", help="Intervals for all cuts of the table at once.")
+        bool, typer.Option("--joint", help="Intervals that hold for all cuts of the table at once.")
     ] = False,
     *,
     grouping: GroupReading,
     output: Annotated[
-        str | None, typer.Option("-o", "--output", help="A .csv file for the table of answers.")
+        str | None,
+        typer.Option("-o", "--output", help="A .csv file to write the table of answers to."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the output file.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace an existing output file.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
 ) -> None:
-    """Answer cut queries from a release: how much passes between S and T.
+    """Answer cut queries from a release: how much weight passes between S and T.
 
-    Prints the unbiased answer with its proven interval, and where there is a synthetic graph an
-    estimate that is drawn towards it, which is nearer to the truth on most cuts and has no
-    guarantee. Estimates of a file are made together, so ask for cuts of one kind in one file.
+    Prints the unbiased answer with its proven interval. If there is a synthetic graph, it also
+    prints an estimate that is moved towards this graph; it is nearer to the truth on most cuts, but
+    has no guarantee. Estimates of a file are made together, so put cuts of one kind into one file.
     """
     several = joint or output is not None
     _check_sets((first, second, complement), query, queries, grouping, table=several)

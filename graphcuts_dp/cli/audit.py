@@ -16,8 +16,9 @@ Example: graphcuts-dp audit all --quick
 
 Example: graphcuts-dp audit "response, binary" --epsilon 0.5
 
-Runs each mechanism many times on two made graphs that differ in one pair, and proves from what
-comes out a least epsilon. No graph of yours is read. A sound mechanism fails once in a million."""
+The command runs each mechanism many times on two made graphs that differ in one pair. From the
+output it proves a lower bound on epsilon. It reads no graph of yours. A sound mechanism fails the
+audit with a probability of one in a million."""
 
 _LEGEND = (
     "claim: epsilon, delta, or rho of zCDP; found: exactly, or the loss is at least that, but for a"
@@ -30,14 +31,21 @@ _LEGEND = (
 def audit(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[MECHANISM ...|all]", help="Which; none lists them."),
+        typer.Argument(
+            metavar="[MECHANISM ...|all]", help="Mechanisms to audit; without any, list them."
+        ),
     ] = None,
-    epsilon: Annotated[float, typer.Option(help="That the mechanisms shall claim.")] = 1.0,
-    quick: Annotated[bool, typer.Option("--quick", help="A sixteenth of the runs.")] = False,
+    epsilon: Annotated[
+        float, typer.Option(help="Epsilon that the audited mechanisms claim.")
+    ] = 1.0,
+    quick: Annotated[bool, typer.Option("--quick", help="Use a sixteenth of the runs.")] = False,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Of all noise, for a run that can be repeated.")
+        int | None, typer.Option(min=0, help="Seed of all noise, for a repeatable run.")
     ] = None,
-    processes: Annotated[int, typer.Option(min=1, max=256, help="To run audits side by side.")] = 1,
+    processes: Annotated[
+        int,
+        typer.Option(min=1, max=256, help="Number of processes that run audits at the same time."),
+    ] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print the outcomes as JSON.")] = False,
 ) -> None:
     """Audit the mechanisms and their broken twins, on made graphs. Status 1 if one fails."""

@@ -17,31 +17,34 @@ EXAMPLE = """Example: graphcuts-dp evaluate cut-norm before.edges after.edges --
 
 Example: graphcuts-dp evaluate cut-norm before.edges --norm infinity-to-one --json
 
-The cut norm of a graph's adjacency matrix, or of the difference of two graphs on the same vertices:
-the largest error of any cut, edges inside both sets counted twice. --norm infinity-to-one takes
-signs of rows and columns in place of sets, and lies between one and four times the cut norm;
---norm normalised divides the sum over S and T by sqrt(|S| |T|). Each comes with a certificate: the
-sets that reach the lower bound, and the theorem behind the upper one. NOT PRIVATE."""
+The command bounds the cut norm of a graph's adjacency matrix, or of the difference of two graphs on
+the same vertices. The cut norm is the largest error of any cut, where edges inside both sets count
+twice. --norm infinity-to-one uses signs of rows and columns instead of sets; it is between one and
+four times the cut norm. --norm normalised divides the sum over S and T by sqrt(|S| |T|). The
+certificate contains the sets that reach the lower bound, and the theorem behind the upper bound.
+NOT PRIVATE."""
 
 
 @with_options
 def evaluate_cut_norm(
     first: Annotated[str, typer.Argument(metavar="A", help="A graph file.")],
     second: Annotated[
-        str | None, typer.Argument(metavar="B", help="Another one, on the same vertices.")
+        str | None, typer.Argument(metavar="B", help="Another graph file, on the same vertices.")
     ] = None,
-    norm: Annotated[str, typer.Option(help=f"One of: {', '.join(NORMS)}.")] = "cut",
+    norm: Annotated[str, typer.Option(help=f"Norm, one of: {', '.join(NORMS)}.")] = "cut",
     method: Annotated[
         str,
         typer.Option(
-            help=f"One of: {', '.join(METHODS)}; without spectral for infinity-to-one, and without "
-            "low-rank and sdp for normalised."
+            help=f"Method, one of: {', '.join(METHODS)}; not spectral for infinity-to-one, and not "
+            "low-rank or sdp for normalised."
         ),
     ] = "auto",
     tolerance: Annotated[
-        float, typer.Option(help="Stop when upper/lower is at most 1 + this.")
+        float, typer.Option(help="Stop when upper/lower is at most 1 + this number.")
     ] = 0.01,
-    time_limit: Annotated[float | None, typer.Option(help="Seconds of search.")] = None,
+    time_limit: Annotated[
+        float | None, typer.Option(help="Limit on the search, in seconds.")
+    ] = None,
     *,
     reading: Reading,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,

@@ -16,8 +16,8 @@ Example: graphcuts-dp datasets us-flights flights.graphml"""
 
 def datasets(
     name: Annotated[str | None, typer.Argument(help="Data set to write to a file.")] = None,
-    target: Annotated[str | None, typer.Argument(metavar="OUT", help="Where to.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    target: Annotated[str | None, typer.Argument(metavar="OUT", help="File to write to.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False,
 ) -> None:
     """List the bundled public graphs, or write one to a file."""

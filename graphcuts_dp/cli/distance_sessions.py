@@ -31,16 +31,17 @@ from graphcuts_dp.ledger.uses import DISTANCE_SESSION, uses_of
 START_EXAMPLE = """Example: graphcuts-dp distance-session start roads.csv people.csv --store p.db
 --epsilon 1 --queries 20
 
-MAP is public, LOCATIONS private, as for `distances`. That command answers all vertices at once for
-the same cost, and on most maps better; a session is for few vertices, chosen one after the other.
-What is spent is recorded in the store, with all other uses of these locations."""
+MAP is public and LOCATIONS is private, as for `distances`. That command answers all vertices at
+once for the same cost, and on most maps with a smaller error. Use a session for few vertices that
+you choose one after the other. The store records what is spent, with all other uses of these
+locations."""
 ASK_EXAMPLE = """Example: graphcuts-dp distance-session ask p.db v3 v7
 
-Answers are on the disk before they are shown. A vertex that was asked before is free. After an
-interruption ask again; what a lost step can have used counts as spent."""
+Answers are written to the disk before they are shown. A vertex that was asked before is free. After
+an interruption, ask again; the queries that the lost step may have used count as spent."""
 STATUS_EXAMPLE = """Example: graphcuts-dp distance-session status p.db
 
-What is left, and every answer so far."""
+Shows the number of queries left, and every answer so far."""
 
 StoreArgument = Annotated[
     str, typer.Argument(metavar="STORE", help="The store, made by `distance-session start`.")
@@ -53,7 +54,7 @@ LocationsOption = Annotated[
 ]
 
 distance_sessions = typer.Typer(
-    help="Answer how far vertices are from all people, one by one, on a durable ledger.",
+    help="Answer the average distance of all people, vertex by vertex, with a durable ledger.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -64,16 +65,24 @@ distance_sessions = typer.Typer(
 @with_options
 def start(
     map_file: Annotated[str, typer.Argument(metavar="MAP", help="The public map.")],
-    locations: Annotated[str, typer.Argument(metavar="LOCATIONS", help="Where people are.")],
-    store: Annotated[str, typer.Option(help="File that remembers what was spent on them.")],
-    epsilon: Annotated[float, typer.Option(help="Privacy of the whole session.")],
-    queries: Annotated[int, typer.Option(help="How many answers are promised.")],
-    delta: Annotated[float, typer.Option(help="0 for pure privacy; else far below 1/n.")] = 0.0,
-    at_most: Annotated[int, typer.Option(help="How many people are protected together.")] = 1,
-    confidence: Annotated[float, typer.Option(help="That all intervals hold at once.")] = 0.95,
+    locations: Annotated[
+        str, typer.Argument(metavar="LOCATIONS", help="The private locations of people.")
+    ],
+    store: Annotated[str, typer.Option(help="File that records what was spent on the locations.")],
+    epsilon: Annotated[
+        float, typer.Option(help="Epsilon of the whole session; smaller is more private.")
+    ],
+    queries: Annotated[int, typer.Option(help="Number of answers that the session promises.")],
+    delta: Annotated[
+        float, typer.Option(help="0 for pure differential privacy; otherwise choose far below 1/n.")
+    ] = 0.0,
+    at_most: Annotated[int, typer.Option(help="Number of people that are protected together.")] = 1,
+    confidence: Annotated[
+        float, typer.Option(help="Probability that all intervals hold at once.")
+    ] = 0.95,
     name: NameOption = "default",
     ignore_lengths: Annotated[
-        bool, typer.Option("--ignore-lengths", help="Every edge of the map has length 1.")
+        bool, typer.Option("--ignore-lengths", help="Give every edge of the map length 1.")
     ] = False,
     coordinates: CoordinatesOption = None,
     lp: LpOption = None,
@@ -83,7 +92,7 @@ def start(
     *,
     reading: TextReading,
     seed: Annotated[
-        int | None, typer.Option(help="Repeatable run. NOT PRIVATE: for tests only.")
+        int | None, typer.Option(help="Seed of a repeatable run. NOT PRIVATE: for tests only.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -123,7 +132,9 @@ def start(
 @distance_sessions.command(epilog=ASK_EXAMPLE)
 def ask(
     store: StoreArgument,
-    vertices: Annotated[list[str], typer.Argument(metavar="VERTEX...", help="Of the map.")],
+    vertices: Annotated[
+        list[str], typer.Argument(metavar="VERTEX...", help="Vertices of the map.")
+    ],
     name: NameOption = "default",
     map_file: MapOption = None,
     locations: LocationsOption = None,
@@ -131,7 +142,7 @@ def ask(
     expect_head: ExpectHeadOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Ask how far vertices are from all people, on average."""
+    """Ask for the average distance of all people from vertices."""
     with _resumed(store_named(store, expect_head=expect_head), name, map_file, locations) as it:
         labels = [_label(it.metric, text) for text in vertices]
         replies = it.ask_all(labels, unguaranteed=unguaranteed)
@@ -152,7 +163,7 @@ def status(
     expect_head: ExpectHeadOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell what is left of a session, and every answer so far."""
+    """Show what is left of a session, and every answer so far."""
     with _resumed(store_named(store, expect_head=expect_head), name, map_file, locations) as it:
         found, history = it.status, it.history
     if as_json:

@@ -37,15 +37,15 @@ EXAMPLE = """Example: graphcuts-dp distances roads.csv people.csv --epsilon 1 --
 
 Example: graphcuts-dp distances roads.csv people.csv --epsilon 1 --delta 1e-6 --mechanism learner
 
-MAP is public: a graph whose weights are lengths (without weights, each edge has length 1; of
-parallel edges the shortest counts; without coordinates the plot is a layout).
-LOCATIONS is private: a CSV file with a vertex of the map in each row, one for each person, or with
-columns vertex and people. What is hidden is where any one person is; how many there are is not."""
+MAP is public: a graph whose weights are lengths. Without weights, each edge has length 1. Of
+parallel edges the shortest counts. Without coordinates the plot is a computed layout. LOCATIONS
+is private: a CSV file with one row for each person that names a vertex of the map, or with
+columns vertex and people. The place of any one person is hidden; the number of people is not."""
 
 
 CoordinatesOption = Annotated[
     str | None,
-    typer.Option(help="CSV file: vertex, and columns x and y, or lon and lat."),
+    typer.Option(help="CSV file with the columns vertex, and x and y, or lon and lat."),
 ]
 LpOption = Annotated[
     float | None,
@@ -59,36 +59,44 @@ LpOption = Annotated[
 @with_options
 def distances(
     map_file: Annotated[str, typer.Argument(metavar="MAP", help="The public map.")],
-    locations: Annotated[str, typer.Argument(metavar="LOCATIONS", help="Where people are.")],
-    epsilon: Annotated[float, typer.Option(help="Privacy of one person; smaller hides more.")],
+    locations: Annotated[
+        str, typer.Argument(metavar="LOCATIONS", help="The private locations of people.")
+    ],
+    epsilon: Annotated[float, typer.Option(help="Epsilon of one person; smaller is more private.")],
     spending: Spending,
-    delta: Annotated[float, typer.Option(help="0 for pure privacy; else far below 1/n.")] = 0.0,
-    mechanism: Annotated[str, typer.Option(help=f"One of: {', '.join(MECHANISMS)}.")] = "auto",
-    noise: Annotated[str, typer.Option(help=f"One of: {', '.join(NOISES)}.")] = "auto",
-    confidence: Annotated[float, typer.Option(help="That all intervals hold at once.")] = 0.95,
+    delta: Annotated[
+        float, typer.Option(help="0 for pure differential privacy; otherwise choose far below 1/n.")
+    ] = 0.0,
+    mechanism: Annotated[
+        str, typer.Option(help=f"Mechanism, one of: {', '.join(MECHANISMS)}.")
+    ] = "auto",
+    noise: Annotated[str, typer.Option(help=f"Noise, one of: {', '.join(NOISES)}.")] = "auto",
+    confidence: Annotated[
+        float, typer.Option(help="Probability that all intervals hold at once.")
+    ] = 0.95,
     coordinates: CoordinatesOption = None,
     ignore_lengths: Annotated[
-        bool, typer.Option("--ignore-lengths", help="Every edge of the map has length 1.")
+        bool, typer.Option("--ignore-lengths", help="Give every edge of the map length 1.")
     ] = False,
     lp: LpOption = None,
-    at_most: Annotated[int, typer.Option(help="How many people are protected together.")] = 1,
-    top: Annotated[int, typer.Option(help="Best vertices to show; 0 for all.")] = 20,
+    at_most: Annotated[int, typer.Option(help="Number of people that are protected together.")] = 1,
+    top: Annotated[int, typer.Option(help="Number of best vertices to show; 0 shows all.")] = 20,
     *,
     reading: TextReading,
     output: Annotated[
-        str | None, typer.Option(help="CSV file for all answers; a receipt goes beside it.")
+        str | None, typer.Option(help="CSV file for all answers; a receipt is written beside it.")
     ] = None,
     plot: Annotated[
         str | None, typer.Option(help="Draw the map, coloured by the answers: .png or .pdf.")
     ] = None,
-    unit: Annotated[str, typer.Option(help="Of the lengths, for the plot.")] = "",
+    unit: Annotated[str, typer.Option(help="Unit of the lengths, for the plot.")] = "",
     seed: Annotated[
-        int | None, typer.Option(help="Repeatable run. NOT PRIVATE: for tests only.")
+        int | None, typer.Option(help="Seed of a repeatable run. NOT PRIVATE: for tests only.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Answer from every vertex of a map how far all people are on average, privately."""
+    """Release privately the average distance of all people from every vertex of a map."""
     exact_epsilon(epsilon)
     if top < 0:
         raise ParameterError("--top must be 0 or more")

@@ -26,8 +26,8 @@ GRAPHS_EXAMPLE = """Example: graphcuts-dp evaluate mail.edges.gz synthetic.graph
 
 Example: graphcuts-dp evaluate graphs mail.edges.gz other.csv --cuts queries.jsonl --json
 
-Measures the cut errors of any synthetic graph against the true one, on the same vertices. The word
-`graphs` may be left out. NOT PRIVATE."""
+Measures the cut errors of any synthetic graph against the true one, on the same vertices. You may
+leave out the word `graphs`. NOT PRIVATE."""
 
 
 class GraphsByDefault(TyperGroup):
@@ -43,18 +43,22 @@ class GraphsByDefault(TyperGroup):
 @with_options
 def evaluate_graphs(
     source: Annotated[str, typer.Argument(metavar="TRUE", help="The true graph.")],
-    other: Annotated[str, typer.Argument(metavar="SYNTHETIC", help="Any graph beside it.")],
+    other: Annotated[
+        str, typer.Argument(metavar="SYNTHETIC", help="Any other graph on the same vertices.")
+    ],
     cuts: Annotated[
         str | None,
-        typer.Option(help='Cuts to try too, as lines like {"S": ["ann"], "T": ["kim"]}.'),
+        typer.Option(
+            help='File of more cuts to measure, with lines like {"S": ["ann"], "T": ["kim"]}.'
+        ),
     ] = None,
     plot: Annotated[
         str | None, typer.Option(help="Also draw the errors to this .png or .pdf file.")
     ] = None,
     *,
     reading: Reading,
-    seed: Annotated[int, typer.Option(min=0, help="Of the random cuts.")] = 0,
-    force: Annotated[bool, typer.Option("--force", help="Replace the plot.")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random cuts.")] = 0,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing plot.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
 ) -> None:
     """Measure the cut errors of any graph against a true one. NOT PRIVATE."""
@@ -83,14 +87,16 @@ def evaluate_graphs(
 @with_options
 def evaluate_release(
     source: Annotated[str, typer.Argument(metavar="IN", help="The private graph.")],
-    path: Annotated[str, typer.Argument(metavar="RELEASE", help="OUT of `release`.")],
+    path: Annotated[
+        str, typer.Argument(metavar="RELEASE", help="The file OUT that `release` wrote.")
+    ],
     *,
     reading: Reading,
     plot: Annotated[
         str | None, typer.Option(help="Also draw the errors to this .png or .pdf file.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the random cuts.")] = 0,
-    force: Annotated[bool, typer.Option("--force", help="Replace the plot.")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random cuts.")] = 0,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing plot.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
 ) -> None:
     """Measure the cut errors of a release against the truth. NOT PRIVATE."""

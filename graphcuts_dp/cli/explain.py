@@ -14,25 +14,35 @@ EXAMPLE = """Example: graphcuts-dp explain --protect vertex --degree-bound 50 --
 
 Example: graphcuts-dp explain --at-most 20 --epsilon 1 --delta 1e-6 --priors 0.001,0.5
 
-Nothing is read and nothing is spent. A prior is what somebody believes beforehand, as a
-probability: that these two know each other, that this person is in the file."""
+The command reads no data and spends no budget. A prior is the probability that somebody gives to
+a fact before the release: that these two know each other, or that this person is in the file."""
 
 
 def explain(
-    epsilon: Annotated[float, typer.Option(help="Of everything that is released together.")],
-    delta: Annotated[float, typer.Option(help="Likewise; 0 for pure privacy.")] = 0.0,
-    protect: Annotated[str, typer.Option(help="edges, owner or vertex.")] = "edges",
+    epsilon: Annotated[
+        float, typer.Option(help="Epsilon of everything that is released together.")
+    ],
+    delta: Annotated[
+        float, typer.Option(help="Delta of everything together; 0 for pure differential privacy.")
+    ] = 0.0,
+    protect: Annotated[
+        str, typer.Option(help="What is protected: edges, owner or vertex.")
+    ] = "edges",
     at_most: Annotated[
         int | None,
-        typer.Option(help="Of edges: how many together. Of an owner: how many rows count."),
+        typer.Option(
+            help="Number of edges protected together, or number of rows of an owner that count."
+        ),
     ] = None,
-    degree_bound: Annotated[int | None, typer.Option(help="Of a vertex.")] = None,
+    degree_bound: Annotated[
+        int | None, typer.Option(help="Number of edges of a vertex that count.")
+    ] = None,
     priors: Annotated[
-        str, typer.Option(help="Probabilities before the release, with commas between.")
+        str, typer.Option(help="Probabilities before the release, separated by commas.")
     ] = ",".join(map(str, PRIORS)),
-    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Say in plain words whom a promise protects, against what, and how well."""
+    """Explain in plain words whom a guarantee protects, against what, and how well."""
     try:
         numbers = [float(part) for part in priors.split(",")]
     except ValueError:

@@ -16,26 +16,29 @@ EXAMPLE = """Example: graphcuts-dp figures
 
 Example: graphcuts-dp figures laplace-tail nikiforov --quick -o .
 
-Each figure becomes four files: .png, .pdf, .csv (its table) and .json (parameters and findings).
-All graphs are made or public."""
+The command writes four files for each figure: .png, .pdf, .csv (its table) and .json (parameters
+and findings). All graphs are made or public."""
 
 
 def figures(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME ...|all]", help="Which; none lists them.")
+        list[str] | None,
+        typer.Argument(metavar="[NAME ...|all]", help="Figures to make; without any, list them."),
     ] = None,
     folder: Annotated[
         str,
-        typer.Option("-o", "--output", metavar="DIR", help="Where to; made if missing."),
+        typer.Option(
+            "-o", "--output", metavar="DIR", help="Folder to write to; created if missing."
+        ),
     ] = ".",
     quick: Annotated[
-        bool, typer.Option("--quick", help="Smaller sizes: seconds instead of minutes.")
+        bool, typer.Option("--quick", help="Use smaller sizes: seconds instead of minutes.")
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Of all randomness.")] = 0,
-    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")] = 0,
+    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
-    """Measure and draw what the papers state, and say whether it holds; or list the figures."""
+    """Measure and draw statements of the papers and say whether they hold; or list the figures."""
     if not names:
         _show_list(as_json)
         return

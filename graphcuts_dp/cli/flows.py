@@ -26,38 +26,45 @@ EXAMPLE = """Example: graphcuts-dp flows mail.edges.gz staff.csv flows.csv --eps
   --vertices staff.txt --levels division,department
 
 GROUPS is public: a table (.csv, .tsv, .txt) with a row for each vertex and a column for each level,
-or a GraphML file with vertex attributes. Writes the table (level, from, to, value, low, high), a
-receipt beside it (.json) and the measured sums (.noisy.npz). Of a bipartite graph give the groups
-of the left side as GROUPS, those of the right side with --right-groups."""
+or a GraphML file with vertex attributes. The command writes the table (level, from, to, value, low,
+high), a receipt beside it (.json) and the measured sums (.noisy.npz). For a bipartite graph, give
+the groups of the left side as GROUPS, and those of the right side with --right-groups."""
 
 
 @with_options
 def flows(
     source: Annotated[str, typer.Argument(metavar="GRAPH", help="The private graph.")],
     groups: Annotated[str, typer.Argument(metavar="GROUPS", help="Public groups of vertices.")],
-    target: Annotated[str, typer.Argument(metavar="OUT", help="The table, a .csv file.")],
-    epsilon: Annotated[float, typer.Option(help="Privacy parameter; smaller hides more.")],
+    target: Annotated[
+        str, typer.Argument(metavar="OUT", help="The .csv file to write the table to.")
+    ],
+    epsilon: Annotated[float, typer.Option(help="Privacy parameter; smaller is more private.")],
     spending: Spending,
     protecting: Protecting,
-    delta: Annotated[float, typer.Option(help="0 for pure privacy; else far below 1/n.")] = 0.0,
+    delta: Annotated[
+        float, typer.Option(help="0 for pure differential privacy; otherwise choose far below 1/n.")
+    ] = 0.0,
     workload: Annotated[
-        str, typer.Option(help="What to be good at: all levels, all cells, totals, or a level.")
+        str,
+        typer.Option(help="What should be accurate: all levels, all cells, totals, or one level."),
     ] = ALL_LEVELS,
-    noise: Annotated[str, typer.Option(help=f"One of: {', '.join(NOISES)}.")] = "auto",
+    noise: Annotated[str, typer.Option(help=f"Noise, one of: {', '.join(NOISES)}.")] = "auto",
     whole: Annotated[
-        bool, typer.Option("--whole", help="Count weights in whole numbers, rounded down.")
+        bool, typer.Option("--whole", help="Round weights down to whole numbers.")
     ] = False,
-    top: Annotated[int, typer.Option(help="Largest cells of the finest level to show.")] = 10,
+    top: Annotated[
+        int, typer.Option(help="Number of the largest cells of the finest level to show.")
+    ] = 10,
     *,
     columns: GroupColumns,
     reading: Reading,
     seed: Annotated[
-        int | None, typer.Option(help="Repeatable run. NOT PRIVATE: for tests only.")
+        int | None, typer.Option(help="Seed of a repeatable run. NOT PRIVATE: for tests only.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Release what passes between public groups of vertices, privately."""
+    """Release privately how much weight passes between public groups of vertices."""
     protecting.of.per_step(epsilon)
     if top < 0:
         raise ParameterError("--top must be 0 or more")

@@ -31,31 +31,37 @@ class GroupColumns:
 
     levels: Annotated[
         str | None,
-        typer.Option(help="Columns of the groups, coarsest first, with commas between."),
+        typer.Option(help="Columns of the groups, coarsest first, separated by commas."),
     ] = None
     vertex_column: Annotated[
-        str | None, typer.Option(help="Column of the vertices: a name or number, from 1.")
+        str | None, typer.Option(help="Column of the vertices: a name, or a number counted from 1.")
     ] = None
     right_groups: Annotated[
-        str | None, typer.Option(help="Of --bipartite: groups of the right side.")
+        str | None, typer.Option(help="Public groups of the right side, for --bipartite.")
     ] = None
-    right_levels: Annotated[str | None, typer.Option(help="Likewise: their columns.")] = None
+    right_levels: Annotated[
+        str | None,
+        typer.Option(help="Columns of --right-groups, coarsest first, separated by commas."),
+    ] = None
     rest: Annotated[
-        str | None, typer.Option(help="Name of the group of all vertices without one.")
+        str | None, typer.Option(help="Name of the group that gets all vertices without a group.")
     ] = None
     ignore_unknown: Annotated[
-        bool, typer.Option("--ignore-unknown", help="Rows about no vertex are left out.")
+        bool, typer.Option("--ignore-unknown", help="Leave out rows whose label is no vertex.")
     ] = False
     groups_header: Annotated[
         bool | None,
-        typer.Option("--groups-header/--no-groups-header", help="Whether row one names columns."),
+        typer.Option(
+            "--groups-header/--no-groups-header",
+            help="Whether the first row of the groups names the columns.",
+        ),
     ] = None
     groups_delimiter: Annotated[
-        str | None, typer.Option(help="Of the groups: a character, tab, or blank.")
+        str | None, typer.Option(help="Separator of the groups file: a character, tab, or blank.")
     ] = None
-    groups_encoding: Annotated[str | None, typer.Option(help="Of the groups, such as cp1252.")] = (
-        None
-    )
+    groups_encoding: Annotated[
+        str | None, typer.Option(help="Encoding of the groups file, such as cp1252.")
+    ] = None
 
     def read_from(self, path: str, space: Space) -> Groups | tuple[Groups, Groups]:
         """The groups of the vertices of pairs; where there are two sides, those of both.
@@ -103,7 +109,7 @@ class GroupReading(GroupColumns):
         typer.Option(
             "--groups",
             metavar="FILE",
-            help="Public groups of the vertices: a table with a row for each, or GraphML.",
+            help="Public groups of the vertices: a table with a row for each vertex, or GraphML.",
         ),
     ] = None
 

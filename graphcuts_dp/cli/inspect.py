@@ -13,17 +13,19 @@ from graphcuts_dp.receipts import check_files, read_any_receipt
 
 EXAMPLE = """Example: graphcuts-dp inspect synthetic.graphml.json
 
-RECEIPT is the .json file beside what was released, or the release itself. Its own digest and the
-checksums of the files that it names are verified first: status 2 says that one changed or is
-missing. That tells of damage and of mixed files; it does not tell who wrote them, since a receipt
-is not signed."""
+RECEIPT is the .json file beside a release, or the release itself. The command first verifies the
+digest of the receipt and the checksums of the files that it names; status 2 means that one has
+changed or is missing. This detects damaged and mixed files. It does not show who wrote them, since
+a receipt is not signed."""
 
 _UNREADABLE = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, GraphCutsError)
 
 
 def inspect(
-    receipt: Annotated[str, typer.Argument(metavar="RECEIPT", help="The .json beside a release.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    receipt: Annotated[
+        str, typer.Argument(metavar="RECEIPT", help="The .json file beside a release.")
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Explain a receipt in plain words, and verify the files that it names."""
     file, fields = read_any_receipt(receipt)

@@ -19,8 +19,8 @@ from graphcuts_dp._version import __version__
 from graphcuts_dp.cli.console import HELP, out, say
 from graphcuts_dp.errors import GraphCutsError, ParameterError
 
-_EPILOG = """Each command has its help: graphcuts-dp release -h. For completion with the Tab key put
-this line into ~/.bashrc (of zsh and fish into their files, with their names):
+_EPILOG = """Each command has its own help: graphcuts-dp release -h. To complete commands with the
+Tab key, put this line into ~/.bashrc (for zsh and fish, into their files, with their names):
 eval "$(graphcuts-dp --completion bash)"
 """
 _COMPLETE = "_GRAPHCUTS_DP_COMPLETE"  # in the environment when a shell asks what may come next
@@ -52,11 +52,11 @@ COMMANDS: Mapping[str, _Line] = {
     ),
     "release-iteratively": _Line(
         ("graphcuts_dp.cli.release_iteratively", "command"),
-        "Learn a synthetic graph from noisy answers to cuts that are looked for.",
+        "Learn a synthetic graph from noisy answers to cuts that a private search finds.",
     ),
     "release-net": _Line(
         ("graphcuts_dp.cli.release_net", "command"),
-        "Choose, privately, a graph that answers given cuts as the private one; few vertices only.",
+        "Choose privately a graph with nearly the same answers to given cuts; few vertices only.",
     ),
     "sense": _Line(
         ("graphcuts_dp.cli.sense", "sense"),
@@ -64,15 +64,15 @@ COMMANDS: Mapping[str, _Line] = {
     ),
     "answer": _Line(
         ("graphcuts_dp.cli.answer", "answer"),
-        "Answer cut queries from a release: how much passes between S and T.",
+        "Answer cut queries from a release: how much weight passes between S and T.",
     ),
     "flows": _Line(
         ("graphcuts_dp.cli.flows", "flows"),
-        "Release what passes between public groups of vertices, privately.",
+        "Release privately how much weight passes between public groups of vertices.",
     ),
     "owners": _Line(
         ("graphcuts_dp.cli.owners", "owners"),
-        "Tell how much the owners of rows have, and which bound on them to take.",
+        "Estimate privately how much owners of rows have, and which bound on it to use.",
     ),
     "plan": _Line(
         ("graphcuts_dp.cli.plan", "plan"),
@@ -80,7 +80,7 @@ COMMANDS: Mapping[str, _Line] = {
     ),
     "explain": _Line(
         ("graphcuts_dp.cli.explain", "explain"),
-        "Say in plain words whom a promise protects, against what, and how well.",
+        "Explain in plain words whom a guarantee protects, against what, and how well.",
     ),
     "inspect": _Line(
         ("graphcuts_dp.cli.inspect", "inspect"),
@@ -88,11 +88,11 @@ COMMANDS: Mapping[str, _Line] = {
     ),
     "distances": _Line(
         ("graphcuts_dp.cli.distances", "distances"),
-        "Answer from every vertex of a map how far all people are on average, privately.",
+        "Release privately the average distance of all people from every vertex of a map.",
     ),
     "distance-session": _Line(
         ("graphcuts_dp.cli.distance_sessions", "distance_sessions"),
-        "Answer how far vertices are from all people, one by one, on a durable ledger.",
+        "Answer the average distance of all people, vertex by vertex, with a durable ledger.",
     ),
     "audit": _Line(
         ("graphcuts_dp.cli.audit", "audit"),
@@ -108,7 +108,7 @@ COMMANDS: Mapping[str, _Line] = {
     ),
     "figures": _Line(
         ("graphcuts_dp.cli.figures", "figures"),
-        "Measure and draw what the papers state, and say whether it holds; or list the figures.",
+        "Measure and draw statements of the papers and say whether they hold; or list the figures.",
     ),
     "evaluate": _Line(
         ("graphcuts_dp.cli.evaluations", "evaluations"),
@@ -116,7 +116,7 @@ COMMANDS: Mapping[str, _Line] = {
     ),
     "session": _Line(
         ("graphcuts_dp.cli.sessions", "sessions"),
-        "Answer cut queries on a private graph one by one, on a durable ledger.",
+        "Answer cut queries on a private graph one by one, with a durable ledger.",
     ),
     "serve": _Line(
         ("graphcuts_dp.cli.serve", "serve"),
@@ -124,11 +124,11 @@ COMMANDS: Mapping[str, _Line] = {
     ),
     "access": _Line(
         ("graphcuts_dp.cli.access", "access"),
-        "Say who may use the server of a store, and verify the log of what they did.",
+        "Manage who may use the server of a store, and verify its audit log.",
     ),
     "store": _Line(
         ("graphcuts_dp.cli.stores", "stores"),
-        "Tell what was spent on private data, by all commands together.",
+        "Show what was spent on private data, by all commands together.",
     ),
 }
 
@@ -159,7 +159,7 @@ class _Commands(TyperGroup):
 app = typer.Typer(
     name="graphcuts-dp",
     cls=_Commands,
-    help="Cut queries on private graphs, with a proven promise of differential privacy.",
+    help="Answer cut queries on private graphs, with a proven guarantee of differential privacy.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -204,7 +204,8 @@ def _show_completion(shell: str | None) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show it.")
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
     completion: Annotated[
         str | None,
@@ -212,7 +213,7 @@ def _options(
             callback=_show_completion,
             is_eager=True,
             metavar="bash|zsh|fish",
-            help="Print what makes the Tab key complete commands and options.",
+            help="Print the script that lets the Tab key complete commands and options.",
         ),
     ] = None,
 ) -> None:

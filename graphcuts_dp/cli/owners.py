@@ -19,36 +19,42 @@ EXAMPLE = """Example: graphcuts-dp owners visits.csv --owner patient --vertices 
 Example: graphcuts-dp owners visits.csv --owner patient --vertices wards.txt --epsilon 0.1
   --share-above 0.05 --store visits.db
 
-The first tells, with noise, how many owners have more than each bound and what the bound would
-leave out, beside the noise that it needs. The second tells one bound that about a share of the
-owners exceeds, which takes less epsilon. Both are paid from the budget of the rows."""
+The first command shows, with noise, how many owners have more than each bound and what the
+bound would leave out, beside the noise that it needs. The second chooses one bound that about
+the given share of the owners exceeds, which needs less epsilon. Both spend a part of the budget
+of the rows."""
 
 
 @with_options
 def owners(
     source: Annotated[str, typer.Argument(metavar="ROWS", help="The private rows.")],
-    epsilon: Annotated[float, typer.Option(help="Privacy of one owner; smaller hides more.")],
+    epsilon: Annotated[float, typer.Option(help="Epsilon of one owner; smaller is more private.")],
     spending: Spending,
     for_epsilon: Annotated[
         float, typer.Option(help="Epsilon of the release that the bound is for.")
     ] = 1.0,
     cells: Annotated[
-        int, typer.Option(help="Over how many cells of its table left-out rows spread.")
+        int,
+        typer.Option(help="Number of cells of that release over which the left-out rows spread."),
     ] = 1,
     share_above: Annotated[
-        float | None, typer.Option(help="Choose a bound that this share of the owners exceeds.")
+        float | None,
+        typer.Option(help="Choose a bound that about this share of the owners exceeds."),
     ] = None,
     bounds: Annotated[
-        str | None, typer.Option(help="Public candidates, as 1,5,10,20; 1 to 100,000 without it.")
+        str | None,
+        typer.Option(
+            help="Public candidate bounds, such as 1,5,10,20; if omitted, from 1 to 100,000."
+        ),
     ] = None,
     *,
     reading: Reading,
     seed: Annotated[
-        int | None, typer.Option(help="Repeatable run. NOT PRIVATE: for tests only.")
+        int | None, typer.Option(help="Seed of a repeatable run. NOT PRIVATE: for tests only.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Tell how much the owners of rows have, and which bound on them to take."""
+    """Estimate privately how much owners of rows have, and which bound on it to use."""
     for given in (epsilon, for_epsilon):
         exact_epsilon(given)
     candidates = check_bounds(None if bounds is None else _numbers(bounds))

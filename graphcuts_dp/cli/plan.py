@@ -21,47 +21,66 @@ Example: graphcuts-dp plan --vertices 5000 --edges 5e4 --queries 1e6 --epsilon 1
 Example: graphcuts-dp plan --vertices 5000 --edges 5e4 --queries 100 --epsilon 0.5,1,2 --delta 0
   --set-sizes 50,100
 
-Formulas only: nothing is read and nothing is spent. --edges is a guess that may be public, such as
-the number of a similar graph; never count them in the private graph."""
+The command uses formulas only. It reads no data and spends no budget. --edges is a guess that
+may be public, such as the number of edges of a similar graph; never count the edges of the
+private graph."""
 
 
 def plan(
     vertices: Annotated[
-        str, typer.Option(help="How many; for --bipartite two numbers with a comma between.")
+        str,
+        typer.Option(help="Number of vertices; for --bipartite, two numbers separated by a comma."),
     ],
-    edges: Annotated[float, typer.Option(help="A public guess of how many.")],
-    queries: Annotated[float, typer.Option(help="How many cuts will be asked for.")],
+    edges: Annotated[float, typer.Option(help="A public guess of the number of edges.")],
+    queries: Annotated[float, typer.Option(help="Number of cuts that will be asked.")],
     epsilon: Annotated[
         str,
-        typer.Option(help="Privacy parameter; smaller hides more. Several: 0.5,1,2."),
+        typer.Option(help="Privacy parameter; smaller is more private. Several values: 0.5,1,2."),
     ],
-    delta: Annotated[float, typer.Option(help="0 for pure privacy; else far below 1/edges.")],
-    beta: Annotated[float, typer.Option(help="Probability that any answer is off by more.")] = 0.05,
-    bipartite: Annotated[bool, typer.Option("--bipartite", help="Two sides.")] = False,
-    directed: Annotated[bool, typer.Option("--directed", help="Edges have a direction.")] = False,
+    delta: Annotated[
+        float,
+        typer.Option(help="0 for pure differential privacy; otherwise choose far below 1/edges."),
+    ],
+    beta: Annotated[
+        float,
+        typer.Option(help="Probability that the error of any answer is larger than guaranteed."),
+    ] = 0.05,
+    bipartite: Annotated[
+        bool, typer.Option("--bipartite", help="Plan for a graph with two sides.")
+    ] = False,
+    directed: Annotated[
+        bool, typer.Option("--directed", help="Plan for a graph whose edges have a direction.")
+    ] = False,
     target_error: Annotated[
         float | None, typer.Option(help="Also show the epsilon that guarantees this error.")
     ] = None,
     protect: Annotated[
-        str, typer.Option(help="Whom promises are for: edges, owner or vertex.")
+        str, typer.Option(help="What is protected: edges, owner or vertex.")
     ] = "edges",
     at_most: Annotated[
-        int | None, typer.Option(help="How many edges together, or rows of an owner.")
+        int | None,
+        typer.Option(help="Number of edges protected together, or of rows of an owner that count."),
     ] = None,
-    degree_bound: Annotated[int | None, typer.Option(help="Of a vertex.")] = None,
+    degree_bound: Annotated[
+        int | None, typer.Option(help="Number of edges of a vertex that count.")
+    ] = None,
     most_right: Annotated[
-        int | None, typer.Option(help="Of --bipartite: no cut has more right vertices.")
+        int | None, typer.Option(help="For --bipartite: no cut has more right vertices than this.")
     ] = None,
     groups: Annotated[
         str | None,
         typer.Option(
-            help="Also plan flows: numbers of public groups of equal sizes, one a level, coarsest "
-            "first, such as 5,50; of --bipartite LEFT:RIGHT, such as 5,50:4,20."
+            help="Also plan flows: the number of public groups of equal sizes on "
+            "each level, coarsest first, such as 5,50; for --bipartite "
+            "LEFT:RIGHT, such as 5,50:4,20."
         ),
     ] = None,
     set_sizes: Annotated[
         str | None,
-        typer.Option(help="Also expected errors between two sets of so many vertices: 50,100."),
+        typer.Option(
+            help="Also show the expected error of a cut between two sets of these "
+            "sizes, such as 50,100."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
 ) -> None:

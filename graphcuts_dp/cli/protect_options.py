@@ -20,18 +20,21 @@ class Protecting:
     """Whom what is released protects."""
 
     protect: Annotated[
-        str, typer.Option(help="Whom it is for: edges, vertex, or the owner of rows (--owner).")
+        str, typer.Option(help="What is protected: edges, vertex, or the owner of rows (--owner).")
     ] = "edges"
     at_most: Annotated[
         int | None,
         typer.Option(
-            help="How many edges may change together, 1 if left out; how much of an owner counts."
+            help="Number of edges that are protected together (1 if omitted), or how "
+            "much of an owner counts."
         ),
     ] = None
 
     degree_bound: Annotated[
         int | None,
-        typer.Option(help="Of a vertex: how many of its edges a sum counts at most."),
+        typer.Option(
+            help="Largest number of edges of a vertex that a sum counts, for --protect vertex."
+        ),
     ] = None
 
     @property

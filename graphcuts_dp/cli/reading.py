@@ -39,22 +39,24 @@ class TextReading:
 
     source_column: Annotated[
         str | None,
-        typer.Option("--source", metavar="COLUMN", help="First ends: a name or number, from 1."),
+        typer.Option(
+            "--source", metavar="COLUMN", help="First ends: a column name, or number from 1."
+        ),
     ] = None
     target_column: Annotated[
-        str | None, typer.Option("--target", metavar="COLUMN", help="Second ends, likewise.")
+        str | None, typer.Option("--target", metavar="COLUMN", help="Column of the second ends.")
     ] = None
     weight_column: Annotated[
-        str | None, typer.Option("--weight", metavar="COLUMN", help="Weights, likewise.")
+        str | None, typer.Option("--weight", metavar="COLUMN", help="Column of the weights.")
     ] = None
     header: Annotated[
-        bool | None, typer.Option("--header/--no-header", help="Whether row one names columns.")
+        bool | None, typer.Option("--header/--no-header", help="Whether row 1 names the columns.")
     ] = None
     delimiter: Annotated[
-        str | None, typer.Option(help="Between columns: a character, tab, or blank.")
+        str | None, typer.Option(help="Separator of columns: a character, tab, or blank.")
     ] = None
     encoding: Annotated[
-        str | None, typer.Option(help="Of the text, such as cp1252; UTF-8 without it.")
+        str | None, typer.Option(help="Encoding of the text, such as cp1252; UTF-8 if omitted.")
     ] = None
 
     def options(self) -> dict[str, Any]:
@@ -78,15 +80,15 @@ class Reading(TextReading):
         str | None,
         typer.Option(
             help="Public vertex set: a count, or a file with one label on each line; "
-            "for --bipartite two of these with a comma between."
+            "for --bipartite, two of these separated by a comma."
         ),
     ] = None
     public_vertices_from_file: Annotated[
         bool,
         typer.Option(
             "--public-vertices-from-file",
-            help="The vertices that occur in the file are public. Without it or --vertices, "
-            "they tell of the edges, and the guarantee says so.",
+            help="Declare that the vertices in the file are public. Without this or "
+            "--vertices they may reveal edges, and the guarantee says so.",
         ),
     ] = False
     bipartite: Annotated[
@@ -104,30 +106,30 @@ class Reading(TextReading):
     ] = None
     hide_change: Annotated[
         float | None,
-        typer.Option(help="1: no cap; hide a change of a weight by 1, and no edge above that."),
+        typer.Option(help="1: no cap; hide only a change of a weight by 1, no heavier edge."),
     ] = None
     merge: Annotated[
         str,
         typer.Option(
-            metavar="max|min|sum", help="Weight of an edge that several rows name, of theirs."
+            metavar="max|min|sum", help="How to merge the weights of several rows for one edge."
         ),
     ] = "max"
     one_based: Annotated[
-        bool, typer.Option("--one-based", help="Ids in the file count from 1 (KONECT).")
+        bool, typer.Option("--one-based", help="Vertex numbers in the file start at 1 (KONECT).")
     ] = False
     owner: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Whose each row is, for --protect owner; or: tail, the first end.",
+            help="Column of the owner of each row, for --protect owner; or tail, the first end.",
         ),
     ] = None
     counting: Annotated[
         str,
-        typer.Option(help=f"What rows with owners make of a pair, one of: {', '.join(COUNTINGS)}."),
+        typer.Option(help=f"What counts for a pair, with --owner: {', '.join(COUNTINGS)}."),
     ] = "edges"
     unit: Annotated[
-        float, typer.Option(help="Weight of a step, for --counting weight; --at-most counts them.")
+        float, typer.Option(help="Unit of --counting weight; --at-most counts such units.")
     ] = 1.0
 
     def read(

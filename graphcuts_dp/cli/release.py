@@ -37,36 +37,42 @@ from graphcuts_dp.release.usefulness import usefulness_of
 
 EXAMPLE = """Example: graphcuts-dp release mail.edges.gz synthetic.graphml --epsilon 1
 
-Writes the synthetic graph, a receipt beside it (.json) and the noisy matrix (.noisy.npz), from
-which any cut query can be answered later. With --groups staff.csv (public: a row for each vertex) a
-part of epsilon buys the sums between groups, which makes the graph better where groups matter.
-With --store mail.db, what it costs is charged to the budget of the graph, together with all other
-releases and sessions. A graph with a million vertices and few edges each is for
---mechanism sparse, which costs its edges and not its pairs; auto takes it where memory is too
-small for the others."""
+The command writes the synthetic graph, a receipt beside it (.json) and the noisy matrix
+(.noisy.npz), from which you can answer any cut query later. With --groups staff.csv (public: a row
+for each vertex) a part of epsilon is spent on the sums between groups, which makes the graph more
+accurate where groups matter. With --store mail.db, the cost is charged to the budget of the graph,
+together with all other releases and sessions. For a million vertices with few edges each, use
+--mechanism sparse: its time and memory grow with the edges, not with the pairs. auto takes it where
+memory is too small for the others."""
 
 
 @with_options
 def release(
     source: Annotated[str, typer.Argument(metavar="IN", help="The private graph.")],
-    target: Annotated[str, typer.Argument(metavar="OUT", help="The synthetic graph.")],
-    epsilon: Annotated[float, typer.Option(help="Privacy parameter; smaller hides more.")],
+    target: Annotated[str, typer.Argument(metavar="OUT", help="File for the synthetic graph.")],
+    epsilon: Annotated[float, typer.Option(help="Privacy parameter; smaller is more private.")],
     spending: Spending,
     protecting: Protecting,
-    noise: Annotated[str, typer.Option(help=f"One of: {', '.join(NOISES)}.")] = "binary",
+    noise: Annotated[
+        str, typer.Option(help=f"Noise of entries, one of: {', '.join(NOISES)}.")
+    ] = "binary",
     mechanism: Annotated[
         str,
         typer.Option(help=f"How epsilon is spent, one of: {', '.join(ALL_MECHANISMS)}."),
     ] = "auto",
     degree_share: Annotated[
-        float | None, typer.Option(help="Part of epsilon for noisy degrees, if they are used.")
+        float | None,
+        typer.Option(help="Part of epsilon for noisy degrees, if the mechanism uses them."),
     ] = None,
     workload: Annotated[
-        str, typer.Option(help=f"What auto is to be good at, one of: {', '.join(WORKLOADS)}.")
+        str,
+        typer.Option(help=f"What should be accurate with auto, one of: {', '.join(WORKLOADS)}."),
     ] = ANSWERS,
-    fit: Annotated[str, typer.Option(help=f"One of: {', '.join(FIT_NAMES)}.")] = "auto",
+    fit: Annotated[
+        str, typer.Option(help=f"How the graph is fitted, one of: {', '.join(FIT_NAMES)}.")
+    ] = "auto",
     oracle: Annotated[
-        str, typer.Option(help=f"Of the cutting-plane fit, one of: {', '.join(ORACLES)}.")
+        str, typer.Option(help=f"Oracle of the cutting-plane fit, one of: {', '.join(ORACLES)}.")
     ] = "cut-norm",
     *,
     reading: Reading,
@@ -78,35 +84,38 @@ def release(
         bool,
         typer.Option(
             "--dry-run",
-            help="Say what it would be good for, from --vertices and --expected-edges. Reads no "
-            "graph, spends and writes nothing.",
+            help="Forecast from --vertices and --expected-edges what the release "
+            "would be good for. This reads no graph, spends no budget and "
+            "writes no file.",
         ),
     ] = False,
     expected_edges: Annotated[
-        float | None, typer.Option(help="Of --dry-run: a public guess of how many edges.")
+        float | None, typer.Option(help="A public guess of the number of edges, for --dry-run.")
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Repeatable run. NOT PRIVATE: for tests only.")
+        int | None, typer.Option(help="Seed of a repeatable run. NOT PRIVATE: for tests only.")
     ] = None,
     time_limit: Annotated[
         float | None,
-        typer.Option(help="Seconds for fit and certificates, beyond the shortest of both."),
+        typer.Option(help="Seconds for the fit and certificates, beyond the shortest of both."),
     ] = None,
     blocks: Annotated[
-        str, typer.Option(help=f"Where the noisy matrix lives, one of: {', '.join(PLACES)}.")
+        str, typer.Option(help=f"Where the noisy matrix is kept, one of: {', '.join(PLACES)}.")
     ] = "local",
     scheduler: Annotated[
         str | None,
         typer.Option(
             envvar="DASK_SCHEDULER_ADDRESS",
-            help="Of --blocks dask: address of a running cluster, as trusted as this machine.",
+            help="Address of a running cluster for --blocks dask, trusted as much as this machine.",
         ),
     ] = None,
     force_hopeless: Annotated[
         bool,
-        typer.Option("--force-hopeless", help="Also where noise drowns any graph of this size."),
+        typer.Option(
+            "--force-hopeless", help="Release even where the noise hides every graph of this size."
+        ),
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Release a synthetic graph with differential privacy."""

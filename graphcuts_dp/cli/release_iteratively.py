@@ -21,47 +21,53 @@ from graphcuts_dp.iterative.release import IterativeRelease, check_iterative_pat
 EXAMPLE = """Example: graphcuts-dp release-iteratively mail.edges.gz out.graphml --epsilon 1
 --delta 1e-6 --queries cuts.jsonl
 
-Learns a graph from noisy answers to cuts that a private distinguisher finds. Writes the synthetic
-graph, a receipt beside it (.json) and what was learnt (.hypothesis.npz). It is for lists of cuts,
-and for proven errors on small graphs; as a synthetic graph that of `release` is better."""
+The command learns a graph from noisy answers to cuts that a private distinguisher finds. It
+writes the synthetic graph, a receipt beside it (.json) and the learnt weights
+(.hypothesis.npz). Use it for lists of cuts, and for proven errors on small graphs. `release`
+makes better synthetic graphs."""
 
 
 @with_options
 def command(
     source: Annotated[str, typer.Argument(metavar="IN", help="The private graph.")],
-    target: Annotated[str, typer.Argument(metavar="OUT", help="The synthetic graph.")],
-    epsilon: Annotated[float, typer.Option(help="Privacy parameter; smaller hides more.")],
+    target: Annotated[str, typer.Argument(metavar="OUT", help="File for the synthetic graph.")],
+    epsilon: Annotated[float, typer.Option(help="Privacy parameter; smaller is more private.")],
     spending: Spending,
     protecting: Protecting,
     delta: Annotated[
-        float, typer.Option(help="For example 1e-6; response-rank-one needs none.")
+        float,
+        typer.Option(
+            help="Second privacy parameter, for example 1e-6; response-rank-one needs none."
+        ),
     ] = 0.0,
     queries: Annotated[
         str | None,
-        typer.Option(help="Public cuts to be right on: lines of JSON, as `session run`."),
+        typer.Option(
+            help="Public cuts that should be accurate: lines of JSON, as for `session run`."
+        ),
     ] = None,
     construction: Annotated[
-        str, typer.Option(help=f"How it learns: {', '.join(CONSTRUCTIONS)}.")
+        str, typer.Option(help=f"Update rule, one of: {', '.join(CONSTRUCTIONS)}.")
     ] = "multiplicative-weights",
     norm: Annotated[
-        str | None, typer.Option(help=f"Of mirror-descent, l2 if omitted: {NORM_HELP}.")
+        str | None, typer.Option(help=f"Norm of mirror-descent, l2 if omitted: {NORM_HELP}.")
     ] = None,
     distinguisher: Annotated[
-        str, typer.Option(help=f"How it finds cuts: {', '.join(DISTINGUISHER_NAMES)}.")
+        str, typer.Option(help=f"How cuts are found, one of: {', '.join(DISTINGUISHER_NAMES)}.")
     ] = "auto",
     calibration: Annotated[
-        str, typer.Option(help=f"How the budget is cut up: {', '.join(CALIBRATIONS)}.")
+        str, typer.Option(help=f"How the budget is divided, one of: {', '.join(CALIBRATIONS)}.")
     ] = "practical",
-    rounds: Annotated[int | None, typer.Option(help="At most so many rounds.")] = None,
+    rounds: Annotated[int | None, typer.Option(help="Largest number of rounds.")] = None,
     *,
     reading: Reading,
     seed: Annotated[
-        int | None, typer.Option(help="Repeatable run. NOT PRIVATE: for tests only.")
+        int | None, typer.Option(help="Seed of a repeatable run. NOT PRIVATE: for tests only.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Learn a synthetic graph from noisy answers to cuts that are looked for."""
+    """Learn a synthetic graph from noisy answers to cuts that a private search finds."""
     protecting.of.per_step(epsilon)
     cuts = None
     if queries is not None:

@@ -18,36 +18,45 @@ from graphcuts_dp.iterative.net_release import NetRelease, check_net_path
 EXAMPLE = """Example: graphcuts-dp release-net team.edges out.graphml --epsilon 1
 --queries cuts.jsonl --vertices people.txt
 
-Chooses one of all graphs on at most 6 vertices, or of all with a public number of edges, such that
-its answers to the queries are near the true ones. Writes the graph, a receipt beside it (.json) and
-the queries (.queries.npz); `answer` gives their proven intervals."""
+The command chooses one of all graphs on at most 6 vertices, or of all with a public number of
+edges, so that its answers to the queries are near the true ones. It writes the graph, a receipt
+beside it (.json) and the queries (.queries.npz). `answer` gives their proven intervals."""
 
 
 @with_options
 def command(
     source: Annotated[str, typer.Argument(metavar="IN", help="The private graph.")],
-    target: Annotated[str, typer.Argument(metavar="OUT", help="The graph that is chosen.")],
-    epsilon: Annotated[float, typer.Option(help="Privacy parameter; smaller hides more.")],
+    target: Annotated[
+        str, typer.Argument(metavar="OUT", help="File to write the chosen graph to.")
+    ],
+    epsilon: Annotated[float, typer.Option(help="Privacy parameter; smaller is more private.")],
     queries: Annotated[
-        str, typer.Option(help="Public cuts to be right on: lines of JSON, as `session run`.")
+        str,
+        typer.Option(
+            help="Public cuts that should be accurate: lines of JSON, as for `session run`."
+        ),
     ],
     spending: Spending,
     protecting: Protecting,
     alpha: Annotated[
-        float, typer.Option(help="Of the net: 0 is exact; a coarser one needs less noise.")
+        float,
+        typer.Option(help="Coarseness of the net: 0 is exact; a coarser net needs less noise."),
     ] = 0.0,
     edges: Annotated[
-        int | None, typer.Option(help="The number of edges, if it is public: fewer graphs.")
+        int | None,
+        typer.Option(
+            help="Number of edges, if it is public; this leaves fewer graphs to choose from."
+        ),
     ] = None,
     *,
     reading: Reading,
     seed: Annotated[
-        int | None, typer.Option(help="Repeatable run. NOT PRIVATE: for tests only.")
+        int | None, typer.Option(help="Seed of a repeatable run. NOT PRIVATE: for tests only.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Choose, privately, a graph that answers given cuts as the private one; few vertices only."""
+    """Choose privately a graph with nearly the same answers to given cuts; few vertices only."""
     protecting.of.per_step(epsilon)
     cuts = [read_query(line, number) for number, line in read_lines(queries)]
     store = spending.check()

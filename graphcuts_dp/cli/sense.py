@@ -23,43 +23,46 @@ EXAMPLE = """Example: graphcuts-dp sense ratings.csv out.npz --queries sums.json
 Example: graphcuts-dp sense ratings.csv out.npz --queries sums.csv --epsilon 1 --delta 1e-6
 --weight-cap 5 --groups cities.csv --right-groups genres.csv
 
-Answers a public list of queries on a matrix of ratings, users in the first column and items in the
-second, with noise, and learns a matrix from the answers. The list is a .csv table with columns S
-(users) and T (items), or has lines as of `session run`; with --groups "@Seattle" names a group.
-`graphcuts-dp answer out.npz --queries sums.jsonl` gives the answers with intervals."""
+The command answers a public list of queries on a matrix of ratings with noise, and learns a matrix
+from the answers. Users are in the first column of the file and items in the second. The list is a
+.csv table with columns S (users) and T (items), or has lines as for `session run`. With --groups,
+"@Seattle" names a group. `graphcuts-dp answer out.npz --queries sums.jsonl` gives the answers with
+intervals."""
 
 
 @with_options
 def sense(
     source: Annotated[str, typer.Argument(metavar="RATINGS", help="The private ratings.")],
-    target: Annotated[str, typer.Argument(metavar="OUT", help="An .npz file.")],
+    target: Annotated[str, typer.Argument(metavar="OUT", help="The .npz file to write.")],
     queries: Annotated[
-        str, typer.Option(metavar="FILE", help="The public list: a .csv or .jsonl file.")
+        str, typer.Option(metavar="FILE", help="The public list of queries: a .csv or .jsonl file.")
     ],
-    epsilon: Annotated[float, typer.Option(help="Privacy parameter; smaller hides more.")],
+    epsilon: Annotated[float, typer.Option(help="Privacy parameter; smaller is more private.")],
     delta: Annotated[float, typer.Option(help="Second privacy parameter, for example 1e-6.")],
     spending: Spending,
     protecting: Protecting,
     rounds: Annotated[
         int | None,
-        typer.Option(help="So many queries are chosen and measured; if left out, all or 10."),
+        typer.Option(help="Number of queries that are chosen and measured; if omitted, all or 10."),
     ] = None,
     p: Annotated[
-        float | None, typer.Option("--p", help="Of the Schatten norm: 2 (Frobenius) or near 1.")
+        float | None,
+        typer.Option("--p", help="Exponent of the Schatten norm: 2 (Frobenius) or near 1."),
     ] = None,
     beta: Annotated[
-        float, typer.Option(help="Probability that any answer is farther off than told.")
+        float, typer.Option(help="Probability that the error of any answer is larger than stated.")
     ] = 0.05,
     expected_ratings: Annotated[
-        float | None, typer.Option(help="A public guess, for the warning only.")
+        float | None,
+        typer.Option(help="A public guess of the number of ratings, used only for the warning."),
     ] = None,
     *,
     grouping: GroupReading,
     reading: Reading,
     seed: Annotated[
-        int | None, typer.Option(help="Repeatable run. NOT PRIVATE: for tests only.")
+        int | None, typer.Option(help="Seed of a repeatable run. NOT PRIVATE: for tests only.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Answer a list of queries on private ratings, and learn a matrix from the answers."""

@@ -23,34 +23,46 @@ from graphcuts_dp.server.people import CURATOR, People, Person
 EXAMPLE = """\
 Example: graphcuts-dp serve mail.db --graph mail.edges.gz --vertices staff.txt --budget-epsilon 2
 
-The first start makes a curator and prints the token, once. It listens on this machine alone, unless
---host says otherwise; then it needs a certificate, or a proxy that encrypts. `access` makes
-tokens."""
+The first start creates a curator and prints the token once. The server listens on this machine
+only, unless you give --host; then it needs a certificate, or a proxy that encrypts. `access`
+makes more tokens."""
 
 
 @with_options
 def serve(
-    store: Annotated[str, typer.Argument(metavar="STORE", help="Made if it is not there.")],
+    store: Annotated[
+        str, typer.Argument(metavar="STORE", help="The store; created if it does not exist.")
+    ],
     graph: Annotated[str, typer.Option("--graph", help="The private graph.")],
     budget_epsilon: BudgetEpsilonOption = None,
     budget_delta: BudgetDeltaOption = 0.0,
     expect_head: ExpectHeadOption = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="0 for any that is free.", min=0, max=65535)] = 8470,
+    port: Annotated[
+        int, typer.Option(help="Port to listen on; 0 takes any free port.", min=0, max=65535)
+    ] = 8470,
     certificate: Annotated[
-        str | None, typer.Option(help="PEM file, for HTTPS, perhaps with its key.")
+        str | None,
+        typer.Option(help="PEM file with the certificate for HTTPS; it may contain the key."),
     ] = None,
     key: Annotated[str | None, typer.Option(help="PEM file with the key.")] = None,
     server_name: Annotated[
-        str | None, typer.Option(help="Names under which it is addressed, commas between.")
+        str | None, typer.Option(help="Host names that users type, separated by commas.")
     ] = None,
     behind_proxy: Annotated[
-        str, typer.Option(help="Address of a proxy that encrypts, and tells who asks.")
+        str,
+        typer.Option(
+            help="Address of a proxy that encrypts and passes on the address of the client."
+        ),
     ] = "",
     tick: Annotated[
-        float, typer.Option(help="Seconds; replies leave at ticks, so that time tells nothing.")
+        float,
+        typer.Option(
+            help="Seconds between ticks; replies leave at ticks, which hides how "
+            "long the work took."
+        ),
     ] = 0.25,
-    rate: Annotated[float, typer.Option(help="Requests a second of one person.")] = 20.0,
+    rate: Annotated[float, typer.Option(help="Limit on requests per second of one person.")] = 20.0,
     *,
     protecting: Protecting,
     reading: Reading,

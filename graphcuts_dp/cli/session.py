@@ -49,8 +49,8 @@ from graphcuts_dp.progress import Progress
 START_EXAMPLE = """Example: graphcuts-dp session start mail.edges.gz --store mail.db --epsilon 1
 --delta 1e-6 --queries 10000
 
-The whole session costs epsilon and delta once, however many of its queries are asked. The store
-remembers what was spent and answered; keep it beside the graph, and as private."""
+The whole session costs epsilon and delta once, however many of its queries you ask. The store
+records what was spent and answered. Keep it beside the graph, and as private as the graph."""
 
 ASK_EXAMPLE = """Example: graphcuts-dp session ask mail.db --from "ann,bob" --to "kim,lee"
 
@@ -58,51 +58,66 @@ Example: graphcuts-dp session ask mail.db --from @department.txt --complement
 
 Example: graphcuts-dp session ask mail.db --groups staff.csv --from @@Sales,@@IT --to @@Board
 
-A set is a list of labels with commas between, or @FILE with one label on each line; @@NAME is a
-group of the public table --groups, "*" alone is all vertices, and of a bipartite graph a set may
-hold vertices of both sides. A query that was answered before is free.
+A set is a list of labels separated by commas, or @FILE with one label on each line. @@NAME is a
+group of the public table --groups, and "*" alone is all vertices. In a bipartite graph a set
+may hold vertices of both sides. A query that was answered before is free.
 
 Example: graphcuts-dp session ask mail.db --query '{"left": {"ann": 0.5}, "right": {"kim": 1}}'"""
 
 RUN_EXAMPLE = """Example: graphcuts-dp session run mail.db queries.jsonl -o answers.jsonl
 
-Each line of the queries is an object: {"S": ["ann", "bob"], "T": ["kim"]}; without "T", all other
-vertices. With --groups a set may name groups: {"S": "@Sales", "T": ["@IT", "kim"]}; "*" in place of
-a list is all vertices. Other linear queries: {"left": {"ann": 0.5}, "right": {"kim": 1}} weighs the
-pair of ann and kim by 0.5 times 1, {"entries": [["ann", "kim", 2.5]]} by 2.5, and
-{"matrix": "file.npz"} takes a matrix of weights from a file. After an interruption run it again:
-answers on the record are free."""
+Each line of the queries is an object: {"S": ["ann", "bob"], "T": ["kim"]}. Without "T", the
+second set is all other vertices. With --groups a set may name groups: {"S": "@Sales", "T":
+["@IT", "kim"]}. "*" instead of a list is all vertices. Other linear queries are possible:
+{"left": {"ann": 0.5}, "right": {"kim": 1}} weighs the pair of ann and kim by 0.5 times 1,
+{"entries": [["ann", "kim", 2.5]]} weighs it by 2.5, and {"matrix": "file.npz"} reads a matrix
+of weights from a file. After an interruption, run the command again: answers on the record are
+free."""
 
 
 @with_options
 def start(
     graph: Annotated[str, typer.Argument(metavar="GRAPH", help="The private graph.")],
-    store: Annotated[str, typer.Option(help="File that remembers what was spent on this graph.")],
-    epsilon: Annotated[float, typer.Option(help="Privacy of the whole session.")],
-    queries: Annotated[int, typer.Option(help="How many answers are promised.")],
-    delta: Annotated[float, typer.Option(help="Second privacy parameter; 0 is pure.")] = 0.0,
+    store: Annotated[str, typer.Option(help="File that records what was spent on this graph.")],
+    epsilon: Annotated[
+        float, typer.Option(help="Epsilon of the whole session; smaller is more private.")
+    ],
+    queries: Annotated[int, typer.Option(help="Number of answers that the session promises.")],
+    delta: Annotated[
+        float, typer.Option(help="Second privacy parameter; 0 is pure differential privacy.")
+    ] = 0.0,
     name: NameOption = "default",
     method: Annotated[
-        str, typer.Option(help=f"auto (least guaranteed error), or: {', '.join(METHODS)}.")
+        str,
+        typer.Option(help=f"auto (smallest guaranteed error), or one of: {', '.join(METHODS)}."),
     ] = "auto",
     calibration: Annotated[
-        str, typer.Option(help=f"Of the first four methods, one of: {', '.join(CALIBRATIONS)}.")
+        str,
+        typer.Option(
+            help=f"Calibration of the first four methods, one of: {', '.join(CALIBRATIONS)}."
+        ),
     ] = "tight",
     beta: Annotated[
         float, typer.Option(help="Probability that any of the intervals is wrong.")
     ] = 0.05,
     disjoint: Annotated[
-        bool, typer.Option("--disjoint", help="Only disjoint sets will be asked.")
+        bool, typer.Option("--disjoint", help="Promise that all queries have disjoint sets.")
     ] = False,
     linear: Annotated[
-        bool, typer.Option("--linear", help="Not only cuts will be asked: for --method auto.")
+        bool,
+        typer.Option(
+            "--linear",
+            help="Choose a method for all linear queries, not only cuts (with --method auto).",
+        ),
     ] = False,
-    norm: Annotated[str | None, typer.Option(help=f"Of mirror-descent: {NORM_HELP}.")] = None,
+    norm: Annotated[str | None, typer.Option(help=f"Norm of mirror-descent: {NORM_HELP}.")] = None,
     most_right: Annotated[
-        int | None, typer.Option(help="Of a bipartite graph: no T will have more vertices.")
+        int | None,
+        typer.Option(help="For a bipartite graph: no set T will have more vertices than this."),
     ] = None,
     expected_edges: Annotated[
-        float | None, typer.Option(help="A public guess, for the choice of the method only.")
+        float | None,
+        typer.Option(help="A public guess of the number of edges, used only to choose the method."),
     ] = None,
     budget_epsilon: BudgetEpsilonOption = None,
     budget_delta: BudgetDeltaOption = 0.0,
@@ -111,7 +126,7 @@ def start(
     protecting: Protecting,
     reading: Reading,
     seed: Annotated[
-        int | None, typer.Option(help="Repeatable run. NOT PRIVATE: for tests only.")
+        int | None, typer.Option(help="Seed of a repeatable run. NOT PRIVATE: for tests only.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -168,10 +183,11 @@ def ask(
         bool, typer.Option("--complement", help="T is all other vertices, as without --to.")
     ] = False,
     query: Annotated[
-        str | None, typer.Option(help="In place of sets: any line of `session run`, as JSON.")
+        str | None, typer.Option(help="Instead of sets: a line of JSON, as for `session run`.")
     ] = None,
     statistic: Annotated[
-        str | None, typer.Option(help=f"In place of sets: {', '.join(STATISTICS)}.")
+        str | None,
+        typer.Option(help=f"Instead of sets, a statistic of the graph: {', '.join(STATISTICS)}."),
     ] = None,
     name: NameOption = "default",
     graph: GraphOption = None,
@@ -181,7 +197,7 @@ def ask(
     expect_head: ExpectHeadOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Ask how much passes between S and T."""
+    """Ask how much weight passes between S and T."""
     if sum(each is not None for each in (first, query, statistic)) != 1 or (
         first is None and (complement or second is not None)
     ):
@@ -209,9 +225,10 @@ def ask(
 @with_options
 def run(
     store: StoreArgument,
-    queries: Annotated[str, typer.Argument(metavar="QUERIES", help="A .jsonl file.")],
+    queries: Annotated[str, typer.Argument(metavar="QUERIES", help="A .jsonl file of queries.")],
     output: Annotated[
-        str | None, typer.Option("-o", "--output", help="Where answers go; else standard output.")
+        str | None,
+        typer.Option("-o", "--output", help="File for the answers; standard output if omitted."),
     ] = None,
     name: NameOption = "default",
     graph: GraphOption = None,
@@ -219,9 +236,11 @@ def run(
     grouping: GroupReading,
     unguaranteed: UnguaranteedOption = False,
     expect_head: ExpectHeadOption = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the output file.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace an existing output file.")
+    ] = False,
 ) -> None:
-    """Answer a file of queries; resumable."""
+    """Answer a file of queries; it can be resumed after an interruption."""
     check_apart([output], store, queries, graph, *grouping.files)
     if output is not None:
         check_writable(output, force=force)

@@ -25,7 +25,8 @@ StoreArgument = Annotated[
 ]
 NameOption = Annotated[str, typer.Option(help="Name of the session within the store.")]
 AnyNameOption = Annotated[
-    str | None, typer.Option("--name", help="One session; all in the store if omitted.")
+    str | None,
+    typer.Option("--name", help="Name of one session; all sessions in the store if omitted."),
 ]
 GraphOption = Annotated[
     str | None, typer.Option(help="The private graph, if its file has moved since the start.")
@@ -33,7 +34,8 @@ GraphOption = Annotated[
 UnguaranteedOption = Annotated[
     bool,
     typer.Option(
-        "--unguaranteed", help="When the session has run out: answer without guarantee, marked."
+        "--unguaranteed",
+        help="When the session has no queries left, answer without guarantee, and mark it.",
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]

@@ -28,8 +28,8 @@ STATUS_EXAMPLE = "Example: graphcuts-dp session status mail.db"
 LIST_EXAMPLE = "Example: graphcuts-dp session list mail.db"
 EXPORT_EXAMPLE = """Example: graphcuts-dp session export mail.db -o transcript.json
 
-Every answer with its query, and what is promised for all of them. Nothing secret is in it: it may
-be published."""
+The transcript contains every answer with its query, and the guarantee for all of them. It contains
+nothing secret, so you may publish it."""
 
 
 def status(
@@ -38,7 +38,7 @@ def status(
     expect_head: ExpectHeadOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell what the sessions have spent, and what is left of them."""
+    """Show what the sessions have spent, and what is left of them."""
     found = store_status(store_named(store, expect_head=expect_head))
     chosen = _chosen(found, name)
     if as_json:
@@ -75,13 +75,16 @@ def list_sessions(store: StoreArgument, as_json: JsonOption = False) -> None:
 def export(
     store: StoreArgument,
     output: Annotated[
-        str | None, typer.Option("-o", "--output", help="Where to; else standard output.")
+        str | None,
+        typer.Option("-o", "--output", help="File to write to; standard output if omitted."),
     ] = None,
     name: AnyNameOption = None,
     expect_head: ExpectHeadOption = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the output file.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace an existing output file.")
+    ] = False,
 ) -> None:
-    """Write the transcript and what is promised for it, as JSON."""
+    """Write the transcript and its guarantee, as JSON."""
     check_apart([output], store)
     with _ledger(store_named(store, expect_head=expect_head)) as ledger:
         _chosen(ledger_status(ledger), name)

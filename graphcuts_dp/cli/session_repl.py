@@ -29,8 +29,8 @@ from graphcuts_dp.interactive.session import Session
 
 EXAMPLE = """Example: graphcuts-dp session repl mail.db
 
-Type a query such as:  ann, bob | kim, lee   (without | all other vertices)
-Tab completes labels; the arrow keys bring back earlier lines; :help lists the commands."""
+Type a query such as:  ann, bob | kim, lee   (without | the second set is all other vertices)
+Tab completes labels, the arrow keys bring back earlier lines, and :help lists the commands."""
 
 HELP = """A query is one or two sets of labels:
   ann, bob | kim, lee    what passes between {ann, bob} and {kim, lee}
@@ -57,7 +57,10 @@ def repl(
     grouping: GroupReading,
     unguaranteed: Annotated[
         bool,
-        typer.Option("--unguaranteed", help="When the session has run out: answer, marked."),
+        typer.Option(
+            "--unguaranteed",
+            help="When the session has no queries left, answer without guarantee, and mark it.",
+        ),
     ] = False,
     expect_head: ExpectHeadOption = None,
 ) -> None:

@@ -6,7 +6,7 @@ from graphcuts_dp.cli import session, session_record, session_repl
 from graphcuts_dp.cli.console import HELP
 
 sessions = typer.Typer(
-    help="Answer cut queries on a private graph one by one, on a durable ledger.",
+    help="Answer cut queries on a private graph one by one, with a durable ledger.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,

@@ -15,12 +15,19 @@ from graphcuts_dp.ledger.records import Head
 from graphcuts_dp.ledger.spending import Budget
 
 BudgetEpsilonOption = Annotated[
-    float | None, typer.Option(help="Of a new store: cap on all uses of the data together.")
+    float | None,
+    typer.Option(help="Budget of a new store: cap on epsilon of all uses of the data together."),
 ]
-BudgetDeltaOption = Annotated[float, typer.Option(help="Likewise.")]
+BudgetDeltaOption = Annotated[
+    float,
+    typer.Option(help="Budget of a new store: cap on delta of all uses of the data together."),
+]
 ExpectHeadOption = Annotated[
     str | None,
-    typer.Option(help="What `store status` gave as head: refuse a store that has forgotten since."),
+    typer.Option(
+        help="The head that `store status` printed earlier: refuse a store that "
+        "lacks later records."
+    ),
 ]
 
 
@@ -52,13 +59,17 @@ class Spending:
 
     store: Annotated[
         str | None,
-        typer.Option(help="File that remembers what was spent on the data; made if not there."),
+        typer.Option(
+            help="File that records what was spent on the data; created if it does not exist."
+        ),
     ] = None
     budget_epsilon: BudgetEpsilonOption = None
     budget_delta: BudgetDeltaOption = 0.0
     uncounted: Annotated[
         bool,
-        typer.Option("--uncounted", help="Charge no store, though one that is near is about them."),
+        typer.Option(
+            "--uncounted", help="Charge no store, even if a store near the data is about them."
+        ),
     ] = False
 
     def check(self) -> Store | None:

@@ -10,12 +10,12 @@ from graphcuts_dp.interactive.transcript import UseStatus, store_status
 
 STATUS_EXAMPLE = """Example: graphcuts-dp store status mail.db
 
-All releases and sessions on one graph, who began them when, and what they cost together. Keep the
-head that is printed: with --expect-head, every command that opens the store refuses an older copy
-of it."""
+The command shows all releases and sessions on one graph, who began them and when, and what they
+cost together. Keep the head that it prints: with --expect-head, every command that opens the
+store refuses an older copy of it."""
 
 stores = typer.Typer(
-    help="Tell what was spent on private data, by all commands together.",
+    help="Show what was spent on private data, by all commands together.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -25,7 +25,7 @@ stores = typer.Typer(
 
 @stores.callback()
 def _group() -> None:
-    """Tell what was spent on private data, by all commands together."""
+    """Show what was spent on private data, by all commands together."""
 
 
 @stores.command(epilog=STATUS_EXAMPLE)

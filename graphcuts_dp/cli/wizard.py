@@ -25,8 +25,9 @@ EXAMPLE = """Example: graphcuts-dp wizard
 Example: graphcuts-dp wizard --data mail.edges.gz --groups staff.csv --protect edges --error 20
   --who everybody
 
-Asks for what is not given as an option, and takes the default where nobody is there to be asked.
-Of the data file it looks only whether it exists: nothing is read, spent or written."""
+The wizard asks for what you do not give as an option. If it does not run in a terminal, it
+takes the defaults. It checks only that the data file exists: it reads, spends and writes
+nothing."""
 
 EVERYBODY, ANALYSTS, TEAM = "everybody", "analysts", "team"
 WHO = (EVERYBODY, ANALYSTS, TEAM)
@@ -58,26 +59,27 @@ class Proposal:
 def wizard(
     data: Annotated[str | None, typer.Option(help="1. The private graph.")] = None,
     groups: Annotated[
-        str | None, typer.Option(help="2. Public table of the groups of vertices, or: none.")
+        str | None, typer.Option(help="2. Public table of the groups of vertices, or none.")
     ] = None,
     protect: Annotated[
-        str | None, typer.Option(help="3. Whom to protect: edges, owner or vertex.")
+        str | None, typer.Option(help="3. What to protect: edges, owner or vertex.")
     ] = None,
     at_most: Annotated[
-        int | None, typer.Option(help="How many edges together, or rows of an owner.")
+        int | None,
+        typer.Option(help="Number of edges protected together, or of rows of an owner that count."),
     ] = None,
-    owner: Annotated[str | None, typer.Option(help="Column that says whose a row is.")] = None,
+    owner: Annotated[str | None, typer.Option(help="Column of the owner of each row.")] = None,
     degree_bound: Annotated[
-        int | None, typer.Option(help="Of a vertex: how many edges count.")
+        int | None, typer.Option(help="Number of edges of a vertex that count.")
     ] = None,
     error: Annotated[
-        float | None, typer.Option(help="4. By how many edges an answer may be off (95%).")
+        float | None, typer.Option(help="4. Largest acceptable error of an answer, in edges (95%).")
     ] = None,
     who: Annotated[str | None, typer.Option(help=f"5. Who asks: {', '.join(WHO)}.")] = None,
     vertices: Annotated[
-        int | None, typer.Option(help="How many, if that is public; a release needs it.")
+        int | None, typer.Option(help="Number of vertices, if it is public; a release needs it.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Ask five questions, and print the command to type with its forecast."""
     data = _file(_asked("1. Which file holds the private graph?", data, ""), "the private graph")

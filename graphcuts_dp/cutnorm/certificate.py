@@ -21,7 +21,7 @@ EXACT_RELATIVE_GAP = 2.0**-40
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class CutNormCertificate(Displayed):
-    """A two-sided bound on a norm of a matrix, with the pair of sets that attains the lower one.
+    """A lower and an upper bound on a norm of a matrix, with the sets that reach the lower one.
 
     `lower` is recomputed in float64 from S and T alone, whatever the method believed, and rounded
     towards zero by more than the error of the summation; so it is at most the norm.

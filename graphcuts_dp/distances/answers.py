@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True)
 class DistanceAnswer:
-    """One vertex and its answer, in the units of the map's lengths.
+    """The answer for one vertex, in the units of the map's lengths.
 
     Attributes:
         vertex: label.
@@ -63,7 +63,7 @@ class DistanceAnswer:
 @final
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class DistanceAnswers(Displayed):
-    """Private answers of all vertices of a map. Everything here may be published.
+    """Private answers for all vertices of a map. All of it may be published.
 
     Attributes:
         metric: the public map.
@@ -236,7 +236,7 @@ def answer_distances(
     confidence: float = 0.95,
     seed: int | None = None,
 ) -> DistanceAnswers:
-    """The average distance of every vertex of a public map to all people, privately.
+    """Release the average distance of every vertex of a public map to all people, privately.
 
     Guarantee: (epsilon, delta)-differential privacy for a change of one person's location. The map
     and the number of people are public. Everything after the noisy counts is post-processing.

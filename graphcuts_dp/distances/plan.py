@@ -58,7 +58,7 @@ class DistancePlanRow:
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DistancePlan:
-    """Mechanisms for one map, number of people and budget, best first. No data was read.
+    """Mechanisms for one map, number of people and budget, best first. Reads no data.
 
     Attributes:
         metric: the map.
@@ -174,7 +174,7 @@ def plan_distances(
     mechanism: str = "auto",
     noise: str = "auto",
 ) -> DistancePlan:
-    """What each mechanism would guarantee for the answers of all vertices. Reads no locations.
+    """Compare what mechanisms would guarantee for all vertices of a map. Reads no locations.
 
     Args:
         map_graph: the public map: a `Metric`, `Graph`, or graph of networkx or igraph.

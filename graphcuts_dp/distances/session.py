@@ -63,7 +63,7 @@ class DistanceSessionStatus:
 
 @final
 class DistanceSession:
-    """Answers how far vertices are from all people; made by `open_distance_session`.
+    """A session that answers average distances of all people; made by `open_distance_session`.
 
     Several sessions, threads and processes may work on one store. All answers together have
     `guarantee`; it was paid for when the session began. A vertex that was asked before is answered

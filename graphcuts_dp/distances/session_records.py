@@ -21,7 +21,7 @@ _VERSION = 1
 @final
 @dataclass(frozen=True, kw_only=True)
 class DistanceReply:
-    """An answer of a session, in the units of the map's lengths. All of it may be published.
+    """An answer of a distance session, in the units of the map's lengths. It may be published.
 
     Attributes:
         vertex: label.

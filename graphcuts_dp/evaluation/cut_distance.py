@@ -14,7 +14,7 @@ from graphcuts_dp.graph.linear_query import sides_of
 def cut_distance(
     g: AnyGraph, h: AnyGraph, *, norm: NormName = "cut", **options: Any
 ) -> CutNormCertificate:
-    """||A_g - A_h||_C: the largest difference of any cut of two labelled graphs, matrix form.
+    """Bound ||A_g - A_h||_C, the largest difference of any cut of two labelled graphs.
 
     Args:
         g: a graph.

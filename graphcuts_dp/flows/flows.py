@@ -36,7 +36,7 @@ _ROUNDING = 1e-12  # relative to a value: more than floats lose in the two passe
 @final
 @dataclass(frozen=True, kw_only=True)
 class FlowAnswer:
-    """What passes between groups, or a linear combination of cells, in units of weight.
+    """The weight between groups, or a linear combination of cells, in units of weight.
 
     Attributes:
         value: unbiased, so it may be below 0; values may be added up.
@@ -65,7 +65,7 @@ class FlowAnswer:
 @final
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Flows(FlowStatistics, Displayed):
-    """What passes between public groups of a private graph, on every level. All may be published.
+    """Noisy weights between public groups of a private graph, on all levels. All may be published.
 
     The estimates are unbiased and add up over the levels: a cell is the sum of the cells of the
     next level within it. Of one vertex set without directions, the cell (a, b) is the weight of

@@ -39,7 +39,7 @@ def release_flows(
     store: PathLike | Store | None = None,
     seed: int | None = None,
 ) -> Flows:
-    """What passes between public groups of a private graph, for all cells of all levels.
+    """Release the weight between public groups of a private graph, for all cells of all levels.
 
     Args:
         graph: the private graph, or rows with owners.
@@ -188,7 +188,7 @@ def flows_promise(
 
 
 def load_flows(path: PathLike) -> Flows:
-    """Read back what `Flows.save` wrote.
+    """Read flows that `Flows.save` wrote.
 
     Args:
         path: the same path as for `save`.

@@ -18,7 +18,7 @@ _ROUNDS = 100  # of bisection: more than a float has bits
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RoundedFlows:
-    """Possible tables near the estimates: whole numbers of steps that add up over the levels.
+    """Flows rounded to whole numbers of steps that add up over the levels.
 
     Biased where cells are small, since what is below 0 is raised; for sums and averages take the
     estimates of `Flows`.

@@ -216,7 +216,7 @@ class _TwoSided(EdgeStore):
 
 @final
 class BipartiteGraph(_TwoSided):
-    """Edges between two public vertex sets, left and right.
+    """A bipartite graph: edges between two public vertex sets, left and right.
 
     Args:
         rows: left end of each edge, row numbers in 0..n_left-1.
@@ -321,7 +321,7 @@ class BipartiteGraph(_TwoSided):
 
 @final
 class DirectedGraph(_TwoSided):
-    """Arcs u -> v, u != v, on a public vertex set.
+    """A directed graph: arcs u -> v with u != v on a public vertex set.
 
     To all that is asked of it, it is a bipartite graph whose two sides are two copies of the vertex
     set, the tails and the heads of arcs, where no vertex can be joined to its own copy.

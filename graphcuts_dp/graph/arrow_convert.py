@@ -25,7 +25,7 @@ def from_arrow(
     directed: bool = False,
     merge: Merge = "max",
 ) -> AnyGraph:
-    """Graph of a table of pyarrow, polars, DuckDB or others with one row for each edge.
+    """Make a graph from a table of pyarrow, polars, DuckDB or others with one row for each edge.
 
     Args:
         table: whatever has the method `__arrow_c_stream__`, such as `pyarrow.Table`, a

@@ -41,7 +41,7 @@ def from_edges(
     directed: bool = False,
     merge: Merge = "max",
 ) -> AnyGraph:
-    """Graph of pairs (source, target) or triples (source, target, weight).
+    """Make a graph from pairs (source, target) or triples (source, target, weight).
 
     Args:
         edges: an iterable of tuples, all of the same length, or an array of shape (m, 2) or
@@ -88,7 +88,7 @@ def from_networkx(
     directed: bool = False,
     merge: Merge = "max",
 ) -> AnyGraph:
-    """Graph of a networkx graph of any class; isolated nodes are kept.
+    """Make a graph from a networkx graph of any class; isolated nodes are kept.
 
     Args:
         graph: nodes are strings or integers. If `bipartite`, each has an attribute `bipartite`
@@ -136,7 +136,7 @@ def from_igraph(
     directed: bool = False,
     merge: Merge = "max",
 ) -> AnyGraph:
-    """Graph of an igraph graph; isolated vertices are kept.
+    """Make a graph from an igraph graph; isolated vertices are kept.
 
     Args:
         graph: labels are the vertex attribute `name`, or 0..n-1 without it. If `bipartite`, the
@@ -177,7 +177,7 @@ def from_scipy(
     directed: bool = False,
     merge: Merge = "max",
 ) -> AnyGraph:
-    """Graph of a matrix, scipy sparse or dense; the diagonal is ignored.
+    """Make a graph from a matrix, scipy sparse or dense; the diagonal is ignored.
 
     Args:
         matrix: shape (n, n). Symmetric: each edge twice; else its entries are arcs. If `directed`,
@@ -221,7 +221,7 @@ def from_pandas(
     directed: bool = False,
     merge: Merge = "max",
 ) -> AnyGraph:
-    """Graph of a table with one row for each edge.
+    """Make a graph from a table with one row for each edge.
 
     Args:
         frame: ids are strings or integers. A table has no isolated vertices: give `vertices`.
@@ -254,7 +254,7 @@ def from_pandas(
 
 
 def to_networkx(graph: AnyGraph) -> "nx.Graph[Any]":
-    """A networkx `Graph` with the labels as nodes, and attributes `weight` and `bipartite`.
+    """Make a networkx graph with the labels as nodes, and attributes `weight` and `bipartite`.
 
     A directed graph becomes a `DiGraph`.
 
@@ -287,7 +287,7 @@ def to_networkx(graph: AnyGraph) -> "nx.Graph[Any]":
 
 
 def to_igraph(graph: AnyGraph) -> "igraph.Graph":
-    """An igraph `Graph` with vertex attributes `name` and `type` (if bipartite), edge `weight`."""
+    """Make an igraph `Graph`: vertex attributes `name` and `type` (if bipartite), edge `weight`."""
     import igraph
 
     directed = isinstance(graph, DirectedGraph)
@@ -306,7 +306,7 @@ def to_igraph(graph: AnyGraph) -> "igraph.Graph":
 
 
 def to_scipy(graph: AnyGraph) -> sp.csr_array:
-    """A copy of the adjacency matrix, or of the biadjacency matrix of a bipartite graph.
+    """Make a copy of the adjacency matrix, or of the biadjacency matrix of a bipartite graph.
 
     Of a directed graph: row u, column v for u -> v.
     """
@@ -314,7 +314,7 @@ def to_scipy(graph: AnyGraph) -> sp.csr_array:
 
 
 def to_pandas(graph: AnyGraph) -> "pd.DataFrame":
-    """A table with columns source, target and, if weighted, weight; one row for each edge or arc.
+    """Make a table with columns source, target and weight (if any), one row for each edge or arc.
 
     Isolated vertices are not in it; pass `vertices=graph.vertices` to `from_pandas`.
     """

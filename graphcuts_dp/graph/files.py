@@ -239,7 +239,7 @@ def write_graph(
     force: bool = False,
     about: Mapping[str, float | str] | None = None,
 ) -> None:
-    """Write a graph so that `read_graph` gives it back, labels and isolated vertices included.
+    """Write a graph to a file; `read_graph` restores it with labels and isolated vertices.
 
     The file appears whole or not at all. Text formats carry the vertex set, and the weight cap,
     in a comment `graphcuts-dp: {...}`; but `.csv` and `.tsv` files begin with their header, so that

@@ -21,7 +21,7 @@ _MOST_VERTICES = 20  # of whose cuts all are looked at
 @final
 @dataclass(frozen=True)
 class GraphQuery:
-    """A whole number that an undirected graph without weights has.
+    """A query for a statistic, a whole number, of an undirected graph without weights.
 
     An edge more can only raise it, by `sensitivity` at most: it closes 0 to n - 2 triangles, and
     adds 0 or 1 to each cut, hence to the largest and to the least of them. So it is monotone, as

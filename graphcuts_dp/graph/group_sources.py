@@ -108,7 +108,7 @@ def groups_from_dict(
     rest: str | None = None,
     order: Order | None = None,
 ) -> Groups:
-    """Public groups of a dict from vertices to groups.
+    """Make public groups from a dict of vertices and their groups.
 
     Args:
         groups: for each vertex the label of its group, or with several levels a tuple of labels
@@ -152,7 +152,7 @@ def groups_from_pandas(
     order: Order | None = None,
     unknown: Unknown = "error",
 ) -> Groups:
-    """Public groups of a table with one row for each vertex.
+    """Make public groups from a table with one row for each vertex.
 
     Args:
         frame: a table, or a series of groups.
@@ -196,7 +196,7 @@ def groups_from_networkx(
     rest: str | None = None,
     order: Order | None = None,
 ) -> Groups:
-    """Public groups of the vertex attributes of a networkx graph.
+    """Make public groups from the vertex attributes of a networkx graph.
 
     Args:
         source: the networkx graph.
@@ -223,7 +223,7 @@ def groups_from_igraph(
     rest: str | None = None,
     order: Order | None = None,
 ) -> Groups:
-    """Public groups of the vertex attributes of an igraph graph.
+    """Make public groups from the vertex attributes of an igraph graph.
 
     Args:
         source: the igraph graph; its labels are the attribute `name`, or 0..n-1 without it.

@@ -19,7 +19,7 @@ _KEPT_BYTES = 1 << 27  # of truth vectors of groups that were asked for
 
 
 class GroupTree:
-    """Names and sizes of nested groups, without their members: what a table of flows speaks of.
+    """Names and sizes of nested groups, without their members: the rows and columns of flows.
 
     Groups of a level are numbered by codes 0, 1, ..., those of one enclosing group after each
     other.

@@ -139,7 +139,7 @@ class QueryFactors(NamedTuple):
 
 
 class LinearQuery(Protocol):
-    """A linear query: a real coefficient for each vertex pair.
+    """A linear query: it has a real coefficient for each vertex pair.
 
     A class of your own needs its coefficients alone; what it inherits works from them, and can be
     overridden by something faster. Edges between any two of several groups::

@@ -26,7 +26,7 @@ Marks = npt.NDArray[np.uint64]
 
 @final
 class OwnedRows:
-    """Rows of a file, each with the owner whose it is. Private: it shows its schema only.
+    """Rows of a file, each with its owner. Private: its repr shows only the schema.
 
     Made by `read_owned` and `owned_from_pandas`. Loops are dropped, unless there are two sides.
 

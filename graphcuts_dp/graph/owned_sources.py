@@ -51,7 +51,7 @@ def read_owned(  # noqa: PLR0913  # all that a file may leave open
     encoding: str | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> OwnedRows:
-    """Read rows each of which belongs to one owner: a sender, a payer, a patient.
+    """Read private rows that each belong to one owner: a sender, a payer, a patient.
 
     Args:
         path: an edge list or a table (Parquet, Arrow); its ending tells which, see `read_graph`.
@@ -174,7 +174,7 @@ def owned_from_pandas(
     bipartite: bool = False,
     directed: bool = False,
 ) -> OwnedRows:
-    """Rows of a table, each of which belongs to one owner.
+    """Make private rows, each with its owner, from a table.
 
     Args:
         frame: ids are strings or integers, and none is missing.

@@ -34,7 +34,7 @@ _BATCH_ENTRIES = 1 << 24  # floats in one block of a batch: 128 MiB
 @final
 @dataclass(frozen=True)
 class CutQuery(LinearQuery):
-    """Total weight of the edges with one end in S and the other in T, each edge once.
+    """A cut query: total weight of the edges with one end in S and the other in T, each once.
 
     In a directed graph: of the arcs from S to T, also where S and T overlap.
 
@@ -142,7 +142,7 @@ class CutQuery(LinearQuery):
 @final
 @dataclass(frozen=True)
 class RankOneQuery(LinearQuery):
-    """The bilinear form u' A v for u, v in [0, 1]^n: edge {i,j} counts u_i v_j + u_j v_i.
+    """A query u' A v for u, v in [0, 1]^n: the edge {i,j} counts u_i v_j + u_j v_i.
 
     In a bipartite or a directed graph, the edge (i, j) counts u_i v_j.
 
@@ -313,7 +313,7 @@ def answer_all(
     bipartite: bool = False,
     directed: bool = False,
 ) -> FloatVector:
-    """Answers of many queries by a few matrix products.
+    """Compute the answers of many queries by a few matrix products.
 
     Args:
         queries: cut, rank-one and matrix queries, mixed at will.

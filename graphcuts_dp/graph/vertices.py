@@ -18,7 +18,7 @@ ALL = "*"  # as a set, not as a label in one: all vertices
 
 @final
 class VertexSet:
-    """An ordered set of vertex labels that everybody may know.
+    """An ordered set of public vertex labels.
 
     Args:
         labels: a count n (labels 0..n-1) or the labels themselves, all strings or integers,

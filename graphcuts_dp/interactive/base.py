@@ -36,7 +36,7 @@ class Update:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """An answer to one query. All of it is public.
+    """An answer of a session to one query. All of it may be published.
 
     Attributes:
         value: the estimate.

@@ -64,7 +64,7 @@ _CHUNK = 64  # queries of a batch that are reserved, and lost in a crash, togeth
 
 @final
 class Session(Displayed):
-    """Answers cut and other linear queries about one private graph; made by `open_session`.
+    """A session that answers queries about one private graph; made by `open_session`.
 
     Several sessions, threads and processes may work on one store: steps are made one after the
     other. All answers together have `guarantee`; it was paid for when the session began. A query

@@ -171,7 +171,7 @@ class UseStatus:
 @final
 @dataclass(frozen=True)
 class LedgerStatus:
-    """What all uses of one private data set have spent together.
+    """The cost of all uses of one private data set together.
 
     Attributes:
         uses: all of them, in the order in which they began.
@@ -208,7 +208,7 @@ class LedgerStatus:
 
 
 def store_status(store: PathLike | Store) -> LedgerStatus:
-    """Everything that was spent on the private data of a store. The data are not needed.
+    """List everything that was spent on the private data of a store. The data are not needed.
 
     Args:
         store: an existing one.

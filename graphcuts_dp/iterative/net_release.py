@@ -42,7 +42,7 @@ _FORMAT = "net 1"
 @final
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class NetRelease(Displayed):
-    """A member of a net, chosen privately. All of it may be published.
+    """A graph that was chosen privately from a net. All of it may be published.
 
     Attributes:
         graph: the member; weighted if the net's members are.

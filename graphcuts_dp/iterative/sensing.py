@@ -62,7 +62,7 @@ def release_sensing(  # noqa: PLR0913  # one more than twelve: the guess that a 
     seed: int | None = None,
     progress: Progress = silent,
 ) -> SensingRelease:
-    """Answer a public list of linear queries on a private matrix, learning a matrix of low rank.
+    """Answer a public list of linear queries on a private matrix, and learn a matrix from them.
 
     Each of the rounds:
     1. Choose a query of the list on which the hypothesis is off by nearly the most, and the

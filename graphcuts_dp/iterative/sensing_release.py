@@ -60,7 +60,7 @@ class SensingMeasurement:
 @final
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class SensingRelease(Displayed):
-    """What was learnt about a matrix. All of it may be published.
+    """Noisy answers about a matrix, and a matrix learnt from them. All of it may be published.
 
     Attributes:
         hypothesis: estimates any linear query.

@@ -30,7 +30,7 @@ _FORMAT = 4
 @final
 @dataclass(frozen=True)
 class Store:
-    """The file that remembers what was spent on one private data set, and what must hold there.
+    """The file that records what was spent on one private data set, and the checks on it.
 
     Attributes:
         path: for example "mail.db". It is made if it is not there. It holds secrets: only its

@@ -29,7 +29,7 @@ _FAILURE = 0.05  # probability that noise alone makes a class count
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Contributions(Displayed):
-    """How many owners have how many pairs, rows or units, with noise. It may be published.
+    """Noisy numbers of owners by how much they have. All of it may be published.
 
     Attributes:
         bounds: the public upper ends of the classes, ascending; behind the last one is one more.

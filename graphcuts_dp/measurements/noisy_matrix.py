@@ -26,7 +26,7 @@ NO_GUARANTEE = "estimate, no guarantee"
 @final
 @dataclass(frozen=True)
 class CutAnswer:
-    """An estimate of a cut value.
+    """An estimate of the value of a cut, with its interval.
 
     Attributes:
         value: the estimate. An unbiased one may be negative, or more than the cut can weigh, and

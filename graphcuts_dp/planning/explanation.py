@@ -35,7 +35,7 @@ class Odds:
 @final
 @dataclass(frozen=True, repr=False, kw_only=True)
 class Explanation(Displayed):
-    """A promise in plain words.
+    """An explanation of a guarantee in plain words.
 
     Attributes:
         protection: whom it protects.
@@ -122,7 +122,7 @@ def explain(
     degree_bound: int | None = None,
     priors: Sequence[float] = PRIORS,
 ) -> Explanation:
-    """Say in plain words whom a promise protects, against what, and how well. Reads no data.
+    """Explain in plain words whom a guarantee protects, against what, and how well. Reads no data.
 
     Args:
         epsilon: of everything that is released together, in [1e-6, 50].

@@ -12,7 +12,7 @@ from graphcuts_dp.privacy.guarantee import exact_epsilon
 @final
 @dataclass(frozen=True, kw_only=True)
 class BoundRow:
-    """What to expect of one bound.
+    """The error to expect from one bound on owners.
 
     Attributes:
         at_most: the bound k.
@@ -33,7 +33,7 @@ class BoundRow:
 @final
 @dataclass(frozen=True, kw_only=True)
 class BoundPlan:
-    """Bounds on owners, in ascending order.
+    """The error to expect from each bound on owners, in ascending order of the bounds.
 
     Attributes:
         rows: one for each bound of the table.
@@ -60,7 +60,7 @@ class BoundPlan:
 
 
 def plan_bounds(contributions: Contributions, *, epsilon: float, cells: int = 1) -> BoundPlan:
-    """What each bound on owners would do to sums: the noise, and what is left out.
+    """Compare bounds on owners: the noise that each needs, and what it leaves out.
 
     Args:
         contributions: a noisy table that was bought (`release_contributions`), or a public one

@@ -49,7 +49,7 @@ _PRECISION = 1e-5  # relative, of an epsilon that is looked for
 @final
 @dataclass(frozen=True, kw_only=True)
 class PlanRow:
-    """One mechanism, and what it promises.
+    """One mechanism, and the error that it guarantees.
 
     Attributes:
         method: the name that a session takes as `method`; "release" for the synthetic graph; else
@@ -92,7 +92,7 @@ class PlanRow:
 @final
 @dataclass(frozen=True, repr=False, kw_only=True)
 class Plan(Displayed):
-    """Mechanisms for one setting, best first.
+    """The errors to expect from all mechanisms for one setting, best first.
 
     Attributes:
         setting: the public numbers.
@@ -287,7 +287,7 @@ def plan(  # noqa: PLR0913  # each is a public number of the setting
     degree_bound: int | None = None,
     most_right: int | None = None,
 ) -> Plan:
-    """What every mechanism would guarantee for a graph of this size. Reads no data.
+    """Compare what all mechanisms would guarantee for a graph of this size. Reads no data.
 
     Args:
         n: vertices, or (left, right) of a bipartite graph.

@@ -21,7 +21,7 @@ from graphcuts_dp.privacy.tails import discrete_gaussian_radius, discrete_laplac
 @final
 @dataclass(frozen=True, kw_only=True)
 class DegreeRow:
-    """What to expect of one bound, in edges.
+    """The error to expect from one degree bound, in edges.
 
     Attributes:
         degree_bound: D.
@@ -42,7 +42,7 @@ class DegreeRow:
 @final
 @dataclass(frozen=True, kw_only=True)
 class DegreePlan:
-    """Degree bounds in ascending order."""
+    """The error to expect from each degree bound, in ascending order of the bounds."""
 
     rows: tuple[DegreeRow, ...]
 
@@ -66,7 +66,7 @@ def plan_degree_bounds(
     directed: bool = False,
     degrees: npt.ArrayLike | None = None,
 ) -> DegreePlan:
-    """What `protect="vertex"` would give with each of some degree bounds. Reads no data.
+    """Compare degree bounds for `protect="vertex"`: the noise of each. Reads no data.
 
     Args:
         bounds: degree bounds, whole numbers from 1 on.

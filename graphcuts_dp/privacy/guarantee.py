@@ -18,7 +18,7 @@ _LEAST, _MOST = Fraction(SMALLEST_EPSILON), Fraction(LARGEST_EPSILON)
 @final
 @dataclass(frozen=True, kw_only=True)
 class PrivacyGuarantee(Displayed):
-    """A promise of differential privacy, with everything needed to read it.
+    """A guarantee of differential privacy, with everything needed to read it.
 
     Attributes:
         epsilon: >= 0; e^epsilon bounds the ratio of probabilities of any output. 0 where nothing

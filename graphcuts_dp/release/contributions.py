@@ -49,7 +49,7 @@ def release_contributions(
     store: PathLike | Store | None = None,
     seed: int | None = None,
 ) -> Contributions:
-    """How many owners have how many pairs, rows or units: what each bound would leave out.
+    """Release how many owners have how much, with noise: what each bound would leave out.
 
     Args:
         rows: private.
@@ -92,7 +92,7 @@ def choose_bound(
     store: PathLike | Store | None = None,
     seed: int | None = None,
 ) -> ChosenBound:
-    """A bound above which about a share of the owners is: a private quantile.
+    """Choose privately a bound that about a given share of the owners exceeds.
 
     It needs far less epsilon than the table of `release_contributions`: 0.1 does for a thousand
     owners.

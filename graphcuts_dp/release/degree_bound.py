@@ -48,7 +48,7 @@ def choose_degree_bound(
     store: PathLike | Store | None = None,
     seed: int | None = None,
 ) -> DegreeBound:
-    """The bound with about the least sum of what it takes from the total weight and of noise.
+    """Choose privately a degree bound with about the least sum of left-out weight and noise.
 
     Args:
         graph: the private graph.

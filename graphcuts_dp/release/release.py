@@ -45,7 +45,7 @@ ESTIMATES: tuple[str, ...] = get_args(EstimateKind)
 @final
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Release(Displayed):
-    """A private release: a synthetic graph, the noisy matrix behind it, and what both promise.
+    """A private release: a synthetic graph, the noisy matrix behind it, and their guarantees.
 
     Everything here may be published: it is the noisy matrix or computed from it.
 

@@ -342,7 +342,7 @@ def connect(  # noqa: PLR0913  # the terms of a session, as for `open_session`
     timeout: float = 120.0,
     certificate: str | None = None,
 ) -> RemoteSession:
-    """Resume a session on a server, or ask for one; the rest is as with `open_session`.
+    """Resume a session on a server, or ask for a new one. It is used like a `Session`.
 
     Args:
         url: of the server, https but on this machine.
