@@ -25,7 +25,7 @@ from graphcuts_dp.graph.adjacency import (
     without_edges,
 )
 from graphcuts_dp.graph.assemble import build
-from graphcuts_dp.graph.atomic import PathLike, atomic_write, check_writable
+from graphcuts_dp.graph.atomic import PathLike, atomic_set, atomic_write, check_writable
 from graphcuts_dp.graph.columns import Column, TextOptions
 from graphcuts_dp.graph.edge_keys import Merge
 from graphcuts_dp.graph.edge_store import Vertices
@@ -258,16 +258,14 @@ def write_graph(
             format cannot hold, or a full disk.
     """
     ending = check_writable_graph(path, force=force)
-    *beside, _ = graph_files(path)
-    for file in beside:
-        with atomic_write(file, force=force) as handle:
+    files = graph_files(path)
+    if len(files) == 1:
+        _write_file(graph, path, ending, about, force=force)
+        return
+    with atomic_set(files, force=force) as (schema, rows):
+        with atomic_write(schema) as handle:
             handle.write(dump_schema(graph).encode() + b"\n")
-    with atomic_write(path, force=force) as handle:
-        if str(path).endswith(".gz"):
-            with gzip.GzipFile("", "wb", 6, handle, mtime=0) as packed:
-                _write(graph, cast(BinaryIO, packed), ending, about)
-        else:
-            _write(graph, handle, ending, about)
+        _write_file(graph, rows, ending, about)
 
 
 def check_labels(path: PathLike, graph: AnyGraph) -> None:
@@ -359,6 +357,23 @@ def _schema_beside(path: PathLike) -> Schema:
         raise FileFormatError(
             f"{file.name} beside it is damaged; repair it, or delete it and give vertices="
         ) from None
+
+
+def _write_file(
+    graph: AnyGraph,
+    path: PathLike,
+    ending: str,
+    about: Mapping[str, float | str] | None,
+    *,
+    force: bool = False,
+) -> None:
+    """Write one file, packed if its name says so."""
+    with atomic_write(path, force=force) as handle:
+        if str(path).endswith(".gz"):
+            with gzip.GzipFile("", "wb", 6, handle, mtime=0) as packed:
+                _write(graph, cast(BinaryIO, packed), ending, about)
+        else:
+            _write(graph, handle, ending, about)
 
 
 def _write(

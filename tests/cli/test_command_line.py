@@ -44,7 +44,8 @@ def test_release_writes_a_graph_a_receipt_and_the_noisy_matrix(call, mail, tmp_p
     assert weights.min() >= 0
     assert weights.max() <= 1
     assert files_in(tmp_path) == {mail.name} | {
-        target.name + suffix for suffix in ("", ".json", ".noisy.npz")
+        target.name + suffix
+        for suffix in ("", ".json", ".noisy.npz", *([".schema.json"] if ending == "csv" else []))
     }
 
 
@@ -53,7 +54,7 @@ def test_json_is_one_document_on_standard_output(call, mail, tmp_path):
     assert status == 0
     facts = json.loads(out)
     assert facts["noise"] == "binary"
-    assert len(facts["files"]) == 3
+    assert len(facts["files"]) == 4  # a .csv has its vertex set beside it
 
 
 @pytest.mark.parametrize(

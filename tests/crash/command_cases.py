@@ -48,17 +48,17 @@ COMMANDS = {
         Command(
             "release",
             ("release", "in.csv", "r.csv", "--uncounted", *_EPSILON),
-            (("r.csv", "r.csv.noisy.npz", "r.csv.json"),),
+            (("r.csv.schema.json", "r.csv", "r.csv.noisy.npz", "r.csv.json"),),
         ),
         Command(
             "release, iterative",
             ("release-iteratively", "in.csv", "r.csv", "--uncounted", *_EPSILON),
-            (("r.csv", "r.csv.hypothesis.npz", "r.csv.json"),),
+            (("r.csv.schema.json", "r.csv", "r.csv.hypothesis.npz", "r.csv.json"),),
         ),
         Command(
             "release, net",
             ("release-net", "in.csv", "r.csv", "--queries", "q.jsonl", "--uncounted", *_EPSILON),
-            (("r.csv", "r.csv.queries.npz", "r.csv.json"),),
+            (("r.csv.schema.json", "r.csv", "r.csv.queries.npz", "r.csv.json"),),
         ),
         Command(
             "distances",
@@ -79,7 +79,7 @@ COMMANDS = {
             ("flows", "in.csv", "staff.csv", "t.csv", "--uncounted", *_EPSILON),
             (("t.csv", "t.csv.noisy.npz", "t.csv.json"),),
         ),
-        Command("datasets", ("datasets", "lesmis", "l.csv"), (("l.csv",),)),
+        Command("datasets", ("datasets", "lesmis", "l.csv"), (("l.csv.schema.json", "l.csv"),)),
         Command("evaluate", ("evaluate", "in.csv", "in.csv", "--plot", "e.pdf"), (("e.pdf",),)),
         Command(
             "evaluate release",

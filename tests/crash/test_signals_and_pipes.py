@@ -66,13 +66,13 @@ def with_closed_pipe(*arguments, folder):
 
 
 def test_a_pipe_that_closes_is_no_error_and_costs_no_file(tmp_path):
-    gc.write_graph(gc.Graph([0, 1, 2], [1, 2, 3], vertices=4), tmp_path / "in.csv")
-    plot = ("evaluate", "in.csv", "in.csv", "--plot", "e.png")
+    gc.write_graph(gc.Graph([0, 1, 2], [1, 2, 3], vertices=4), tmp_path / "in.edges")
+    plot = ("evaluate", "in.edges", "in.edges", "--plot", "e.png")
     status, err = with_closed_pipe(*plot, folder=tmp_path)
     assert status == 1
     assert err.startswith("figure: e.png")
     assert err.count("\n") == 1
-    assert {path.name for path in tmp_path.iterdir()} == {"in.csv", "e.png"}
+    assert {path.name for path in tmp_path.iterdir()} == {"in.edges", "e.png"}
 
 
 @pytest.mark.slow
