@@ -150,7 +150,7 @@ HRG = Contender(
     name="hrg",
     method=hierarchical_random_graph,
     source="Xiao, Chen, Tan, KDD 2014",
-    most_vertices=500,
+    most_vertices=300,
     claim_holds=False,
     note=(
         "The proof needs the stationary law of a Markov chain, which finitely many steps do not "
