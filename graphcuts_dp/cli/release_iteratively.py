@@ -34,7 +34,7 @@ def command(
     spending: Spending,
     protecting: Protecting,
     delta: Annotated[
-        float, typer.Option(help="For example 1e-6; response-rank-one needs none.")
+        float, typer.Option(help="For example 1e-6; response-rank-one and released need none.")
     ] = 0.0,
     queries: Annotated[
         str | None,
@@ -52,6 +52,14 @@ def command(
     calibration: Annotated[
         str, typer.Option(help=f"How the budget is cut up: {', '.join(CALIBRATIONS)}.")
     ] = "practical",
+    player: Annotated[
+        str,
+        typer.Option(help="Of the query release game, who learns: data, query or both."),
+    ] = "data",
+    hide_queries: Annotated[
+        float | None,
+        typer.Option(help="Of query and both: by how much one query of the list may show."),
+    ] = None,
     rounds: Annotated[int | None, typer.Option(help="At most so many rounds.")] = None,
     *,
     reading: Reading,
@@ -83,6 +91,8 @@ def command(
             norm=norm,
             distinguisher=distinguisher,
             calibration=calibration,
+            player=player,
+            hide_queries=hide_queries,
             rounds=rounds,
             **protecting.options(),
             seed=seed,

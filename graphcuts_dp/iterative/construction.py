@@ -12,6 +12,7 @@ from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.distinguishers.base import Distinguisher, Found, Search
 from graphcuts_dp.distinguishers.power_certificate import PowerCertificate
 from graphcuts_dp.distinguishers.power_method import PowerSearch
+from graphcuts_dp.distinguishers.released import ReleasedSearch
 from graphcuts_dp.errors import HypothesisError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
@@ -194,6 +195,8 @@ class IterativeConstruction:
             progress(run.round / tuning.rounds, f"round {run.round} of {tuning.rounds}")
         if isinstance(search, PowerSearch) and search.certifies:
             return run.certified(search.certify(run.in_weight, source))
+        if isinstance(search, ReleasedSearch) and tuning.error is None:
+            return run.compared(search)
         return run.outcome()
 
     def _check(self, graph: AnyGraph) -> None:
@@ -324,6 +327,10 @@ class _Run:
         """What came of it, with what is proven of it."""
         error = certificate.cut_bound / self._of.unit
         return replace(self.outcome(), error=error, certificate=certificate)
+
+    def compared(self, search: ReleasedSearch) -> Outcome:
+        """What came of it, with what released answers prove of it."""
+        return replace(self.outcome(), error=search.error_of(self.in_weight) / self._of.unit)
 
     def _all_pairs(self) -> CutQuery | None:
         """The cut whose answer is the total weight, if updates by it are possible."""

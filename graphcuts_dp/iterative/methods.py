@@ -1,6 +1,6 @@
 """Iterative releases: the mechanism that the options describe, its run, and what is released."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -11,21 +11,23 @@ from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.distinguishers.base import Distinguisher
 from graphcuts_dp.distinguishers.cut_list import CutList
 from graphcuts_dp.distinguishers.methods import Task, distinguisher_of
-from graphcuts_dp.errors import GraphError, ParameterError
+from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.fits.certify import weights_of
-from graphcuts_dp.graph.adjacency import AnyGraph, from_rows_on
+from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Rule
 from graphcuts_dp.idc.constructions import learner_of
 from graphcuts_dp.idc.dense import DenseHypothesis
-from graphcuts_dp.idc.learners import MOST_DENSE_VERTICES, Learner
+from graphcuts_dp.idc.learners import Learner
 from graphcuts_dp.idc.norm_learner import MirrorDescentLearner
 from graphcuts_dp.iterative.construction import IterativeConstruction, Outcome
+from graphcuts_dp.iterative.made import as_list, synthetic_graph, universe_of
 from graphcuts_dp.iterative.paper_tuning import PaperOffline
+from graphcuts_dp.iterative.player_game import PLAYERS
+from graphcuts_dp.iterative.player_release import release_by_game
 from graphcuts_dp.iterative.pure_tuning import PureOffline
 from graphcuts_dp.iterative.release import Accuracy, IterativeRelease, Settings
 from graphcuts_dp.iterative.tuning import (
@@ -62,6 +64,8 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
     rounds: int | None = None,
     queries_per_round: int = 1,
     refits: int = 12,
+    player: str = "data",
+    hide_queries: float | None = None,
     beta: float = 0.05,
     seed: int | None = None,
     progress: Progress = silent,
@@ -76,7 +80,7 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
             8192 a side; weights need a public cap.
         epsilon: privacy parameter, for whom `protect` names, in [1e-6, 50]; all of it is spent.
         delta: in (0, 1), needed but for calibration="dr14", and for "practical" with
-            "response-rank-one", which spends epsilon alone.
+            "response-rank-one" or "released", which spend epsilon alone.
         store: path of the store, or a `Store`, that remembers what was spent on this graph: the
             release is charged to it, and refused if its budget does not allow it. None for a graph
             of which nothing else is ever released.
@@ -86,7 +90,8 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
         norm: of "mirror-descent": "l2" if omitted; "lp", "2,p", "entropy", "schatten" or "auto"
             (least bound on the number of updates); a number in place of p fixes it, as in "2,1.25".
             "2,p" buys the noisy sum of root degrees of a bipartite graph.
-        distinguisher: "exponential" (over `queries`), "exact-cuts" (all cuts, up to 22 vertices),
+        distinguisher: "exponential" (over `queries`), "released" (likewise: noisy pairs answer all
+            of them once, and prove the result), "exact-cuts" (all cuts, up to 22 vertices),
             "response-rank-one" or "power-rank-one" (no accuracy is proven; the latter for
             thousands of vertices), "power-rank-one-certified" (half of its budget proves at the
             end how far off the result is: see `power_certificate`), or "auto": the first of these
@@ -100,6 +105,13 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
         rounds: at most so many; None for the calibration's choice.
         queries_per_round: found by the same hypothesis.
         refits: corrections by old answers after each round.
+        player: of the query release game: who learns. "data": the hypothesis, against the worst
+            query. "query": the query player, by multiplicative weights over `queries`, against best
+            responses; "both". These take no construction, norm, distinguisher, calibration or
+            refits, and `queries_per_round` are drawn: see `PlayerGame`.
+        hide_queries: of the players "query" and "both": most total variation by which one query of
+            the list may show in what is released, in (0, 1); the list is then not published, and
+            no error is proven.
         beta: probability that the stated accuracy fails.
         seed: makes the run repeatable and voids the promise; None for the system's entropy.
         progress: called with the fraction of the rounds done and a message.
@@ -123,6 +135,34 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
     """
     private = graph
     graph, protection = paired_graph(private, protect, at_most=at_most, epsilon=epsilon)
+    if player not in PLAYERS:
+        names = ", ".join(map(repr, PLAYERS))
+        raise ParameterError(f"unknown player {player!r:.40}; choose one of {names}")
+    if player != "data":
+        usual = ("multiplicative-weights", None, "auto", "practical", 12)
+        if (construction, norm, distinguisher, calibration, refits) != usual:
+            raise ParameterError(
+                "a query player that learns takes no construction, norm, distinguisher, calibration"
+                " or refits"
+            )
+        return release_by_game(
+            private,
+            graph,
+            protection,
+            player=player,
+            epsilon=epsilon,
+            delta=delta,
+            store=store,
+            queries=queries,
+            rounds=rounds,
+            draws=queries_per_round,
+            hide=hide_queries,
+            beta=beta,
+            seed=seed,
+            progress=progress,
+        )
+    if hide_queries is not None:
+        raise ParameterError("hide_queries is for the players 'query' and 'both'")
     mechanism = iterative_mechanism(
         graph,
         protection=protection,
@@ -179,14 +219,9 @@ def iterative_mechanism(  # noqa: PLR0913  # the options of a release
 
     Its cost is that of one step of `protection`.
     """
-    universe = _universe_of(graph)
-    if max(universe.shape) > MOST_DENSE_VERTICES:
-        raise ParameterError(
-            f"an iterative construction holds a number for each pair: up to {MOST_DENSE_VERTICES}"
-            " vertices; use release_graph"
-        )
+    universe = universe_of(graph)
     grid = Grid.of(graph)
-    listed = None if queries is None else _as_list(universe, queries)
+    listed = None if queries is None else as_list(universe, queries)
     protection.per_step(epsilon)
     finder = distinguisher_of(
         distinguisher, Task(universe=universe, grid=grid, queries=listed, delta=delta, beta=beta)
@@ -242,7 +277,7 @@ def _released(
     weights = weights_of(np.clip(matrix, 0, cap), cap)
     listed = getattr(mechanism.distinguisher, "queries", None)
     return IterativeRelease(
-        graph=_synthetic(graph, weights, cap, "" if seed is None else SEEDED_WARNING),
+        graph=synthetic_graph(graph, weights, cap, "" if seed is None else SEEDED_WARNING),
         hypothesis=DenseHypothesis(mechanism.universe, matrix),
         guarantee=_guarantee(mechanism, seed),
         accuracy=_accuracy(mechanism, outcome, beta, weights - matrix, listed),
@@ -259,25 +294,6 @@ def _released(
         cap=cap,
         listed=listed,
     )
-
-
-def _universe_of(graph: AnyGraph) -> Universe:
-    if not isinstance(graph, AnyGraph):
-        raise GraphError(
-            "the first argument must be a Graph; build one with read_graph or from_..."
-        )
-    universe = Universe.of(graph)
-    if not universe.size:
-        raise GraphError("a graph of one vertex has no pairs: there is nothing to release")
-    return universe
-
-
-def _as_list(universe: Universe, queries: Iterable[CutQuery]) -> CutList:
-    if isinstance(queries, CutList):
-        if queries.universe != universe:
-            raise ParameterError("the queries are for other vertices than the graph's")
-        return queries
-    return CutList(universe, queries)
 
 
 def _calibration(
@@ -371,10 +387,3 @@ def _accuracy(
         queries="disjoint" if listed is None else "listed",
         graph_error=error + shift,
     )
-
-
-def _synthetic(graph: AnyGraph, weights: FloatMatrix, cap: float, note: str) -> AnyGraph:
-    def rows() -> Iterator[FloatMatrix]:
-        yield from (weights[start : start + 512] for start in range(0, len(weights), 512))
-
-    return from_rows_on(graph.space, rows(), weighted=True, weight_cap=cap, note=note)

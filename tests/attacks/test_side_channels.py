@@ -369,6 +369,13 @@ MECHANISMS = {
     "learnt from all cuts": ("plain", learnt()),
     "learnt from a list": ("weighted", learnt(queries=CUTS, construction="frieze-kannan")),
     "learnt from a matrix": ("plain", learnt(distinguisher="response-rank-one")),
+    "learnt from released answers": ("plain", learnt(queries=CUTS, distinguisher="released")),
+    "learnt by both players": ("weighted", learnt(queries=CUTS, player="both")),
+    "learnt by the query player": ("bipartite", learnt(queries=CUTS, player="query")),
+    "learnt of a hidden list": (
+        "plain",
+        learnt(queries=CUTS * 9, player="both", hide_queries=0.9),
+    ),
     "learnt by powers": ("weighted bipartite", learnt(distinguisher="power-rank-one")),
     "learnt until accurate": ("plain", learnt(calibration="tight")),
     "session, gaussian": ("plain", asked("gaussian")),
@@ -461,6 +468,7 @@ PRIVATE = {
     "release-iteratively": [
         "release-iteratively GRAPH x.net --epsilon 2 --seed 1 --vertices 8 --delta 1e-6 --rounds 2",
         "release-iteratively GRAPH x.net --epsilon 2 --vertices 8 --delta 1e-6 --calibration best",
+        "release-iteratively GRAPH x.net --epsilon 2 --vertices 8 --delta 1e-6 --player both",
     ],
     "release-net": [
         (

@@ -21,6 +21,7 @@ from graphcuts_dp.graph.graph_queries import STATISTICS
 from graphcuts_dp.idc.constructions import CONSTRUCTIONS
 from graphcuts_dp.interactive.methods import CALIBRATIONS, METHODS
 from graphcuts_dp.iterative.paper_tuning import CALIBRATIONS as OFFLINE
+from graphcuts_dp.iterative.player_game import PLAYERS
 from graphcuts_dp.privacy.noises import NOISES
 from graphcuts_dp.privacy.protection import PROTECTIONS
 from graphcuts_dp.release.allocation import MECHANISMS
@@ -40,6 +41,7 @@ VALUES = {
     ("release-iteratively", "--calibration"): OFFLINE,
     ("release-iteratively", "--construction"): CONSTRUCTIONS,
     ("release-iteratively", "--distinguisher"): DISTINGUISHERS,
+    ("release-iteratively", "--player"): PLAYERS,
     ("release", "--fit"): FIT_NAMES,
     ("release", "--noise"): NOISES,
     ("release", "--mechanism"): MECHANISMS,

@@ -15,6 +15,7 @@ from graphcuts_dp.evaluation.audits import (
     calibrations,
     distances,
     flows,
+    games,
     grouped,
     iterative,
     learnt_distances,
@@ -39,6 +40,7 @@ from graphcuts_dp.fits.methods import FIT_NAMES
 from graphcuts_dp.idc.constructions import CONSTRUCTIONS
 from graphcuts_dp.interactive.methods import CALIBRATIONS, METHODS
 from graphcuts_dp.iterative.paper_tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
+from graphcuts_dp.iterative.player_game import PLAYERS
 from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.noises import NOISES
@@ -63,6 +65,7 @@ ENTRIES: tuple[Entry, ...] = (
     *owners.ENTRIES,
     *selection.ENTRIES,
     *iterative.ENTRIES,
+    *games.ENTRIES,
     *together.ENTRIES,
     *several.ENTRIES,
     *people.ENTRIES,
@@ -106,6 +109,7 @@ def _sessions() -> Iterator[str]:
 
 def _iterative() -> Iterator[str]:
     yield from (f"distinguisher: {name}" for name in DISTINGUISHERS)
+    yield from (f"player: {player}" for player in PLAYERS[1:])
     yield from (f"iterative: {construction}" for construction in CONSTRUCTIONS)
     yield from (f"iterative: {name} calibration" for name in OFFLINE_CALIBRATIONS)
 
