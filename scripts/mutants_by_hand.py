@@ -218,7 +218,7 @@ BY_HAND = (
         "(found * 2)",
     ),
     Edit(  # weights of which the highest digits are left out
-        "interactive/counts", "linear_count", "range(0, 53, 16)", "range(0, 17, 16)"
+        "graph/linear_steps", "exact_sums", "range(0, 53, 16)", "range(0, 17, 16)"
     ),
     Edit(  # one vertex taken to touch one cell only
         "measurements/vertex_changes",

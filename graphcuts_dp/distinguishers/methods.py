@@ -10,6 +10,7 @@ from graphcuts_dp.distinguishers.cut_list import CutList
 from graphcuts_dp.distinguishers.exact_cuts import MOST_VERTICES, ExactCuts
 from graphcuts_dp.distinguishers.exponential import Exponential
 from graphcuts_dp.distinguishers.power_method import PowerRankOne
+from graphcuts_dp.distinguishers.question_list import QuestionList
 from graphcuts_dp.distinguishers.released import Released
 from graphcuts_dp.distinguishers.response_rank_one import ResponseRankOne
 from graphcuts_dp.errors import ParameterError
@@ -36,12 +37,12 @@ class Task:
 
     universe: Universe
     grid: Grid
-    queries: CutList | None
+    queries: CutList | QuestionList | None
     delta: float
     beta: float = 0.05
 
 
-def _list_of(task: Task, name: str) -> CutList:
+def _list_of(task: Task, name: str) -> CutList | QuestionList:
     if task.queries is None:
         raise ParameterError(
             f"the distinguisher {name!r} needs queries, the public list to choose from"
@@ -55,6 +56,10 @@ def _listed(task: Task) -> Distinguisher:
 
 def _released(task: Task) -> Distinguisher:
     queries = _list_of(task, "released")
+    if not isinstance(queries, CutList):
+        raise ParameterError(
+            "the distinguisher 'released' answers lists of cuts; for others take 'exponential'"
+        )
     return Released(queries=queries, distribution=_response_noise(task), beta=task.beta)
 
 

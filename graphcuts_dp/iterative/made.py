@@ -4,11 +4,18 @@ from collections.abc import Iterable, Iterator
 
 from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.distinguishers.cut_list import CutList
+from graphcuts_dp.distinguishers.question_list import QuestionList
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, from_rows_on
+from graphcuts_dp.graph.graph_queries import GraphQuery, Question
+from graphcuts_dp.graph.mixed_cuts import understood
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.idc.constructions import CONSTRUCTIONS
 from graphcuts_dp.idc.learners import MOST_DENSE_VERTICES
+
+MEDIAN = "median"  # beside the table of constructions: its hypothesis is no matrix
+LEARNT_BY = (*CONSTRUCTIONS, MEDIAN)
 
 
 def universe_of(graph: AnyGraph) -> Universe:
@@ -33,18 +40,23 @@ def universe_of(graph: AnyGraph) -> Universe:
     return universe
 
 
-def as_list(universe: Universe, queries: Iterable[CutQuery]) -> CutList:
+def as_list(universe: Universe, queries: Iterable[Question]) -> CutList | QuestionList:
     """A public list of queries.
 
     Raises:
         ParameterError: a list for other vertices, or an empty one.
         QueryError: a query that does not fit.
     """
-    if isinstance(queries, CutList):
+    if isinstance(queries, CutList | QuestionList):
         if queries.universe != universe:
             raise ParameterError("the queries are for other vertices than the graph's")
         return queries
-    return CutList(universe, queries)
+    given = [
+        each if isinstance(each, GraphQuery) else understood(each, universe.space)
+        for each in queries
+    ]
+    cuts = [each for each in given if isinstance(each, CutQuery)]
+    return CutList(universe, cuts) if len(cuts) == len(given) else QuestionList(universe, given)
 
 
 def synthetic_graph(graph: AnyGraph, weights: FloatMatrix, cap: float, note: str) -> AnyGraph:

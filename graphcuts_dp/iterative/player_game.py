@@ -21,8 +21,8 @@ from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Sign
 from graphcuts_dp.idc.dense import DenseHypothesis
-from graphcuts_dp.iterative.construction import Measured
 from graphcuts_dp.iterative.data_players import BestResponder, DataPlayer, WeightsPlayer
+from graphcuts_dp.iterative.outcome import Measured
 from graphcuts_dp.iterative.tuning import OfflineCalibration
 from graphcuts_dp.privacy.composition import Cost, compose, rounded_up
 from graphcuts_dp.privacy.entropy import EntropySource

@@ -5,13 +5,14 @@ from typing import cast
 
 import numpy as np
 
+from graphcuts_dp.distinguishers.cut_list import CutList
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.fits.certify import weights_of
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.atomic import PathLike
+from graphcuts_dp.graph.graph_queries import Question
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.owned_rows import PrivateData
-from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.idc.dense import DenseHypothesis
 from graphcuts_dp.iterative.made import as_list, synthetic_graph, universe_of
 from graphcuts_dp.iterative.player_game import GameOutcome, Player, PlayerGame
@@ -35,7 +36,7 @@ def release_by_game(  # noqa: PLR0913  # the options of a release
     epsilon: float,
     delta: float,
     store: PathLike | Store | None,
-    queries: Iterable[CutQuery] | None,
+    queries: Iterable[Question] | None,
     rounds: int | None,
     draws: int,
     hide: float | None,
@@ -84,7 +85,7 @@ def game_of(
     player: str,
     epsilon: float,
     delta: float,
-    queries: Iterable[CutQuery] | None,
+    queries: Iterable[Question] | None,
     rounds: int | None = None,
     draws: int = 1,
     hide: float | None = None,
@@ -102,9 +103,12 @@ def game_of(
         raise ParameterError("a query player that learns needs queries, a public list of cuts")
     if isinstance(draws, bool) or not 1 <= draws <= 1000:
         raise ParameterError("queries_per_round must be a whole number from 1 to 1000")
+    listed = as_list(universe, queries)
+    if not isinstance(listed, CutList):
+        raise ParameterError("a query player that learns has a list of cuts, and no other queries")
     epsilon, delta = protection.step_budget(epsilon=epsilon, delta=delta, zcdp=True)
     return PlayerGame(
-        queries=as_list(universe, queries),
+        queries=listed,
         grid=Grid.of(graph),
         budget=PracticalOffline(epsilon=epsilon, delta=delta, beta=beta / 4),
         player=cast(Player, player),

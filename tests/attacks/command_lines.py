@@ -48,7 +48,7 @@ NAMES = {
         "low-rank",
     ),
     "calibration": ("tight", "gru12", "jt12", "dr14", "nik17", "practical"),
-    "construction": ("frieze-kannan", "mirror-descent"),
+    "construction": ("frieze-kannan", "mirror-descent", "median"),
     "norm": ("auto", "l2", "lp", "2,p", "2,1.5", "entropy", "schatten", "l0"),
     "distinguisher": (
         "auto",

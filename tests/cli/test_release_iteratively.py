@@ -77,6 +77,22 @@ def test_the_query_player_learns_and_a_list_is_hidden(files, release):
     assert (status, "hide_queries is for" in err) == (2, True)
 
 
+def test_learns_statistics_and_other_queries(files, release):
+    lines = files / "asked.jsonl"
+    lines.write_text('{"S": [0]}\n{"left": [1, 0.5, 0, 0, 0, 0]}\n{"statistic": "triangles"}\n')
+    options = (*DELTA, "--queries", str(lines), "--json")
+    status, out, err = release(*options, "--construction", "median")
+    assert status == 0, err
+    assert json.loads(out)["construction"] == "median"
+    assert len(gc.IterativeRelease.load(files / "out.graphml").listed) == 3
+    status, _, err = release(*options, "--force")
+    assert (status, "construction='median'" in err) == (2, True)
+    lines.write_text('{"entries": [[0, 1, -2.5]]}\n{"S": [0]}\n')
+    status, out, err = release(*options, "--force")
+    assert status == 0, err
+    assert json.loads(out)["which_holds"].startswith("for the queries given")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

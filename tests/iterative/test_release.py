@@ -156,7 +156,7 @@ def test_a_failed_save_leaves_nothing(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"construction": "median"}, "unknown construction"),
+        ({"construction": "average"}, "unknown construction"),
         ({"distinguisher": "best"}, "unknown distinguisher"),
         ({"distinguisher": "exponential"}, "needs queries"),
         ({"distinguisher": "exact-cuts", "queries": CUTS}, "queries are for"),

@@ -22,6 +22,7 @@ from graphcuts_dp.evaluation.audits import (
     median,
     owners,
     people,
+    questions,
     releases,
     responses,
     root_degrees,
@@ -39,6 +40,7 @@ from graphcuts_dp.evaluation.baselines import BASELINES
 from graphcuts_dp.fits.methods import FIT_NAMES
 from graphcuts_dp.idc.constructions import CONSTRUCTIONS
 from graphcuts_dp.interactive.methods import CALIBRATIONS, METHODS
+from graphcuts_dp.iterative.made import MEDIAN
 from graphcuts_dp.iterative.paper_tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
 from graphcuts_dp.iterative.player_game import PLAYERS
 from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
@@ -66,6 +68,7 @@ ENTRIES: tuple[Entry, ...] = (
     *selection.ENTRIES,
     *iterative.ENTRIES,
     *games.ENTRIES,
+    *questions.ENTRIES,
     *together.ENTRIES,
     *several.ENTRIES,
     *people.ENTRIES,
@@ -109,6 +112,7 @@ def _sessions() -> Iterator[str]:
 
 def _iterative() -> Iterator[str]:
     yield from (f"distinguisher: {name}" for name in DISTINGUISHERS)
+    yield from ("iterative: other queries", f"iterative: {MEDIAN}")
     yield from (f"player: {player}" for player in PLAYERS[1:])
     yield from (f"iterative: {construction}" for construction in CONSTRUCTIONS)
     yield from (f"iterative: {name} calibration" for name in OFFLINE_CALIBRATIONS)
