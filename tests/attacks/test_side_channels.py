@@ -351,7 +351,19 @@ def bound_chosen(_, graph):
 
 
 CUTS = [gc.CutQuery([0]), gc.CutQuery([1, 2], [3, 4])]
+
+
+def answered(**options):
+    def run(_watch, graph):
+        made = gc.release_answers(graph, CUTS, epsilon=1.0, seed=3, **options)
+        return {"made": texts_of(made), "answers": [texts_of(each) for each in made.answers]}
+
+    return run
+
+
 MECHANISMS = {
+    "answers at once": ("plain", answered()),
+    "answers at once, k-norm": ("weighted bipartite", answered(noise="k-norm")),
     "response": ("plain", released(mechanism="response")),
     "auto": ("plain", released()),
     "synthetic graph": ("plain", released(workload="synthetic graph")),
@@ -678,7 +690,7 @@ NAMES = {
         Measurement DistancePlan Locations Graph BipartiteGraph DirectedGraph
         OwnedRows
         ChosenBound choose_bound release_contributions
-        Contributions""",
+        Contributions FewAnswers release_answers""",
     "reads nothing private": """Answer CutList LinearQuery CutQuery MatrixQuery RankOneQuery
         GraphQuery
         DistanceQuery Metric Plan PlanRow VertexSet __version__ plan plan_distances datasets

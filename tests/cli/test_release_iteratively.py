@@ -97,7 +97,7 @@ def test_learns_statistics_and_other_queries(files, release):
     ("options", "message"),
     [
         ([*DELTA, "--fit", "spectral"], "No such option"),
-        ([*DELTA, "--construction", "median"], "unknown construction 'median'; choose one of"),
+        ([*DELTA, "--construction", "average"], "unknown construction 'average'; choose one of"),
         ([*DELTA, "--queries", "nowhere.jsonl"], "does not exist"),
         ([], "needs delta"),
     ],

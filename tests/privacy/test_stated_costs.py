@@ -357,6 +357,15 @@ CASES = {
             ("vertex", {"protect": "vertex", "degree_bound": 2}),
         )
     },
+    "release_answers": {
+        noise: (
+            lambda noise=noise: gc.release_answers(
+                GRAPH, CUTS[:3], epsilon=1.0, noise=noise, seed=1
+            ),
+            {"rate": of_result(Protection, "per_step", lambda e: e * 2)},
+        )
+        for noise in ("k-norm", "laplace")
+    },
     "release_contributions": {
         "classes": (
             lambda: gc.release_contributions(ROWS, epsilon=1.0, seed=1),

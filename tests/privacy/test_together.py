@@ -43,6 +43,7 @@ RELEASES = {
     "iterative, released": lambda **o: gc.release_iteratively(
         GRAPH, distinguisher="released", queries=[CUT], **o
     ),
+    "answers": lambda **o: gc.release_answers(GRAPH, [CUT], **o),
     "net": lambda **o: gc.release_net(GRAPH, [CUT], **o),
     "sensing": lambda **o: gc.release_sensing(
         SIDES, [gc.CutQuery([0], [1])], delta=1e-6, rounds=2, **o

@@ -18,6 +18,7 @@ from graphcuts_dp.evaluation.audits import (
     games,
     grouped,
     iterative,
+    k_norms,
     learnt_distances,
     median,
     owners,
@@ -45,6 +46,7 @@ from graphcuts_dp.iterative.paper_tuning import CALIBRATIONS as OFFLINE_CALIBRAT
 from graphcuts_dp.iterative.player_game import PLAYERS
 from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import exact_epsilon
+from graphcuts_dp.privacy.k_norm import NORMS
 from graphcuts_dp.privacy.noises import NOISES
 from graphcuts_dp.progress import Progress, silent
 from graphcuts_dp.release.allocation import MECHANISMS
@@ -64,6 +66,7 @@ ENTRIES: tuple[Entry, ...] = (
     *distances.ENTRIES,
     *learnt_distances.ENTRIES,
     *flows.ENTRIES,
+    *k_norms.ENTRIES,
     *owners.ENTRIES,
     *selection.ENTRIES,
     *iterative.ENTRIES,
@@ -130,6 +133,7 @@ def _distances() -> Iterator[str]:
 _PRODUCTS: Mapping[str, Callable[[], Iterable[str]]] = {
     "release_graph": _releases,
     "release_iteratively": _iterative,
+    "release_answers": lambda: [f"answers: {noise}" for noise in NORMS],
     "release_net": lambda: ["release: net"],
     "release_sensing": lambda: ["release: sensing"],
     "open_session": _sessions,
