@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
     from graphcuts_dp.release.contributions import ChosenBound, choose_bound, release_contributions
     from graphcuts_dp.release.degree_bound import DegreeBound, choose_degree_bound
+    from graphcuts_dp.release.few_answers import FewAnswers, release_answers
     from graphcuts_dp.release.release import Release
     from graphcuts_dp.release.synthesis import release_graph
     from graphcuts_dp.server.client import RemoteSession, connect
@@ -148,6 +149,7 @@ _HOMES = {
     "release.synthesis": ("release_graph",),
     "graph.owned_rows": ("OwnedRows",),
     "graph.owned_sources": ("owned_from_pandas", "read_owned"),
+    "release.few_answers": ("FewAnswers", "release_answers"),
     "release.contributions": ("ChosenBound", "choose_bound", "release_contributions"),
     "measurements.noisy_contributions": ("Contributions",),
     "planning.owner_bounds": ("BoundPlan", "BoundRow", "plan_bounds"),
@@ -177,6 +179,7 @@ __all__ = [
     "DistanceReply",
     "DistanceSession",
     "Explanation",
+    "FewAnswers",
     "FlowAnswer",
     "Flows",
     "Graph",
@@ -236,6 +239,7 @@ __all__ = [
     "read_graph",
     "read_groups",
     "read_owned",
+    "release_answers",
     "release_contributions",
     "release_flows",
     "release_graph",

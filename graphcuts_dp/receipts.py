@@ -73,15 +73,15 @@ def telling_damage(path: PathLike) -> Iterator[None]:
         raise FileFormatError(f"{receipt_path(path)} is damaged or of another version") from problem
 
 
-def read_receipt(path: PathLike, form: int | str) -> dict[str, Any]:
+def read_receipt(path: PathLike, *forms: int | str) -> dict[str, Any]:
     """The fields of the receipt of a release at `path`.
 
     Raises:
-        FileFormatError: none is there, or it is damaged or of another form.
+        FileFormatError: none is there, or it is damaged or of none of these forms.
     """
     file = receipt_path(path)
     receipt = _loaded(file)
-    if not isinstance(receipt, dict) or receipt.get("format") != form:
+    if not isinstance(receipt, dict) or receipt.get("format") not in forms:
         raise FileFormatError(f"{file} is not a receipt of this version of the package")
     return _undamaged(file, receipt)
 

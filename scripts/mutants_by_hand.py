@@ -218,7 +218,7 @@ BY_HAND = (
         "(found * 2)",
     ),
     Edit(  # weights of which the highest digits are left out
-        "interactive/counts", "linear_count", "range(0, 53, 16)", "range(0, 17, 16)"
+        "graph/linear_steps", "exact_sums", "range(0, 53, 16)", "range(0, 17, 16)"
     ),
     Edit(  # one vertex taken to touch one cell only
         "measurements/vertex_changes",
@@ -234,5 +234,65 @@ BY_HAND = (
     ),
     Edit(  # one row too many of each owner
         "graph/owned_rows", "OwnedRows._kept", "< at_most", "<= at_most"
+    ),
+    Edit(  # mirror descent that steps up whatever the sign of the gap
+        "idc/mirror_descent", "MirrorDescent.update", "eta * sign * f", "eta * f"
+    ),
+    Edit(  # steps of mirror descent as long as if the total weight were known exactly
+        "idc/mirror_descent", "MirrorDescent._left", "return step - self.shift", "return step"
+    ),
+    Edit(  # a bound on updates that forgets that, too
+        "idc/norms", "NormTerms.updates", "left = alpha - self.shift", "left = alpha"
+    ),
+    Edit(  # roots of weights in steps of the grid, of which one edge has many
+        "measurements/root_degrees",
+        "root_degrees",
+        "scale * int(weight) // grid.largest",
+        "scale * int(weight)",
+    ),
+    Edit(  # an upper bound of the root degrees that is the noisy sum
+        "measurements/root_degrees", "buy_root_degrees", "noisy + radius + graph.shape[0]", "noisy"
+    ),
+    Edit(  # root degrees of a session with the noise of one step
+        "interactive/mechanism",
+        "OnlineMechanism.start",
+        "_after_total.with_total(ROOT_STEPS)",
+        "_after_total.with_total(1)",
+    ),
+    Edit(  # likewise of an iterative release
+        "iterative/construction",
+        "IterativeConstruction.run",
+        "with_total(ROOT_STEPS)",
+        "with_total(1)",
+    ),
+    Edit(  # a list of queries that are not divided by the largest coefficient
+        "distinguishers/question_list",
+        "QuestionList.__init__",
+        "rows / self.scale",
+        "rows * 1.0",
+    ),
+    Edit(  # statistics in whole numbers, of which one edge changes many
+        "distinguishers/question_list",
+        "QuestionList._fine",
+        "asked.value(graph) // asked.sensitivity(self.universe.space)",
+        "asked.value(graph)",
+    ),
+    Edit(  # draws of a game paid for as if each hid the gain of one round
+        "iterative/player_game",
+        "PlayerGame._tuned",
+        "(rounds - 1) * rounds * (2 * rounds - 1) // 6",
+        "rounds - 1",
+    ),
+    Edit(  # a hidden list whose scores are not cut
+        "iterative/player_game", "PlayerGame.scores", "np.clip(gains, -reach, reach)", "gains"
+    ),
+    Edit(  # facets that nobody has checked
+        "privacy/k_norm", "_hull_facets", "top - 2 * k", "top + 2 * k"
+    ),
+    Edit(  # several answers with the noise that each alone would need
+        "privacy/k_norm",
+        "KNormNoise.of_columns",
+        "columns.sum(axis=1).max(initial=1)",
+        "columns.max(initial=1)",
     ),
 )

@@ -51,6 +51,7 @@ def made(folder):
         "NetRelease": release_net(
             gc.Graph([0], [1], vertices=[EVIL, "b", "c"]), [gc.CutQuery(["b"])], epsilon=1.0
         ),
+        "FewAnswers": gc.release_answers(graph, [gc.CutQuery([EVIL])], **promise),
         "SensingRelease": _sensed(bipartite, promise),
         "DistanceAnswers": gc.answer_distances(metric, {0: 400, 3: 700}, **promise),
         "PrivacyGuarantee": gc.PrivacyGuarantee(epsilon=1.0, neighbours="an edge", seed=3),

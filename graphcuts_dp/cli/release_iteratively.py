@@ -11,9 +11,9 @@ from graphcuts_dp.cli.reading import Reading, check_apart, with_options
 from graphcuts_dp.cli.store_options import Spending
 from graphcuts_dp.distinguishers.methods import DISTINGUISHER_NAMES
 from graphcuts_dp.graph.files import check_labels
-from graphcuts_dp.idc.constructions import CONSTRUCTIONS
 from graphcuts_dp.idc.norms import NORM_HELP
-from graphcuts_dp.interactive.query_lines import read_lines, read_query
+from graphcuts_dp.interactive.query_lines import folder_of, read_asked, read_lines
+from graphcuts_dp.iterative.made import LEARNT_BY
 from graphcuts_dp.iterative.methods import release_iteratively
 from graphcuts_dp.iterative.paper_tuning import CALIBRATIONS
 from graphcuts_dp.iterative.release import IterativeRelease, check_iterative_path
@@ -37,17 +37,18 @@ def command(
     delta: Annotated[
         float,
         typer.Option(
-            help="Second privacy parameter, for example 1e-6; response-rank-one needs none."
+            help="Second privacy parameter, for example 1e-6; response-rank-one and released "
+            "need none."
         ),
     ] = 0.0,
     queries: Annotated[
         str | None,
         typer.Option(
-            help="Public cuts that should be accurate: lines of JSON, as for `session run`."
+            help="Public queries that should be accurate: lines of JSON, as for `session run`."
         ),
     ] = None,
     construction: Annotated[
-        str, typer.Option(help=f"Update rule, one of: {', '.join(CONSTRUCTIONS)}.")
+        str, typer.Option(help=f"Update rule, one of: {', '.join(LEARNT_BY)}.")
     ] = "multiplicative-weights",
     norm: Annotated[
         str | None, typer.Option(help=f"Norm of mirror-descent, l2 if omitted: {NORM_HELP}.")
@@ -58,6 +59,16 @@ def command(
     calibration: Annotated[
         str, typer.Option(help=f"How the budget is divided, one of: {', '.join(CALIBRATIONS)}.")
     ] = "practical",
+    player: Annotated[
+        str,
+        typer.Option(help="Who learns in the query release game: data, query or both."),
+    ] = "data",
+    hide_queries: Annotated[
+        float | None,
+        typer.Option(
+            help="For the players query and both: how much one query of the list may show."
+        ),
+    ] = None,
     rounds: Annotated[int | None, typer.Option(help="Largest number of rounds.")] = None,
     *,
     reading: Reading,
@@ -69,26 +80,30 @@ def command(
 ) -> None:
     """Learn a synthetic graph from noisy answers to cuts that a private search finds."""
     protecting.of.per_step(epsilon)
-    cuts = None
-    if queries is not None:
-        cuts = [read_query(line, number) for number, line in read_lines(queries)]
+    lines = None if queries is None else read_lines(queries)
     store = spending.check()
     check_apart([target], source, reading.vertices, queries, spending.store)
     check_iterative_path(target, force=force)
     private, graph = protecting.read(reading, source)
     spending.remind(private, source)
     check_labels(target, graph)
+    asked = None
+    if queries is not None and lines is not None:
+        folder = folder_of(queries)
+        asked = [read_asked(line, number, graph.space, folder=folder) for number, line in lines]
     with progress_bar("learning") as progress:
         made = release_iteratively(
             private,
             epsilon=epsilon,
             delta=delta,
             store=store,
-            queries=cuts,
+            queries=asked,
             construction=construction,
             norm=norm,
             distinguisher=distinguisher,
             calibration=calibration,
+            player=player,
+            hide_queries=hide_queries,
             rounds=rounds,
             **protecting.options(),
             seed=seed,

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Protocol, Self, final
 
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.linear_query import LinearQuery
+from graphcuts_dp.graph.graph_queries import Question
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Hypothesis, Sign
 from graphcuts_dp.privacy.composition import Cost
@@ -26,7 +26,7 @@ class Found:
             does not tell.
     """
 
-    query: LinearQuery
+    query: Question
     sign: Sign | None
 
 

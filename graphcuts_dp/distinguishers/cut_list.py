@@ -8,6 +8,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
+from graphcuts_dp.distinguishers.scoring import Scoring
 from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.grid import Grid
@@ -148,6 +149,10 @@ class CutList(Sequence[CutQuery]):
             answers = self.on_matrix(_matrix_of(graph, limb.astype(np.float64)))
             total += np.rint(answers).astype(np.int64) << shift
         return total
+
+    def scored(self, graph: AnyGraph, scoring: Scoring) -> npt.NDArray[np.int64]:
+        """The true answers in sub-steps, exactly. Private."""
+        return self.counts(graph, scoring.grid) * scoring.substeps
 
     def answers(self, hypothesis: Hypothesis) -> FloatVector:
         """A hypothesis's answers, shape (len(self),)."""

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.distinguishers.base import Found
 from graphcuts_dp.distinguishers.cut_list import CutList
+from graphcuts_dp.distinguishers.question_list import QuestionList
 from graphcuts_dp.distinguishers.scoring import (
     EDGES,
     Score,
@@ -40,7 +41,8 @@ class Exponential:
     least as large for the same epsilon, but has four times the proven zCDP.
 
     Args:
-        queries: the public list.
+        queries: the public list; of one that has other queries than cuts, scores move both ways,
+            which "signed" does not allow.
         epsilon: of one call, exact, > 0.
         grid: of the graph.
         score: see `Scoring`.
@@ -58,7 +60,7 @@ class Exponential:
     inverted); McKenna, Sheldon, *Permute-and-Flip*, 2020, for the merits of one-sided noise.
     """
 
-    queries: CutList
+    queries: CutList | QuestionList
     epsilon: Fraction
     grid: Grid = EDGES
     score: Score = "two-signed"
@@ -69,6 +71,8 @@ class Exponential:
             raise ParameterError(
                 f"unknown sampling {self.sampling!r}; choose one of {', '.join(SAMPLINGS)}"
             )
+        if self.score == "signed" and isinstance(self.queries, QuestionList):
+            raise ParameterError("signed scores are for cuts, which all grow with a weight")
         self.scoring.rate(self.epsilon)
 
     @property
@@ -133,7 +137,7 @@ class Exponential:
             ParameterError: a graph over other vertices, or of another grid.
         """
         self.scoring.check(graph)
-        return ExponentialSearch(self, self.queries.counts(graph, self.grid))
+        return ExponentialSearch(self, self.queries.scored(graph, self.scoring))
 
 
 @final
@@ -142,12 +146,12 @@ class ExponentialSearch:
 
     Args:
         distinguisher: with its list and its epsilon.
-        counts: true answers in steps, shape (k,).
+        counts: true answers in sub-steps, shape (k,).
     """
 
     def __init__(self, distinguisher: Exponential, counts: npt.NDArray[np.int64]) -> None:
         self._of = distinguisher
-        self._counts = counts * distinguisher.scoring.substeps
+        self._counts = counts
 
     def __repr__(self) -> str:
         return "ExponentialSearch()"

@@ -10,10 +10,13 @@ from graphcuts_dp.distinguishers.cut_list import CutList
 from graphcuts_dp.distinguishers.exact_cuts import MOST_VERTICES, ExactCuts
 from graphcuts_dp.distinguishers.exponential import Exponential
 from graphcuts_dp.distinguishers.power_method import PowerRankOne
+from graphcuts_dp.distinguishers.question_list import QuestionList
+from graphcuts_dp.distinguishers.released import Released
 from graphcuts_dp.distinguishers.response_rank_one import ResponseRankOne
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.noises import noise_distribution
 
 _ANY = Fraction(1)  # the calibration chooses the budget
@@ -34,28 +37,44 @@ class Task:
 
     universe: Universe
     grid: Grid
-    queries: CutList | None
+    queries: CutList | QuestionList | None
     delta: float
     beta: float = 0.05
 
 
-def _listed(task: Task) -> Distinguisher:
+def _list_of(task: Task, name: str) -> CutList | QuestionList:
     if task.queries is None:
         raise ParameterError(
-            "the distinguisher 'exponential' needs queries, the public list to choose from"
+            f"the distinguisher {name!r} needs queries, the public list to choose from"
         )
-    return Exponential(queries=task.queries, epsilon=_ANY, grid=task.grid)
+    return task.queries
+
+
+def _listed(task: Task) -> Distinguisher:
+    return Exponential(queries=_list_of(task, "exponential"), epsilon=_ANY, grid=task.grid)
+
+
+def _released(task: Task) -> Distinguisher:
+    queries = _list_of(task, "released")
+    if not isinstance(queries, CutList):
+        raise ParameterError(
+            "the distinguisher 'released' answers lists of cuts; for others take 'exponential'"
+        )
+    return Released(queries=queries, distribution=_response_noise(task), beta=task.beta)
 
 
 def _all(task: Task) -> Distinguisher:
     return ExactCuts(universe=task.universe, epsilon=_ANY, grid=task.grid)
 
 
-def _response(task: Task) -> Distinguisher:
+def _response_noise(task: Task) -> NoiseDistribution:
     noise = "laplace" if task.grid.weighted else "binary"
     cap = task.grid.cap if task.grid.weighted else None
-    distribution = noise_distribution(noise, epsilon=1.0, weight_cap=cap)
-    return ResponseRankOne(universe=task.universe, distribution=distribution)
+    return noise_distribution(noise, epsilon=1.0, weight_cap=cap)
+
+
+def _response(task: Task) -> Distinguisher:
+    return ResponseRankOne(universe=task.universe, distribution=_response_noise(task))
 
 
 def _power(task: Task) -> Distinguisher:
@@ -75,11 +94,13 @@ def _certified_power(task: Task) -> Distinguisher:
 
 DISTINGUISHERS: Mapping[str, Callable[[Task], Distinguisher]] = {
     "exponential": _listed,
+    "released": _released,
     "exact-cuts": _all,
     "response-rank-one": _response,
     "power-rank-one": _power,
     "power-rank-one-certified": _certified_power,
 }
+LISTED = ("exponential", "released")  # those that search a public list
 DISTINGUISHER_NAMES = ("auto", *DISTINGUISHERS)
 
 
@@ -91,8 +112,8 @@ def distinguisher_of(name: str | Distinguisher, task: Task) -> Distinguisher:
         task: what it is for.
 
     Raises:
-        ParameterError: an unknown name, a list of queries for another one than "exponential", or
-            an object over other vertices.
+        ParameterError: an unknown name, a list of queries for one that takes none, or an object
+            over other vertices.
     """
     if not isinstance(name, str):
         if not hasattr(name, "begin") or not hasattr(name, "universe"):
@@ -110,6 +131,6 @@ def distinguisher_of(name: str | Distinguisher, task: Task) -> Distinguisher:
         raise ParameterError(
             f"unknown distinguisher {name!r}; choose one of {', '.join(DISTINGUISHER_NAMES)}"
         )
-    if task.queries is not None and name != "exponential":
-        raise ParameterError("queries are for the distinguisher 'exponential'")
+    if task.queries is not None and name not in LISTED:
+        raise ParameterError(f"queries are for the distinguishers {' and '.join(LISTED)}")
     return DISTINGUISHERS[name](task)

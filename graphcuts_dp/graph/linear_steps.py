@@ -8,7 +8,7 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
+from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntMatrix, IntVector
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.graph.linear_query import LinearQuery, one_set, sides_of
 from graphcuts_dp.graph.queries import CutQuery, RankOneQuery, pairs_of_cut
@@ -130,6 +130,26 @@ def pair_coefficients(query: LinearQuery, space: Space) -> FloatMatrix:
     elif one_set(space):
         np.fill_diagonal(found, 0)
     return found + 0.0  # -0.0 and 0.0 are one number
+
+
+def exact_sums(coefficients: IntMatrix, weights: IntVector) -> list[int]:
+    """Sums of products of whole numbers, exactly, one for each row.
+
+    Args:
+        coefficients: shape (k, N), of at most 2^31 in size, N at most 2^24.
+        weights: shape (N,), from 0 to below 2^64.
+    """
+    # Digits of 16 bits: products of two are below 2^32, and so many of them fit into 64 bits.
+    total = [0] * len(coefficients)
+    low, high = coefficients & 0xFFFF, coefficients >> 16
+    for shift in range(0, 53, 16):
+        digit = weights >> shift & 0xFFFF
+        for part, place in ((low, shift), (high, shift + 16)):
+            total = [
+                sum_so_far + (int(found) << place)
+                for sum_so_far, found in zip(total, part @ digit, strict=True)
+            ]
+    return total
 
 
 def as_cut(query: RankOneQuery, space: Space) -> CutQuery | None:

@@ -6,13 +6,13 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.arrays import BoolVector, IntVector
+from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.graph_queries import GraphQuery, Question
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.linear_query import LinearQuery
-from graphcuts_dp.graph.linear_steps import Extent, LinearSteps
+from graphcuts_dp.graph.linear_steps import Extent, LinearSteps, exact_sums
 from graphcuts_dp.graph.queries import CutQuery
 
 _WORD = 8  # queries that one pass over the edges answers
@@ -114,18 +114,7 @@ def linear_count(query: LinearQuery, graph: AnyGraph, grid: Grid) -> int:
     coefficients, weights = LinearSteps(extent).steps(found), grid.edge_steps(graph)
     if weights is None:  # fewer than 2^32 edges of 2^30 steps
         return int(coefficients.sum())
-    # Digits of 16 bits: products of two are below 2^32, and so many of them fit into 64 bits.
-    total = 0
-    for shift in range(0, 53, 16):
-        digit = weights >> shift & 0xFFFF
-        low, high = coefficients & 0xFFFF, coefficients >> 16
-        total += _dot(low, digit) << shift
-        total += _dot(high, digit) << shift + 16
-    return total
-
-
-def _dot(first: IntVector, second: IntVector) -> int:
-    return int((first * second).sum())
+    return exact_sums(coefficients[None, :], weights)[0]
 
 
 BOUNDED = (

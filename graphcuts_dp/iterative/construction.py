@@ -1,76 +1,33 @@
 """The iterative construction mechanism: find a query that is off, answer it with noise, learn."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, final
 
 import numpy as np
 
-from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.distinguishers.base import Distinguisher, Found, Search
 from graphcuts_dp.distinguishers.power_certificate import PowerCertificate
 from graphcuts_dp.distinguishers.power_method import PowerSearch
+from graphcuts_dp.distinguishers.question_list import QuestionList
+from graphcuts_dp.distinguishers.released import ReleasedSearch
 from graphcuts_dp.errors import HypothesisError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.graph_queries import Question
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.base import Hypothesis, Sign
+from graphcuts_dp.idc.base import Sign
 from graphcuts_dp.idc.learners import Learned, Learner
 from graphcuts_dp.idc.norm_learner import MirrorDescentLearner, RootLearner, bound_of
+from graphcuts_dp.iterative.outcome import InWeight, Measured, Outcome
 from graphcuts_dp.iterative.tuning import OfflineCalibration, OfflineTuning
 from graphcuts_dp.measurements.root_degrees import ROOT_STEPS, buy_root_degrees
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.progress import Progress, silent
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Measured:
-    """A query that a round has found, with its noisy answer. Public.
-
-    Attributes:
-        round: from 1.
-        query: the cut.
-        value: noisy answer, in weight.
-        updated: whether the hypothesis was corrected by it.
-    """
-
-    round: int
-    query: CutQuery
-    value: float
-    updated: bool
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """What a run gives. Public.
-
-    Attributes:
-        hypothesis: the last one; answers in units.
-        tuning: that was used.
-        total_weight: total weight that the construction was given, in units.
-        total_error: how far it may be from the true one.
-        transcript: what was bought, in order.
-        stopped: "accurate": a round found no gap above the threshold; "rounds": all were used.
-        error: in units; with probability 1 - beta no query of the distinguisher's class is farther
-            off. None where the distinguisher proves nothing.
-        certificate: of a distinguisher that proves afterwards what it found; else None.
-    """
-
-    hypothesis: Hypothesis
-    tuning: OfflineTuning
-    total_weight: float
-    total_error: float
-    transcript: tuple[Measured, ...]
-    stopped: str
-    error: float | None
-    certificate: PowerCertificate | None = None
 
 
 @final
@@ -143,6 +100,12 @@ class IterativeConstruction:
         return self.learner.universe
 
     @property
+    def questions(self) -> QuestionList | None:
+        """The list that queries are found in, if it has others than cuts."""
+        listed = getattr(self.distinguisher, "queries", None)
+        return listed if isinstance(listed, QuestionList) else None
+
+    @property
     def unit(self) -> float:
         """Weight of a unit: 1, or about the cap."""
         return self.grid.unit * self.grid.sensitivity
@@ -194,6 +157,8 @@ class IterativeConstruction:
             progress(run.round / tuning.rounds, f"round {run.round} of {tuning.rounds}")
         if isinstance(search, PowerSearch) and search.certifies:
             return run.certified(search.certify(run.in_weight, source))
+        if isinstance(search, ReleasedSearch) and tuning.error is None:
+            return run.compared(search)
         return run.outcome()
 
     def _check(self, graph: AnyGraph) -> None:
@@ -219,16 +184,18 @@ class IterativeConstruction:
     def _update_bound(
         self, total_weight: float, total_error: float, learner: Learner | None = None
     ) -> Callable[[float], float]:
+        listed = self.questions
+        reach = 2 if listed is not None and listed.signed else 1  # answers may be negative
         coarse = bound_of(
             learner or self.learner,
-            alpha=total_weight + total_error + 1,
+            alpha=reach * (total_weight + total_error) + 1,
             total_weight=total_weight,
             total_error=total_error,
         )
 
         def bound(alpha: float) -> float:
-            if alpha > total_weight + total_error:
-                return 0.0  # answers of the start and of the truth lie between 0 and that
+            if alpha > reach * (total_weight + total_error):
+                return 0.0  # no answers of the start and of the truth are farther apart
             try:
                 return coarse(alpha)
             except ParameterError:
@@ -290,7 +257,7 @@ class _Run:
 
     def _refit(self) -> None:
         """Step 3."""
-        queries = [measured.query for measured in self.transcript]
+        queries: list[Any] = [measured.query for measured in self.transcript]
         values = np.array([measured.value for measured in self.transcript]) / self._of.unit
         if self._total is not None:
             queries, values = [*queries, self._total], np.append(values, self._total_weight)
@@ -310,10 +277,21 @@ class _Run:
             tuning=self._tuning,
             total_weight=self._total_weight,
             total_error=self._total_error,
-            transcript=tuple(self.transcript),
+            transcript=self._transcript(),
             stopped="accurate" if self.done and threshold is not None else "rounds",
             error=error,
         )
+
+    def _transcript(self) -> tuple[Measured, ...]:
+        """What was bought, with the questions as they were given."""
+        listed = self._of.questions
+        if listed is None:
+            return tuple(self.transcript)
+        shown = []
+        for measured in self.transcript:
+            asked, factor = listed.given(measured.query)
+            shown.append(replace(measured, query=asked, value=measured.value * factor))
+        return tuple(shown)
 
     @property
     def in_weight(self) -> Any:
@@ -325,6 +303,10 @@ class _Run:
         error = certificate.cut_bound / self._of.unit
         return replace(self.outcome(), error=error, certificate=certificate)
 
+    def compared(self, search: ReleasedSearch) -> Outcome:
+        """What came of it, with what released answers prove of it."""
+        return replace(self.outcome(), error=search.error_of(self.in_weight) / self._of.unit)
+
     def _all_pairs(self) -> CutQuery | None:
         """The cut whose answer is the total weight, if updates by it are possible."""
         everything = CutQuery(*(np.ones(side, dtype=np.bool_) for side in self._of.universe.shape))
@@ -334,20 +316,25 @@ class _Run:
             return None
         return everything
 
-    def _checked(self, found: Found) -> CutQuery:
-        if not isinstance(found.query, CutQuery):
+    def _checked(self, found: Found) -> Question:
+        if self._of.questions is None and not isinstance(found.query, CutQuery):
             raise QueryError("the distinguisher found another query than a cut; let it find cuts")
         return found.query
 
-    def _measured(self, query: CutQuery, graph: AnyGraph, source: EntropySource) -> float:
+    def _measured(self, query: Question, graph: AnyGraph, source: EntropySource) -> float:
         """Step 2b, in units."""
         noise = self._tuning.noise
         if noise is None:
             raise ParameterError("a tuning with rounds has noise on its answers")
-        noisy = self._of.grid.count(query, graph) + noise.draw(source)
+        listed, grid = self._of.questions, self._of.grid
+        if listed is not None:
+            counted = listed.counted(query, graph, grid)
+        elif isinstance(query, CutQuery):
+            counted = grid.count(query, graph)
+        noisy = counted + noise.draw(source)
         return float(Fraction(noisy, self._of.grid.sensitivity))
 
-    def _correct(self, query: CutQuery, value: float) -> bool:
+    def _correct(self, query: Any, value: float) -> bool:
         """Step 2d: whether an answer calls for an update, which is then made."""
         gap = value - self.hypothesis.estimate(query)
         sign: Sign = 1 if gap > 0 else -1
@@ -376,35 +363,3 @@ class _Run:
             total_error=self._total_error,
             value_error=value_error,
         )
-
-
-@final
-@dataclass(frozen=True)
-class InWeight:
-    """A hypothesis whose answers are in units, shown in weight.
-
-    Attributes:
-        units: the hypothesis.
-        one: weight of a unit.
-    """
-
-    units: Any
-    one: float
-
-    @property
-    def universe(self) -> Universe:
-        """The public vertex pairs."""
-        universe: Universe = self.units.universe
-        return universe
-
-    def estimate(self, query: LinearQuery) -> float:
-        """The answer to one query, in weight."""
-        return float(self.units.estimate(query)) * self.one
-
-    def estimate_all(self, queries: Sequence[LinearQuery]) -> FloatVector:
-        """Answers to many queries, in weight."""
-        return np.asarray(self.units.estimate_all(queries)) * self.one
-
-    def dense(self) -> FloatMatrix:
-        """The matrix, in weight."""
-        return np.asarray(self.units.dense()) * self.one

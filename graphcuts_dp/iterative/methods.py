@@ -1,33 +1,30 @@
 """Iterative releases: the mechanism that the options describe, its run, and what is released."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
-import numpy as np
-
-from graphcuts_dp.arrays import FloatMatrix
-from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.distinguishers.base import Distinguisher
-from graphcuts_dp.distinguishers.cut_list import CutList
 from graphcuts_dp.distinguishers.methods import Task, distinguisher_of
-from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.fits.certify import weights_of
-from graphcuts_dp.graph.adjacency import AnyGraph, from_rows_on
+from graphcuts_dp.distinguishers.question_list import QuestionList
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.atomic import PathLike
+from graphcuts_dp.graph.graph_queries import Question
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.owned_rows import PrivateData
-from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Rule
 from graphcuts_dp.idc.constructions import learner_of
-from graphcuts_dp.idc.dense import DenseHypothesis
-from graphcuts_dp.idc.learners import MOST_DENSE_VERTICES, Learner
-from graphcuts_dp.idc.norm_learner import MirrorDescentLearner
-from graphcuts_dp.iterative.construction import IterativeConstruction, Outcome
+from graphcuts_dp.idc.learners import Learner, MedianLearner
+from graphcuts_dp.idc.linear_learners import linear_learner
+from graphcuts_dp.iterative.construction import IterativeConstruction
+from graphcuts_dp.iterative.finished import construction_name, finished, guarantee_of
+from graphcuts_dp.iterative.made import MEDIAN, as_list, universe_of
+from graphcuts_dp.iterative.outcome import Outcome
 from graphcuts_dp.iterative.paper_tuning import PaperOffline
+from graphcuts_dp.iterative.player_game import PLAYERS
+from graphcuts_dp.iterative.player_release import release_by_game
 from graphcuts_dp.iterative.pure_tuning import PureOffline
-from graphcuts_dp.iterative.release import Accuracy, IterativeRelease, Settings
+from graphcuts_dp.iterative.release import IterativeRelease
 from graphcuts_dp.iterative.tuning import (
     OfflineCalibration,
     PracticalOffline,
@@ -38,10 +35,8 @@ from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.measurements.bounding import paired_graph
 from graphcuts_dp.measurements.root_degrees import ROOT_STEPS
-from graphcuts_dp.privacy.calibration import TOTAL_SHARE
 from graphcuts_dp.privacy.composition import as_stored, check_paid, compose
-from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, hidden_change
+from graphcuts_dp.privacy.entropy import entropy_source
 from graphcuts_dp.privacy.protection import EDGE, Protection
 from graphcuts_dp.progress import Progress, silent
 
@@ -52,7 +47,7 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
     epsilon: float,
     delta: float = 0.0,
     store: PathLike | Store | None = None,
-    queries: Iterable[CutQuery] | None = None,
+    queries: Iterable[Question] | None = None,
     construction: str | Learner = "multiplicative-weights",
     norm: str | None = None,
     distinguisher: str | Distinguisher = "auto",
@@ -62,6 +57,8 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
     rounds: int | None = None,
     queries_per_round: int = 1,
     refits: int = 12,
+    player: str = "data",
+    hide_queries: float | None = None,
     beta: float = 0.05,
     seed: int | None = None,
     progress: Progress = silent,
@@ -76,17 +73,20 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
             8192 a side; weights need a public cap.
         epsilon: privacy parameter, for whom `protect` names, in [1e-6, 50]; all of it is spent.
         delta: in (0, 1), needed but for calibration="dr14", and for "practical" with
-            "response-rank-one", which spends epsilon alone.
+            "response-rank-one" or "released", which spend epsilon alone.
         store: path of the store, or a `Store`, that remembers what was spent on this graph: the
             release is charged to it, and refused if its budget does not allow it. None for a graph
             of which nothing else is ever released.
-        queries: a public list of cuts, a `CutList` for very long ones.
+        queries: a public list of cuts, a `CutList` for very long ones; or of any linear queries
+            (`QuestionList`, at most 2^24 coefficients), and for the median of statistics, too.
         construction: "multiplicative-weights", "frieze-kannan", "mirror-descent" (its hypothesis
-            stays within the weights allowed), or an object of your own, see `Learner`.
+            stays within the weights allowed), "median" (of all graphs without weights, on at most
+            16 pairs: DR14 Theorem 5.10), or an object of your own, see `Learner`.
         norm: of "mirror-descent": "l2" if omitted; "lp", "2,p", "entropy", "schatten" or "auto"
             (least bound on the number of updates); a number in place of p fixes it, as in "2,1.25".
             "2,p" buys the noisy sum of root degrees of a bipartite graph.
-        distinguisher: "exponential" (over `queries`), "exact-cuts" (all cuts, up to 22 vertices),
+        distinguisher: "exponential" (over `queries`), "released" (likewise: noisy pairs answer all
+            of them once, and prove the result), "exact-cuts" (all cuts, up to 22 vertices),
             "response-rank-one" or "power-rank-one" (no accuracy is proven; the latter for
             thousands of vertices), "power-rank-one-certified" (half of its budget proves at the
             end how far off the result is: see `power_certificate`), or "auto": the first of these
@@ -100,6 +100,13 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
         rounds: at most so many; None for the calibration's choice.
         queries_per_round: found by the same hypothesis.
         refits: corrections by old answers after each round.
+        player: of the query release game: who learns. "data": the hypothesis, against the worst
+            query. "query": the query player, by multiplicative weights over `queries`, against best
+            responses; "both". These take no construction, norm, distinguisher, calibration or
+            refits, and `queries_per_round` are drawn: see `PlayerGame`.
+        hide_queries: of the players "query" and "both": most total variation by which one query of
+            the list may show in what is released, in (0, 1); the list is then not published, and
+            no error is proven.
         beta: probability that the stated accuracy fails.
         seed: makes the run repeatable and voids the promise; None for the system's entropy.
         progress: called with the fraction of the rounds done and a message.
@@ -123,6 +130,34 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
     """
     private = graph
     graph, protection = paired_graph(private, protect, at_most=at_most, epsilon=epsilon)
+    if player not in PLAYERS:
+        names = ", ".join(map(repr, PLAYERS))
+        raise ParameterError(f"unknown player {player!r:.40}; choose one of {names}")
+    if player != "data":
+        usual = ("multiplicative-weights", None, "auto", "practical", 12)
+        if (construction, norm, distinguisher, calibration, refits) != usual:
+            raise ParameterError(
+                "a query player that learns takes no construction, norm, distinguisher, calibration"
+                " or refits"
+            )
+        return release_by_game(
+            private,
+            graph,
+            protection,
+            player=player,
+            epsilon=epsilon,
+            delta=delta,
+            store=store,
+            queries=queries,
+            rounds=rounds,
+            draws=queries_per_round,
+            hide=hide_queries,
+            beta=beta,
+            seed=seed,
+            progress=progress,
+        )
+    if hide_queries is not None:
+        raise ParameterError("hide_queries is for the players 'query' and 'both'")
     mechanism = iterative_mechanism(
         graph,
         protection=protection,
@@ -140,13 +175,13 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
     )
     source = entropy_source(seed)
     cost = protection.cost(mechanism.cost, epsilon=as_stored(epsilon), delta=delta)
-    guarantee = protection.promise(_guarantee(mechanism, seed), cost)
+    guarantee = protection.promise(guarantee_of(mechanism, seed), cost)
     with charged(
         store,
         private,
         kind="release-iteratively",
         parameters={
-            "construction": _named(mechanism.learner),
+            "construction": construction_name(mechanism.learner),
             "distinguisher": mechanism.distinguisher.name,
             "calibration": calibration,
         },
@@ -155,7 +190,7 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
     ):
         outcome = mechanism.run(graph, source, progress=progress)
         _check_outcome(mechanism, outcome)
-        made = _released(graph, mechanism, outcome, calibration=calibration, beta=beta, seed=seed)
+        made = finished(graph, mechanism, outcome, calibration=calibration, beta=beta, seed=seed)
         return replace(made, guarantee=guarantee)
 
 
@@ -164,7 +199,7 @@ def iterative_mechanism(  # noqa: PLR0913  # the options of a release
     *,
     epsilon: float,
     delta: float = 0.0,
-    queries: Iterable[CutQuery] | None = None,
+    queries: Iterable[Question] | None = None,
     construction: str | Learner = "multiplicative-weights",
     norm: str | None = None,
     distinguisher: str | Distinguisher = "auto",
@@ -179,14 +214,9 @@ def iterative_mechanism(  # noqa: PLR0913  # the options of a release
 
     Its cost is that of one step of `protection`.
     """
-    universe = _universe_of(graph)
-    if max(universe.shape) > MOST_DENSE_VERTICES:
-        raise ParameterError(
-            f"an iterative construction holds a number for each pair: up to {MOST_DENSE_VERTICES}"
-            " vertices; use release_graph"
-        )
+    universe = universe_of(graph)
     grid = Grid.of(graph)
-    listed = None if queries is None else _as_list(universe, queries)
+    listed = None if queries is None else as_list(universe, queries)
     protection.per_step(epsilon)
     finder = distinguisher_of(
         distinguisher, Task(universe=universe, grid=grid, queries=listed, delta=delta, beta=beta)
@@ -206,13 +236,10 @@ def iterative_mechanism(  # noqa: PLR0913  # the options of a release
         calls=queries_per_round,
         distinguisher=finder,
     )
-    disjoint = listed.disjoint if listed is not None else finder.name == "exact-cuts"
     printed = isinstance(budget, PaperOffline)
     rule: Rule = "as printed" if printed else "tight"
-    if norm is None and construction == "mirror-descent":
-        norm = "l2"
     return IterativeConstruction(
-        learner=learner_of(construction, universe, disjoint=disjoint, rule=rule, norm=norm),
+        learner=_learner(construction, norm, rule, finder, grid),
         distinguisher=finder,
         calibration=budget,
         grid=grid,
@@ -220,64 +247,28 @@ def iterative_mechanism(  # noqa: PLR0913  # the options of a release
     )
 
 
-def _named(learner: Learner) -> str:
-    """The name of a construction, with the norm unless it is l2."""
-    norm = learner.norm if isinstance(learner, MirrorDescentLearner) else "l2"
-    return learner.name if norm == "l2" else f"{learner.name}, norm {norm}"
-
-
-def _released(
-    graph: AnyGraph,
-    mechanism: IterativeConstruction,
-    outcome: Outcome,
-    *,
-    calibration: str,
-    beta: float,
-    seed: int | None,
-) -> IterativeRelease:
-    """What is made of an outcome. Reads the graph's schema only."""
-    cap = mechanism.grid.cap or 1.0
-    learnt: Any = outcome.hypothesis
-    matrix = learnt.dense() * mechanism.unit
-    weights = weights_of(np.clip(matrix, 0, cap), cap)
-    listed = getattr(mechanism.distinguisher, "queries", None)
-    return IterativeRelease(
-        graph=_synthetic(graph, weights, cap, "" if seed is None else SEEDED_WARNING),
-        hypothesis=DenseHypothesis(mechanism.universe, matrix),
-        guarantee=_guarantee(mechanism, seed),
-        accuracy=_accuracy(mechanism, outcome, beta, weights - matrix, listed),
-        settings=Settings(
-            construction=_named(mechanism.learner),
-            distinguisher=mechanism.distinguisher.name,
-            calibration=calibration,
-            rounds=outcome.tuning.rounds,
-            used=max((measured.round for measured in outcome.transcript), default=0),
-            stopped=outcome.stopped,
-            total=outcome.total_weight * mechanism.unit,
-        ),
-        transcript=outcome.transcript,
-        cap=cap,
-        listed=listed,
-    )
-
-
-def _universe_of(graph: AnyGraph) -> Universe:
-    if not isinstance(graph, AnyGraph):
-        raise GraphError(
-            "the first argument must be a Graph; build one with read_graph or from_..."
+def _learner(
+    construction: str | Learner, norm: str | None, rule: Rule, finder: Distinguisher, grid: Grid
+) -> Learner:
+    """The learner that suits the list, if there is one."""
+    universe, listed = finder.universe, getattr(finder, "queries", None)
+    other = listed if isinstance(listed, QuestionList) else None
+    if construction == MEDIAN:
+        if grid.weighted or listed is None or norm is not None:
+            raise ParameterError(
+                "the median learns graphs without weights from a list of queries, and has no norm"
+            )
+        return MedianLearner(universe)
+    if other is not None and other.statistics:
+        raise ParameterError(
+            "statistics of whole graphs are for construction='median', on few vertices"
         )
-    universe = Universe.of(graph)
-    if not universe.size:
-        raise GraphError("a graph of one vertex has no pairs: there is nothing to release")
-    return universe
-
-
-def _as_list(universe: Universe, queries: Iterable[CutQuery]) -> CutList:
-    if isinstance(queries, CutList):
-        if queries.universe != universe:
-            raise ParameterError("the queries are for other vertices than the graph's")
-        return queries
-    return CutList(universe, queries)
+    if other is not None:
+        return linear_learner(construction, universe, signed=other.signed, rule=rule, norm=norm)
+    if norm is None and construction == "mirror-descent":
+        norm = "l2"
+    disjoint = listed.disjoint if listed is not None else finder.name == "exact-cuts"
+    return learner_of(construction, universe, disjoint=disjoint, rule=rule, norm=norm)
 
 
 def _calibration(
@@ -305,32 +296,6 @@ def _calibration(
     return kind(epsilon=epsilon, delta=delta, beta=beta, rounds=rounds, calls=calls)
 
 
-def _guarantee(mechanism: IterativeConstruction, seed: int | None) -> PrivacyGuarantee:
-    grid, cost = mechanism.grid, mechanism.cost
-    public = mechanism.universe.public
-    if grid.weighted:
-        public += ", the weight cap"
-    parts: tuple[tuple[str, float], ...]
-    if isinstance(mechanism.calibration, PureOffline):
-        parts = mechanism.calibration.parts(roots=mechanism.buys_roots)
-    else:
-        parts = (("rounds", cost.epsilon),)
-        for bought in ("total weight", *(["root degrees"] if mechanism.buys_roots else [])):
-            left = parts[-1][1]
-            spent = left * float(TOTAL_SHARE)
-            parts = (*parts[:-1], (bought, spent), ("rounds", left - spent))
-    return PrivacyGuarantee(
-        epsilon=cost.epsilon,
-        delta=cost.delta,
-        neighbours=hidden_change(
-            weighted=grid.weighted, weight_cap=grid.cap, directed=mechanism.universe.directed
-        ),
-        public=public,
-        seed=seed,
-        parts=parts,
-    )
-
-
 def _check_outcome(mechanism: IterativeConstruction, outcome: Outcome) -> None:
     """Refuse to release what cost more than is stated, by the scales of the noise that was drawn.
 
@@ -347,34 +312,3 @@ def _check_outcome(mechanism: IterativeConstruction, outcome: Outcome) -> None:
         compose(outcome.tuning.built(steps, delta=budget.delta), delta=budget.delta), rest.cost
     )
     check_paid(compose([*bought, rest.cost], delta=budget.delta), budget)
-
-
-def _accuracy(
-    mechanism: IterativeConstruction,
-    outcome: Outcome,
-    beta: float,
-    moved: FloatMatrix,
-    listed: CutList | None,
-) -> Accuracy:
-    """Of the hypothesis, and of the graph, whose weights are `moved` away from it."""
-    if outcome.error is None:
-        return Accuracy(error=None, confidence=1 - beta, queries="none", graph_error=None)
-    grid = mechanism.grid
-    error = outcome.error * mechanism.unit + grid.rounding(mechanism.universe.size)
-    if listed is not None:
-        shift = float(np.abs(listed.on_matrix(moved)).max())
-    else:
-        shift = cut_norm(moved).upper
-    return Accuracy(
-        error=error,
-        confidence=1 - beta,
-        queries="disjoint" if listed is None else "listed",
-        graph_error=error + shift,
-    )
-
-
-def _synthetic(graph: AnyGraph, weights: FloatMatrix, cap: float, note: str) -> AnyGraph:
-    def rows() -> Iterator[FloatMatrix]:
-        yield from (weights[start : start + 512] for start in range(0, len(weights), 512))
-
-    return from_rows_on(graph.space, rows(), weighted=True, weight_cap=cap, note=note)

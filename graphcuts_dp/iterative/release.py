@@ -1,5 +1,6 @@
 """What a user gets from an iterative construction: answers, graph, promise, transcript, files."""
 
+import math
 import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -10,11 +11,13 @@ import numpy as np
 
 from graphcuts_dp.display import Card, Displayed, size_text
 from graphcuts_dp.distinguishers.cut_list import CutList
+from graphcuts_dp.distinguishers.question_list import QuestionList
 from graphcuts_dp.errors import FileFormatError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.atomic import atomic_write
 from graphcuts_dp.graph.file_sets import check_writable_files, writing_files, written_files
 from graphcuts_dp.graph.files import graph_files, read_graph, write_graph
+from graphcuts_dp.graph.graph_queries import GraphQuery, Question
 from graphcuts_dp.graph.grid import most_weight
 from graphcuts_dp.graph.linear_query import LinearQuery, is_query
 from graphcuts_dp.graph.linear_steps import Extent, as_cut
@@ -23,7 +26,8 @@ from graphcuts_dp.graph.queries import CutQuery, RankOneQuery, Subset
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.graph.vertices import VertexSet, labels_or_number, sets_in
 from graphcuts_dp.idc.dense import DenseHypothesis
-from graphcuts_dp.iterative.construction import Measured
+from graphcuts_dp.iterative.outcome import Measured
+from graphcuts_dp.iterative.release_arrays import arrays_of, read_back
 from graphcuts_dp.measurements.answer_list import AnswerList
 from graphcuts_dp.measurements.noisy_matrix import CutAnswer
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
@@ -42,6 +46,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _FORMAT = "iterative construction 1"
+_OTHER_QUERIES = "iterative construction 2"  # with a list that has others than cuts
 
 
 @final
@@ -51,7 +56,9 @@ class Accuracy:
 
     Attributes:
         error: with probability `confidence` no query of the class is farther off, in weight; None
-            where nothing is proven.
+            where nothing is proven. Of a list with other queries than cuts, for its largest
+            coefficient; a statistic is then off by less than its sensitivity times one more than
+            that many of the largest coefficient.
         confidence: in (0, 1).
         queries: the class: "listed" (the queries that were given), "disjoint" (all cuts between
             disjoint sets; all cuts if bipartite), or "none".
@@ -113,15 +120,17 @@ class IterativeRelease(Displayed):
     settings: Settings
     transcript: tuple[Measured, ...]
     cap: float = 1.0
-    listed: CutList | None = None
+    listed: CutList | QuestionList | None = None
 
     @property
     def universe(self) -> Universe:
         """The public vertex pairs."""
         return self.hypothesis.universe
 
-    def answer(self, S: Subset | LinearQuery, T: Subset | None = None) -> CutAnswer:
+    def answer(self, S: Subset | Question, T: Subset | None = None) -> CutAnswer:
         """Answer any linear query from the hypothesis; free, as often as you like.
+
+        Releases of the median answer statistics of whole graphs, too.
 
         The interval holds for all queries of `accuracy.queries` at once, cut to what the query can
         be. For others it is all of that, which is certain.
@@ -134,12 +143,15 @@ class IterativeRelease(Displayed):
 
         Args:
             S: vertex labels or a truth vector, "*" for all vertices, or a whole query, such as a
-                `CutQuery` or a `RankOneQuery`. Labels of a bipartite graph may be of both sides.
+                `CutQuery`, a `RankOneQuery` or a `GraphQuery`. Labels of a bipartite graph may be
+                of both sides.
             T: likewise; None for all vertices outside S (all right ones).
 
         Raises:
             QueryError: an unknown vertex, or a query that does not fit.
         """
+        if isinstance(S, GraphQuery):
+            return self._statistic(S)
         if is_query(S):
             if T is not None:
                 raise QueryError("give either a whole query or two sets, not both")
@@ -164,7 +176,7 @@ class IterativeRelease(Displayed):
             seeded=not self.guarantee.is_private,
         )
 
-    def answer_all(self, queries: Iterable[LinearQuery]) -> AnswerList:
+    def answer_all(self, queries: Iterable[Question]) -> AnswerList:
         """Answer several queries; see `answer`."""
         return AnswerList(self.answer(query) for query in queries)
 
@@ -184,6 +196,29 @@ class IterativeRelease(Displayed):
 
         return drawn(self, title)
 
+    def _statistic(self, query: GraphQuery) -> CutAnswer:
+        """The statistic of a hypothesis that is a graph without weights, in its steps."""
+        learnt = self.hypothesis.matrix[self.universe.pairs()]
+        if not ((learnt == 0) | (learnt == 1)).all():
+            raise QueryError(
+                f"{query.statistic!r} is answered by releases of the construction 'median' alone"
+            )
+        size = query.sensitivity(self.universe.space)
+        value = float(size * int(query.steps(self.universe, learnt[None, :])[0]))
+        low, high = 0.0, float(query.largest(self.universe.space))
+        confidence, error = 1.0, self.accuracy.error
+        if error is not None and isinstance(self.listed, QuestionList) and query in self.listed:
+            off = size * math.floor(error / self.listed.scale + 1e-9)
+            low, high = max(low, value - off), min(high, value + off + size - 1)
+            confidence = self.accuracy.confidence
+        return CutAnswer(
+            value=value,
+            interval=(min(low, high), max(low, high)),
+            confidence=confidence,
+            simultaneous=True,
+            seeded=not self.guarantee.is_private,
+        )
+
     def _possible(self, query: LinearQuery) -> tuple[float, float]:
         """Between which the answer lies for certain."""
         if isinstance(query, CutQuery):
@@ -195,6 +230,8 @@ class IterativeRelease(Displayed):
         error = self.accuracy.error
         if error is None:
             return None
+        if isinstance(self.listed, QuestionList):
+            return error if query in self.listed else None
         if isinstance(query, CutQuery):
             return error if self._covers(query) else None
         if self.accuracy.queries != "disjoint":
@@ -238,23 +275,12 @@ class IterativeRelease(Displayed):
         return written_files(_names(path))
 
     def _arrays(self) -> dict[str, Any]:
-        masks = [self.universe.masks(measured.query) for measured in self.transcript]
-        arrays: dict[str, Any] = {
-            "matrix": self.hypothesis.matrix,
-            "values": np.array([measured.value for measured in self.transcript]),
-            "rounds": np.array([measured.round for measured in self.transcript], dtype=np.int64),
-            "updated": np.array([measured.updated for measured in self.transcript], dtype=np.bool_),
-        }
-        for name, side, n in zip("ST", (0, 1), self.universe.shape, strict=True):
-            sets = [mask[side] for mask in masks]
-            arrays[f"found_{name}"] = np.array(sets, dtype=np.bool_).reshape(len(sets), n)
-            if self.listed is not None:
-                arrays[f"listed_{name}"] = self.listed.words[side]
-        return arrays
+        kept = arrays_of(self.universe, self.transcript, self.listed)
+        return {"matrix": self.hypothesis.matrix} | kept
 
     def _receipt(self, files: Iterable[Path]) -> dict[str, Any]:
         return {
-            "format": _FORMAT,
+            "format": _OTHER_QUERIES if isinstance(self.listed, QuestionList) else _FORMAT,
             "guarantee": self.guarantee.to_dict(),
             "settings": asdict(self.settings),
             "accuracy": asdict(self.accuracy),
@@ -276,7 +302,7 @@ class IterativeRelease(Displayed):
         Raises:
             FileFormatError: a file is missing, damaged, or not the one that the receipt names.
         """
-        receipt = read_receipt(path, _FORMAT)
+        receipt = read_receipt(path, _FORMAT, _OTHER_QUERIES)
         with telling_damage(path):
             _check_files(path, receipt["files"])
             left, *right = (VertexSet(labels) for labels in receipt["vertices"])
@@ -294,15 +320,16 @@ class IterativeRelease(Displayed):
                 directed=directed,
             )
             _check_files(path, receipt["files"])  # as read: others may replace it meanwhile
+            transcript, listed = read_back(universe, arrays)
             return cls(
                 graph=graph,
                 hypothesis=DenseHypothesis(universe, arrays["matrix"]),
                 guarantee=PrivacyGuarantee.from_dict(receipt["guarantee"]),
                 accuracy=accuracy,
                 settings=settings,
-                transcript=_transcript(arrays),
+                transcript=transcript,
                 cap=receipt["cap"],
-                listed=_listed(universe, arrays),
+                listed=listed,
             )
 
     def _card(self) -> Card:
@@ -353,17 +380,3 @@ def _check_files(path: PathLike, files: dict[str, str]) -> None:
     if set(files) != expected:
         raise FileFormatError(f"{receipt_path(path)} is the receipt of another release")
     check_files(path, files)
-
-
-def _transcript(arrays: dict[str, Any]) -> tuple[Measured, ...]:
-    rows = (arrays[name] for name in ("rounds", "found_S", "found_T", "values", "updated"))
-    return tuple(
-        Measured(round=int(number), query=CutQuery(S, T), value=float(value), updated=bool(updated))
-        for number, S, T, value, updated in zip(*rows, strict=True)
-    )
-
-
-def _listed(universe: Universe, arrays: dict[str, Any]) -> CutList | None:
-    if "listed_S" not in arrays:
-        return None
-    return CutList.of_words(universe, arrays["listed_S"], arrays["listed_T"])

@@ -74,9 +74,26 @@ def exponential_choice(scores: IntVector, rate: Fraction, source: EntropySource)
 
     Source: McSherry, Talwar 2007; zCDP: Cesar, Rogers 2021.
     """
+    return exponential_choices(scores, rate, 1, source)[0]
+
+
+def exponential_choices(
+    scores: IntVector, rate: Fraction, count: int, source: EntropySource
+) -> list[int]:
+    """Several independent draws of `exponential_choice` with the same scores.
+
+    Guarantee: that of one draw, for each of them.
+
+    Args:
+        scores: as for `exponential_choice`. Private.
+        rate: > 0.
+        count: how many, >= 1.
+        source: where the noise comes from.
+    """
     behind = scores - scores.max()
 
     def exact(index: int) -> Decimal:
         return int(behind[index]) * Decimal(rate.numerator) / Decimal(rate.denominator)
 
-    return Choice(behind * float(rate), _LOGARITHM_ERROR, exact).draw(source)
+    choice = Choice(behind * float(rate), _LOGARITHM_ERROR, exact)
+    return [choice.draw(source) for _ in range(count)]

@@ -33,6 +33,7 @@ from graphcuts_dp.distances import session as distance_session
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distinguishers import exact_cuts, power_method
 from graphcuts_dp.distinguishers.cut_list import CutList
+from graphcuts_dp.distinguishers.question_list import QuestionList
 from graphcuts_dp.evaluation import baselines
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.interactive.counts import EdgeCounter
@@ -65,13 +66,15 @@ ENDS = [(i, j) for i in range(N) for j in range(N)]
 
 def graphs(kind):
     """Nothing, one edge and everything, of one schema."""
+    n = 5 if "few" in kind else N
     places = {"bipartite": ENDS, "directed": ARCS}.get(kind.split()[-1], PAIRS)
+    places = [(i, j) for i, j in places if max(i, j) < n]
     found = []
     for count, weight in ((0, 0.0), (1, 0.3), (len(places), 1.0)):
         rows, columns = np.array(places[:count], dtype=int).reshape(-1, 2).T
         weights = None if "weighted" not in kind else np.full(count, weight)
         cap = None if weights is None or "no cap" in kind else 1.0
-        sides = {"left": N, "right": N} if "bipartite" in kind else {"vertices": N}
+        sides = {"left": N, "right": N} if "bipartite" in kind else {"vertices": n}
         classes = {"bipartite": gc.BipartiteGraph, "directed": gc.DirectedGraph}
         make = classes.get(kind.split()[-1], gc.Graph)
         found.append(make(rows, columns, weights, weight_cap=cap, hide_change=1, **sides))
@@ -110,6 +113,7 @@ def blindfold(monkeypatch):
     monkeypatch.setattr(Grid, "steps", lambda _, weights: np.zeros(len(weights), dtype=np.int64))
     monkeypatch.setattr(EdgeCounter, "counts", lambda _, queries: [0] * len(queries))
     monkeypatch.setattr(CutList, "counts", lambda self, *_: np.zeros(len(self), dtype=np.int64))
+    monkeypatch.setattr(QuestionList, "_fine", lambda _, places, *__: [0] * len(list(places)))
     monkeypatch.setattr(
         sensing_steps.Steps, "count", lambda self, _: np.zeros(len(self.queries), dtype=np.int64)
     )
@@ -347,7 +351,19 @@ def bound_chosen(_, graph):
 
 
 CUTS = [gc.CutQuery([0]), gc.CutQuery([1, 2], [3, 4])]
+
+
+def answered(**options):
+    def run(_watch, graph):
+        made = gc.release_answers(graph, CUTS, epsilon=1.0, seed=3, **options)
+        return {"made": texts_of(made), "answers": [texts_of(each) for each in made.answers]}
+
+    return run
+
+
 MECHANISMS = {
+    "answers at once": ("plain", answered()),
+    "answers at once, k-norm": ("weighted bipartite", answered(noise="k-norm")),
     "response": ("plain", released(mechanism="response")),
     "auto": ("plain", released()),
     "synthetic graph": ("plain", released(workload="synthetic graph")),
@@ -369,6 +385,21 @@ MECHANISMS = {
     "learnt from all cuts": ("plain", learnt()),
     "learnt from a list": ("weighted", learnt(queries=CUTS, construction="frieze-kannan")),
     "learnt from a matrix": ("plain", learnt(distinguisher="response-rank-one")),
+    "learnt from released answers": ("plain", learnt(queries=CUTS, distinguisher="released")),
+    "learnt by both players": ("weighted", learnt(queries=CUTS, player="both")),
+    "learnt by the query player": ("bipartite", learnt(queries=CUTS, player="query")),
+    "learnt of a hidden list": (
+        "plain",
+        learnt(queries=CUTS * 9, player="both", hide_queries=0.9),
+    ),
+    "learnt from other queries": (
+        "weighted bipartite",
+        learnt(queries=[gc.MatrixQuery(np.eye(8) - 0.5), *CUTS]),
+    ),
+    "learnt by the median": (
+        "plain few",
+        learnt(queries=[gc.GraphQuery("triangles"), CUTS[0]], construction="median"),
+    ),
     "learnt by powers": ("weighted bipartite", learnt(distinguisher="power-rank-one")),
     "learnt until accurate": ("plain", learnt(calibration="tight")),
     "session, gaussian": ("plain", asked("gaussian")),
@@ -461,6 +492,7 @@ PRIVATE = {
     "release-iteratively": [
         "release-iteratively GRAPH x.net --epsilon 2 --seed 1 --vertices 8 --delta 1e-6 --rounds 2",
         "release-iteratively GRAPH x.net --epsilon 2 --vertices 8 --delta 1e-6 --calibration best",
+        "release-iteratively GRAPH x.net --epsilon 2 --vertices 8 --delta 1e-6 --player both",
     ],
     "release-net": [
         (
@@ -659,7 +691,7 @@ NAMES = {
         Measurement DistancePlan Locations Graph BipartiteGraph DirectedGraph
         OwnedRows
         ChosenBound choose_bound release_contributions
-        Contributions""",
+        Contributions FewAnswers release_answers""",
     "reads nothing private": """Answer CutList LinearQuery CutQuery MatrixQuery RankOneQuery
         GraphQuery
         DistanceQuery Metric Plan PlanRow VertexSet __version__ plan plan_distances datasets

@@ -55,11 +55,49 @@ def test_says_what_is_proven(release):
     assert "nothing is proven" in out
 
 
+def test_the_query_player_learns_and_a_list_is_hidden(files, release):
+    many = [f'{{"S": [{i}], "T": [{j}]}}\n' for i in range(6) for j in range(6) if i != j]
+    (files / "cuts.jsonl").write_text("".join(many))
+    listed = (*DELTA, "--queries", str(files / "cuts.jsonl"), "--rounds", "3", "--json")
+    status, out, err = release(*listed, "--player", "both")
+    assert status == 0, err
+    facts = json.loads(out)
+    assert facts["distinguisher"] == "player: both"
+    assert facts["error_at_most"] > 0
+    assert len(gc.IterativeRelease.load(files / "out.graphml").listed) == 30
+    status, out, err = release(
+        *listed, "--player", "query", "--hide-queries", "0.5", "--force", "--distinguisher", "auto"
+    )
+    assert status == 0, err
+    loaded = gc.IterativeRelease.load(files / "out.graphml")
+    assert loaded.listed is None
+    assert loaded.transcript == ()
+    assert "error_at_most" not in json.loads(out)
+    status, _, err = release(*listed, "--hide-queries", "0.5", "--force")
+    assert (status, "hide_queries is for" in err) == (2, True)
+
+
+def test_learns_statistics_and_other_queries(files, release):
+    lines = files / "asked.jsonl"
+    lines.write_text('{"S": [0]}\n{"left": [1, 0.5, 0, 0, 0, 0]}\n{"statistic": "triangles"}\n')
+    options = (*DELTA, "--queries", str(lines), "--json")
+    status, out, err = release(*options, "--construction", "median")
+    assert status == 0, err
+    assert json.loads(out)["construction"] == "median"
+    assert len(gc.IterativeRelease.load(files / "out.graphml").listed) == 3
+    status, _, err = release(*options, "--force")
+    assert (status, "construction='median'" in err) == (2, True)
+    lines.write_text('{"entries": [[0, 1, -2.5]]}\n{"S": [0]}\n')
+    status, out, err = release(*options, "--force")
+    assert status == 0, err
+    assert json.loads(out)["which_holds"].startswith("for the queries given")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ([*DELTA, "--fit", "spectral"], "No such option"),
-        ([*DELTA, "--construction", "median"], "unknown construction 'median'; choose one of"),
+        ([*DELTA, "--construction", "average"], "unknown construction 'average'; choose one of"),
         ([*DELTA, "--queries", "nowhere.jsonl"], "does not exist"),
         ([], "needs delta"),
     ],

@@ -27,7 +27,7 @@ TROUBLES = {
     "disk fails for one system call": (3, errno.EIO),
     "disk fails from a system call on": (4, errno.EIO),
 }
-METHODS = ("gaussian", "multiplicative-weights")
+METHODS = ("gaussian", "multiplicative-weights", "mirror-descent")
 
 
 def use(path: Path, method: str, say: int) -> None:

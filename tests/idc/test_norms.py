@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -228,3 +229,27 @@ def test_cuts_that_were_announced_not_to_come_are_refused():
         learner.check(CutQuery([0], [0, 1, 2]))
     with pytest.raises(QueryError, match="disjoint"):
         MirrorDescentLearner(Universe(8), disjoint=True).check(CutQuery([0, 1], [1, 2]))
+
+
+def test_a_total_that_may_be_off_shortens_the_tolerance():
+    """By the shift: in the bound on updates, and in the step, as if alpha were so much less."""
+    sizes = CutSizes.of(SIZES, disjoint=False)
+    terms = terms_of("entropy", None, sizes, total_weight=30.0, total_error=4.0)
+    exact = replace(terms, shift=0.0)
+    assert terms.shift == 4.0
+    for alpha in (5.0, 9.0, 40.0):
+        assert terms.updates(alpha) == pytest.approx(exact.updates(alpha - 4))
+        assert terms.updates(alpha) > exact.updates(alpha)
+    assert terms.updates(4.0) == terms.updates(3.0) == math.inf
+    learner = MirrorDescentLearner(Universe(*SIZES), norm="entropy")
+    made = learner.construction(alpha=9.0, total_weight=30.0, total_error=4.0)
+    same = replace(made, alpha=made.alpha - made.shift, shift=0.0)
+    query = CutQuery(range(5), range(3))
+    moved, expected = (rule.update(rule.initial(), query, 1).matrix for rule in (made, same))
+    np.testing.assert_allclose(moved, expected)
+    longer = replace(made, shift=0.0).update(made.initial(), query, 1).matrix
+    assert (
+        np.abs(longer - made.initial().matrix).max()
+        > np.abs(moved - made.initial().matrix).max() * 1.2
+    )
+    assert made.least_drop(9.0) == pytest.approx(same.least_drop(5.0))

@@ -96,6 +96,24 @@ def learnt(graph, query, folder):
     return gc.IterativeRelease.load(folder / "i.graphml").answer(query)
 
 
+def listed(construction):
+    def ask(graph, query, folder):
+        made = gc.release_iteratively(
+            graph,
+            epsilon=2.0,
+            delta=1e-3,
+            seed=1,
+            queries=[query, gc.CutQuery(["u0"])],
+            construction=construction,
+        )
+        assert made.answer(query).confidence == 0.95
+        made.save(folder / "i.graphml")
+        assert gc.IterativeRelease.load(folder / "i.graphml").answer(query) == made.answer(query)
+        return made.answer(query)
+
+    return ask
+
+
 DOORS = {
     "session gaussian": session("gaussian", delta=1e-3),
     "session laplace": session("laplace"),
@@ -106,6 +124,9 @@ DOORS = {
     "release response": released(mechanism="response"),
     "release sparse": released(mechanism="sparse"),
     "iterative": learnt,
+    "iterative, listed, multiplicative-weights": listed("multiplicative-weights"),
+    "iterative, listed, frieze-kannan": listed("frieze-kannan"),
+    "iterative, listed, mirror-descent": listed("mirror-descent"),
 }
 LEARNERS = {"rank-one", "matrix", "own", "mixed"}
 REFUSED = {

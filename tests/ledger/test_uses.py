@@ -47,6 +47,7 @@ PRODUCTS = {
     "release-iteratively": lambda store: gc.release_iteratively(
         tiny(), epsilon=1.0, delta=1e-6, store=store, queries=CUTS, rounds=1
     ),
+    "answers": lambda store: gc.release_answers(tiny(), CUTS, epsilon=1.0, store=store),
     "net": lambda store: gc.release_net(tiny(), CUTS, epsilon=1.0, store=store),
     "sensing": lambda store: gc.release_sensing(
         ratings(), CUTS, epsilon=1.0, delta=1e-6, store=store, rounds=1

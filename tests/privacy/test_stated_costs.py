@@ -27,7 +27,7 @@ from graphcuts_dp.interactive import calibrations, paper_calibrations
 from graphcuts_dp.interactive import per_query as fresh_noise
 from graphcuts_dp.interactive import response as bits
 from graphcuts_dp.interactive.methods import CALIBRATIONS, METHODS, make_mechanism
-from graphcuts_dp.iterative import paper_tuning, pure_tuning, sensing_steps, tuning
+from graphcuts_dp.iterative import paper_tuning, player_game, pure_tuning, sensing_steps, tuning
 from graphcuts_dp.privacy.composition import Cost, check_paid, stated_cost, zcdp_delta, zcdp_rho
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.level_noise import LevelNoise
@@ -250,6 +250,15 @@ CASES = {
         "pure": (iterative("practical", delta=0.0), {"answers": of_noise(pure_tuning)}),
         "dr14": (iterative("dr14", delta=0.0), {"total": of_noise(paper_tuning, 50)}),
         "gru12": (iterative("gru12", epsilon=50.0), {"answers": of_noise(paper_tuning)}),
+        "both players": (
+            lambda: gc.release_iteratively(
+                GRAPH, epsilon=1.0, delta=1e-6, queries=CUTS, player="both", seed=1
+            ),
+            {
+                "test": of_noise(player_game),
+                "draws": of_result(player_game, "root_at_most", lambda root: root * 2),
+            },
+        ),
     },
     "release_net": {
         "net": (
@@ -347,6 +356,15 @@ CASES = {
             ("edges", {}),
             ("vertex", {"protect": "vertex", "degree_bound": 2}),
         )
+    },
+    "release_answers": {
+        noise: (
+            lambda noise=noise: gc.release_answers(
+                GRAPH, CUTS[:3], epsilon=1.0, noise=noise, seed=1
+            ),
+            {"rate": of_result(Protection, "per_step", lambda e: e * 2)},
+        )
+        for noise in ("k-norm", "laplace")
     },
     "release_contributions": {
         "classes": (

@@ -37,6 +37,13 @@ RELEASES = {
     "iterative, pure": lambda **o: gc.release_iteratively(
         GRAPH, distinguisher="response-rank-one", **o
     ),
+    "iterative, both players": lambda **o: gc.release_iteratively(
+        GRAPH, player="both", queries=[CUT], delta=1e-6, rounds=3, **o
+    ),
+    "iterative, released": lambda **o: gc.release_iteratively(
+        GRAPH, distinguisher="released", queries=[CUT], **o
+    ),
+    "answers": lambda **o: gc.release_answers(GRAPH, [CUT], **o),
     "net": lambda **o: gc.release_net(GRAPH, [CUT], **o),
     "sensing": lambda **o: gc.release_sensing(
         SIDES, [gc.CutQuery([0], [1])], delta=1e-6, rounds=2, **o

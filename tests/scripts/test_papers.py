@@ -18,9 +18,10 @@ from graphcuts_dp.evaluation.audits.registry import find_audits
 from graphcuts_dp.figures import find_figure
 from graphcuts_dp.fits.methods import FIT_NAMES, ORACLES
 from graphcuts_dp.graph.graph_queries import STATISTICS
-from graphcuts_dp.idc.constructions import CONSTRUCTIONS
 from graphcuts_dp.interactive.methods import CALIBRATIONS, METHODS
+from graphcuts_dp.iterative.made import LEARNT_BY
 from graphcuts_dp.iterative.paper_tuning import CALIBRATIONS as OFFLINE
+from graphcuts_dp.iterative.player_game import PLAYERS
 from graphcuts_dp.privacy.noises import NOISES
 from graphcuts_dp.privacy.protection import PROTECTIONS
 from graphcuts_dp.release.allocation import MECHANISMS
@@ -38,8 +39,9 @@ VALUES = {
     ("session", "--statistic"): STATISTICS,
     ("session", "--calibration"): CALIBRATIONS,
     ("release-iteratively", "--calibration"): OFFLINE,
-    ("release-iteratively", "--construction"): CONSTRUCTIONS,
+    ("release-iteratively", "--construction"): LEARNT_BY,
     ("release-iteratively", "--distinguisher"): DISTINGUISHERS,
+    ("release-iteratively", "--player"): PLAYERS,
     ("release", "--fit"): FIT_NAMES,
     ("release", "--noise"): NOISES,
     ("release", "--mechanism"): MECHANISMS,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import Any, final
+from typing import Any, cast, final
 
 import numpy as np
 import scipy
@@ -118,7 +118,8 @@ def _run(construction: str, calibration: TwoRounds, source: EntropySource) -> Ru
 
     def run(graph: Graph) -> list[float]:
         outcome = made.run(graph, source)
-        edge = [m.value for m in outcome.transcript if UNIVERSE.masks(m.query)[0][0]]
+        cuts = [(m, cast(CutQuery, m.query)) for m in outcome.transcript]
+        edge = [m.value for m, query in cuts if UNIVERSE.masks(query)[0][0]]
         return [
             outcome.total_weight,
             sum(edge) + outcome.total_weight,

@@ -23,12 +23,15 @@ from graphcuts_dp.evaluation.audits import (
     contenders_trees,
     distances,
     flows,
+    games,
     grouped,
     iterative,
+    k_norms,
     learnt_distances,
     median,
     owners,
     people,
+    questions,
     releases,
     responses,
     root_degrees,
@@ -46,9 +49,12 @@ from graphcuts_dp.evaluation.baselines import BASELINES
 from graphcuts_dp.fits.methods import FIT_NAMES
 from graphcuts_dp.idc.constructions import CONSTRUCTIONS
 from graphcuts_dp.interactive.methods import CALIBRATIONS, METHODS
+from graphcuts_dp.iterative.made import MEDIAN
 from graphcuts_dp.iterative.paper_tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
+from graphcuts_dp.iterative.player_game import PLAYERS
 from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import exact_epsilon
+from graphcuts_dp.privacy.k_norm import NORMS
 from graphcuts_dp.privacy.noises import NOISES
 from graphcuts_dp.progress import Progress, silent
 from graphcuts_dp.release.allocation import MECHANISMS
@@ -68,9 +74,12 @@ ENTRIES: tuple[Entry, ...] = (
     *distances.ENTRIES,
     *learnt_distances.ENTRIES,
     *flows.ENTRIES,
+    *k_norms.ENTRIES,
     *owners.ENTRIES,
     *selection.ENTRIES,
     *iterative.ENTRIES,
+    *games.ENTRIES,
+    *questions.ENTRIES,
     *together.ENTRIES,
     *several.ENTRIES,
     *people.ENTRIES,
@@ -122,6 +131,8 @@ def _sessions() -> Iterator[str]:
 
 def _iterative() -> Iterator[str]:
     yield from (f"distinguisher: {name}" for name in DISTINGUISHERS)
+    yield from ("iterative: other queries", f"iterative: {MEDIAN}")
+    yield from (f"player: {player}" for player in PLAYERS[1:])
     yield from (f"iterative: {construction}" for construction in CONSTRUCTIONS)
     yield from (f"iterative: {name} calibration" for name in OFFLINE_CALIBRATIONS)
 
@@ -138,6 +149,7 @@ def _distances() -> Iterator[str]:
 _PRODUCTS: Mapping[str, Callable[[], Iterable[str]]] = {
     "release_graph": _releases,
     "release_iteratively": _iterative,
+    "release_answers": lambda: [f"answers: {noise}" for noise in NORMS],
     "release_net": lambda: ["release: net"],
     "release_sensing": lambda: ["release: sensing"],
     "open_session": _sessions,

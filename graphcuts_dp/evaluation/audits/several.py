@@ -12,7 +12,7 @@ As in `together`, the twin is noise for one change where several are hidden. Two
 import warnings
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -84,7 +84,7 @@ def _iterative(at_most: int, epsilon: float, source: EntropySource) -> Run:
             seed=seed_of(source),
         )
         (bought,), total = made.transcript, made.settings.total
-        pairs = _UNIVERSE.pairs_between(bought.query)
+        pairs = _UNIVERSE.pairs_between(cast(CutQuery, bought.query))
         # Beyond what is possible an answer tells no more of Laplace noise.
         answer = min(max(bought.value, 0.0), pairs)
         return np.array([total, pairs, answer, total + answer, total + answer + pairs])

@@ -1,0 +1,145 @@
+"""K-norm noise: its distribution, its norm, its privacy by enumeration, its radius."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.stats
+
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.k_norm import NORMS, KNormNoise
+
+COLUMNS = {
+    "all of two": [[1, 0], [0, 1], [1, 1]],
+    "always together": [[1, 1]],
+    "one in the other": [[1, 0], [1, 1]],
+    "disjoint": [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
+    "all of three": list(itertools.product((0, 1), repeat=3)),
+    "a few of four": [[1, 1, 0, 0], [0, 1, 1, 1], [1, 0, 0, 1], [1, 1, 1, 1]],
+}
+
+
+def noise_of(name, rate=Fraction(1), norm="k-norm"):
+    return KNormNoise.of_columns(np.array(COLUMNS[name]), rate, norm=norm)
+
+
+def norm_of(noise, vectors):
+    return noise.scaled_norm(np.array(vectors)) / (noise.weight * 4096)
+
+
+def true_norm(columns, z):
+    """The least sum of moduli with which the columns make z; infinite if they cannot."""
+    columns = np.array(columns, dtype=float)
+    both = np.concatenate([columns, -columns]).T
+    found = scipy.optimize.linprog(np.ones(both.shape[1]), A_eq=both, b_eq=z)
+    return found.fun if found.success else math.inf
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("name", COLUMNS)
+def test_no_column_is_longer_than_one_and_it_is_a_norm(name, norm):
+    noise = noise_of(name, norm=norm)
+    assert norm_of(noise, COLUMNS[name]).max() <= 1
+    rng = np.random.default_rng(1)
+    first, second = rng.integers(-50, 50, size=(2, 200, noise.counts))
+    a, b, both = (noise.scaled_norm(z) for z in (first, second, first + second))
+    assert (both <= a + b).all()
+    assert (noise.scaled_norm(3 * first) == 3 * a).all()
+    assert (a[first.any(axis=1)] > 0).all()
+    if norm == "k-norm":
+        assert (np.abs(first).max(axis=1) <= a / (noise.weight * 4096)).all()
+    assert (np.abs(first).sum(axis=1) <= a / 4096).all()
+
+
+@pytest.mark.parametrize("name", ["all of two", "all of three", "a few of four"])
+def test_the_norm_is_that_of_the_body_but_for_a_thousandth(name):
+    noise = noise_of(name)
+    for z in np.random.default_rng(2).integers(-30, 30, size=(20, noise.counts)):
+        ours = float(norm_of(noise, [z])[0])
+        assert ours <= true_norm(COLUMNS[name], z) * (1 + 1e-9)
+        assert ours >= true_norm(COLUMNS[name], z) * 0.996
+
+
+def listed(noise, reach):
+    """All vectors within reach, and their probabilities."""
+    z = np.array(list(itertools.product(range(-reach, reach + 1), repeat=noise.counts)))
+    weights = np.exp(-float(noise.rate) * noise.scaled_norm(z) / (noise.weight * 4096))
+    return z, weights / weights.sum()
+
+
+@pytest.mark.parametrize(
+    ("name", "norm"),
+    [("all of two", "k-norm"), ("always together", "k-norm"), ("all of two", "laplace"),
+     ("all of three", "k-norm"), ("disjoint", "k-norm")],
+)  # fmt: skip
+def test_draws_have_the_stated_probabilities(name, norm):
+    """Chi-square at 1e-7, were the seed drawn at random; noise that is too wide is noticed."""
+    noise, runs = noise_of(name, Fraction(3, 2), norm), 4000
+    source = SeededEntropy(3)
+    drawn = [tuple(int(x) for x in noise.draw(source)) for _ in range(runs)]
+    z, chances = listed(noise, 12)
+    for rate, fits in ((1.0, True), (0.8, False)):
+        other = chances**rate / (chances**rate).sum()
+        expected = {tuple(v): p * runs for v, p in zip(z.tolist(), other, strict=True)}
+        likely = [v for v in expected if expected[v] >= 8]
+        rest = runs - sum(expected[v] for v in likely)
+        seen = [drawn.count(v) for v in likely]
+        found = sum((s - expected[v]) ** 2 / expected[v] for s, v in zip(seen, likely, strict=True))
+        found += (runs - sum(seen) - rest) ** 2 / rest
+        assert bool(found < scipy.stats.chi2.isf(1e-7, len(likely))) is fits
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_shifts_by_a_column_cost_epsilon_and_no_more(name):
+    """Probabilities of every outcome on neighbours, by the norm alone: normalisers are equal."""
+    noise = noise_of(name)
+    z = np.random.default_rng(4).integers(-40, 40, size=(3000, noise.counts))
+    z = np.concatenate([z, np.array(COLUMNS[name]) * 7, np.array(COLUMNS[name]) * -7])
+    worst = 0.0
+    for column in np.array(COLUMNS[name]):
+        moved = np.abs(noise.scaled_norm(z + column) - noise.scaled_norm(z))
+        worst = max(worst, moved.max() / (noise.weight * 4096))
+    assert 0.99 < worst <= 1
+    twice = [1] * noise.counts  # a twin: each answer with its own noise, paid once
+    single = KNormNoise.of_columns(np.eye(noise.counts, dtype=int), Fraction(1), norm="laplace")
+    if noise.weight > 1:
+        assert norm_of(single, [twice])[0] > 1
+
+
+@pytest.mark.parametrize("name", ["all of two", "all of three", "a few of four"])
+@pytest.mark.parametrize("rate", [Fraction(1, 20), Fraction(1), Fraction(4)])
+@pytest.mark.parametrize("norm", NORMS)
+def test_the_radius_holds(name, rate, norm):
+    """In 400 draws; more failures have probability 1e-6 if each fails with probability 0.1."""
+    noise = noise_of(name, rate, norm)
+    radius, source = noise.radius(0.1), SeededEntropy(5)
+    wrong = sum(np.abs(noise.draw(source)).max() > radius for _ in range(400))
+    assert wrong <= scipy.stats.binom.isf(1e-6, 400, 0.1)
+    assert noise.radius(0.01) >= radius
+    if (name, rate, norm) == ("all of two", Fraction(1), "k-norm"):
+        z, chances = listed(noise, 40)
+        tail = [chances[np.abs(z).max(axis=1) > r].sum() for r in (radius - 1, radius)]
+        assert tail[1] <= 0.1 < tail[0]
+        assert noise._bound(0.1) >= radius
+
+
+def test_costs_and_refusals():
+    assert noise_of("all of two", Fraction(1, 7)).cost(3).pure == Fraction(3, 7)
+    with pytest.raises(ParameterError, match="at most 6"):
+        KNormNoise.of_columns(np.ones((1, 7), dtype=int), Fraction(1))
+    with pytest.raises(ParameterError, match="unknown noise"):
+        KNormNoise.of_columns(np.ones((1, 2), dtype=int), Fraction(1), norm="l2")
+    assert (
+        KNormNoise.of_columns(np.ones((1, 7), dtype=int), Fraction(1), norm="laplace").weight == 7
+    )
+
+
+def test_huge_noise_is_exact_too():
+    noise = noise_of("all of three", Fraction(1, 10**15))
+    drawn = noise.draw(SeededEntropy(1))
+    assert np.abs(drawn).max() > 10**13
+    assert int(noise.scaled_norm(drawn[None, :].astype(object))[0]) > 0
