@@ -339,6 +339,8 @@ def connect(  # noqa: PLR0913  # the terms of a session, as for `open_session`
     calibration: str = "tight",
     disjoint: bool = False,
     expected_edges: float | None = None,
+    norm: str | None = None,
+    most_right: int | None = None,
     timeout: float = 120.0,
     certificate: str | None = None,
 ) -> RemoteSession:
@@ -356,6 +358,8 @@ def connect(  # noqa: PLR0913  # the terms of a session, as for `open_session`
         calibration: likewise.
         disjoint: likewise.
         expected_edges: likewise.
+        norm: likewise.
+        most_right: likewise.
         timeout: seconds to wait for a reply.
         certificate: PEM file of the authority that vouches for the server, if the system's do not.
 
@@ -388,6 +392,8 @@ def connect(  # noqa: PLR0913  # the terms of a session, as for `open_session`
                 "calibration": calibration,
                 "disjoint": disjoint,
                 "expected_edges": expected_edges,
+                "norm": norm,
+                "most_right": most_right,
             }
             told = line.ask("POST", "/v1/sessions", terms)
     except BaseException:

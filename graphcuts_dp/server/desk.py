@@ -123,7 +123,7 @@ class Desk:
 
     def terms_of(self, asked: Terms) -> dict[str, Any]:
         """Keywords of `open_session`: what was asked for, and whom this server protects."""
-        return asked.model_dump(exclude={"name"}) | self._protecting
+        return asked.keywords() | self._protecting
 
     def plan(self, asked: PlanIn) -> dict[str, Any]:
         """What every mechanism would guarantee, from public numbers; see `plan`.

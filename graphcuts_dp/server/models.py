@@ -21,6 +21,7 @@ from graphcuts_dp.graph.queries import CutQuery
 
 MOST_QUERIES = 10**12
 _BIGGEST = 2**63 - 1  # of an integer label
+_KEPT = ("expected_edges",)  # of terms: kept if None, as sessions that were asked for have it
 
 
 def _text(given: str) -> str:
@@ -127,6 +128,13 @@ class Terms(Strict):
     calibration: Annotated[StrictStr, Field(max_length=60)] = "tight"
     disjoint: StrictBool = False
     expected_edges: Edges | None = None
+    norm: Annotated[StrictStr, Field(max_length=60)] | None = None
+    most_right: Count | None = None
+
+    def keywords(self) -> dict[str, Any]:
+        """As `open_session` takes them; without the norm's, where none was given."""
+        given = self.model_dump(exclude={"name"})
+        return {name: value for name, value in given.items() if value is not None or name in _KEPT}
 
 
 class SessionIn(Terms):

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 from server_cases import TERMS, Office, made_graph
 
@@ -127,6 +128,34 @@ def test_the_same_request_is_one_session_and_other_terms_are_refused(ann):
     assert told(ann.open("ann"), 201)["state"] == "open"
     problem(ann.open("ann", epsilon=0.25), 409, "other-terms")
     assert told(ann.send("ann", "GET", "/v1/budget"))["yours"]["epsilon"] == 0.5
+
+
+def test_sessions_of_mirror_descent_have_a_norm(tmp_path):
+    """Its name and the most right vertices reach the session, and come back as terms."""
+    rows, columns = np.divmod(np.arange(0, 240, 2), 12)
+    sides = gc.BipartiteGraph(rows, columns, left=20, right=12)
+    terms = {"epsilon": 2.0, "delta": 1e-6, "queries": 5, "method": "mirror-descent"}
+    with Office(tmp_path, graph=sides, groups=False, budget=(9.0, 1e-4)) as office:
+        office.add("ann", preapproved=True)
+        forecast = {**terms, "norm": "2,p", "most_right": 2}
+        assert told(office.send("ann", "POST", "/v1/forecast", forecast))["epsilon"] <= 2.0
+        opened = told(office.open("ann", **forecast), 201)
+        assert opened["terms"]["norm"] == "2,p"
+        assert opened["terms"]["most_right"] == 2
+        assert told(office.open("ann", **forecast), 201)["state"] == "open"
+        problem(office.open("ann", **{**forecast, "norm": "l2"}), 409, "other-terms")
+        assert told(office.ask("ann", [([0, 1], [3, 4])]))["new"] == 1
+        problem(office.ask("ann", [([0, 1], [3, 4, 5])]), 422, "value")
+        for wrong in ({"norm": "l0"}, {"norm": "x" * 61}, {"norm": 2}, {"most_right": 0}):
+            assert office.open("ann", "b", **{**forecast, **wrong}).status_code == 422
+        plain = {**terms, "method": "gaussian", "queries": 2}
+        assert told(office.open("ann", "c", **plain), 201)["state"] == "open"
+        dummy = {"terms": forecast, "queries": [{"S": [0], "T": [1]}]}
+        assert len(told(office.send("ann", "POST", "/v1/dummy", dummy))["answers"]) == 1
+        assert told(office.send("ann", "GET", "/v1/budget"))["yours"]["epsilon"] <= 4.0
+        before = office.desk.requests.all()
+        assert "norm" not in before[-1].terms  # as sessions that were asked for earlier
+        assert before[0].terms["norm"] == "2,p"
 
 
 def test_caps_hold_beside_the_budget(office):
