@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from graphcuts_dp.evaluation.benchmark.page import graph_page, main_page
-from graphcuts_dp.evaluation.benchmark.ranks import Results, geometric_mean, is_ours
+from graphcuts_dp.evaluation.benchmark.ranks import LEAST, Results, geometric_mean, is_ours
 from graphcuts_dp.evaluation.benchmark.runs import BenchmarkRun, read_runs, write_table
 from graphcuts_dp.plotting.benchmark import MOST_LINES, benchmark_figure
 from graphcuts_dp.plotting.saving import write_figure
@@ -27,14 +27,17 @@ def pages(runs: list[BenchmarkRun]) -> dict[str, str]:
 
 
 def figure_of(results: Results, graph: str):
-    """The errors of the seven contenders of least error, ours among them first."""
+    """The errors of the seven contenders of least error, ours among them first.
+
+    Errors below LEAST are drawn as that, as they count in the tables.
+    """
     curves = {}
     for measure in PANELS:
         errors = {e: results.errors(graph, e, measure) for e in results.epsilons}
-        names = {name for each in errors.values() for name in each if each[name] > 0}
+        names = {name for each in errors.values() for name in each}
         if names and len(curves) < MOST_PANELS:
             curves[measure] = {
-                name: zip(*[(e, errors[e][name]) for e in errors if errors[e].get(name, 0) > 0],
+                name: zip(*[(e, max(errors[e][name], LEAST)) for e in errors if name in errors[e]],
                           strict=True)
                 for name in names
             }  # fmt: skip
