@@ -75,10 +75,10 @@ def main_page(runs: Sequence[BenchmarkRun], *, table: str) -> str:
         table: path of that table, for a link.
     """
     results = Results(runs)
-    parts = [_INTRO, _what_was_run(results, table), _contenders(results)]
-    parts.append(_measures())
+    parts = [_INTRO, _what_was_run(results, table)]
     parts += [_standing(results, measure) for measure in RANKED]
-    parts += [_behind(results), _failures(results), _graphs(results)]
+    parts += [_behind(results), _failures(results), _measures()]
+    parts += [_contenders(results), _graphs(results)]
     return "\n".join(part for part in parts if part)
 
 
@@ -95,7 +95,7 @@ def _what_was_run(results: Results, table: str) -> str:
 
 
 def _contenders(results: Results) -> str:
-    lines = ["## The contenders\n", "| contender | source | run on | |", "|---|---|---|---|"]
+    lines = ["## The contenders\n"]
     sources = {run.contender: run.source for run in results.runs}
     for name in results.contenders:
         known = CONTENDERS.get(name)
@@ -105,7 +105,8 @@ def _contenders(results: Results) -> str:
         if name not in results.audited:
             note = f"**Nobody has audited it.** {note}".strip()
         source = _plain(sources[name])
-        lines.append(f"| {_named(name, results)} | {source} | {_range(known)} | {_plain(note)} |")
+        run_on = f" Run on {_range(known)}." if known is not None else ""
+        lines.append(f"- **{_named(name, results)}**: {source}.{run_on} {_plain(note)}".rstrip())
     marks = []
     if set(results.contenders) - results.sound:
         marks.append(f"{_UNSOUND} its claim does not hold: run, and ranked apart.")
@@ -114,14 +115,14 @@ def _contenders(results: Results) -> str:
     return "\n".join([*lines, "", *marks, ""])
 
 
-def _range(contender: Contender | None) -> str:
-    if contender is None:
-        return ""
-    weights = ", weights" if contender.weights else ""
-    groups = ", with public groups" if contender.needs_groups else ""
-    delta = ", delta > 0" if contender.needs_delta else ""
-    kinds = ", ".join(sorted(contender.kinds))
-    return f"{kinds}{weights}, to {contender.most_vertices:,} vertices{groups}{delta}"
+def _range(contender: Contender) -> str:
+    kinds = sorted(contender.kinds, reverse=True)
+    which = " and ".join(kinds) if len(kinds) < 3 else "all"
+    weights = "with or without weights" if contender.weights else "without weights"
+    groups = " and public groups" if contender.needs_groups else ""
+    delta = "; it needs a delta" if contender.needs_delta else ""
+    most = f"up to {contender.most_vertices:,} vertices"
+    return f"{which} graphs {weights}{groups}, {most}{delta}"
 
 
 def _measures() -> str:
