@@ -106,7 +106,9 @@ def measured(noise):
     source = SeededEntropy(1)
 
     def run(graph, _):
-        made = _measure(STEPS, NOTHING, STEPS.count(graph), rate, noise, source)
+        made = _measure(
+            STEPS, NOTHING.estimate_all(STEPS.queries), STEPS.count(graph), rate, noise, source
+        )
         return [made.value, made.index]
 
     return run
