@@ -71,11 +71,12 @@ RUN = [page for page in PAGES if any(b[1] in PYTHON or commands_of(b[2]) for b i
 
 
 @pytest.mark.parametrize("page", RUN, ids=lambda page: page.stem)
-def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch, capsys):
+def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch, capsys, request):
     first = tmp_path / "files"
     first.mkdir()
     world.make_files(first)
     known, folders = world.names(first), {}
+    request.addfinalizer(known["connection"].close)
     for number, (mark, language, text) in enumerate(blocks_of(page)):
         if mark.startswith("not run: "):
             continue
