@@ -42,6 +42,7 @@ def test_figures_draw_ours_first_and_only_what_can_be_told_apart():
         figure = script.figure_of(results, graph)
         (legend,) = figure.legends
         names = [text.get_text() for text in legend.get_texts()]
-        assert names[0] == "ours"
+        run_there = {run.contender for run in RUNS if run.graph == graph}
+        assert names[0] == "ours" or ("ours" not in run_there and names[0].startswith("ours-"))
         assert len(names) <= 7
         assert 1 <= len(figure.axes) <= script.MOST_PANELS
