@@ -10,16 +10,16 @@ import numpy as np
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.distinguishers.base import Found
 from graphcuts_dp.distinguishers.cut_list import CutList
-from graphcuts_dp.distinguishers.rank_one import checked_graph, matrix_of_pairs, pair_places
+from graphcuts_dp.distinguishers.noisy_pairs import noisy_pairs, rescaled
+from graphcuts_dp.distinguishers.rank_one import matrix_of_pairs
 from graphcuts_dp.distinguishers.scoring import check_rounds, root_at_most
-from graphcuts_dp.errors import HypothesisError, ParameterError
+from graphcuts_dp.errors import HypothesisError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Hypothesis
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.noises import noise_distribution
 
 
 @final
@@ -104,10 +104,7 @@ class Released:
     def with_epsilon(self, epsilon: Fraction, *, rounds: int) -> Self:
         """See `Distinguisher.with_epsilon`."""
         check_rounds(rounds)
-        distribution = noise_distribution(
-            self.distribution.name, epsilon=epsilon, weight_cap=self.distribution.weight_cap
-        )
-        return replace(self, distribution=distribution)
+        return replace(self, distribution=rescaled(self.distribution, epsilon))
 
     def begin(self, graph: AnyGraph, source: EntropySource) -> "ReleasedSearch":
         """See `Distinguisher.begin`. Draws one noisy value for each pair; dense, n1 x n2 numbers.
@@ -116,15 +113,7 @@ class Released:
             ParameterError: other vertices, or a distribution for another weight cap or without
                 weights.
         """
-        checked_graph(graph, self.universe)
-        if self.distribution.weight_cap != graph.weight_cap or (
-            self.distribution.bits and graph.weighted
-        ):
-            raise ParameterError("the distribution of noise does not suit the graph's weights")
-        steps = self.distribution.respond(
-            self.universe.size, graph.weights, pair_places(graph), source
-        )
-        noisy = matrix_of_pairs(self.distribution.estimate(steps), self.universe)
+        noisy = noisy_pairs(graph, self.universe, self.distribution, source)
         return ReleasedSearch(self, self.queries.on_matrix(noisy))
 
 

@@ -6,24 +6,20 @@ from fractions import Fraction
 from typing import Self, final
 
 from graphcuts_dp.distinguishers.noise_norms import response_norm
+from graphcuts_dp.distinguishers.noisy_pairs import noisy_pairs, rescaled
 from graphcuts_dp.distinguishers.rank_one import (
     Answer,
     MatrixSearch,
     checked_answer,
-    checked_graph,
-    matrix_of_pairs,
-    pair_places,
     pair_scale,
     usual_cut_norm,
 )
 from graphcuts_dp.distinguishers.scoring import check_rounds, root_at_most
-from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.noises import noise_distribution
 
 
 @final
@@ -108,10 +104,7 @@ class ResponseRankOne:
     def with_epsilon(self, epsilon: Fraction, *, rounds: int) -> Self:
         """See `Distinguisher.with_epsilon`."""
         check_rounds(rounds)
-        distribution = noise_distribution(
-            self.distribution.name, epsilon=epsilon, weight_cap=self.distribution.weight_cap
-        )
-        return replace(self, distribution=distribution)
+        return replace(self, distribution=rescaled(self.distribution, epsilon))
 
     def begin(self, graph: AnyGraph, source: EntropySource) -> MatrixSearch:
         """See `Distinguisher.begin`. Draws one noisy value for each pair; dense, n1 x n2 numbers.
@@ -120,13 +113,5 @@ class ResponseRankOne:
             ParameterError: other vertices, or a distribution for another weight cap or without
                 weights.
         """
-        checked_graph(graph, self.universe)
-        if self.distribution.weight_cap != graph.weight_cap or (
-            self.distribution.bits and graph.weighted
-        ):
-            raise ParameterError("the distribution of noise does not suit the graph's weights")
-        steps = self.distribution.respond(
-            self.universe.size, graph.weights, pair_places(graph), source
-        )
-        noisy = matrix_of_pairs(self.distribution.estimate(steps), self.universe)
+        noisy = noisy_pairs(graph, self.universe, self.distribution, source)
         return MatrixSearch(self.universe, noisy, self.answer)

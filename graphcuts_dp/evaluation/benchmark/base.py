@@ -52,6 +52,10 @@ class Method(Protocol):
             delta: to spend at most, in [0, 1); methods of pure privacy leave it alone.
             groups: public groups of the vertices, where the case has some; else None.
             seed: makes the run repeatable and voids the promise.
+
+        Raises:
+            GraphError: a graph that the method does not take, or of one vertex.
+            ParameterError: epsilon, delta or seed out of range, or weights without a public cap.
         """
         ...
 

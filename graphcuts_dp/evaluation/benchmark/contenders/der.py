@@ -48,16 +48,7 @@ def density_based_graph(
     Guarantee: epsilon-DP by basic composition: `explored`, and `arranged` in disjoint regions, of
     which one pair is in one.
 
-    Args:
-        graph: the private graph, undirected, without weights.
-        epsilon: in [1e-6, 50].
-        delta: not used.
-        groups: not used.
-        seed: makes the run repeatable and voids the promise.
-
-    Raises:
-        GraphError: another kind of graph, weights, or one vertex.
-        ParameterError: epsilon or seed out of range.
+    Arguments and errors as for `Method`; the graph is undirected, without weights.
 
     Source: Chen, Fung, Yu, Desai, "Correlated network data publication via differential privacy",
     VLDB Journal 2014, without correlation; constants and scores as in the public code of others,

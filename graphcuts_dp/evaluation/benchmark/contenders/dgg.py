@@ -29,16 +29,7 @@ def degree_based_graph(
     Guarantee: epsilon-DP. One pair changes two degrees by 1 each, so the sensitivity is exactly 2;
     step 2 reads noisy degrees alone.
 
-    Args:
-        graph: the private graph, undirected, without weights.
-        epsilon: in [1e-6, 50].
-        delta: not used.
-        groups: not used.
-        seed: makes the run repeatable and voids the promise.
-
-    Raises:
-        GraphError: another kind of graph, weights, or one vertex.
-        ParameterError: epsilon or seed out of range.
+    Arguments and errors as for `Method`; the graph is undirected, without weights.
 
     Source: "DGG" of Qin, Yu, Yang, Khalil, Xiao, Ren, "Generating synthetic decentralized social
     graphs with local differential privacy", CCS 2017, with a trusted curator, as in PGB.

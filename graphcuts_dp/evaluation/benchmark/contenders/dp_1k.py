@@ -54,16 +54,7 @@ def degree_histogram_graph(
 
     Guarantee: epsilon-DP: see `measure_histogram`; the other steps read its result alone.
 
-    Args:
-        graph: the private graph, undirected, without weights.
-        epsilon: in [1e-6, 50].
-        delta: not used.
-        groups: not used.
-        seed: makes the run repeatable and voids the promise.
-
-    Raises:
-        GraphError: another kind of graph, weights, or one vertex.
-        ParameterError: epsilon or seed out of range.
+    Arguments and errors as for `Method`; the graph is undirected, without weights.
 
     Source: Wang, Wu, "Preserving differential privacy in degree-correlation based graph
     generation", Transactions on Data Privacy 2013, the 1K model. Added: the largest degree is

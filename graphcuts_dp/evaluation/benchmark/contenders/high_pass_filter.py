@@ -90,16 +90,8 @@ def high_pass_filter(
 ) -> Submission:
     """The noisy weights of the edges that reach a threshold.
 
-    Args:
-        graph: the private graph, of any kind; weights need a public cap or `hide_change=1`.
-        epsilon: privacy parameter, in [1e-6, 50].
-        delta: in (0, 1).
-        groups: not used.
-        seed: makes the run repeatable and voids the promise.
-
-    Raises:
-        GraphError: one vertex.
-        ParameterError: epsilon, delta or seed out of range, or weights without a cap.
+    Arguments and errors as for `Method`; the graph is of any kind; weights need a public cap or
+    `hide_change=1`.
 
     Guarantee: (epsilon, delta)-DP; see `passed`.
     Source: Liu, Upadhyay, Zou, "Optimal bounds on private graph approximation", SODA 2024, and

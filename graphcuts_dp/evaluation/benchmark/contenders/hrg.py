@@ -48,16 +48,7 @@ def hierarchical_random_graph(
     drawn from the stationary law; after finitely many steps it is not, and by how much is
     not known. epsilon is what the paper claims.
 
-    Args:
-        graph: the private graph, undirected, without weights.
-        epsilon: in [1e-6, 50].
-        delta: not used.
-        groups: not used.
-        seed: makes the run repeatable.
-
-    Raises:
-        GraphError: another kind of graph, weights, or one vertex.
-        ParameterError: epsilon or seed out of range.
+    Arguments and errors as for `Method`; the graph is undirected, without weights.
 
     Source: Xiao, Chen, Tan, "Differentially private network data release via structural inference",
     KDD 2014. Deviation: the number of steps is public; there, the chain stops when the likelihoods

@@ -39,16 +39,7 @@ def sorted_degrees_graph(
 
     Guarantee: epsilon-DP: see `measure_sorted`; the other steps read its result alone.
 
-    Args:
-        graph: the private graph, undirected, without weights.
-        epsilon: in [1e-6, 50].
-        delta: not used.
-        groups: not used.
-        seed: makes the run repeatable and voids the promise.
-
-    Raises:
-        GraphError: another kind of graph, weights, or one vertex.
-        ParameterError: epsilon or seed out of range.
+    Arguments and errors as for `Method`; the graph is undirected, without weights.
 
     Source: Hay, Li, Miklau, Jensen, "Accurate estimation of the degree distribution of private
     networks", ICDM 2009, for steps 1 and 2.

@@ -225,16 +225,8 @@ def johnson_lindenstrauss(
 ) -> Submission:
     """A matrix whose cuts are those of a random projection of the edges.
 
-    Args:
-        graph: the private graph: undirected, without weights, of two vertices at least.
-        epsilon: privacy parameter, in [1e-6, 50].
-        delta: in (0, 1).
-        groups: not used.
-        seed: makes the run repeatable and voids the promise.
-
-    Raises:
-        GraphError: another kind of graph, weights, or one vertex.
-        ParameterError: epsilon, delta or seed out of range.
+    Arguments and errors as for `Method`; the graph is undirected, without weights, of two
+    vertices at least.
 
     Guarantee: (epsilon, delta)-DP; see `projected`.
     Source: Blocki, Blum, Datta, Sheffet, "The Johnson-Lindenstrauss transform itself preserves

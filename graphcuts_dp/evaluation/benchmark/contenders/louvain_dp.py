@@ -155,16 +155,8 @@ def louvain_dp(
 ) -> Submission:
     """A block model of communities that LouvainDP finds.
 
-    Args:
-        graph: the private graph: undirected, without weights, of two vertices at least.
-        epsilon: privacy parameter, in [1e-6, 50].
-        delta: not used.
-        groups: not used.
-        seed: makes the run repeatable and voids the promise.
-
-    Raises:
-        GraphError: another kind of graph, weights, or one vertex.
-        ParameterError: epsilon or seed out of range.
+    Arguments and errors as for `Method`; the graph is undirected, without weights, of two
+    vertices at least.
 
     Guarantee: epsilon-DP: `found_communities`, then `block_densities`, composed.
     Source: Nguyen, Imine, Rusinowitch, "Detecting communities under differential privacy",

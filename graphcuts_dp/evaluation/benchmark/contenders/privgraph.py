@@ -244,16 +244,8 @@ def privgraph(
 ) -> Submission:
     """A synthetic graph by PrivGraph.
 
-    Args:
-        graph: the private graph: undirected, without weights, of two vertices at least.
-        epsilon: privacy parameter, in [1e-6, 50].
-        delta: not used.
-        groups: not used.
-        seed: makes the run repeatable and voids the promise.
-
-    Raises:
-        GraphError: another kind of graph, weights, or one vertex.
-        ParameterError: epsilon or seed out of range.
+    Arguments and errors as for `Method`; the graph is undirected, without weights, of two
+    vertices at least.
 
     Guarantee: epsilon-DP; see `measure_privgraph`. The rest reads what it drew.
     Source: Yuan, Zhang, Du, Chen, Cheng, Sun, "PrivGraph: differentially private graph data

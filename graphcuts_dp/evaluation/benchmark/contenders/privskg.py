@@ -210,16 +210,8 @@ def privskg(
 ) -> Submission:
     """A stochastic Kronecker graph fitted to noisy degrees.
 
-    Args:
-        graph: the private graph: undirected, without weights, of two vertices at least.
-        epsilon: privacy parameter, in [1e-6, 50].
-        delta: not used.
-        groups: not used.
-        seed: makes the run repeatable and voids the promise.
-
-    Raises:
-        GraphError: another kind of graph, weights, or one vertex.
-        ParameterError: epsilon or seed out of range.
+    Arguments and errors as for `Method`; the graph is undirected, without weights, of two
+    vertices at least.
 
     Guarantee: epsilon-DP: all else is computed from `measure_degrees`.
     Source: Mir, Wright, "A differentially private estimator for the stochastic Kronecker graph

@@ -53,16 +53,7 @@ def top_m_filter(
     what comes out is computed from m~ and noisy entries that were kept by a threshold that is
     computed from m~ (`measure_total`, `measure_kept_edges`).
 
-    Args:
-        graph: the private graph, of any kind, without weights.
-        epsilon: in [1e-6, 50].
-        delta: not used.
-        groups: not used.
-        seed: makes the run repeatable and voids the promise.
-
-    Raises:
-        GraphError: weights, or one vertex.
-        ParameterError: epsilon or seed out of range.
+    Arguments and errors as for `Method`; the graph is of any kind, without weights.
 
     Source: Nguyen, Imine, Rusinowitch, "Differentially private publication of social graphs at
     linear cost", ASONAM 2015. Deviation: there, false edges are drawn uniformly until there are m~

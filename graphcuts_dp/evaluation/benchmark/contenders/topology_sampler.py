@@ -129,16 +129,7 @@ def topology_sampler(
 ) -> Submission:
     """A graph of about as many edges, sampled so that true edges are likelier.
 
-    Args:
-        graph: the private graph, of any kind, without weights.
-        epsilon: privacy parameter, in [1e-6, 50].
-        delta: not used.
-        groups: not used.
-        seed: makes the run repeatable and voids the promise.
-
-    Raises:
-        GraphError: weights, or one vertex.
-        ParameterError: epsilon or seed out of range.
+    Arguments and errors as for `Method`; the graph is of any kind, without weights.
 
     Guarantee: epsilon-DP by sequential composition: a tenth for the size (one edge changes the
     number of edges by 1), the rest for the set (`sampled_topology`).
