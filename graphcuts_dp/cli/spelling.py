@@ -11,6 +11,7 @@ _FLAGS = {
     "header=True": "--header",
     "header=False": "--no-header",
 }
+_CODE = "in Python: "
 _VALUES = (
     "counting|unit|owner|weight_cap|hide_change|vertices|source|target|weight|delimiter|encoding"
     "|protect|at_most|degree_bound"
@@ -21,10 +22,14 @@ _SPELLED = re.compile(
 
 
 def spelled(problem: GraphCutsError, path: str) -> GraphCutsError:
-    """The same error, which names options as the command line spells them."""
+    """The same error, which names options as the command line spells them.
+
+    What stands after "in Python: " is code, and stays.
+    """
     text = str(problem)
     start = len(path) if text.startswith(path) else 0
-    return type(problem)(text[:start] + _SPELLED.sub(_as_option, text[start:]))
+    words, code, rest = text[start:].partition(_CODE)
+    return type(problem)(text[:start] + _SPELLED.sub(_as_option, words) + code + rest)
 
 
 def _as_option(found: re.Match[str]) -> str:

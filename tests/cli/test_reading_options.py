@@ -151,3 +151,10 @@ def test_the_options_cover_all_that_read_graph_takes():
     taken = set(inspect.signature(gc.read_graph).parameters)
     offered = {field.name.removesuffix("_column") for field in fields(Reading)}
     assert taken - offered == {"path", "weighted", "tell"}
+
+
+def test_what_to_type_in_python_is_not_spelled_as_options(call, tmp_path):
+    (tmp_path / "calls.xlsx").write_bytes(b"PK")
+    status, _, err = call("release", tmp_path / "calls.xlsx", tmp_path / "out.csv", "--epsilon", 1)
+    assert status == 2
+    assert "gc.from_pandas(pandas.read_excel(FILE), source=..., target=...)" in err
