@@ -201,7 +201,7 @@ def _histogram_audit(epsilon: float) -> Audit:
         },
         twin_pairs=_SIDES[:1],
         runs=8000,
-        least=1000,
+        least=3000,
     )
 
 
