@@ -25,6 +25,7 @@ from graphcuts_dp.iterative.release import IterativeRelease, hypothesis_path
 from graphcuts_dp.iterative.sensing_release import SensingRelease, is_sensing
 from graphcuts_dp.measurements.noisy_matrix import NO_GUARANTEE, CutAnswer
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
+from graphcuts_dp.release.answers_at_once import FewAnswers, is_answers
 from graphcuts_dp.release.release import Release
 
 EXAMPLE = """Example: graphcuts-dp answer synthetic.graphml --from "SFO,LAX,SAN" --to "JFK,LGA,EWR"
@@ -121,7 +122,7 @@ def answer(
     found: Sequence[CutAnswer]
     if isinstance(release, IterativeRelease | SensingRelease):
         found = release.answer_all(cuts)
-    elif isinstance(release, NetRelease):
+    elif isinstance(release, NetRelease | FewAnswers):
         found = release.answer_all(cuts, confidence=confidence)
     else:
         found = release.answer_all(
@@ -144,12 +145,14 @@ def answer(
         _show_many(asked, found, shrunk)
 
 
-def _load(path: str) -> Release | IterativeRelease | NetRelease | SensingRelease:
+def _load(path: str) -> Release | IterativeRelease | NetRelease | SensingRelease | FewAnswers:
     """The release at a path, of whichever kind."""
     if os.path.isfile(hypothesis_path(path)):  # noqa: PTH113  # false for names too long, too
         return IterativeRelease.load(path)
     if os.path.isfile(queries_path(path)):  # noqa: PTH113  # as above
         return NetRelease.load(path)
+    if is_answers(path):
+        return FewAnswers.load(path)
     return SensingRelease.load(path) if is_sensing(path) else Release.load(path)
 
 

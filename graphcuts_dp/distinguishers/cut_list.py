@@ -107,13 +107,15 @@ class CutList(Sequence[CutQuery]):
 
     def __contains__(self, query: object) -> bool:
         """Whether a cut is in the list; (S, T) and (T, S) are one cut of an undirected graph."""
-        if not isinstance(query, CutQuery):
-            return False
+        return isinstance(query, CutQuery) and self.find(query) is not None
+
+    def find(self, query: CutQuery) -> int | None:
+        """The first place of a cut in the list; None for one that is not in it."""
         S, T = (pack_bits(mask) for mask in self.universe.masks(query))
         found = (self._S.rows == S).all(axis=1) & (self._T.rows == T).all(axis=1)
         if self.universe.symmetric:
             found |= (self._S.rows == T).all(axis=1) & (self._T.rows == S).all(axis=1)
-        return bool(found.any())
+        return int(found.argmax()) if found.any() else None
 
     def __len__(self) -> int:
         return len(self._S)
