@@ -1,6 +1,7 @@
 """A public list of cuts, as long as a million: one bit for each vertex, answered in batches."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Any, Protocol, final, overload, runtime_checkable
 
 import numpy as np
@@ -104,6 +105,18 @@ class CutList(Sequence[CutQuery]):
     def disjoint(self) -> bool:
         """Whether no cut has a vertex on both sides, or the universe is bipartite."""
         return self.universe.bipartite or not (self._S.rows & self._T.rows).any()
+
+    @cached_property
+    def most_pairs(self) -> int:
+        """How many pairs the cut of the list counts that counts most of them."""
+        S, T, both = (
+            np.bitwise_count(words).sum(axis=1, dtype=np.int64)
+            for words in (self._S.rows, self._T.rows, self._S.rows & self._T.rows)
+        )
+        if self.universe.bipartite:
+            return int((S * T).max())
+        twice = both * (both - 1) // 2 if self.universe.symmetric else 0
+        return int((S * T - both - twice).max())
 
     def __contains__(self, query: object) -> bool:
         """Whether a cut is in the list; (S, T) and (T, S) are one cut of an undirected graph."""
