@@ -2,8 +2,7 @@
 
 The mechanisms themselves are tuned, with a stand-in for the list that knows how long it is. What
 they guarantee before they are run is told, for a number of edges that is known; a run that buys the
-number has a little less budget. Most of them measure how far off they are when they end, and then
-state less.
+number has a little less budget. Games test the result when they end, and mostly state less.
 """
 
 import math

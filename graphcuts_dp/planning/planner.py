@@ -49,7 +49,7 @@ groups with as many others, or halves of the groups with the rest; no other cuts
 _OF_LISTS = """\
 Answers: up to 6 cuts at once. Offline, game: iterative releases for a public list, the
 calibration "tight", or players; linear k: any linear queries, whose largest
-coefficient is 1. These releases measure their error when they end, and state less."""
+coefficient is 1. Players, and "practical", test their error, and mostly state less."""
 _OF_VERTICES = """\
 Vertices: errors of bounded cuts, which are below the true ones where a vertex has
 more than the bound across the cut. A synthetic graph cannot hide a vertex."""
