@@ -25,6 +25,7 @@ from graphcuts_dp.planning import offline
 from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.privacy.tails import discrete_laplace_radius
 
+ANSWERS = "answers"
 ADAPTIVE, FIXED, ALL, LINEAR = "any k", "fixed k", "all", "linear k"
 _PAPERS = tuple(name for name in CALIBRATIONS if name != "tight")
 _MIRROR, _MEDIAN = "mirror-descent", "median"
@@ -234,6 +235,15 @@ def mechanisms_for(setting: Setting) -> tuple[PlannedMechanism, ...]:
 
 _OFFLINE = (
     PlannedMechanism(
+        ANSWERS,
+        "",
+        FIXED,
+        offline.few_answers_error,
+        offline.few_answers_typical,
+        offline=True,
+        fits=offline.few_answers_fit,
+    ),
+    PlannedMechanism(
         "offline MW",
         "",
         FIXED,
@@ -301,14 +311,6 @@ MECHANISMS = (
         partial(_session, _MEDIAN),
         _first_hypothesis,
         fits=offline.median_fits,
-    ),
-    PlannedMechanism(
-        "answers",
-        "",
-        FIXED,
-        offline.few_answers_error,
-        offline.few_answers_typical,
-        fits=offline.few_answers_fit,
     ),
     PlannedMechanism("gaussian", "", ADAPTIVE, partial(_session, "gaussian"), _gaussian_typical),
     PlannedMechanism("laplace", "", ADAPTIVE, partial(_session, "laplace"), _laplace_typical),

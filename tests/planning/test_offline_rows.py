@@ -231,7 +231,9 @@ def test_rows_are_there_only_where_they_are_possible():
     large = gc.plan(9000, edges=5e4, queries=10, **PROMISE)
     assert not lists & methods(large)
     vertex = gc.plan(100, edges=500, queries=4, protect="vertex", degree_bound=9, **PROMISE)
-    assert not any(row.offline or row.method == "answers" for row in vertex.rows)
+    assert not any(row.offline for row in vertex.rows)
+    without = gc.plan(100, edges=500, queries=6, offline=False, **PROMISE)
+    assert without.rows == tuple(row for row in few.rows if not row.offline)
     tiny = gc.plan(6, edges=7, queries=3, epsilon=1e-5, delta=1e-6, at_most=9)
     assert all(row.guaranteed >= 7 for row in tiny.rows if row.offline)
 
