@@ -48,7 +48,10 @@ group. "*" alone is all vertices. Other linear queries are lines such as
 @with_options
 def answer(
     path: Annotated[
-        str, typer.Argument(metavar="RELEASE", help="The file OUT that `release` or `sense` wrote.")
+        str,
+        typer.Argument(
+            metavar="RELEASE", help="The file OUT that `release`, `sense` or their like wrote."
+        ),
     ],
     first: Annotated[str | None, typer.Option("--from", help="The set S of vertices.")] = None,
     second: Annotated[
