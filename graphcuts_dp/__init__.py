@@ -78,9 +78,10 @@ if TYPE_CHECKING:
     from graphcuts_dp.planning.planner import Plan, PlanRow, plan
     from graphcuts_dp.planning.vertex_bounds import DegreePlan, DegreeRow, plan_degree_bounds
     from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+    from graphcuts_dp.release.answers_at_once import FewAnswers
     from graphcuts_dp.release.contributions import ChosenBound, choose_bound, release_contributions
     from graphcuts_dp.release.degree_bound import DegreeBound, choose_degree_bound
-    from graphcuts_dp.release.few_answers import FewAnswers, release_answers
+    from graphcuts_dp.release.few_answers import release_answers
     from graphcuts_dp.release.release import Release
     from graphcuts_dp.release.synthesis import release_graph
     from graphcuts_dp.server.client import RemoteSession, connect
@@ -149,7 +150,8 @@ _HOMES = {
     "release.synthesis": ("release_graph",),
     "graph.owned_rows": ("OwnedRows",),
     "graph.owned_sources": ("owned_from_pandas", "read_owned"),
-    "release.few_answers": ("FewAnswers", "release_answers"),
+    "release.answers_at_once": ("FewAnswers",),
+    "release.few_answers": ("release_answers",),
     "release.contributions": ("ChosenBound", "choose_bound", "release_contributions"),
     "measurements.noisy_contributions": ("Contributions",),
     "planning.owner_bounds": ("BoundPlan", "BoundRow", "plan_bounds"),

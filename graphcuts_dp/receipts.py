@@ -21,6 +21,7 @@ from graphcuts_dp.errors import FileFormatError, GraphCutsError
 from graphcuts_dp.graph.atomic import atomic_write
 
 PathLike = str | os.PathLike[str]
+_DAMAGE = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError)
 
 
 def receipt_path(path: PathLike) -> Path:
@@ -69,7 +70,7 @@ def telling_damage(path: PathLike) -> Iterator[None]:
         raise
     except OSError as problem:
         raise FileFormatError(f"cannot read {path!s}: {problem.strerror}") from None
-    except (LookupError, TypeError, AttributeError, ValueError, GraphCutsError) as problem:
+    except (*_DAMAGE, GraphCutsError) as problem:
         raise FileFormatError(f"{receipt_path(path)} is damaged or of another version") from problem
 
 
@@ -84,6 +85,15 @@ def read_receipt(path: PathLike, *forms: int | str) -> dict[str, Any]:
     if not isinstance(receipt, dict) or receipt.get("format") not in forms:
         raise FileFormatError(f"{file} is not a receipt of this version of the package")
     return _undamaged(file, receipt)
+
+
+def form_at(path: PathLike) -> str:
+    """The form of the receipt of a release at `path`, unchecked; "" where none is in words."""
+    try:
+        form = json.loads(receipt_path(path).read_bytes()).get("format")
+    except (OSError, ValueError, RecursionError, AttributeError):
+        return ""
+    return form if isinstance(form, str) else ""
 
 
 def read_any_receipt(path: PathLike) -> tuple[Path, dict[str, Any]]:

@@ -25,6 +25,7 @@ from graphcuts_dp.iterative.release import IterativeRelease, hypothesis_path
 from graphcuts_dp.iterative.sensing_release import SensingRelease, is_sensing
 from graphcuts_dp.measurements.noisy_matrix import NO_GUARANTEE, CutAnswer
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
+from graphcuts_dp.release.answers_at_once import FewAnswers, is_answers
 from graphcuts_dp.release.release import Release
 
 EXAMPLE = """Example: graphcuts-dp answer synthetic.graphml --from "SFO,LAX,SAN" --to "JFK,LGA,EWR"
@@ -47,7 +48,10 @@ group. "*" alone is all vertices. Other linear queries are lines such as
 @with_options
 def answer(
     path: Annotated[
-        str, typer.Argument(metavar="RELEASE", help="The file OUT that `release` or `sense` wrote.")
+        str,
+        typer.Argument(
+            metavar="RELEASE", help="The file OUT that `release`, `sense` or their like wrote."
+        ),
     ],
     first: Annotated[str | None, typer.Option("--from", help="The set S of vertices.")] = None,
     second: Annotated[
@@ -121,7 +125,7 @@ def answer(
     found: Sequence[CutAnswer]
     if isinstance(release, IterativeRelease | SensingRelease):
         found = release.answer_all(cuts)
-    elif isinstance(release, NetRelease):
+    elif isinstance(release, NetRelease | FewAnswers):
         found = release.answer_all(cuts, confidence=confidence)
     else:
         found = release.answer_all(
@@ -144,12 +148,14 @@ def answer(
         _show_many(asked, found, shrunk)
 
 
-def _load(path: str) -> Release | IterativeRelease | NetRelease | SensingRelease:
+def _load(path: str) -> Release | IterativeRelease | NetRelease | SensingRelease | FewAnswers:
     """The release at a path, of whichever kind."""
     if os.path.isfile(hypothesis_path(path)):  # noqa: PTH113  # false for names too long, too
         return IterativeRelease.load(path)
     if os.path.isfile(queries_path(path)):  # noqa: PTH113  # as above
         return NetRelease.load(path)
+    if is_answers(path):
+        return FewAnswers.load(path)
     return SensingRelease.load(path) if is_sensing(path) else Release.load(path)
 
 

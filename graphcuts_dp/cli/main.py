@@ -58,6 +58,10 @@ COMMANDS: Mapping[str, _Line] = {
         ("graphcuts_dp.cli.release_net", "command"),
         "Choose privately a graph with nearly the same answers to given cuts; few vertices only.",
     ),
+    "release-answers": _Line(
+        ("graphcuts_dp.cli.release_answers", "command"),
+        "Answer a short list of cuts at once, with noise in the shape of what one pair can change.",
+    ),
     "sense": _Line(
         ("graphcuts_dp.cli.sense", "sense"),
         "Answer a list of queries on private ratings, and learn a matrix from the answers.",

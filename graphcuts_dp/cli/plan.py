@@ -143,12 +143,15 @@ def _whole(name: str, text: str) -> tuple[int, ...]:
 
 def _show_beside(plans: Sequence[Plan]) -> None:
     """Guaranteed errors at each epsilon, in the order of the first plan."""
+    shown = {(row.name, row.cuts) for made in plans for row in made.shown}
     rows: dict[tuple[str, str], list[str]] = {
-        (row.name, row.cuts): ["needs delta"] * len(plans) for made in plans for row in made.rows
+        (row.name, row.cuts): ["needs delta"] * len(plans)
+        for row in plans[0].rows
+        if (row.name, row.cuts) in shown
     }
     for place, made in enumerate(plans):
         for row in made.rows:
-            if not math.isinf(row.guaranteed):
+            if (row.name, row.cuts) in rows and not math.isinf(row.guaranteed):
                 rows[row.name, row.cuts][place] = short(row.guaranteed)
     title = plans[0].title.replace(
         f"epsilon = {plans[0].setting.epsilon:g}", "guaranteed errors by epsilon"

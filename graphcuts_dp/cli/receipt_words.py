@@ -208,6 +208,17 @@ def _sensing(receipt: Fields) -> dict[str, str]:
     }
 
 
+def _answers(receipt: Fields) -> dict[str, str]:
+    return {
+        "What it is": f"answers to {int(receipt['queries']):,} cuts of {_sides(receipt)}, bought "
+        "together.",
+        "Noise": f"{receipt['noise']}, on counts in steps of {float(receipt['grid']['unit']):g}, "
+        f"with rate {receipt['rate']}.",
+        "Intervals": f"noise moved no answer by more than {float(receipt['error']):,.4g}, with "
+        f"probability {float(receipt['confidence']):.0%} for all of them at once.",
+    }
+
+
 def _distances(receipt: Fields) -> dict[str, str]:
     return {
         "What it is": f"average distances from {len(receipt['answers']):,} places of a public map "
@@ -226,5 +237,6 @@ _HOW: Mapping[str, Callable[[Fields], dict[str, str]]] = {
     "iterative construction": _iterative,
     "net": _net,
     "sensing": _sensing,
+    "answers": _answers,
     "distances": _distances,
 }

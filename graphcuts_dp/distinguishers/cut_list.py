@@ -1,6 +1,7 @@
 """A public list of cuts, as long as a million: one bit for each vertex, answered in batches."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Any, Protocol, final, overload, runtime_checkable
 
 import numpy as np
@@ -105,15 +106,29 @@ class CutList(Sequence[CutQuery]):
         """Whether no cut has a vertex on both sides, or the universe is bipartite."""
         return self.universe.bipartite or not (self._S.rows & self._T.rows).any()
 
+    @cached_property
+    def most_pairs(self) -> int:
+        """How many pairs the cut of the list counts that counts most of them."""
+        S, T, both = (
+            np.bitwise_count(words).sum(axis=1, dtype=np.int64)
+            for words in (self._S.rows, self._T.rows, self._S.rows & self._T.rows)
+        )
+        if self.universe.bipartite:
+            return int((S * T).max())
+        twice = both * (both - 1) // 2 if self.universe.symmetric else 0
+        return int((S * T - both - twice).max())
+
     def __contains__(self, query: object) -> bool:
         """Whether a cut is in the list; (S, T) and (T, S) are one cut of an undirected graph."""
-        if not isinstance(query, CutQuery):
-            return False
+        return isinstance(query, CutQuery) and self.find(query) is not None
+
+    def find(self, query: CutQuery) -> int | None:
+        """The first place of a cut in the list; None for one that is not in it."""
         S, T = (pack_bits(mask) for mask in self.universe.masks(query))
         found = (self._S.rows == S).all(axis=1) & (self._T.rows == T).all(axis=1)
         if self.universe.symmetric:
             found |= (self._S.rows == T).all(axis=1) & (self._T.rows == S).all(axis=1)
-        return bool(found.any())
+        return int(found.argmax()) if found.any() else None
 
     def __len__(self) -> int:
         return len(self._S)

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Literal, final
 
 import numpy as np
@@ -85,7 +86,7 @@ class Exponential:
         """Of the list."""
         return self.queries.universe
 
-    @property
+    @cached_property
     def scoring(self) -> Scoring:
         """How gaps are scored."""
         return Scoring(self.universe, self.grid, self.score)

@@ -216,5 +216,10 @@ class QuestionList(Sequence[Question]):
 
     def rounding(self, grid: Grid) -> float:
         """By how much whole steps can move what is measured of the list's own, in weight."""
-        coefficients = Fraction(self.universe.size, 1 << _BITS + 1)
-        return float(coefficients) * (grid.cap or 1.0) * (1 + 1e-9) + 2 * grid.unit
+        return rounding_of(self.universe.size, grid)
+
+
+def rounding_of(pairs: int, grid: Grid) -> float:
+    """See `QuestionList.rounding`; of a list over so many pairs."""
+    coefficients = Fraction(pairs, 1 << _BITS + 1)
+    return float(coefficients) * (grid.cap or 1.0) * (1 + 1e-9) + 2 * grid.unit

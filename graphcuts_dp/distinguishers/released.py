@@ -11,7 +11,6 @@ from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.distinguishers.base import Found
 from graphcuts_dp.distinguishers.cut_list import CutList
 from graphcuts_dp.distinguishers.noisy_pairs import noisy_pairs, rescaled
-from graphcuts_dp.distinguishers.rank_one import matrix_of_pairs
 from graphcuts_dp.distinguishers.scoring import check_rounds, root_at_most
 from graphcuts_dp.errors import HypothesisError
 from graphcuts_dp.graph.adjacency import AnyGraph
@@ -78,10 +77,8 @@ class Released:
         Args:
             gamma: in (0, 1).
         """
-        everything = matrix_of_pairs(np.ones(self.universe.size), self.universe)
-        pairs = int(np.rint(self.queries.on_matrix(everything).max()))
+        pairs, noise = self.queries.most_pairs, self.distribution
         failures = math.log(len(self.queries) / gamma)
-        noise = self.distribution
         return noise.radius(pairs, log_failures=failures) + pairs * noise.rounding
 
     def shortfall(self, gamma: float) -> float:

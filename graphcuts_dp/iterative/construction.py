@@ -20,7 +20,13 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Sign
-from graphcuts_dp.idc.learners import Learned, Learner
+from graphcuts_dp.idc.learners import (
+    FriezeKannanLearner,
+    Learned,
+    Learner,
+    MultiplicativeWeightsLearner,
+)
+from graphcuts_dp.idc.linear_learners import DenseLearner
 from graphcuts_dp.idc.norm_learner import MirrorDescentLearner, RootLearner, bound_of
 from graphcuts_dp.iterative.outcome import InWeight, Measured, Outcome
 from graphcuts_dp.iterative.tuning import OfflineCalibration, OfflineTuning
@@ -28,6 +34,13 @@ from graphcuts_dp.measurements.root_degrees import ROOT_STEPS, buy_root_degrees
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.progress import Progress, silent
+
+_OF_THE_TOTAL = (
+    MultiplicativeWeightsLearner,
+    FriezeKannanLearner,
+    DenseLearner,
+    MirrorDescentLearner,
+)  # their first hypotheses weigh no more than the total
 
 
 @final
@@ -184,24 +197,34 @@ class IterativeConstruction:
     def _update_bound(
         self, total_weight: float, total_error: float, learner: Learner | None = None
     ) -> Callable[[float], float]:
-        listed = self.questions
-        reach = 2 if listed is not None and listed.signed else 1  # answers may be negative
+        farthest = self._farthest(total_weight + total_error)
         coarse = bound_of(
             learner or self.learner,
-            alpha=reach * (total_weight + total_error) + 1,
+            alpha=farthest + 1,
             total_weight=total_weight,
             total_error=total_error,
         )
 
         def bound(alpha: float) -> float:
-            if alpha > reach * (total_weight + total_error):
-                return 0.0  # no answers of the start and of the truth are farther apart
+            if alpha > farthest:
+                return 0.0
             try:
                 return coarse(alpha)
             except ParameterError:
                 return math.inf  # finer than the error of the total_weight allows
 
         return bound
+
+    def _farthest(self, most: float) -> float:
+        """How far apart answers of the start and of the truth can be, in units.
+
+        Args:
+            most: that the truth can weigh; and the start of what begins with the total weight.
+        """
+        if not isinstance(self.learner, _OF_THE_TOTAL):
+            return float(self.universe.size)  # both weigh at most 1 on each pair
+        listed = self.questions
+        return 2 * most if listed is not None and listed.signed else most
 
 
 @final

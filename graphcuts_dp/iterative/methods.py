@@ -77,8 +77,8 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
         store: path of the store, or a `Store`, that remembers what was spent on this graph: the
             release is charged to it, and refused if its budget does not allow it. None for a graph
             of which nothing else is ever released.
-        queries: a public list of cuts, a `CutList` for very long ones; or of any linear queries
-            (`QuestionList`, at most 2^24 coefficients), and for the median of statistics, too.
+        queries: a public list of cuts, a `CutList` for very long ones; or of any linear queries (at
+            most 2^24 coefficients together), and for the median of statistics, too.
         construction: "multiplicative-weights", "frieze-kannan", "mirror-descent" (its hypothesis
             stays within the weights allowed), "median" (of all graphs without weights, on at most
             16 pairs: DR14 Theorem 5.10), or an object of your own, see `Learner`.

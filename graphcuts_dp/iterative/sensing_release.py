@@ -1,7 +1,6 @@
 """What a user gets from sensing: answers with intervals, the matrix that was learnt, files."""
 
 import hashlib
-import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.receipts import (
     PathLike,
     check_files,
+    form_at,
     read_receipt,
     receipt_path,
     sha256_of,
@@ -291,8 +291,4 @@ def check_sensing_path(path: PathLike, *, force: bool = False) -> None:
 
 def is_sensing(path: PathLike) -> bool:
     """Whether the receipt at a path is that of a sensing release, of whichever version."""
-    try:
-        form = json.loads(receipt_path(path).read_bytes()).get("format")
-    except (OSError, ValueError, RecursionError, AttributeError):
-        return False
-    return isinstance(form, str) and form.startswith("sensing ")
+    return form_at(path).startswith("sensing ")

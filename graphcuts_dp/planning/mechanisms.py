@@ -16,21 +16,26 @@ from functools import partial
 from typing import final
 
 from graphcuts_dp.idc.constructions import CONSTRUCTIONS
-from graphcuts_dp.idc.learners import MOST_PAIRS
 from graphcuts_dp.idc.norms import AUTO, NORMS, CutSizes, norm_updates, parse_norm, terms_of
 from graphcuts_dp.idc.update_bounds import at_least_one, shape_of
 from graphcuts_dp.interactive.choice import Setting, gaussian_deviation, mirror_descent_error
 from graphcuts_dp.interactive.methods import CALIBRATIONS, guaranteed_error
 from graphcuts_dp.measurements.worst_case import noise_cut_bound
+from graphcuts_dp.planning import offline
 from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.privacy.tails import discrete_laplace_radius
 
-ADAPTIVE, FIXED, ALL = "any k", "fixed k", "all"
+ANSWERS = "answers"
+ADAPTIVE, FIXED, ALL, LINEAR = "any k", "fixed k", "all", "linear k"
 _PAPERS = tuple(name for name in CALIBRATIONS if name != "tight")
 _MIRROR, _MEDIAN = "mirror-descent", "median"
 _CONSTRUCTIONS = tuple(
     name for name, known in CONSTRUCTIONS.items() if known.online and name != _MIRROR
 )
+
+
+def _always(_: Setting) -> bool:
+    return True
 
 
 @final
@@ -46,6 +51,9 @@ class PlannedMechanism:
         typical: likewise; None where only measurements tell.
         trivial: whether hardly anything is learnt from the graph.
         norm: of mirror descent; empty for others.
+        offline: see `PlanRow`.
+        fits: whether it is possible for a setting.
+        monotone: whether more epsilon never makes what is guaranteed worse.
     """
 
     method: str
@@ -55,6 +63,9 @@ class PlannedMechanism:
     typical: Callable[[Setting], float] | None
     trivial: bool = False
     norm: str = ""
+    offline: bool = False
+    fits: Callable[[Setting], bool] = _always
+    monotone: bool = True
 
     @property
     def name(self) -> str:
@@ -218,14 +229,64 @@ def mechanisms_for(setting: Setting) -> tuple[PlannedMechanism, ...]:
     if setting.protect != "vertex":
         norms = CutSizes.of(setting.n, disjoint=True).norms()
         suiting = {"", *norms, *([AUTO] if norms else [])}
-        listed = setting.pairs <= MOST_PAIRS
-        return tuple(
-            each
-            for each in MECHANISMS
-            if each.norm in suiting and (listed or each.method != _MEDIAN)
-        )
+        return tuple(each for each in MECHANISMS if each.norm in suiting and each.fits(setting))
     return tuple(each for each in MECHANISMS if each.method in _FOR_VERTICES)
 
+
+_OFFLINE = (
+    PlannedMechanism(
+        ANSWERS,
+        "",
+        FIXED,
+        offline.few_answers_error,
+        offline.few_answers_typical,
+        offline=True,
+        fits=offline.few_answers_fit,
+    ),
+    PlannedMechanism(
+        "offline MW",
+        "",
+        FIXED,
+        offline.listed_error,
+        _first_hypothesis,
+        offline=True,
+        fits=offline.lists_fit,
+    ),
+    PlannedMechanism(
+        "offline MW", "", LINEAR, offline.linear_error, None, offline=True, fits=offline.linear_fits
+    ),
+    PlannedMechanism(
+        "offline MW released",
+        "",
+        FIXED,
+        offline.released_error,
+        _first_hypothesis,
+        offline=True,
+        fits=offline.lists_fit,
+    ),
+    PlannedMechanism(
+        "offline median",
+        "",
+        FIXED,
+        offline.median_offline_error,
+        None,
+        offline=True,
+        fits=offline.median_fits,
+    ),
+    *(
+        PlannedMechanism(
+            f"game {player}",
+            "",
+            FIXED,
+            partial(offline.game_error, player),
+            None,
+            offline=True,
+            fits=offline.lists_fit,
+            monotone=False,
+        )
+        for player in offline.LEARNING
+    ),
+)
 
 MECHANISMS = (
     *(
@@ -243,7 +304,14 @@ MECHANISMS = (
         )
         for norm in NORMS
     ),
-    PlannedMechanism(_MEDIAN, "", ADAPTIVE, partial(_session, _MEDIAN), _first_hypothesis),
+    PlannedMechanism(
+        _MEDIAN,
+        "",
+        ADAPTIVE,
+        partial(_session, _MEDIAN),
+        _first_hypothesis,
+        fits=offline.median_fits,
+    ),
     PlannedMechanism("gaussian", "", ADAPTIVE, partial(_session, "gaussian"), _gaussian_typical),
     PlannedMechanism("laplace", "", ADAPTIVE, partial(_session, "laplace"), _laplace_typical),
     PlannedMechanism(
@@ -265,6 +333,7 @@ MECHANISMS = (
     PlannedMechanism(
         _MIRROR, "jt12", ADAPTIVE, partial(_paper, "jt12", _MIRROR, norm=AUTO), None, norm=AUTO
     ),
+    *_OFFLINE,
     PlannedMechanism("answer 0", "", ALL, _zero, _empty_hypothesis, trivial=True),
     PlannedMechanism("midpoint", "", ALL, _midpoint, _midpoint_typical, trivial=True),
     PlannedMechanism("density only", "", ALL, _density, _density_typical, trivial=True),

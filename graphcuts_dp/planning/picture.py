@@ -12,7 +12,7 @@ from graphcuts_dp.plotting.plans import odds_figure, plan_figure
 
 def plan_drawn(plan: Plan) -> Figure:
     """See `Plan.plot`."""
-    rows = [row for row in plan.rows if 0 < row.guaranteed < math.inf]
+    rows = [row for row in plan.shown if 0 < row.guaranteed < math.inf]
     return plan_figure(
         [f"{row.name} ({row.cuts})" for row in rows],
         np.array([row.guaranteed for row in rows]),

@@ -19,7 +19,14 @@ from graphcuts_dp.interactive.choice import Setting
 from graphcuts_dp.interactive.methods import METHODS
 from graphcuts_dp.measurements.changes import cell_changes
 from graphcuts_dp.planning.flows_forecast import guaranteed_flows
-from graphcuts_dp.planning.mechanisms import FIXED, PlannedMechanism, mechanisms_for, name_of
+from graphcuts_dp.planning.mechanisms import (
+    ANSWERS,
+    FIXED,
+    LINEAR,
+    PlannedMechanism,
+    mechanisms_for,
+    name_of,
+)
 from graphcuts_dp.planning.sparse import SparseForecast, sparse_forecast
 from graphcuts_dp.planning.synthetic import SyntheticForecast, synthetic_forecast
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON
@@ -40,6 +47,10 @@ expected error between random halves, not promised; of MW, FK, MD before any upd
 _OF_FLOWS = """\
 Flows: fixed k cells of the finest level of groups, unions of about sqrt(g) of g
 groups with as many others, or halves of the groups with the rest; no other cuts."""
+_OF_LISTS = """\
+Answers: up to 6 cuts at once. Offline, game: iterative releases for a public list, the
+calibration "tight", or players; linear k: any linear queries, whose largest
+coefficient is 1. Players, and "practical", test their error, and mostly state less."""
 _OF_VERTICES = """\
 Vertices: errors of bounded cuts, which are below the true ones where a vertex has
 more than the bound across the cut. A synthetic graph cannot hide a vertex."""
@@ -52,16 +63,19 @@ class PlanRow:
     """One mechanism, and the error that it guarantees.
 
     Attributes:
-        method: the name that a session takes as `method`; "release" for the synthetic graph; else
-            "flows" for a table between public groups; else
-            one of the trivial answers "answer 0", "midpoint" (the middle of what a noisy number of
+        method: the name that a session takes as `method`; "release" for the synthetic graph;
+            "answers" for `release_answers`; of `release_iteratively` with calibration="tight"
+            "offline MW", "offline MW released" (its distinguisher), "offline median", and "game
+            query", "game both" with a player; "flows" for a table between public groups; else one
+            of the trivial answers "answer 0", "midpoint" (the middle of what a noisy number of
             edges leaves possible), "density only" (a noisy number of edges, spread evenly).
         calibration: of "multiplicative-weights" and "frieze-kannan", as a session takes it:
             "tight", "gru12", "jt12" or "dr14"; else empty.
         cuts: which cuts the guarantee is for: "any k", which may depend on earlier answers,
             "fixed k", chosen before, or "all" at once; of flows "cell", "union" (of about sqrt(g)
             of g groups with as many others) or "half" (of the groups with the rest): fixed k of
-            these, of the finest level.
+            these, of the finest level. "linear k": fixed k linear queries with coefficients in
+            [-1, 1].
         guaranteed: with probability 1 - beta none of these cuts is farther off, in edges; infinite
             if the mechanism needs delta > 0.
         typical: expected absolute error of a cut between random halves; None where only
@@ -69,8 +83,11 @@ class PlanRow:
         trivial: whether hardly anything was learnt from the graph.
         vacuous: whether a trivial answer guarantees as much.
         epsilon_needed: least epsilon that guarantees the plan's target, to four digits; infinite
-            for never; None if there is no target.
+            for never; None if there is no target, of games, whose bound may grow with epsilon, and
+            of offline releases that are vacuous.
         norm: of mirror descent; empty for others. What "2,p" guarantees whatever the degrees are.
+        offline: whether all queries are answered at once, from a public list. Such rows are printed
+            only where they are not vacuous.
     """
 
     method: str
@@ -82,6 +99,7 @@ class PlanRow:
     vacuous: bool
     epsilon_needed: float | None = None
     norm: str = ""
+    offline: bool = False
 
     @property
     def name(self) -> str:
@@ -117,6 +135,15 @@ class Plan(Displayed):
     def best_method(self) -> str:
         """The `method` of `best`."""
         return self.best.method
+
+    @property
+    def shown(self) -> tuple[PlanRow, ...]:
+        """The rows of the printed table: without offline releases that learn nothing here."""
+        return tuple(
+            row
+            for row in self.rows
+            if not (row.offline and (row.vacuous or math.isinf(row.guaranteed)))
+        )
 
     @cached_property
     def advice(self) -> str:
@@ -170,8 +197,12 @@ class Plan(Displayed):
     @property
     def legend(self) -> str:
         """What the columns and names mean."""
-        with_flows = any(row.method == FLOWS for row in self.rows)
-        return f"{LEGEND}\n{_OF_FLOWS}" if with_flows else LEGEND
+        lines = [LEGEND]
+        if any(row.method == FLOWS for row in self.rows):
+            lines.append(_OF_FLOWS)
+        if any(row.offline for row in self.shown):
+            lines.append(_OF_LISTS)
+        return "\n".join(lines)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -187,10 +218,10 @@ class Plan(Displayed):
                 row.cuts,
                 "needs delta" if math.isinf(row.guaranteed) else _shown(row.guaranteed),
                 "-" if row.typical is None else _shown(row.typical),
-                *(() if row.epsilon_needed is None else (_shown_epsilon(row.epsilon_needed),)),
+                *(() if self.target_error is None else (_shown_epsilon(row.epsilon_needed),)),
                 "trivial" if row.trivial else VACUOUS if row.vacuous else "",
             )
-            for row in self.rows
+            for row in self.shown
         ]
 
     def _card(self) -> Card:
@@ -265,6 +296,7 @@ class Plan(Displayed):
             "typical_error": row.typical,
             "trivial": row.trivial,
             "vacuous": row.vacuous,
+            "offline": row.offline,
         }
         if row.epsilon_needed is not None:
             entry["epsilon_needed"] = _number_or_never(row.epsilon_needed)
@@ -286,6 +318,7 @@ def plan(  # noqa: PLR0913  # each is a public number of the setting
     at_most: int | None = None,
     degree_bound: int | None = None,
     most_right: int | None = None,
+    offline: bool = True,
 ) -> Plan:
     """Compare what all mechanisms would guarantee for a graph of this size. Reads no data.
 
@@ -306,6 +339,7 @@ def plan(  # noqa: PLR0913  # each is a public number of the setting
         at_most: of edges how many may change together; of an owner how many rows count.
         degree_bound: of a vertex.
         most_right: of a bipartite graph: no cut has more right vertices, as in `open_session`.
+        offline: whether to list what answers a public list at once; it takes most of the time.
 
     Raises:
         ParameterError: a number out of range, or groups of other vertices.
@@ -335,7 +369,11 @@ def plan(  # noqa: PLR0913  # each is a public number of the setting
     if target_error is not None and not (math.isfinite(target_error) and target_error > 0):
         raise ParameterError("target_error must be a positive, finite number of edges")
     least = _least_trivial(setting)
-    found = [_row(mechanism, setting, least, target_error) for mechanism in mechanisms_for(setting)]
+    found = [
+        _row(mechanism, setting, least, target_error)
+        for mechanism in mechanisms_for(setting)
+        if offline or not mechanism.offline
+    ]
     if groups is not None:
         found += _flow_rows(setting, groups, target_error)
     rows = sorted(found, key=lambda row: row.guaranteed)
@@ -349,8 +387,10 @@ def _row(
     typical = None
     if mechanism.typical is not None and math.isfinite(guaranteed):
         typical = min(mechanism.typical(setting), guaranteed)
+    most = setting.edges if mechanism.cuts == LINEAR else least
+    vacuous = not mechanism.trivial and guaranteed >= most
     needed = None
-    if target is not None:
+    if target is not None and mechanism.monotone and not (mechanism.offline and vacuous):
         needed = _least_epsilon(
             setting,
             lambda epsilon: mechanism.guaranteed(replace(setting, epsilon=epsilon)) <= target,
@@ -362,9 +402,10 @@ def _row(
         guaranteed=guaranteed,
         typical=typical,
         trivial=mechanism.trivial,
-        vacuous=not mechanism.trivial and guaranteed >= least,
+        vacuous=vacuous,
         epsilon_needed=needed,
         norm=mechanism.norm,
+        offline=mechanism.offline,
     )
 
 
@@ -421,7 +462,11 @@ def _least_epsilon(setting: Setting, enough: Callable[[float], bool]) -> float:
 
 
 def _advice(setting: Setting, rows: tuple[PlanRow, ...]) -> str:
-    useful = [r for r in rows if not r.trivial and not r.vacuous and r.method != FLOWS]
+    useful = [
+        r
+        for r in rows
+        if not r.trivial and not r.vacuous and r.method != FLOWS and r.cuts != LINEAR
+    ]
     if useful:
         best = useful[0]
         times = _least_trivial(setting) / best.guaranteed if best.guaranteed else math.inf
@@ -447,9 +492,10 @@ def _advice(setting: Setting, rows: tuple[PlanRow, ...]) -> str:
 
 def _winner(setting: Setting) -> str:
     """What guarantees least, if that is less than the trivial answers; else empty."""
-    best = min(
-        (m for m in mechanisms_for(setting) if not m.trivial), key=lambda m: m.guaranteed(setting)
-    )
+    known = (m for m in mechanisms_for(setting) if not m.trivial)
+    # Other offline releases are tuned, which takes long.
+    quick = (m for m in known if m.method == ANSWERS or not m.offline)
+    best = min(quick, key=lambda m: m.guaranteed(setting))
     if best.guaranteed(setting) >= _least_trivial(setting):
         return ""
     return f"{best.name}, {FIXED}" if best.cuts == FIXED else best.name
@@ -485,5 +531,7 @@ def _shown(error: float) -> str:
     return f"{error:,.0f}" if 10 <= error < 1e9 else f"{error:.2g}"
 
 
-def _shown_epsilon(epsilon: float) -> str:
+def _shown_epsilon(epsilon: float | None) -> str:
+    if epsilon is None:
+        return "-"
     return "never" if math.isinf(epsilon) else f"{epsilon:g}"

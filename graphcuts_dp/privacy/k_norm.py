@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property
 from typing import Self, final
 
 import numpy as np
@@ -32,6 +31,7 @@ class KNormNoise:
 
     N(z) is the largest of |z_i|, ||z||_1/w and |<a, z>| over some vectors a, all rational; so N of
     a column c of the query matrix is at most 1, which `of_columns` makes sure of in whole numbers.
+    It is 1 of a unit vector, so that radii hold for any columns.
 
     Guarantee: counts that change between neighbours by d c, for a column c of the matrix and a
         whole d with |d| <= s, are (s rate)-DP together, purely: N(d c) <= s, the weights of an
@@ -41,17 +41,29 @@ class KNormNoise:
         no privacy, either: a worse set of them is a worse norm, for which the same is checked.
 
     Attributes:
-        facets: whole vectors 2^12 a, shape (F, k).
+        facets: whole vectors 2^12 a, shape (F, k); no entry is larger than 2^12, and unit vectors
+            are among them. None: N(z) = ||z||_1/w.
         weight: w, the largest sum of a column, >= 1.
         rate: > 0.
 
+    Raises:
+        ParameterError: other facets.
+
     Source: Hardt, Talwar 2010 (the K-norm mechanism); GRU12, Table 1. Deviations: noise on whole
-    numbers instead of points of R^k; K is replaced by a body a little larger, with rational facets.
+    numbers instead of points of R^k; K is replaced by a body a little larger: unit vectors span it,
+    too, and its facets are rational.
     """
 
     facets: IntMatrix
     weight: int
     rate: Fraction
+
+    def __post_init__(self) -> None:
+        tops = np.abs(self.facets).max(axis=0, initial=0)
+        if not (self.weight >= 1 and self.rate > 0):
+            raise ParameterError("K-norm noise needs a weight of at least 1 and a rate above 0")
+        if len(self.facets) and (tops != 1 << _BITS).any():
+            raise ParameterError("the norm of K-norm noise must be 1 of each unit vector")
 
     @classmethod
     def of_columns(cls, columns: IntMatrix, rate: Fraction, *, norm: str = "k-norm") -> Self:
@@ -61,8 +73,9 @@ class KNormNoise:
             columns: the distinct columns of the matrix of k queries, 0 or 1, shape (c, k): for each
                 pair, which queries count it. More of them do no harm.
             rate: > 0.
-            norm: "k-norm": N is nearly the norm whose unit ball is spanned by the columns and their
-                negatives; "laplace": N(z) = ||z||_1/w, independent noise for each count.
+            norm: "k-norm": N is nearly the norm whose unit ball is spanned by the columns, the unit
+                vectors and their negatives; "laplace": N(z) = ||z||_1/w, independent noise for each
+                count.
 
         Raises:
             ParameterError: another norm, or more than 6 counts for "k-norm".
@@ -137,27 +150,18 @@ class KNormNoise:
         return Cost.of_pure(sensitivity * self.rate)
 
     def radius(self, failure: float) -> int:
-        """R with P(some |z_i| > r) <= failure, proven; rounded up.
+        """R with P(some |z_i| > R) <= failure, proven; rounded up.
 
-        |z_i| <= N(z) (of "laplace", w N(z)). With n_i = N(e_i) and u uniform in the cube around 0,
-        N(u) <= sum |u_i| n_i. Sums over whole vectors are compared with integrals over their cubes:
-        by convexity of N, e^(-a N(z)) <= e^(a E N(u)) times the mean of e^(-a N) over the cube at z
-        (Jensen), and that mean is at most e^(-a N(z)) E cosh(a N(u)), since N(z+u) + N(z-u) >=
-        2 N(z). Integrals of e^(-a N) are proportional to a^-k. Hence, for 0 < t < 1,
-        P(N >= r) <= (1-t)^-k E cosh(rate N(u)) e^((1-t) rate E N(u) - t rate r).
-        For "laplace" a union over the counts of exact tails is used instead, and where few whole
-        vectors matter, their chances are added up.
+        `k_norm_radius`; where few whole vectors matter, their chances are added up, which gives
+        less. For "laplace" a union over the counts of exact tails.
 
         Args:
             failure: in (0, 1).
         """
         rate, k = float(self.rate), self.counts
         if not len(self.facets) or k == 1:
-            each = rate / self.weight
-            # P(|noise| > r) = 2 e^(-(r+1) each)/(1 + e^-each)
-            tail = math.log(2 * k / (failure * (1 + math.exp(-each)))) / each
-            return max(0, math.ceil(tail * (1 + 1e-12)) - 1)
-        bound, reach = self._bound(failure), self._bound(failure * _CUT)
+            return laplace_radius(k, rate / self.weight, failure)
+        bound, reach = k_norm_radius(k, rate, failure), _by_integrals(k, rate, failure * _CUT)
         if (2 * reach + 1) ** k > _MOST_LISTED:
             return bound
         return min(bound, self._listed_radius(reach, failure))
@@ -176,43 +180,77 @@ class KNormNoise:
         beyond = 1 - np.cumsum(chances) / chances.sum()
         return int(np.argmax(beyond <= failure * (1 - 2 * _CUT) - 1e-12))
 
-    def _bound(self, failure: float) -> int:
-        """R by the comparison with integrals, see `radius`."""
-        rate, k = float(self.rate), self.counts
-        lengths = np.array([float(n) for n in self._unit_norms])
-        grow = np.prod(np.expm1(rate * lengths / 2) / (rate * lengths / 2))
-        shrink = np.prod(-np.expm1(-rate * lengths / 2) / (rate * lengths / 2))
-        uneven, mean = math.log((grow + shrink) / 2), float(lengths.sum()) / 4
-
-        def least(t: float) -> float:
-            logs = -k * math.log1p(-t) + uneven + (1 - t) * rate * mean - math.log(failure)
-            return logs / (t * rate)
-
-        found = scipy.optimize.minimize_scalar(least, bounds=(1e-6, 1 - 1e-9), method="bounded")
-        return math.ceil(least(float(found.x)) * (1 + 1e-9))
-
-    @cached_property
-    def _unit_norms(self) -> tuple[Fraction, ...]:
-        norms = self.scaled_norm(np.eye(self.counts, dtype=np.int64))
-        return tuple(Fraction(int(norm), self.weight << _BITS) for norm in norms)
-
 
 NORMS = ("k-norm", "laplace")
 
 
+def laplace_radius(counts: int, rate: float, failure: float) -> int:
+    """R that independent noise of this rate on so many counts exceeds nowhere; rounded up.
+
+    P(|noise| > r) = 2 e^(-(r+1) rate)/(1 + e^-rate), in a union over the counts.
+
+    Args:
+        counts: k >= 1.
+        rate: of each, > 0.
+        failure: in (0, 1).
+    """
+    tail = math.log(2 * counts / (failure * (1 + math.exp(-rate)))) / rate
+    return max(0, math.ceil(tail * (1 + 1e-12)) - 1)
+
+
+def k_norm_radius(counts: int, rate: float, failure: float) -> int:
+    """R with P(some |z_i| > R) <= failure for K-norm noise of any columns, proven; rounded up.
+
+    The lesser of two bounds, for which N(z) need only be a norm with max |z_i| <= N(z) <= ||z||_1:
+    `_by_integrals`; and by counting, since (2t+1)^k - (2t-1)^k whole vectors have max |z_i| = t,
+    and all weights together are at least sum e^(-rate ||z||_1) = coth(rate/2)^k.
+
+    Args:
+        counts: k >= 1.
+        rate: > 0.
+        failure: in (0, 1).
+    """
+    bound, reach = (_by_integrals(counts, rate, failure * part) for part in (1, _CUT))
+    if reach > _MOST_LISTED:
+        return bound
+    t = np.arange(1.0, reach + 1)
+    weights = ((2 * t + 1) ** counts - (2 * t - 1) ** counts) * np.exp(-rate * t)
+    # Beyond r, for r from 0 on; what lies beyond the reach has a chance of failure * _CUT at most.
+    beyond = np.append(np.cumsum(weights[::-1])[::-1], 0.0) * math.tanh(rate / 2) ** counts
+    return min(bound, int(np.argmax(beyond <= failure * (1 - 2 * _CUT))))
+
+
+def _by_integrals(k: int, rate: float, failure: float) -> int:
+    """R with P(N(z) > R) <= failure, where N(z) <= ||z||_1, by a comparison with integrals.
+
+    Let u be uniform in the cube around 0: N(u) <= sum |u_i|. Sums over whole vectors are compared
+    with integrals over their cubes: by convexity of N, e^(-a N(z)) <= e^(a E N(u)) times the mean
+    of e^(-a N) over the cube at z (Jensen), and that mean is at most e^(-a N(z)) E cosh(a N(u)),
+    since N(z+u) + N(z-u) >= 2 N(z). Integrals of e^(-a N) are proportional to a^-k. Hence, for
+    0 < t < 1, P(N >= r) <= (1-t)^-k E cosh(rate N(u)) e^((1-t) rate E N(u) - t rate r).
+    """
+    grow, shrink = (math.expm1(half) / half for half in (rate / 2, -rate / 2))
+    uneven, mean = math.log((grow**k + shrink**k) / 2), k / 4
+
+    def least(t: float) -> float:
+        logs = -k * math.log1p(-t) + uneven + (1 - t) * rate * mean - math.log(failure)
+        return logs / (t * rate)
+
+    found = scipy.optimize.minimize_scalar(least, bounds=(1e-6, 1 - 1e-9), method="bounded")
+    return math.ceil(least(float(found.x)) * (1 + 1e-9))
+
+
 def _hull_facets(columns: IntMatrix) -> IntMatrix:
-    """Whole vectors a/2^12 with |<a, c>| <= 1 for every column c: nearly the facets of their hull.
+    """Whole vectors 2^12 a, |<a, c>| <= 1 for every column and unit vector c: nearly the facets.
 
     Whether that holds is checked in whole numbers; floating point only proposes.
     """
     k = columns.shape[1]
-    spanning = columns
-    if np.linalg.matrix_rank(columns) < k:
-        spanning = np.concatenate([columns, np.eye(k, dtype=np.int64)])
+    spanning = np.concatenate([columns, np.eye(k, dtype=np.int64)])
     hull = scipy.spatial.ConvexHull(np.concatenate([spanning, -spanning]).astype(np.float64))
     normals = np.unique(np.round(hull.equations[:, :k] / -hull.equations[:, k:], 9), axis=0)
     top = 1 << _BITS
     facets = np.rint(normals * (top - 2 * k)).astype(np.int64)
-    worst = np.abs(facets @ columns.T).max(axis=1)
+    worst = np.abs(facets @ spanning.T).max(axis=1)
     facets = facets[(worst <= top) & facets.any(axis=1)]
     return np.asarray(np.unique(facets, axis=0))

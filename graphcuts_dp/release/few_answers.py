@@ -11,64 +11,26 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector, IntMatrix
-from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.distinguishers.cut_list import CutList
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.atomic import PathLike
-from graphcuts_dp.graph.grid import Grid, possible_part
+from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
-from graphcuts_dp.measurements.answer_list import AnswerList
 from graphcuts_dp.measurements.bounding import paired_graph
-from graphcuts_dp.measurements.noisy_matrix import CutAnswer
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, hidden_change
 from graphcuts_dp.privacy.k_norm import MOST_COUNTS, NORMS, KNormNoise
 from graphcuts_dp.privacy.protection import EDGE, Protection
+from graphcuts_dp.release.answers_at_once import FewAnswers
 
 MOST_ANSWERS = 1000
 _COARSER = 1 << 20  # steps of a grid that make one here: a weight at the cap has about 2^10
-
-
-@final
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class FewAnswers(Displayed):
-    """Answers to a list of cuts that were bought together. All of it may be published.
-
-    Attributes:
-        answers: `CutAnswer` for each cut, in order; the intervals hold for all of them at once.
-        guarantee: the promise of differential privacy.
-        noise: "k-norm" or "laplace".
-        radius: half the length of every interval, before it is cut to what is possible.
-    """
-
-    answers: AnswerList
-    guarantee: PrivacyGuarantee
-    noise: str
-    radius: float
-
-    def _card(self) -> Card:
-        return Card(
-            title=f"{len(self.answers)} answers",
-            facts=(
-                ("noise", self.noise),
-                ("off by at most", f"{self.radius:,.5g}"),
-                *self.guarantee.facts,
-            ),
-            warning=self.guarantee.warning,
-        )
-
-    def __repr__(self) -> str:
-        mark = f", {self.guarantee.warning}" if self.guarantee.warning else ""
-        return (
-            f"FewAnswers({len(self.answers)} cuts, epsilon={self.guarantee.epsilon:g}, "
-            f"noise={self.noise!r}{mark})"
-        )
 
 
 def release_answers(
@@ -114,7 +76,7 @@ def release_answers(
     Examples:
         >>> club = gc.datasets.load("karate")
         >>> made = gc.release_answers(club, [gc.CutQuery([0]), gc.CutQuery([33])], epsilon=1.0)
-        >>> low, high = made.answers[0].interval
+        >>> low, high = made.answer([33]).interval  # both intervals hold with 95%
 
     Source: Hardt, Talwar 2010; GRU12, Table 1 (the K-norm mechanism).
     """
@@ -184,21 +146,15 @@ class Buying:
 
     def answered(self, values: list[float], guarantee: PrivacyGuarantee) -> FewAnswers:
         """What is released."""
-        universe, radius = self.queries.universe, self.radius
-        made = AnswerList()
-        for query, value in zip(self.queries, values, strict=True):
-            pairs = universe.pairs_between(query)
-            ends = value - radius, value + radius + self.grid.rounding(pairs)
-            made.append(
-                CutAnswer(
-                    value=value,
-                    interval=possible_part(ends, self.grid.most(pairs)),
-                    confidence=self.confidence,
-                    together=len(self.queries),
-                    seeded=not guarantee.is_private,
-                )
-            )
-        return FewAnswers(answers=made, guarantee=guarantee, noise=self.name, radius=radius)
+        return FewAnswers(
+            queries=self.queries,
+            values=tuple(values),
+            guarantee=guarantee,
+            noise=self.name,
+            law=self.noise,
+            grid=self.grid,
+            confidence=self.confidence,
+        )
 
 
 def buying_of(

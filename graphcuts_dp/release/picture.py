@@ -10,6 +10,7 @@ from graphcuts_dp.graph.queries import CutQuery, answer_all
 from graphcuts_dp.graph.vertices import sets_in
 from graphcuts_dp.plotting.answer_lists import AnswerPicture, answer_list_figure
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.release.answers_at_once import FewAnswers
 from graphcuts_dp.release.release import Release
 
 MOST_VERTICES = 200  # that are drawn
@@ -57,5 +58,19 @@ def drawn(release: Release, queries: Sequence[CutQuery] | None, title: str | Non
             other_label="the synthetic graph",
             title=f"{title or 'Cuts'} ({promise_text(release.guarantee)})",
             across=across,
+        )
+    )
+
+
+def drawn_answers(made: FewAnswers, title: str | None) -> Figure:
+    """See `FewAnswers.plot`."""
+    ends = np.array([answer.interval for answer in made.answers])
+    return answer_list_figure(
+        AnswerPicture(
+            values=np.array(made.values),
+            low=ends[:, 0],
+            high=ends[:, 1],
+            title=f"{title or 'Cuts'} ({promise_text(made.guarantee)})",
+            across=f"cut, in the order of the list; {made.confidence:.0%} for all at once",
         )
     )

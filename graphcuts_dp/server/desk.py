@@ -128,6 +128,8 @@ class Desk:
     def plan(self, asked: PlanIn) -> dict[str, Any]:
         """What every mechanism would guarantee, from public numbers; see `plan`.
 
+        Offline releases, which analysts cannot ask for, are left out.
+
         Raises:
             ParameterError: a number out of range.
         """
@@ -145,6 +147,7 @@ class Desk:
             epsilon=asked.epsilon,
             delta=asked.delta,
             beta=asked.beta,
+            offline=False,
             **self._protecting,
         )
         return found.to_dict()

@@ -32,6 +32,7 @@ JUNK = (
 OUTPUTS = ("new.edges", "new.csv", "new.graphml.gz", "new.npz", "new\udcff.edges", "new\n.csv")
 NAMES = {
     "noise": ("binary", "laplace", "discrete-laplace", "gaussian", "auto"),
+    "few_noise": ("auto", "k-norm", "laplace"),
     "mechanism": ("auto", "response", "degrees+response", "best", "tree-counts", "learner"),
     "protect": ("edges", "owner", "vertex", "people"),
     "workload": ("answers", "synthetic graph", "all cells", "totals"),
@@ -151,6 +152,23 @@ COMMANDS = {
             "--p": ("number",),
             "--beta": ("number",),
             "--expected-ratings": ("number",),
+            "--weight-cap": ("number",),
+            "--seed": ("number",),
+            "--force": (),
+            "--json": (),
+            **GROUPING,
+            **READING,
+        },
+    ),
+    ("release-answers",): (
+        ("graph", "output"),
+        {
+            "--queries": ("queries",),
+            "--epsilon": ("number",),
+            "--noise": ("few_noise",),
+            "--confidence": ("number",),
+            "--protect": ("protect",),
+            "--at-most": ("number",),
             "--weight-cap": ("number",),
             "--seed": ("number",),
             "--force": (),
@@ -448,7 +466,7 @@ KINDS = {  # what often works, what hardly ever does
     "graph": (GRAPHS, JUNK),
     "file": ((*GRAPHS, "labels.txt", "people.csv", "6"), JUNK),
     "release": (
-        ("release.edges", "learnt.edges", "net.edges", "sensed.npz"),
+        ("release.edges", "learnt.edges", "net.edges", "sensed.npz", "answers.npz"),
         (*GRAPHS, *JUNK),
     ),
     "output": (OUTPUTS, JUNK),
@@ -502,6 +520,8 @@ def prepare(folder):
     ratings = gc.BipartiteGraph([0, 1], [1, 2], left=6, right=6)
     sums = [gc.CutQuery([0, 1]), gc.CutQuery([2], [1, 2])]
     gc.release_sensing(ratings, sums, epsilon=50.0, delta=0.5, seed=0).save(folder / "sensed.npz")
+    few = gc.release_answers(graph, [gc.CutQuery([0, 1])], epsilon=5.0, seed=0)
+    few.save(folder / "answers.npz")
     status, _, err = run_line(
         *("session", "start", "plain.edges", "--store", "store.db", "--epsilon", "40"),
         *("--queries", "100000", "--method", "laplace", "--vertices", "6"),

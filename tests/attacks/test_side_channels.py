@@ -502,6 +502,18 @@ PRIVATE = {
         "release-net GRAPH x.csv --epsilon 2 --vertices 8 --queries queries.jsonl",
         "release-net GRAPH x.csv --epsilon 2 --vertices 8 --queries queries.jsonl --alpha -1",
     ],
+    "release-answers": [
+        (
+            "release-answers GRAPH x.npz --epsilon 2 --seed 1 --vertices 8 --queries queries.jsonl"
+            " --store s.private"
+        ),
+        (
+            "release-answers GRAPH x.npz --epsilon 2 --seed 1 --vertices 8 --queries queries.jsonl"
+            " --noise k-norm --at-most 2 --json"
+        ),
+        "release-answers GRAPH x.npz --epsilon 2 --vertices 8 --queries queries.jsonl --noise l2",
+        "release-answers GRAPH x.csv --epsilon 2 --vertices 8 --queries queries.jsonl",
+    ],
     "sense": [
         (
             "sense GRAPH x.npz --queries queries.jsonl --epsilon 2 --delta 1e-6 --seed 1"

@@ -54,6 +54,11 @@ PRODUCTS = {
         ["learnt from noisy answers to cuts", "of at most 2 rounds", "How near: "],
         ["out.csv.schema.json", "out.csv", "out.csv.hypothesis.npz"],
     ),
+    "answers": (
+        ("release-answers", "in.edges", "out.npz", *READ, "--queries", "cuts.csv"),
+        ["answers to 2 cuts of 12 vertices", "k-norm, on counts", "with probability 95% for all"],
+        ["out.npz"],
+    ),
     "distances": (
         ("distances", "in.edges", "people.csv", "--epsilon", "2", "--at-most", "2", *OUT),
         ["12 places of a public map", "Protects: 2 people", "where everybody else is"],
@@ -69,26 +74,28 @@ def folder(tmp_path):
         "vertex,half\n" + "".join(f"{i},{'a' if i < 6 else 'b'}\n" for i in range(12))
     )
     (tmp_path / "people.csv").write_text("vertex,people\n0,400\n5,300\n7,900\n")
+    (tmp_path / "cuts.csv").write_text('S,T\n"0,1",\n0,"2,3"\n')
     return tmp_path
 
 
 @pytest.mark.parametrize("product", PRODUCTS)
 def test_every_product_has_its_words(product, call):
     made, words, files = PRODUCTS[product]
+    out = next(word for word in made if word.startswith("out."))
     status, _, err = call(*made)
     assert status == 0, err
     last = err.splitlines()[-1]
-    assert last.startswith(f"note: May be published: {', '.join(files)}, out.csv.json.")
+    assert last.startswith(f"note: May be published: {', '.join(files)}, {out}.json.")
     assert "Keep to yourself: " + ("people.csv" if product == "distances" else "in.edges") in last
-    status, told, err = call("inspect", "out.csv.json")
+    status, told, err = call("inspect", f"{out}.json")
     assert (status, err) == (0, "")
     for text in words:
         assert text in told
     assert "Epsilon: 2\n" in told
     assert f"Files: {', '.join(files)}: whole" in told
-    assert "\nMay be published: out.csv" in told
-    assert call("inspect", "out.csv")[:2] == (0, told)  # the release names its receipt
-    status, told, _ = call("inspect", "out.csv", "--json")
+    assert f"\nMay be published: {out}" in told
+    assert call("inspect", out)[:2] == (0, told)  # the release names its receipt
+    status, told, _ = call("inspect", out, "--json")
     read = json.loads(told)
     assert status == 0
     assert read["private"] is True
@@ -98,20 +105,21 @@ def test_every_product_has_its_words(product, call):
 @pytest.mark.parametrize("product", PRODUCTS)
 def test_a_file_that_changed_or_is_gone_is_told_in_a_line(product, call, folder):
     made, _, files = PRODUCTS[product]
+    receipt = next(word for word in made if word.startswith("out.")) + ".json"
     assert call(*made)[0] == 0
     for name in files:
         whole = (folder / name).read_bytes()
         (folder / name).write_bytes(whole + b" ")
-        status, told, err = call("inspect", "out.csv.json")
+        status, told, err = call("inspect", receipt)
         assert (status, told) == (2, "")
         assert err == f"error: {name} is not the file that the receipt names; it changed\n"
         (folder / name).unlink()
-        status, told, err = call("inspect", "out.csv.json")
+        status, told, err = call("inspect", receipt)
         assert (status, told) == (2, "")
         assert err.startswith(f"error: {name} is missing;")
         assert err.count("\n") == 1
         (folder / name).write_bytes(whole)
-    assert call("inspect", "out.csv.json")[0] == 0
+    assert call("inspect", receipt)[0] == 0
 
 
 def test_an_owner_is_named_with_the_bound(call, folder):

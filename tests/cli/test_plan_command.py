@@ -104,6 +104,19 @@ def test_several_epsilons_are_beside_each_other(call):
     assert "plans" not in json.loads(call(*LINE, "--epsilon", "1", "--json")[1])
 
 
+def test_offline_rows_stand_where_the_first_plan_has_them(call):
+    """The first epsilon alone would not have shown one of them."""
+    sizes = ("--vertices", "200", "--edges", "2000", "--queries", "4", "--delta", "1e-6")
+    status, out, _ = call(*sizes, "--epsilon", "0.5,1")
+    assert status == 0
+    lines = [line.split() for line in out.splitlines()]
+    (place,) = [i for i, line in enumerate(lines) if line[:4] == ["offline", "MW", "fixed", "k"]]
+    assert float(lines[place][4].replace(",", "")) > float(lines[place][5].replace(",", ""))
+    assert lines[place + 1][:2] == ["tight", "MW"]
+    assert not any(line[:3] == ["offline", "MW", "released"] for line in lines)
+    assert lines[4][:3] == ["answers", "fixed", "k"]
+
+
 def test_set_sizes_have_a_table(call):
     status, told, _ = call(*LINE, "--epsilon", "1", "--set-sizes", "10,40")
     assert status == 0

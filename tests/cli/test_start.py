@@ -100,7 +100,12 @@ def test_a_shell_is_told_what_may_come_next():
         check=True,
         env={**os.environ, **asked},
     )
-    assert ended.stdout.split() == ["release", "release-iteratively", "release-net"]
+    assert ended.stdout.split() == [
+        "release",
+        "release-iteratively",
+        "release-net",
+        "release-answers",
+    ]
 
 
 def test_an_unknown_shell_is_told_in_a_line(monkeypatch, capsys):

@@ -11,7 +11,18 @@ from pathlib import Path
 from unittest import mock
 
 from matplotlib.figure import Figure
-from saving_cases import CASES, NEWER, OLDER, answered, chosen, learnt, released, sample, tabled
+from saving_cases import (
+    CASES,
+    NEWER,
+    OLDER,
+    answered,
+    asked_at_once,
+    chosen,
+    learnt,
+    released,
+    sample,
+    tabled,
+)
 
 import graphcuts_dp as gc
 from graphcuts_dp.cli import main
@@ -59,6 +70,19 @@ COMMANDS = {
             "release, net",
             ("release-net", "in.csv", "r.csv", "--queries", "q.jsonl", "--uncounted", *_EPSILON),
             (("r.csv.schema.json", "r.csv", "r.csv.queries.npz", "r.csv.json"),),
+        ),
+        Command(
+            "release, answers",
+            (
+                "release-answers",
+                "in.csv",
+                "a.npz",
+                "--queries",
+                "q.jsonl",
+                "--uncounted",
+                *_EPSILON,
+            ),
+            (("a.npz", "a.npz.json"),),
         ),
         Command(
             "distances",
@@ -181,6 +205,7 @@ def quick_work() -> Iterator[None]:
             "cli.release.release_graph": ready(lambda which: released(which, "spectral")),
             "cli.release_iteratively.release_iteratively": ready(learnt),
             "cli.release_net.release_net": ready(chosen),
+            "cli.release_answers.release_answers": ready(asked_at_once),
             "cli.distances.answer_distances": ready(answered),
             "cli.flows.release_flows": ready(tabled),
             "distances.picture.drawn": _small,

@@ -58,6 +58,12 @@ def chosen(which: int) -> gc.NetRelease:
 
 
 @cache
+def asked_at_once(which: int) -> gc.FewAnswers:
+    cuts = [gc.CutQuery([0]), gc.CutQuery([0, which + 1])]
+    return gc.release_answers(sample(which), cuts, epsilon=5.0, seed=which)
+
+
+@cache
 def answered(which: int):
     return gc.answer_distances(nx.path_graph(6), [0, 1, which + 2] * 20, epsilon=1.0, seed=which)
 
@@ -97,6 +103,10 @@ def _save_net(folder: Path, which: int, *, force: bool) -> None:
     chosen(which).save(folder / "g.graphml", force=force)
 
 
+def _save_few_answers(folder: Path, which: int, *, force: bool) -> None:
+    asked_at_once(which).save(folder / "a.npz", force=force)
+
+
 def _save_distances(folder: Path, which: int, *, force: bool) -> None:
     answered(which).save(folder / "d.csv", force=force)
 
@@ -124,6 +134,7 @@ CASES = {
         Case("sparse release", _save_sparse, "g.edges.gz.json"),
         Case("iterative release", _save_learnt, "g.graphml.json"),
         Case("net release", _save_net, "g.graphml.json"),
+        Case("few answers", _save_few_answers, "a.npz.json"),
         Case("distances", _save_distances, "d.csv.json"),
         Case("flows", _save_flows, "t.csv.json"),
         Case("graph", _save_graph, "g.npz"),

@@ -1,5 +1,6 @@
 """The iterative construction mechanism: rounds, accounting, corrections, refusals."""
 
+import itertools
 import math
 from dataclasses import replace
 from fractions import Fraction
@@ -19,6 +20,7 @@ from graphcuts_dp.graph.queries import CutQuery, MatrixQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.learners import (
     FriezeKannanLearner,
+    MedianLearner,
     MultiplicativeWeightsLearner,
     RuleLearner,
 )
@@ -503,3 +505,39 @@ def test_what_a_distinguisher_misses_counts_in_units(calibration):
         for one in (1.0, 4.0, 16.0)
     ]
     assert alphas[0] > alphas[1] >= alphas[2]
+
+
+def test_no_start_is_farther_off_than_where_no_updates_are_said_to_be_needed():
+    """Every cut of every graph on four vertices of few edges; the median starts with half of all.
+
+    Where B is 0, a round that tests nothing would be trusted.
+    """
+    universe = Universe(4)
+    rows, columns = universe.pairs()
+    cuts = [CutQuery([v for v in range(4) if side >> v & 1]) for side in range(1, 15)]
+    listed = CutList(universe, cuts)
+    finder = Exponential(queries=listed, epsilon=Fraction(1), grid=Grid())
+    for learner in (
+        MedianLearner(universe),
+        MultiplicativeWeightsLearner(universe),
+        FriezeKannanLearner(universe),
+    ):
+        for edges in range(1, 6):
+            mechanism = IterativeConstruction(
+                learner=learner,
+                distinguisher=finder,
+                calibration=TightOffline(epsilon=1.0, delta=1e-6),
+                grid=Grid(),
+                total_weight=float(edges),
+            )
+            bound = mechanism._update_bound(float(edges), 0.0)
+            start = learner.construction(
+                alpha=1.0, total_weight=float(edges), total_error=0.0
+            ).initial()
+            answers = np.array([start.estimate(cut) for cut in listed])
+            for chosen in itertools.combinations(range(6), edges):
+                graph = Graph(rows[list(chosen)], columns[list(chosen)], vertices=4)
+                truth = np.array([cut.value(graph) for cut in cuts])
+                gap = float(np.abs(truth - answers).max())
+                if gap > 1e-9:
+                    assert bound(gap * (1 - 1e-9)) > 0

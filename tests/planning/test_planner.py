@@ -16,6 +16,7 @@ from graphcuts_dp.idc.update_bounds import (
     at_least_one,
     frieze_kannan_updates,
     multiplicative_weights_updates,
+    shape_of,
 )
 from graphcuts_dp.measurements.worst_case import noise_cut_bound
 from graphcuts_dp.planning import bounds
@@ -24,6 +25,7 @@ from graphcuts_dp.privacy.noises import noise_distribution
 
 PROMISE = {"epsilon": 1.0, "delta": 1e-6}
 MW, FK = "multiplicative-weights", "frieze-kannan"
+OFFLINE = ("offline", "game", "answers")
 
 # n, m, k, then errors in thousands as published: tight MW, Gaussian per query, binary, answer 0.
 TABLE = [
@@ -213,7 +215,11 @@ def test_best_first_and_marks():
     assert made.best_method == MW
     assert made.best.calibration == "tight"
     text = str(made)
-    assert text.count(VACUOUS) == sum(row.vacuous for row in made.rows)
+    assert text.count(VACUOUS) == sum(row.vacuous for row in made.shown)
+    assert {row.method for row in made.rows if row not in made.shown} == {
+        "offline MW released",
+        "game query",
+    }
     assert "a public guess" in text
     assert text.splitlines()[-1].startswith("Advice: tight MW guarantees")
     assert all(row.epsilon_needed is None for row in made.rows)
@@ -222,6 +228,12 @@ def test_best_first_and_marks():
 def test_which_is_best_depends_on_the_sizes():
     assert plan(1000, edges=2.5e5, queries=10**4, **PROMISE).best_method == "gaussian"
     assert plan(1000, edges=2.5e5, queries=1, **PROMISE).best_method == "laplace"
+    few = plan(1000, edges=2.5e5, queries=4, **PROMISE)
+    assert (few.rows[0].method, few.rows[0].cuts, few.best_method) == (
+        "answers",
+        "fixed k",
+        "laplace",
+    )
     fixed = plan(1000, edges=2.5e5, queries=10**9, **PROMISE)
     assert fixed.rows[0].method == "binary"  # for cuts fixed before, but not for a session:
     assert fixed.best_method == MW
@@ -231,7 +243,10 @@ def test_which_is_best_depends_on_the_sizes():
 
 def test_delta_zero_leaves_the_pure_mechanisms():
     made = plan(2000, edges=1e5, queries=20, epsilon=1.0, delta=0.0)
-    without = {row.name for row in made.rows if math.isinf(row.guaranteed)}
+    without = {row.name for row in made.shown if math.isinf(row.guaranteed)}
+    offline = [row for row in made.rows if row.offline]
+    assert all(math.isinf(row.guaranteed) for row in offline)
+    assert len(offline) == 4
     online = {f"{name} {rule}" for name in ("tight", "gru12", "jt12") for rule in ("MW", "FK")}
     online |= {f"tight MD {norm}" for norm in ("l2", "lp", "entropy")} | {"jt12 MD auto"}
     assert without == {"gaussian"} | online
@@ -267,7 +282,15 @@ def test_advice_when_everything_is_vacuous():
 @pytest.mark.parametrize("target", [400.0, 3000.0])
 def test_target_error_is_the_inverse(n, m, k, target):
     made = plan(n, edges=m, queries=k, target_error=target, **PROMISE)
-    needed = {key: row.epsilon_needed for key, row in rows_of(made).items()}
+    games = {"game query", "game both"}
+    for row in made.rows:
+        unknown = row.method in games or (row.offline and row.vacuous)
+        assert (row.epsilon_needed is None) == unknown
+    needed = {
+        key: row.epsilon_needed
+        for key, row in rows_of(made).items()
+        if row.epsilon_needed is not None
+    }
     assert any(0 < value < math.inf for value in needed.values())
     for key, epsilon in needed.items():
         if math.isinf(epsilon):
@@ -280,7 +303,7 @@ def test_target_error_is_the_inverse(n, m, k, target):
             assert below[key] > target
     text = str(made)
     assert text.count("never") == sum(map(math.isinf, needed.values()))
-    entries = made.to_dict()["rows"]
+    entries = [entry for entry in made.to_dict()["rows"] if "epsilon_needed" in entry]
     assert sum(entry["epsilon_needed"] == "never" for entry in entries) == text.count("never")
 
 
@@ -323,7 +346,9 @@ def test_more_epsilon_fewer_queries_and_fewer_vertices_never_hurt(drawn):
     ):
         for key, error in base.items():
             if key not in worse:  # more vertices than a norm can have, or pairs to list graphs of
-                assert key[0].startswith(("mirror-descent", "median"))
+                assert key[0].startswith(("mirror-descent", "median", *OFFLINE))
+            elif key[0].startswith("game"):  # they play what is usually best, not what is proven
+                assert error > 0
             elif key[0] not in ("midpoint", "density only"):  # a complete graph has no doubt
                 assert error <= worse[key] * (1 + 1e-6), key
     assert all(error >= 0 for error in base.values())
@@ -336,10 +361,17 @@ def test_every_plan_is_whole(drawn):
     made = plan(n, **named)
     norms = CutSizes.of(n, disjoint=True).norms()
     rows = 16 + len(norms) + bool(norms)
-    rows += made.setting.pairs <= 16  # the median lists all graphs
+    X, k = made.setting.pairs, named["queries"]
+    rows += 2 * (X <= 16)  # the median lists all graphs
+    rows += k <= 6  # answers at once
+    fits = max(shape_of(n)) <= 8192
+    rows += 4 * fits + (fits and k * X <= 1 << 24)
     assert len(made.rows) == len(rows_of(made)) == rows
     assert json.loads(json.dumps(made.to_dict(), allow_nan=False))["edges_guess"] == named["edges"]
-    assert len(str(made).splitlines()) == 9 + rows
+    lists = any(row.offline for row in made.shown)
+    assert len(str(made).splitlines()) == 9 + len(made.shown) + 3 * lists
+    hidden = [row for row in made.rows if row not in made.shown]
+    assert all(row.offline and (row.vacuous or math.isinf(row.guaranteed)) for row in hidden)
     best = made.best
     session = [
         row

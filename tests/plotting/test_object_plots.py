@@ -63,6 +63,13 @@ def test_an_iterative_release_draws_what_was_measured(made, tmp_path):
     np.testing.assert_allclose(points_of(figure, 2)[:, 1], measured)
 
 
+def test_answers_at_once_are_drawn_in_order(made, tmp_path):
+    few = made[0]["FewAnswers"]
+    figure = drawn(few.plot(title="A list"), tmp_path)
+    np.testing.assert_allclose(points_of(figure, 1)[:, 1], few.values)
+    assert figure.axes[0].get_title(loc="left").startswith("A list (epsilon = 2")
+
+
 def test_a_session_draws_its_history(made, tmp_path):
     figure, table = made[2]
     drawn(figure, tmp_path)

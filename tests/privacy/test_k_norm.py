@@ -1,7 +1,6 @@
 """K-norm noise: its distribution, its norm, its privacy by enumeration, its radius."""
 
 import itertools
-import math
 from fractions import Fraction
 
 import numpy as np
@@ -11,7 +10,7 @@ import scipy.stats
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.k_norm import NORMS, KNormNoise
+from graphcuts_dp.privacy.k_norm import NORMS, KNormNoise, k_norm_radius, laplace_radius
 
 COLUMNS = {
     "all of two": [[1, 0], [0, 1], [1, 1]],
@@ -32,11 +31,10 @@ def norm_of(noise, vectors):
 
 
 def true_norm(columns, z):
-    """The least sum of moduli with which the columns make z; infinite if they cannot."""
-    columns = np.array(columns, dtype=float)
+    """The least sum of moduli with which the columns and unit vectors make z."""
+    columns = np.concatenate([np.array(columns, dtype=float), np.eye(len(z))])
     both = np.concatenate([columns, -columns]).T
-    found = scipy.optimize.linprog(np.ones(both.shape[1]), A_eq=both, b_eq=z)
-    return found.fun if found.success else math.inf
+    return scipy.optimize.linprog(np.ones(both.shape[1]), A_eq=both, b_eq=z).fun
 
 
 @pytest.mark.parametrize("norm", NORMS)
@@ -52,6 +50,7 @@ def test_no_column_is_longer_than_one_and_it_is_a_norm(name, norm):
     assert (a[first.any(axis=1)] > 0).all()
     if norm == "k-norm":
         assert (np.abs(first).max(axis=1) <= a / (noise.weight * 4096)).all()
+        assert (norm_of(noise, np.eye(noise.counts, dtype=int)) == 1).all()
     assert (np.abs(first).sum(axis=1) <= a / 4096).all()
 
 
@@ -124,7 +123,47 @@ def test_the_radius_holds(name, rate, norm):
         z, chances = listed(noise, 40)
         tail = [chances[np.abs(z).max(axis=1) > r].sum() for r in (radius - 1, radius)]
         assert tail[1] <= 0.1 < tail[0]
-        assert noise._bound(0.1) >= radius
+        assert k_norm_radius(2, 1.0, 0.1) >= radius
+
+
+@pytest.mark.parametrize("failure", [0.3, 0.05, 1e-6])
+@pytest.mark.parametrize("rate", [0.02, 0.5, 1.0, 3.0])
+def test_one_radius_holds_for_any_columns(rate, failure):
+    """Every set of columns of two and three counts, and some of more: none states more."""
+    rng = np.random.default_rng(8)
+    for k in range(1, 7):
+        full = np.array(list(itertools.product((0, 1), repeat=k)))[1:]
+        most = k_norm_radius(k, rate, failure)
+        single = laplace_radius(k, rate / k, failure)
+        sets = range(1, 1 << len(full)) if k == 2 else rng.integers(1, 1 << min(62, len(full)), 4)
+        for chosen in [*sets, (1 << min(62, len(full))) - 1]:
+            columns = full[[bool(chosen >> place & 1) for place in range(min(62, len(full)))]
+                           + [True] * max(0, len(full) - 62)]  # fmt: skip
+            exact = Fraction(rate)
+            assert KNormNoise.of_columns(columns, exact).radius(failure) <= max(most, single)
+            laplace = KNormNoise.of_columns(columns, exact, norm="laplace")
+            assert laplace.radius(failure) <= single
+            if k > 1:
+                assert KNormNoise.of_columns(columns, exact).radius(failure) <= most
+
+
+@pytest.mark.parametrize("name", ["all of two", "one in the other", "disjoint", "all of three"])
+def test_the_radius_of_any_columns_is_a_tail(name):
+    """Against all vectors that matter, added up: the chance beyond it is at most as stated."""
+    noise = noise_of(name)
+    z, chances = listed(noise, 25)
+    for failure in (0.3, 0.05, 1e-3):
+        radius = k_norm_radius(noise.counts, 1.0, failure)
+        assert chances[np.abs(z).max(axis=1) > radius].sum() <= failure
+
+
+def test_a_norm_that_is_not_one_of_unit_vectors_is_refused():
+    for facets in ([[4096, 0], [0, 2048]], [[4096, 0]], [[8192, 0], [0, 4096]]):
+        with pytest.raises(ParameterError, match="unit vector"):
+            KNormNoise(np.array(facets), 2, Fraction(1))
+    for weight, rate in ((0, 1), (1, 0)):
+        with pytest.raises(ParameterError, match="weight"):
+            KNormNoise(np.eye(2, dtype=int) * 4096, weight, Fraction(rate))
 
 
 def test_costs_and_refusals():

@@ -5,8 +5,15 @@ import pytest
 import scipy.stats
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import BudgetError, GraphError, ParameterError, QueryError
+from graphcuts_dp.errors import (
+    BudgetError,
+    FileFormatError,
+    GraphError,
+    ParameterError,
+    QueryError,
+)
 from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.receipts import read_receipt, write_receipt
 from graphcuts_dp.release.few_answers import buying_of, columns_of
 
 GRAPH = gc.Graph([0, 0, 1, 3, 4], [1, 2, 2, 4, 5], vertices=6)
@@ -128,3 +135,90 @@ def test_what_does_not_fit_is_refused():
             gc.release_answers(graph, queries, **{"epsilon": 1.0, **options})
     with pytest.raises(TypeError):
         gc.release_answers(GRAPH, CUTS, epsilon=1.0, delta=1e-6)
+
+
+# What is saved
+
+
+@pytest.mark.parametrize("graph", [GRAPH, SIDES, ARCS], ids=["plain", "sides", "arcs"])
+@pytest.mark.parametrize("noise", ["k-norm", "laplace"])
+def test_answers_come_back_from_files(graph, noise, tmp_path):
+    cuts = cuts_of(graph)
+    made = gc.release_answers(graph, cuts, epsilon=1.0, noise=noise, confidence=0.9, seed=1)
+    assert made.save(tmp_path / "a.npz") == (
+        str(tmp_path / "a.npz"),
+        str(tmp_path / "a.npz.json"),
+    )
+    again = gc.FewAnswers.load(tmp_path / "a.npz")
+    assert (again.guarantee, again.noise, again.values) == (made.guarantee, noise, made.values)
+    assert list(again.answers) == list(made.answers)
+    for level in (0.5, 0.9, 0.999):
+        assert again.answer_all(cuts, confidence=level) == made.answer_all(cuts, confidence=level)
+        fresh = buying_of(graph, cuts, epsilon=1.0, noise=noise, confidence=level)
+        assert again.radius_at(level) == fresh.radius
+    with pytest.raises(FileFormatError, match="exists"):
+        made.save(tmp_path / "a.npz")
+    made.save(tmp_path / "a.npz", force=True)
+
+
+def test_cuts_of_the_list_are_found_and_others_refused():
+    made = gc.release_answers(GRAPH, CUTS, epsilon=1.0, seed=1)
+    other_way = made.answer([1, 2], [0])  # a cut of an undirected graph
+    assert other_way == made.answers[2] == made.answer(CUTS[2])
+    rank = gc.RankOneQuery([1, 1, 0, 0, 0, 0], [0, 0, 1, 1, 1, 1])
+    assert made.answer(rank) == made.answers[0]
+    arcs = gc.release_answers(ARCS, cuts_of(ARCS), epsilon=1.0, seed=1)
+    for few, asked, other in (
+        (made, gc.CutQuery([5]), None),
+        (made, gc.RankOneQuery([0.5] * 6, [1] * 6), None),
+        (made, CUTS[0], [1]),
+        (made, [77], None),
+        (arcs, [1, 2], [0]),
+    ):
+        with pytest.raises(QueryError, match=r"none of them|not both|77"):
+            few.answer(asked, other)
+    for level in (0.0, 1.0, 2.0):
+        with pytest.raises(ParameterError, match="confidence"):
+            made.answer(CUTS[0], confidence=level)
+
+
+def test_damaged_and_foreign_files_are_refused(tmp_path):
+    path = tmp_path / "a.npz"
+    made = gc.release_answers(GRAPH, CUTS, epsilon=1.0, seed=1)
+    with pytest.raises(FileFormatError, match="must end in"):
+        made.save(tmp_path / "a.csv")
+    with pytest.raises(FileFormatError, match="exist"):
+        gc.FewAnswers.load(path)
+    made.save(path)
+    receipt = read_receipt(path, "answers 1")
+    receipt.pop("versions")
+
+    def rewritten(**changed):
+        fields = {**receipt, **changed}
+        (tmp_path / "a.npz.json").unlink()
+        write_receipt(tmp_path / "a.npz.json", fields)
+        with pytest.raises(FileFormatError) as problem:
+            gc.FewAnswers.load(path)
+        assert "\n" not in str(problem.value)
+        return str(problem.value)
+
+    assert "not a receipt of this version" in rewritten(format="answers 0")
+    assert "not a receipt of this version" in rewritten(format="sensing 1")
+    assert "another release" in rewritten(files={"b.npz": "0"})
+    for damage in (
+        {"vertices": [90]},
+        {"weight": 0},
+        {"rate": "0"},
+        {"rate": "1/0"},
+        {"confidence": 2.0},
+        {"noise": "gaussian"},
+        {"grid": {"step": 1}},
+        {"guarantee": {}},
+    ):
+        assert "damaged or of another version" in rewritten(**damage)
+    (tmp_path / "a.npz.json").unlink()
+    write_receipt(tmp_path / "a.npz.json", receipt)
+    assert gc.FewAnswers.load(path).values == made.values
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(FileFormatError, match="changed"):
+        gc.FewAnswers.load(path)

@@ -24,10 +24,14 @@ from graphcuts_dp.privacy.noises import noise_distribution
 _ROUNDS, _DELTA = 4, 1e-6
 # Both have the pair that changes, so all four signed cuts move.
 _BOTH = CutList(UNIVERSE, [CutQuery([2], [3]), CutQuery([2], [0, 1, 3])])
+_OF_SUMS = ((2 * _ROUNDS - 1) * _ROUNDS / 6) ** 0.5  # deviation of sums of gains over one gain's
 _TOTAL, _OFF = 3.0, 1.5  # public stand-ins for what is bought
+_HIDE = 0.95  # of a list of two cuts: scores are cut from the third round on
 
 
-def _game(player: str, epsilon: float) -> tuple[PlayerGame, GameTuning, Claim]:
+def _game(
+    player: str, epsilon: float, hide: float | None = None
+) -> tuple[PlayerGame, GameTuning, Claim]:
     """A game of four rounds, its tuning, and what all but the total is promised to cost."""
     game = PlayerGame(
         queries=_BOTH,
@@ -36,6 +40,7 @@ def _game(player: str, epsilon: float) -> tuple[PlayerGame, GameTuning, Claim]:
         player=cast(Player, player),
         rounds=_ROUNDS,
         draws=1,
+        hide=hide,
     )
     _, _, rest = game.bought()
     return game, game.tune(_TOTAL, _OFF, rest), Claim(rest.cost.rho or 0.0, kind="rho")
@@ -49,7 +54,7 @@ def _paths(game: PlayerGame, tuning: GameTuning, graph: Graph, factor: float) ->
         data, chance = game.data_player(_TOTAL, tuning.rounds), 1.0
         plays = np.zeros(UNIVERSE.shape)
         for number, index in enumerate(drawn):
-            chance *= softmax(game.scores(true, plays, number, None), rate)[index]
+            chance *= softmax(game.scores(true, plays, number, tuning.reach), rate)[index]
             plays += data.play([game.signed(index)])
         found.append(chance)
     return found
@@ -81,9 +86,27 @@ def _game_distributions(
         yield DistributionPair(pair.name, first, second, beside=(choice, answer))
 
 
+def _hidden_distributions(player: str, epsilon: float, draws: float) -> Iterator[DistributionPair]:
+    """All draws of a game that hides its list, which has no test.
+
+    Args:
+        player: who has no regret.
+        epsilon: of the game.
+        draws: as for `_game_distributions`.
+    """
+    game, tuning, _ = _game(player, epsilon, _HIDE)
+    if tuning.reach is None or tuning.finder is not None:
+        raise TypeError("a game that hides its list cuts its scores, and has no test")
+    for pair in PAIRS:
+        first, second = (
+            np.array(_paths(game, tuning, graph, draws)) for graph in (pair.first, pair.second)
+        )
+        yield DistributionPair(pair.name, first, second)
+
+
 def _one_round(player: str, epsilon: float) -> Iterator[DistributionPair]:
     """A game whose every draw has the noise of a gain of one round."""
-    yield from _game_distributions(player, epsilon, ((2 * _ROUNDS - 1) * _ROUNDS / 6) ** 0.5, 1.0)
+    yield from _game_distributions(player, epsilon, _OF_SUMS, 1.0)
 
 
 def _game_audit(player: str, epsilon: float) -> Audit:
@@ -93,6 +116,17 @@ def _game_audit(player: str, epsilon: float) -> Audit:
         twins={
             "half the noise": partial(_game_distributions, player, epsilon, 2.0, 2.0),
             "sums scored as one round": partial(_one_round, player, epsilon),
+        },
+    )
+
+
+def _hidden_audit(player: str, epsilon: float) -> Audit:
+    return Enumerated(
+        claim=_game(player, epsilon, _HIDE)[2],
+        distributions=partial(_hidden_distributions, player, epsilon, 1.0),
+        twins={
+            "half the noise": partial(_hidden_distributions, player, epsilon, 2.0),
+            "sums scored as one round": partial(_hidden_distributions, player, epsilon, _OF_SUMS),
         },
     )
 
@@ -129,6 +163,10 @@ ENTRIES = (
     Entry("distinguisher: released", _released_audit, ("distinguisher: released",)),
     *(
         Entry(f"iterative: player {player}", partial(_game_audit, player), (f"player: {player}",))
+        for player in PLAYERS[1:]
+    ),
+    *(
+        Entry(f"iterative: player {player}, queries hidden", partial(_hidden_audit, player))
         for player in PLAYERS[1:]
     ),
 )

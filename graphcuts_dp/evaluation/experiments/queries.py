@@ -78,7 +78,9 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
 
 
 def _guaranteed(n: int, edges: int, k: int) -> list[tuple[Any, ...]]:
-    planned = plan(n, edges=edges, queries=k, epsilon=_EPSILON, delta=_DELTA, beta=_BETA)
+    planned = plan(
+        n, edges=edges, queries=k, epsilon=_EPSILON, delta=_DELTA, beta=_BETA, offline=False
+    )
     errors: dict[str, float] = {}
     for row in planned.rows:
         name = row.calibration if row.calibration in PAPERS else row.name

@@ -1,0 +1,215 @@
+"""What offline releases guarantee on a public list, from sizes alone: no list, no graph.
+
+The mechanisms themselves are tuned, with a stand-in for the list that knows how long it is. What
+they guarantee before they are run is told, for a number of edges that is known; a run that buys the
+number has a little less budget. Games test the result when they end, and mostly state less.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, cast, final
+
+from graphcuts_dp.distinguishers.base import Distinguisher
+from graphcuts_dp.distinguishers.cut_list import CutList
+from graphcuts_dp.distinguishers.exponential import Exponential
+from graphcuts_dp.distinguishers.question_list import MOST_NUMBERS, rounding_of
+from graphcuts_dp.distinguishers.released import Released
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.idc.learners import MOST_DENSE_VERTICES, MOST_PAIRS
+from graphcuts_dp.idc.update_bounds import (
+    ArcsOn,
+    Size,
+    UpdateBound,
+    multiplicative_weights_updates,
+    shape_of,
+)
+from graphcuts_dp.interactive.choice import Setting
+from graphcuts_dp.iterative.player_game import Player, PlayerGame
+from graphcuts_dp.iterative.tuning import PracticalOffline, TightOffline
+from graphcuts_dp.privacy.k_norm import MOST_COUNTS, k_norm_radius, laplace_radius
+
+_EDGES = Grid()
+_SIGNED = 2.0  # span of coefficients in [-1, 1]
+
+
+@final
+@dataclass(frozen=True)
+class PlannedList:
+    """Stands for a list of cuts between disjoint sets, of which only the length is known.
+
+    Attributes:
+        universe: the public vertex pairs.
+        length: k.
+        most_pairs: of one cut.
+    """
+
+    universe: Universe
+    length: int
+    most_pairs: int
+    disjoint: bool = True
+
+    def __len__(self) -> int:
+        return self.length
+
+    @classmethod
+    def of(cls, setting: Setting) -> CutList:
+        """For a setting; taken for a list, of which a tuning reads no more than is here."""
+        made: Any = cls(_universe(setting.n), setting.queries, setting.largest_cut)
+        return cast(CutList, made)
+
+
+# Answers at once
+
+
+def few_answers_error(setting: Setting) -> float:
+    """What `release_answers` guarantees for any k cuts: the lesser of what its noises guarantee.
+
+    Laplace noise is for the largest number of cuts that a pair is in, at most k, and its radius
+    grows with that; K-norm noise has a radius that holds for any columns.
+    """
+    rate, k = float(Fraction(setting.protection.per_step(setting.epsilon))), setting.queries
+    single = laplace_radius(k, rate / k, setting.beta)
+    return float(single if k > MOST_COUNTS else min(single, k_norm_radius(k, rate, setting.beta)))
+
+
+def few_answers_typical(setting: Setting) -> float:
+    """(k + 2)/(3 rate), whole numbers taken as numbers.
+
+    Of k random halves some pair is in any of them and in no others, so K is the hull of all 0/1
+    vectors and their negatives, and N(z) = max(z, 0) + max(-z, 0). Of k numbers with chances
+    e^(-rate N), j are positive for every j with the same chance; the largest of these is a Gamma
+    variable of shape j, and the others are uniform below it, so that their mean is (j + 1)/2 over
+    the rate; likewise of those below 0. The mean of (j (j + 1) + (k - j)(k - j + 1))/(2 k) over
+    j = 0..k is (k + 2)/3.
+    """
+    return (setting.queries + 2) / (3 * float(setting.protection.per_step(setting.epsilon)))
+
+
+def few_answers_fit(setting: Setting) -> bool:
+    """Whether there are so few cuts that K-norm noise is drawn: for more, see the row "laplace"."""
+    return setting.queries <= MOST_COUNTS
+
+
+# Iterative releases with the calibration "tight"
+
+
+def listed_error(setting: Setting) -> float:
+    """Of `release_iteratively(calibration="tight")` with multiplicative weights on k cuts."""
+    return _tight(setting, _listed, _weights(setting))
+
+
+def released_error(setting: Setting) -> float:
+    """The same with distinguisher="released"."""
+    return _tight(setting, _released, _weights(setting))
+
+
+def linear_error(setting: Setting) -> float:
+    """The same on k linear queries, over their largest coefficient; some may be negative.
+
+    B of multiplicative weights grows with the square of the coefficients' span, and an answer to
+    such a query moves by up to twice the total weight.
+    """
+    found = _tight(setting, _listed, _weights(setting, span=_SIGNED))
+    return found + rounding_of(setting.pairs, _EDGES)
+
+
+def median_offline_error(setting: Setting) -> float:
+    """The same with construction="median": twice what holds of the median.
+
+    The graph that is released has nearly the median's answers: the true graph has, and it is one of
+    those that are looked at.
+    """
+    pairs = float(setting.pairs)
+    return 2 * _tight(setting, _listed, lambda alpha: 0.0 if alpha > pairs else pairs)
+
+
+def lists_fit(setting: Setting) -> bool:
+    """Whether an iterative release can hold a number for each pair."""
+    return max(shape_of(setting.n)) <= MOST_DENSE_VERTICES
+
+
+def linear_fits(setting: Setting) -> bool:
+    """Whether the coefficients of k queries can be held."""
+    return lists_fit(setting) and setting.queries * setting.pairs <= MOST_NUMBERS
+
+
+def median_fits(setting: Setting) -> bool:
+    """Whether all graphs can be listed."""
+    return setting.pairs <= MOST_PAIRS
+
+
+def _weights(setting: Setting, *, span: float = 1.0) -> UpdateBound:
+    m = setting.edges
+    updates = multiplicative_weights_updates(setting.n, m)
+    # No answers of the start and of the truth are farther apart than this.
+    return lambda alpha: 0.0 if alpha > span * m else span**2 * updates(alpha)
+
+
+def _listed(setting: Setting) -> Distinguisher:
+    return Exponential(queries=PlannedList.of(setting), epsilon=Fraction(1), grid=_EDGES)
+
+
+def _released(setting: Setting) -> Distinguisher:
+    return cast(
+        Distinguisher, Released(queries=PlannedList.of(setting), distribution=setting.distribution)
+    )
+
+
+def _tight(
+    setting: Setting, finder: Callable[[Setting], Distinguisher], bound: UpdateBound
+) -> float:
+    one = _for_one(setting)
+    if one is None:
+        return math.inf
+    budget = TightOffline(epsilon=one.epsilon, delta=one.delta, beta=one.beta)
+    try:
+        error = budget.tune(bound, finder(one), one=1.0, steps=1).error
+    except ParameterError:  # the budget is too small for any number of rounds
+        return math.inf
+    return math.inf if error is None else error
+
+
+# The query release game
+
+LEARNING: tuple[Player, ...] = ("query", "both")
+
+
+def game_error(player: Player, setting: Setting) -> float:
+    """Of `release_iteratively(player=...)`: the proven bound of the game that is usually best."""
+    one = _for_one(setting)
+    if one is None:
+        return math.inf
+    game = PlayerGame(
+        queries=PlannedList.of(one),
+        grid=_EDGES,
+        budget=PracticalOffline(epsilon=one.epsilon, delta=one.delta, beta=one.beta / 4),
+        player=player,
+        beta=one.beta,
+    )
+    try:
+        bound = game.tune(one.edges, 1.0, game.budget).bound
+    except ParameterError:
+        return math.inf
+    return math.inf if bound is None else bound
+
+
+def _for_one(setting: Setting) -> Setting | None:
+    """With the budget of one edge; None without delta, or where too little is left for one."""
+    if setting.delta == 0:
+        return None
+    try:
+        return setting.for_one(zcdp=True)
+    except ParameterError:
+        return None
+
+
+@lru_cache(maxsize=4)
+def _universe(n: Size) -> Universe:
+    if isinstance(n, ArcsOn):
+        return Universe(n.n, directed=True)
+    return Universe(*n) if isinstance(n, tuple) else Universe(n)

@@ -1,0 +1,253 @@
+"""Rows of offline releases: each number is what the release itself is tuned to, and states."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import graphcuts_dp as gc
+from graphcuts_dp.distinguishers.cut_list import CutList
+from graphcuts_dp.distinguishers.exponential import Exponential
+from graphcuts_dp.distinguishers.question_list import QuestionList
+from graphcuts_dp.distinguishers.released import Released
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.idc.learners import MedianLearner, MultiplicativeWeightsLearner
+from graphcuts_dp.idc.linear_learners import linear_learner
+from graphcuts_dp.iterative.construction import IterativeConstruction
+from graphcuts_dp.iterative.finished import finished
+from graphcuts_dp.iterative.player_game import PlayerGame
+from graphcuts_dp.iterative.tuning import PracticalOffline, TightOffline
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.k_norm import KNormNoise
+from graphcuts_dp.privacy.noises import noise_distribution
+
+PROMISE = {"epsilon": 2.0, "delta": 1e-6}
+BETA = 0.05
+SIZES = [12, (5, 7), "directed"]
+
+
+def row_of(made, method, cuts="fixed k"):
+    (found,) = [row for row in made.rows if (row.method, row.cuts) == (method, cuts)]
+    return found
+
+
+def small(size):
+    """A graph on so many vertices, its universe, cuts between disjoint sets, and its plan."""
+    rng = np.random.default_rng(5)
+    if isinstance(size, tuple):
+        rows, columns = np.nonzero(rng.random(size) < 0.4)
+        graph = gc.BipartiteGraph(rows, columns, left=size[0], right=size[1])
+        masks = [(rng.random(size[0]) < 0.5, rng.random(size[1]) < 0.5) for _ in range(6)]
+        masks.append((np.ones(size[0], dtype=bool), np.ones(size[1], dtype=bool)))
+    else:
+        n, directed = (9, True) if size == "directed" else (size, False)
+        chosen = rng.random((n, n)) < 0.4
+        rows, columns = np.nonzero(
+            chosen & ~np.eye(n, dtype=bool) if directed else np.triu(chosen, 1)
+        )
+        graph = (gc.DirectedGraph if directed else gc.Graph)(rows, columns, vertices=n)
+        masks = [(S := rng.random(n) < 0.5, ~S & (rng.random(n) < 0.8)) for _ in range(6)]
+        half = np.arange(n) < n // 2
+        masks.append((half, ~half))
+    cuts = [gc.CutQuery(S, T) for S, T in masks]
+    made = gc.plan(
+        9 if size == "directed" else size,
+        directed=size == "directed",
+        edges=len(graph.rows),
+        queries=len(cuts),
+        beta=BETA,
+        **PROMISE,
+    )
+    return graph, Universe.of(graph), cuts, made
+
+
+def tuned(graph, learner, finder):
+    """A release with the calibration "tight" whose total weight is known."""
+    return IterativeConstruction(
+        learner=learner,
+        distinguisher=finder,
+        calibration=TightOffline(beta=BETA, **PROMISE),
+        grid=Grid(),
+        total_weight=float(len(graph.rows)),
+    )
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_iterative_releases_state_the_number_of_the_plan(size):
+    graph, universe, cuts, made = small(size)
+    listed = CutList(universe, cuts)
+    noise = noise_distribution("binary", epsilon=1.0)
+    for method, finder in (
+        ("offline MW", Exponential(queries=listed, epsilon=Fraction(1), grid=Grid())),
+        ("offline MW released", Released(queries=listed, distribution=noise)),
+    ):
+        mechanism = tuned(graph, MultiplicativeWeightsLearner(universe), finder)
+        outcome = mechanism.run(graph, SeededEntropy(1))
+        assert row_of(made, method).guaranteed == pytest.approx(outcome.error, rel=1e-9)
+        stated = finished(graph, mechanism, outcome, calibration="tight", beta=BETA, seed=1)
+        assert stated.accuracy.error == pytest.approx(outcome.error, rel=1e-9)
+        errors = [abs(cut.value(graph) - stated.answer(cut).value) for cut in cuts]
+        assert max(errors) <= row_of(made, method).guaranteed
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_lists_of_linear_queries_state_the_number_of_the_plan(size):
+    graph, universe, cuts, made = small(size)
+    signs = np.random.default_rng(7).choice([-1.0, 0.5, 1.0], (len(cuts), universe.size))
+    asked = []
+    for row in signs:
+        matrix = np.zeros(universe.shape)
+        matrix[universe.pairs()] = row
+        asked.append(gc.MatrixQuery(matrix))
+    listed = QuestionList(universe, asked)
+    learner = linear_learner(
+        "multiplicative-weights", universe, signed=listed.signed, rule="tight", norm=None
+    )
+    finder = Exponential(queries=listed, epsilon=Fraction(1), grid=Grid())
+    mechanism = tuned(graph, learner, finder)
+    outcome = mechanism.run(graph, SeededEntropy(1))
+    stated = finished(graph, mechanism, outcome, calibration="tight", beta=BETA, seed=1)
+    linear = row_of(made, "offline MW", "linear k")
+    assert linear.guaranteed == pytest.approx(stated.accuracy.error, rel=1e-9)
+    assert linear.guaranteed > row_of(made, "offline MW").guaranteed
+    assert linear.vacuous == (linear.guaranteed >= len(graph.rows))
+
+
+def test_the_median_states_at_most_twice_what_holds_of_it():
+    graph = gc.Graph([0, 1, 2, 0], [1, 2, 3, 4], vertices=5)
+    universe = Universe.of(graph)
+    cuts = CutList(universe, [gc.CutQuery([0]), gc.CutQuery([1, 2]), gc.CutQuery([0], [3, 4])])
+    made = gc.plan(5, edges=4, queries=3, epsilon=40.0, delta=1e-3, beta=BETA)
+    mechanism = IterativeConstruction(
+        learner=MedianLearner(universe),
+        distinguisher=Exponential(queries=cuts, epsilon=Fraction(1), grid=Grid()),
+        calibration=TightOffline(epsilon=40.0, delta=1e-3, beta=BETA),
+        grid=Grid(),
+        total_weight=4.0,
+    )
+    outcome = mechanism.run(graph, SeededEntropy(1))
+    row = row_of(made, "offline median")
+    assert row.guaranteed == pytest.approx(2 * outcome.error, rel=1e-9)
+    stated = finished(graph, mechanism, outcome, calibration="tight", beta=BETA, seed=1)
+    assert outcome.error <= stated.accuracy.error <= row.guaranteed
+    seven = gc.plan(7, edges=4, queries=3, epsilon=40.0, delta=1e-3)
+    assert "offline median" not in {row.method for row in seven.rows}
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+@pytest.mark.parametrize("player", ["query", "both"])
+def test_games_are_tuned_to_the_number_of_the_plan(size, player):
+    graph, universe, cuts, made = small(size)
+    game = PlayerGame(
+        queries=CutList(universe, cuts),
+        grid=Grid(),
+        budget=PracticalOffline(beta=BETA / 4, **PROMISE),
+        player=player,
+        beta=BETA,
+    )
+    tuning = game.tune(float(len(graph.rows)), 1.0, game.budget)
+    row = row_of(made, f"game {player}")
+    assert row.guaranteed == tuning.bound
+    outcome = game.run(graph, SeededEntropy(2))
+    assert outcome.error <= outcome.tuning.bound
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_the_largest_cut_of_a_list_is_counted_in_words(size):
+    _, universe, cuts, _ = small(size)
+    overlapping = [gc.CutQuery(*universe.masks(cut)) for cut in cuts]
+    if not universe.bipartite:
+        every = np.ones(universe.shape[0], dtype=bool)
+        overlapping += [gc.CutQuery(every, every), gc.CutQuery(every, every & False)]
+    for chosen in ([0], [1, 2], range(len(overlapping))):
+        listed = [overlapping[place] for place in chosen]
+        most = max(universe.pairs_between(cut) for cut in listed)
+        assert CutList(universe, listed).most_pairs == most
+
+
+# Answers at once
+
+
+def every_kind(k):
+    """k cuts of a graph without edges, of which pairs are in any and in no others."""
+    kinds = np.array(list(itertools.product((False, True), repeat=k)))
+    return gc.Graph([], [], vertices=len(kinds)), [gc.CutQuery(side) for side in kinds.T]
+
+
+@pytest.mark.parametrize("k", range(1, 7))
+@pytest.mark.parametrize("at_most", [None, 3])
+def test_answers_at_once_state_no_more_than_the_plan(k, at_most):
+    """The same number where all columns are there, and few enough vectors to add up are not."""
+    graph, cuts = every_kind(k)
+    named = {"epsilon": 0.7, "at_most": at_most}
+    made = gc.plan(max(3, len(graph.vertices)), edges=1, queries=k, delta=0.0, **named)
+    row = row_of(made, "answers")
+    found = gc.release_answers(graph, cuts, seed=1, **named)
+    assert found.radius <= row.guaranteed
+    if k == 1 or k >= 4:
+        assert found.radius == row.guaranteed
+    disjoint = [gc.CutQuery([i], [i + 1]) for i in range(min(k, len(graph.vertices) - 1))]
+    assert gc.release_answers(graph, disjoint, seed=1, **named).radius <= row.guaranteed
+    if k > 1:
+        laplace = gc.release_answers(graph, cuts, noise="laplace", seed=1, **named)
+        assert row.guaranteed <= laplace.radius
+        (session,) = [row for row in made.rows if row.method == "laplace"]
+        assert row.guaranteed < session.guaranteed
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_the_typical_error_is_a_mean(k):
+    """Of 1500 draws for all columns; six standard errors."""
+    columns = np.array(list(itertools.product((0, 1), repeat=k)))
+    noise, source = KNormNoise.of_columns(columns, Fraction(1, 50)), SeededEntropy(k)
+    drawn = np.abs([noise.draw(source) for _ in range(1500)]).mean(axis=1)
+    made = gc.plan(1000, edges=1000, queries=k, epsilon=1 / 50, delta=0.0)
+    typical = row_of(made, "answers").typical
+    assert typical == pytest.approx(50 * (k + 2) / 3)
+    assert abs(drawn.mean() - typical) < 6 * drawn.std() / math.sqrt(1500)
+
+
+# What is left out
+
+
+def test_rows_are_there_only_where_they_are_possible():
+    def methods(made):
+        return {(row.method, row.cuts) for row in made.rows}
+
+    lists = {
+        (name, "fixed k")
+        for name in ("offline MW", "offline MW released", "game query", "game both")
+    }
+    few = gc.plan(100, edges=500, queries=6, **PROMISE)
+    assert lists | {("answers", "fixed k"), ("offline MW", "linear k")} <= methods(few)
+    many = gc.plan(100, edges=500, queries=7, **PROMISE)
+    assert ("answers", "fixed k") not in methods(many)
+    long = gc.plan(5000, edges=5e4, queries=10**4, **PROMISE)
+    assert lists <= methods(long)
+    assert ("offline MW", "linear k") not in methods(long)
+    large = gc.plan(9000, edges=5e4, queries=10, **PROMISE)
+    assert not lists & methods(large)
+    vertex = gc.plan(100, edges=500, queries=4, protect="vertex", degree_bound=9, **PROMISE)
+    assert not any(row.offline for row in vertex.rows)
+    without = gc.plan(100, edges=500, queries=6, offline=False, **PROMISE)
+    assert without.rows == tuple(row for row in few.rows if not row.offline)
+    tiny = gc.plan(6, edges=7, queries=3, epsilon=1e-5, delta=1e-6, at_most=9)
+    assert all(row.guaranteed >= 7 for row in tiny.rows if row.offline)
+
+
+def test_those_that_learn_nothing_are_not_printed():
+    made = gc.plan(5000, edges=50_000, queries=10**6, epsilon=1.0, delta=1e-6)
+    hidden = [row for row in made.rows if row not in made.shown]
+    assert {row.method for row in hidden} == {"offline MW released", "game query"}
+    assert all(row.vacuous for row in hidden)
+    assert "game both" in str(made)
+    assert "game query" not in str(made)
+    assert "game query" in {row["method"] for row in made.to_dict()["rows"]}
+    assert "game query" in set(made.to_pandas()["method"])
+    assert "Offline, game: iterative releases" in made.legend
+    nothing = gc.plan(200, edges=300, queries=1000, epsilon=1.0, delta=1e-6)
+    assert "Offline, game" not in nothing.legend
+    assert len(nothing.cells()) == len(nothing.shown) < len(nothing.rows)
