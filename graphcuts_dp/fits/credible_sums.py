@@ -35,6 +35,9 @@ _LEAST_RIDGE = 0.1  # of the ridge: sums that noisy degrees tell well are kept t
 _LEAST_DEGREE = 0.01  # of the mean: no vertex is left without any weight
 _LEAST_TOTAL = 0.3  # in units of the cap
 _FINE = 0.3  # deviation of an entry, in units of the cap, below which entries tell edges
+# Of the mean degree, what the structure may lack along a direction: the correlation of neighbours'
+# degrees, which is what a direction made of degrees shows, hardly passes .3 in real graphs.
+_BESIDE = 0.25
 _DEPENDENT = 1e-2  # singular value of unit columns below which they count as dependent
 
 
@@ -111,7 +114,7 @@ def credible_sums(
         left,
         right,
         distribution.standard_deviation,
-        largest=total / math.sqrt(n * m),
+        largest=_BESIDE * total / math.sqrt(n * m),
         symmetric=blocks.symmetric,
     )
     share = min(1.0, max(_LEAST_RIDGE, *(side.share_of_noise(noisy) for side in sides)))

@@ -22,22 +22,25 @@ from graphcuts_dp.privacy.noises import noise_distribution
 
 TOTAL_SHARE = Fraction(1, 50)  # of epsilon, for the total
 EARLY_SHARE = Fraction(2, 25)  # of the rest, for early degrees where the total leaves it open
-MOST_SHARE = Fraction(9, 10)  # of what is then left, for degrees where a graph alone is wanted
+MOST_SHARE = Fraction(19, 20)  # of what is then left, for degrees where a graph alone is wanted
 ANSWERS, SYNTHETIC_GRAPH = "answers", "synthetic graph"
 # What a release is to be good at where degrees and entries compete, and what the other would give.
 WORKLOADS = {
     ANSWERS: f"where the noisy total shows no communities, workload {SYNTHETIC_GRAPH!r} spends "
-    "nine tenths on degrees: a better synthetic graph, answers between groups several times less "
+    "nearly all on degrees: a better synthetic graph, answers between groups several times less "
     "precise",
     SYNTHETIC_GRAPH: f"workload {ANSWERS!r} never spends so much on degrees: on sparse graphs "
     "answers between groups are several times more precise, and the synthetic graph is worse",
 }
 # Thresholds tuned on the graphs called "tuning" in tests/benchmarks/baseline_graphs.py at epsilon
 # .5, 1 and 2; the others only decided whether they stay (bench_baselines.py).
-_SEEN_BY_ALL = 1.9  # signal over the noise's edge, above which entries may show blocks
+_SEEN_BY_ALL = 1.3  # signal over the noise's edge, above which entries may show blocks
+_SEEN_WELL = 1.9  # likewise, above which they do unless the blocks are many
 _SEEN_BY_REST = 2.2  # likewise with the entries' part of a split budget: they are likely to
 _SEEN_BESIDE = 1.75  # likewise, where degrees are so uneven that they are worth a part
-_EVEN = 1.0  # spread of degrees over the noise of entries' row sums, below which it is no matter
+# Spread of degrees over the noise of entries' row sums, below which it does not matter: where the
+# signal is above _SEEN_WELL, and below it.
+_EVEN, _EVEN_BELOW = 1.0, 0.5
 _DENSE = 3.0  # missing neighbours count for so much less than neighbours
 _LEAST_SPREAD, _MOST_SPREAD, _SPREADS = 0.02, 50.0, 80  # grid of spreads, over the noise's scale
 _FINE = 1.5  # entries give degrees well by themselves when their error is below this many times
@@ -156,7 +159,9 @@ class Prospect:
         rows, columns = self.shape
         noise = self.deviation(epsilon)
         sides = ((early.rows, columns), (early.columns, rows))
-        even = all(spread(side, early) < _EVEN * noise * math.sqrt(n) for side, n in sides)
+        well = self._signal(total) >= _SEEN_WELL * self.edge(epsilon)
+        most = (_EVEN if well else _EVEN_BELOW) * noise
+        even = all(spread(side, early) < most * math.sqrt(n) for side, n in sides)
         if even:
             return Fraction(0)
         shown = self._signal(total) >= _SEEN_BESIDE * self._edge_beside(epsilon)

@@ -89,7 +89,7 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
             7/(7 + n^(1/4)) of what is left beside groups that tell something.
         workload: what "auto" is to be good at where degrees and entries compete: "answers" (of
             `Release.answer`), or "synthetic graph": its worst cut is nearer to the truth where
-            entries show no communities, since nine tenths of epsilon then go to the degrees, and
+            entries show no communities, since nearly all of epsilon then goes to the degrees, and
             answers between groups are several times less precise.
         groups: public groups of the vertices (of a bipartite graph a pair, left and right), which
             come out with the release. A twentieth to a quarter of epsilon buys noisy sums between

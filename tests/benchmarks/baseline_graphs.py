@@ -192,6 +192,8 @@ MADE = (
     Entry("affiliation 500", "tuning", lambda: affiliation(500, 40, 25)),
     Entry("core and periphery 500", "validation", lambda: fringe(500, 80)),
     Entry("G(400, .1)", "tuning", lambda: planted(400, 1, 0.1, 0.1)),
+    Entry("planted 250, 2 blocks, .9/.1", "tuning", lambda: planted(250, 2, 0.9, 0.1, seed=21)),
+    Entry("G(500, .2)", "tuning", lambda: planted(500, 1, 0.2, 0.2, seed=21)),
     Entry("G(300, .5)", "validation", lambda: planted(300, 1, 0.5, 0.5)),
     Entry("two cliques 300", "validation", lambda: cliques(300)),
     Entry("similarity 300, weighted", "tuning", lambda: similarity(300)),

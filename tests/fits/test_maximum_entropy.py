@@ -8,6 +8,7 @@ from noisy_cases import planted, planted_bipartite, problem
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.fits.base import FitProblem
+from graphcuts_dp.fits.chung_lu import chung_lu
 from graphcuts_dp.fits.maximum_entropy import MaximumEntropy
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.release.synthesis import release_graph
@@ -135,3 +136,23 @@ def test_vertices_with_huge_noisy_degrees(bipartite, huge):
     assert 0 <= x.min() <= x.max() <= 1
     if not bipartite:
         assert np.array_equal(x, x.T)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 4])
+def test_noise_in_the_direction_of_the_degrees_makes_no_core(seed):
+    """Entries with little of epsilon do not tell whether vertices of many neighbours are
+    neighbours. The sum that says so has a noise of more than the mean degree; the graph may move
+    from what its degrees expect by a twentieth of that, not by a tenth to a quarter."""
+    n, density = 200, 0.3
+    rng = np.random.default_rng(100)
+    rows, columns = np.nonzero(np.triu(rng.random((n, n)) < density, 1))
+    made = release_graph(
+        Graph(rows, columns, vertices=n),
+        epsilon=0.5,
+        mechanism="degrees+response",
+        degree_share=0.97,
+        seed=seed,
+    )
+    x = made.graph.dense()
+    away = np.linalg.norm(x - chung_lu(x.sum(axis=1)), 2)
+    assert away < 0.05 * density * n

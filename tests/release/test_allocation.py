@@ -533,6 +533,9 @@ def test_even_degrees_leave_all_to_the_entries_and_uneven_ones_do_not():
 def test_for_the_synthetic_graph_nearly_all_goes_to_degrees_where_entries_show_nothing():
     prospect = Prospect((400, 400), 1.0, "binary", workload=SYNTHETIC_GRAPH)
     assert prospect.share_from_total(400 * 5.0, Fraction(1)) == MOST_SHARE
+    # Signals of 1.2, 1.4 and 2.3 times the noise's edge: two even blocks show from about 1.3 on.
+    assert prospect.share_from_total(400 * 23.0, Fraction(1)) == MOST_SHARE
+    assert prospect.share_from_total(400 * 27.0, Fraction(1)) is None
     assert prospect.share_from_total(400 * 45.0, Fraction(1)) is None
     assert prospect.share_from_total(400 * 90.0, Fraction(1)) == degree_share(400)
     for spread_of, total, share in (
@@ -546,15 +549,14 @@ def test_for_the_synthetic_graph_nearly_all_goes_to_degrees_where_entries_show_n
 
 @pytest.mark.parametrize("workload", [ANSWERS, SYNTHETIC_GRAPH])
 def test_whatever_a_release_is_to_be_good_at_its_parts_add_up_to_epsilon(workload, spent):
-    data = drawn(graph_of(None), "auto", workload=workload)
+    graph = graph_of(None, 0.1)
+    data = drawn(graph, "auto", workload=workload)
     assert sum(spent.values()) == 1
     parts = {value.name: value.epsilon for value in data.measurements.values}
     share = parts["degrees"] / (1 - TOTAL_SHARE)
     vertices = data.noisy.shape[0]
     assert share == (degree_share(vertices) if workload == ANSWERS else MOST_SHARE)
-    told = mechanism.least_distribution(
-        graph_of(None), "binary", 1.0, "auto", None, None, workload
-    ).epsilon
+    told = mechanism.least_distribution(graph, "binary", 1.0, "auto", None, None, workload).epsilon
     assert told <= parts["entries"]
 
 
