@@ -24,7 +24,7 @@ from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, hidden_change
 from graphcuts_dp.privacy.selection import noisy_maximum
 
-_MOST_NUMBERS = 1 << 24  # members of the family times pairs or queries: 128 MiB
+MOST_LISTED = 1 << 24  # members of the family times pairs or queries: 128 MiB
 _UNIT_BITS = 20  # the largest coefficient has 2^20 to 2^21 steps
 
 
@@ -186,11 +186,11 @@ def _checked_family(
     """The family, or every graph; refused before anything large is built."""
     X = universe.size
     members = 2.0 ** min(X, 999) if family is None else float(len(family))
-    if members * max(X, queries) > _MOST_NUMBERS:
+    if members * max(X, queries) > MOST_LISTED:
         count = f"2^{X} graphs" if family is None else f"{len(family)} databases"
         raise HypothesisError(
             f"the net mechanism would list {count} with {max(X, queries)} numbers each, more than"
-            f" {_MOST_NUMBERS}: use release_graph, or give a smaller family or fewer queries"
+            f" {MOST_LISTED}: use release_graph, or give a smaller family or fewer queries"
         )
     if family is None:
         return all_graphs(universe)

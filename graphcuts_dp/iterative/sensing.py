@@ -43,7 +43,7 @@ _MOST_ROUNDS = 10_000
 _PASSES = 2  # over the answers bought so far, after each round: free
 _FEW = 200  # measurements that are gone over so often where all queries were measured
 _ROUNDS = 10  # where nobody says how many
-_FOR_TEST = Fraction(1, 2)  # of the budget: for the last round, which all promises rest on
+FOR_TEST = Fraction(1, 2)  # of the budget: for the last round, which all promises rest on
 
 
 def release_sensing(  # noqa: PLR0913  # one more than twelve: the guess that a warning needs
@@ -229,8 +229,8 @@ class SensingPlan:
         return cls(
             steps=steps,
             rounds=rounds,
-            learning=steps.noise(rho * (1 - _FOR_TEST), rounds - 1),
-            test=steps.noise(rho * _FOR_TEST, 1),
+            learning=steps.noise(rho * (1 - FOR_TEST), rounds - 1),
+            test=steps.noise(rho * FOR_TEST, 1),
             beta=beta,
         )
 
@@ -258,10 +258,10 @@ class SensingPlan:
     @property
     def promised(self) -> float:
         """Where all queries are measured the error of each; else what is added to the last gap."""
-        rate, noise = self.test
+        (rate, noise), queries = self.test, len(self.steps.queries)
         if not self.measures_all:
-            return self.steps.slack(rate, noise, self.beta)
-        return self.steps.radius(noise, self.beta / len(self.steps.queries))
+            return self.steps.slack(rate, noise, self.beta, queries=queries)
+        return self.steps.radius(noise, self.beta / queries)
 
     def warning(self, expected_ratings: float | None) -> str | None:
         """A sentence if nothing better is promised than somebody who knows nothing can promise."""

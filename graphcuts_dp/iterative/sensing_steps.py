@@ -20,7 +20,7 @@ from graphcuts_dp.privacy.value_noise import ValueNoise
 
 SUM_BITS = 61  # of answers in steps: differences of two fit into 64 bits
 _MOST_BITS = 20  # the largest coefficient and the largest rating have 2^20 to 2^21 steps, or fewer
-_MOST_PAIRS = 1 << 25  # 256 MiB for a hypothesis
+MOST_SENSED_PAIRS = 1 << 25  # 256 MiB for a hypothesis
 _LARGEST_DEVIATION = 2**55  # of noise, in steps: 64-bit integers hold every sample
 
 
@@ -53,8 +53,8 @@ class Steps:
             raise ParameterError("sensing needs a public largest rating: give weight_cap")
         if not queries:
             raise ParameterError("sensing needs at least one query")
-        if universe.size > _MOST_PAIRS:
-            raise GraphError(f"sensing holds all pairs, up to {_MOST_PAIRS}: use fewer items")
+        if universe.size > MOST_SENSED_PAIRS:
+            raise GraphError(f"sensing holds all pairs, up to {MOST_SENSED_PAIRS}: use fewer items")
         self.queries = tuple(queries)
         self.universe = universe
         self.cap = float(cap)
@@ -126,9 +126,9 @@ class Steps:
         """How far a measured value may be off, but for that probability."""
         return (self.unit * noise.radius(failure) + self.rounding) * (1 + 1e-9)
 
-    def slack(self, rate: Fraction, noise: ValueNoise, beta: float) -> float:
-        """How far above the last gap an error may be, but for probability beta."""
-        choices = 2 * len(self.queries)
+    def slack(self, rate: Fraction, noise: ValueNoise, beta: float, *, queries: int) -> float:
+        """How far above the last gap the error on so many queries may be, but for beta."""
+        choices = 2 * queries
         short = math.log(2 * choices / beta) / float(rate) + 1  # and the estimates' rounding
         return (self.unit * (noise.radius(beta / 2) + short) + self.rounding) * (1 + 1e-9)
 

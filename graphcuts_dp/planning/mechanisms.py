@@ -286,6 +286,12 @@ _OFFLINE = (
         )
         for player in offline.LEARNING
     ),
+    PlannedMechanism(
+        "net", "", FIXED, offline.net_error, None, offline=True, fits=offline.net_fits
+    ),
+    PlannedMechanism(
+        "sensing", "", LINEAR, offline.sensing_error, None, offline=True, fits=offline.sensing_fits
+    ),
 )
 
 MECHANISMS = (

@@ -19,7 +19,9 @@ from graphcuts_dp.distinguishers.question_list import MOST_NUMBERS, rounding_of
 from graphcuts_dp.distinguishers.released import Released
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.graph.vertices import ALL
 from graphcuts_dp.idc.learners import MOST_DENSE_VERTICES, MOST_PAIRS
 from graphcuts_dp.idc.update_bounds import (
     ArcsOn,
@@ -29,9 +31,15 @@ from graphcuts_dp.idc.update_bounds import (
     shape_of,
 )
 from graphcuts_dp.interactive.choice import Setting
+from graphcuts_dp.iterative.net import MOST_LISTED
 from graphcuts_dp.iterative.player_game import Player, PlayerGame
+from graphcuts_dp.iterative.sensing import FOR_TEST
+from graphcuts_dp.iterative.sensing_steps import MOST_SENSED_PAIRS, Steps
 from graphcuts_dp.iterative.tuning import PracticalOffline, TightOffline
+from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.k_norm import MOST_COUNTS, k_norm_radius, laplace_radius
+from graphcuts_dp.privacy.selection import shortfall
+from graphcuts_dp.privacy.value_noise import ValueNoise
 
 _EDGES = Grid()
 _SIGNED = 2.0  # span of coefficients in [-1, 1]
@@ -196,6 +204,50 @@ def game_error(player: Player, setting: Setting) -> float:
     except ParameterError:
         return math.inf
     return math.inf if bound is None else bound
+
+
+# The net mechanism, and sensing
+
+
+def net_error(setting: Setting) -> float:
+    """What `release_net` guarantees for any k cuts, every graph being possible.
+
+    It lists one graph for each way to answer them, which is at most every graph.
+    """
+    rate = setting.protection.per_step(setting.epsilon) / 2
+    return float(shortfall(2**setting.pairs, rate, failure=setting.beta))
+
+
+def net_fits(setting: Setting) -> bool:
+    """Whether the net mechanism can list all graphs."""
+    most = max(setting.pairs, setting.queries)
+    return 2.0 ** min(setting.pairs, 999) * most <= MOST_LISTED
+
+
+def sensing_error(setting: Setting) -> float:
+    """What `release_sensing` guarantees on k queries that may all be moved by one rating.
+
+    Then all are measured, where that promises no more error than is added to the last gap of ten
+    rounds; a gap is known only when they are over.
+    """
+    if setting.delta == 0:
+        return math.inf
+    k, beta = setting.queries, setting.beta
+    rho = Fraction(zcdp_rho(epsilon=setting.epsilon, delta=setting.delta))
+    rho /= setting.protection.steps**2
+    steps = Steps(_universe(setting.n), [CutQuery(ALL, ALL)], 1.0)
+    try:
+        rate, tested = steps.noise(rho * FOR_TEST, 1)
+    except ParameterError:  # the budget is too small
+        return math.inf
+    of_rounds = steps.slack(rate, tested, beta, queries=k)
+    every = steps.radius(ValueNoise("gaussian", k * steps.square / (2 * rho)), beta / k)
+    return every if every <= of_rounds else math.inf
+
+
+def sensing_fits(setting: Setting) -> bool:
+    """Whether the graph has two sides, and a number for each pair can be held."""
+    return isinstance(setting.n, tuple) and setting.pairs <= MOST_SENSED_PAIRS
 
 
 def _for_one(setting: Setting) -> Setting | None:

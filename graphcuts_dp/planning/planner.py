@@ -50,7 +50,8 @@ groups with as many others, or halves of the groups with the rest; no other cuts
 _OF_LISTS = """\
 Answers: up to 6 cuts at once. Offline, game: iterative releases for a public list, the
 calibration "tight", or players; linear k: any linear queries, whose largest
-coefficient is 1. Players, and "practical", test their error, and mostly state less."""
+coefficient is 1. Players, and "practical", test their error, and mostly state less.
+Net: one graph out of all that are possible. Sensing: linear queries on ratings."""
 _OF_VERTICES = """\
 Vertices: errors of bounded cuts, which are below the true ones where a vertex has
 more than the bound across the cut. A synthetic graph cannot hide a vertex."""
@@ -66,9 +67,10 @@ class PlanRow:
         method: the name that a session takes as `method`; "release" for the synthetic graph;
             "answers" for `release_answers`; of `release_iteratively` with calibration="tight"
             "offline MW", "offline MW released" (its distinguisher), "offline median", and "game
-            query", "game both" with a player; "flows" for a table between public groups; else one
-            of the trivial answers "answer 0", "midpoint" (the middle of what a noisy number of
-            edges leaves possible), "density only" (a noisy number of edges, spread evenly).
+            query", "game both" with a player; "net" for `release_net`, "sensing" for
+            `release_sensing`; "flows" for a table between public groups; else one of the trivial
+            answers "answer 0", "midpoint" (the middle of what a noisy number of edges leaves
+            possible), "density only" (a noisy number of edges, spread evenly).
         calibration: of "multiplicative-weights" and "frieze-kannan", as a session takes it:
             "tight", "gru12", "jt12" or "dr14"; else empty.
         cuts: which cuts the guarantee is for: "any k", which may depend on earlier answers,

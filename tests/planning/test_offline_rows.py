@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -12,6 +13,7 @@ from graphcuts_dp.distinguishers.cut_list import CutList
 from graphcuts_dp.distinguishers.exponential import Exponential
 from graphcuts_dp.distinguishers.question_list import QuestionList
 from graphcuts_dp.distinguishers.released import Released
+from graphcuts_dp.errors import AccuracyWarning
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.learners import MedianLearner, MultiplicativeWeightsLearner
@@ -251,3 +253,53 @@ def test_those_that_learn_nothing_are_not_printed():
     nothing = gc.plan(200, edges=300, queries=1000, epsilon=1.0, delta=1e-6)
     assert "Offline, game" not in nothing.legend
     assert len(nothing.cells()) == len(nothing.shown) < len(nothing.rows)
+
+
+# The net mechanism, and sensing
+
+
+@pytest.mark.parametrize("n", [4, (2, 3), 5])
+def test_the_net_states_the_number_of_the_plan(n):
+    """Cuts of single pairs tell all graphs apart: the net has each of them."""
+    sides = n if isinstance(n, tuple) else None
+    graph = (
+        gc.BipartiteGraph([0, 1], [1, 2], left=2, right=3)
+        if sides
+        else gc.Graph([0, 1], [1, 3], vertices=n)
+    )
+    universe = Universe.of(graph)
+    cuts = [gc.CutQuery([int(a)], [int(b)]) for a, b in zip(*universe.pairs(), strict=True)]
+    made = gc.plan(n, edges=2, queries=len(cuts), epsilon=3.0, delta=0.0, at_most=2, beta=BETA)
+    found = gc.release_net(graph, cuts, epsilon=3.0, at_most=2, seed=1)
+    assert row_of(made, "net").guaranteed == found.error_bound(BETA)
+    fewer = gc.release_net(graph, cuts[:2], epsilon=3.0, at_most=2, seed=1)
+    assert fewer.error_bound(BETA) <= row_of(made, "net").guaranteed
+    seven = gc.plan(7, edges=2, queries=3, epsilon=3.0, delta=0.0)
+    assert "net" not in {row.method for row in seven.rows}
+
+
+@pytest.mark.parametrize("at_most", [None, 3])
+@pytest.mark.parametrize("k", [1, 4, 25])
+def test_sensing_states_the_number_of_the_plan(k, at_most):
+    """All queries have the first rating: that moves them all."""
+    rng = np.random.default_rng(k)
+    graph = gc.BipartiteGraph([0, 1, 3], [2, 2, 5], left=5, right=7)
+    asked = []
+    for _ in range(k):
+        matrix = rng.uniform(-1, 1, (5, 7))
+        matrix[0, 0] = 1.0
+        asked.append(gc.MatrixQuery(matrix))
+    made = gc.plan((5, 7), edges=3, queries=k, at_most=at_most, beta=BETA, **PROMISE)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AccuracyWarning)  # it is told what is promised
+        found = gc.release_sensing(graph, asked, at_most=at_most, beta=BETA, seed=1, **PROMISE)
+    row = row_of(made, "sensing", "linear k")
+    if math.isinf(row.guaranteed):
+        assert len(found.measurements) == 10
+    else:
+        assert row.guaranteed == pytest.approx(found.error, rel=1e-6)
+        assert len(found.measurements) == k
+    plain = gc.plan(12, edges=3, queries=k, **PROMISE)
+    assert "sensing" not in {row.method for row in plain.rows}
+    pure = gc.plan((5, 7), edges=3, queries=k, epsilon=2.0, delta=0.0)
+    assert math.isinf(row_of(pure, "sensing", "linear k").guaranteed)

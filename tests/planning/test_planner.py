@@ -25,7 +25,7 @@ from graphcuts_dp.privacy.noises import noise_distribution
 
 PROMISE = {"epsilon": 1.0, "delta": 1e-6}
 MW, FK = "multiplicative-weights", "frieze-kannan"
-OFFLINE = ("offline", "game", "answers")
+OFFLINE = ("offline", "game", "answers", "net", "sensing")
 
 # n, m, k, then errors in thousands as published: tight MW, Gaussian per query, binary, answer 0.
 TABLE = [
@@ -364,6 +364,8 @@ def test_every_plan_is_whole(drawn):
     X, k = made.setting.pairs, named["queries"]
     rows += 2 * (X <= 16)  # the median lists all graphs
     rows += k <= 6  # answers at once
+    rows += 2**X * max(X, k) <= 2**24  # the net lists all graphs, too
+    rows += isinstance(n, tuple) and X <= 2**25  # sensing
     fits = max(shape_of(n)) <= 8192
     rows += 4 * fits + (fits and k * X <= 1 << 24)
     assert len(made.rows) == len(rows_of(made)) == rows
