@@ -301,6 +301,7 @@ def connect(  # noqa: PLR0913  # the terms of a session, as for `open_session`
     norm: str | None = None,
     most_right: int | None = None,
     linear: bool = False,
+    most_spectral: float | None = None,
     timeout: float = 120.0,
     certificate: str | None = None,
 ) -> RemoteSession:
@@ -321,6 +322,7 @@ def connect(  # noqa: PLR0913  # the terms of a session, as for `open_session`
         norm: likewise.
         most_right: likewise.
         linear: likewise.
+        most_spectral: likewise.
         timeout: seconds to wait for a reply.
         certificate: PEM file of the authority that vouches for the server, if the system's do not.
 
@@ -356,6 +358,7 @@ def connect(  # noqa: PLR0913  # the terms of a session, as for `open_session`
                 "norm": norm,
                 "most_right": most_right,
                 "linear": linear,
+                "most_spectral": most_spectral,
             }
             told = line.ask("POST", "/v1/sessions", terms)
     except BaseException:

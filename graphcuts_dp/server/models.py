@@ -206,6 +206,7 @@ class Terms(Strict):
     norm: Annotated[StrictStr, Field(max_length=60)] | None = None
     most_right: Count | None = None
     linear: StrictBool = False
+    most_spectral: Annotated[FiniteFloat, Field(ge=1, le=1e18)] | None = None
 
     def keywords(self) -> dict[str, Any]:
         """As `open_session` takes them; without what was not given and is newer than others."""
