@@ -9,6 +9,7 @@ import numpy as np
 
 from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.graph.linear_query import LinearQuery
+from graphcuts_dp.graph.linear_steps import MOST_COEFFICIENTS
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Rule
@@ -77,6 +78,12 @@ class MirrorDescentLearner:
             raise ParameterError("disjoint=True is for cuts; leave it out with linear=True")
         if self.most_spectral is not None and not self.linear:
             raise ParameterError("most_spectral is for linear=True: cuts need none")
+        rows, columns = self.universe.shape
+        if self.linear and rows * columns > MOST_COEFFICIENTS:
+            raise ParameterError(
+                f"mirror descent learns from linear queries with up to {MOST_COEFFICIENTS:,}"
+                " coefficients; use method 'gaussian'"
+            )
         norm = self._parsed[0]
         limit = MOST_VERTICES["l2" if norm == AUTO else norm]
         if max(self.universe.shape) > limit:

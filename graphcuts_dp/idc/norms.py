@@ -362,6 +362,8 @@ def norm_updates(
     *,
     norm: str = AUTO,
     most_right: int | None = None,
+    sizes: CutSizes | None = None,
+    nuclear: float | None = None,
 ) -> UpdateBound:
     """B of mirror descent on simple graphs of m edges, whatever their degrees.
 
@@ -372,16 +374,21 @@ def norm_updates(
         disjoint: whether all queries have disjoint S and T.
         norm: see `parse_norm`; "auto" is the least of all, for each alpha.
         most_right: see `CutSizes.of`.
+        sizes: of other queries than cuts, in place of `disjoint` and `most_right`.
+        nuclear: a guess of the nuclear norm, for schatten.
 
     Raises:
         ParameterError: a number out of range, or a norm that such a graph cannot have.
     """
-    sizes = CutSizes.of(n, disjoint=disjoint, most_right=most_right)
+    if sizes is None:
+        sizes = CutSizes.of(n, disjoint=disjoint, most_right=most_right)
+    else:
+        disjoint = False
     name, p = parse_norm(norm)
     names = sizes.norms() if name == AUTO else (name,)
     if not names:
         raise ParameterError(f"mirror descent is for up to {max(MOST_VERTICES.values())} vertices")
-    bounds = [_updates(n, edges, rule, disjoint, sizes, each, p) for each in names]
+    bounds = [_updates(n, edges, rule, disjoint, sizes, each, p, nuclear) for each in names]
     return lambda alpha: min(bound(alpha) for bound in bounds)
 
 
@@ -393,10 +400,11 @@ def _updates(
     sizes: CutSizes,
     norm: str,
     p: float | None,
+    nuclear: float | None,
 ) -> UpdateBound:
     """Where it is another construction's formula, to the last digit: ties in tables are ties."""
-    terms = terms_of(norm, p, sizes, total_weight=edges, rule=rule)
-    if rule == "tight" and terms.norm == "entropy":
+    terms = terms_of(norm, p, sizes, total_weight=edges, nuclear=nuclear, rule=rule)
+    if rule == "tight" and terms.norm == "entropy" and sizes.span == 1:
         return multiplicative_weights_updates(n, edges)
     if rule == "tight" and terms.p == 2 and sizes.right == sizes.shape[1]:
         return frieze_kannan_updates(n, edges, disjoint=disjoint)

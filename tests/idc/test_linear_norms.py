@@ -168,5 +168,7 @@ def test_what_is_announced_is_checked():
 def test_what_does_not_fit_is_refused(given, message):
     with pytest.raises(ParameterError, match=message):
         MirrorDescentLearner(Universe(*SIZES), **given)
+    with pytest.raises(ParameterError, match="up to 16,777,216 coefficients"):
+        MirrorDescentLearner(Universe(5000, 5000), linear=True)
     with pytest.raises(ParameterError, match="for bipartite graphs"):
         MirrorDescentLearner(Universe(9), linear=True, most_spectral=4.0)
