@@ -21,7 +21,8 @@ and Hoelder's inequality lies between. By Cauchy and Schwarz R is never above (V
 
 The exponents of least B: for lp, 2,p and schatten it is C e^(-2r/p)/(p-1), with r = ln(N/M),
 r = ln(V_1 M/R^2) and r = ln(N M/(spectral R_*)^2), least at p = r - (r^2 - 2r)^(1/2) if r > 2,
-else at p = 2. With p = 2 every norm is l2, and starts where l2 does.
+else at p = 2. With p = 2 every norm is l2, and starts where l2 does;
+so p = 2 is taken, too, where that start makes B less.
 
 Source: JT12, sections 3.2, 4.1 and 4.2; the choice of p is not in it.
 """
@@ -304,6 +305,7 @@ def terms_of(
     if norm == "schatten":
         highest = math.sqrt(min(sizes.shape) * most)
         bound = highest if nuclear is None else min(max(nuclear, 1e-9), highest)
+    chosen = p is None and rule == "tight"
     if p is None:
         p = _exponent(norm, sizes, most, bound, rule)
     if p == 2:
@@ -316,7 +318,7 @@ def terms_of(
     else:
         zeta = sizes.most ** (1 - 1 / p) * _spectral(sizes) ** (2 / p - 1)
         length = bound ** (2 / p - 1) * most ** (1 - 1 / p)
-    return NormTerms(
+    found = NormTerms(
         norm=norm,
         p=p,
         zeta=zeta,
@@ -325,6 +327,8 @@ def terms_of(
         shift=0.0,
         rule=rule,
     )
+    # With p = 2 the start is better than at 0.
+    return min((found, euclidean), key=lambda terms: terms.updates(1.0)) if chosen else found
 
 
 def _exponent(norm: str, sizes: CutSizes, most: float, roots: float, rule: Rule) -> float:
