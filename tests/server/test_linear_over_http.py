@@ -258,3 +258,25 @@ def test_made_graphs_answer_them_too(office):
     found = office.send("ann", "POST", "/v1/dummy", {"terms": terms, "queries": FORMS})
     assert found.status_code == 200, found.text
     assert len(found.json()["answers"]) == len(FORMS)
+
+
+def test_sessions_that_learn_from_linear_queries_are_asked_for_over_http(tmp_path):
+    rows, columns = np.nonzero(np.add.outer(np.arange(16), np.arange(16)) % 2)
+    sides = gc.BipartiteGraph(rows, columns, left=16, right=16)
+    terms = {"epsilon": 45.0, "delta": 0.01, "method": "mirror-descent", "norm": "schatten"}
+    with Office(tmp_path, graph=sides, groups=False, budget=(50.0, 0.1)) as office:
+        office.add("ann", preapproved=True)
+        found = office.open("ann", **terms, linear=True, most_spectral=9.0)
+        assert found.status_code == 201, found.text
+        assert found.json()["terms"]["most_spectral"] == 9.0
+        identity = [[i, i, 3.0] for i in range(16)]
+        (answer,) = asked(office, [{"entries": identity}])["answers"]
+        assert answer["guaranteed"]
+        assert answer["interval"][0] <= 0.0 <= answer["interval"][1]
+        spread = [[i, j, 1.0] for i in range(16) for j in range(16)]
+        refused = asked(office, [{"entries": spread}], status=422)
+        assert "largest singular value is 16" in refused["detail"]
+        told = office.send("ann", "GET", "/v1/sessions/ann.default").json()
+        assert (told["answers"], told["queries_left"]) == (1, 9)
+        wrong = {"most_spectral": 9.0, "method": "gaussian", "norm": None}
+        assert office.open("ann", "b", **terms | wrong, linear=True).status_code == 422
