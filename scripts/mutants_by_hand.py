@@ -256,8 +256,26 @@ BY_HAND = (
     Edit(  # root degrees of a session with the noise of one step
         "interactive/mechanism",
         "OnlineMechanism.start",
-        "_after_total.with_total(ROOT_STEPS)",
+        "_after_total.with_total(self._buys.steps)",
         "_after_total.with_total(1)",
+    ),
+    Edit(  # a nuclear norm of weights in steps of the grid, of which one rating has many
+        "measurements/nuclear_norm", "nuclear_norm", "steps / grid.largest", "steps * 1.0"
+    ),
+    Edit(  # an upper bound of the nuclear norm that is the noisy norm
+        "measurements/nuclear_norm", "buy_nuclear_norm", "noisy + radius + 2", "noisy"
+    ),
+    Edit(  # a nuclear norm of which nobody has checked how near it is
+        "measurements/nuclear_norm", "_is_near", "turned < 0.5 and off <= _OFF", "turned < 0.5"
+    ),
+    Edit(  # answers that change either way, paid for as cuts are
+        "privacy/protection", "Protection.either_way", "2 * self.steps", "self.steps"
+    ),
+    Edit(  # a rating that moves an answer by fewer steps than it does
+        "interactive/asked", "Counting.of", "-(-exact // over)", "exact // over // 2"
+    ),
+    Edit(  # coefficients of a query that are counted before they are divided by the largest one
+        "interactive/asked", "Asked.of", "scale=extent.largest", "scale=1.0"
     ),
     Edit(  # likewise of an iterative release
         "iterative/construction",

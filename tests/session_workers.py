@@ -20,6 +20,7 @@ from graphcuts_dp.ledger.records import Kind
 
 N = 48
 PROMISED = 100_000
+LEARNT = "schatten"  # a session of mirror descent that learns from any linear queries
 CONNECT = store_module._connect
 
 
@@ -31,9 +32,19 @@ def private_graph(seed: int = 7, *, tiny: bool = False) -> gc.Graph:
     return gc.Graph(rng.integers(0, N, 160), rng.integers(0, N, 160), vertices=N)
 
 
-def query(number: int, method: str = "") -> gc.CutQuery | gc.GraphQuery:
+def private_ratings(seed: int = 7) -> gc.BipartiteGraph:
+    """Ratings of two kinds of users, which no flat start answers."""
+    rng = np.random.default_rng(seed)
+    users, items = rng.integers(2, size=24), rng.integers(2, size=24)
+    return gc.BipartiteGraph(*np.nonzero(users[:, None] == items), left=24, right=24)
+
+
+def query(number: int, method: str = "") -> gc.CutQuery | gc.MatrixQuery | gc.GraphQuery:
     """The same query for the same number, others for others."""
     rng = np.random.default_rng(number)
+    if method == LEARNT:
+        signs = np.where(private_ratings().dense() > 0, 2.0, -2.0)
+        return gc.MatrixQuery(signs * (rng.random((24, 24)) < 0.95))
     if method == "median":
         statistics = [gc.GraphQuery(name) for name in ("triangles", "max-cut", "min-cut")]
         return statistics[number] if number < 3 else gc.CutQuery([number % 5])
@@ -44,8 +55,11 @@ def begin(path, *, method: str = "gaussian", name: str = "default", **options) -
     """Begin or resume the session that tests use, on a path or a `Store`."""
     terms = {"epsilon": 40.0, "delta": 0.01, "queries": PROMISED} | options
     graph = private_graph(tiny=method == "median")
-    with warnings.catch_warnings():  # the median promises little, and says so
-        if method == "median":
+    if method == LEARNT:
+        method, graph = "mirror-descent", private_ratings()
+        terms |= {"linear": True, "norm": "schatten-1.5", "most_spectral": 24.0, "queries": 100}
+    with warnings.catch_warnings():  # these promise little, and say so
+        if method in ("median", "mirror-descent"):
             warnings.simplefilter("ignore", AccuracyWarning)
         return open_session(graph, store=path, method=method, name=name, **terms)
 

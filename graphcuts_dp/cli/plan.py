@@ -67,6 +67,20 @@ def plan(
     most_right: Annotated[
         int | None, typer.Option(help="For --bipartite: no cut has more right vertices than this.")
     ] = None,
+    linear: Annotated[
+        bool, typer.Option("--linear", help="Any linear queries will be asked, not only cuts.")
+    ] = False,
+    most_spectral: Annotated[
+        float | None,
+        typer.Option(
+            help="With --linear --bipartite: no query's largest singular value is more than so many"
+            " times its largest coefficient."
+        ),
+    ] = None,
+    rank: Annotated[
+        int | None,
+        typer.Option(help="Likewise: a public guess of the rank of the matrix of ratings."),
+    ] = None,
     groups: Annotated[
         str | None,
         typer.Option(
@@ -105,6 +119,9 @@ def plan(
             at_most=at_most,
             degree_bound=degree_bound,
             most_right=most_right,
+            linear=linear,
+            most_spectral=most_spectral,
+            rank=rank,
             groups=None if groups is None else _groups(groups, size),
         )
         for each in _numbers(epsilon)

@@ -103,7 +103,10 @@ def serve(
             for name, value in protecting.options(vertices=True).items()
             if value not in (None, "edges")
         }
-        with closing(Desk(private, place, Book(book_of(place.file)), groups, whom)) as desk:
+        with (
+            closing(Book(book_of(place.file))) as book,
+            closing(Desk(private, place, book, groups, whom)) as desk,
+        ):
             _tell_first_curator(desk.people)
             service = Service(
                 desk, limits=limits, ticks=ticks, hosts=binding.hosts, secure=binding.secure

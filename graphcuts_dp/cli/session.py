@@ -107,13 +107,20 @@ def start(
         bool,
         typer.Option(
             "--linear",
-            help="Choose a method for all linear queries, not only cuts (with --method auto).",
+            help="All linear queries, not only cuts (with --method auto or mirror-descent).",
         ),
     ] = False,
     norm: Annotated[str | None, typer.Option(help=f"Norm of mirror-descent: {NORM_HELP}.")] = None,
     most_right: Annotated[
         int | None,
         typer.Option(help="For a bipartite graph: no set T will have more vertices than this."),
+    ] = None,
+    most_spectral: Annotated[
+        float | None,
+        typer.Option(
+            help="With --linear, for a bipartite graph: no query's largest singular value will be"
+            " more than so many times its largest coefficient."
+        ),
     ] = None,
     expected_edges: Annotated[
         float | None,
@@ -149,6 +156,7 @@ def start(
             linear=linear or None,
             norm=norm,
             most_right=most_right,
+            most_spectral=most_spectral,
             expected_edges=expected_edges,
             **protecting.options(vertices=True),
             seed=seed,

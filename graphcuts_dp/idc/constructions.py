@@ -79,6 +79,8 @@ def learner_of(
     norm: str | None = None,
     most_right: int | None = None,
     may_buy: bool = True,
+    linear: bool = False,
+    most_spectral: float | None = None,
 ) -> Learner:
     """The learner of a name, or a given one.
 
@@ -90,6 +92,8 @@ def learner_of(
         norm: of mirror descent, see `parse_norm`; None for "auto".
         most_right: of mirror descent, see `MirrorDescentLearner`; others do not look at it.
         may_buy: likewise.
+        linear: likewise.
+        most_spectral: likewise.
 
     Raises:
         ParameterError: an unknown name, too many vertices, a learner over other vertices, or a norm
@@ -110,6 +114,8 @@ def learner_of(
                 norm=AUTO if norm is None else norm,
                 most_right=most_right,
                 may_buy=may_buy,
+                linear=linear,
+                most_spectral=most_spectral,
             )
         return CONSTRUCTIONS[construction].learner(universe, disjoint, rule)
     if not hasattr(construction, "construction") or not hasattr(construction, "universe"):

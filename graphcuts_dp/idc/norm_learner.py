@@ -1,10 +1,15 @@
 """Mirror descent with any norm, waiting for its tolerance, the total weight and root degrees."""
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol, Self, final, runtime_checkable
 
+import numpy as np
+
 from graphcuts_dp.errors import ParameterError, QueryError
+from graphcuts_dp.graph.linear_query import LinearQuery
+from graphcuts_dp.graph.linear_steps import MOST_COEFFICIENTS
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Rule
@@ -12,6 +17,7 @@ from graphcuts_dp.idc.learners import Learned, Learner, check_disjoint
 from graphcuts_dp.idc.mirror_descent import FlatStart, MirrorDescent
 from graphcuts_dp.idc.norms import AUTO, MOST_VERTICES, CutSizes, NormTerms, parse_norm, terms_of
 from graphcuts_dp.idc.update_bounds import UpdateBound, size_of
+from graphcuts_dp.parallel import one_blas_thread
 
 
 @runtime_checkable
@@ -48,6 +54,9 @@ class MirrorDescentLearner:
         most_right: of a bipartite graph: T has at most so many right vertices; None for any number.
         may_buy: whether "auto" may want the sum of root degrees.
         roots: an upper bound of that sum, public; None where nobody has bought it.
+        linear: whether any linear queries with coefficients in [-1, 1] come, not only cuts.
+        most_spectral: of these: none has a larger singular value; None for any.
+        nuclear: an upper bound of the nuclear norm, public; None where nobody has bought it.
 
     Raises:
         ParameterError: an unknown norm, one that such a graph cannot have, or too many vertices.
@@ -60,8 +69,21 @@ class MirrorDescentLearner:
     most_right: int | None = None
     may_buy: bool = True
     roots: float | None = None
+    linear: bool = False
+    most_spectral: float | None = None
+    nuclear: float | None = None
 
     def __post_init__(self) -> None:
+        if self.linear and self.disjoint:
+            raise ParameterError("disjoint=True is for cuts; leave it out with linear=True")
+        if self.most_spectral is not None and not self.linear:
+            raise ParameterError("most_spectral is for linear=True: cuts need none")
+        rows, columns = self.universe.shape
+        if self.linear and rows * columns > MOST_COEFFICIENTS:
+            raise ParameterError(
+                f"mirror descent learns from linear queries with up to {MOST_COEFFICIENTS:,}"
+                " coefficients; use method 'gaussian'"
+            )
         norm = self._parsed[0]
         limit = MOST_VERTICES["l2" if norm == AUTO else norm]
         if max(self.universe.shape) > limit:
@@ -86,6 +108,8 @@ class MirrorDescentLearner:
     @cached_property
     def _sizes(self) -> CutSizes:
         size = size_of(self.universe)
+        if self.linear:
+            return CutSizes.linear(size, most_right=self.most_right, spectral=self.most_spectral)
         return CutSizes.of(size, disjoint=self.disjoint, most_right=self.most_right)
 
     @property
@@ -97,12 +121,25 @@ class MirrorDescentLearner:
     def buys_roots(self) -> bool:
         """See `RootLearner`: for 2,p, and for "auto" where it may help."""
         if self._parsed[0] == AUTO:
-            return self.may_buy and "2,p" in self._norms and self._sizes.worth_buying()
+            wanted = self._sizes.worth_buying() and not self.buys_nuclear
+            return self.may_buy and "2,p" in self._norms and wanted
         return self._parsed[0] == "2,p"
 
     def with_roots(self, roots: float) -> Self:
         """See `RootLearner`."""
         return replace(self, roots=roots)
+
+    @property
+    def buys_nuclear(self) -> bool:
+        """Whether it wants a bound on the nuclear norm: for schatten, and "auto" if it may help."""
+        norm, p = self._parsed
+        if norm == AUTO:
+            return self.may_buy and "schatten" in self._norms and self._sizes.worth_nuclear()
+        return norm == "schatten" and p != 2 and self.most_spectral is not None
+
+    def with_nuclear(self, nuclear: float) -> Self:
+        """The learner that knows an upper bound of the nuclear norm, noisy or not; in units."""
+        return replace(self, nuclear=nuclear)
 
     def _terms(self, norm: str, total_weight: float, total_error: float) -> NormTerms:
         return terms_of(
@@ -112,6 +149,7 @@ class MirrorDescentLearner:
             total_weight=total_weight,
             total_error=total_error,
             roots=self.roots,
+            nuclear=self.nuclear,
             rule=self.rule,
         )
 
@@ -152,15 +190,43 @@ class MirrorDescentLearner:
             shift=terms.shift,
         )
 
-    def check(self, query: CutQuery) -> None:
-        """See `Learner.check`. Refuses cuts that were announced not to come."""
-        _, T = self.universe.masks(query)
+    def check(self, query: LinearQuery) -> None:
+        """See `Learner.check`. Refuses queries that were announced not to come."""
+        if not isinstance(query, CutQuery):
+            self._check_linear(query)
+            return
+        S, T = self.universe.masks(query)
         if self.disjoint:
             check_disjoint(query, self.universe)
-        if self.most_right is not None and int(T.sum()) > self.most_right:
+        self._check_right(int(T.sum()))
+        if self.most_spectral is not None:
+            self._check_spectral(math.sqrt(float(S.sum()) * float(T.sum())))
+
+    def _check_linear(self, query: LinearQuery) -> None:
+        if not self.linear:
+            raise QueryError("only cuts were announced; start again with linear=True")
+        if self.most_right is None and self.most_spectral is None:
+            return
+        coefficients = self.universe.coefficients(query)
+        self._check_right(int(coefficients.any(axis=0).sum()))
+        if self.most_spectral is not None:
+            with one_blas_thread():
+                self._check_spectral(float(np.linalg.norm(coefficients, 2)))
+
+    def _check_right(self, count: int) -> None:
+        if self.most_right is not None and count > self.most_right:
+            kind = "queries" if self.linear else "cuts"
             raise QueryError(
-                f"only cuts with at most {self.most_right:,} right vertices were announced; start"
+                f"only {kind} with at most {self.most_right:,} right vertices were announced; start"
                 " again with a larger most_right, or without it"
+            )
+
+    def _check_spectral(self, found: float) -> None:
+        if self.most_spectral is not None and found > self.most_spectral * (1 + 1e-9):
+            raise QueryError(
+                f"the query's largest singular value is {found:,.4g} times its largest coefficient,"
+                f" but at most {self.most_spectral:,.4g} was announced; start again with a larger"
+                " most_spectral, or without it"
             )
 
 

@@ -8,21 +8,27 @@ pairs of a query and t the most columns of one, B = 2 (zeta/alpha)^2 Psi for
     lp          0        N^(1-1/p)          M^(2/p)/(2(p-1))           since x^p <= x
     2,p         0        V_1^(1-1/p) t^1/2  R_p^2/(2(p-1)),  R_p <= R^(2/p-1) M^(1-1/p)
     entropy     M/X      1/2                M^2 ln(X/M)
-    schatten    0        N^(1/2)            rank^(2/p-1) M/(2(p-1)):   cuts have rank one
+    schatten    0        N^(1/2)            R_p^2/(2(p-1)):            cuts have rank one
 
-R is the sum of the roots of the left degrees, a private number that has to be bought: a row's
-Euclidean norm is at most the root of its degree, so ||x||_{2,1} <= R and ||x||_{2,2}^2 <= M, and
-Hoelder's inequality lies between. By Cauchy and Schwarz R is never above (V_1 M)^(1/2).
+For schatten R_p <= R_*^(2/p-1) M^(1-1/p), where R_* is the nuclear norm, a private number that has
+to be bought, and never above (rank M)^(1/2). Of other linear queries, with coefficients in [-1, 1],
+zeta of the entropy is 1, and where no query has a singular value above `spectral`, zeta of schatten
+is N^(1-1/p) spectral^(2/p-1): Hoelder's inequality between its largest and its Euclidean norm.
 
-The exponents of least B: for lp and 2,p it is C e^(-2r/p)/(p-1), with r = ln(N/M) and
-r = ln(V_1 M/R^2), least at p = r - (r^2 - 2r)^(1/2) if r > 2, else at p = 2. With p = 2 every norm
-is l2, and starts where l2 does.
+For 2,p, R is the sum of the roots of the left degrees, a private number that has to be bought: a
+row's Euclidean norm is at most the root of its degree, so ||x||_{2,1} <= R and ||x||_{2,2}^2 <= M,
+and Hoelder's inequality lies between. By Cauchy and Schwarz R is never above (V_1 M)^(1/2).
+
+The exponents of least B: for lp, 2,p and schatten it is C e^(-2r/p)/(p-1), with r = ln(N/M),
+r = ln(V_1 M/R^2) and r = ln(N M/(spectral R_*)^2), least at p = r - (r^2 - 2r)^(1/2) if r > 2,
+else at p = 2. With p = 2 every norm is l2, and starts where l2 does;
+so p = 2 is taken, too, where that start makes B less.
 
 Source: JT12, sections 3.2, 4.1 and 4.2; the choice of p is not in it.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 from graphcuts_dp.errors import ParameterError
@@ -89,6 +95,9 @@ class CutSizes:
         most: N, the most pairs of a query.
         right: t, the most columns that a query has pairs in.
         bipartite: whether rows and columns are two sides.
+        span: largest difference of two coefficients of a query: 1 of cuts, 2 where some are -1.
+        spectral: the largest singular value that a query can have; None where it is not known, or
+            of cuts, whose only one is their Euclidean norm.
     """
 
     shape: tuple[int, int]
@@ -96,6 +105,8 @@ class CutSizes:
     most: int
     right: int
     bipartite: bool
+    span: float = 1.0
+    spectral: float | None = None
 
     @classmethod
     def of(cls, n: Size, *, disjoint: bool, most_right: int | None = None) -> "CutSizes":
@@ -121,6 +132,41 @@ class CutSizes:
         if disjoint and not bipartite:
             most = largest_disjoint_cut(n)
         return cls(shape=shape, pairs=pairs_of(n), most=most, right=right, bipartite=bipartite)
+
+    @classmethod
+    def linear(
+        cls, n: Size, *, most_right: int | None = None, spectral: float | None = None
+    ) -> "CutSizes":
+        """Of any linear queries with coefficients in [-1, 1].
+
+        Args:
+            n: the size of the graph.
+            most_right: the most right vertices that a query has coefficients at; None for all.
+            spectral: the largest singular value of a query's matrix of coefficients.
+
+        Raises:
+            ParameterError: a number out of range, or one that is for bipartite graphs.
+        """
+        sizes = cls.of(n, disjoint=False, most_right=most_right)
+        if spectral is not None:
+            if not sizes.bipartite:
+                raise ParameterError("most_spectral is for bipartite graphs")
+            if isinstance(spectral, bool) or not isinstance(spectral, int | float):
+                raise ParameterError("most_spectral is a number, for example 50.0")
+            if not 1 <= spectral < math.inf:
+                raise ParameterError(
+                    "most_spectral is at least 1: no query of largest coefficient 1 has less"
+                )
+            spectral = min(float(spectral), math.sqrt(sizes.most))
+        return replace(sizes, span=2.0, spectral=spectral)
+
+    def worth_nuclear(self) -> bool:
+        """Whether the nuclear norm can make Schatten's the norm of least B, for some graph.
+
+        The exponent of least B is below 2 if N M > e^2 (spectral R)^2, where R, the nuclear norm,
+        is at least M^(1/2) for a matrix of 0 and 1.
+        """
+        return self.spectral is not None and math.e * self.spectral < math.sqrt(self.most)
 
     def norms(self) -> tuple[str, ...]:
         """Those of `NORMS` that such a graph can have."""
@@ -207,6 +253,7 @@ def terms_of(
     total_weight: float,
     total_error: float = 0.0,
     roots: float | None = None,
+    nuclear: float | None = None,
     rule: Rule = "tight",
 ) -> NormTerms:
     """The terms of a norm, with the best exponent that is known unless one is given.
@@ -219,6 +266,7 @@ def terms_of(
         total_weight: M or a noisy value of it, in (0, X].
         total_error: how far the true one may be, >= 0.
         roots: an upper bound of R for 2,p; None for (V_1 M)^(1/2).
+        nuclear: an upper bound of the nuclear norm for schatten; None for (rank M)^(1/2).
         rule: see `Rule`.
 
     Raises:
@@ -234,7 +282,7 @@ def terms_of(
         return NormTerms(
             norm=norm,
             p=None,
-            zeta=0.5,
+            zeta=sizes.span / 2,
             start_potential=total_weight**2 * (math.log(sizes.pairs) - entropy),
             weight=density,
             shift=total_error,
@@ -254,6 +302,10 @@ def terms_of(
     highest = math.sqrt(rows * most)
     lowest = max(math.sqrt(least), least / math.sqrt(sizes.shape[1]))
     bound = highest if roots is None else min(max(roots, lowest, 1e-9), highest)
+    if norm == "schatten":
+        highest = math.sqrt(min(sizes.shape) * most)
+        bound = highest if nuclear is None else min(max(nuclear, 1e-9), highest)
+    chosen = p is None and rule == "tight"
     if p is None:
         p = _exponent(norm, sizes, most, bound, rule)
     if p == 2:
@@ -264,9 +316,9 @@ def terms_of(
         zeta = rows ** (1 - 1 / p) * math.sqrt(sizes.right)
         length = bound ** (2 / p - 1) * most ** (1 - 1 / p)
     else:
-        zeta = math.sqrt(sizes.most)
-        length = min(sizes.shape) ** (1 / p - 1 / 2) * math.sqrt(most)
-    return NormTerms(
+        zeta = sizes.most ** (1 - 1 / p) * _spectral(sizes) ** (2 / p - 1)
+        length = bound ** (2 / p - 1) * most ** (1 - 1 / p)
+    found = NormTerms(
         norm=norm,
         p=p,
         zeta=zeta,
@@ -275,6 +327,8 @@ def terms_of(
         shift=0.0,
         rule=rule,
     )
+    # With p = 2 the start is better than at 0.
+    return min((found, euclidean), key=lambda terms: terms.updates(1.0)) if chosen else found
 
 
 def _exponent(norm: str, sizes: CutSizes, most: float, roots: float, rule: Rule) -> float:
@@ -286,7 +340,14 @@ def _exponent(norm: str, sizes: CutSizes, most: float, roots: float, rule: Rule)
         return best_exponent(math.log(sizes.most / most))
     if norm == "2,p":
         return best_exponent(math.log(rows * most) - 2 * math.log(roots))
+    if norm == "schatten" and sizes.spectral is not None:
+        return best_exponent(math.log(sizes.most * most) - 2 * math.log(sizes.spectral * roots))
     return 2.0  # of cuts, whose dual norm is the same for all p
+
+
+def _spectral(sizes: CutSizes) -> float:
+    """The largest singular value of a query: at most its Euclidean norm."""
+    return math.sqrt(sizes.most) if sizes.spectral is None else sizes.spectral
 
 
 def best_exponent(r: float) -> float:
@@ -305,6 +366,8 @@ def norm_updates(
     *,
     norm: str = AUTO,
     most_right: int | None = None,
+    sizes: CutSizes | None = None,
+    nuclear: float | None = None,
 ) -> UpdateBound:
     """B of mirror descent on simple graphs of m edges, whatever their degrees.
 
@@ -315,16 +378,21 @@ def norm_updates(
         disjoint: whether all queries have disjoint S and T.
         norm: see `parse_norm`; "auto" is the least of all, for each alpha.
         most_right: see `CutSizes.of`.
+        sizes: of other queries than cuts, in place of `disjoint` and `most_right`.
+        nuclear: a guess of the nuclear norm, for schatten.
 
     Raises:
         ParameterError: a number out of range, or a norm that such a graph cannot have.
     """
-    sizes = CutSizes.of(n, disjoint=disjoint, most_right=most_right)
+    if sizes is None:
+        sizes = CutSizes.of(n, disjoint=disjoint, most_right=most_right)
+    else:
+        disjoint = False
     name, p = parse_norm(norm)
     names = sizes.norms() if name == AUTO else (name,)
     if not names:
         raise ParameterError(f"mirror descent is for up to {max(MOST_VERTICES.values())} vertices")
-    bounds = [_updates(n, edges, rule, disjoint, sizes, each, p) for each in names]
+    bounds = [_updates(n, edges, rule, disjoint, sizes, each, p, nuclear) for each in names]
     return lambda alpha: min(bound(alpha) for bound in bounds)
 
 
@@ -336,10 +404,11 @@ def _updates(
     sizes: CutSizes,
     norm: str,
     p: float | None,
+    nuclear: float | None,
 ) -> UpdateBound:
     """Where it is another construction's formula, to the last digit: ties in tables are ties."""
-    terms = terms_of(norm, p, sizes, total_weight=edges, rule=rule)
-    if rule == "tight" and terms.norm == "entropy":
+    terms = terms_of(norm, p, sizes, total_weight=edges, nuclear=nuclear, rule=rule)
+    if rule == "tight" and terms.norm == "entropy" and sizes.span == 1:
         return multiplicative_weights_updates(n, edges)
     if rule == "tight" and terms.p == 2 and sizes.right == sizes.shape[1]:
         return frieze_kannan_updates(n, edges, disjoint=disjoint)

@@ -35,6 +35,7 @@ from graphcuts_dp.idc.power_norms import (
     rescaled_rows,
     row_norms,
 )
+from graphcuts_dp.parallel import one_blas_thread
 
 
 @final
@@ -279,11 +280,12 @@ class SchattenNorm(_PowerNorm):
 
     def magnitudes(self, x: FloatArray) -> FloatArray:
         """Singular values of X, shape (n1, n2)."""
-        return np.asarray(np.linalg.svd(x, compute_uv=False))
+        with one_blas_thread():
+            return np.asarray(np.linalg.svd(x, compute_uv=False))
 
     def to_dual(self, x: FloatArray) -> FloatArray:
         """The gradient of Psi at X, shape (n1, n2)."""
-        left, values, right = np.linalg.svd(x, full_matrices=False)
+        left, values, right = _decomposed(x)
         image: FloatArray = (left * dual_magnitudes(values, self.p)) @ right
         return image
 
@@ -295,7 +297,7 @@ class SchattenNorm(_PowerNorm):
         """
         if isinstance(domain, Box):
             raise ParameterError("the Schatten norm has no projection on a box; use a Ball or None")
-        left, values, right = np.linalg.svd(theta, full_matrices=False)
+        left, values, right = _decomposed(theta)
         magnitudes = primal_magnitudes(values, self.p)
         x: FloatArray = (left * magnitudes) @ right
         return _scaled_into(x, lp(magnitudes, self.p), domain)
@@ -366,6 +368,13 @@ class Entropy:
                 "the entropy takes no domain, or a Box from 0 to a cap with room for the total"
             )
         return _capped(weights, self.total, domain.high)
+
+
+def _decomposed(x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Singular vectors and values. Threads that wait for each other make small ones very slow."""
+    with one_blas_thread():
+        left, values, right = np.linalg.svd(x, full_matrices=False)
+    return left, values, right
 
 
 def _capped(weights: FloatArray, total: float, cap: float) -> FloatArray:

@@ -48,6 +48,9 @@ class Setting:
         protect: whom promises are for: "edges", "owner" or "vertex".
         degree_bound: of a vertex.
         most_right: of a bipartite graph: no cut has more right vertices; None for any number.
+        linear: k are any linear queries with a largest coefficient of 1, not only cuts.
+        most_spectral: of these, on a bipartite graph: none has a larger singular value.
+        rank: likewise, a public guess of the rank of the graph's matrix.
 
     Raises:
         ParameterError: anything else.
@@ -63,6 +66,9 @@ class Setting:
     protect: str = "edges"
     degree_bound: int | None = None
     most_right: int | None = None
+    linear: bool = False
+    most_spectral: float | None = None
+    rank: int | None = None
 
     def __post_init__(self) -> None:
         sides = self.n if isinstance(self.n, tuple) else shape_of(self.n)
@@ -87,7 +93,27 @@ class Setting:
             )
         if not (_is_number(self.beta) and 1e-12 <= self.beta < 1):
             raise ParameterError(f"beta must be from 1e-12 to less than 1: not {self.beta}")
-        CutSizes.of(self.n, disjoint=True, most_right=self.most_right)
+        if not self.linear and (self.most_spectral is not None or self.rank is not None):
+            raise ParameterError("most_spectral and rank are for linear=True")
+        if self.linear and self.protect == "vertex":
+            raise ParameterError("protect='vertex' is for cuts, not for linear=True")
+        if self.rank is not None and not (
+            _is_whole(self.rank) and 1 <= self.rank <= min(shape_of(self.n))
+        ):
+            raise ParameterError("rank is a whole number of at most the smaller side")
+        _ = self.sizes  # checks what was announced
+
+    @property
+    def sizes(self) -> CutSizes:
+        """Public sizes that a bound for these queries rests on."""
+        if self.linear:
+            return CutSizes.linear(self.n, most_right=self.most_right, spectral=self.most_spectral)
+        return CutSizes.of(self.n, disjoint=True, most_right=self.most_right)
+
+    @property
+    def nuclear(self) -> float | None:
+        """The largest nuclear norm of a graph of this rank, by Cauchy and Schwarz."""
+        return None if self.rank is None else math.sqrt(self.rank * self.edges)
 
     @property
     def protection(self) -> Protection:
@@ -111,10 +137,20 @@ class Setting:
         Args:
             zcdp: whether costs add up in zCDP, else in epsilon and delta.
         """
-        epsilon, delta = self.protection.step_budget(
+        protection = self.protection.either_way if self.linear else self.protection
+        epsilon, delta = protection.step_budget(
             epsilon=self.epsilon, delta=self.delta if zcdp else 0.0, zcdp=zcdp
         )
-        return replace(self, epsilon=epsilon, delta=delta, at_most=None, protect="edges")
+        return replace(
+            self,
+            epsilon=epsilon,
+            delta=delta,
+            at_most=None,
+            protect="edges",
+            linear=False,
+            most_spectral=None,
+            rank=None,
+        )
 
     @property
     def pairs(self) -> int:
@@ -123,8 +159,8 @@ class Setting:
 
     @property
     def largest_cut(self) -> int:
-        """Most pairs between disjoint sets."""
-        return CutSizes.of(self.n, disjoint=True, most_right=self.most_right).most
+        """Most pairs between disjoint sets; of any linear queries most pairs of one."""
+        return self.sizes.most
 
     @property
     def distribution(self) -> BinaryResponse:
@@ -181,7 +217,14 @@ def mirror_descent_error(setting: Setting, adaptive: bool = True, *, norm: str =
     """
     if max(shape_of(setting.n)) > max(MOST_VERTICES.values()):
         return math.inf
-    updates = partial(norm_updates, norm=norm, most_right=setting.most_right)
+    sizes = setting.sizes if setting.linear else None
+    updates = partial(
+        norm_updates,
+        norm=norm,
+        most_right=setting.most_right,
+        sizes=sizes,
+        nuclear=setting.nuclear,
+    )
     return construction_error(updates, setting, adaptive)
 
 

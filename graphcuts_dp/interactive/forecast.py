@@ -22,7 +22,8 @@ def accuracy_warning(
     """A sentence when a session promises no more than is known without the graph.
 
     Half of what the pairs of a cut can weigh is never farther off than that half, which is largest
-    for the largest cut between disjoint sets.
+    for the largest cut between disjoint sets. Of other linear queries, with a largest coefficient
+    of 1, it is the middle of what they can be, or 0, which is off by no more than the total weight.
 
     Args:
         parameters: of the session; the method must not be "auto".
@@ -40,6 +41,11 @@ def accuracy_warning(
     if grid.bounded is not None:  # the smaller of two sides has at most half of all vertices
         sides = universe.shape if universe.bipartite else (universe.shape[0] // 2,)
         trivial = min(trivial, min(sides) * grid.sensitivity * grid.unit / 2)
+    known = "half of all that a cut between disjoint sets can hold"
+    if parameters.linear:
+        trivial, known = grid.most(universe.size) / 2, "the middle of what a query can be"
+        if expected_edges is not None and expected_edges * grid.cap < trivial:
+            trivial, known = expected_edges * grid.cap, "to answer 0"
     error = parameters.expected_error(universe, grid, expected_edges)
     if error < trivial:
         return None
@@ -47,7 +53,12 @@ def accuracy_warning(
     def best(epsilon: float) -> tuple[float, Parameters]:
         """Of all methods, as they are here."""
         plain = replace(
-            parameters, epsilon=epsilon, method="auto", calibration="tight", value_share=0.0
+            parameters,
+            epsilon=epsilon,
+            method="auto",
+            norm=None,
+            calibration="tight",
+            value_share=0.0,
         )
         try:
             found = plain.resolved(universe, grid, expected_edges)
@@ -56,8 +67,8 @@ def accuracy_warning(
         return found.expected_error(universe, grid, expected_edges), found
 
     start = (
-        f"worthless at this size: answers are promised within {_shown(error)}, but half of all that"
-        f" a cut between disjoint sets can hold is never farther off than {_shown(trivial)}"
+        f"worthless at this size: answers are promised within {_shown(error)}, but {known} is never"
+        f" farther off than {_shown(trivial)}"
     )
     other, found = best(parameters.epsilon)
     if other < trivial:

@@ -15,15 +15,18 @@ from graphcuts_dp.errors import ExhaustedError, FileFormatError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.graph_queries import GraphQuery, Question
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.queries import CutQuery
+from graphcuts_dp.graph.linear_steps import Extent, LinearSteps
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Sign
 from graphcuts_dp.idc.learners import MOST_DENSE_VERTICES, Learned, Learner, MedianLearner
 from graphcuts_dp.idc.median import DatabaseFamily
-from graphcuts_dp.idc.norm_learner import MirrorDescentLearner, RootLearner, bound_of
+from graphcuts_dp.idc.norm_learner import MirrorDescentLearner, bound_of
 from graphcuts_dp.idc.update_bounds import UpdateBound
+from graphcuts_dp.interactive.asked import Asked, Counting
 from graphcuts_dp.interactive.base import Answer, Update
+from graphcuts_dp.interactive.bought_norms import BoughtNorm, knowing, wanted_norm
 from graphcuts_dp.interactive.calibrations import Calibration
+from graphcuts_dp.interactive.counts import BOUNDED
 from graphcuts_dp.interactive.online_state import OnlineState
 from graphcuts_dp.interactive.packing import (
     fingerprint,
@@ -35,13 +38,12 @@ from graphcuts_dp.interactive.promises import (
     NOTHING,
     check_graph,
     only_cuts,
-    pairs_of,
+    only_linear,
     promise,
     trivial_answer,
 )
 from graphcuts_dp.interactive.sparse_vector import Secret
 from graphcuts_dp.interactive.tunings import Tuning
-from graphcuts_dp.measurements.root_degrees import ROOT_STEPS, buy_root_degrees
 from graphcuts_dp.privacy.calibration import TOTAL_SHARE
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
@@ -73,8 +75,16 @@ class OnlineMechanism:
     them all, and the bound on updates, which promises that the session lasts, need not hold. What
     is answered is within its interval as ever, since tests look at each answer by itself.
 
+    Of any linear queries, one pair's weight raises some answers and lowers others, each by at most
+    the sensitivity s. Then `steps` is twice what it is for cuts. Proof: a session is a function of
+    the stream of true answers, of the total and of a norm. Let D' be D with one weight changed, d_i
+    the change of answer i, |d_i| <= s, and let the stream in between have q_i + max(0, d_i). From D
+    to it all answers change upwards by at most s, and from it to D' all downwards by at most s: two
+    steps of a monotone change, each of which costs what is said above.
+
     Attributes:
-        learner: the update rule.
+        learner: the update rule. One for any linear queries is asked each query divided by its
+            largest coefficient, in steps that `Counting` tells.
         calibration: the budget, and the noise that it buys.
         grid: how true answers are counted.
         total_weight: None buys a noisy total weight. A number is taken as it is: one that was fixed
@@ -106,7 +116,9 @@ class OnlineMechanism:
         most = self.grid.cap * self.universe.size
         if self.total_weight is not None and not 0 < self.total_weight <= most:
             raise ParameterError(f"the total weight lies between 0 and {most:g}")
-        if self._buys_roots and self.grid.bounded is not None:
+        if self._linear and self.grid.bounded is not None:
+            raise ParameterError(BOUNDED)
+        if self._buys is not None and self.grid.bounded is not None:
             raise ParameterError(
                 "this norm buys the sum of root degrees, of which no noise hides a vertex; use norm"
                 " 'l2', 'lp' or 'entropy'"
@@ -143,28 +155,32 @@ class OnlineMechanism:
 
         Calibrations count in that.
         """
-        return self.grid.sensitivity / self.grid.largest
+        return float(self._counting.sensitivity / self._counting.unit)
+
+    @cached_property
+    def _counting(self) -> Counting:
+        return Counting.of(self.grid, linear=self._linear)
+
+    @property
+    def _linear(self) -> bool:
+        """Whether any linear queries are answered."""
+        return isinstance(self.learner, MirrorDescentLearner) and self.learner.linear
 
     @cached_property
     def _owner(self) -> str:
         return fingerprint(self)
 
     @property
-    def _buys_roots(self) -> bool:
-        return isinstance(self.learner, RootLearner) and self.learner.buys_roots
-
-    def _learner(self, roots: float | None) -> Learner:
-        """The update rule that knows what was bought."""
-        if roots is None or not isinstance(self.learner, RootLearner):
-            return self.learner
-        return self.learner.with_roots(roots)
+    def _buys(self) -> BoughtNorm | None:
+        """The private norm that the update rule wants to know."""
+        return wanted_norm(self.learner)
 
     def norm_of(self, state: OnlineState) -> str | None:
         """The norm that a session has taken, with its exponent, as `parse_norm` reads it.
 
         None for other constructions than mirror descent.
         """
-        learner = self._learner(state.roots)
+        learner = knowing(self.learner, state.norm_bound)
         if not isinstance(learner, MirrorDescentLearner):
             return None
         return learner.chosen(
@@ -194,24 +210,24 @@ class OnlineMechanism:
             return promise(self.cost, self.universe, self.grid, seed=seed)
         total = self.cost.epsilon * float(TOTAL_SHARE)
         left = self.cost.epsilon - total
-        roots = left * float(TOTAL_SHARE) if self._buys_roots else 0.0
-        bought = (("root degrees", roots),) if roots else ()
-        parts = (("total weight", total), *bought, ("answers", left - roots))
+        norm = left * float(TOTAL_SHARE) if self._buys else 0.0
+        bought = ((self._buys.name, norm),) if self._buys else ()
+        parts = (("total weight", total), *bought, ("answers", left - norm))
         return promise(self.cost, self.universe, self.grid, seed=seed, parts=parts)
 
     def start(self, graph: AnyGraph, source: EntropySource) -> OnlineState:
-        """See `Mechanism.start`: buys the total weight if it is not public, and root degrees."""
+        """See `Mechanism.start`: buys the total weight if it is not public, and a private norm."""
         check_graph(graph, self.universe, self.grid)
         total = None
         if self.total_weight is None:
             noise, *_ = self.calibration.with_total(self.grid.sensitivity)
             total = (self.grid.total(graph) + noise.draw(source)) / self.grid.largest
-        roots = None
-        if self._buys_roots:
-            noise, radius, *_ = self._after_total.with_total(ROOT_STEPS)
-            roots = buy_root_degrees(graph, self.grid, noise, radius, source)
-        tuned = self._tuned(total, roots)
-        start = self._construction(*tuned, roots)
+        bought = None
+        if self._buys is not None:
+            noise, radius, *_ = self._after_total.with_total(self._buys.steps)
+            bought = self._buys.buy(graph, self.grid, noise, radius, source)
+        tuned = self._tuned(total, bought)
+        start = self._construction(*tuned, bought)
         return OnlineState(
             owner=self._owner,
             tuning=tuned[0],
@@ -219,7 +235,7 @@ class OnlineMechanism:
             total_error=tuned[2],
             current=start.initial(),
             noise=tuned[0].test.start(source),
-            roots=roots,
+            norm_bound=bought,
         )
 
     @property
@@ -229,13 +245,13 @@ class OnlineMechanism:
             return self.calibration
         return self.calibration.with_total(self.grid.sensitivity)[3]
 
-    def _tuned(self, total: float | None, roots: float | None) -> tuple[Tuning, float, float]:
+    def _tuned(self, total: float | None, bought: float | None) -> tuple[Tuning, float, float]:
         """Tuning, total weight and its error, the latter two in units.
 
         Args:
             total: the noisy one in units; not used where the total weight is fixed.
-            roots: what was bought, in units; None where nothing was, or for the most that it can
-                come to.
+            bought: the private norm, in units; None where nothing was bought, or for the most that
+                it can come to.
         """
         rest, error = self._after_total, 0.0
         if self.total_weight is not None:
@@ -243,16 +259,19 @@ class OnlineMechanism:
         else:
             _, radius, *_ = self.calibration.with_total(self.grid.sensitivity)
             error = radius / self.grid.largest
-        if self._buys_roots:
-            *_, rest = rest.with_total(ROOT_STEPS)
+        if self._buys is not None:
+            *_, rest = rest.with_total(self._buys.steps)
         total = min(max(total or 0.0, 1.0), float(self.universe.size))
         error += self.grid.rounding(self.universe.size) / self._unit
         bound = _careful(
             bound_of(
-                self._learner(roots), alpha=total + error, total_weight=total, total_error=error
+                knowing(self.learner, bought),
+                alpha=total + error,
+                total_weight=total,
+                total_error=error,
             )
         )
-        tuning = rest.tune(lambda alpha: bound(alpha * self._spread), self.grid.sensitivity)
+        tuning = rest.tune(lambda alpha: bound(alpha * self._spread), self._counting.sensitivity)
         return tuning, total, error
 
     def expected_error(self, total_weight: float) -> float:
@@ -264,53 +283,57 @@ class OnlineMechanism:
         return self._widest(state.tuning)
 
     def _widest(self, tuning: Tuning) -> float:
-        error = max(tuning.error, tuning.value_error) * self.grid.unit
-        return error + self.grid.rounding(self.universe.size)
+        error = max(tuning.error, tuning.value_error) * self._counting.step
+        error += self.grid.rounding(self.universe.size)
+        if self._linear:  # the count's rounding, and that of coefficients
+            pairs, steps = self.universe.size, LinearSteps(Extent(1.0, 0.0, 0.0, whole=False))
+            error += self._counting.step + steps.rounding(pairs, self.grid.cap)
+        return error
 
     def check(self, state: OnlineState, query: Question) -> None:
-        """See `Mechanism.check`: cuts; of the median also statistics of the whole graph."""
+        """See `Mechanism.check`: cuts; of the median also statistics of the whole graph.
+
+        Of mirror descent that was announced to have others, every linear query.
+        """
         if state.stopped:
             raise ExhaustedError(_why_stopped(state))
-        taken = self._taken(query)
-        if isinstance(taken, CutQuery):
-            self.learner.check(taken)
-        pairs_of(taken, self.universe)
+        asked = self._asked(query)
+        if asked is not None and not isinstance(asked.query, GraphQuery):
+            self.learner.check(cast(Any, asked.query))
 
-    def _taken(self, query: Question) -> CutQuery | GraphQuery:
+    def _asked(self, query: Question) -> Asked | None:
         """A query that the update rule can learn from; others are refused."""
         if isinstance(query, GraphQuery) and isinstance(self.learner, MedianLearner):
-            return query
-        return only_cuts(query, self.name)
+            taken: Question = query
+        else:
+            taken = only_linear(query) if self._linear else only_cuts(query, self.name)
+        return Asked.of(taken, self.universe, self.grid, self._counting)
 
     def step(
         self, state: OnlineState, query: Question, truth: int | None, source: EntropySource
     ) -> tuple[OnlineState, Answer]:
         """See `Mechanism.step`. A cut without pairs is 0, free and certain."""
         self.check(state, query)
-        taken = self._taken(query)
-        pairs = pairs_of(taken, self.universe)
-        if not pairs:
+        asked = self._asked(query)
+        if asked is None:
             return state, self._finished(NOTHING, state)
         if truth is None or state.noise is None:
             raise ParameterError(
                 "this step needs the true answer, and a state with its secret part"
             )
         state, answer = self._settle(
-            replace(state, queries=state.queries + 1), taken, truth, source
+            replace(state, queries=state.queries + 1), asked.query, asked.count(truth), source
         )
-        low, high = answer.interval
-        # What rounding the weights down to the grid has taken away; or no more than is certain.
-        high = high + self.grid.rounding(pairs) if answer.guaranteed else self.grid.most(pairs)
-        answer = replace(answer, interval=(low, high))
-        return state, self._finished(replace(answer, seeded=source.seed is not None), state)
+        answer = replace(asked.told(answer), seeded=source.seed is not None)
+        return state, self._finished(answer, state)
 
     def _settle(
         self, state: OnlineState, query: Any, truth: int, source: EntropySource
     ) -> tuple[OnlineState, Answer]:
         """Steps 1 to 5: test and correct until an answer is found."""
-        tuning, steps = state.tuning, self.grid.largest
+        tuning, steps = state.tuning, self._counting.unit
         construction = self._construction(
-            tuning, state.total_weight, state.total_error, state.roots
+            tuning, state.total_weight, state.total_error, state.norm_bound
         )
         made: tuple[Update, ...] = ()
         while True:
@@ -318,7 +341,7 @@ class OnlineMechanism:
             noise = state.noise or ()
             found = tuning.test.run(noise, truth, Fraction(estimate) * steps, source)
             if found.sign is None:
-                return state, self._answer(estimate * steps, tuning.error, made)
+                return state, self._answer(estimate * float(steps), tuning.error, made)
             if not state.updates_left:
                 answer = trivial_answer(estimate * self._unit, 0, self.grid)
                 return replace(state, halted=True, noise=()), replace(answer, updates=made)
@@ -339,12 +362,12 @@ class OnlineMechanism:
 
     def _update(self, tuning: Tuning, sign: Sign, bought: int | None) -> Update:
         """The value is left out where it may be too far off for the rule's use of it."""
-        if bought is None or tuning.value_error > tuning.alpha * self.grid.sensitivity:
+        if bought is None or tuning.value_error > tuning.alpha * self._counting.sensitivity:
             return Update(sign)
-        return Update(sign, bought / self.grid.largest)
+        return Update(sign, float(bought / self._counting.unit))
 
     def _answer(self, steps: float, error: int, made: tuple[Update, ...]) -> Answer:
-        value, radius = steps * self.grid.unit, error * self.grid.unit
+        value, radius = steps * self._counting.step, error * self._counting.step
         # Rounding of floats, here and in the hypothesis, in the interval's favour.
         radius += 1e-9 * (abs(value) + radius)
         return Answer(
@@ -383,10 +406,11 @@ class OnlineMechanism:
 
     def unguaranteed(self, state: OnlineState, query: Question) -> Answer:
         """See `Mechanism.unguaranteed`."""
-        taken = self._taken(query)
-        pairs = pairs_of(taken, self.universe)
-        value = float(cast(Any, state.current).estimate(taken)) * self._unit
-        return self._finished(trivial_answer(value, pairs, self.grid), state)
+        asked = self._asked(query)
+        if asked is None:
+            return self._finished(replace(NOTHING, guaranteed=False), state)
+        value = float(cast(Any, state.current).estimate(asked.query)) * self._unit
+        return self._finished(asked.told(trivial_answer(value, 0, self.grid)), state)
 
     def restore(
         self,
@@ -403,17 +427,21 @@ class OnlineMechanism:
                 float(content["total_weight"]),
                 float(content["total_error"]),
             )
-            roots = float(content["roots"]) if self._buys_roots else None
+            bought = float(content["norm_bound"]) if self._buys else None
         except (LookupError, TypeError, ValueError) as problem:
             raise FileFormatError("the stored state is damaged") from problem
         updates, lost = whole_number(content, "updates"), whole_number(content, "lost")
-        construction = self._construction(tuning, total_weight, total_error, roots)
+        construction = self._construction(tuning, total_weight, total_error, bought)
         current, count = construction.initial(), 0
         if hypothesis is not None:
             count, data = unpack_hypothesis(hypothesis, self._owner)
             current = type(current).from_bytes(data, self.universe)
         for query, update in since:
-            current = construction.update(current, cast(Any, query), update.sign, update.value)
+            asked = self._asked(query)
+            if asked is None:
+                raise FileFormatError("the record has a correction by a query without coefficients")
+            taken = cast(Any, asked.query)
+            current = construction.update(current, taken, update.sign, update.value)
             count += 1
         if count != updates:
             raise FileFormatError(f"the state has seen {updates} updates, its hypothesis {count}")
@@ -428,7 +456,7 @@ class OnlineMechanism:
             updates=updates,
             lost=lost,
             halted=content.get("halted") is not False,
-            roots=roots,
+            norm_bound=bought,
         )
 
     def _noise(self, secret: bytes, updates: int, lost: int) -> Secret | None:
@@ -443,9 +471,9 @@ class OnlineMechanism:
         return tuple(noise)
 
     def _construction(
-        self, tuning: Tuning, total_weight: float, total_error: float, roots: float | None
+        self, tuning: Tuning, total_weight: float, total_error: float, bought: float | None
     ) -> Learned:
-        return self._learner(roots).construction(
+        return knowing(self.learner, bought).construction(
             alpha=tuning.alpha * self._spread, total_weight=total_weight, total_error=total_error
         )
 

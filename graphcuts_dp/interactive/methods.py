@@ -83,7 +83,7 @@ class SessionMethod:
     error: Callable[[Setting, bool], float]
 
 
-def _construction(
+def _construction(  # noqa: PLR0913  # the terms of a session
     name: str | Learner,
     *,
     universe: Universe,
@@ -97,11 +97,13 @@ def _construction(
     protection: Protection,
     norm: str | None,
     most_right: int | None,
+    linear: bool,
+    most_spectral: float | None,
     **promise: Any,
 ) -> OnlineMechanism:
     del adaptive
     tight = calibration == "tight"
-    protection = protection.monotone
+    protection = protection.either_way if linear else protection.monotone
     if tight:
         promise["value_share"] = value_share
     promise["epsilon"], promise["delta"] = protection.step_budget(
@@ -116,6 +118,8 @@ def _construction(
             norm=norm,
             most_right=most_right,
             may_buy=grid.bounded is None,
+            linear=linear,
+            most_spectral=most_spectral,
         ),
         calibration=CALIBRATIONS[calibration].make(**promise),
         grid=grid,
@@ -223,8 +227,8 @@ METHODS: Mapping[str, SessionMethod] = {
 }
 
 
-# That answer every linear query, and statistics of whole graphs.
-LINEAR_METHODS = ("gaussian", "laplace")
+# That answer every linear query, where it was announced; noise on each needs no announcement.
+LINEAR_METHODS = ("gaussian", "laplace", "mirror-descent")
 
 
 def session_method(name: str) -> SessionMethod:
@@ -271,6 +275,8 @@ def make_mechanism(  # noqa: PLR0913  # the terms of a session
     protection: Protection = EDGE,
     norm: str | None = None,
     most_right: int | None = None,
+    linear: bool = False,
+    most_spectral: float | None = None,
 ) -> Mechanism[Any]:
     """The mechanism that a session of this method runs. Reads nothing private.
 
@@ -293,6 +299,10 @@ def make_mechanism(  # noqa: PLR0913  # the terms of a session
         norm: of "mirror-descent": see `idc.norms.parse_norm`; None for "auto".
         most_right: of a bipartite graph: only cuts with at most so many right vertices will be
             asked: smaller errors of "mirror-descent", which then refuses others.
+        linear: any linear queries will be asked; of `LINEAR_METHODS`. Since answers then change
+            either way, "mirror-descent" has twice the noise that it has for cuts.
+        most_spectral: of "mirror-descent" for linear queries of a bipartite graph: no matrix of
+            coefficients, divided by the largest of them, has a larger singular value.
 
     Raises:
         ParameterError: an unknown name, a number out of range, or a graph that does not suit.
@@ -304,6 +314,13 @@ def make_mechanism(  # noqa: PLR0913  # the terms of a session
     )
     if norm is not None and method != "mirror-descent":
         raise ParameterError("norm is for method 'mirror-descent'; the others have none to choose")
+    if most_spectral is not None and (not linear or method != "mirror-descent"):
+        raise ParameterError("most_spectral is for method 'mirror-descent' with linear=True")
+    if linear and method not in LINEAR_METHODS:
+        raise ParameterError(
+            f"linear=True needs a method that answers every linear query: "
+            f"{', '.join(LINEAR_METHODS)}; method 'binary' answers rank-one queries without it"
+        )
     CutSizes.of(size_of(universe), disjoint=disjoint, most_right=most_right)
     if (grid.bounded is None) is (protection.degree_bound is not None):
         raise ParameterError("bounded cuts are for protect='vertex', and the only ones for it")
@@ -325,4 +342,6 @@ def make_mechanism(  # noqa: PLR0913  # the terms of a session
         protection=protection,
         norm=norm,
         most_right=most_right,
+        linear=linear,
+        most_spectral=most_spectral,
     )

@@ -20,7 +20,7 @@ class OnlineState:
         tuning: public numbers, fixed at the start.
         total_weight: total weight that the construction was given, in units; public.
         total_error: how far it can be from the true one.
-        roots: the bound on the sum of root degrees that was bought, in units; None where none was.
+        norm_bound: the bound on a private norm that was bought, in units; None where none was.
         current: the hypothesis.
         noise: of the running instances; None when it was lost. Secret.
         queries: answers so far.
@@ -39,7 +39,7 @@ class OnlineState:
     updates: int = 0
     lost: int = 0
     halted: bool = False
-    roots: float | None = None
+    norm_bound: float | None = None
 
     @property
     def stopped(self) -> bool:
@@ -63,8 +63,8 @@ class OnlineState:
             "lost": self.lost,
             "halted": self.halted,
         }
-        if self.roots is not None:
-            content["roots"] = self.roots
+        if self.norm_bound is not None:
+            content["norm_bound"] = self.norm_bound
         return pack("public", self.owner, content)
 
     @property

@@ -16,6 +16,7 @@ from graphcuts_dp.interactive.methods import LINEAR_METHODS, METHODS, make_mecha
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.protection import Protection
 
+_NEW = ("most_spectral",)  # left out where it has no value, as before there was such a thing
 _GUESSED_DEGREE = 20  # average, where nobody says how many edges to expect
 
 
@@ -40,6 +41,7 @@ class Parameters:
             among the methods that answer them all, and others are refused.
         norm: of "mirror-descent", see `make_mechanism`.
         most_right: likewise.
+        most_spectral: likewise.
         learner: of one's own, for such a method; None where nobody has given it. Not kept.
     """
 
@@ -57,6 +59,7 @@ class Parameters:
     linear: bool = False
     norm: str | None = None
     most_right: int | None = None
+    most_spectral: float | None = None
     learner: OwnLearner | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -77,13 +80,6 @@ class Parameters:
         bound = self.protection.degree_bound
         return Grid.of(graph) if bound is None else Grid.of_vertices(graph, bound)
 
-    def _check_linear(self) -> None:
-        if self.linear and self.method not in LINEAR_METHODS:
-            raise ParameterError(
-                f"linear=True needs a method that answers every linear query:"
-                f" {', '.join(LINEAR_METHODS)}; method 'binary' answers rank-one queries without it"
-            )
-
     def resolved(
         self, universe: Universe, grid: Grid, expected_edges: float | None = None
     ) -> "Parameters":
@@ -99,7 +95,6 @@ class Parameters:
             ParameterError: a number out of range.
         """
         if self.method != "auto":
-            self._check_linear()
             return self
         if self.norm is not None:
             raise ParameterError("norm is for method 'mirror-descent'; name that, or no norm")
@@ -109,6 +104,8 @@ class Parameters:
         errors, refusal = {}, ParameterError("there is no method")
         for name in LINEAR_METHODS if self.linear else METHODS:
             chosen = replace(self, method=name)
+            if name != "mirror-descent":
+                chosen = replace(chosen, most_spectral=None)
             try:
                 errors[chosen] = chosen.expected_error(universe, grid, expected_edges)
             except ParameterError as problem:  # it does not suit the graph, or needs delta
@@ -184,6 +181,8 @@ class Parameters:
             protection=self.protection,
             norm=self.norm,
             most_right=self.most_right,
+            linear=self.linear,
+            most_spectral=self.most_spectral,
         )
 
     def guarantee(self, made: Mechanism[Any], seed: int | None) -> PrivacyGuarantee:
@@ -192,4 +191,5 @@ class Parameters:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; `Parameters(**values)` is the way back."""
-        return {each.name: getattr(self, each.name) for each in fields(self) if each.compare}
+        given = {each.name: getattr(self, each.name) for each in fields(self) if each.compare}
+        return {name: value for name, value in given.items() if name not in _NEW or value}

@@ -47,8 +47,8 @@ def only_cuts(query: Question, method: str) -> CutQuery:
     raise QueryError(
         f"method {method!r} learns from cuts and answers cut queries, not {type(query).__name__}"
         " (a cut that mixes both sides counts as such, unless it is asked in two parts); methods"
-        " 'gaussian' and 'laplace' answer every linear query, 'binary' rank-one ones: start a"
-        " session with linear=True"
+        " 'gaussian', 'laplace' and 'mirror-descent' answer every linear query, 'binary' rank-one"
+        " ones: start a session with linear=True"
     )
 
 

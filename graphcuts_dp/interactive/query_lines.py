@@ -81,7 +81,7 @@ def read_asked(line: str, number: int | None, space: Space, *, folder: str = "."
     if value is None:
         raise QueryError(f"{where} is not an object like {_KINDS}")
     try:
-        found = _asked(value, space, folder)
+        found = query_of(value, space, folder=folder)
     except QueryError as problem:
         raise QueryError(f"{where}: {problem}") from None
     if found is None:
@@ -107,7 +107,21 @@ def _place(number: int | None) -> str:
     return "the query" if number is None else f"line {number} of the queries"
 
 
-def _asked(value: dict[str, Any], space: Space, folder: str) -> Question | None:
+def query_of(value: dict[str, Any], space: Space, *, folder: str | None = None) -> Question | None:
+    """Any query from plain values; see `read_asked`.
+
+    Args:
+        value: as JSON has it.
+        space: the vertices that may be named.
+        folder: that files of matrices are looked for in; None reads no file.
+
+    Returns:
+        None if it is none of the forms.
+
+    Raises:
+        QueryError: a number out of range, or an unknown vertex.
+        FileFormatError: a file of a matrix that cannot be read.
+    """
     cut = _cut(value)
     if cut is not None:
         return cut
@@ -121,7 +135,7 @@ def _asked(value: dict[str, Any], space: Space, folder: str) -> Question | None:
         return RankOneQuery(u, v)
     if keys == {"entries"}:
         return MatrixQuery(_entries(value["entries"], left, right))
-    if keys == {"matrix"} and isinstance(value["matrix"], str):
+    if keys == {"matrix"} and isinstance(value["matrix"], str) and folder is not None:
         return MatrixQuery(_matrix(os.path.join(folder, value["matrix"]), (left, right)))  # noqa: PTH118  # as typed
     if keys == {"statistic"}:
         if not isinstance(value["statistic"], str):
@@ -201,7 +215,7 @@ def _entries(given: Any, left: VertexSet, right: VertexSet) -> FloatMatrix:
     if not isinstance(given, list):
         given = [None]
     for entry in given:
-        if not isinstance(entry, list) or len(entry) != 3:
+        if not isinstance(entry, list | tuple) or len(entry) != 3:
             raise QueryError('entries are a list of lists like ["ann", "kim", 2.5]')
         matrix[_row(entry[0], left), _row(entry[1], right)] += _number(entry[2])
     return matrix

@@ -141,8 +141,7 @@ class Session(Displayed):
         """The largest half width of an interval of a cut that the session can give, in weight.
 
         With probability 1 - beta no guaranteed answer is farther off; see `Mechanism.error_bound`.
-        Of other linear queries "gaussian" and "laplace" are off by so many times the largest
-        coefficient.
+        Of other linear queries answers are off by so many times the largest coefficient.
 
         Raises:
             BudgetError: the session was interrupted while it started.
@@ -246,8 +245,9 @@ class Session(Displayed):
             queries: cut, rank-one and matrix queries, linear queries of your own, or statistics of
                 the whole graph (`GraphQuery`), in the order in which they are to be answered.
                 Methods "gaussian" and "laplace" answer all, with noise for the largest coefficient
-                or the sensitivity of the statistic, "binary" cuts and rank-one queries, "median"
-                cuts and statistics, the others cuts.
+                or the sensitivity of the statistic, "mirror-descent" with `linear` all linear
+                queries, "binary" cuts and rank-one queries, "median" cuts and statistics, the
+                others cuts.
             unguaranteed: as for `ask`.
             progress: called with the part that is done (0 where the number of queries is not
                 known) and a message.
@@ -349,6 +349,7 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
     linear: bool | None = None,
     norm: str | None = None,
     most_right: int | None = None,
+    most_spectral: float | None = None,
     expected_edges: float | None = None,
     groups: Groups | tuple[Groups, Groups] | None = None,
     seed: int | None = None,
@@ -384,11 +385,15 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
             `graph.bounded_cuts`: the true one if no vertex has more than D of weight across the
             cut, never above it. Intervals are for these.
         linear: see `Parameters`: say so if other queries than cuts will be asked and the method is
-            "auto".
+            "auto" or "mirror-descent".
         norm: of "mirror-descent": "auto" (least guaranteed error) if omitted, "l2", "lp", "2,p",
             "entropy" or "schatten"; a number in place of p fixes it, as in "2,1.25". With "2,p" the
             noisy sum of root degrees is bought; the session chooses the rest from what it bought.
         most_right: of a bipartite graph: see `Parameters`. Without it "entropy" is never worse.
+        most_spectral: of "mirror-descent" with `linear`, on a bipartite graph: no query that will
+            be asked has a matrix of coefficients of which the largest singular value is more than
+            so many times the largest coefficient. With norm "schatten" or "auto" the nuclear norm
+            of the graph is then bought, and the error is smaller if that is.
         expected_edges: a public guess of the number of edges, for method "auto" and the warning.
         groups: public groups that queries may name, as `ask("@Sales", "@IT")`; of a bipartite graph
             a pair, left and right. They are not kept: pass them again when the session is resumed.
@@ -440,6 +445,7 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
         "linear": linear,
         "norm": norm,
         "most_right": most_right,
+        "most_spectral": most_spectral,
     }
     wanted = {key: value for key, value in given.items() if value is not None}
     place = Store.of(store)

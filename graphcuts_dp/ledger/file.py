@@ -323,9 +323,9 @@ class StoreFile:
     def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
-            with contextlib.suppress(sqlite3.Error):  # an empty journal that stays is harmless
+            # An empty journal that stays is harmless; a damaged file must not keep its handle open.
+            with contextlib.closing(connection), contextlib.suppress(sqlite3.Error, ValueError):
                 connection.execute("PRAGMA journal_mode = DELETE")
-            connection.close()
         self._lock.remove()
 
 

@@ -19,7 +19,7 @@ from graphcuts_dp.idc.constructions import CONSTRUCTIONS
 from graphcuts_dp.idc.norms import AUTO, NORMS, CutSizes, norm_updates, parse_norm, terms_of
 from graphcuts_dp.idc.update_bounds import at_least_one, shape_of
 from graphcuts_dp.interactive.choice import Setting, gaussian_deviation, mirror_descent_error
-from graphcuts_dp.interactive.methods import CALIBRATIONS, guaranteed_error
+from graphcuts_dp.interactive.methods import CALIBRATIONS, LINEAR_METHODS, guaranteed_error
 from graphcuts_dp.measurements.worst_case import noise_cut_bound
 from graphcuts_dp.planning import offline
 from graphcuts_dp.privacy.distributions import LaplaceNoise
@@ -214,6 +214,7 @@ def _release(setting: Setting) -> float:
     )
 
 
+_FOR_LINEAR = (*LINEAR_METHODS, "answer 0")
 _FOR_VERTICES = ("gaussian", "laplace", "answer 0", "midpoint", "density only")
 
 
@@ -226,6 +227,18 @@ def _norm_typical(norm: str, setting: Setting) -> float:
 
 def mechanisms_for(setting: Setting) -> tuple[PlannedMechanism, ...]:
     """Those that suit the graph, can protect whom the setting names, and have formulas here."""
+    if setting.linear:
+        norms = setting.sizes.norms()
+        return tuple(
+            each
+            for each in MECHANISMS
+            if (
+                each.method in _FOR_LINEAR
+                and each.calibration in ("", "tight")
+                and (each.method != _MIRROR or each.norm in norms)
+            )
+            or (each.cuts == LINEAR and each.fits(setting))
+        )
     if setting.protect != "vertex":
         norms = CutSizes.of(setting.n, disjoint=True).norms()
         suiting = {"", *norms, *([AUTO] if norms else [])}

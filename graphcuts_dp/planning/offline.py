@@ -7,7 +7,7 @@ number has a little less budget. Games test the result when they end, and mostly
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, cast, final
@@ -122,6 +122,8 @@ def linear_error(setting: Setting) -> float:
     B of multiplicative weights grows with the square of the coefficients' span, and an answer to
     such a query moves by up to twice the total weight.
     """
+    # Unlike a stream of such queries a list pays for both signs at once.
+    setting = replace(setting, linear=False, most_spectral=None, rank=None)
     found = _tight(setting, _listed, _weights(setting, span=_SIGNED))
     return found + rounding_of(setting.pairs, _EDGES)
 

@@ -55,6 +55,9 @@ Net: one graph out of all that are possible. Sensing: linear queries on ratings.
 _OF_VERTICES = """\
 Vertices: errors of bounded cuts, which are below the true ones where a vertex has
 more than the bound across the cut. A synthetic graph cannot hide a vertex."""
+_OF_LINEAR = """\
+Linear queries: errors for a largest coefficient of 1, of any such queries; others are
+off by so many times their largest one. Statistics need gaussian or laplace."""
 _PRECISION = 1e-5  # relative, of an epsilon that is looked for
 
 
@@ -165,6 +168,8 @@ class Plan(Displayed):
     @property
     def remarks(self) -> tuple[str, ...]:
         """Lines below the table."""
+        if self.setting.linear:
+            return (f"{self.legend}\n{_OF_LINEAR}", f"Advice: {self.advice}")
         if self.setting.protect == "vertex":
             return (
                 f"{self.legend}\n{_OF_VERTICES}",
@@ -186,6 +191,12 @@ class Plan(Displayed):
         if isinstance(s.n, ArcsOn):
             n += " (directed)"
         together = "" if s.protection == EDGE else f", protects {s.protection}"
+        if s.linear:
+            together += ", any linear queries"
+        if s.most_spectral is not None:
+            together += f" of singular values up to {s.most_spectral:,g}"
+        if s.rank is not None:
+            together += f", rank {s.rank:,} (a public guess)"
         right = "" if s.most_right is None else f", at most {s.most_right:,} right vertices"
         target = (
             "" if self.target_error is None else f"; epsilon for an error of {self.target_error:,g}"
@@ -275,12 +286,15 @@ class Plan(Displayed):
             "protects": str(s.protection),
             "degree_bound": s.degree_bound,
             "most_right": s.most_right,
+            "linear": s.linear,
+            "most_spectral": s.most_spectral,
+            "rank_guess": s.rank,
             "target_error": self.target_error,
             "rows": [self._row_dict(row) for row in self.rows],
             "best_method": self.best_method,
             "advice": self.advice,
             "synthetic_graph": None
-            if s.protect == "vertex"
+            if s.protect == "vertex" or s.linear
             else {
                 "keeps": self.synthetic.keeps,
                 "epsilon_for_communities": _number_or_never(self.synthetic.epsilon_for_communities),
@@ -321,6 +335,9 @@ def plan(  # noqa: PLR0913  # each is a public number of the setting
     degree_bound: int | None = None,
     most_right: int | None = None,
     offline: bool = True,
+    linear: bool = False,
+    most_spectral: float | None = None,
+    rank: int | None = None,
 ) -> Plan:
     """Compare what all mechanisms would guarantee for a graph of this size. Reads no data.
 
@@ -342,6 +359,10 @@ def plan(  # noqa: PLR0913  # each is a public number of the setting
         degree_bound: of a vertex.
         most_right: of a bipartite graph: no cut has more right vertices, as in `open_session`.
         offline: whether to list what answers a public list at once; it takes most of the time.
+        linear: k are any linear queries, not only cuts; errors are for a largest coefficient of 1.
+        most_spectral: of these, on a bipartite graph: see `open_session`.
+        rank: likewise, a public guess of the rank of the matrix of ratings: how many kinds of users
+            explain them. The row of norm "schatten" goes by it.
 
     Raises:
         ParameterError: a number out of range, or groups of other vertices.
@@ -367,7 +388,12 @@ def plan(  # noqa: PLR0913  # each is a public number of the setting
         protect=protect,
         degree_bound=degree_bound,
         most_right=most_right,
+        linear=linear,
+        most_spectral=most_spectral,
+        rank=rank,
     )
+    if linear and groups is not None:
+        raise ParameterError("flows between groups are sums of cuts: plan them without linear")
     if target_error is not None and not (math.isfinite(target_error) and target_error > 0):
         raise ParameterError("target_error must be a positive, finite number of edges")
     least = _least_trivial(setting)
@@ -387,7 +413,8 @@ def _row(
 ) -> PlanRow:
     guaranteed = mechanism.guaranteed(setting)
     typical = None
-    if mechanism.typical is not None and math.isfinite(guaranteed):
+    halves = not setting.linear or mechanism.method in ("gaussian", "laplace")
+    if mechanism.typical is not None and halves and math.isfinite(guaranteed):
         typical = min(mechanism.typical(setting), guaranteed)
     most = setting.edges if mechanism.cuts == LINEAR else least
     vacuous = not mechanism.trivial and guaranteed >= most

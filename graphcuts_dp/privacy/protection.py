@@ -114,6 +114,14 @@ class Protection:
         """
         return replace(self, steps=2) if self.kind == "vertex" else self
 
+    @property
+    def either_way(self) -> Self:
+        """The same, for such mechanisms where one change raises some answers and lowers others.
+
+        All answers that it raises are raised first, then all others lowered: two steps.
+        """
+        return replace(self, steps=2 * self.steps)
+
     @classmethod
     def of_people(cls, at_most: int) -> Self:
         """So many people together, each of whom is in one place.

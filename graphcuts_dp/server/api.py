@@ -44,6 +44,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 SessionId = Annotated[str, Path(max_length=81, pattern=r"^[a-z0-9][a-z0-9_-]*\.[A-Za-z0-9_-]+$")]
 Key = Annotated[str | None, Header(alias="Idempotency-Key", pattern=r"^[\x21-\x7e]{1,100}$")]
 After = Annotated[int, Query(ge=0, le=10**12)]
+_NUMBERS = 1 << 15  # of which so many are allotted the time of one query more
 
 
 def make_api(service: Service, anybody: Check) -> APIRouter:
@@ -86,7 +87,7 @@ def make_api(service: Service, anybody: Check) -> APIRouter:
     async def dummy(who: Who, request: Request, asked: DummyIn) -> AnswersOut:
         """Queries to a made graph on the same vertices, under given terms. Free, of no use."""
         _check_analyst(who.person)
-        _check_batch(service, request, len(asked.queries))
+        _check_batch(service, request, asked)
         if sum(desk.universe.shape) > 2 * service.limits.dummy:
             raise RefusedError(422, "there is no made graph of this size", kind="value")
         answers = await service.aside(desk.dummy, asked)
@@ -135,7 +136,7 @@ def _add_sessions(router: APIRouter, service: Service, anybody: Check) -> None:
     @router.post("/sessions/{name}/cost")
     async def cost(who: Who, request: Request, name: SessionId, asked: Queries) -> PreviewOut:
         """What queries would use, and how far off an answer may be. Nothing is asked. Free."""
-        _check_batch(service, request, len(asked.queries))
+        _check_batch(service, request, asked)
         found, error = await service.at_store(desk.cost, who.person, name, asked.queries)
         return PreviewOut(
             queries=found.queries,
@@ -156,7 +157,7 @@ def _add_sessions(router: APIRouter, service: Service, anybody: Check) -> None:
         same answers and costs nothing.
         """
         _check_analyst(who.person)
-        _check_batch(service, request, len(asked.queries))
+        _check_batch(service, request, asked)
         answers, new = await service.at_store(desk.ask, who.person, name, asked, key)
         return AnswersOut(session=name, answers=told_answers(answers), new=new)
 
@@ -197,7 +198,17 @@ def _check_analyst(person: Person) -> None:
         raise RefusedError(403, "analysts ask; make yourself a token of that role", kind="role")
 
 
-def _check_batch(service: Service, request: Request, count: int) -> None:
-    if count > service.limits.batch:
-        raise RefusedError(413, f"a request asks at most {service.limits.batch:,} queries")
-    request.scope.setdefault("state", {})["queries"] = count
+def _check_batch(service: Service, request: Request, asked: Queries) -> None:
+    """Refuse more than fits, and say for how much work the reply is to be allotted time."""
+    count, limits = len(asked.queries), service.limits
+    if count > limits.batch:
+        raise RefusedError(413, f"a request asks at most {limits.batch:,} queries")
+    numbers = sum(query.numbers(service.desk.universe) for query in asked.queries)
+    if numbers > limits.numbers:
+        raise RefusedError(
+            413,
+            f"these queries are made into {numbers:,} weights and coefficients, a request into at"
+            f" most {limits.numbers:,}: ask fewer at once",
+        )
+    # By public sizes: how long a query of many numbers takes hardly depends on the graph.
+    request.scope.setdefault("state", {})["queries"] = count + numbers // _NUMBERS

@@ -40,7 +40,7 @@ def make_app(service: Service) -> FastAPI:
     app = FastAPI(
         title="graphcuts_dp",
         version=__version__,
-        description="Cut queries on a private graph, answered one by one.",
+        description="Cuts and other linear queries on a private graph, answered one by one.",
         openapi_url="/v1/openapi.json",
         docs_url=None,
         redoc_url=None,

@@ -119,8 +119,12 @@ class Book:
                 raise LedgerError(f"others may read {path}, which holds secrets; run: chmod 600 it")
         finally:
             os.close(handle)
-        with self._explained():
-            self._prepare()
+        try:
+            with self._explained():
+                self._prepare()
+        except BaseException:
+            self.close()
+            raise
 
     def _prepare(self) -> None:
         connection = self._connection()
@@ -155,12 +159,12 @@ class Book:
             found = sqlite3.connect(
                 self.path, timeout=30.0, isolation_level=None, check_same_thread=False
             )
+            with self._turn:  # first: `close` must know it if the next statements fail
+                self._all.append(found)
             found.execute("PRAGMA synchronous = FULL")
             found.execute("PRAGMA foreign_keys = ON")
             found.execute("PRAGMA trusted_schema = OFF")
             self._local.connection = found
-            with self._turn:
-                self._all.append(found)
         return found
 
     def rows(self, statement: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

@@ -5,138 +5,44 @@ idempotency key, so that it costs once and has one answer.
 """
 
 import base64
-import http.client
 import json
 import secrets
-import ssl
-import time
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 from types import TracebackType
-from typing import Any, Self, final
-from urllib.parse import urlencode, urlsplit
+from typing import Any, Self, cast, final
+from urllib.parse import urlencode
 
 import numpy as np
 
-from graphcuts_dp.errors import (
-    BudgetError,
-    ExhaustedError,
-    ParameterError,
-    QueryError,
-    ServerError,
-)
-from graphcuts_dp.graph.queries import CutQuery, Subset
+from graphcuts_dp.errors import ParameterError, QueryError
+from graphcuts_dp.graph.graph_queries import GraphQuery, Question
+from graphcuts_dp.graph.linear_query import LinearQuery, is_query
+from graphcuts_dp.graph.queries import CutQuery, RankOneQuery, Subset
+from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.graph.vertices import VertexSet
 from graphcuts_dp.interactive.base import Answer, Update
 from graphcuts_dp.interactive.preview import Preview
+from graphcuts_dp.interactive.query_lines import query_of, query_to_dict
 from graphcuts_dp.interactive.transcript import Remaining
 from graphcuts_dp.progress import Progress, silent
+from graphcuts_dp.server.connection import Connection
 
-_CHUNK = 64
+_CHUNK = 64  # queries of a request
+_TEXT = 4 << 20  # characters of them, of several queries
 _PAGE = 10_000
-_PAUSES = (0.1, 0.2, 0.5, 1.0, *[2.0] * 20)  # seconds before a request is sent again
-_AGAIN = (429, 503)
-
-
-@final
-class _Line:
-    """One connection to a server, opened again when it was lost."""
-
-    def __init__(self, url: str, token: str, *, timeout: float, certificate: str | None) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ParameterError("the address of a server is like https://graphs.example.org:8470")
-        self._timeout = timeout
-        self._host, self._port = parts.hostname, parts.port
-        self._base = parts.path.rstrip("/")
-        self._context: ssl.SSLContext | None = None
-        if parts.scheme == "https":
-            self._context = ssl.create_default_context(cafile=certificate)
-        elif parts.hostname not in ("127.0.0.1", "localhost", "::1"):
-            raise ParameterError("a token is sent by https alone, but to this machine")
-        self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-        self._open: http.client.HTTPConnection | None = None
-
-    def __repr__(self) -> str:
-        return f"{self._host}:{self._port}"
-
-    def send(self, method: str, path: str, body: Any = None, *, key: str | None = None) -> bytes:
-        """One request and its reply; sent again while the server cannot be reached.
-
-        Raises:
-            ServerError: it cannot be reached, or failed.
-            QueryError, ExhaustedError, BudgetError, ParameterError: as the server says.
-        """
-        text = None if body is None else json.dumps(body)
-        headers = self._headers if key is None else {**self._headers, "Idempotency-Key": key}
-        trouble = "it does not answer"
-        for pause in (*_PAUSES, None):
-            try:
-                if self._open is None:
-                    self._open = self._connection()
-                self._open.request(method, self._base + path, text, headers)
-                reply = self._open.getresponse()
-                content = reply.read()
-            except (OSError, http.client.HTTPException) as problem:
-                if isinstance(problem, ssl.SSLCertVerificationError):
-                    raise ServerError(f"the certificate of {self} is not trusted") from None
-                trouble = getattr(problem, "strerror", None) or type(problem).__name__
-                self.close()
-            else:
-                if reply.status < 400:
-                    return content
-                if reply.status not in _AGAIN or pause is None:
-                    raise _told(reply.status, content)
-            if pause is not None:
-                time.sleep(pause)
-        raise ServerError(f"the server at {self} cannot be reached: {trouble}")
-
-    def ask(self, method: str, path: str, body: Any = None, *, key: str | None = None) -> Any:
-        """Likewise, with the reply read as JSON."""
-        content = self.send(method, path, body, key=key)
-        try:
-            return json.loads(content)
-        except ValueError:
-            raise ServerError(f"what answers at {self} is no server of sessions") from None
-
-    def _connection(self) -> http.client.HTTPConnection:
-        if self._context is None:
-            return http.client.HTTPConnection(self._host, self._port, timeout=self._timeout)
-        return http.client.HTTPSConnection(
-            self._host, self._port, timeout=self._timeout, context=self._context
-        )
-
-    def close(self) -> None:
-        """Hang up."""
-        if self._open is not None:
-            self._open.close()
-            self._open = None
-
-
-def _told(status: int, content: bytes) -> Exception:
-    try:
-        problem = json.loads(content)
-        detail, kind = str(problem["detail"]), str(problem["type"]).rpartition(":")[2]
-    except (ValueError, LookupError, TypeError):
-        detail, kind = f"status {status}", ""
-    if kind == "exhausted":
-        return ExhaustedError(detail)
-    if kind == "budget":
-        return BudgetError(detail)
-    if kind == "value":
-        return QueryError(detail)
-    return ServerError(f"the server refuses: {detail}")
+_NAMED = 16  # as `server.models` counts them
 
 
 @final
 class RemoteSession:
     """A session on a server; made by `connect`. It is used like a `Session`."""
 
-    def __init__(self, line: _Line, told: dict[str, Any]) -> None:
+    def __init__(self, line: Connection, told: dict[str, Any]) -> None:
         self._line = line
         self._told = told
         self._sides: tuple[VertexSet, VertexSet] | None = None
         self._graph: dict[str, Any] | None = None
+        self._pairs: Universe | None = None
 
     def __repr__(self) -> str:
         return f"RemoteSession({self.id!r}, {self._told['state']})"
@@ -203,22 +109,40 @@ class RemoteSession:
             self._graph = dict(self._line.ask("GET", "/v1/graph"))
         return self._graph
 
+    @property
+    def universe(self) -> Universe:
+        """All public vertex pairs; the labels are asked for once."""
+        if self._pairs is None:
+            left, right = self.vertices
+            directed = bool(self.graph["directed"])
+            self._pairs = Universe(left, None if right is left else right, directed=directed)
+        return self._pairs
+
     def ask(
-        self, S: Subset | str, T: Subset | str | None = None, *, unguaranteed: bool = False
+        self,
+        S: Subset | str | LinearQuery,
+        T: Subset | str | None = None,
+        *,
+        unguaranteed: bool = False,
     ) -> Answer:
-        """The weight of the edges between S and T; see `Session.ask`.
+        """The weight of the edges between S and T, or any other linear query; see `Session.ask`.
 
         Raises:
             QueryError: unknown vertices, or a query that the method does not take.
             ExhaustedError: the session has run out.
             ServerError: the server cannot be reached, or refuses.
         """
-        asked = {"S": self._set(S, 0), "T": None if T is None else self._set(T, 1)}
+        if is_query(S):
+            if T is not None:
+                raise QueryError("give either a whole query or two sets, not both")
+            return self.ask_all([S], unguaranteed=unguaranteed)[0]
+        sets = cast(Subset | str, S), T
+        asked = {"S": self._set(sets[0], 0), "T": None if T is None else self._set(T, 1)}
         return self._answers([asked], unguaranteed)[0]
 
     def ask_all(
         self,
-        queries: Iterable[CutQuery],
+        queries: Iterable[LinearQuery],
         *,
         unguaranteed: bool = False,
         progress: Progress = silent,
@@ -229,20 +153,19 @@ class RemoteSession:
             QueryError, ExhaustedError, ServerError: as `ask`; earlier chunks are on the record.
         """
         total = len(queries) if isinstance(queries, Sequence) else 0
-        source = self._plain(queries)
         answers: list[Answer] = []
-        while chunk := list(islice(source, _CHUNK)):
+        for chunk in self._chunks(queries):
             answers += self._answers(chunk, unguaranteed)
             progress(len(answers) / total if total else 0.0, f"{len(answers):,} answers")
         return answers
 
-    def cost(self, queries: Iterable[CutQuery]) -> Preview:
-        """What `ask_all` would use. Nothing is asked.
+    def cost(self, queries: Iterable[LinearQuery]) -> Preview:
+        """What `ask_all` would use; in one request, so not of too many. Nothing is asked.
 
         Raises:
             QueryError, ServerError: as `ask`.
         """
-        body = {"queries": list(self._plain(queries))}
+        body = {"queries": [self._plain(query)[0] for query in queries]}
         found = self._line.ask("POST", self._path("/cost"), body)
         return Preview(found["queries"], found["free"], found["new"], found["left"])
 
@@ -253,16 +176,17 @@ class RemoteSession:
         return Remaining(self._told["queries_left"], self._told["updates_left"])
 
     @property
-    def history(self) -> list[tuple[CutQuery, Answer]]:
-        """All answers so far, oldest first, each with its query."""
-        found: list[tuple[CutQuery, Answer]] = []
+    def history(self) -> list[tuple[Question, Answer]]:
+        """All answers so far, oldest first, each with its query.
+
+        Raises:
+            QueryError: a query that is too long to be told; `export` has it.
+        """
+        found: list[tuple[Question, Answer]] = []
         while True:
             place = {"after": len(found), "limit": 200, "labels": "true"}
             page = self._line.ask("GET", self._path(f"/answers?{urlencode(place)}"))
-            found += [
-                (CutQuery(item["S"], item["T"]), answer_of(item["answer"]))
-                for item in page["items"]
-            ]
+            found += [(self._asked(item), answer_of(item["answer"])) for item in page["items"]]
             if not page["items"] or len(found) >= page["total"]:
                 return found
 
@@ -281,12 +205,47 @@ class RemoteSession:
         found = self._line.ask("POST", self._path("/answers"), body, key=key)
         return [answer_of(each) for each in found["answers"]]
 
-    def _plain(self, queries: Iterable[CutQuery]) -> Iterator[dict[str, Any]]:
+    def _chunks(self, queries: Iterable[LinearQuery]) -> Iterator[list[dict[str, Any]]]:
+        """As many queries at a time as one request may hold."""
+        chunk: list[dict[str, Any]] = []
+        text = numbers = 0
         for query in queries:
-            if not isinstance(query, CutQuery):
-                raise QueryError("a session answers cut queries: give two sets of vertices")
+            plain, made = self._plain(query)
+            length = len(json.dumps(plain)) if made else 0
+            if chunk and (
+                len(chunk) == _CHUNK
+                or text + length > _TEXT
+                or numbers + made > self.graph["numbers"]
+            ):
+                yield chunk
+                chunk, text, numbers = [], 0, 0
+            chunk.append(plain)
+            text, numbers = text + length, numbers + made
+        if chunk:
+            yield chunk
+
+    def _plain(self, query: Any) -> tuple[dict[str, Any], int]:
+        """A query as it is sent, and how many numbers the server makes it into."""
+        if isinstance(query, CutQuery):
             T = None if query.T is None else self._set(query.T, 1)
-            yield {"S": self._set(query.S, 0), "T": T}
+            return {"S": self._set(query.S, 0), "T": T}, 0
+        if isinstance(query, GraphQuery) or not is_query(query):
+            raise QueryError("over HTTP a session answers linear queries, such as CutQuery")
+        rows, columns = self.universe.shape
+        plain = query_to_dict(query, self.universe)
+        if isinstance(query, RankOneQuery):
+            return plain, rows + columns
+        return plain, rows * columns + _NAMED * len(plain["entries"])
+
+    def _asked(self, item: dict[str, Any]) -> Question:
+        """The query of an answer on the record."""
+        if item["S_size"]:  # no other query has sets, and a cut without pairs is on no record
+            return CutQuery(item["S"], item["T"])
+        plain = item.get("query")
+        found = None if plain is None else query_of(plain, self.universe.space)
+        if found is None:
+            raise QueryError("a query on the record is too long to be told here; export() has it")
+        return found
 
     def _set(self, given: Subset | str, side: int) -> Any:
         if isinstance(given, str):
@@ -341,6 +300,8 @@ def connect(  # noqa: PLR0913  # the terms of a session, as for `open_session`
     expected_edges: float | None = None,
     norm: str | None = None,
     most_right: int | None = None,
+    linear: bool = False,
+    most_spectral: float | None = None,
     timeout: float = 120.0,
     certificate: str | None = None,
 ) -> RemoteSession:
@@ -360,6 +321,8 @@ def connect(  # noqa: PLR0913  # the terms of a session, as for `open_session`
         expected_edges: likewise.
         norm: likewise.
         most_right: likewise.
+        linear: likewise.
+        most_spectral: likewise.
         timeout: seconds to wait for a reply.
         certificate: PEM file of the authority that vouches for the server, if the system's do not.
 
@@ -371,7 +334,7 @@ def connect(  # noqa: PLR0913  # the terms of a session, as for `open_session`
         BudgetError: a cap or the budget does not allow the session. Nothing was spent.
         ServerError: the server cannot be reached, or refuses the token.
     """
-    line = _Line(url, token, timeout=timeout, certificate=certificate)
+    line = Connection(url, token, timeout=timeout, certificate=certificate)
     try:
         found = line.ask("GET", "/v1/me")
         id_ = name if "." in name else f"{found['name']}.{name}"
@@ -394,6 +357,8 @@ def connect(  # noqa: PLR0913  # the terms of a session, as for `open_session`
                 "expected_edges": expected_edges,
                 "norm": norm,
                 "most_right": most_right,
+                "linear": linear,
+                "most_spectral": most_spectral,
             }
             told = line.ask("POST", "/v1/sessions", terms)
     except BaseException:

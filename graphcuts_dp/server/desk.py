@@ -16,10 +16,9 @@ from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.graph_queries import Question
 from graphcuts_dp.graph.group_names import GroupNames
 from graphcuts_dp.graph.groups import Groups
-from graphcuts_dp.graph.queries import CutQuery
+from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.parameters import Parameters
-from graphcuts_dp.interactive.query_lines import sides
 from graphcuts_dp.interactive.session import Session, open_session
 from graphcuts_dp.interactive.transcript import (
     LedgerStatus,
@@ -43,7 +42,7 @@ from graphcuts_dp.server.approval import (
 )
 from graphcuts_dp.server.book import Book
 from graphcuts_dp.server.made import dummy_answers, made_like, quiet
-from graphcuts_dp.server.models import Ask, CutIn, DummyIn, PlanIn, SessionIn, Terms
+from graphcuts_dp.server.models import Ask, DummyIn, PlanIn, QueryIn, SessionIn, Terms
 from graphcuts_dp.server.people import CURATOR, People, Person
 from graphcuts_dp.server.plain import digest_of_set, names_of_sets, plain_answer
 from graphcuts_dp.server.problems import RefusedError
@@ -161,7 +160,7 @@ class Desk:
         if self._made is None:
             self._made = made_like(self._graph)
         terms = self.terms_of(asked.terms)
-        queries = self._queries(asked.queries)
+        queries = list(self._queries(asked.queries))
         if terms["queries"] < len(queries):
             raise ParameterError("the terms promise fewer answers than queries are asked")
         answers = dummy_answers(self._made, terms, queries, self.names)
@@ -245,7 +244,7 @@ class Desk:
         except BudgetError:
             return None
 
-    def cost(self, person: Person, name: str, queries: Sequence[CutIn]) -> tuple[Any, float]:
+    def cost(self, person: Person, name: str, queries: Sequence[QueryIn]) -> tuple[Any, float]:
         """What queries would use, and the error that is promised for them; nothing is asked.
 
         Raises:
@@ -284,8 +283,7 @@ class Desk:
             kept = self._kept(person, key, digest)
             if kept is not None:
                 return kept, 0
-        queries = self._queries(asked.queries)
-        preview = session.cost(queries)
+        preview = session.cost(self._queries(asked.queries))
         if not preview.allowed and not asked.unguaranteed:
             raise RefusedError(
                 409,
@@ -294,14 +292,14 @@ class Desk:
                 kind="exhausted",
                 left={"queries": preview.left},
             )
-        note = {"session": name, "request": digest.hex(), "queries": len(queries)}
+        note = {"session": name, "request": digest.hex(), "queries": len(asked.queries)}
         with self.book.writing() as changes:
             if key is not None:
                 values = (person.name, key, digest)
                 changes.execute("INSERT OR IGNORE INTO keys VALUES (?, ?, ?, NULL)", values)
             changes.log(person.name, "ask", {**note, "new": preview.new})
         try:
-            answers = session.ask_all(queries, unguaranteed=asked.unguaranteed)
+            answers = session.ask_all(self._queries(asked.queries), unguaranteed=asked.unguaranteed)
         except GraphCutsError as problem:
             kind = "exhausted" if isinstance(problem, ExhaustedError) else "refused"
             with self.book.writing() as changes:
@@ -321,18 +319,21 @@ class Desk:
 
     def history(
         self, person: Person, name: str, after: int, limit: int
-    ) -> tuple[int, list[tuple[int, Question, dict[str, Any]]]]:
+    ) -> tuple[int, Iterator[tuple[int, Question, dict[str, Any]]]]:
         """How many answers there are, and some of them: record, query, answer.
+
+        They are read as they are taken, since queries of many numbers fill the memory.
 
         Raises:
             RefusedError: no such session.
         """
         request = self.readable(person, name)
         if request.state != APPROVED:
-            return 0, []
+            return 0, iter(())
         entries = self._session(request).history
-        some = entries[after : after + limit]
-        return len(entries), [(each.record, each.query, plain_answer(each.answer)) for each in some]
+        some = (entries[place] for place in range(after, min(after + limit, len(entries))))
+        found = ((each.record, each.query, plain_answer(each.answer)) for each in some)
+        return len(entries), found
 
     def export(self, person: Person, name: str) -> Iterator[str]:
         """The transcript of a session as JSON lines: what was promised, then the answers.
@@ -363,9 +364,9 @@ class Desk:
     def _uses(self) -> list[Use]:
         return [each.use for each in self.status.uses]
 
-    def _queries(self, asked: Sequence[CutIn]) -> list[CutQuery]:
-        left, right = (len(side) for side in sides(self.universe))
-        return [each.query(left, right) for each in asked]
+    def _queries(self, asked: Sequence[QueryIn]) -> Iterator[LinearQuery]:
+        """One at a time: all at once could fill the memory."""
+        return (each.query(self.universe) for each in asked)
 
     def _request(self, name: str) -> Request:
         found = self.requests.find(name)

@@ -18,6 +18,9 @@ class Limits:
     Attributes:
         body: bytes of a request.
         batch: queries of a request.
+        numbers: that the queries of a request are made into: a weight for each vertex of a rank-one
+            query, a coefficient for each pair of one that is given by coefficients, and 16 more
+            for each that is named.
         rate: requests a second of one person, in the long run.
         burst: requests of one person at once.
         failures: refused tokens of one address in a minute.
@@ -31,6 +34,7 @@ class Limits:
 
     body: int = 8 << 20
     batch: int = 1000
+    numbers: int = 1 << 25
     rate: float = 20.0
     burst: int = 60
     failures: int = 10

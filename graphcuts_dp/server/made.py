@@ -13,6 +13,7 @@ import numpy as np
 from graphcuts_dp.errors import AccuracyWarning
 from graphcuts_dp.graph.adjacency import AnyGraph, on_space
 from graphcuts_dp.graph.group_names import GroupNames
+from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.interactive.base import Answer
 from graphcuts_dp.interactive.session import Session, open_session
@@ -50,20 +51,23 @@ def quiet() -> Iterator[None]:
 
 
 def dummy_answers(
-    made: AnyGraph, terms: dict[str, Any], queries: Sequence[CutQuery], names: GroupNames | None
+    made: AnyGraph, terms: dict[str, Any], queries: Sequence[LinearQuery], names: GroupNames | None
 ) -> list[Answer]:
     """What a new session about a made graph answers; it leaves nothing behind.
 
     Args:
         made: see `made_like`.
         terms: keywords of `open_session`.
-        queries: cut queries.
+        queries: linear queries.
         names: of groups, if there are any.
 
     Raises:
         GraphCutsError: as `open_session` and `Session.ask_all`.
     """
-    asked = list(queries) if names is None else [names.named(query) for query in queries]
+    asked = [
+        names.named(query) if names is not None and isinstance(query, CutQuery) else query
+        for query in queries
+    ]
     with tempfile.TemporaryDirectory(prefix="graphcuts-dp-dummy-") as folder:
         with quiet():
             session: Session = open_session(made, store=Path(folder) / "made.db", **terms)

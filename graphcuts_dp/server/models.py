@@ -9,18 +9,26 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
+    Discriminator,
     Field,
     FiniteFloat,
     StrictBool,
+    StrictFloat,
     StrictInt,
     StrictStr,
+    Tag,
 )
 
 from graphcuts_dp.errors import QueryError
+from graphcuts_dp.graph.graph_queries import GraphQuery
+from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.queries import CutQuery
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.interactive.query_lines import query_of
 
 MOST_QUERIES = 10**12
 _BIGGEST = 2**63 - 1  # of an integer label
+_NAMED = 16  # as many numbers as are made while one coefficient is read
 _KEPT = ("expected_edges",)  # of terms: kept if None, as sessions that were asked for have it
 
 
@@ -32,6 +40,12 @@ def _text(given: str) -> str:
     return given
 
 
+def _finite(given: float) -> float:
+    if not abs(given) < 1e300:
+        raise ValueError("not a number of usual size")
+    return float(given)
+
+
 Text = Annotated[StrictStr, Field(max_length=1000), AfterValidator(_text)]
 Number = Annotated[StrictInt, Field(ge=-_BIGGEST, le=_BIGGEST)]
 SessionName = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9_-]{1,40}$")]
@@ -40,6 +54,12 @@ Epsilon = Annotated[FiniteFloat, Field(ge=1e-6, le=50)]
 Delta = Annotated[FiniteFloat, Field(ge=0, lt=1)]
 Count = Annotated[StrictInt, Field(ge=1, le=MOST_QUERIES)]
 Edges = Annotated[FiniteFloat, Field(gt=0, le=1e18)]
+
+
+Finite = Annotated[StrictInt | StrictFloat, AfterValidator(_finite)]
+Weight = Annotated[Finite, Field(ge=0, le=1)]
+Coefficient = Annotated[Finite, Field(gt=-1e300, lt=1e300)]
+Weights = dict[Text, Weight] | list[Weight]
 
 
 class Strict(BaseModel):
@@ -77,16 +97,17 @@ class CutIn(Strict):
     S: VertexSubset
     T: VertexSubset | None = None
 
-    def query(self, left: int, right: int) -> CutQuery:
-        """The same for a session.
+    def numbers(self, universe: Universe) -> int:  # noqa: ARG002
+        """How many numbers it is made into: none, but truth values."""
+        return 0
 
-        Args:
-            left: how many vertices S is chosen from.
-            right: likewise of T.
+    def query(self, universe: Universe) -> LinearQuery:
+        """The same for a session.
 
         Raises:
             QueryError: a set that is written in no such way, or larger than all vertices.
         """
+        left, right = universe.shape
         T = None if self.T is None else _subset(self.T, right)
         return CutQuery(_subset(self.S, left), T)
 
@@ -105,10 +126,64 @@ def _subset(given: VertexSubset, n: int) -> Any:
     return given
 
 
+class _Plain(Strict):
+    """A query that `session run` reads, too: by the same code."""
+
+    def query(self, universe: Universe) -> LinearQuery:
+        """The same for a session.
+
+        Raises:
+            QueryError: unknown vertices, or another number of weights.
+        """
+        found = query_of(self.model_dump(exclude_none=True), universe.space)
+        if found is None or isinstance(found, GraphQuery):  # never: the models allow neither
+            raise QueryError("this is no linear query")
+        return found
+
+
+class RankOneIn(_Plain):
+    """A rank-one query: weights from 0 to 1 by label, or one for each vertex; see `RankOneQuery`.
+
+    Without `right`: 1 less the left weights, or of two sides 1 for all right vertices.
+    """
+
+    left: Weights
+    right: Weights | None = None
+
+    def numbers(self, universe: Universe) -> int:
+        """How many numbers it is made into."""
+        return sum(universe.shape)
+
+
+class EntriesIn(_Plain):
+    """A linear query by its coefficients: label, label, coefficient; 0 for all other pairs."""
+
+    entries: list[tuple[Number | Text, Number | Text, Coefficient]]
+
+    def numbers(self, universe: Universe) -> int:
+        """How many numbers it is made into: all coefficients. One that is named counts 16 times."""
+        rows, columns = universe.shape
+        return rows * columns + _NAMED * len(self.entries)
+
+
+def _kind(given: Any) -> str:
+    """Which model a query is for: what is none of them is told as a cut that is wrong."""
+    names = given if isinstance(given, dict) else getattr(type(given), "model_fields", ())
+    return "weights" if "left" in names else "entries" if "entries" in names else "cut"
+
+
+QueryIn = Annotated[
+    Annotated[CutIn, Tag("cut")]
+    | Annotated[RankOneIn, Tag("weights")]
+    | Annotated[EntriesIn, Tag("entries")],
+    Discriminator(_kind),
+]
+
+
 class Queries(Strict):
     """Queries, in the order in which they are to be answered."""
 
-    queries: Annotated[list[CutIn], Field(min_length=1)]
+    queries: Annotated[list[QueryIn], Field(min_length=1)]
 
 
 class Ask(Queries):
@@ -130,10 +205,12 @@ class Terms(Strict):
     expected_edges: Edges | None = None
     norm: Annotated[StrictStr, Field(max_length=60)] | None = None
     most_right: Count | None = None
+    linear: StrictBool = False
+    most_spectral: Annotated[FiniteFloat, Field(ge=1, le=1e18)] | None = None
 
     def keywords(self) -> dict[str, Any]:
-        """As `open_session` takes them; without the norm's, where none was given."""
-        given = self.model_dump(exclude={"name"})
+        """As `open_session` takes them; without what was not given and is newer than others."""
+        given = self.model_dump(exclude={"name"} if self.linear else {"name", "linear"})
         return {name: value for name, value in given.items() if value is not None or name in _KEPT}
 
 

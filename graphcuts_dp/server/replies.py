@@ -58,6 +58,7 @@ class GraphOut(Strict):
     groups: list[list[GroupsOut]]
     tick: float
     batch: int
+    numbers: int
 
 
 class VerticesOut(Strict):
@@ -99,7 +100,8 @@ class SessionsOut(Strict):
 class HistoryItem(Strict):
     """An answer on the record. Labels of large sets are cut short unless all are asked for.
 
-    `S_group` is the name of the group that S is, as "@Sales", if it is one.
+    `S_group` is the name of the group that S is, as "@Sales", if it is one. Of another query than a
+    cut it says what it is, and `query` is the query as it can be asked, unless it is too long.
     """
 
     record: int
@@ -109,6 +111,7 @@ class HistoryItem(Strict):
     T: list[int | str] | None
     T_size: int
     T_group: str | None
+    query: dict[str, Any] | None = None
     answer: AnswerOut
 
 

@@ -4,10 +4,12 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+import numpy as np
+
 from graphcuts_dp.graph.graph_queries import Question
-from graphcuts_dp.graph.queries import CutQuery
+from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, RankOneQuery
 from graphcuts_dp.graph.vertices import Label, VertexSet
-from graphcuts_dp.interactive.query_lines import query_title, sides
+from graphcuts_dp.interactive.query_lines import query_title, query_to_dict, sides
 from graphcuts_dp.ledger.spending import total_cost
 from graphcuts_dp.server.approval import Request, forecast, own_uses
 from graphcuts_dp.server.models import SessionIn
@@ -26,6 +28,8 @@ from graphcuts_dp.server.service import Service
 
 _LINES = 50  # of a transcript, read at once
 _SHOWN = 20  # labels of a set in a history
+_LONGEST = 1 << 21  # numbers of a query that a history shows
+_PAGE = 1 << 18  # after so many a page of a history ends
 
 
 def told_answers(plain: list[Any]) -> list[AnswerOut]:
@@ -58,6 +62,7 @@ def told_graph(service: Service) -> GraphOut:
         ],
         tick=service.ticks.period,
         batch=service.limits.batch,
+        numbers=service.limits.numbers,
     )
 
 
@@ -153,8 +158,20 @@ def told_history(
     """Answers on the record."""
     total, found = service.desk.history(person, name, after, limit)
     most = None if labels else _SHOWN
-    items = [_item(service, record, query, answer, most) for record, query, answer in found]
+    items, numbers = list[HistoryItem](), 0
+    for record, query, answer in found:
+        items.append(_item(service, record, query, answer, most))
+        numbers += _length(query)
+        if numbers > _PAGE:
+            break
     return HistoryOut(session=name, total=total, after=after, items=items)
+
+
+def _length(query: Question) -> int:
+    """How many numbers a query is given by; 0 of a cut."""
+    if isinstance(query, RankOneQuery):
+        return sum(int(np.count_nonzero(each)) for each in (query.u, query.v))
+    return int(np.count_nonzero(query.C)) if isinstance(query, MatrixQuery) else 0
 
 
 def _item(
@@ -162,7 +179,8 @@ def _item(
 ) -> HistoryItem:
     universe = service.desk.universe
     left, right = sides(universe)
-    if not isinstance(query, CutQuery):  # asked on the curator's machine: no sets to show
+    if not isinstance(query, CutQuery):  # no sets to show
+        shown = _length(query) <= (_LONGEST if most is None else most)
         return HistoryItem(
             record=record,
             S=[],
@@ -171,6 +189,7 @@ def _item(
             T=None,
             T_size=0,
             T_group=None,
+            query=query_to_dict(query, universe) if shown else None,
             answer=AnswerOut(**answer),
         )
     S, T = query.masks(universe.space)

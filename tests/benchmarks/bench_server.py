@@ -19,6 +19,8 @@ import graphcuts_dp as gc
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "server"))
 from processes import Process
 
+from graphcuts_dp.server.connection import Connection
+
 CLIENTS = 20
 QUERIES = 10**5
 
@@ -114,9 +116,7 @@ def main():
             process.add(f"client{number}", "--preapproved")
         answers, waits, problems, took = served(process, n, seconds)
         wrong = check(process, answers)
-        curator = gc.server.client._Line(
-            process.url, process.tokens["curator"], timeout=60, certificate=None
-        )
+        curator = Connection(process.url, process.tokens["curator"], timeout=60, certificate=None)
         overruns = curator.ask("GET", "/v1/spending")["overruns"]
         curator.close()
         process.stop()

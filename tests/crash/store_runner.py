@@ -27,14 +27,14 @@ TROUBLES = {
     "disk fails for one system call": (3, errno.EIO),
     "disk fails from a system call on": (4, errno.EIO),
 }
-METHODS = ("gaussian", "multiplicative-weights", "mirror-descent")
+METHODS = ("gaussian", "multiplicative-weights", "mirror-descent", "schatten")
 
 
 def use(path: Path, method: str, say: int) -> None:
     """Begin or resume a session, ask singly and several at once; show each answer at once."""
 
     def show(numbers: range) -> None:
-        answers = session.ask_all([workers.query(number) for number in numbers])
+        answers = session.ask_all([workers.query(number, method) for number in numbers])
         for number, answer in zip(numbers, answers, strict=True):
             os.write(say, json.dumps([number, answer.value]).encode() + b"\n")
 

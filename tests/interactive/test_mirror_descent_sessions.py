@@ -87,12 +87,12 @@ def test_root_degrees_are_bought_and_shown_in_the_guarantee(tmp_path, norm):
         assert set(parts) == {"total weight", "root degrees", "answers"}
         assert sum(parts.values()) == pytest.approx(40.0)
         state = session._runner.present()
-        assert state.roots > 0
+        assert state.norm_bound > 0
         content = json.loads(state.public.split(b"\n", 1)[1][32:])["content"]
-        assert content["roots"] == state.roots
+        assert content["norm_bound"] == state.norm_bound
     with open_session(graph(), store=tmp_path / "b.db", **(terms | {"norm": "l2"})) as session:
         assert set(dict(session.guarantee.parts)) == {"total weight", "answers"}
-        assert session._runner.present().roots is None
+        assert session._runner.present().norm_bound is None
 
 
 def test_what_is_bought_bounds_the_sum_and_p_follows_from_it():
@@ -112,11 +112,11 @@ def test_what_is_bought_bounds_the_sum_and_p_follows_from_it():
     state = mechanism.start(made, SeededEntropy(2))
     truth = 4 * 20
     # A row of nothing may be rounded down by a step of 1/1024; the rest is noise.
-    assert truth <= state.roots <= truth + 300
+    assert truth <= state.norm_bound <= truth + 300
     name, p = parse_norm(mechanism.norm_of(state))
     assert name == "2,p"
     total = state.total_weight + state.total_error
-    expected = best_exponent(np.log(4000 * total) - 2 * np.log(state.roots))
+    expected = best_exponent(np.log(4000 * total) - 2 * np.log(state.norm_bound))
     assert p == pytest.approx(expected, rel=1e-5)
     assert p < 1.5
     l2 = make_mechanism(

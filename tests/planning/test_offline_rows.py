@@ -303,3 +303,12 @@ def test_sensing_states_the_number_of_the_plan(k, at_most):
     assert "sensing" not in {row.method for row in plain.rows}
     pure = gc.plan((5, 7), edges=3, queries=k, epsilon=2.0, delta=0.0)
     assert math.isinf(row_of(pure, "sensing", "linear k").guaranteed)
+
+
+def test_plans_of_linear_queries_have_the_rows_of_lists_of_them():
+    named = {"edges": 12, "queries": 4, **PROMISE}
+    cuts, linear = gc.plan((5, 7), **named), gc.plan((5, 7), linear=True, **named)
+    for method in ("offline MW", "sensing"):
+        both = [row_of(made, method, "linear k").guaranteed for made in (cuts, linear)]
+        assert both[0] == both[1]
+    assert {row.cuts for row in linear.rows if row.offline} == {"linear k"}

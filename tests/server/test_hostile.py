@@ -23,7 +23,12 @@ from graphcuts_dp.server.middleware import POLICY
 from graphcuts_dp.server.running import Binding
 
 ASK = "/v1/sessions/ann.default/answers"
+NAMES = ["S", "T", "queries", "name", "epsilon", "x", "left", "right", "entries", "terms"]
 PAIRS = [(i, j) for i in range(24) for j in range(i)]
+LINEAR = [
+    {"left": {"v1": 0.5, "v2": 1}, "right": {"v3": 0.25}},
+    {"entries": [["v1", "v2", -2.5], ["v4", "v7", 1e-3]]},
+]
 DEEP = "[" * 5000 + "]" * 5000
 BODIES = [
     "",
@@ -54,6 +59,36 @@ BODIES = [
     '{"queries": [{"S": {"bits": "' + "A" * 4000 + '"}}]}',
     '{"queries": [{"S": ["' + "x" * 5000 + '"]}]}',
     '{"queries": ' + DEEP + "}",
+    '{"queries": [{"left": null}]}',
+    '{"queries": [{"left": {"v1": 2}}]}',
+    '{"queries": [{"left": {"v1": -0.5}}]}',
+    '{"queries": [{"left": {"v1": true}}]}',
+    '{"queries": [{"left": {"v1": "1"}}]}',
+    '{"queries": [{"left": {"v1": NaN}}]}',
+    '{"queries": [{"left": {"v1": Infinity}}]}',
+    '{"queries": [{"left": {"nobody": 1}}]}',
+    '{"queries": [{"left": {"v1": 0.5}, "right": {"nobody": 1}}]}',
+    '{"queries": [{"left": [0.5]}]}',
+    '{"queries": [{"left": {"v1": 0.5}, "S": ["v1"]}]}',
+    '{"queries": [{"right": {"v1": 0.5}}]}',
+    '{"queries": [{"left": {"v1": ' + "9" * 5000 + "}}]}",
+    '{"queries": [{"left": ' + DEEP + "}]}",
+    '{"queries": [{"entries": null}]}',
+    '{"queries": [{"entries": [1]}]}',
+    '{"queries": [{"entries": [["v1", "v2"]]}]}',
+    '{"queries": [{"entries": [["v1", "v2", 1, 1]]}]}',
+    '{"queries": [{"entries": [["v1", "v2", "1"]]}]}',
+    '{"queries": [{"entries": [["v1", "v2", true]]}]}',
+    '{"queries": [{"entries": [["v1", "v2", NaN]]}]}',
+    '{"queries": [{"entries": [["v1", "v2", 1e301]]}]}',
+    '{"queries": [{"entries": [["v1", "v2", 1e299], ["v1", "v2", -Infinity]]}]}',
+    '{"queries": [{"entries": [["v1", "nobody", 1]]}]}',
+    '{"queries": [{"entries": [[1.5, "v2", 1]]}]}',
+    '{"queries": [{"entries": [["v1", "v2", 1]], "left": {"v1": 1}}]}',
+    '{"queries": [{"matrix": "/etc/passwd"}]}',
+    '{"queries": [{"matrix": "coefficients.npz"}]}',
+    '{"queries": [{"statistic": "triangles"}]}',
+    '{"queries": [{"S": ["v1"]}, {"left": {"v1": 0.5, "v2": 7}}]}',
     json.dumps({"queries": [{"S": ["v1"] * 2000}]}),
     "\x00\xff",
 ]
@@ -189,10 +224,7 @@ def test_what_fails_unforeseen_tells_no_value(ann, monkeypatch, caplog):
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-        lambda inner: (
-            st.lists(inner, max_size=4)
-            | st.dictionaries(st.sampled_from(["S", "T", "queries", "name", "epsilon", "x"]), inner)
-        ),
+        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(NAMES), inner),
         max_leaves=12,
     ),
     st.sampled_from(["plan", "dummy", "sessions", "forecast", "login", "people", "grants"]),
@@ -225,6 +257,9 @@ def transcript(office):
         ("ann", "POST", ASK, {"queries": [{"S": ["nobody"]}]}),
         ("ann", "POST", ASK, {"queries": [{"S": [f"v{i}"]} for i in range(20)]}),
         ("ann", "POST", ASK.replace("default", "b"), {"queries": [{"S": ["v3"]}]}),
+        ("ann", "POST", ASK, {"queries": LINEAR}),
+        ("ann", "POST", ASK.replace("answers", "cost"), {"queries": LINEAR}),
+        ("ann", "POST", "/v1/dummy", {"terms": TERMS, "queries": LINEAR}),
         ("ann", "GET", ASK, None),
         ("ann", "GET", "/v1/sessions/ann.default/export", None),
         ("ann", "GET", "/v1/budget", None),

@@ -28,6 +28,7 @@ from graphcuts_dp.evaluation.audits import (
     iterative,
     k_norms,
     learnt_distances,
+    linear_sessions,
     median,
     owners,
     people,
@@ -71,6 +72,7 @@ ENTRIES: tuple[Entry, ...] = (
     *transcripts.ENTRIES,
     *median.ENTRIES,
     *root_degrees.ENTRIES,
+    *linear_sessions.ENTRIES,
     *distances.ENTRIES,
     *learnt_distances.ENTRIES,
     *flows.ENTRIES,
@@ -125,7 +127,7 @@ def _sessions() -> Iterator[str]:
             yield from (f"session: {method}, {name}" for name in CALIBRATIONS)
         else:
             yield f"session: {method}"
-    yield "session: root degrees"
+    yield from ("session: root degrees", "session: linear queries", "session: nuclear norm")
     yield "budget of a store"
 
 

@@ -25,7 +25,6 @@ from graphcuts_dp.interactive.calibrations import Calibration
 from graphcuts_dp.interactive.mechanism import OnlineMechanism
 from graphcuts_dp.interactive.sparse_vector import OneSidedPair
 from graphcuts_dp.interactive.tunings import Tuning
-from graphcuts_dp.measurements.root_degrees import ROOT_STEPS
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.value_noise import ValueNoise
@@ -48,7 +47,7 @@ class Thirds:
 
     Attributes:
         epsilon: of everything.
-        roots: factor of the rate of the noise on root degrees; 1 keeps the promise.
+        roots: factor of the rate of the noise on a private norm; 1 keeps the promise.
         factor: of all rates.
         queries: promised.
         beta: of intervals.
@@ -73,7 +72,8 @@ class Thirds:
     def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Calibration]:
         """See `Calibration.with_total`."""
         each = self.epsilon / 3
-        rate = each * self.factor * (self.roots if sensitivity == ROOT_STEPS else 1)
+        norm = sensitivity != Grid().sensitivity  # which has steps of its own; else the total
+        rate = each * self.factor * (self.roots if norm else 1)
         return ValueNoise("laplace", rate / sensitivity), 1, Cost.of_pure(each), self
 
     def tune(self, update_bound: UpdateBound, sensitivity: int) -> Tuning:  # noqa: ARG002
@@ -98,7 +98,7 @@ def _session(calibration: Thirds, source: EntropySource) -> Callable[[BipartiteG
 
     def run(graph: BipartiteGraph) -> FloatVector:
         state, values, moved = mechanism.start(graph, source), [0.0], 0
-        bought = [state.total_weight, state.roots or 0.0]
+        bought = [state.total_weight, state.norm_bound or 0.0]
         truth = mechanism.grid.count(_EDGE, graph)
         while not state.stopped:
             state, answer = mechanism.step(state, _EDGE, truth, source)

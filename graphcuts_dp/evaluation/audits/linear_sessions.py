@@ -1,0 +1,158 @@
+"""Audits of sessions that learn from any linear queries: signed answers, and the nuclear norm.
+
+One change raises some answers and lowers others, so such sessions pay for two steps. Whether that
+is enough is computed: streams of answers that change either way, in tests with the rates that users
+get. What is bought beside is audited by runs, as root degrees are.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+
+from graphcuts_dp.arrays import FloatVector
+from graphcuts_dp.evaluation.audit import Claim, DistributionPair, Neighbours
+from graphcuts_dp.evaluation.audits.base import Audit, Entry, Enumerated, Sampled
+from graphcuts_dp.evaluation.audits.calibrations import instance
+from graphcuts_dp.evaluation.audits.root_degrees import Thirds
+from graphcuts_dp.graph.adjacency import BipartiteGraph
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.queries import MatrixQuery
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.idc.norm_learner import MirrorDescentLearner
+from graphcuts_dp.interactive.asked import Counting
+from graphcuts_dp.interactive.counts import linear_count
+from graphcuts_dp.interactive.mechanism import OnlineMechanism
+from graphcuts_dp.interactive.methods import make_mechanism
+from graphcuts_dp.interactive.sparse_vector import OneSidedPair
+from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
+
+_SIDE, _QUERIES, _DELTA = 90, 4, 1e-6
+_COARSE = 8  # steps of a change here, for 2^24: losses depend on rates times steps alone
+_RARE = 1e-12  # outcomes that are rarer count as one
+_MORE = 20  # instances of a twin that does not stop, for one that is paid for
+
+
+def _streams(r1: float, r2: float) -> Iterator[tuple[tuple[int, float, int], ...]]:
+    """Stages: silent ones whose answers change one way, then one that changes the other way."""
+    for far in (0, 2, 5, 10):
+        for low in (-1, 0, 1, 2, 3):
+            for many in (1, 10, 100, 1000):
+                for way in (-1, 1):
+                    silent = (many, low / r1, way * _COARSE)
+                    for last in (-1, 0, 1):
+                        yield (silent, (1, far / r2, last * _COARSE))
+                        yield ((1, far / r2, last * _COARSE), silent, (1, far / r2, -way * _COARSE))
+
+
+def _distributions(
+    rates: tuple[float, float], copies: int, factor: float, more: int
+) -> Iterator[DistributionPair]:
+    r1, r2 = (rate * factor for rate in rates)
+    for stages in _streams(r1, r2):
+        first, second = (
+            instance(r1, r2, two_sided=False, stages=stages, changed=changed)
+            for changed in (False, True)
+        )
+        rare = np.minimum(first, second) < _RARE
+        both = [np.append(each[~rare], each[rare].sum()) for each in (first, second)]
+        if min(both[0][-1], both[1][-1]) < _RARE:
+            both = [each[:-1] for each in both]
+        yield DistributionPair(f"stream {stages}", both[0], both[1], copies * more)
+
+
+def _signed_audit(epsilon: float) -> Audit:
+    made = make_mechanism(
+        "mirror-descent",
+        universe=Universe(_SIDE, _SIDE),
+        grid=Grid(),
+        epsilon=epsilon,
+        delta=_DELTA,
+        queries=_QUERIES,
+        norm="l2",
+        linear=True,
+    )
+    if not isinstance(made, OnlineMechanism):
+        raise TypeError("a construction is run by an online mechanism")
+    made = replace(made, total_weight=_SIDE**2 / 2)  # the audit is of what comes after it
+    nothing = BipartiteGraph([], [], left=_SIDE, right=_SIDE)
+    tuning = made.start(nothing, SeededEntropy(0)).tuning
+    if not isinstance(tuning.test, OneSidedPair):
+        raise TypeError("the tight calibration has one-sided tests")
+    steps = Counting.of(Grid(), linear=True).sensitivity
+    test = tuning.test
+    rates = tuple(float(r * steps / _COARSE) for r in (test.threshold_rate, test.query_rate))
+    shown = partial(_distributions, (rates[0], rates[1]), tuning.updates + 1)
+    return Enumerated(
+        claim=Claim(made.cost.rho or 0.0, kind="rho"),
+        distributions=partial(shown, 1.0, 1),
+        twins={
+            "charged as cuts are, one step": partial(shown, 2.0, 1),
+            "continue after the cap": partial(shown, 1.0, _MORE),
+        },
+    )
+
+
+_UNIVERSE = Universe(2, 2)
+_SIGNED = MatrixQuery([[2.0, -1.0], [-1.0, 0.5]])
+_PAIRS = (
+    Neighbours(
+        "the rating that makes the rank 2",
+        BipartiteGraph([1], [1], left=2, right=2),
+        BipartiteGraph([0, 1], [0, 1], left=2, right=2),
+    ),
+    Neighbours(
+        "a rating with a negative coefficient",
+        BipartiteGraph([1], [1], left=2, right=2),
+        BipartiteGraph([0, 1], [1, 1], left=2, right=2),
+    ),
+)
+
+
+def _session(calibration: Thirds, source: EntropySource) -> Callable[[BipartiteGraph], FloatVector]:
+    """The total, the nuclear norm, their sum, answers, and which way updates went."""
+    mechanism = OnlineMechanism(
+        learner=MirrorDescentLearner(
+            _UNIVERSE, norm="schatten-1.5", linear=True, most_spectral=2.0
+        ),
+        calibration=calibration,
+        grid=Grid(),
+        steps=2,
+    )
+
+    def run(graph: BipartiteGraph) -> FloatVector:
+        state, values, moved = mechanism.start(graph, source), [0.0], 0
+        bought = [state.total_weight, state.norm_bound or 0.0]
+        truth = linear_count(_SIGNED, graph, mechanism.grid)
+        while not state.stopped:
+            state, answer = mechanism.step(state, _SIGNED, truth, source)
+            values.append(answer.value)
+            moved += sum(update.sign for update in answer.updates)
+        return np.array([*bought, sum(bought), values[1], values[-1], moved, sum(bought) + moved])
+
+    return run
+
+
+def _nuclear_audit(epsilon: float) -> Audit:
+    """Two steps are paid for, of half of epsilon each."""
+    sound = Thirds(epsilon=Fraction(epsilon) / 2)
+    twins = {
+        "nuclear norm used raw": replace(sound, roots=100),
+        "a sixteenth of the noise": replace(sound, factor=16),
+    }
+    return Sampled(
+        claim=Claim(epsilon),
+        pairs=_PAIRS,
+        start=partial(_session, sound),
+        twins={name: partial(_session, twin) for name, twin in twins.items()},
+        runs=6000,
+        least=250,
+    )
+
+
+ENTRIES = (
+    Entry("session: linear queries", _signed_audit, ("session: linear queries",)),
+    Entry("session: nuclear norm", _nuclear_audit, ("session: nuclear norm",)),
+)

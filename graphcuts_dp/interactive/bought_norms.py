@@ -1,0 +1,51 @@
+"""Private norms that mirror descent may want to know, and how a session buys them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.idc.learners import Learner
+from graphcuts_dp.idc.norm_learner import MirrorDescentLearner, RootLearner
+from graphcuts_dp.measurements.nuclear_norm import NUCLEAR_STEPS, buy_nuclear_norm
+from graphcuts_dp.measurements.root_degrees import ROOT_STEPS, buy_root_degrees
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.value_noise import ValueNoise
+
+
+@final
+@dataclass(frozen=True)
+class BoughtNorm:
+    """A private norm that has a price.
+
+    Attributes:
+        name: for people.
+        steps: sensitivity of its count.
+        buy: draws the noise and gives an upper bound: from the graph, its grid, the noise, how far
+            the noise can be off, and a source.
+    """
+
+    name: str
+    steps: int
+    buy: Callable[[AnyGraph, Grid, ValueNoise, int, EntropySource], float]
+
+
+ROOTS = BoughtNorm("root degrees", ROOT_STEPS, buy_root_degrees)
+NUCLEAR = BoughtNorm("nuclear norm", NUCLEAR_STEPS, buy_nuclear_norm)
+
+
+def wanted_norm(learner: Learner) -> BoughtNorm | None:
+    """What a learner wants to have bought; None if it needs nothing."""
+    if isinstance(learner, MirrorDescentLearner) and learner.buys_nuclear:
+        return NUCLEAR
+    return ROOTS if isinstance(learner, RootLearner) and learner.buys_roots else None
+
+
+def knowing(learner: Learner, bound: float | None) -> Learner:
+    """The learner that knows the bound that was bought for it; None if there is none."""
+    if bound is None:
+        return learner
+    if isinstance(learner, MirrorDescentLearner) and learner.buys_nuclear:
+        return learner.with_nuclear(bound)
+    return learner.with_roots(bound) if isinstance(learner, RootLearner) else learner

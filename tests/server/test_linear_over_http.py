@@ -1,0 +1,282 @@
+"""Rank-one queries and queries by coefficients over HTTP: as at home, for the same price."""
+
+import json
+
+import numpy as np
+import pytest
+from server_cases import Office
+
+import graphcuts_dp as gc
+from graphcuts_dp.errors import QueryError
+from graphcuts_dp.interactive.query_lines import query_to_dict, read_asked
+from graphcuts_dp.server import telling
+from graphcuts_dp.server.client import RemoteSession
+from graphcuts_dp.server.limits import Limits
+from graphcuts_dp.server.ticks import Ticks
+
+FORMS = [
+    {"left": {"v1": 0.5, "v2": 1}, "right": {"v3": 0.25, "v1": 1}},
+    {"left": {"v1": 0.5}},
+    {"left": [i / 24 for i in range(24)], "right": [1 - i / 24 for i in range(24)]},
+    {"entries": [["v1", "v2", -2.5], ["v4", "v7", 1e-3], ["v1", "v2", 0.25]]},
+    {"entries": [["v1", "v2", 1]]},
+    {"S": ["v5"], "T": ["v6"]},
+]
+
+
+class Wires:
+    """What a client sends goes to an application in this process."""
+
+    def __init__(self, office, name):
+        self.office, self.name, self.sent = office, name, []
+
+    def ask(self, method, path, body=None, *, key=None):  # noqa: ARG002
+        self.sent.append((path, body))
+        found = self.office.send(self.name, method, path, body)
+        if found.status_code >= 400:
+            raise QueryError(found.json()["detail"])
+        return found.json()
+
+    def send(self, method, path):
+        return self.office.send(self.name, method, path).content
+
+    def close(self):
+        pass
+
+
+@pytest.fixture
+def office(tmp_path):
+    with Office(tmp_path, budget=(9.0, 0.0)) as made:
+        made.add("ann", preapproved=True)
+        yield made
+
+
+def asked(office, queries, session="default", status=200):
+    path = f"/v1/sessions/ann.{session}/answers"
+    found = office.send("ann", "POST", path, {"queries": queries})
+    assert found.status_code == status, found.text
+    return found.json()
+
+
+def client(office, session="default"):
+    wires = Wires(office, "ann")
+    return RemoteSession(wires, wires.ask("GET", f"/v1/sessions/ann.{session}"))
+
+
+def test_both_doors_read_one_query_from_one_text(office):
+    """What was answered over HTTP is on the record for a session at home, which reads the same."""
+    office.open("ann", linear=True, method="auto")
+    over_http = asked(office, FORMS)
+    assert over_http["new"] == len(FORMS)
+    office.stop()
+    with gc.open_session(office.graph, store=office.path, name="ann.default") as session:
+        assert session.parameters["linear"] is True
+        space = session.universe.space
+        queries = [read_asked(json.dumps(form), None, space) for form in FORMS]
+        answers = session.ask_all(queries)
+        assert session.remaining.queries == 10 - len(FORMS)
+        assert [each.value for each in answers] == [each["value"] for each in over_http["answers"]]
+    office.start()
+
+
+def test_the_price_is_that_of_cuts(office):
+    """A session's whole cost at its start, then one of the promised answers for each query."""
+    cuts = [{"S": [f"v{i}"]} for i in range(6)]
+    for name, queries in (("linear", FORMS), ("cuts", cuts)):
+        assert office.open("ann", name).status_code == 201
+        before = office.send("ann", "GET", "/v1/budget").json()
+        path = f"/v1/sessions/ann.{name}/cost"
+        preview = office.send("ann", "POST", path, {"queries": queries}).json()
+        assert (preview["queries"], preview["new"], preview["left"]) == (6, 6, 10)
+        left = [each["queries_left"] for each in asked(office, queries, name)["answers"]]
+        assert left == [9, 8, 7, 6, 5, 4]
+        assert asked(office, queries[::-1], name)["new"] == 0
+        assert office.send("ann", "GET", "/v1/budget").json() == before
+    linear, cuts = office.desk.status.uses
+    assert linear.use.cost == cuts.use.cost
+    terms = {"epsilon": 0.5, "queries": 10, "method": "laplace"}
+    with (
+        pytest.warns(gc.errors.AccuracyWarning),
+        gc.open_session(office.graph, store=office.folder / "home.db", **terms) as home,
+    ):
+        assert home.guarantee.epsilon == linear.use.cost.epsilon
+
+
+def test_the_log_tells_how_many_and_no_query(office):
+    office.open("ann")
+    asked(office, FORMS)
+    lines = [(entry.what, entry.body) for entry, _ in office.people.log_lines()]
+    told = [json.loads(body) for what, body in lines if what in ("ask", "answered")]
+    assert [each["queries"] for each in told] == [len(FORMS)] * 2
+    assert "left" not in str(told)
+    assert "v1" not in str(told)
+
+
+def test_what_is_refused_costs_nothing(office):
+    office.open("ann")
+    wrong = [{"left": {"nobody": 1}}, {"left": [1.0]}, {"entries": [["v1", "nobody", 1]]}]
+    for each in wrong:
+        found = asked(office, [FORMS[0], each], status=422)
+        assert found["type"] == "urn:graphcuts-dp:value"
+    told = office.send("ann", "GET", "/v1/sessions/ann.default").json()
+    assert (told["answers"], told["queries_left"]) == (0, 10)
+
+
+def test_methods_that_learn_from_cuts_refuse_the_others_before_they_draw(tmp_path):
+    with Office(tmp_path, budget=(9.0, 1e-4)) as office:
+        office.add("ann", preapproved=True)
+        office.open("ann", method="frieze-kannan", delta=1e-6)
+        assert "cut queries" in asked(office, FORMS[:1], status=422)["detail"]
+        told = office.send("ann", "GET", "/v1/sessions/ann.default").json()
+        assert (told["answers"], told["queries_left"], told["interruptions"]) == (0, 10, 0)
+
+
+def test_floods_of_numbers_are_refused_before_they_are_made(tmp_path):
+    limits = Limits(rate=1e6, burst=10**6, failures=10**6, numbers=700)
+    with Office(tmp_path, limits=limits) as office:
+        office.add("ann", preapproved=True)
+        office.open("ann")
+        asked(office, [{"entries": [["v1", "v2", 1.5]]}])
+        for queries in (
+            [{"entries": []}] * 2,
+            [{"left": {}}] * 15,
+            [{"entries": [["v1", "v2", 0.5]] * 8}],
+        ):
+            assert "ask fewer at once" in asked(office, queries, status=413)["detail"]
+        assert office.log().count("ask") == 1
+        assert office.send("ann", "GET", "/v1/graph").json()["numbers"] == 700
+
+
+def test_time_is_allotted_by_public_sizes_alone(office, monkeypatch):
+    seen = []
+
+    def departure(_, came, __, queries=1):
+        seen.append(queries)
+        return came, False
+
+    monkeypatch.setattr(Ticks, "departure", departure)
+    monkeypatch.setattr("graphcuts_dp.server.api._NUMBERS", 24)
+    office.open("ann")
+    seen.clear()
+    asked(office, [{"left": {"v1": 0.5}}])
+    asked(office, [{"left": {}}])
+    asked(office, [{"entries": [["v1", "v2", 0.5]]}])
+    asked(office, [{"S": ["v1"]}, {"S": ["v2"]}])
+    assert seen == [1 + 2, 1 + 2, 1 + (24 * 24 + 16) // 24, 2]
+
+
+def test_the_client_takes_whole_queries_and_reads_them_back(office):
+    office.open("ann")
+    random = np.random.default_rng(3)
+    coefficients = random.normal(size=(24, 24)).round(3)
+    u = np.zeros(24)
+    u[[1, 5]] = 0.5, 1.0
+    queries = [
+        gc.RankOneQuery(u, random.random(24)),
+        gc.MatrixQuery(coefficients),
+        gc.CutQuery(["v1"], ["v2", "v3"]),
+    ]
+    session = client(office)
+    answers = session.ask_all(queries)
+    assert session.ask(queries[0]) == answers[0]
+    assert session.cost(queries).free == 3
+    assert [answer for _, answer in session.history] == answers
+    universe = session.universe
+    for (told, _), query in zip(session.history, queries, strict=True):
+        assert query_to_dict(told, universe) == query_to_dict(query, universe)
+    with pytest.raises(QueryError, match="not both"):
+        session.ask(queries[0], ["v1"])
+    with pytest.raises(QueryError, match="linear queries"):
+        session.ask_all([gc.GraphQuery("triangles")])
+    with pytest.raises(QueryError, match="linear queries"):
+        session.ask_all([7])
+
+
+def test_the_client_asks_as_much_at_once_as_fits(office, monkeypatch):
+    office.open("ann", queries=200)
+    office.service.limits = Limits(rate=1e6, burst=10**6, failures=10**6, numbers=1300)
+    queries = [gc.MatrixQuery(np.eye(24, k=k)) for k in range(1, 8)]
+    session = client(office)
+    assert len(session.ask_all(queries)) == 7
+    sizes = [len(body["queries"]) for path, body in session._line.sent if path.endswith("answers")]
+    assert sum(sizes) == 7
+    assert max(sizes) == 1  # 576 coefficients, and 16 for each of about 20 that are named
+    monkeypatch.setattr("graphcuts_dp.server.client._TEXT", 200)
+    weights = [gc.RankOneQuery(np.full(24, k / 10), np.ones(24)) for k in range(1, 4)]
+    session.ask_all(weights)
+    assert len([1 for path, _ in session._line.sent if path.endswith("answers")]) == 7 + 3
+
+
+def test_long_queries_are_told_in_short_pages(office, monkeypatch):
+    office.open("ann", queries=200)
+    asked(office, [{"left": [k / 100] * 24} for k in range(1, 7)])
+    path = "/v1/sessions/ann.default/answers"
+    short = office.send("ann", "GET", path).json()
+    assert [each["query"] for each in short["items"]] == [None] * 6
+    assert {each["S_group"] for each in short["items"]} == {"rank one"}
+    monkeypatch.setattr(telling, "_PAGE", 100)
+    page = office.send("ann", "GET", f"{path}?labels=true").json()
+    assert (page["total"], len(page["items"])) == (6, 3)
+    assert len(client(office).history) == 6
+    monkeypatch.setattr(telling, "_LONGEST", 40)
+    with pytest.raises(QueryError, match="too long to be told"):
+        client(office).history  # noqa: B018
+    exported = client(office).export()["answers"]
+    assert len(exported[0]["left"]) == 24
+
+
+def test_terms_of_sessions_of_cuts_are_as_they_were(office):
+    """Sessions that were asked for before there was `linear` go on with the same terms."""
+    office.open("ann")
+    assert "linear" not in office.desk.requests.all()[0].terms
+    assert office.open("ann", linear=False).status_code == 201
+    assert office.open("ann", linear=True).status_code == 409
+
+
+def test_bipartite_graphs_have_weights_of_both_sides(tmp_path):
+    rows, columns = np.divmod(np.arange(0, 240, 2), 12)
+    sides = gc.BipartiteGraph(rows, columns, left=20, right=12)
+    with Office(tmp_path, graph=sides, groups=False) as office:
+        office.add("ann", preapproved=True)
+        office.open("ann")
+        forms = [{"left": {"0": 1, "1": 0.5}}, {"left": {"0": 1, "1": 0.5}, "right": [1.0] * 12}]
+        first, second = (asked(office, [each]) for each in forms)
+        assert (first["new"], second["new"]) == (1, 0)
+        entries = {"entries": [[19, 11, 2.0]]}
+        assert asked(office, [entries])["new"] == 1
+        asked(office, [{"entries": [[11, 19, 2.0]]}], status=422)
+        session = client(office)
+        assert session.universe.shape == (20, 12)
+        assert (
+            session.ask(gc.RankOneQuery([1, 0.5] + [0] * 18, [1.0] * 12)).value
+            == (first["answers"][0]["value"])
+        )
+
+
+def test_made_graphs_answer_them_too(office):
+    terms = {"epsilon": 1.0, "queries": 6, "method": "laplace"}
+    found = office.send("ann", "POST", "/v1/dummy", {"terms": terms, "queries": FORMS})
+    assert found.status_code == 200, found.text
+    assert len(found.json()["answers"]) == len(FORMS)
+
+
+def test_sessions_that_learn_from_linear_queries_are_asked_for_over_http(tmp_path):
+    rows, columns = np.nonzero(np.add.outer(np.arange(16), np.arange(16)) % 2)
+    sides = gc.BipartiteGraph(rows, columns, left=16, right=16)
+    terms = {"epsilon": 45.0, "delta": 0.01, "method": "mirror-descent", "norm": "schatten"}
+    with Office(tmp_path, graph=sides, groups=False, budget=(50.0, 0.1)) as office:
+        office.add("ann", preapproved=True)
+        found = office.open("ann", **terms, linear=True, most_spectral=9.0)
+        assert found.status_code == 201, found.text
+        assert found.json()["terms"]["most_spectral"] == 9.0
+        identity = [[i, i, 3.0] for i in range(16)]
+        (answer,) = asked(office, [{"entries": identity}])["answers"]
+        assert answer["guaranteed"]
+        assert answer["interval"][0] <= 0.0 <= answer["interval"][1]
+        spread = [[i, j, 1.0] for i in range(16) for j in range(16)]
+        refused = asked(office, [{"entries": spread}], status=422)
+        assert "largest singular value is 16" in refused["detail"]
+        told = office.send("ann", "GET", "/v1/sessions/ann.default").json()
+        assert (told["answers"], told["queries_left"]) == (1, 9)
+        wrong = {"most_spectral": 9.0, "method": "gaussian", "norm": None}
+        assert office.open("ann", "b", **terms | wrong, linear=True).status_code == 422
