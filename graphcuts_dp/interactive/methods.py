@@ -35,6 +35,7 @@ from graphcuts_dp.interactive.choice import (
     median_error,
     mirror_descent_error,
 )
+from graphcuts_dp.interactive.group_start import TOTAL, check_start
 from graphcuts_dp.interactive.mechanism import OnlineMechanism
 from graphcuts_dp.interactive.paper_calibrations import DR14, GRU12, JT12
 from graphcuts_dp.interactive.per_query import PerQueryNoise
@@ -271,6 +272,7 @@ def make_mechanism(  # noqa: PLR0913  # the terms of a session
     protection: Protection = EDGE,
     norm: str | None = None,
     most_right: int | None = None,
+    start: str = TOTAL,
 ) -> Mechanism[Any]:
     """The mechanism that a session of this method runs. Reads nothing private.
 
@@ -293,6 +295,7 @@ def make_mechanism(  # noqa: PLR0913  # the terms of a session
         norm: of "mirror-descent": see `idc.norms.parse_norm`; None for "auto".
         most_right: of a bipartite graph: only cuts with at most so many right vertices will be
             asked: smaller errors of "mirror-descent", which then refuses others.
+        start: of the constructions: a name of `group_start.STARTS`.
 
     Raises:
         ParameterError: an unknown name, a number out of range, or a graph that does not suit.
@@ -311,7 +314,7 @@ def make_mechanism(  # noqa: PLR0913  # the terms of a session
         raise ParameterError(
             f"unknown calibration {calibration!r}; choose one of {', '.join(CALIBRATIONS)}"
         )
-    return make(
+    made = make(
         universe=universe,
         grid=grid,
         epsilon=epsilon,
@@ -326,3 +329,9 @@ def make_mechanism(  # noqa: PLR0913  # the terms of a session
         norm=norm,
         most_right=most_right,
     )
+    if start == TOTAL:
+        return made
+    if not isinstance(made, OnlineMechanism):
+        check_start(start, None, grid)
+        return made
+    return replace(made, begins=start)

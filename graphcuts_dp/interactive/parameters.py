@@ -12,6 +12,7 @@ from graphcuts_dp.idc.update_bounds import size_of
 from graphcuts_dp.interactive.base import Mechanism
 from graphcuts_dp.interactive.choice import Setting
 from graphcuts_dp.interactive.counts import BOUNDED
+from graphcuts_dp.interactive.group_start import TOTAL
 from graphcuts_dp.interactive.methods import LINEAR_METHODS, METHODS, make_mechanism
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.protection import Protection
@@ -40,6 +41,7 @@ class Parameters:
             among the methods that answer them all, and others are refused.
         norm: of "mirror-descent", see `make_mechanism`.
         most_right: likewise.
+        start: of the constructions: "total", or "groups", see `group_start.STARTS`.
         learner: of one's own, for such a method; None where nobody has given it. Not kept.
     """
 
@@ -57,6 +59,7 @@ class Parameters:
     linear: bool = False
     norm: str | None = None
     most_right: int | None = None
+    start: str = TOTAL
     learner: OwnLearner | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -184,6 +187,7 @@ class Parameters:
             protection=self.protection,
             norm=self.norm,
             most_right=self.most_right,
+            start=self.start,
         )
 
     def guarantee(self, made: Mechanism[Any], seed: int | None) -> PrivacyGuarantee:

@@ -341,6 +341,7 @@ def connect(  # noqa: PLR0913  # the terms of a session, as for `open_session`
     expected_edges: float | None = None,
     norm: str | None = None,
     most_right: int | None = None,
+    start: str | None = None,
     timeout: float = 120.0,
     certificate: str | None = None,
 ) -> RemoteSession:
@@ -360,6 +361,7 @@ def connect(  # noqa: PLR0913  # the terms of a session, as for `open_session`
         expected_edges: likewise.
         norm: likewise.
         most_right: likewise.
+        start: likewise; "groups" are those of the server.
         timeout: seconds to wait for a reply.
         certificate: PEM file of the authority that vouches for the server, if the system's do not.
 
@@ -394,6 +396,7 @@ def connect(  # noqa: PLR0913  # the terms of a session, as for `open_session`
                 "expected_edges": expected_edges,
                 "norm": norm,
                 "most_right": most_right,
+                "start": start,
             }
             told = line.ask("POST", "/v1/sessions", terms)
     except BaseException:

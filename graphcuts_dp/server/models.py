@@ -130,6 +130,7 @@ class Terms(Strict):
     expected_edges: Edges | None = None
     norm: Annotated[StrictStr, Field(max_length=60)] | None = None
     most_right: Count | None = None
+    start: Literal["total", "groups"] | None = None
 
     def keywords(self) -> dict[str, Any]:
         """As `open_session` takes them; without the norm's, where none was given."""
