@@ -31,6 +31,12 @@ def private_graph(seed: int = 7, *, tiny: bool = False) -> gc.Graph:
     return gc.Graph(rng.integers(0, N, 160), rng.integers(0, N, 160), vertices=N)
 
 
+def kept_groups(graph: gc.Graph) -> gc.Groups:
+    """Public groups that say something: by degree, in four parts."""
+    order = np.argsort(np.argsort(graph.dense().sum(axis=1), kind="stable"))
+    return gc.Groups(graph.vertices, {"part": [f"p{4 * each // N}" for each in order]})
+
+
 def query(number: int, method: str = "") -> gc.CutQuery | gc.GraphQuery:
     """The same query for the same number, others for others."""
     rng = np.random.default_rng(number)
@@ -44,6 +50,9 @@ def begin(path, *, method: str = "gaussian", name: str = "default", **options) -
     """Begin or resume the session that tests use, on a path or a `Store`."""
     terms = {"epsilon": 40.0, "delta": 0.01, "queries": PROMISED} | options
     graph = private_graph(tiny=method == "median")
+    if method == "groups":  # one that starts from the sums between them
+        method = "frieze-kannan"
+        terms |= {"start": "groups", "groups": kept_groups(graph)}
     with warnings.catch_warnings():  # the median promises little, and says so
         if method == "median":
             warnings.simplefilter("ignore", AccuracyWarning)
