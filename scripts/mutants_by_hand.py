@@ -259,6 +259,21 @@ BY_HAND = (
         "_after_total.with_total(ROOT_STEPS)",
         "_after_total.with_total(1)",
     ),
+    Edit(  # a weighted sum of the sums between groups with the noise of one edge
+        "interactive/group_start",
+        "buy_start",
+        "rest.with_total(weighted_sensitivity(coefficients))",
+        "rest.with_total(1)",
+    ),
+    Edit(  # a start from groups that is taken for as near as the noisy number says
+        "interactive/group_start", "buy_start", "noisy + radius + 1", "noisy"
+    ),
+    Edit(  # a start whose sums are bought outside the budget
+        "interactive/group_start",
+        "without_start",
+        "rest = calibration.with_total(sensitivity)[3]",
+        "rest = calibration",
+    ),
     Edit(  # likewise of an iterative release
         "iterative/construction",
         "IterativeConstruction.run",

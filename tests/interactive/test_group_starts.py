@@ -131,12 +131,15 @@ def test_the_noise_that_is_drawn_costs_no_more_than_its_part(monkeypatch):
     spy("buy_group_sums")
     spy("buy_weighted_sum")
     made = mechanism()
-    made.start(graph(), SeededEntropy(1))
+    state = made.start(graph(), SeededEntropy(1))
     rho, share = zcdp_rho(epsilon=8.0, delta=1e-6), float(TOTAL_SHARE)
+    all_of_it = state.tuning.cost(1, delta=1e-6).rho + rho * share
     for left, name in ((1 - share, "buy_group_sums"), ((1 - share) ** 2, "buy_weighted_sum")):
         noise, sensitivity = seen[name]
         spent = noise.cost(sensitivity, delta=1e-6).rho
         assert 0.99 * rho * left * share < spent <= rho * left * share * (1 + 1e-9)
+        all_of_it += spent
+    assert all_of_it <= rho
     assert seen["buy_weighted_sum"][1] > 1
 
 
