@@ -31,6 +31,7 @@ from graphcuts_dp.privacy.noises import noise_distribution
 from graphcuts_dp.release.choice import (
     ANSWERS,
     EARLY_SHARE,
+    MOST_SHARE,
     TOTAL_SHARE,
     WORKLOADS,
     Prospect,
@@ -321,8 +322,17 @@ def _least_left(
 
 
 def _beside_groups(prospect: Prospect, groups: GroupPlan) -> Prospect:
-    """The prospect where groups show the blocks: degrees are worth more then."""
-    return prospect if prospect.share is not None else replace(prospect, share=groups.degrees)
+    """The prospect where groups show the blocks: degrees are worth more then.
+
+    For a synthetic graph alone nearly all: entries hardly show what groups leave open. They are
+    what `answer` needs for cuts that part groups, so that the other workload keeps more of them.
+    """
+    if prospect.share is not None:
+        return prospect
+    share = groups.degrees
+    if prospect.workload != ANSWERS:
+        share = max(MOST_SHARE, share)
+    return replace(prospect, share=share)
 
 
 def _total_of_groups(
