@@ -340,13 +340,16 @@ def _total_of_groups(
 ) -> float | None:
     """Sum of the whole matrix from sums between groups, where these tell it well enough.
 
-    That is, the mean degree up to a tenth of what the thresholds of the choice are multiples of.
+    That is, the mean degree up to a tenth of what the thresholds of the choice are multiples of, or
+    so well that three standard deviations more or less make the same choice.
     """
     looks = [each for each in bought if isinstance(each, NoisyGroups)]
     if not looks:
         return None
     twice = 2 if looks[0].symmetric else 1
     deviation = twice * math.sqrt(len(looks[0].values) * looks[0].law.variance)
-    if deviation > _CLOSE * prospect.edge(epsilon) * math.sqrt(math.prod(prospect.shape)):
-        return None
-    return twice * looks[0].total
+    total = twice * looks[0].total
+    if deviation <= _CLOSE * prospect.edge(epsilon) * math.sqrt(math.prod(prospect.shape)):
+        return total
+    choices = {prospect.share_from_total(total + far * deviation, epsilon) for far in range(-3, 4)}
+    return total if len(choices) == 1 and None not in choices else None

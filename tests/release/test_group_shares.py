@@ -153,3 +153,30 @@ def test_for_a_graph_alone_degrees_have_nearly_all_that_telling_groups_leave(wor
     assert parts["degrees"] == left * share
     told = least_distribution(graph, "binary", 1.0, "auto", None, plan, workload).epsilon
     assert told <= parts["entries"]
+
+
+@pytest.mark.parametrize(("density", "bought"), [(0.3, False), (0.16, True)])
+def test_a_total_is_bought_beside_groups_only_where_it_could_change_the_choice(density, bought):
+    """Sums between 12 groups made by chance know the mean degree up to 2: 120 is clear, 64 not.
+
+    The threshold is 61: three deviations of noise move the first graph across no threshold, and the
+    second one across this.
+    """
+    random = np.random.default_rng(1)
+    ends = np.nonzero(np.triu(random.random((400, 400)) < density, 1))
+    graph = gc.Graph(*ends, vertices=400)
+    groups = gc.Groups(graph.vertices, {"g": random.integers(0, 12, 400).tolist()})
+    data = measure(
+        graph,
+        epsilon=1.0,
+        noise="binary",
+        mechanism="auto",
+        share=None,
+        source=SeededEntropy(1),
+        groups=group_plan(graph, groups),
+    )
+    names = [value.name for value in data.values]
+    assert names[0] == "groups"
+    assert "groups again" not in names
+    assert ("total" in names) is bought
+    assert sum(value.epsilon for value in data.values) == 1
