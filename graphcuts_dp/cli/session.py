@@ -40,7 +40,7 @@ from graphcuts_dp.graph.atomic import atomic_write, check_writable
 from graphcuts_dp.graph.graph_queries import STATISTICS, GraphQuery, Question
 from graphcuts_dp.graph.group_names import asked_query
 from graphcuts_dp.idc.norms import NORM_HELP
-from graphcuts_dp.interactive.group_start import GROUPS
+from graphcuts_dp.interactive.group_start import GROUPS, STARTS
 from graphcuts_dp.interactive.methods import CALIBRATIONS, METHODS
 from graphcuts_dp.interactive.query_lines import folder_of, read_asked, read_lines
 from graphcuts_dp.interactive.session import open_session
@@ -187,6 +187,7 @@ def start(
             "session": f"{status.terms.name} in {store}",
             "guarantee": str(status.terms.guarantee),
             "method": str(agreed["method"]) + (f", norm {taken}" if taken else ""),
+            **({"start": STARTS[GROUPS]} if agreed["start"] == GROUPS else {}),
             "queries": f"{agreed['queries']:,}",
             "error": f"up to {error:,.1f} ({1 - agreed['beta']:.0%}, all queries at once)",
         }

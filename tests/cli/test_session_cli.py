@@ -340,6 +340,11 @@ def test_a_session_starts_from_groups_of_a_file(call, mail, tmp_path):
     status, out, err = call("ask", store, "--from", "@@short", "--groups", table)
     assert status == 0, err
     assert "all queries at once" in out
+    status, out, _ = call(
+        "start", mail, "--store", store, *terms, "--groups", table, "--name", "again"
+    )
+    assert status == 0
+    assert "start      a weight for each two public groups" in out
     status, _, err = call("start", mail, "--store", store, *terms[:-1], "blocks", "--name", "b")
     assert status == 2
     assert "unknown start 'blocks'" in err
