@@ -75,7 +75,8 @@ class OnlineMechanism:
     the tight calibration (c for the others, which halt at update c). Hypotheses, updates, the
     order of tests and when a step ends are functions of what the tests found, the queries and
     public numbers. Restarts and bought values are interleaved with the analyst's choices, which
-    the composition theorems in the calibrations allow for.
+    the composition theorems in the calibrations allow for. What a start from groups buys is taken
+    out of the same budget, before the tests are tuned: see `group_start.buy_start`.
     Of a bounded grid the answers are bounded cuts (`graph.bounded_cuts`), among them the total.
     Neighbours differ in the edges at one vertex v, and `steps` is 2: without the edges at v no
     answer is larger, and none more than D smaller, so either neighbour is one step of a monotone
