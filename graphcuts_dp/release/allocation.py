@@ -340,8 +340,9 @@ def _total_of_groups(
 ) -> float | None:
     """Sum of the whole matrix from sums between groups, where these tell it well enough.
 
-    That is, the mean degree up to a tenth of what the thresholds of the choice are multiples of, or
-    so well that three standard deviations more or less make the same choice.
+    That is, so well that three standard deviations more or less make the same choice; and where
+    that choice is left to early degrees, which look at the total again, the mean degree up to a
+    tenth of what the thresholds are multiples of.
     """
     looks = [each for each in bought if isinstance(each, NoisyGroups)]
     if not looks:
@@ -349,7 +350,6 @@ def _total_of_groups(
     twice = 2 if looks[0].symmetric else 1
     deviation = twice * math.sqrt(len(looks[0].values) * looks[0].law.variance)
     total = twice * looks[0].total
-    if deviation <= _CLOSE * prospect.edge(epsilon) * math.sqrt(math.prod(prospect.shape)):
-        return total
     choices = {prospect.share_from_total(total + far * deviation, epsilon) for far in range(-3, 4)}
-    return total if len(choices) == 1 and None not in choices else None
+    close = deviation <= _CLOSE * prospect.edge(epsilon) * math.sqrt(math.prod(prospect.shape))
+    return total if len(choices) == 1 and (close or None not in choices) else None
