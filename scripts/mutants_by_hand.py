@@ -277,6 +277,21 @@ BY_HAND = (
     Edit(  # coefficients of a query that are counted before they are divided by the largest one
         "interactive/asked", "Asked.of", "scale=extent.largest", "scale=1.0"
     ),
+    Edit(  # a weighted sum of the sums between groups with the noise of one edge
+        "interactive/group_start",
+        "buy_start",
+        "rest.with_total(weighted_sensitivity(coefficients))",
+        "rest.with_total(1)",
+    ),
+    Edit(  # a start from groups that is taken for as near as the noisy number says
+        "interactive/group_start", "buy_start", "noisy + radius + 1", "noisy"
+    ),
+    Edit(  # a start whose sums are bought outside the budget
+        "interactive/group_start",
+        "without_start",
+        "rest = calibration.with_total(sensitivity)[3]",
+        "rest = calibration",
+    ),
     Edit(  # likewise of an iterative release
         "iterative/construction",
         "IterativeConstruction.run",

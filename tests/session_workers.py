@@ -39,6 +39,12 @@ def private_ratings(seed: int = 7) -> gc.BipartiteGraph:
     return gc.BipartiteGraph(*np.nonzero(users[:, None] == items), left=24, right=24)
 
 
+def kept_groups(graph: gc.Graph) -> gc.Groups:
+    """Public groups that say something: by degree, in four parts."""
+    order = np.argsort(np.argsort(graph.dense().sum(axis=1), kind="stable"))
+    return gc.Groups(graph.vertices, {"part": [f"p{4 * each // N}" for each in order]})
+
+
 def query(number: int, method: str = "") -> gc.CutQuery | gc.MatrixQuery | gc.GraphQuery:
     """The same query for the same number, others for others."""
     rng = np.random.default_rng(number)
@@ -58,6 +64,9 @@ def begin(path, *, method: str = "gaussian", name: str = "default", **options) -
     if method == LEARNT:
         method, graph = "mirror-descent", private_ratings()
         terms |= {"linear": True, "norm": "schatten-1.5", "most_spectral": 24.0, "queries": 100}
+    if method == "groups":  # one that starts from the sums between them
+        method = "frieze-kannan"
+        terms |= {"start": "groups", "groups": kept_groups(graph)}
     with warnings.catch_warnings():  # these promise little, and say so
         if method in ("median", "mirror-descent"):
             warnings.simplefilter("ignore", AccuracyWarning)

@@ -40,6 +40,7 @@ from graphcuts_dp.graph.atomic import atomic_write, check_writable
 from graphcuts_dp.graph.graph_queries import STATISTICS, GraphQuery, Question
 from graphcuts_dp.graph.group_names import asked_query
 from graphcuts_dp.idc.norms import NORM_HELP
+from graphcuts_dp.interactive.group_start import GROUPS, STARTS
 from graphcuts_dp.interactive.methods import CALIBRATIONS, METHODS
 from graphcuts_dp.interactive.query_lines import folder_of, read_asked, read_lines
 from graphcuts_dp.interactive.session import open_session
@@ -48,6 +49,9 @@ from graphcuts_dp.progress import Progress
 
 START_EXAMPLE = """Example: graphcuts-dp session start mail.edges.gz --store mail.db --epsilon 1
 --delta 1e-6 --queries 10000
+
+Example: graphcuts-dp session start mail.edges.gz --store mail.db --epsilon 1 --delta 1e-6
+--queries 10000 --method multiplicative-weights --start groups --groups staff.csv
 
 The whole session costs epsilon and delta once, however many of its queries you ask. The store
 records what was spent and answered. Keep it beside the graph, and as private as the graph."""
@@ -122,6 +126,14 @@ def start(
             " more than so many times its largest coefficient."
         ),
     ] = None,
+    begin_from: Annotated[
+        str | None,
+        typer.Option(
+            "--start",
+            help="Where the first four methods begin: total (the same weight everywhere), or groups"
+            " (noisy sums between those of --groups).",
+        ),
+    ] = None,
     expected_edges: Annotated[
         float | None,
         typer.Option(help="A public guess of the number of edges, used only to choose the method."),
@@ -132,12 +144,19 @@ def start(
     *,
     protecting: Protecting,
     reading: Reading,
+    grouping: GroupReading,
     seed: Annotated[
         int | None, typer.Option(help="Seed of a repeatable run. NOT PRIVATE: for tests only.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Begin a session of cut queries on a private graph."""
+    if begin_from == GROUPS and grouping.groups is None:
+        raise ParameterError("--start groups needs --groups FILE, a public table of the vertices")
+    if begin_from != GROUPS and grouping.groups is not None:
+        raise ParameterError(
+            "--groups is for --start groups here; to name groups in queries, give it to session ask"
+        )
     place = store_named(store, budget_epsilon, budget_delta, expect_head)
     private, _ = protecting.read(reading, graph)
     with (
@@ -158,6 +177,8 @@ def start(
             most_right=most_right,
             most_spectral=most_spectral,
             expected_edges=expected_edges,
+            start=begin_from,
+            groups=grouping.read(private.space),
             **protecting.options(vertices=True),
             seed=seed,
             source=remembered(graph, reading),
@@ -174,6 +195,7 @@ def start(
             "session": f"{status.terms.name} in {store}",
             "guarantee": str(status.terms.guarantee),
             "method": str(agreed["method"]) + (f", norm {taken}" if taken else ""),
+            **({"start": STARTS[GROUPS]} if agreed["start"] == GROUPS else {}),
             "queries": f"{agreed['queries']:,}",
             "error": f"up to {error:,.1f} ({1 - agreed['beta']:.0%}, all queries at once)",
         }

@@ -98,19 +98,21 @@ class BlockHypothesis:
         factors, hollow = query.factors(self.universe.space), self.universe.hollow
         if factors is None:
             return self.universe.total(self.universe.coefficients(query) * self.dense())
-        return answer_bilinear(factors, hollow, self._bilinear, self._diagonal_sum)
+        return answer_bilinear(factors, hollow, self.bilinear, self.diagonal_sum)
 
     def estimate_all(self, queries: Sequence[LinearQuery]) -> FloatVector:
         """Answers to many queries, one after the other."""
         return np.array([self.estimate(query) for query in queries], dtype=np.float64)
 
-    def _bilinear(self, u: FloatVector, v: FloatVector) -> float:
+    def bilinear(self, u: FloatVector, v: FloatVector) -> float:
+        """The form u' W v over vertices, the diagonal included; O(n + K^2)."""
         rows, columns = self.weights.shape
         left = np.bincount(self.labels[0], weights=u, minlength=rows)
         right = np.bincount(self.labels[1], weights=v, minlength=columns)
         return float(left @ self.weights @ right)
 
-    def _diagonal_sum(self, x: FloatVector) -> float:
+    def diagonal_sum(self, x: FloatVector) -> float:
+        """The sum of W_ii x_i over vertices."""
         return float(np.einsum("i,i", self.weights[self.labels], x))
 
     def tilted(self, query: LinearQuery, exponent: float) -> Self:

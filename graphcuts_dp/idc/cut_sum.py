@@ -1,8 +1,9 @@
 """A hypothesis that is a start plus a weighted sum of cuts, stored as bit sets.
 
-H = C + sum_k w_k 1_k, where C is a Chung-Lu matrix and 1_k is the indicator of the pairs between
-S_k and T_k. The answer to a cut query needs only how many vertices its sets share with each S_k
-and T_k, so it costs O(updates * n / 64), and the memory is updates * n / 4 bytes at most.
+H = C + sum_k w_k 1_k, where C is a Chung-Lu matrix or constant between public groups, and 1_k is
+the indicator of the pairs between S_k and T_k. The answer to a cut query needs only how many
+vertices its sets share with each S_k and T_k, so it costs O(updates * n / 64), and the memory is
+updates * n / 4 bytes at most.
 
 Source: GRU12 section 5, after Frieze and Kannan 1999 (cut decompositions).
 """
@@ -19,19 +20,22 @@ from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.bit_sets import BitSets, pack_bits
+from graphcuts_dp.idc.blocks import BlockHypothesis
 from graphcuts_dp.idc.chung_lu import ChungLu, answer_bilinear
-from graphcuts_dp.idc.storage import Form, pack, unpack
+from graphcuts_dp.idc.storage import Arrays, Form, kind_of, pack, unpack
 
 _KIND = "sum of cuts"
+_ON_BLOCKS = "sum of cuts on blocks"
 
 
 @final
 class CutSum:
-    """A Chung-Lu matrix plus weighted cuts; entries may be negative or above 1.
+    """A Chung-Lu matrix, or one of blocks, plus weighted cuts; entries may be negative or above 1.
 
     Args:
         universe: the public vertex pairs.
-        start: C. Its two vectors must be equal if the universe is plain.
+        start: C. Two vectors of a Chung-Lu matrix must be equal if the universe is plain; blocks
+            must be of the same universe.
 
     Attributes:
         universe: as given.
@@ -42,11 +46,15 @@ class CutSum:
         HypothesisError: a start that does not fit the universe.
     """
 
-    def __init__(self, universe: Universe, start: ChungLu) -> None:
-        if (len(start.a), len(start.b)) != universe.shape:
+    def __init__(self, universe: Universe, start: ChungLu | BlockHypothesis) -> None:
+        if isinstance(start, BlockHypothesis):
+            fits = start.universe == universe
+        else:
+            fits = (len(start.a), len(start.b)) == universe.shape
+            if fits and universe.symmetric and (start.a != start.b).any():
+                raise HypothesisError("the start of a plain universe needs the same degrees twice")
+        if not fits:
             raise HypothesisError(f"the start does not fit a universe of shape {universe.shape}")
-        if universe.symmetric and (start.a != start.b).any():
-            raise HypothesisError("the start of a plain universe needs the same degrees twice")
         self.universe = universe
         self.start = start
         self.weights: FloatVector = np.empty(0)
@@ -154,14 +162,12 @@ class CutSum:
 
     def to_bytes(self) -> bytes:
         """The state; see `Hypothesis`."""
-        arrays = {
-            "a": self.start.a,
-            "b": self.start.b,
-            "weights": self.weights,
-            "S": self._S.rows,
-            "T": self._T.rows,
-        }
-        return pack(_KIND, self.universe, arrays)
+        cuts: Arrays = {"weights": self.weights, "S": self._S.rows, "T": self._T.rows}
+        if isinstance(self.start, BlockHypothesis):
+            left, right = self.start.labels
+            blocks: Arrays = {"left": left, "right": right, "blocks": self.start.weights}
+            return pack(_ON_BLOCKS, self.universe, blocks | cuts)
+        return pack(_KIND, self.universe, {"a": self.start.a, "b": self.start.b} | cuts)
 
     @classmethod
     def from_bytes(cls, data: bytes, universe: Universe) -> Self:
@@ -171,14 +177,23 @@ class CutSum:
             FileFormatError: see `Hypothesis`.
         """
         n_left, n_right = universe.shape
+        on_blocks = kind_of(data) == _ON_BLOCKS
+        starts: Form = (
+            {
+                "left": (np.int32, (n_left,)),
+                "right": (np.int32, (n_right,)),
+                "blocks": (np.float64, (None, None)),
+            }
+            if on_blocks
+            else {"a": (np.float64, (n_left,)), "b": (np.float64, (n_right,))}
+        )
         form: Form = {
-            "a": (np.float64, (n_left,)),
-            "b": (np.float64, (n_right,)),
+            **starts,
             "weights": (np.float64, (None,)),
             "S": (np.uint64, (None, -(-n_left // 64))),
             "T": (np.uint64, (None, -(-n_right // 64))),
         }
-        found = unpack(data, _KIND, universe, form)
+        found = unpack(data, _ON_BLOCKS if on_blocks else _KIND, universe, form)
         S: npt.NDArray[np.uint64] = found["S"]
         T: npt.NDArray[np.uint64] = found["T"]
         if not len(S) == len(T) == len(found["weights"]):
@@ -188,8 +203,14 @@ class CutSum:
                 raise FileFormatError(
                     "the stored hypothesis is damaged: a set has unknown vertices"
                 )
+        start: ChungLu | BlockHypothesis
         try:
-            read = cls(universe, ChungLu(found["a"], found["b"]))
+            if on_blocks:
+                right = None if universe.symmetric else found["right"]
+                start = BlockHypothesis(universe, found["left"], found["blocks"], right)
+            else:
+                start = ChungLu(found["a"], found["b"])
+            read = cls(universe, start)
         except (HypothesisError, ParameterError) as problem:
             raise FileFormatError(f"the stored hypothesis is damaged: {problem}") from problem
         read.weights = found["weights"]

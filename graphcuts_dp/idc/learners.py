@@ -9,6 +9,9 @@ from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Construction, Rule
+from graphcuts_dp.idc.block_start import BlockStart, Distance
+from graphcuts_dp.idc.blocks import BlockHypothesis
+from graphcuts_dp.idc.cut_sum import CutSum
 from graphcuts_dp.idc.frieze_kannan import frieze_kannan
 from graphcuts_dp.idc.median import DatabaseFamily, Median, all_graphs
 from graphcuts_dp.idc.multiplicative_weights import multiplicative_weights
@@ -120,6 +123,19 @@ class FriezeKannanLearner:
             largest_norm_squared=self.universe.disjoint_norm_squared if self.disjoint else None,
         )
 
+    @property
+    def distance(self) -> Distance | None:
+        """See `GroupLearner`. The paper's rule starts from nothing."""
+        return "squares" if self.rule == "tight" else None
+
+    def potential_scale(self, total_weight: float) -> float:  # noqa: ARG002
+        """See `GroupLearner`."""
+        return 1.0
+
+    def first(self, start: BlockStart) -> CutSum:
+        """See `GroupLearner`."""
+        return CutSum(self.universe, start.blocks(len(start.weights)))
+
     def check(self, query: CutQuery) -> None:
         """See `Learner.check`."""
         self.universe.masks(query)
@@ -182,6 +198,19 @@ class MultiplicativeWeightsLearner:
             rule=self.rule,
             max_blocks=max(self.universe.shape),
         )
+
+    @property
+    def distance(self) -> Distance | None:
+        """See `GroupLearner`."""
+        return "relative entropy" if self.rule == "tight" else None
+
+    def potential_scale(self, total_weight: float) -> float:  # noqa: ARG002
+        """See `GroupLearner`."""
+        return 1.0
+
+    def first(self, start: BlockStart) -> BlockHypothesis:
+        """See `GroupLearner`."""
+        return start.blocks(max(self.universe.shape))
 
     def check(self, query: CutQuery) -> None:
         """See `Learner.check`."""

@@ -1,6 +1,7 @@
 """Mirror descent with any norm, waiting for its tolerance, the total weight and root degrees."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol, Self, final, runtime_checkable
@@ -13,11 +14,16 @@ from graphcuts_dp.graph.linear_steps import MOST_COEFFICIENTS
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Rule
+from graphcuts_dp.idc.block_start import BlockStart, Distance
+from graphcuts_dp.idc.dense import DenseHypothesis
 from graphcuts_dp.idc.learners import Learned, Learner, check_disjoint
 from graphcuts_dp.idc.mirror_descent import FlatStart, MirrorDescent
 from graphcuts_dp.idc.norms import AUTO, MOST_VERTICES, CutSizes, NormTerms, parse_norm, terms_of
 from graphcuts_dp.idc.update_bounds import UpdateBound, size_of
 from graphcuts_dp.parallel import one_blas_thread
+
+# The norms whose potential at a start from groups is known.
+_DISTANCES: Mapping[str, Distance] = {"l2": "squares", "entropy": "relative entropy"}
 
 
 @runtime_checkable
@@ -189,6 +195,22 @@ class MirrorDescentLearner:
             value_error=value_error,
             shift=terms.shift,
         )
+
+    @property
+    def distance(self) -> Distance | None:
+        """See `GroupLearner`: of norms "l2" and "entropy", named as such."""
+        return _DISTANCES.get(self._parsed[0]) if self.rule == "tight" else None
+
+    def potential_scale(self, total_weight: float) -> float:
+        """See `GroupLearner`: half of all squares, or M^2 times the relative entropy."""
+        return 0.5 if self.distance == "squares" else total_weight**2
+
+    def first(self, start: BlockStart) -> DenseHypothesis:
+        """See `GroupLearner`. Of l2 within [0, 1], which is nearer to every truth in there."""
+        weights = start.weights
+        if self.distance == "squares":
+            weights = np.minimum(weights, 1.0)
+        return DenseHypothesis(self.universe, weights[np.ix_(*start.labels)])
 
     def check(self, query: LinearQuery) -> None:
         """See `Learner.check`. Refuses queries that were announced not to come."""

@@ -91,6 +91,16 @@ def unpack(data: bytes, kind: str, universe: Universe, form: Form) -> Arrays:
     return found
 
 
+def kind_of(data: bytes) -> str | None:
+    """The name of the class that `pack` was given; None where it cannot be read. Not checked."""
+    start = len(_MAGIC) + _DIGEST_BYTES
+    try:
+        kind = json.loads(data[start : data.find(b"\n", start)])["kind"]
+    except (LookupError, TypeError, ValueError):
+        return None
+    return kind if isinstance(kind, str) else None
+
+
 def _fits(shape: list[int], lengths: tuple[int | None, ...]) -> bool:
     return len(shape) == len(lengths) and all(
         length >= 0 and wanted in (None, length)

@@ -7,6 +7,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.constructions import CONSTRUCTIONS
+from graphcuts_dp.interactive.group_start import TOTAL
 from graphcuts_dp.interactive.parameters import Parameters
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON
 
@@ -59,6 +60,7 @@ def accuracy_warning(
             norm=None,
             calibration="tight",
             value_share=0.0,
+            start=TOTAL,
         )
         try:
             found = plain.resolved(universe, grid, expected_edges)

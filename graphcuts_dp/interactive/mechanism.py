@@ -5,7 +5,7 @@ weight that is not public, and by answers that updates buy where the calibration
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, cast, final
@@ -18,6 +18,7 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.linear_steps import Extent, LinearSteps
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Sign
+from graphcuts_dp.idc.block_start import GroupLearner
 from graphcuts_dp.idc.learners import MOST_DENSE_VERTICES, Learned, Learner, MedianLearner
 from graphcuts_dp.idc.median import DatabaseFamily
 from graphcuts_dp.idc.norm_learner import MirrorDescentLearner, bound_of
@@ -27,6 +28,15 @@ from graphcuts_dp.interactive.base import Answer, Update
 from graphcuts_dp.interactive.bought_norms import BoughtNorm, knowing, wanted_norm
 from graphcuts_dp.interactive.calibrations import Calibration
 from graphcuts_dp.interactive.counts import BOUNDED
+from graphcuts_dp.interactive.group_start import (
+    GROUPS,
+    TOTAL,
+    BoughtStart,
+    buy_start,
+    check_start,
+    nearer,
+    without_start,
+)
 from graphcuts_dp.interactive.online_state import OnlineState
 from graphcuts_dp.interactive.packing import (
     fingerprint,
@@ -44,6 +54,7 @@ from graphcuts_dp.interactive.promises import (
 )
 from graphcuts_dp.interactive.sparse_vector import Secret
 from graphcuts_dp.interactive.tunings import Tuning
+from graphcuts_dp.measurements.cells import Sides
 from graphcuts_dp.privacy.calibration import TOTAL_SHARE
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
@@ -66,7 +77,8 @@ class OnlineMechanism:
     the tight calibration (c for the others, which halt at update c). Hypotheses, updates, the
     order of tests and when a step ends are functions of what the tests found, the queries and
     public numbers. Restarts and bought values are interleaved with the analyst's choices, which
-    the composition theorems in the calibrations allow for.
+    the composition theorems in the calibrations allow for. What a start from groups buys is taken
+    out of the same budget, before the tests are tuned: see `group_start.buy_start`.
     Of a bounded grid the answers are bounded cuts (`graph.bounded_cuts`), among them the total.
     Neighbours differ in the edges at one vertex v, and `steps` is 2: without the edges at v no
     answer is larger, and none more than D smaller, so either neighbour is one step of a monotone
@@ -94,6 +106,9 @@ class OnlineMechanism:
             2 epsilon, 4 rho, or (2 epsilon, (1 + e^epsilon) delta).
         steps: how many steps of the grid's neighbours are hidden together; the calibration is for
             one of them, and `cost` for all, by group privacy.
+        begins: a name of `group_start.STARTS`. "groups" buys the sums between public groups and
+            how near the truth they are, see `group_start`.
+        groups: of the rows and columns, for such a start; None in a session that has begun.
 
     Raises:
         ParameterError: weights without a public cap, or a total_weight out of range.
@@ -106,6 +121,8 @@ class OnlineMechanism:
     grid: Grid
     total_weight: float | None = None
     steps: int = 1
+    begins: str = field(default=TOTAL, repr=False)  # see `_owner`
+    groups: Sides | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.grid.cap is None:
@@ -123,6 +140,9 @@ class OnlineMechanism:
                 "this norm buys the sum of root degrees, of which no noise hides a vertex; use norm"
                 " 'l2', 'lp' or 'entropy'"
             )
+        check_start(self.begins, self.learner, self.grid)
+        if self._linear and self.begins == GROUPS:
+            raise ParameterError("start='groups' is for cuts: leave out linear=True")
 
     @property
     def name(self) -> str:
@@ -168,7 +188,8 @@ class OnlineMechanism:
 
     @cached_property
     def _owner(self) -> str:
-        return fingerprint(self)
+        """Stores know mechanisms that start from the total weight without the word for it."""
+        return fingerprint(self if self.begins == TOTAL else (self, self.begins))
 
     @property
     def _buys(self) -> BoughtNorm | None:
@@ -211,8 +232,13 @@ class OnlineMechanism:
         total = self.cost.epsilon * float(TOTAL_SHARE)
         left = self.cost.epsilon - total
         norm = left * float(TOTAL_SHARE) if self._buys else 0.0
-        bought = ((self._buys.name, norm),) if self._buys else ()
-        parts = (("total weight", total), *bought, ("answers", left - norm))
+        bought = [(self._buys.name, norm)] if self._buys else []
+        if self.begins == GROUPS:
+            sums = left * float(TOTAL_SHARE)
+            bought = [("sums between groups", sums)]
+            bought += [("how near they are", (left - sums) * float(TOTAL_SHARE))]
+        spent = sum(part for _, part in bought)
+        parts = (("total weight", total), *bought, ("answers", left - spent))
         return promise(self.cost, self.universe, self.grid, seed=seed, parts=parts)
 
     def start(self, graph: AnyGraph, source: EntropySource) -> OnlineState:
@@ -222,21 +248,53 @@ class OnlineMechanism:
         if self.total_weight is None:
             noise, *_ = self.calibration.with_total(self.grid.sensitivity)
             total = (self.grid.total(graph) + noise.draw(source)) / self.grid.largest
-        bought = None
+        norm_bound = None
         if self._buys is not None:
             noise, radius, *_ = self._after_total.with_total(self._buys.steps)
-            bought = self._buys.buy(graph, self.grid, noise, radius, source)
-        tuned = self._tuned(total, bought)
-        start = self._construction(*tuned, bought)
+            norm_bound = self._buys.buy(graph, self.grid, noise, radius, source)
+        bought = self._buy_start(graph, total, source)
+        first = None if bought is None else nearer(bought, self.learner, *self._total(total))
+        tuned = self._tuned(total, norm_bound, None if first is None else first[1])
+        start = self._construction(*tuned, norm_bound)
         return OnlineState(
             owner=self._owner,
             tuning=tuned[0],
             total_weight=tuned[1],
             total_error=tuned[2],
-            current=start.initial(),
+            current=start.initial() if first is None else first[0],
             noise=tuned[0].test.start(source),
-            norm_bound=bought,
+            norm_bound=norm_bound,
+            bought=bought,
         )
+
+    def _buy_start(
+        self, graph: AnyGraph, total: float | None, source: EntropySource
+    ) -> BoughtStart | None:
+        if self.begins == TOTAL:
+            return None
+        if self.groups is None:
+            raise ParameterError("a session that starts from groups needs them: give groups=")
+        return buy_start(
+            graph,
+            self.groups,
+            universe=self.universe,
+            grid=self.grid,
+            learner=cast(GroupLearner, self.learner),
+            calibration=self._after_total,
+            total_weight=self._total(total)[0],
+            source=source,
+        )
+
+    def _total(self, total: float | None) -> tuple[float, float]:
+        """The total weight that constructions get, and how far it can be off, in units."""
+        error = 0.0
+        if self.total_weight is not None:
+            total = self.total_weight / self._unit
+        else:
+            _, radius, *_ = self.calibration.with_total(self.grid.sensitivity)
+            error = radius / self.grid.largest
+        error += self.grid.rounding(self.universe.size) / self._unit
+        return min(max(total or 0.0, 1.0), float(self.universe.size)), error
 
     @property
     def _after_total(self) -> Calibration:
@@ -245,37 +303,34 @@ class OnlineMechanism:
             return self.calibration
         return self.calibration.with_total(self.grid.sensitivity)[3]
 
-    def _tuned(self, total: float | None, bought: float | None) -> tuple[Tuning, float, float]:
+    def _tuned(
+        self, total: float | None, norm_bound: float | None, nearer: UpdateBound | None = None
+    ) -> tuple[Tuning, float, float]:
         """Tuning, total weight and its error, the latter two in units.
 
         Args:
             total: the noisy one in units; not used where the total weight is fixed.
-            bought: the private norm, in units; None where nothing was bought, or for the most that
-                it can come to.
+            norm_bound: the private norm, in units; None where nothing was bought, or for the most
+                that it can come to.
+            nearer: B at a start that was bought and is nearer than the flat one; None without it.
         """
-        rest, error = self._after_total, 0.0
-        if self.total_weight is not None:
-            total = self.total_weight / self._unit
-        else:
-            _, radius, *_ = self.calibration.with_total(self.grid.sensitivity)
-            error = radius / self.grid.largest
+        rest, (total, error) = self._after_total, self._total(total)
         if self._buys is not None:
             *_, rest = rest.with_total(self._buys.steps)
-        total = min(max(total or 0.0, 1.0), float(self.universe.size))
-        error += self.grid.rounding(self.universe.size) / self._unit
-        bound = _careful(
-            bound_of(
-                knowing(self.learner, bought),
-                alpha=total + error,
-                total_weight=total,
-                total_error=error,
-            )
+        if self.begins == GROUPS:
+            rest = without_start(rest, self.grid.sensitivity)
+        bound = nearer or bound_of(
+            knowing(self.learner, norm_bound),
+            alpha=total + error,
+            total_weight=total,
+            total_error=error,
         )
+        bound = _careful(bound)
         tuning = rest.tune(lambda alpha: bound(alpha * self._spread), self._counting.sensitivity)
         return tuning, total, error
 
     def expected_error(self, total_weight: float) -> float:
-        """See `Mechanism.expected_error`."""
+        """See `Mechanism.expected_error`; of a start from groups as if these said nothing."""
         return self._widest(self._tuned(total_weight / self._unit, None)[0])
 
     def error_bound(self, state: OnlineState) -> float:
@@ -433,6 +488,8 @@ class OnlineMechanism:
         updates, lost = whole_number(content, "updates"), whole_number(content, "lost")
         construction = self._construction(tuning, total_weight, total_error, bought)
         current, count = construction.initial(), 0
+        if hypothesis is None and self.begins == GROUPS:
+            raise FileFormatError("a session that started from groups needs its first hypothesis")
         if hypothesis is not None:
             count, data = unpack_hypothesis(hypothesis, self._owner)
             current = type(current).from_bytes(data, self.universe)

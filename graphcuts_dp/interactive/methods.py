@@ -35,6 +35,7 @@ from graphcuts_dp.interactive.choice import (
     median_error,
     mirror_descent_error,
 )
+from graphcuts_dp.interactive.group_start import TOTAL, check_start
 from graphcuts_dp.interactive.mechanism import OnlineMechanism
 from graphcuts_dp.interactive.paper_calibrations import DR14, GRU12, JT12
 from graphcuts_dp.interactive.per_query import PerQueryNoise
@@ -277,6 +278,7 @@ def make_mechanism(  # noqa: PLR0913  # the terms of a session
     most_right: int | None = None,
     linear: bool = False,
     most_spectral: float | None = None,
+    start: str = TOTAL,
 ) -> Mechanism[Any]:
     """The mechanism that a session of this method runs. Reads nothing private.
 
@@ -303,6 +305,7 @@ def make_mechanism(  # noqa: PLR0913  # the terms of a session
             either way, "mirror-descent" has twice the noise that it has for cuts.
         most_spectral: of "mirror-descent" for linear queries of a bipartite graph: no matrix of
             coefficients, divided by the largest of them, has a larger singular value.
+        start: of the constructions: a name of `group_start.STARTS`.
 
     Raises:
         ParameterError: an unknown name, a number out of range, or a graph that does not suit.
@@ -328,7 +331,7 @@ def make_mechanism(  # noqa: PLR0913  # the terms of a session
         raise ParameterError(
             f"unknown calibration {calibration!r}; choose one of {', '.join(CALIBRATIONS)}"
         )
-    return make(
+    made = make(
         universe=universe,
         grid=grid,
         epsilon=epsilon,
@@ -345,3 +348,9 @@ def make_mechanism(  # noqa: PLR0913  # the terms of a session
         linear=linear,
         most_spectral=most_spectral,
     )
+    if start == TOTAL:
+        return made
+    if not isinstance(made, OnlineMechanism):
+        check_start(start, None, grid)
+        return made
+    return replace(made, begins=start)

@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Any, final
 
 from graphcuts_dp.idc.base import Hypothesis
+from graphcuts_dp.interactive.group_start import BoughtStart
 from graphcuts_dp.interactive.packing import pack, pack_hypothesis
 from graphcuts_dp.interactive.sparse_vector import Secret
 from graphcuts_dp.interactive.tunings import Tuning
@@ -21,6 +22,8 @@ class OnlineState:
         total_weight: total weight that the construction was given, in units; public.
         total_error: how far it can be from the true one.
         norm_bound: the bound on a private norm that was bought, in units; None where none was.
+        bought: what a start from groups has bought; None for others, and in a state that was
+            restored, whose hypothesis holds all that it needs of it.
         current: the hypothesis.
         noise: of the running instances; None when it was lost. Secret.
         queries: answers so far.
@@ -40,6 +43,7 @@ class OnlineState:
     lost: int = 0
     halted: bool = False
     norm_bound: float | None = None
+    bought: BoughtStart | None = field(default=None, repr=False)
 
     @property
     def stopped(self) -> bool:

@@ -12,6 +12,7 @@ from graphcuts_dp.idc.update_bounds import size_of
 from graphcuts_dp.interactive.base import Mechanism
 from graphcuts_dp.interactive.choice import Setting
 from graphcuts_dp.interactive.counts import BOUNDED
+from graphcuts_dp.interactive.group_start import TOTAL
 from graphcuts_dp.interactive.methods import LINEAR_METHODS, METHODS, make_mechanism
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.protection import Protection
@@ -42,6 +43,7 @@ class Parameters:
         norm: of "mirror-descent", see `make_mechanism`.
         most_right: likewise.
         most_spectral: likewise.
+        start: of the constructions: "total", or "groups", see `group_start.STARTS`.
         learner: of one's own, for such a method; None where nobody has given it. Not kept.
     """
 
@@ -60,6 +62,7 @@ class Parameters:
     norm: str | None = None
     most_right: int | None = None
     most_spectral: float | None = None
+    start: str = TOTAL
     learner: OwnLearner | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -183,6 +186,7 @@ class Parameters:
             most_right=self.most_right,
             linear=self.linear,
             most_spectral=self.most_spectral,
+            start=self.start,
         )
 
     def guarantee(self, made: Mechanism[Any], seed: int | None) -> PrivacyGuarantee:

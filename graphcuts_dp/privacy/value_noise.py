@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, final
 
+from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.privacy.composition import Cost, rounded_up
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.noise import sample_discrete_gaussian, sample_discrete_laplace
@@ -31,9 +32,20 @@ class ValueNoise:
 
     def draw(self, source: EntropySource) -> int:
         """One sample, in steps."""
+        return int(self.draw_many(1, source)[0])
+
+    def draw_many(self, size: int, source: EntropySource) -> IntVector:
+        """Independent samples, in steps, shape (size,)."""
         if self.distribution == "laplace":
-            return int(sample_discrete_laplace(self.parameter, 1, source)[0])
-        return int(sample_discrete_gaussian(self.parameter, 1, source)[0])
+            return sample_discrete_laplace(self.parameter, size, source)
+        return sample_discrete_gaussian(self.parameter, size, source)
+
+    @property
+    def deviation(self) -> float:
+        """A bound on the standard deviation, in steps."""
+        if self.distribution == "laplace":
+            return math.sqrt(2) / float(self.parameter)
+        return math.sqrt(self.parameter)
 
     def cost(self, sensitivity: int, *, delta: float) -> Cost:
         """Of one answer whose count changes by so many steps; the class says why.

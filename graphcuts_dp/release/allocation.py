@@ -31,6 +31,7 @@ from graphcuts_dp.privacy.noises import noise_distribution
 from graphcuts_dp.release.choice import (
     ANSWERS,
     EARLY_SHARE,
+    MOST_SHARE,
     TOTAL_SHARE,
     WORKLOADS,
     Prospect,
@@ -321,8 +322,17 @@ def _least_left(
 
 
 def _beside_groups(prospect: Prospect, groups: GroupPlan) -> Prospect:
-    """The prospect where groups show the blocks: degrees are worth more then."""
-    return prospect if prospect.share is not None else replace(prospect, share=groups.degrees)
+    """The prospect where groups show the blocks: degrees are worth more then.
+
+    For a synthetic graph alone nearly all: entries hardly show what groups leave open. They are
+    what `answer` needs for cuts that part groups, so that the other workload keeps more of them.
+    """
+    if prospect.share is not None:
+        return prospect
+    share = groups.degrees
+    if prospect.workload != ANSWERS:
+        share = max(MOST_SHARE, share)
+    return replace(prospect, share=share)
 
 
 def _total_of_groups(
@@ -330,13 +340,16 @@ def _total_of_groups(
 ) -> float | None:
     """Sum of the whole matrix from sums between groups, where these tell it well enough.
 
-    That is, the mean degree up to a tenth of what the thresholds of the choice are multiples of.
+    That is, so well that three standard deviations more or less make the same choice; and where
+    that choice is left to early degrees, which look at the total again, the mean degree up to a
+    tenth of what the thresholds are multiples of.
     """
     looks = [each for each in bought if isinstance(each, NoisyGroups)]
     if not looks:
         return None
     twice = 2 if looks[0].symmetric else 1
     deviation = twice * math.sqrt(len(looks[0].values) * looks[0].law.variance)
-    if deviation > _CLOSE * prospect.edge(epsilon) * math.sqrt(math.prod(prospect.shape)):
-        return None
-    return twice * looks[0].total
+    total = twice * looks[0].total
+    choices = {prospect.share_from_total(total + far * deviation, epsilon) for far in range(-3, 4)}
+    close = deviation <= _CLOSE * prospect.edge(epsilon) * math.sqrt(math.prod(prospect.shape))
+    return total if len(choices) == 1 and (close or None not in choices) else None

@@ -90,7 +90,9 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
         workload: what "auto" is to be good at where degrees and entries compete: "answers" (of
             `Release.answer`), or "synthetic graph": its worst cut is nearer to the truth where
             entries show no communities, since nearly all of epsilon then goes to the degrees, and
-            answers between groups are several times less precise.
+            answers between groups are several times less precise. Beside public groups that tell
+            something, degrees have most of what these leave, whatever entries show: answers about
+            unions of groups stay as precise, those that part groups are less so.
         groups: public groups of the vertices (of a bipartite graph a pair, left and right), which
             come out with the release. A twentieth to a quarter of epsilon buys noisy sums between
             them, by `group_share`; a sixth of that first, and the rest only where it shows that

@@ -302,6 +302,7 @@ def connect(  # noqa: PLR0913  # the terms of a session, as for `open_session`
     most_right: int | None = None,
     linear: bool = False,
     most_spectral: float | None = None,
+    start: str | None = None,
     timeout: float = 120.0,
     certificate: str | None = None,
 ) -> RemoteSession:
@@ -323,6 +324,7 @@ def connect(  # noqa: PLR0913  # the terms of a session, as for `open_session`
         most_right: likewise.
         linear: likewise.
         most_spectral: likewise.
+        start: likewise; "groups" are those of the server.
         timeout: seconds to wait for a reply.
         certificate: PEM file of the authority that vouches for the server, if the system's do not.
 
@@ -359,6 +361,7 @@ def connect(  # noqa: PLR0913  # the terms of a session, as for `open_session`
                 "most_right": most_right,
                 "linear": linear,
                 "most_spectral": most_spectral,
+                "start": start,
             }
             told = line.ask("POST", "/v1/sessions", terms)
     except BaseException:

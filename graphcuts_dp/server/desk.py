@@ -18,6 +18,7 @@ from graphcuts_dp.graph.group_names import GroupNames
 from graphcuts_dp.graph.groups import Groups
 from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.interactive.group_start import GROUPS
 from graphcuts_dp.interactive.parameters import Parameters
 from graphcuts_dp.interactive.session import Session, open_session
 from graphcuts_dp.interactive.transcript import (
@@ -121,7 +122,13 @@ class Desk:
         return ledger_budget(self._ledger)
 
     def terms_of(self, asked: Terms) -> dict[str, Any]:
-        """Keywords of `open_session`: what was asked for, and whom this server protects."""
+        """Keywords of `open_session`: what was asked for, and whom this server protects.
+
+        Raises:
+            ParameterError: a start from groups, where there are none.
+        """
+        if asked.start == GROUPS and self._groups is None:
+            raise ParameterError("this server has no public groups to start from; leave start out")
         return asked.keywords() | self._protecting
 
     def plan(self, asked: PlanIn) -> dict[str, Any]:

@@ -68,8 +68,13 @@ def dummy_answers(
         names.named(query) if names is not None and isinstance(query, CutQuery) else query
         for query in queries
     ]
+    groups = None
+    if names is not None:
+        groups = names.left if names.left is names.right else (names.left, names.right)
     with tempfile.TemporaryDirectory(prefix="graphcuts-dp-dummy-") as folder:
         with quiet():
-            session: Session = open_session(made, store=Path(folder) / "made.db", **terms)
+            session: Session = open_session(
+                made, store=Path(folder) / "made.db", groups=groups, **terms
+            )
         with session:
             return session.ask_all(asked)

@@ -207,6 +207,7 @@ class Terms(Strict):
     most_right: Count | None = None
     linear: StrictBool = False
     most_spectral: Annotated[FiniteFloat, Field(ge=1, le=1e18)] | None = None
+    start: Literal["total", "groups"] | None = None
 
     def keywords(self) -> dict[str, Any]:
         """As `open_session` takes them; without what was not given and is newer than others."""

@@ -45,6 +45,7 @@ from graphcuts_dp.measurements import (
     cells,
     contributions,
     degrees,
+    group_sums,
     kept_edges,
     total,
     weight_counts,
@@ -101,13 +102,14 @@ def blindfold(monkeypatch):
     )
     none = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int32), np.zeros(0)
     monkeypatch.setattr(kept_edges, "_edges_of", lambda *_: none)
-    monkeypatch.setattr(
-        cells,
-        "sums_of_cells",
-        lambda _graph, _sides, tree, _grid: [
-            np.zeros(tree.size(place), dtype=np.int64) for place in range(tree.depth)
-        ],
-    )
+    for module in (cells, group_sums):
+        monkeypatch.setattr(
+            module,
+            "sums_of_cells",
+            lambda _graph, _sides, tree, _grid: [
+                np.zeros(tree.size(place), dtype=np.int64) for place in range(tree.depth)
+            ],
+        )
     monkeypatch.setattr(Grid, "count", lambda *_: 0)
     monkeypatch.setattr(Grid, "total", lambda *_: 0)
     monkeypatch.setattr(Grid, "steps", lambda _, weights: np.zeros(len(weights), dtype=np.int64))
@@ -335,6 +337,20 @@ def grouped(epsilon=2.0, **options):
     return run
 
 
+def begun_from_groups(method):
+    """In a session that buys the sums between two halves first."""
+
+    def run(watch, graph):
+        plain = isinstance(graph, gc.Graph)
+        halves = {"half": ["a"] * 4 + ["b"] * 4}
+        sets = [graph.vertices] if plain else [graph.left, graph.right]
+        sides = tuple(gc.Groups(each, halves) for each in sets)
+        groups = sides[0] if plain else sides
+        return asked(method, start="groups", groups=groups, epsilon=40.0)(watch, graph)
+
+    return run
+
+
 def named(watch, graph):
     groups = gc.Groups(graph.vertices, {"half": ["a"] * 4 + ["b"] * 4})
     with gc.open_session(
@@ -375,6 +391,11 @@ MECHANISMS = {
     "groups, two sides, weights": ("weighted bipartite", grouped(noise="discrete-laplace")),
     "groups, no cap": ("weighted no cap", grouped(noise="laplace")),
     "session, groups": ("plain", named),
+    "session, from groups": ("plain", begun_from_groups("frieze-kannan")),
+    "session, from groups, weights": (
+        "weighted bipartite",
+        begun_from_groups("multiplicative-weights"),
+    ),
     "no fit": ("bipartite", released(fit="none")),
     "bipartite": ("bipartite", released()),
     "laplace": ("weighted", released(noise="laplace")),

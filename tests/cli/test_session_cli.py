@@ -319,3 +319,32 @@ def test_run_can_be_interrupted_and_goes_on(call, store, tmp_path, monkeypatch):
     assert status == 0
     assert f"200 answers in {answers}, {found['answers']} of them free" in err
     assert len(answers.read_text().splitlines()) == 200
+
+
+def test_a_session_starts_from_groups_of_a_file(call, mail, tmp_path):
+    table = tmp_path / "staff.csv"
+    rows = [f"{name},{'short' if len(name) == 2 else 'long'}\n" for name in NAMES]
+    table.write_text("name,unit\n" + "".join(rows))
+    store = tmp_path / "mail.db"
+    terms = (*TERMS[:-1], "frieze-kannan", "--start", "groups")
+    status, _, err = call("start", mail, "--store", store, *terms, "--json")
+    assert status == 2
+    assert "--start groups needs --groups FILE" in err
+    status, _, err = call("start", mail, "--store", store, *TERMS, "--groups", table)
+    assert status == 2
+    assert "give it to session ask" in err
+    assert not store.exists()
+    status, out, err = call("start", mail, "--store", store, *terms, "--groups", table, "--json")
+    assert status == 0, err
+    assert json.loads(out)["parameters"]["start"] == "groups"
+    status, out, err = call("ask", store, "--from", "@@short", "--groups", table)
+    assert status == 0, err
+    assert "all queries at once" in out
+    status, out, _ = call(
+        "start", mail, "--store", store, *terms, "--groups", table, "--name", "again"
+    )
+    assert status == 0
+    assert "start      a weight for each two public groups" in out
+    status, _, err = call("start", mail, "--store", store, *terms[:-1], "blocks", "--name", "b")
+    assert status == 2
+    assert "unknown start 'blocks'" in err

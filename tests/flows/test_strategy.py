@@ -112,6 +112,23 @@ def test_the_workload_moves_the_shares():
     assert total.deviations[0] < made[0].deviations[0]
 
 
+@pytest.mark.parametrize("arities", [(3, 3), (10, 20), (4, 5, 5), (2, 3, 5, 5), (40, 2)])
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_the_default_starves_no_level(arities, delta):
+    """No level errs by more times its own best than there are levels; "all cells" is not so."""
+    cells = regular(*arities)
+    default = choose_strategy(cells, epsilon=1.0, delta=delta)
+    assert default.workload == "all levels"
+    ratios = []
+    for place, level in enumerate(cells.levels, start=1):
+        alone = choose_strategy(cells, epsilon=1.0, delta=delta, workload=level)
+        ratios.append(default.deviations[place] / alone.deviations[place])
+    assert max(ratios) <= 1.05 * len(arities)
+    if len(arities) > 2:
+        finest = choose_strategy(cells, epsilon=1.0, delta=delta, workload="all cells")
+        assert finest.deviations[1] > 2 * default.deviations[1]
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [

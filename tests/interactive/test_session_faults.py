@@ -86,7 +86,9 @@ def kill_at_statements(folder, statements, method):
     return deaths
 
 
-@pytest.mark.parametrize(("method", "apart"), [("gaussian", 9), ("median", 18), ("schatten", 18)])
+@pytest.mark.parametrize(
+    ("method", "apart"), [("gaussian", 9), ("median", 18), ("schatten", 18), ("groups", 18)]
+)
 def test_processes_killed_at_a_statement(tmp_path, method, apart):
     statements = range(2, 130, apart)
     deaths = kill_at_statements(tmp_path, statements, method)
@@ -94,7 +96,7 @@ def test_processes_killed_at_a_statement(tmp_path, method, apart):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["gaussian", "multiplicative-weights", "schatten"])
+@pytest.mark.parametrize("method", ["gaussian", "multiplicative-weights", "schatten", "groups"])
 def test_processes_killed_at_each_statement(tmp_path, method):
     assert kill_at_statements(tmp_path, range(1, 180), method) > 200
 

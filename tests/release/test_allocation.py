@@ -560,7 +560,7 @@ def test_whatever_a_release_is_to_be_good_at_its_parts_add_up_to_epsilon(workloa
     assert told <= parts["entries"]
 
 
-def test_groups_and_shares_that_users_set_leave_the_workload_nothing_to_choose():
+def test_shares_that_users_set_leave_the_workload_nothing_to_choose():
     prospect = Prospect((400, 400), 1.0, "binary", Fraction(1, 3), SYNTHETIC_GRAPH)
     assert prospect.most == prospect.beside == Fraction(1, 3)
 

@@ -13,6 +13,8 @@ from graphcuts_dp.measurements.groups import measure_groups
 from graphcuts_dp.measurements.noisy_groups import NoisyGroups
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release import group_shares
+from graphcuts_dp.release.allocation import least_distribution, measure
+from graphcuts_dp.release.choice import ANSWERS, MOST_SHARE, SYNTHETIC_GRAPH
 from graphcuts_dp.release.group_shares import (
     degree_share_beside_groups,
     group_plan,
@@ -124,3 +126,57 @@ def test_what_cannot_be_bought_is_refused_before_anything_is_drawn(monkeypatch):
     monkeypatch.setattr(group_shares, "MOST_GROUPS", 2)
     with pytest.raises(GraphError, match="at most 2 groups"):
         gc.release_graph(graph, epsilon=1.0, groups=groups)
+
+
+@pytest.mark.parametrize("workload", [ANSWERS, SYNTHETIC_GRAPH])
+def test_for_a_graph_alone_degrees_have_nearly_all_that_telling_groups_leave(workload):
+    """Two full halves of 200 vertices, far above the noise on the sums: any draw tells that."""
+    codes = np.arange(200) // 100
+    ends = np.nonzero(np.triu(codes[:, None] == codes, 1))
+    graph = gc.Graph(*ends, vertices=200)
+    plan = group_plan(graph, gc.Groups(graph.vertices, {"half": codes.tolist()}))
+    data = measure(
+        graph,
+        epsilon=1.0,
+        noise="binary",
+        mechanism="auto",
+        share=None,
+        source=SeededEntropy(1),
+        groups=plan,
+        workload=workload,
+    )
+    parts = {value.name: value.epsilon for value in data.values}
+    assert set(parts) == {"groups", "groups again", "degrees", "entries"}
+    assert sum(parts.values()) == 1
+    left = 1 - plan.first - plan.second
+    share = plan.degrees if workload == ANSWERS else MOST_SHARE
+    assert parts["degrees"] == left * share
+    told = least_distribution(graph, "binary", 1.0, "auto", None, plan, workload).epsilon
+    assert told <= parts["entries"]
+
+
+@pytest.mark.parametrize(("density", "bought"), [(0.3, False), (0.16, True)])
+def test_a_total_is_bought_beside_groups_only_where_it_could_change_the_choice(density, bought):
+    """Sums between 12 groups made by chance know the mean degree up to 2: 120 is clear, 64 not.
+
+    The threshold is 61: three deviations of noise move the first graph across no threshold, and the
+    second one across this.
+    """
+    random = np.random.default_rng(1)
+    ends = np.nonzero(np.triu(random.random((400, 400)) < density, 1))
+    graph = gc.Graph(*ends, vertices=400)
+    groups = gc.Groups(graph.vertices, {"g": random.integers(0, 12, 400).tolist()})
+    data = measure(
+        graph,
+        epsilon=1.0,
+        noise="binary",
+        mechanism="auto",
+        share=None,
+        source=SeededEntropy(1),
+        groups=group_plan(graph, groups),
+    )
+    names = [value.name for value in data.values]
+    assert names[0] == "groups"
+    assert "groups again" not in names
+    assert ("total" in names) is bought
+    assert sum(value.epsilon for value in data.values) == 1

@@ -158,6 +158,30 @@ def test_sessions_of_mirror_descent_have_a_norm(tmp_path):
         assert before[0].terms["norm"] == "2,p"
 
 
+def test_sessions_start_from_the_groups_of_the_server(tmp_path):
+    start = {**TERMS, "epsilon": 2.0, "delta": 1e-6, "method": "frieze-kannan", "start": "groups"}
+    for number, groups in enumerate((True, False)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        with Office(folder, groups=groups, budget=(9.0, 1e-4)) as office:
+            office.add("ann", preapproved=True)
+            dummy = {"terms": start, "queries": [{"S": ["v1"]}]}
+            if not groups:
+                for place, body in (("forecast", start), ("dummy", dummy)):
+                    refused = office.send("ann", "POST", f"/v1/{place}", body)
+                    assert "no public groups to start from" in refused.text
+                    assert refused.status_code == 422
+                assert office.open("ann", **start).status_code == 422
+                continue
+            told(office.send("ann", "POST", "/v1/forecast", start))
+            assert len(told(office.send("ann", "POST", "/v1/dummy", dummy))["answers"]) == 1
+            opened = told(office.open("ann", **start), 201)
+            assert (opened["state"], opened["terms"]["start"]) == ("open", "groups")
+            assert office.open("ann", "b", **{**start, "start": "degrees"}).status_code == 422
+            told(office.open("ann", "c", **{**TERMS, "epsilon": 0.1}), 201)
+            assert "start" not in office.desk.requests.all()[-1].terms  # as in earlier sessions
+
+
 def test_caps_hold_beside_the_budget(office):
     office.add("cleo", preapproved=True, epsilon=0.75, queries=25)
     told(office.open("cleo", "a"), 201)

@@ -24,6 +24,7 @@ from graphcuts_dp.evaluation.audits import (
     distances,
     flows,
     games,
+    group_start,
     grouped,
     iterative,
     k_norms,
@@ -49,6 +50,7 @@ from graphcuts_dp.evaluation.audits.base import AuditOutcome, Effort, Entry
 from graphcuts_dp.evaluation.baselines import BASELINES
 from graphcuts_dp.fits.methods import FIT_NAMES
 from graphcuts_dp.idc.constructions import CONSTRUCTIONS
+from graphcuts_dp.interactive.group_start import STARTS, TOTAL
 from graphcuts_dp.interactive.methods import CALIBRATIONS, METHODS
 from graphcuts_dp.iterative.made import MEDIAN
 from graphcuts_dp.iterative.paper_tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
@@ -73,6 +75,7 @@ ENTRIES: tuple[Entry, ...] = (
     *median.ENTRIES,
     *root_degrees.ENTRIES,
     *linear_sessions.ENTRIES,
+    *group_start.ENTRIES,
     *distances.ENTRIES,
     *learnt_distances.ENTRIES,
     *flows.ENTRIES,
@@ -128,6 +131,8 @@ def _sessions() -> Iterator[str]:
         else:
             yield f"session: {method}"
     yield from ("session: root degrees", "session: linear queries", "session: nuclear norm")
+    yield "session: root degrees"
+    yield from (f"session: start from {start}" for start in STARTS if start != TOTAL)
     yield "budget of a store"
 
 
