@@ -4,8 +4,9 @@ Groups are public: they come out with everything that is computed from them, as 
 module knows no edges, so post-processing may use it.
 """
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any, final
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,7 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import BoolVector, IntVector
 from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.graph.group_codes import codes_of, listed, sorted_within, with_rest
-from graphcuts_dp.graph.vertices import Label, VertexSet
+from graphcuts_dp.graph.vertices import Label, NamedSet, VertexSet
 
 _KEPT_BYTES = 1 << 27  # of truth vectors of groups that were asked for
 
@@ -246,6 +247,27 @@ class Groups(GroupTree):
             parents,
         )
 
+    @classmethod
+    def of_codes(cls, vertices: VertexSet, tree: GroupTree, codes: IntVector) -> Self:
+        """Groups of known names, from the code of the finest group of each vertex.
+
+        Raises:
+            GraphError: groups of other sizes.
+        """
+        found = cls.__new__(cls)
+        GroupTree.__init__(
+            found,
+            {name: tree.labels(name) for name in tree.levels},
+            [tree.sizes(name) for name in tree.levels],
+            [tree.parents(name) for name in tree.levels],
+        )
+        counted = np.bincount(codes, minlength=len(tree.sizes()))
+        if len(codes) != len(vertices) or not np.array_equal(counted, tree.sizes()):
+            raise GraphError("the groups have other sizes")
+        found.vertices, found._members = vertices, {}
+        found._codes = [_frozen(above[codes]) for above in found._above]
+        return found
+
     @property
     def tree(self) -> GroupTree:
         """Names and sizes alone."""
@@ -277,6 +299,42 @@ class Groups(GroupTree):
             self._members[which] = found
         return found
 
+    def within(self, label: Label, level: str | None = None) -> BoolVector:
+        """Which groups of the finest level lie in a group, shape (finest groups,).
+
+        Raises:
+            QueryError: no such level, or no such group in it.
+        """
+        place, code = self.place(level), self.code(label, level)
+        found: BoolVector = self._above[place] == code
+        return found
+
+    @cached_property
+    def read_names(self) -> dict[str, "GroupUnion"]:
+        """Groups by the texts that named them so far."""
+        return {}
+
+    @cached_property
+    def _above(self) -> list[IntVector]:
+        """For each level, the code of the group that holds each group of the finest level."""
+        found = [np.arange(len(self._sizes[-1]))]
+        for parents in reversed(self._parents[1:]):
+            found.append(parents[found[-1]])
+        return found[::-1]
+
+    def down_to(self, level: str) -> "Groups":
+        """The same without the levels below one.
+
+        Raises:
+            QueryError: no such level.
+        """
+        if level == self.levels[-1]:
+            return self
+        kept = self.place(level) + 1
+        labels = {name: self.labels(name) for name in self.levels[:kept]}
+        tree = GroupTree(labels, self._sizes[:kept], self._parents[:kept])
+        return Groups.of_codes(self.vertices, tree, self._codes[kept - 1])
+
     def group_of(self, vertex: Label, level: str | None = None) -> Label:
         """The group of a vertex.
 
@@ -298,6 +356,56 @@ class Groups(GroupTree):
         )
 
     __hash__ = GroupTree.__hash__
+
+
+@final
+class GroupUnion(NamedSet):
+    """All vertices of some groups: held as the groups, of which there are few.
+
+    Args:
+        groups: that the names are of.
+        names: label and level of each group; levels may differ.
+
+    Raises:
+        QueryError: no such level, or no such group in it.
+    """
+
+    def __init__(self, groups: Groups, names: Sequence[tuple[Label, str]]) -> None:
+        self.groups = groups
+        self._names = tuple(names)
+        within = [groups.within(label, level) for label, level in self._names]
+        self.chosen: BoolVector = np.logical_or.reduce(within)
+        self.chosen.flags.writeable = False
+
+    @classmethod
+    def of(cls, unions: Sequence["GroupUnion"]) -> "GroupUnion":
+        """Of sets of the same groups together; there is at least one."""
+        if len(unions) == 1:
+            return unions[0]
+        found = cls.__new__(cls)
+        found.groups = unions[0].groups
+        found._names = tuple(name for each in unions for name in each._names)
+        found.chosen = np.logical_or.reduce([each.chosen for each in unions])
+        found.chosen.flags.writeable = False
+        return found
+
+    def truth_vector(self) -> BoolVector:
+        """See `NamedSet.truth_vector`; of a single group one object each time."""
+        if len(self._names) == 1:
+            return self.groups.members(*self._names[0])
+        found: BoolVector = self.chosen[self.groups.codes()]
+        found.flags.writeable = False
+        return found
+
+    def __iter__(self) -> Iterator[Label]:
+        labels = self.groups.vertices.labels
+        return (labels[row] for row in np.flatnonzero(self.truth_vector()).tolist())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        return np.array(self.truth_vector(), dtype=dtype, copy=copy)
+
+    def __repr__(self) -> str:
+        return f"GroupUnion({', '.join(repr(label) for label, _ in self._names)})"
 
 
 def vertices_of(graph: Any) -> VertexSet:
