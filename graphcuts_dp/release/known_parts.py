@@ -23,7 +23,7 @@ _Masks = npt.NDArray[np.bool_]
 
 @final
 @dataclass(frozen=True, eq=False)
-class Parts:
+class CommonParts:
     """The vertices of one side in parts that no set of a list divides.
 
     Attributes:
@@ -35,8 +35,10 @@ class Parts:
     first: IntVector
 
     @classmethod
-    def common(cls, codes: Sequence[IntVector], masks: Sequence[BoolVector]) -> "Parts | None":
-        """Parts that neither a group nor a truth vector divides; None if they are too many.
+    def common(
+        cls, codes: Sequence[IntVector], masks: Sequence[BoolVector]
+    ) -> "CommonParts | None":
+        """CommonParts that neither a group nor a truth vector divides; None if they are too many.
 
         Args:
             codes: group of each vertex, for one or several tables of groups.
@@ -75,8 +77,8 @@ class PartedCuts:
     """
 
     places: IntVector
-    left: Parts
-    right: Parts
+    left: CommonParts
+    right: CommonParts
     S: _Masks
     T: _Masks
 
@@ -122,11 +124,11 @@ def parted_cuts(
     return PartedCuts(np.array(places), left, right, S, T)
 
 
-def _parts(sets: Sequence[object], codes: IntVector) -> Parts | None:
-    """Parts that none of some sets divides, and that lie in the groups of some codes."""
+def _parts(sets: Sequence[object], codes: IntVector) -> CommonParts | None:
+    """CommonParts that none of some sets divides, and that lie in the groups of some codes."""
     tables = {id(each.groups): each.groups.codes() for each in sets if isinstance(each, GroupUnion)}
     masks = {id(each): each for each in sets if isinstance(each, np.ndarray)}
-    return Parts.common([codes, *tables.values()], list(masks.values()))
+    return CommonParts.common([codes, *tables.values()], list(masks.values()))
 
 
 def _is_mask(given: object) -> bool:
@@ -141,7 +143,7 @@ def _known(given: object, size: int, often: bool) -> bool:
     return often and isinstance(given, np.ndarray) and _is_mask(given) and given.shape == (size,)
 
 
-def _chosen(sets: Sequence[object], parts: Parts) -> _Masks:
+def _chosen(sets: Sequence[object], parts: CommonParts) -> _Masks:
     """Which parts each set has; of None no part."""
     found = np.zeros((len(sets), len(parts.first)), dtype=np.bool_)
     tables: dict[int, IntVector] = {}

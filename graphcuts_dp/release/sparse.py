@@ -29,7 +29,7 @@ from graphcuts_dp.release.allocation import promise
 from graphcuts_dp.release.group_shares import GroupPlan
 from graphcuts_dp.release.release import Release
 from graphcuts_dp.release.size import needed_memory
-from graphcuts_dp.release.sparse_measure import check_sparse, measure_sparse
+from graphcuts_dp.release.sparse_measure import check_share, check_sparse, measure_sparse
 
 SPARSE = "sparse"
 _MANY_VERTICES = 2000  # of weights without a cap
@@ -106,13 +106,13 @@ def check_options(
     """Refuse options that a sparse release has no use for.
 
     Raises:
-        ParameterError: one of them was given.
+        ParameterError: one of them was given, or the share of degrees is out of range.
     """
+    check_share(share)
     given = {
         "fit": fit not in ("auto", "none"),
         "oracle": oracle != "cut-norm",
         "unweighted": unweighted,
-        "degree_share": share is not None,
         "blocks": blocks != "local",
     }
     for name, is_given in given.items():
@@ -129,6 +129,7 @@ def release_sparse(
     store: PathLike | Store | None,
     noise: str,
     groups: GroupPlan | None,
+    share: float | None,
     with_graph: bool,
     seed: int | None,
     progress: Progress,
@@ -143,6 +144,7 @@ def release_sparse(
         store: to charge, or None.
         noise: see `SparseNoise.of`.
         groups: public groups, or None.
+        share: part of epsilon for degrees, or None for what follows from noisy counts.
         with_graph: whether a synthetic graph is wanted.
         seed: or None for the system's entropy.
         progress: called with the fraction done.
@@ -164,7 +166,13 @@ def release_sparse(
         ),
     ):
         measurements = measure_sparse(
-            graph, epsilon=each, noise=noise, source=source, groups=groups, progress=progress
+            graph,
+            epsilon=each,
+            noise=noise,
+            source=source,
+            groups=groups,
+            degree_share=check_share(share),
+            progress=progress,
         ).protected(protection, epsilon=epsilon)
         # From here on nothing reads the private graph.
         return sparse_release(

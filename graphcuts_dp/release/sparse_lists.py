@@ -15,7 +15,7 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.fits.sparse_model import SparseModel
 from graphcuts_dp.graph.queries import pairs_of_sizes
-from graphcuts_dp.release.known_parts import PartedCuts, Parts
+from graphcuts_dp.release.known_parts import CommonParts, PartedCuts
 from graphcuts_dp.release.sparse_answers import SparseEstimate, SparseEstimator, Unbiased
 
 _BLOCK = 1 << 21  # numbers in a matrix of cuts and parts
@@ -75,7 +75,7 @@ class _Sums:
     @classmethod
     def of(
         cls,
-        parts: Parts,
+        parts: CommonParts,
         degrees: FloatVector,
         codes: IntVector,
         factors: FloatVector,

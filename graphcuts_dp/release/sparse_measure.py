@@ -34,6 +34,7 @@ from graphcuts_dp.release.sparse_shares import (
     sparse_shares,
 )
 
+_SHARES = (0.01, 0.9)  # of epsilon, that degrees may have
 _LEAST_EPSILON = 100 * SMALLEST_EPSILON  # every part then stays above the smallest
 
 
@@ -90,6 +91,22 @@ def check_sparse(graph: AnyGraph, *, epsilon: float | Fraction, noise: str) -> S
     return made
 
 
+def check_share(share: float | None) -> Fraction | None:
+    """A part of epsilon for the degrees that a user has chosen, exactly.
+
+    Raises:
+        ParameterError: it is out of range: counts and the other parts need some of epsilon, too.
+    """
+    if share is None:
+        return None
+    low, high = _SHARES
+    if isinstance(share, bool) or not isinstance(share, int | float) or not low <= share <= high:
+        raise ParameterError(
+            f"degree_share must lie between {low:g} and {high:g} with mechanism='sparse'"
+        )
+    return Fraction(share).limit_denominator(10**6)
+
+
 def measure_sparse(
     graph: AnyGraph,
     *,
@@ -99,6 +116,7 @@ def measure_sparse(
     groups: GroupPlan | None = None,
     keep: Keep | None = None,
     shares: SparseShares | None = None,
+    degree_share: Fraction | None = None,
     progress: Progress = silent,
 ) -> Measurements:
     """Draw all noise of a sparse release.
@@ -118,6 +136,7 @@ def measure_sparse(
         groups: public groups, or None.
         keep: see `measure_kept_edges`.
         shares: in place of those that follow from the counts, if they were fixed beforehand.
+        degree_share: part of epsilon for the degrees, likewise; see `check_share`.
         progress: called with the fraction done.
 
     Raises:
@@ -140,7 +159,11 @@ def measure_sparse(
     pairs = _pairs(graph)
     asked = "given" if groups is not None else _may_be_found(graph)
     shares = shares or sparse_shares(
-        counts, made.distribution(graph, rest), pairs=pairs, groups=asked
+        counts,
+        made.distribution(graph, rest),
+        pairs=pairs,
+        groups=asked,
+        degrees=None if degree_share is None else degree_share / (1 - COUNTS_SHARE),
     )
     kept = None
     if shares.kept:

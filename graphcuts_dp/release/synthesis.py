@@ -86,7 +86,8 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
             memory is too small for the others, and on 2000 vertices or more with weights without a
             cap (`takes_sparse`). The default noise is then "laplace" with weights.
         degree_share: part of epsilon for the degrees, in (0, 1); None for 2/(2 + n^(1/4)), and for
-            7/(7 + n^(1/4)) of what is left beside groups that tell something.
+            7/(7 + n^(1/4)) of what is left beside groups that tell something. With "sparse" in
+            [0.01, 0.9], None for what noisy counts of weights suggest.
         workload: what "auto" is to be good at where degrees and entries compete: "answers" (of
             `Release.answer`), or "synthetic graph": its worst cut is nearer to the truth where
             entries show no communities, since nine tenths of epsilon then go to the degrees, and
@@ -177,6 +178,7 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
             store=store,
             noise=noise,
             groups=group_plan(graph, groups),
+            share=degree_share,
             with_graph=fit != "none",
             seed=seed,
             progress=progress,

@@ -6,7 +6,7 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.graph.groups import GroupUnion
 from graphcuts_dp.release import sparse_replies
-from graphcuts_dp.release.known_parts import Parts, parted_cuts
+from graphcuts_dp.release.known_parts import CommonParts, parted_cuts
 
 N, M = 60, 40  # rows, and columns of two sides
 
@@ -130,12 +130,12 @@ def test_parts_are_divided_by_no_set():
     rng = np.random.default_rng(2)
     codes = rng.integers(0, 3, 200)
     masks = list(rng.random((90, 200)) < 0.03)
-    parts = Parts.common([codes], masks)
+    parts = CommonParts.common([codes], masks)
     for each in (codes, *masks):
         assert np.array_equal(each[parts.first][parts.of], each)
     names = {(codes[v], *(mask[v] for mask in masks)) for v in range(200)}
     assert len(parts.first) == len(names)
-    assert Parts.common([np.arange(5000)], []) is None
+    assert CommonParts.common([np.arange(5000)], []) is None
 
 
 def test_a_set_of_other_vertices_is_refused_as_ever():
