@@ -20,7 +20,7 @@ _GROUPS_ALONE = Fraction(1, 20)  # of the rest beside degrees alone
 # degrees for degrees, and half a column for sums between groups, which err little anyway.
 _OF_KEPT, _OF_DEGREES, _OF_GROUPS = 3.0, 1.0, 0.5
 _GROUPS_BESIDE = Fraction(1, 3)  # of what kept edges leave: half a column beside a whole one
-_OF_GROUPS_FIXED = Fraction(1, 20)  # of what degrees leave, if their share is fixed
+_GROUPS_AT_MOST = Fraction(1, 20)  # and half of what degrees leave, if their share is fixed
 _WORTH = 0.8  # of the variance of cuts: kept edges that leave more are not bought
 _STEP = 1 / 40
 
@@ -66,8 +66,9 @@ def sparse_shares(
         distribution: of the noise of a pair with all that is left of epsilon.
         pairs: how many pairs there are.
         groups: "given", "found" (from kept edges, if there are any) or "none".
-        degrees: a share that was fixed beforehand. Kept edges and groups then have the rest as
-            19 : 1; what neither can use, degrees have too.
+        degrees: a share that was fixed beforehand. Of the rest groups have a twentieth of epsilon,
+            or half if that is less, and kept edges the others; what neither can use, degrees have
+            too.
     """
     prior = WeightPrior.of(
         counts, pairs=float(pairs), cap=distribution.weight_cap, whole=distribution.unit == 1
@@ -100,7 +101,7 @@ def _beside(
 ) -> SparseShares:
     """The shares where that of degrees is fixed."""
     left = 1 - degrees
-    of_groups = Fraction(0) if groups == "none" else left * _OF_GROUPS_FIXED
+    of_groups = Fraction(0) if groups == "none" else min(_GROUPS_AT_MOST, left / 2)
     kept = left - of_groups
     if left_variance(prior, distribution, float(kept), pairs=pairs) > _WORTH:
         kept, of_groups = Fraction(0), left if groups == "given" else Fraction(0)
