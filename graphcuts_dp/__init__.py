@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from graphcuts_dp.iterative.sensing import release_sensing as release_sensing
     from graphcuts_dp.iterative.sensing_release import SensingRelease as SensingRelease
     from graphcuts_dp.ledger.opening import Store
+    from graphcuts_dp.measurements.dask_parts import DaskParts
     from graphcuts_dp.measurements.noisy_contributions import Contributions
     from graphcuts_dp.measurements.noisy_matrix import CutAnswer
     from graphcuts_dp.planning.explanation import Explanation, explain
@@ -151,6 +152,7 @@ _HOMES = {
     "graph.owned_sources": ("owned_from_pandas", "read_owned"),
     "release.few_answers": ("FewAnswers", "release_answers"),
     "release.contributions": ("ChosenBound", "choose_bound", "release_contributions"),
+    "measurements.dask_parts": ("DaskParts",),
     "measurements.noisy_contributions": ("Contributions",),
     "planning.owner_bounds": ("BoundPlan", "BoundRow", "plan_bounds"),
     "server.client": ("RemoteSession", "connect"),
@@ -168,6 +170,7 @@ __all__ = [
     "CutList",
     "CutNormCertificate",
     "CutQuery",
+    "DaskParts",
     "DegreeBound",
     "DegreePlan",
     "DegreeRow",

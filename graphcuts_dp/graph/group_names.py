@@ -7,7 +7,8 @@ import numpy as np
 
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.graph.group_codes import listed
-from graphcuts_dp.graph.groups import Groups, GroupUnion
+from graphcuts_dp.graph.group_unions import GroupUnion
+from graphcuts_dp.graph.groups import Groups
 from graphcuts_dp.graph.queries import CutQuery, Subset
 from graphcuts_dp.graph.vertices import ALL, Label, NamedSet
 
@@ -98,11 +99,12 @@ def _is_vertex(name: str, groups: Groups) -> bool:
 def _group(name: str, groups: Groups) -> GroupUnion:
     """The group of a name, which is looked for once."""
     known = groups.read_names
-    if name not in known:
+    found = known.get(name)
+    if not isinstance(found, GroupUnion):
         if len(known) >= _MOST_KNOWN:
             known.clear()
-        known[name] = GroupUnion(groups, [_label_and_level(name, groups)])
-    return known[name]
+        found = known[name] = GroupUnion(groups, [_label_and_level(name, groups)])
+    return found
 
 
 def _label_and_level(name: str, groups: Groups) -> tuple[Label, str]:

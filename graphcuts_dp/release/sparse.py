@@ -13,13 +13,14 @@ from graphcuts_dp.graph.adjacency import AnyGraph, on_space
 from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.graph.vertices import Space
-from graphcuts_dp.ledger.opening import Store
+from graphcuts_dp.ledger.opening import Store, Subject
 from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.measurements.base import Measurements
 from graphcuts_dp.measurements.noisy_groups import NoisyGroups
 from graphcuts_dp.measurements.noisy_kept_edges import KeptEdges
 from graphcuts_dp.measurements.noisy_sums import NoisyDegrees
 from graphcuts_dp.measurements.noisy_weights import NoisyWeightCounts
+from graphcuts_dp.measurements.parts import PartedGraph, public_of
 from graphcuts_dp.memory import memory_limit
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, entropy_source
@@ -121,8 +122,8 @@ def check_options(
 
 
 def release_sparse(
-    graph: AnyGraph,
-    private: PrivateData,
+    graph: AnyGraph | PartedGraph,
+    private: PrivateData | Subject,
     *,
     epsilon: float,
     protection: Protection,
@@ -137,7 +138,7 @@ def release_sparse(
     """`release_graph` with mechanism "sparse": measure, charge, fit, draw.
 
     Args:
-        graph: the private graph.
+        graph: the private graph, which may lie in parts.
         private: what it was made of, for the store.
         epsilon: for everything together.
         protection: whom it is for.
@@ -152,7 +153,8 @@ def release_sparse(
     Guarantee: epsilon-DP, see `measure_sparse`, which draws all noise.
     """
     each = protection.per_step(epsilon)
-    made = check_sparse(graph, epsilon=each, noise=noise)
+    public = public_of(graph)
+    made = check_sparse(public, epsilon=each, noise=noise)
     source = entropy_source(seed)
     cost = protection.cost(Cost.of_pure(each), epsilon=epsilon)
     with charged(
@@ -162,7 +164,7 @@ def release_sparse(
         parameters={"noise": made.name, "mechanism": SPARSE},
         cost=cost,
         guarantee=protection.promise(
-            promise(graph, cost, seed=source.seed, groups=groups is not None), cost
+            promise(public, cost, seed=source.seed, groups=groups is not None), cost
         ),
     ):
         measurements = measure_sparse(
@@ -177,9 +179,9 @@ def release_sparse(
         # From here on nothing reads the private graph.
         return sparse_release(
             measurements,
-            graph.space,
-            weight_cap=graph.weight_cap,
-            weighted=graph.weighted,
+            public.space,
+            weight_cap=public.weight_cap,
+            weighted=public.weighted,
             whole=made.whole,
             with_graph=with_graph,
             source=source,

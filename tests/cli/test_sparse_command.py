@@ -53,7 +53,7 @@ def test_a_release_is_made_and_asked(call, files, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "options", [("--unweighted",), ("--fit", "spectral"), ("--degree-share", ".95")]
+    "options", [("--unweighted",), ("--fit", "spectral"), ("--degree-share", ".96")]
 )
 @pytest.mark.usefixtures("files")
 def test_options_that_do_not_fit_are_refused(call, options, tmp_path):
