@@ -5,15 +5,18 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from graphcuts_dp.arrays import BoolVector
+from graphcuts_dp.fits.sparse_model import SparseModel
 from graphcuts_dp.graph.grid import most_weight, possible_part
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.measurements.noisy_matrix import CutAnswer
-from graphcuts_dp.release.answers import distinct_cuts, log_cuts, log_cuts_of_sizes
+from graphcuts_dp.release.answers import distinct_cuts, log_cuts_of_sizes
+from graphcuts_dp.release.cut_sums import Adding, MaskSums, PartSums
 from graphcuts_dp.release.known_parts import PartedCuts, parted_cuts
 from graphcuts_dp.release.sparse_answers import SparseEstimate, SparseEstimator
 from graphcuts_dp.release.sparse_lists import ListEstimator, Sizes
 
-_FEW = 16  # queries that are not worth adding up anything for
+_FEW = 8  # queries that are answered one by one
 
 
 def sparse_answers(
@@ -40,21 +43,24 @@ def sparse_answers(
         model_only: whether the model answers where the cut was measured, too.
         seeded: whether the noise came from a seed.
     """
-    model = estimator.model
-    parted = None
-    if len(queries) > _FEW:
+    model, cap = estimator.model, estimator.model.weight_cap
+    if len(queries) <= _FEW:
+        parted, together = None, 1
+        if joint and queries:
+            together = _distinct(estimator, queries, None)
+    else:
         parted = parted_cuts(queries, model.space, (model.row_codes, model.column_codes))
-    together = _distinct(estimator, queries, parted) if joint and queries else 1
+        together = _distinct(estimator, queries, parted) if joint else 1
     failures = math.log(together) - math.log1p(-confidence)
-    found: list[CutAnswer | None] = [None] * len(queries)
-    each_alone = _one_by_one(
-        estimator, queries, parted, failures, simultaneous=simultaneous, model_only=model_only
-    )
-    for place, estimate, most in (
-        *each_alone,
-        *_listed(estimator, parted, failures, simultaneous=simultaneous, model_only=model_only),
-    ):
-        found[place] = CutAnswer(
+
+    def log_failures(sizes: Sizes) -> float:
+        if not simultaneous:
+            return failures
+        shape, symmetric = model.layout.shape, model.symmetric
+        return failures + log_cuts_of_sizes(sizes[:3], shape, symmetric=symmetric)
+
+    def answer(estimate: SparseEstimate, most: float) -> CutAnswer:
+        return CutAnswer(
             value=estimate.value,
             interval=possible_part(estimate.interval, most),
             confidence=confidence,
@@ -64,63 +70,45 @@ def sparse_answers(
             estimate="unbiased" if estimate.typical is None else "model",
             typical_error=estimate.typical,
         )
-    return [each for each in found if each is not None]
+
+    found: dict[int, CutAnswer] = {}
+    if len(queries) <= _FEW:
+        for place, query in enumerate(queries):
+            S, T = query.masks(model.space)
+            pairs = 0 if cap is None else estimator.pairs(S, T)  # else nobody has to count them
+            sizes = Sizes(int(S.sum()), int(T.sum()), _in_both(S, T, model), pairs)
+            estimate = estimator.estimate(S, T, log_failures(sizes))
+            if model_only and estimate.measured and sizes.S and sizes.T:
+                value, typical = model.expected(np.flatnonzero(S), np.flatnonzero(T))
+                estimate = SparseEstimate(value, False, estimate.interval, typical)
+            found[place] = answer(estimate, math.inf if cap is None else most_weight(pairs, cap))
+    else:
+        lists = ListEstimator(estimator)
+        for adding in _added_up(estimator, queries, parted):
+            for place, estimate, sizes in lists.estimates(
+                adding, log_failures, model_only=model_only
+            ):
+                most = math.inf if cap is None else most_weight(sizes.pairs, cap)
+                found[place] = answer(estimate, most)
+    return [found[place] for place in range(len(queries))]
 
 
-_Found = Iterator[tuple[int, SparseEstimate, float]]  # place, estimate, what the pairs can weigh
+def _in_both(S: BoolVector, T: BoolVector, model: SparseModel) -> int:
+    return int(np.count_nonzero(S & T)) if model.layout.hollow else 0
 
 
-def _listed(
-    estimator: SparseEstimator,
-    parted: PartedCuts | None,
-    failures: float,
-    *,
-    simultaneous: bool,
-    model_only: bool,
-) -> _Found:
-    """Those of few parts, together."""
-    if parted is None:
-        return
-    model, cap = estimator.model, estimator.model.weight_cap
-
-    def log_failures(sizes: Sizes) -> float:
-        if not simultaneous:
-            return failures
-        return failures + log_cuts_of_sizes(
-            sizes[:3], model.layout.shape, symmetric=model.symmetric
-        )
-
-    for place, estimate, sizes in ListEstimator(estimator, parted).estimates(
-        log_failures, model_only=model_only
-    ):
-        yield place, estimate, math.inf if cap is None else most_weight(sizes.pairs, cap)
-
-
-def _one_by_one(
-    estimator: SparseEstimator,
-    queries: Sequence[CutQuery],
-    parted: PartedCuts | None,
-    failures: float,
-    *,
-    simultaneous: bool,
-    model_only: bool,
-) -> _Found:
-    """All others."""
-    model, cap = estimator.model, estimator.model.weight_cap
-    done = set() if parted is None else set(parted.places.tolist())
-    for place, query in enumerate(queries):
-        if place in done:
-            continue
-        S, T = query.masks(model.space)
-        log_failures = failures
-        if simultaneous:
-            log_failures += log_cuts(S, T, symmetric=model.symmetric)
-        estimate = estimator.estimate(S, T, log_failures)
-        if model_only and estimate.measured and S.any() and T.any():
-            value, typical = model.expected(np.flatnonzero(S), np.flatnonzero(T))
-            estimate = SparseEstimate(value, False, estimate.interval, typical)
-        # Without a cap nobody has to count pairs.
-        yield place, estimate, math.inf if cap is None else most_weight(estimator.pairs(S, T), cap)
+def _added_up(
+    estimator: SparseEstimator, queries: Sequence[CutQuery], parted: PartedCuts | None
+) -> Iterator[Adding]:
+    """Sums for those of few parts, and for all others."""
+    model, degrees = estimator.model, estimator.degree_values
+    done: set[int] = set()
+    if parted is not None:
+        done.update(parted.places.tolist())
+        yield PartSums(model, degrees, parted)
+    others = [place for place in range(len(queries)) if place not in done]
+    masks = (queries[place].masks(model.space) for place in others)
+    yield MaskSums(model, degrees, others, masks)
 
 
 def _distinct(

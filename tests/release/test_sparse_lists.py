@@ -156,3 +156,17 @@ def test_names_of_all_levels_are_read_back(tmp_path):
     assert read.answer("@c1", "@f0") == release.answer("@c1", "@f0")
     both = read.answer(["@c1", "@f0"], ["@fine:f4"])
     assert both.estimate == "unbiased"
+
+
+@pytest.mark.parametrize("kind", ["plain", "directed", "bipartite"])
+def test_random_sets_are_added_up_together(kind):
+    release, own, _ = made(kind, cap=True)
+    rng = np.random.default_rng(6)
+    width = M if kind == "bipartite" else N
+    queries = [gc.CutQuery(rng.random(N) < 0.5, rng.random(width) < 0.3) for _ in range(35)]
+    queries += [gc.CutQuery(rng.random(N) < 0.5) for _ in range(5)]
+    queries += [gc.CutQuery([], [1]), gc.CutQuery([3]), gc.CutQuery([4], "*")]
+    queries += [gc.CutQuery(GroupUnion(own[0], [("f0", "fine")]), rng.random(width) < 0.5)]
+    for options in ({}, {"simultaneous": True}, {"estimate": "model"}):
+        for query, found in zip(queries, release.answer_all(queries, **options), strict=True):
+            near(found, release.answer(query, **options))
