@@ -20,6 +20,7 @@ _GROUPS_ALONE = Fraction(1, 20)  # of the rest beside degrees alone
 # degrees for degrees, and half a column for sums between groups, which err little anyway.
 _OF_KEPT, _OF_DEGREES, _OF_GROUPS = 3.0, 1.0, 0.5
 _GROUPS_BESIDE = Fraction(1, 3)  # of what kept edges leave: half a column beside a whole one
+_LEAST_KEPT = Fraction(1, 10)  # left of epsilon: with less, kept edges spoil the degrees
 _GROUPS_AT_MOST = Fraction(1, 20)  # and half of what degrees leave, if their share is fixed
 _WORTH = 0.8  # of the variance of cuts: kept edges that leave more are not bought
 _STEP = 1 / 40
@@ -67,8 +68,8 @@ def sparse_shares(
         pairs: how many pairs there are.
         groups: "given", "found" (from kept edges, if there are any) or "none".
         degrees: a share that was fixed beforehand. Of the rest groups have a twentieth of epsilon,
-            or half if that is less, and kept edges the others; what neither can use, degrees have
-            too.
+            or half if that is less, and kept edges the others, where these are a tenth at least;
+            what neither can use, degrees have too.
     """
     prior = WeightPrior.of(
         counts, pairs=float(pairs), cap=distribution.weight_cap, whole=distribution.unit == 1
@@ -103,7 +104,10 @@ def _beside(
     left = 1 - degrees
     of_groups = Fraction(0) if groups == "none" else min(_GROUPS_AT_MOST, left / 2)
     kept = left - of_groups
-    if left_variance(prior, distribution, float(kept), pairs=pairs) > _WORTH:
+    worth = left >= _LEAST_KEPT and left_variance(
+        prior, distribution, float(kept), pairs=pairs
+    ) <= _WORTH  # fmt: skip
+    if not worth:
         kept, of_groups = Fraction(0), left if groups == "given" else Fraction(0)
     return SparseShares(kept, of_groups, 1 - kept - of_groups)
 
