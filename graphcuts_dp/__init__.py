@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from graphcuts_dp.iterative.sensing import release_sensing as release_sensing
     from graphcuts_dp.iterative.sensing_release import SensingRelease as SensingRelease
     from graphcuts_dp.ledger.opening import Store
+    from graphcuts_dp.measurements.dask_parts import DaskParts
     from graphcuts_dp.measurements.noisy_contributions import Contributions
     from graphcuts_dp.measurements.noisy_matrix import CutAnswer
     from graphcuts_dp.planning.explanation import Explanation, explain
@@ -153,6 +154,7 @@ _HOMES = {
     "release.answers_at_once": ("FewAnswers",),
     "release.few_answers": ("release_answers",),
     "release.contributions": ("ChosenBound", "choose_bound", "release_contributions"),
+    "measurements.dask_parts": ("DaskParts",),
     "measurements.noisy_contributions": ("Contributions",),
     "planning.owner_bounds": ("BoundPlan", "BoundRow", "plan_bounds"),
     "server.client": ("RemoteSession", "connect"),
@@ -170,6 +172,7 @@ __all__ = [
     "CutList",
     "CutNormCertificate",
     "CutQuery",
+    "DaskParts",
     "DegreeBound",
     "DegreePlan",
     "DegreeRow",

@@ -67,6 +67,13 @@ def _calls(folder, rng):
     (folder / "regions.csv").write_text(
         "person,region\n" + "".join(f"{p},{REGIONS[i % 3]}\n" for i, p in enumerate(PEOPLE))
     )
+    halves = [
+        f"{p},{REGIONS[i % 3]},{REGIONS[i % 3]} {'ab'[i // 3 % 2]}" for i, p in enumerate(PEOPLE)
+    ]
+    (folder / "halves.csv").write_text("\n".join(["person,region,half", *halves, ""]))
+    a, b, c = (f"@{name}" for name in REGIONS[:3])
+    (folder / "region_cuts.csv").write_text(f'S,T\n{a},{b}\n"{a},{c}",\n')
+    (folder / "half_cuts.csv").write_text(f"S,T\n{a} a,{b} b\n{c} a,\n")
     graph = gc.from_pandas(
         table, source="caller", target="called", weight="minutes", vertices=PEOPLE,
         hide_change=1, merge="sum",

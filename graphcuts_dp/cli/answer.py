@@ -27,6 +27,7 @@ from graphcuts_dp.measurements.noisy_matrix import NO_GUARANTEE, CutAnswer
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.release.answers_at_once import FewAnswers, is_answers
 from graphcuts_dp.release.release import Release
+from graphcuts_dp.release.sparse_storage import is_sparse
 
 EXAMPLE = """Example: graphcuts-dp answer synthetic.graphml --from "SFO,LAX,SAN" --to "JFK,LGA,EWR"
 
@@ -156,7 +157,9 @@ def _load(path: str) -> Release | IterativeRelease | NetRelease | SensingRelease
         return NetRelease.load(path)
     if is_answers(path):
         return FewAnswers.load(path)
-    return SensingRelease.load(path) if is_sensing(path) else Release.load(path)
+    if is_sensing(path):
+        return SensingRelease.load(path)
+    return Release.load(path, graph=not is_sparse(path))
 
 
 def _shrunk(release: Release, queries: Sequence[LinearQuery]) -> list[float | None]:
@@ -261,15 +264,22 @@ def _write(
     *,
     force: bool,
 ) -> None:
-    """A table with a row for each query; of a seeded release every row says so."""
+    """A table with a row for each query; of a seeded release every row says so.
+
+    Where a model answers some of them, each row says whether it is unbiased.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     seeded = any(each.seeded for each in found)
-    mark = ["mark"] if seeded else []
-    writer.writerow(["S", "T", "value", "low", "high", "shrunk", *mark])
+    modelled = any(each.typical_error is not None for each in found)
+    header = ["S", "T", "value", "low", "high", "shrunk"]
+    header += ["estimate", "typical_error"] if modelled else []
+    writer.writerow([*header, "mark"] if seeded else header)
     for a, one, value in zip(asked, found, shrunk, strict=True):
         row = [a.S, "" if a.T is None else a.T, one.value, *one.interval]
         row.append("" if value is None else value)
+        if modelled:
+            row += [one.estimate, "" if one.typical_error is None else one.typical_error]
         writer.writerow([*row, SEEDED_WARNING] if seeded else row)
     with atomic_write(path, force=force) as handle:
         handle.write(text.getvalue().encode())

@@ -173,6 +173,7 @@ def release(
                 store=store,
                 noise=noise,
                 mechanism=SPARSE,
+                degree_share=degree_share,
                 groups=groups,
                 fit=fit,
                 **protecting.options(),

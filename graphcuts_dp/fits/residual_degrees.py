@@ -31,7 +31,7 @@ def posterior_residuals(
     Source: Robbins 1956; Kiefer, Wolfowitz 1956; Jiang, Zhang 2009.
     """
     mean, variance = np.empty_like(observed), np.empty_like(observed)
-    for members in _strata(expected):
+    for members in strata(expected):
         own = observed[members]
         scale = deviation / math.sqrt(2)
         least = -2 * math.sqrt(float(spread[members].mean()))
@@ -39,7 +39,8 @@ def posterior_residuals(
     return mean, variance
 
 
-def _strata(expected: FloatVector) -> list[IntVector]:
+def strata(expected: FloatVector) -> list[IntVector]:
+    """Vertices of which alike is expected, a vector of their numbers for each stratum."""
     order = np.argsort(expected, kind="stable")
     sizes = np.linspace(0, len(order), max(1, min(_STRATA, len(order) // _LEAST)) + 1)
     ends = sizes.astype(np.int64)

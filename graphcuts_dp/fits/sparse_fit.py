@@ -8,6 +8,7 @@ from typing import final
 import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IndexArray, IntVector
+from graphcuts_dp.fits.kept_corrections import corrections
 from graphcuts_dp.fits.residual_degrees import posterior_residuals
 from graphcuts_dp.fits.saturation import saturated_pairs
 from graphcuts_dp.fits.sparse_model import SparseModel
@@ -77,7 +78,8 @@ def fit_sparse(bought: Bought) -> SparseModel:
     """The model that explains what was bought: kept edges first, then degrees and groups.
 
     1. Noisy counts give the law of weights before anything else is seen (`WeightPrior`).
-    2. A kept pair weighs its posterior mean: much noise on a pair without weight is known for it.
+    2. A kept pair weighs its posterior mean: much noise on a pair without weight is known for it;
+       and what noisy degrees tell of it is added (`corrections`).
     3. What kept pairs leave of noisy degrees is freed of noise (`posterior_residuals`).
     4. What they leave of the sums between groups, none below 0, is spread over pairs by residual
        degrees: a degree-corrected block model, raked to both.
@@ -101,7 +103,7 @@ def fit_sparse(bought: Bought) -> SparseModel:
         rows, columns = kept.rows, kept.columns
         if bought.weight_cap is not None:
             known = replace(known, mean=np.minimum(known.mean, bought.weight_cap))
-    model = _kept_alone(bought, (rows, columns), known, left)
+    model = _corrected(_kept_alone(bought, (rows, columns), known, left), bought)
     model = _with_residual(model, bought, left)
     if bought.weight_cap is None:
         return model
@@ -155,6 +157,25 @@ def _kept_alone(
         left_points=left.points,
         left_shares=shares,
     )
+
+
+def _corrected(model: SparseModel, bought: Bought) -> SparseModel:
+    """With what noisy degrees tell of kept pairs."""
+    if bought.degrees is None or not len(model.rows):
+        return model
+    sums, likely = _kept_sums(model, model.weights), _kept_sums(model, model.chances)
+    noisy = [each * bought.degrees.unit for each in (bought.degrees.rows, bought.degrees.columns)]
+    offset = 0 if model.symmetric else len(noisy[0])
+    sides = 1 if model.symmetric else 2
+    added = corrections(
+        (model.rows.astype(np.int64), model.columns.astype(np.int64) + offset),
+        model.spread,
+        np.concatenate([noisy[side] - sums[side] for side in range(sides)]),
+        bought.degrees.variance,
+        np.concatenate(likely[:sides]),
+    )
+    weights = np.clip(model.weights + added, 0.0, bought.weight_cap)
+    return replace(model, weights=weights)
 
 
 def _with_full(model: SparseModel, pairs: tuple[IntVector, IntVector], cap: float) -> SparseModel:

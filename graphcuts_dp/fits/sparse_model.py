@@ -107,7 +107,7 @@ class SparseModel:
         return sp.coo_array((values, (rows, columns)), shape=self.layout.shape).tocsr()
 
     @cached_property
-    def _loops(self) -> FloatVector:
+    def loops(self) -> FloatVector:
         """r_i c_i B of each vertex and itself, which is no pair."""
         if not self.layout.hollow:
             return np.zeros(self.layout.shape[0])
@@ -118,13 +118,13 @@ class SparseModel:
 
     def degrees(self) -> tuple[FloatVector, FloatVector]:
         """Expected row sums and column sums."""
-        rows = self.row_factors * self.blocks.sum(axis=1)[self.row_codes] - self._loops
+        rows = self.row_factors * self.blocks.sum(axis=1)[self.row_codes] - self.loops
         rows = rows + self.kept.sum(axis=1)
         if self.symmetric:
             return rows, rows
         columns = self.column_factors * self.blocks.sum(axis=0)[self.column_codes]
         if self.layout.hollow:
-            columns = columns - self._loops
+            columns = columns - self.loops
         return rows, columns + self.kept.sum(axis=0)
 
     @property
@@ -170,23 +170,25 @@ class SparseModel:
         right = np.bincount(self.column_codes[T], self.column_factors[T], minlength=count[1])
         value = float(left @ self.blocks @ right)
         if len(both):
-            value -= float(self._loops[both].sum())
+            value -= float(self.loops[both].sum())
             if self.symmetric:
                 inside = np.bincount(
                     self.row_codes[both], self.row_factors[both], minlength=count[0]
                 )
-                value -= float(inside @ self.blocks @ inside - self._loops[both].sum()) / 2
+                value -= float(inside @ self.blocks @ inside - self.loops[both].sum()) / 2
         # A residual degree that is off by one moves the cut by the share that goes across.
-        across = self._shares(self.blocks @ right, self.blocks.sum(axis=1))
-        back = self._shares(left @ self.blocks, self.blocks.sum(axis=0))
+        across = self.shares(self.blocks @ right, self.blocks.sum(axis=1))
+        back = self.shares(left @ self.blocks, self.blocks.sum(axis=0))
         blurred = float(across[self.row_codes[S]] ** 2 @ self.row_spread[S])
         blurred += float(back[self.column_codes[T]] ** 2 @ self.column_spread[T])
         return value, blurred
 
     @staticmethod
-    def _shares(part: FloatVector, whole: FloatVector) -> FloatVector:
-        shares: FloatVector = np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
-        return shares
+    def shares(part: npt.NDArray[Any], whole: FloatVector) -> npt.NDArray[Any]:
+        """Part / whole along the last axis; 0 where the whole is."""
+        found: npt.NDArray[Any] = np.zeros_like(part)
+        np.divide(part, whole, out=found, where=np.broadcast_to(whole > 0, part.shape))
+        return found
 
     def _kept_listed(self, S: IntVector, T: IntVector) -> tuple[float, float]:
         """Of large sets: looks at every kept pair, once."""

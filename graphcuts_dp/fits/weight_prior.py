@@ -149,14 +149,18 @@ def _believed(counts: NoisyWeightCounts) -> FloatVector:
     """Counts of classes without what may be noise: a false heavy edge would count for many.
 
     From the heaviest class down, classes are put together until their sum is far above its noise.
-    It is then spread over those of them that stand out. What is left at the end is light.
+    It is then spread over those of them that stand out; but where the last one is far above its
+    noise by itself, what came before was noise. What is left at the end is light.
     """
     found = np.zeros(len(counts.counts))
     run: list[int] = []
     for place in range(len(found) - 1, -1, -1):
         run.append(place)
         total = float(counts.counts[run].sum())
-        if total > _DOUBT * counts.deviation * math.sqrt(len(run)):
+        if counts.counts[place] > _DOUBT * counts.deviation:
+            found[place] = counts.counts[place]
+            run = []
+        elif total > _DOUBT * counts.deviation * math.sqrt(len(run)):
             shares = np.maximum(counts.counts[run] - counts.deviation, 0.0) ** 2
             found[run] = total * shares / shares.sum()
             run = []

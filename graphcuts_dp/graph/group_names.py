@@ -5,14 +5,15 @@ from typing import Any, final
 
 import numpy as np
 
-from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.graph.group_codes import listed
+from graphcuts_dp.graph.group_unions import GroupUnion
 from graphcuts_dp.graph.groups import Groups
 from graphcuts_dp.graph.queries import CutQuery, Subset
-from graphcuts_dp.graph.vertices import ALL
+from graphcuts_dp.graph.vertices import ALL, Label, NamedSet
 
 MARK = "@"
+_MOST_KNOWN = 100_000  # names that were read
 
 
 @final
@@ -49,13 +50,16 @@ def members(given: Subset | str, groups: Groups) -> Subset:
 
     Args:
         given: a name of a group after "@", a list of such names and vertex labels, or a truth
-            vector, which stays as it is.
+            vector or a `NamedSet`, which stays as it is.
         groups: of the vertices.
+
+    Returns:
+        A `GroupUnion` where all are names of groups.
 
     Raises:
         QueryError: an unknown group or vertex, or a name that may mean two things.
     """
-    if isinstance(given, np.ndarray) or (isinstance(given, str) and given == ALL):
+    if isinstance(given, np.ndarray | NamedSet) or (isinstance(given, str) and given == ALL):
         return given
     if isinstance(given, str):
         if not given.startswith(MARK):
@@ -68,12 +72,12 @@ def members(given: Subset | str, groups: Groups) -> Subset:
     names = [each for each in names if not _is_vertex(each, groups)]
     if not names:
         return labels
-    if len(names) == len(labels) == 1:
-        return _group(names[0][len(MARK) :], groups)
-    found = groups.vertices.mask([each for each in labels if each not in names])
-    for name in names:
-        found |= _group(name[len(MARK) :], groups)
-    return found
+    union = GroupUnion.of([_group(name[len(MARK) :], groups) for name in names])
+    if len(names) == len(labels):
+        return union
+    marked = set(names)
+    others = groups.vertices.mask([each for each in labels if each not in marked])
+    return np.logical_or(others, union.truth_vector())
 
 
 def is_group(name: str, groups: Groups) -> bool:
@@ -92,32 +96,39 @@ def _is_vertex(name: str, groups: Groups) -> bool:
     return True
 
 
-def _group(name: str, groups: Groups) -> BoolVector:
+def _group(name: str, groups: Groups) -> GroupUnion:
+    """The group of a name, which is looked for once."""
+    known = groups.read_names
+    found = known.get(name)
+    if not isinstance(found, GroupUnion):
+        if len(known) >= _MOST_KNOWN:
+            known.clear()
+        found = known[name] = GroupUnion(groups, [_label_and_level(name, groups)])
+    return found
+
+
+def _label_and_level(name: str, groups: Groups) -> tuple[Label, str]:
     found = _found(name, groups)
     if not found:
         known = listed([f"{MARK}{label}" for label in groups.labels()])
         raise QueryError(f"unknown group '@{name:.60}'; there are {known}")
-    sets = list(found.values())
+    sets = [groups.within(label, level) for level, label in found.items()]
     if any(not np.array_equal(sets[0], other) for other in sets[1:]):
         raise QueryError(
             f"'@{name:.60}' is a group of several levels: write one of "
             + ", ".join(f"'@{level}:{name:.60}'" for level in found)
         )
-    return sets[0]
+    level, label = next(iter(found.items()))
+    return label, level
 
 
-def _found(name: str, groups: Groups) -> dict[str, BoolVector]:
-    """The groups of this name, by level; labels of a level differ as texts."""
-    found = {level: _of_level(name, level, groups) for level in groups.levels}
+def _found(name: str, groups: Groups) -> dict[str, Label]:
+    """The labels of this name, by level; labels of a level differ as texts."""
+    found = {level: groups.label_of_text(name, level) for level in groups.levels}
     level, colon, rest = name.partition(":")
     if colon and level in groups.levels and not any(each is not None for each in found.values()):
-        found = {level: _of_level(rest, level, groups)}
+        found = {level: groups.label_of_text(rest, level)}
     return {level: each for level, each in found.items() if each is not None}
-
-
-def _of_level(name: str, level: str, groups: Groups) -> BoolVector | None:
-    label = groups.label_of_text(name, level)
-    return None if label is None else groups.members(label, level)
 
 
 def asked_query(S: Subset | str, T: Subset | str | None, names: GroupNames | None) -> CutQuery:

@@ -5,7 +5,8 @@ module knows no edges, so post-processing may use it.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any, final
+from functools import cached_property
+from typing import Any, Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,7 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import BoolVector, IntVector
 from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.graph.group_codes import codes_of, listed, sorted_within, with_rest
-from graphcuts_dp.graph.vertices import Label, VertexSet
+from graphcuts_dp.graph.vertices import Label, NamedSet, VertexSet
 
 _KEPT_BYTES = 1 << 27  # of truth vectors of groups that were asked for
 
@@ -246,6 +247,27 @@ class Groups(GroupTree):
             parents,
         )
 
+    @classmethod
+    def of_codes(cls, vertices: VertexSet, tree: GroupTree, codes: IntVector) -> Self:
+        """Groups of known names, from the code of the finest group of each vertex.
+
+        Raises:
+            GraphError: groups of other sizes.
+        """
+        found = cls.__new__(cls)
+        GroupTree.__init__(
+            found,
+            {name: tree.labels(name) for name in tree.levels},
+            [tree.sizes(name) for name in tree.levels],
+            [tree.parents(name) for name in tree.levels],
+        )
+        counted = np.bincount(codes, minlength=len(tree.sizes()))
+        if len(codes) != len(vertices) or not np.array_equal(counted, tree.sizes()):
+            raise GraphError("the groups have other sizes")
+        found.vertices, found._members = vertices, {}
+        found._codes = [_frozen(above[codes]) for above in found._above]
+        return found
+
     @property
     def tree(self) -> GroupTree:
         """Names and sizes alone."""
@@ -276,6 +298,42 @@ class Groups(GroupTree):
                 self._members.clear()
             self._members[which] = found
         return found
+
+    def within(self, label: Label, level: str | None = None) -> BoolVector:
+        """Which groups of the finest level lie in a group, shape (finest groups,).
+
+        Raises:
+            QueryError: no such level, or no such group in it.
+        """
+        place, code = self.place(level), self.code(label, level)
+        found: BoolVector = self._above[place] == code
+        return found
+
+    @cached_property
+    def read_names(self) -> dict[str, NamedSet]:
+        """Groups by the texts that named them so far."""
+        return {}
+
+    @cached_property
+    def _above(self) -> list[IntVector]:
+        """For each level, the code of the group that holds each group of the finest level."""
+        found = [np.arange(len(self._sizes[-1]))]
+        for parents in reversed(self._parents[1:]):
+            found.append(parents[found[-1]])
+        return found[::-1]
+
+    def down_to(self, level: str) -> "Groups":
+        """The same without the levels below one.
+
+        Raises:
+            QueryError: no such level.
+        """
+        if level == self.levels[-1]:
+            return self
+        kept = self.place(level) + 1
+        labels = {name: self.labels(name) for name in self.levels[:kept]}
+        tree = GroupTree(labels, self._sizes[:kept], self._parents[:kept])
+        return Groups.of_codes(self.vertices, tree, self._codes[kept - 1])
 
     def group_of(self, vertex: Label, level: str | None = None) -> Label:
         """The group of a vertex.

@@ -10,7 +10,7 @@ from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.queries import CutQuery, Subset
-from graphcuts_dp.graph.vertices import Arcs, Label, Space, VertexSet
+from graphcuts_dp.graph.vertices import Arcs, Label, NamedSet, Space, VertexSet
 
 
 @final
@@ -86,7 +86,7 @@ def understood(query: LinearQuery, space: Space) -> LinearQuery:
 
 def _on_its_side(subset: Subset, side: VertexSet) -> bool:
     """Whether a set is on its side; what is unknown on both sides is left to `mask` to refuse."""
-    if isinstance(subset, np.ndarray | str):
+    if isinstance(subset, np.ndarray | str | NamedSet):
         return True
     return all(side.find(label) is not None for label in subset)
 

@@ -25,7 +25,7 @@ from graphcuts_dp.graph.linear_query import (
     sides_of,
     space_of,
 )
-from graphcuts_dp.graph.vertices import ALL, Arcs, Label, Space, VertexSet
+from graphcuts_dp.graph.vertices import ALL, Arcs, Label, NamedSet, Space, VertexSet
 
 Subset = Iterable[Label] | BoolVector
 _BATCH_ENTRIES = 1 << 24  # floats in one block of a batch: 128 MiB
@@ -413,6 +413,8 @@ def pairs_of_cut(S: BoolVector, T: BoolVector, space: Space) -> int:
 
 
 def _keep(subset: Subset | str) -> Subset:
+    if isinstance(subset, NamedSet):
+        return subset  # it does not change
     if isinstance(subset, np.ndarray):
         if subset.flags.owndata and not subset.flags.writeable:
             return subset  # nobody writes to it: many queries can share it

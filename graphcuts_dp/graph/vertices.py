@@ -1,6 +1,7 @@
 """The public vertex set: labels, and the way from labels to row numbers."""
 
 import unicodedata
+from abc import abstractmethod
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, Self, cast, final
@@ -14,6 +15,14 @@ from graphcuts_dp.errors import GraphError, QueryError
 Label = str | int
 _MOST = 2**31 - 1  # row numbers are 32-bit integers
 ALL = "*"  # as a set, not as a label in one: all vertices
+
+
+class NamedSet(Iterable[Label]):
+    """A set of vertices by a name: in less memory than its labels, or a truth vector."""
+
+    @abstractmethod
+    def truth_vector(self) -> BoolVector:
+        """Which vertices it has, shape (n,), read-only."""
 
 
 @final
@@ -139,6 +148,8 @@ class VertexSet:
             return np.ones(len(self), dtype=np.bool_)
         if isinstance(subset, str):
             raise QueryError(f"a set of vertices is a list of labels, not the string {subset!r}")
+        if isinstance(subset, NamedSet):
+            subset = subset.truth_vector()
         if isinstance(subset, np.ndarray) and subset.dtype == np.bool_:
             if subset.shape != (len(self),):
                 raise QueryError(

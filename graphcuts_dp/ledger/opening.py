@@ -6,16 +6,17 @@ import json
 import math
 import os
 import secrets
+from collections.abc import Iterable, Sized
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, final
+from typing import Any, cast, final
 
 import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp._version import __version__
 from graphcuts_dp.errors import LedgerError, ParameterError
-from graphcuts_dp.graph.adjacency import DirectedGraph
+from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph
 from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.owned_rows import OwnedRows, PrivateData
 from graphcuts_dp.graph.universe import Universe
@@ -91,11 +92,16 @@ class Subject:
 
     Attributes:
         schema: what is public about it, as plain values.
-        arrays: the rest, each with the form in which it is read.
+        arrays: the rest, each with the form in which it is read: in one array, or in pieces, which
+            are gone through once for each fingerprint.
+        lengths: of the arrays, where they come in pieces.
     """
 
     schema: dict[str, Any]
-    arrays: tuple[tuple[npt.NDArray[Any], str], ...] = field(repr=False)
+    arrays: tuple[tuple[npt.NDArray[Any] | Iterable[npt.NDArray[Any]], str], ...] = field(
+        repr=False
+    )
+    lengths: tuple[int, ...] | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, data: "PrivateData | Subject") -> "Subject":
@@ -104,17 +110,9 @@ class Subject:
             return data
         if isinstance(data, OwnedRows):
             return cls._of_rows(data)
-        cap = data.weight_cap
-        schema = {
-            "kind": "graph",
-            "vertices": [labels_or_number(side) for side in sets_in(data.space)],
-            "weighted": data.weighted,
-            "weight_cap": None if cap is None or math.isinf(cap) else cap,
-        }
-        if isinstance(data, DirectedGraph):
-            schema["directed"] = True
         weights = data.weights.astype(np.float64, copy=False)
-        return cls(schema, ((data.rows, "<i4"), (data.columns, "<i4"), (weights, "<f8")))
+        arrays = (data.rows, "<i4"), (data.columns, "<i4"), (weights, "<f8")
+        return cls(graph_schema(data), arrays)
 
     @classmethod
     def _of_rows(cls, rows: OwnedRows) -> "Subject":
@@ -135,11 +133,26 @@ class Subject:
     def fingerprint(self, salt: bytes) -> bytes:
         """Keyed SHA-256 of all that the data are. Private: it tells whether a guess is right."""
         digest = hmac.new(salt, digestmod=hashlib.sha256)
-        lengths = [len(array) for array, _ in self.arrays]
+        lengths = list(self.lengths or (len(cast(Sized, array)) for array, _ in self.arrays))
         digest.update(json.dumps([self.schema, lengths]).encode() + b"\0")
         for array, form in self.arrays:
-            digest.update(array.astype(form, copy=False).tobytes())
+            for piece in [array] if isinstance(array, np.ndarray) else array:
+                digest.update(piece.astype(form, copy=False).tobytes())
         return digest.digest()
+
+
+def graph_schema(graph: AnyGraph) -> dict[str, Any]:
+    """What is public of a graph that a ledger is about. Reads no edge."""
+    cap = graph.weight_cap
+    schema: dict[str, Any] = {
+        "kind": "graph",
+        "vertices": [labels_or_number(side) for side in sets_in(graph.space)],
+        "weighted": graph.weighted,
+        "weight_cap": None if cap is None or math.isinf(cap) else cap,
+    }
+    if isinstance(graph, DirectedGraph):
+        schema["directed"] = True
+    return schema
 
 
 def open_ledger(store: PathLike | Store, data: PrivateData | Subject | None = None) -> Ledger:

@@ -14,7 +14,7 @@ is that of one draw.
 """
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast, final
 
@@ -127,6 +127,12 @@ class DaskParts(PartedGraph):
             for part, own in zip(self._parts, arguments, strict=True)
         ]
         return _results(client, pending)
+
+    def each(self, function: Callable[[AnyGraph], R]) -> Iterator[R]:
+        """See `PartedGraph.each`."""
+        client = dask_client()
+        for part in self._parts:
+            yield from _results(client, [client.submit(function, part, pure=False)])
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,11 @@ def measure_groups(
     name: Stage,
     source: EntropySource,
 ) -> NoisyGroups:
-    """All sums between the groups of the one level, with discrete Laplace noise.
+    """All sums between the groups of the finest level, with discrete Laplace noise.
 
     Args:
         graph: the private graph; weights without a cap need `hide_change`.
-        sides: public groups of its rows and columns, of one level each.
+        sides: public groups of its rows and columns, of as many levels each.
         epsilon: privacy parameter of all sums together, exact.
         whole: whether weights are rounded down to whole numbers first.
         name: of the measurement.
@@ -40,11 +40,12 @@ def measure_groups(
     """
     public = public_of(graph)
     grid = grid_of_cells(public, epsilon=float(epsilon), whole=whole)
+    tree = cell_tree(public, sides)
     measured = measure_cells(
         graph,
         sides,
-        cell_tree(public, sides),
-        places=(1,),
+        tree,
+        places=(tree.depth - 1,),
         noise=LevelNoise("laplace", (epsilon / grid.sensitivity,)),
         grid=grid,
         whole=whole or not public.weighted,

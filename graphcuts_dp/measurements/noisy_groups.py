@@ -13,7 +13,7 @@ from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.graph.cells import CellTree
 from graphcuts_dp.graph.group_names import GroupNames
 from graphcuts_dp.graph.groups import Groups, GroupTree
-from graphcuts_dp.graph.vertices import Space, VertexSet, vertex_sets
+from graphcuts_dp.graph.vertices import Space, vertex_sets
 from graphcuts_dp.measurements.noisy_cells import NoisyCells
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.noise_laws import TwoSidedGeometric
@@ -97,8 +97,8 @@ class NoisyGroups:
             space: of the matrix.
         """
         cells, (left, right) = self.measured.cells, vertex_sets(space)
-        first = _with_members(cells.rows, left, self.rows)
-        second = first if right is left else _with_members(cells.columns, right, self.columns)
+        first = Groups.of_codes(left, cells.rows, self.rows)
+        second = first if right is left else Groups.of_codes(right, cells.columns, self.columns)
         return GroupNames(first, second)
 
     def to_dict(self) -> dict[str, Any]:
@@ -165,13 +165,6 @@ class NoisyGroups:
             whole=bool(stored["whole"]),
         )
         return cls(name, rows, columns, measured)
-
-
-def _with_members(tree: GroupTree, vertices: VertexSet, codes: IntVector) -> Groups:
-    level, labels = tree.levels[-1], tree.labels()
-    return Groups(
-        vertices, {level: [labels[code] for code in codes.tolist()]}, order={level: labels}
-    )
 
 
 def check_members(measured: Sequence[NoisyGroups], shape: tuple[int, int]) -> None:

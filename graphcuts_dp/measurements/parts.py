@@ -1,7 +1,7 @@
 """Graphs whose edges lie in parts, perhaps on other machines: what is added up over them."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -41,6 +41,13 @@ class PartedGraph(ABC):
         """function(part, *its own arguments) for each part, in order, which may draw noise.
 
         Of a part whose function runs twice, since a worker was lost, one result is seen by anybody.
+        """
+
+    @abstractmethod
+    def each(self, function: Callable[[AnyGraph], R]) -> Iterator[R]:
+        """function(part) of one part after the other, in the order of their edges. Private.
+
+        The function draws no noise.
         """
 
 

@@ -4,8 +4,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measurements.noisy_weights import NoisyWeightCounts, weight_classes
+from graphcuts_dp.measurements.parts import PartedGraph, summed
 from graphcuts_dp.measurements.steps import whole_steps
 from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.privacy.entropy import EntropySource
@@ -13,7 +15,11 @@ from graphcuts_dp.privacy.noise import sample_discrete_laplace
 
 
 def measure_weight_counts(
-    graph: AnyGraph, distribution: LaplaceNoise, *, epsilon: Fraction, source: EntropySource
+    graph: AnyGraph | PartedGraph,
+    distribution: LaplaceNoise,
+    *,
+    epsilon: Fraction,
+    source: EntropySource,
 ) -> NoisyWeightCounts:
     """How many pairs have a weight in each of a few public classes, with discrete Laplace noise.
 
@@ -33,11 +39,16 @@ def measure_weight_counts(
     Side channel: counting takes time proportional to the number of edges.
     """
     lower = weight_classes(1 / float(distribution.rate), distribution.most_steps)
-    steps = whole_steps(graph, distribution)
-    places = np.searchsorted(lower, steps, side="right")  # 0: no whole step
-    counts = np.bincount(places, minlength=len(lower) + 1)[1:].astype(np.int64)
+    (counts,) = summed(graph, _counted, distribution, lower)
     sensitivity = min(2, len(lower))
     rate = epsilon / sensitivity
-    counts += sample_discrete_laplace(rate, len(lower), source)
+    counts = counts + sample_discrete_laplace(rate, len(lower), source)
     counts.flags.writeable = False
     return NoisyWeightCounts(lower, counts, distribution.unit, rate, sensitivity * rate)
+
+
+def _counted(graph: AnyGraph, distribution: LaplaceNoise, lower: IntVector) -> list[IntVector]:
+    """How many edges are in each class. Private."""
+    steps = whole_steps(graph, distribution)
+    places = np.searchsorted(lower, steps, side="right")  # 0: no whole step
+    return [np.bincount(places, minlength=len(lower) + 1)[1:].astype(np.int64)]

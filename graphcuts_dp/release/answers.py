@@ -255,15 +255,28 @@ def log_cuts(S: BoolVector, T: BoolVector, *, symmetric: bool) -> float:
         T: mask of columns.
         symmetric: whether the graph is undirected and on one vertex set.
     """
-    rows, columns = len(S), len(T)
-    in_s, in_t = int(S.sum()), int(T.sum())
+    both = int((S & T).sum()) if symmetric else 0
+    sizes = int(S.sum()), int(T.sum()), both
+    return log_cuts_of_sizes(sizes, (len(S), len(T)), symmetric=symmetric)
+
+
+def log_cuts_of_sizes(
+    sizes: tuple[int, int, int], shape: tuple[int, int], *, symmetric: bool
+) -> float:
+    """`log_cuts` of sets of known sizes.
+
+    Args:
+        sizes: of S, of T, and of both together; the last does not matter if not symmetric.
+        shape: numbers of rows and columns.
+        symmetric: whether the graph is undirected and on one vertex set.
+    """
+    (in_s, in_t, both), (rows, columns) = sizes, shape
     if not symmetric:
         shapes = math.log(rows + 1) + math.log(columns + 1)
         return shapes + _log_ways(in_s, rows - in_s) + _log_ways(in_t, columns - in_t)
-    both = int((S & T).sum())
-    sizes = in_s - both, in_t - both, both, rows - in_s - in_t + both
-    found = math.log(math.comb(rows + 3, 3)) + _log_ways(*sizes)
-    return found - math.log(2) if sizes[0] or sizes[1] else found
+    parts = in_s - both, in_t - both, both, rows - in_s - in_t + both
+    found = math.log(math.comb(rows + 3, 3)) + _log_ways(*parts)
+    return found - math.log(2) if parts[0] or parts[1] else found
 
 
 def _log_ways(*sizes: int) -> float:

@@ -65,8 +65,8 @@ def group_plan(graph: AnyGraph, groups: Groups | Sides | None) -> GroupPlan | No
     if groups is None:
         return None
     first, second = sides_of_groups(graph, groups)
-    left = _one_level(first)
-    sides = (left, left if second is first else _one_level(second))
+    left = _fitting(first)
+    sides = (left, left if second is first else _fitting(second))
     counts = [len(side.labels()) for side in sides]
     share = group_share(math.sqrt(math.prod(graph.shape)), math.sqrt(math.prod(counts)))
     return GroupPlan(
@@ -182,17 +182,12 @@ def _independent(pairs: FloatMatrix, volumes: tuple[FloatVector, FloatVector]) -
     return found
 
 
-def _one_level(groups: Groups) -> Groups:
+def _fitting(groups: Groups) -> Groups:
+    """The levels down to the finest that is not too fine, whose names answers may use."""
     fitting = [name for name in groups.levels if len(groups.labels(name)) <= MOST_GROUPS]
     if not fitting:
         raise GraphError(
             f"a release takes at most {MOST_GROUPS} groups: give a coarser level too, or release "
             "the sums alone with release_flows"
         )
-    level = fitting[-1]
-    labels = groups.labels(level)
-    return Groups(
-        groups.vertices,
-        {level: [labels[code] for code in groups.codes(level).tolist()]},
-        order={level: labels},
-    )
+    return groups.down_to(fitting[-1])

@@ -386,17 +386,19 @@ class Release(Displayed):
         return storage.write_release(path, parts, force=force)
 
     @classmethod
-    def load(cls, path: PathLike) -> Self:
+    def load(cls, path: PathLike, *, graph: bool = True) -> Self:
         """Read back what `save` wrote.
 
         Args:
             path: the same path as for `save`.
+            graph: whether to read the synthetic graph of a sparse release, which is most of the
+                work; its answers come from the model, and do without.
 
         Raises:
             FileFormatError: a file is missing, damaged, or not the one that the receipt names.
         """
         if sparse_storage.is_sparse(path):
-            sparse = sparse_storage.read_sparse(path)
+            sparse = sparse_storage.read_sparse(path, graph=graph)
             return cls(
                 measurements=sparse.measurements,
                 fit=sparse.fit,

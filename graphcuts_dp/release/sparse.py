@@ -13,13 +13,14 @@ from graphcuts_dp.graph.adjacency import AnyGraph, on_space
 from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.graph.vertices import Space
-from graphcuts_dp.ledger.opening import Store
+from graphcuts_dp.ledger.opening import Store, Subject
 from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.measurements.base import Measurements
 from graphcuts_dp.measurements.noisy_groups import NoisyGroups
 from graphcuts_dp.measurements.noisy_kept_edges import KeptEdges
 from graphcuts_dp.measurements.noisy_sums import NoisyDegrees
 from graphcuts_dp.measurements.noisy_weights import NoisyWeightCounts
+from graphcuts_dp.measurements.parts import PartedGraph, public_of
 from graphcuts_dp.memory import memory_limit
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, entropy_source
@@ -29,7 +30,7 @@ from graphcuts_dp.release.allocation import promise
 from graphcuts_dp.release.group_shares import GroupPlan
 from graphcuts_dp.release.release import Release
 from graphcuts_dp.release.size import needed_memory
-from graphcuts_dp.release.sparse_measure import check_sparse, measure_sparse
+from graphcuts_dp.release.sparse_measure import check_share, check_sparse, measure_sparse
 
 SPARSE = "sparse"
 _MANY_VERTICES = 2000  # of weights without a cap
@@ -106,13 +107,13 @@ def check_options(
     """Refuse options that a sparse release has no use for.
 
     Raises:
-        ParameterError: one of them was given.
+        ParameterError: one of them was given, or the share of degrees is out of range.
     """
+    check_share(share)
     given = {
         "fit": fit not in ("auto", "none"),
         "oracle": oracle != "cut-norm",
         "unweighted": unweighted,
-        "degree_share": share is not None,
         "blocks": blocks != "local",
     }
     for name, is_given in given.items():
@@ -121,14 +122,15 @@ def check_options(
 
 
 def release_sparse(
-    graph: AnyGraph,
-    private: PrivateData,
+    graph: AnyGraph | PartedGraph,
+    private: PrivateData | Subject,
     *,
     epsilon: float,
     protection: Protection,
     store: PathLike | Store | None,
     noise: str,
     groups: GroupPlan | None,
+    share: float | None,
     with_graph: bool,
     seed: int | None,
     progress: Progress,
@@ -136,13 +138,14 @@ def release_sparse(
     """`release_graph` with mechanism "sparse": measure, charge, fit, draw.
 
     Args:
-        graph: the private graph.
+        graph: the private graph, which may lie in parts.
         private: what it was made of, for the store.
         epsilon: for everything together.
         protection: whom it is for.
         store: to charge, or None.
         noise: see `SparseNoise.of`.
         groups: public groups, or None.
+        share: part of epsilon for degrees, or None for what follows from noisy counts.
         with_graph: whether a synthetic graph is wanted.
         seed: or None for the system's entropy.
         progress: called with the fraction done.
@@ -150,7 +153,8 @@ def release_sparse(
     Guarantee: epsilon-DP, see `measure_sparse`, which draws all noise.
     """
     each = protection.per_step(epsilon)
-    made = check_sparse(graph, epsilon=each, noise=noise)
+    public = public_of(graph)
+    made = check_sparse(public, epsilon=each, noise=noise)
     source = entropy_source(seed)
     cost = protection.cost(Cost.of_pure(each), epsilon=epsilon)
     with charged(
@@ -160,18 +164,24 @@ def release_sparse(
         parameters={"noise": made.name, "mechanism": SPARSE},
         cost=cost,
         guarantee=protection.promise(
-            promise(graph, cost, seed=source.seed, groups=groups is not None), cost
+            promise(public, cost, seed=source.seed, groups=groups is not None), cost
         ),
     ):
         measurements = measure_sparse(
-            graph, epsilon=each, noise=noise, source=source, groups=groups, progress=progress
+            graph,
+            epsilon=each,
+            noise=noise,
+            source=source,
+            groups=groups,
+            degree_share=check_share(share),
+            progress=progress,
         ).protected(protection, epsilon=epsilon)
         # From here on nothing reads the private graph.
         return sparse_release(
             measurements,
-            graph.space,
-            weight_cap=graph.weight_cap,
-            weighted=graph.weighted,
+            public.space,
+            weight_cap=public.weight_cap,
+            weighted=public.weighted,
             whole=made.whole,
             with_graph=with_graph,
             source=source,

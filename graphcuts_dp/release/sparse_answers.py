@@ -8,7 +8,7 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from graphcuts_dp.arrays import BoolVector, FloatVector, IntVector
+from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.fits.sparse_model import SparseModel
 from graphcuts_dp.graph.linear_query import AnyGraph as LinearData
 from graphcuts_dp.graph.linear_query import is_plain
@@ -50,13 +50,14 @@ class _Looked(NamedTuple):
 
 
 @final
-class _Measured(NamedTuple):
+class Unbiased(NamedTuple):
     """An unbiased value, and its noise."""
 
     value: float
     noise: NoiseSum
 
     def radius(self, log_failures: float) -> float:
+        """Half width of an interval; `log_failures` is ln of 1 over its failure probability."""
         return self.noise.radius(log_failures) + _ROUNDING * abs(self.value)
 
 
@@ -83,18 +84,36 @@ class SparseEstimator:
         self._degrees = degrees
         self._groups: Sequence[NoisyGroups] = measurements.all_of(NoisyGroups)
         self._looked: dict[tuple[int, int], _Looked] = {}
+        self._noises: dict[tuple[str, int], NoiseSum] = {}
 
     @cached_property
-    def _row_values(self) -> FloatVector:
-        values: FloatVector = self._degrees.rows * np.float64(self._degrees.unit)
-        return values
-
-    @cached_property
-    def _column_values(self) -> FloatVector:
+    def degree_values(self) -> tuple[FloatVector, FloatVector]:
+        """Noisy degrees of rows and of columns, in weight."""
+        unit = np.float64(self._degrees.unit)
+        rows: FloatVector = self._degrees.rows * unit
         if self._degrees.symmetric:
-            return self._row_values
-        values: FloatVector = self._degrees.columns * np.float64(self._degrees.unit)
-        return values
+            return rows, rows
+        columns: FloatVector = self._degrees.columns * unit
+        return rows, columns
+
+    @cached_property
+    def cell_sums(self) -> tuple[FloatMatrix, FloatMatrix] | None:
+        """Sum of each cell between groups, and 1 where there is one; None without any."""
+        if not self._groups:
+            return None
+        first = self._groups[0]
+        sums, numbers = np.zeros(first.shape), np.zeros(first.shape)
+        for each, share in zip(self._groups, self._cell_shares, strict=True):
+            sums[first.ends] += share * each.values
+        numbers[first.ends] = 1
+        return sums, numbers
+
+    @cached_property
+    def _cell_shares(self) -> list[float]:
+        """Of measurements of the same cells, by their precision."""
+        precision = np.array([1 / each.law.variance for each in self._groups])
+        shares: list[float] = (precision / precision.sum()).tolist()
+        return shares
 
     def estimate(self, S: BoolVector, T: BoolVector, log_failures: float) -> SparseEstimate:
         """What is known of a cut.
@@ -118,13 +137,13 @@ class SparseEstimator:
         bounds = self._bounds(rows, columns, log_failures)
         return SparseEstimate(found.value, False, bounds, found.deviation)
 
-    def _measured(self, S: BoolVector, T: BoolVector, sizes: tuple[int, int]) -> _Measured | None:
+    def _measured(self, S: BoolVector, T: BoolVector, sizes: tuple[int, int]) -> Unbiased | None:
         found = [*self._cells_exactly(S, T, sizes), *self._degrees_exactly(S, T, sizes)]
         return min(found, key=lambda each: each.noise.variance, default=None)
 
     def _cells_exactly(
         self, S: BoolVector, T: BoolVector, sizes: tuple[int, int]
-    ) -> list[_Measured]:
+    ) -> list[Unbiased]:
         """The sum of cells that is the cut itself: both sets are unions of groups."""
         left = self._look(S, 0).groups
         if left is None:
@@ -195,7 +214,7 @@ class SparseEstimator:
             np.bincount(first.columns[columns], minlength=first.shape[1]),
         )
 
-    def _cells(self, left: BoolVector, right: BoolVector) -> _Measured:
+    def _cells(self, left: BoolVector, right: BoolVector) -> Unbiased:
         """Sum of all cells between some groups and others, each once."""
         a, b = self._groups[0].ends
         inside = left[a] & right[b]
@@ -203,60 +222,91 @@ class SparseEstimator:
             inside |= left[b] & right[a]
         return self._sum_of_cells(inside)
 
-    def _sum_of_cells(self, inside: BoolVector) -> _Measured:
-        precision = np.array([1 / each.law.variance for each in self._groups])
-        shares = precision / precision.sum()
+    def _sum_of_cells(self, inside: BoolVector) -> Unbiased:
         value = sum(
             share * float(each.values[inside].sum())
-            for share, each in zip(shares, self._groups, strict=True)
+            for share, each in zip(self._cell_shares, self._groups, strict=True)
         )
-        count = _rounded_up(int(inside.sum()))
-        terms = [
-            NoiseTerm(each.law, float(share), count)
-            for share, each in zip(shares, self._groups, strict=True)
-        ]
-        return _Measured(float(value), NoiseSum.of(terms))
+        return self.sum_of_cells(float(value), int(inside.sum()))
+
+    def sum_of_cells(self, value: float, count: int) -> Unbiased:
+        """So many cells that add up to this."""
+        return Unbiased(value, self._noise("cells", _rounded_up(count)))
 
     def _degrees_exactly(
         self, S: BoolVector, T: BoolVector, sizes: tuple[int, int]
-    ) -> list[_Measured]:
+    ) -> list[Unbiased]:
         """Sums of degrees that are the cut itself."""
+        both = int(np.count_nonzero(S & T)) if self.model.symmetric and 1 in sizes else 0
+        return [
+            self.sum_of_degrees(float(self.degree_values[side][(S, T)[side]].sum()), count, factor)
+            for side, count, factor in self.exact_degrees(sizes, both)
+        ]
+
+    def exact_degrees(self, sizes: tuple[int, int], both: int) -> list[tuple[int, int, float]]:
+        """Which degrees add up to a cut: side (0 for those of S), how many, and what times them.
+
+        Args:
+            sizes: of S and T.
+            both: how many vertices are in both, of an undirected graph.
+        """
         n, width = self.model.layout.shape
         if not self.model.symmetric:
-            found = []
-            if sizes[1] == width:
-                found.append(self._sum_of_degrees(self._row_values[S]))
-            if sizes[0] == n:
-                found.append(self._sum_of_degrees(self._column_values[T]))
-            return found
+            found = [(0, sizes[0], 1.0)] if sizes[1] == width else []
+            return [*found, (1, sizes[1], 1.0)] if sizes[0] == n else found
         if sizes == (n, n):  # each edge is in two degrees
-            return [self._sum_of_degrees(self._row_values, 0.5)]
-        for one, other, count in ((S, T, sizes), (T, S, sizes[::-1])):
-            if count[0] == 1 and count[1] >= n - 1:
-                vertex = int(one.argmax())
-                if count[1] == n or not other[vertex]:
-                    return [self._sum_of_degrees(self._row_values[[vertex]])]
+            return [(0, n, 0.5)]
+        for side in (0, 1):
+            others = sizes[1 - side]
+            if sizes[side] == 1 and others >= n - 1 and (others == n or not both):
+                return [(side, 1, 1.0)]
         return []
 
-    def _sum_of_degrees(self, values: FloatVector, factor: float = 1.0) -> _Measured:
-        term = NoiseTerm(self._degrees.law, factor, _rounded_up(len(values)))
-        return _Measured(factor * float(values.sum()), NoiseSum.of([term]))
+    def sum_of_degrees(self, value: float, count: int, factor: float = 1.0) -> Unbiased:
+        """So many degrees that add up to this, times a factor."""
+        kind = "degrees" if factor == 1 else "half degrees"
+        return Unbiased(factor * value, self._noise(kind, _rounded_up(count)))
+
+    def _noise(self, kind: str, count: int) -> NoiseSum:
+        """Of so many cells, or degrees; each sum is made once."""
+        if (kind, count) not in self._noises:
+            factor = 0.5 if kind == "half degrees" else 1.0
+            terms = [NoiseTerm(self._degrees.law, factor, count)]
+            if kind == "cells":
+                terms = [
+                    NoiseTerm(each.law, share, count)
+                    for share, each in zip(self._cell_shares, self._groups, strict=True)
+                ]
+            self._noises[kind, count] = NoiseSum.of(terms)
+        return self._noises[kind, count]
 
     def _bounds(
         self, rows: IntVector, columns: IntVector, log_failures: float
     ) -> tuple[float, float]:
         """Proven bounds: at least all cells within, at most what touches or meets the sets."""
         above = [
-            self._sum_of_degrees(self._row_values[rows]),
-            self._sum_of_degrees(self._column_values[columns]),
+            self.sum_of_degrees(float(values[members].sum()), len(members))
+            for values, members in zip(self.degree_values, (rows, columns), strict=True)
         ]
-        below: list[_Measured] = []
+        below: list[Unbiased] = []
         if self._groups:
             counts = self._group_counts(rows, columns)
             above.append(self._cells(counts[0] > 0, counts[1] > 0))
             whole = [count == size for count, size in zip(counts, self._group_sizes, strict=True)]
             if all(each.any() for each in whole):
                 below.append(self._cells(whole[0], whole[1]))
+        return self.between(above, below, log_failures)
+
+    def between(
+        self, above: Sequence[Unbiased], below: Sequence[Unbiased], log_failures: float
+    ) -> tuple[float, float]:
+        """Bounds on what lies below some sums and above others; all hold at once.
+
+        Args:
+            above: sums that a weight is at most.
+            below: that it is at least.
+            log_failures: ln of 1 over the failure probability.
+        """
         each_fails = log_failures + math.log(len(above) + len(below))
         high = min(bound.value + bound.radius(each_fails) for bound in above)
         low = max((bound.value - bound.radius(each_fails) for bound in below), default=0.0)

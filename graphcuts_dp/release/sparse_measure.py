@@ -18,6 +18,7 @@ from graphcuts_dp.measurements.degrees import measure_degrees
 from graphcuts_dp.measurements.groups import measure_groups
 from graphcuts_dp.measurements.kept_edges import Keep, measure_kept_edges
 from graphcuts_dp.measurements.noisy_kept_edges import KeptEdges, threshold_for
+from graphcuts_dp.measurements.parts import PartedGraph, public_of
 from graphcuts_dp.measurements.weight_counts import measure_weight_counts
 from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.distributions import LaplaceNoise
@@ -34,6 +35,7 @@ from graphcuts_dp.release.sparse_shares import (
     sparse_shares,
 )
 
+_SHARES = (0.01, 0.95)  # of epsilon, that degrees may have
 _LEAST_EPSILON = 100 * SMALLEST_EPSILON  # every part then stays above the smallest
 
 
@@ -90,8 +92,24 @@ def check_sparse(graph: AnyGraph, *, epsilon: float | Fraction, noise: str) -> S
     return made
 
 
+def check_share(share: float | None) -> Fraction | None:
+    """A part of epsilon for the degrees that a user has chosen, exactly.
+
+    Raises:
+        ParameterError: it is out of range: counts and the other parts need some of epsilon, too.
+    """
+    if share is None:
+        return None
+    low, high = _SHARES
+    if isinstance(share, bool) or not isinstance(share, int | float) or not low <= share <= high:
+        raise ParameterError(
+            f"degree_share must lie between {low:g} and {high:g} with mechanism='sparse'"
+        )
+    return Fraction(share).limit_denominator(10**6)
+
+
 def measure_sparse(
-    graph: AnyGraph,
+    graph: AnyGraph | PartedGraph,
     *,
     epsilon: float | Fraction,
     noise: str,
@@ -99,6 +117,7 @@ def measure_sparse(
     groups: GroupPlan | None = None,
     keep: Keep | None = None,
     shares: SparseShares | None = None,
+    degree_share: Fraction | None = None,
     progress: Progress = silent,
 ) -> Measurements:
     """Draw all noise of a sparse release.
@@ -111,13 +130,14 @@ def measure_sparse(
     5. Degrees, with all that is left (`measure_degrees`).
 
     Args:
-        graph: the private graph; weights need a cap or `hide_change`.
+        graph: the private graph, which may lie in parts; weights need a cap or `hide_change`.
         epsilon: for everything together.
         noise: see `SparseNoise.of`.
         source: where the noise comes from.
         groups: public groups, or None.
         keep: see `measure_kept_edges`.
         shares: in place of those that follow from the counts, if they were fixed beforehand.
+        degree_share: part of epsilon for the degrees, likewise; see `check_share`.
         progress: called with the fraction done.
 
     Raises:
@@ -129,23 +149,28 @@ def measure_sparse(
     groups depend on the results of those before it alone: sequential composition, which holds for
     adaptive choices (DR14 Theorem 3.16).
     """
-    made = check_sparse(graph, epsilon=epsilon, noise=noise)
+    public = public_of(graph)
+    made = check_sparse(public, epsilon=epsilon, noise=noise)
     whole = exact_epsilon(epsilon)
     progress(0.0, "counting weights")
     counts = measure_weight_counts(
-        graph, made.distribution(graph, whole), epsilon=whole * COUNTS_SHARE, source=source
+        graph, made.distribution(public, whole), epsilon=whole * COUNTS_SHARE, source=source
     )
     bought: list[Measurement] = [counts]
     rest = whole * (1 - COUNTS_SHARE)
-    pairs = _pairs(graph)
-    asked = "given" if groups is not None else _may_be_found(graph)
+    pairs = _pairs(public)
+    asked = "given" if groups is not None else _may_be_found(public)
     shares = shares or sparse_shares(
-        counts, made.distribution(graph, rest), pairs=pairs, groups=asked
+        counts,
+        made.distribution(public, rest),
+        pairs=pairs,
+        groups=asked,
+        degrees=None if degree_share is None else degree_share / (1 - COUNTS_SHARE),
     )
     kept = None
     if shares.kept:
         progress(0.05, "keeping edges")
-        noisy = made.distribution(graph, rest * shares.kept)
+        noisy = made.distribution(public, rest * shares.kept)
         threshold = threshold_for(noisy, pairs=pairs, edges=counts.edges, false_share=FALSE_SHARE)
         kept = measure_kept_edges(graph, noisy, threshold=threshold, source=source, keep=keep)
         bought.append(kept)
@@ -154,9 +179,9 @@ def measure_sparse(
     if asked == "found" and kept is not None and shares.groups:
         progress(0.3, "looking for communities")
         sides = _found(
-            graph,
+            public,
             kept,
-            WeightPrior.of(counts, pairs=float(pairs), cap=graph.weight_cap, whole=made.whole),
+            WeightPrior.of(counts, pairs=float(pairs), cap=public.weight_cap, whole=made.whole),
         )
     if sides is not None and shares.groups:
         progress(0.5, "adding up groups")
@@ -173,13 +198,13 @@ def measure_sparse(
     progress(0.55, "adding up degrees")
     bought.append(
         measure_degrees(
-            graph, made.distribution(graph, whole), epsilon=left, source=source, without_cap=True
+            graph, made.distribution(public, whole), epsilon=left, source=source, without_cap=True
         )
     )
     spent = sum((part.epsilon for part in bought), Fraction(0))
     cost = stated_cost(Cost.of_pure(spent), epsilon=epsilon)
     parts = tuple((part.name, float(part.epsilon)) for part in bought)
-    guarantee = promise(graph, cost, seed=source.seed, parts=parts, groups=groups is not None)
+    guarantee = promise(public, cost, seed=source.seed, parts=parts, groups=groups is not None)
     return Measurements(tuple(bought), guarantee)
 
 

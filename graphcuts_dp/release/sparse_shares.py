@@ -20,6 +20,8 @@ _GROUPS_ALONE = Fraction(1, 20)  # of the rest beside degrees alone
 # degrees for degrees, and half a column for sums between groups, which err little anyway.
 _OF_KEPT, _OF_DEGREES, _OF_GROUPS = 3.0, 1.0, 0.5
 _GROUPS_BESIDE = Fraction(1, 3)  # of what kept edges leave: half a column beside a whole one
+_LEAST_KEPT = Fraction(1, 10)  # left of epsilon: with less, kept edges spoil the degrees
+_GROUPS_AT_MOST = Fraction(1, 20)  # and half of what degrees leave, if their share is fixed
 _WORTH = 0.8  # of the variance of cuts: kept edges that leave more are not bought
 _STEP = 1 / 40
 
@@ -41,7 +43,12 @@ class SparseShares:
 
 
 def sparse_shares(
-    counts: NoisyWeightCounts, distribution: LaplaceNoise, *, pairs: int, groups: str
+    counts: NoisyWeightCounts,
+    distribution: LaplaceNoise,
+    *,
+    pairs: int,
+    groups: str,
+    degrees: Fraction | None = None,
 ) -> SparseShares:
     """The shares with the least predicted errors.
 
@@ -60,10 +67,15 @@ def sparse_shares(
         distribution: of the noise of a pair with all that is left of epsilon.
         pairs: how many pairs there are.
         groups: "given", "found" (from kept edges, if there are any) or "none".
+        degrees: a share that was fixed beforehand. Of the rest groups have a twentieth of epsilon,
+            or half if that is less, and kept edges the others, where these are a tenth at least;
+            what neither can use, degrees have too.
     """
     prior = WeightPrior.of(
         counts, pairs=float(pairs), cap=distribution.weight_cap, whole=distribution.unit == 1
     )
+    if degrees is not None:
+        return _beside(degrees, prior, distribution, pairs=pairs, groups=groups)
     # What is to be beaten: degrees with all but a twentieth for groups.
     best, kept = _value(1.0, Fraction(0), groups == "given"), 0.0
     for step in range(1, round(1 / _STEP)):
@@ -83,6 +95,21 @@ def sparse_shares(
     else:
         of_groups = FOUND_SHARE * (1 - exact) if groups == "found" else Fraction(0)
     return SparseShares(exact, of_groups, 1 - exact - of_groups)
+
+
+def _beside(
+    degrees: Fraction, prior: WeightPrior, distribution: LaplaceNoise, *, pairs: int, groups: str
+) -> SparseShares:
+    """The shares where that of degrees is fixed."""
+    left = 1 - degrees
+    of_groups = Fraction(0) if groups == "none" else min(_GROUPS_AT_MOST, left / 2)
+    kept = left - of_groups
+    worth = left >= _LEAST_KEPT and left_variance(
+        prior, distribution, float(kept), pairs=pairs
+    ) <= _WORTH  # fmt: skip
+    if not worth:
+        kept, of_groups = Fraction(0), left if groups == "given" else Fraction(0)
+    return SparseShares(kept, of_groups, 1 - kept - of_groups)
 
 
 def _value(variance: float, kept: Fraction, groups: bool) -> float:

@@ -111,8 +111,12 @@ def write_sparse(path: PathLike, parts: SparseParts, *, force: bool) -> tuple[st
     return written_files(_names(path), graph=parts.graph is not None)
 
 
-def read_sparse(path: PathLike) -> SparseParts:
+def read_sparse(path: PathLike, *, graph: bool = True) -> SparseParts:
     """Read the files of a sparse release; see `Release.load`.
+
+    Args:
+        path: of the release.
+        graph: whether to read the synthetic graph, too.
 
     Raises:
         FileFormatError: a file is missing, damaged, or not the one that the receipt names.
@@ -122,7 +126,10 @@ def read_sparse(path: PathLike) -> SparseParts:
         expected = {sparse_path(path).name} | ({Path(path).name} if receipt["fit"] else set())
         if not expected <= set(receipt["files"]):
             raise FileFormatError(f"{receipt_path(path)} is the receipt of another release")
-        check_files(path, receipt["files"])
+        named = receipt["files"]
+        if not graph:  # nor has it to be there
+            named = {name: named[name] for name in (sparse_path(path).name,)}
+        check_files(path, named)
         with np.load(sparse_path(path), allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         header = json.loads(arrays["header"].tobytes())
@@ -151,10 +158,10 @@ def read_sparse(path: PathLike) -> SparseParts:
     except Exception as problem:
         # Many kinds of damage, one thing to tell.
         raise FileFormatError(f"{receipt_path(path)} is damaged or of another version") from problem
-    graph = None
-    if fit is not None:
+    found = None
+    if fit is not None and graph:
         sets = sets_in(space)
-        graph = read_graph(
+        found = read_graph(
             path,
             vertices=(sets[0], sets[1]) if len(sets) == 2 else sets[0],
             weighted=not fit.unweighted,
@@ -162,8 +169,8 @@ def read_sparse(path: PathLike) -> SparseParts:
             bipartite=len(sets) == 2,
             directed=isinstance(space, Arcs),
         )
-    check_files(path, receipt["files"])  # as it was read: others may replace a release meanwhile
-    return SparseParts(graph, measurements, model, fit)
+    check_files(path, named)  # as it was read: others may replace a release meanwhile
+    return SparseParts(found, measurements, model, fit if graph else None)
 
 
 def _check_degrees(degrees: NoisyDegrees | None, model: SparseModel) -> None:

@@ -21,7 +21,7 @@ from graphcuts_dp.graph.groups import Groups
 from graphcuts_dp.graph.linear_query import sides_of as sides_in
 from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.graph.vertices import VertexSet
-from graphcuts_dp.ledger.opening import Store
+from graphcuts_dp.ledger.opening import Store, Subject
 from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.measurements.base import Measurements
 from graphcuts_dp.measurements.blocks import LocalBlocks
@@ -31,6 +31,7 @@ from graphcuts_dp.measurements.entries import MakeBlocks, distribution_for
 from graphcuts_dp.measurements.noisy_groups import NoisyGroups
 from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
 from graphcuts_dp.measurements.noisy_sums import NoisyDegrees, NoisyTotal
+from graphcuts_dp.measurements.parts import PartedGraph, public_of
 from graphcuts_dp.measurements.worst_case import accuracy_warning
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, entropy_source
@@ -38,6 +39,7 @@ from graphcuts_dp.progress import Progress, silent
 from graphcuts_dp.release.allocation import least_distribution, measure, mechanism_for, promise
 from graphcuts_dp.release.choice import ANSWERS
 from graphcuts_dp.release.group_shares import group_plan
+from graphcuts_dp.release.parted import parted_graph
 from graphcuts_dp.release.release import Release
 from graphcuts_dp.release.size import check_size
 from graphcuts_dp.release.sparse import check_options, release_sparse, takes_sparse
@@ -47,7 +49,7 @@ _ROW_ENTRIES = 1 << 20  # entries of the synthetic matrix turned into edges at a
 
 
 def release_graph(  # noqa: PLR0913  # each is a public choice of one release
-    graph: PrivateData,
+    graph: PrivateData | PartedGraph,
     *,
     epsilon: float,
     store: PathLike | Store | None = None,
@@ -70,7 +72,7 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
 
     Args:
         graph: the private graph, or rows with owners, at least two vertices (one on each side if
-            bipartite).
+            bipartite); or a graph in parts, see `DaskParts`.
         epsilon: privacy parameter, for whom `protect` names, in [1e-6, 50]; all of it is spent.
         store: path of the store, or a `Store`, that remembers what was spent on this graph: the
             release is charged to it, and refused if its budget does not allow it. None for a graph
@@ -86,7 +88,8 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
             memory is too small for the others, and on 2000 vertices or more with weights without a
             cap (`takes_sparse`). The default noise is then "laplace" with weights.
         degree_share: part of epsilon for the degrees, in (0, 1); None for 2/(2 + n^(1/4)), and for
-            7/(7 + n^(1/4)) of what is left beside groups that tell something.
+            7/(7 + n^(1/4)) of what is left beside groups that tell something. With "sparse" in
+            [0.01, 0.95], None for what noisy counts of weights suggest.
         workload: what "auto" is to be good at where degrees and entries compete: "answers" (of
             `Release.answer`), or "synthetic graph": its worst cut is nearer to the truth where
             entries show no communities, since nearly all of epsilon then goes to the degrees, and
@@ -156,33 +159,43 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
 
     Source: GRU12 section 6, Lemma 6.2.
     """
-    private = graph
-    graph, protection = paired_graph(private, protect, at_most=at_most, epsilon=epsilon)
-    left, right = sides_of(graph)
-    each = protection.per_step(epsilon)
-    if takes_sparse(
-        graph.shape,
+    private: PrivateData | Subject
+    data: AnyGraph | PartedGraph
+    if isinstance(graph, PartedGraph):
+        data = graph
+        private, protection = parted_graph(
+            graph, mechanism=mechanism, protect=protect, at_most=at_most, epsilon=epsilon
+        )
+    else:
+        private = graph
+        data, protection = paired_graph(graph, protect, at_most=at_most, epsilon=epsilon)
+    if isinstance(data, PartedGraph) or takes_sparse(
+        data.shape,
         mechanism=mechanism,
         noise=noise,
         fit=fit,
         blocks=blocks,
-        weight_cap=graph.weight_cap,
+        weight_cap=data.weight_cap,
     ):
         check_options(
             fit=fit, oracle=oracle, unweighted=unweighted, share=degree_share, blocks=blocks
         )
         return release_sparse(
-            graph,
+            data,
             private,
             epsilon=epsilon,
             protection=protection,
             store=store,
             noise=noise,
-            groups=group_plan(graph, groups),
+            groups=group_plan(public_of(data), groups),
+            share=degree_share,
             with_graph=fit != "none",
             seed=seed,
             progress=progress,
         )
+    graph = data
+    left, right = sides_of(graph)
+    each = protection.per_step(epsilon)
     check_size(graph.shape, noise=noise, fit=fit, blocks=blocks)
     plan = group_plan(graph, groups)
     distribution = distribution_for(graph, noise, each)

@@ -1,12 +1,13 @@
 """`release --mechanism sparse` and `answer` on what it wrote."""
 
+import csv
 import json
 
 import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.release import sparse
+from graphcuts_dp.release import release, sparse
 
 
 @pytest.fixture
@@ -53,7 +54,7 @@ def test_a_release_is_made_and_asked(call, files, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "options", [("--unweighted",), ("--fit", "spectral"), ("--degree-share", ".5")]
+    "options", [("--unweighted",), ("--fit", "spectral"), ("--degree-share", ".96")]
 )
 @pytest.mark.usefixtures("files")
 def test_options_that_do_not_fit_are_refused(call, options, tmp_path):
@@ -80,3 +81,44 @@ def test_an_interrupted_release_leaves_nothing(call, monkeypatch, tmp_path):
     status, _, _ = call(*RELEASE, "--mechanism", "sparse")
     assert status == 130
     assert not [file for file in tmp_path.iterdir() if "x.graphml" in file.name]
+
+
+def test_a_table_of_cuts_between_groups_and_halves(call, files, tmp_path, monkeypatch):
+    teams = "".join(f"{v},t{v % 3},t{v % 3}{'ab'[v // 30]}\n" for v in range(60))
+    (tmp_path / "teams.csv").write_text("vertex,team,half\n" + teams)
+    (tmp_path / "cuts.csv").write_text(
+        "S,T\n" + '@t0,@t1\n"@t0,@t1",\n@t0a,@t2b\n"@t0a,@t1b,3",\n' * 10
+    )
+    status, _, err = call(
+        *RELEASE, "--mechanism", "sparse", "--groups", "teams.csv", "--levels", "team"
+    )
+    assert status == 0, err
+    asked = ("answer", "x.graphml", "--queries", "cuts.csv", "-o", "answers.csv")
+    halves = ("--groups", "teams.csv", "--levels", "team,half")
+    status, _, err = call(*asked, *halves)
+    assert status == 0, err
+    with (tmp_path / "answers.csv").open() as handle:
+        rows = list(csv.DictReader(handle))
+    assert [row["estimate"] for row in rows] == ["unbiased", "unbiased", "model", "model"] * 10
+    assert [row["typical_error"] != "" for row in rows] == [False, False, True, True] * 10
+    member = np.arange(60) % 3
+    for row, query in zip(
+        rows, [gc.CutQuery(member == 0, member == 1), gc.CutQuery(member < 2)], strict=False
+    ):
+        low, high = float(row["low"]), float(row["high"])
+        assert low <= query.value(files) <= high
+        assert rows[0] == rows[4]
+
+    # Ctrl-C while answers are made: no file, and one that was there stays as it is.
+    kept = (tmp_path / "answers.csv").read_bytes()
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(release, "sparse_answers", interrupted)
+    before = {path.name for path in tmp_path.iterdir()}
+    status, _, err = call(*asked, *halves, "--force")
+    assert status == 130
+    assert err.splitlines()[-1] == "interrupted: no file is half-written"
+    assert {path.name for path in tmp_path.iterdir()} == before
+    assert (tmp_path / "answers.csv").read_bytes() == kept

@@ -13,7 +13,8 @@ from graphcuts_dp.fits.saturation import saturated_pairs
 from graphcuts_dp.fits.sparse_model import SparseModel
 from graphcuts_dp.fits.sparse_sample import sample_edges
 from graphcuts_dp.fits.weight_prior import WeightPrior
-from graphcuts_dp.measurements.noisy_weights import NoisyWeightCounts
+from graphcuts_dp.measurements.noisy_weights import NoisyWeightCounts, weight_classes
+from graphcuts_dp.privacy.distributions import LaplaceNoise
 
 KINDS = {
     "plain": gc.Graph([], [], vertices=12).space,
@@ -269,3 +270,18 @@ def test_degrees_over_a_wide_range_keep_their_values():
     mean, _ = posterior_residuals(noisy, np.zeros(300), 3 * math.sqrt(2), np.zeros(300))
     assert np.abs(mean - true).max() < 60
     assert np.abs(mean - true).mean() < 4
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_noise_in_heavy_classes_makes_no_heavy_edges(seed):
+    """A fifth of an edge that weighs 4000 would outweigh 50,000 of weight 1."""
+    distribution = LaplaceNoise(Fraction(98, 100), None, 0)
+    rng = np.random.default_rng(seed)
+    lower = weight_classes(1 / float(distribution.rate), distribution.most_steps)
+    true = np.zeros(len(lower), dtype=np.int64)
+    true[0] = 50_000
+    noise = rng.geometric(0.01, len(lower)) - rng.geometric(0.01, len(lower))
+    counts = NoisyWeightCounts(lower, true + noise, 1.0, Fraction(1, 100), Fraction(1, 50))
+    prior = WeightPrior.of(counts, pairs=5e7, cap=None, whole=True)
+    squares = float(prior.masses @ prior.points**2)
+    assert squares < 1.1 * prior.edges

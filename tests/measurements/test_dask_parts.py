@@ -216,3 +216,70 @@ def test_sums_over_parts_are_cut_as_one_sum_is():
     large = np.array([2**62, 2**61, 3])
     assert added([large], [large])[0].tolist() == [2**62, 2**62, 6]
     assert added([large], added([large], [large]))[0].tolist() == [2**62, 2**62, 9]
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_release_of_parts_is_that_of_the_graph(tmp_path, kind):
+    here, there = both(tmp_path, kind, weight_cap=None, hide_change=1)
+    vertices = here.space if kind == "bipartite" else (here.vertices,)
+    groups = [gc.Groups(side, {"team": [f"t{v % 3}" for v in range(N)]}) for side in vertices]
+    options = {
+        "epsilon": 2.0,
+        "mechanism": "sparse",
+        "groups": tuple(groups) if kind == "bipartite" else groups[0],
+        "seed": 3,
+    }
+    ours = gc.release_graph(here, **options)
+    theirs = gc.release_graph(there, **options)
+    assert theirs.guarantee == ours.guarantee
+    assert theirs.graph == ours.graph
+    assert theirs.answer("@t0", "@t1") == ours.answer("@t0", "@t1")
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_store_takes_parts_for_the_graph_that_they_are_of(tmp_path):
+    here, there = both(tmp_path)
+    store = gc.Store(tmp_path / "calls.db", budget=1.0)
+    options = {"epsilon": 0.5, "mechanism": "sparse", "store": store}
+    gc.release_graph(there, **options)
+    gc.release_graph(here, **options)  # the same private data, and the rest of the budget
+    assert gc.store_status(store.path).epsilon == pytest.approx(1.0)
+    with pytest.raises(gc.errors.BudgetError):
+        gc.release_graph(there, **options)
+    columns = {"source": "caller", "target": "callee", "weight": "minutes"}
+    other = DaskParts.read([tmp_path / "part0.csv"], vertices=N, weight_cap=CAP, **columns)
+    with pytest.raises(gc.errors.LedgerError, match="not the one"):
+        gc.release_graph(other, **{**options, "epsilon": 1e-3})
+
+
+@pytest.mark.usefixtures("cluster")
+def test_the_budget_is_spent_before_noise_is_drawn_on_the_workers(tmp_path, monkeypatch):
+    _, there = both(tmp_path)
+
+    def lost(*_):
+        raise ClusterError("a worker was lost")
+
+    monkeypatch.setattr(DaskParts, "drawn", lost)
+    monkeypatch.setattr(DaskParts, "summed", lost)
+    store = gc.Store(tmp_path / "calls.db", budget=1.0)
+    with pytest.raises(ClusterError):
+        gc.release_graph(there, epsilon=0.75, store=store)
+    assert gc.store_status(store.path).epsilon == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"mechanism": "response"}, "mechanism='sparse'"),
+        ({"protect": "vertex"}, "protect='edges'"),
+        ({"fit": "spectral"}, "mechanism='sparse'"),
+        ({"blocks": "dask"}, "mechanism='sparse'"),
+        ({"degree_share": 0.99}, "degree_share"),
+    ],
+)
+def test_options_that_are_for_one_process_are_refused(options, told, monkeypatch):
+    there = DaskParts(Graph([], [], np.zeros(0), vertices=9, weight_cap=2), [])
+    monkeypatch.setattr(DaskParts, "each", lambda *_: iter(()))
+    with pytest.raises(ParameterError, match=told):
+        gc.release_graph(there, epsilon=1.0, **options)

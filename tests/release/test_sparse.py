@@ -351,7 +351,9 @@ def test_a_seed_repeats_all_of_it(with_groups):
     [
         {"fit": "first-order"},
         {"oracle": "spectral"},
-        {"degree_share": 0.5},
+        {"degree_share": 0.96},
+        {"degree_share": 0.001},
+        {"degree_share": True},
         {"blocks": "dask"},
         {"noise": "binary-ish"},
         {"epsilon": 1e-5},
@@ -401,6 +403,22 @@ def test_shares_follow_the_weights():
     assert all(Fraction(3, 5) <= each.kept <= Fraction(4, 5) for each in (middle, heavy))
     assert all(each.kept + each.groups + each.degrees == 1 for each in (light, middle, heavy))
     assert shares_of(25, groups="none").groups == 0
+
+
+@pytest.mark.parametrize("share", [0.01, 0.4, 0.95])
+@pytest.mark.parametrize("mean", [0, 60])
+def test_the_share_of_degrees_can_be_chosen(share, mean):
+    graph, codes = made(mean=mean)
+    groups = gc.Groups(graph.vertices, {"team": codes.tolist()})
+    for options in ({"groups": groups}, {}):
+        release = released(graph, degree_share=share, fit="none", **options)
+        parts = dict(release.guarantee.parts)
+        assert sum(value.epsilon for value in release.measurements.values) <= 1
+        assert ("kept edges" in parts) == (mean > 0 and share < 0.9)
+        if options or "found groups" in parts:
+            assert parts["degrees"] == pytest.approx(share)
+        else:  # what groups would have cost, and without weights all of it
+            assert parts["degrees"] >= (share if "kept edges" in parts else 0.98) - 1e-9
 
 
 def test_progress_is_told():
