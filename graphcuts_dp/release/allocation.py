@@ -31,7 +31,7 @@ from graphcuts_dp.privacy.noises import noise_distribution
 from graphcuts_dp.release.choice import (
     ANSWERS,
     EARLY_SHARE,
-    MOST_SHARE,
+    MOST_BESIDE_GROUPS,
     TOTAL_SHARE,
     WORKLOADS,
     Prospect,
@@ -331,7 +331,7 @@ def _beside_groups(prospect: Prospect, groups: GroupPlan) -> Prospect:
         return prospect
     share = groups.degrees
     if prospect.workload != ANSWERS:
-        share = max(MOST_SHARE, share)
+        share = max(MOST_BESIDE_GROUPS, share)
     return replace(prospect, share=share)
 
 

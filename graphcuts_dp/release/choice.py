@@ -23,6 +23,7 @@ from graphcuts_dp.privacy.noises import noise_distribution
 TOTAL_SHARE = Fraction(1, 50)  # of epsilon, for the total
 EARLY_SHARE = Fraction(2, 25)  # of the rest, for early degrees where the total leaves it open
 MOST_SHARE = Fraction(19, 20)  # of what is then left, for degrees where a graph alone is wanted
+MOST_BESIDE_GROUPS = Fraction(9, 10)  # likewise of what public groups leave
 ANSWERS, SYNTHETIC_GRAPH = "answers", "synthetic graph"
 # What a release is to be good at where degrees and entries compete, and what the other would give.
 WORKLOADS = {

@@ -14,7 +14,7 @@ from graphcuts_dp.measurements.noisy_groups import NoisyGroups
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release import group_shares
 from graphcuts_dp.release.allocation import least_distribution, measure
-from graphcuts_dp.release.choice import ANSWERS, MOST_SHARE, SYNTHETIC_GRAPH
+from graphcuts_dp.release.choice import ANSWERS, MOST_BESIDE_GROUPS, SYNTHETIC_GRAPH
 from graphcuts_dp.release.group_shares import (
     degree_share_beside_groups,
     group_plan,
@@ -149,7 +149,7 @@ def test_for_a_graph_alone_degrees_have_nearly_all_that_telling_groups_leave(wor
     assert set(parts) == {"groups", "groups again", "degrees", "entries"}
     assert sum(parts.values()) == 1
     left = 1 - plan.first - plan.second
-    share = plan.degrees if workload == ANSWERS else MOST_SHARE
+    share = plan.degrees if workload == ANSWERS else MOST_BESIDE_GROUPS
     assert parts["degrees"] == left * share
     told = least_distribution(graph, "binary", 1.0, "auto", None, plan, workload).epsilon
     assert told <= parts["entries"]
