@@ -105,6 +105,7 @@ def test_a_plan_for_linear_queries(call):
         "gaussian",
         "laplace",
         "mirror-descent",
+        "sensing",
         "answer 0",
     }
     assert told["rank_guess"] == 2

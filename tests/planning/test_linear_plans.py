@@ -24,6 +24,7 @@ def test_only_methods_for_all_linear_queries_are_listed():
         ("gaussian", ""),
         ("laplace", ""),
         ("answer 0", ""),
+        ("sensing", ""),
         *(("mirror-descent", norm) for norm in ("l2", "lp", "2,p", "entropy", "schatten")),
     }
     assert ("mirror-descent", "schatten") not in errors(700)
