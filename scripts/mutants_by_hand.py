@@ -146,8 +146,8 @@ BY_HAND = (
         "NoiseTerm(own, k * c, 0)",
     ),
     Edit("release/answers", "CutEstimator._rounding", "return math.fsum(moved)", "return 0.0"),
-    Edit("release/answers", "log_cuts", "math.log(math.comb(rows + 3, 3))", "0.0"),
-    Edit("release/answers", "log_cuts", "math.log(rows + 1)", "0.0"),
+    Edit("release/answers", "log_cuts_of_sizes", "math.log(math.comb(rows + 3, 3))", "0.0"),
+    Edit("release/answers", "log_cuts_of_sizes", "math.log(rows + 1)", "0.0"),
     Edit(  # a list of cuts, each of which may fail as often as all of them together
         "release/cut_replies",
         "cut_answers",

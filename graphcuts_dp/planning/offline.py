@@ -243,7 +243,8 @@ def sensing_error(setting: Setting) -> float:
     except ParameterError:  # the budget is too small
         return math.inf
     of_rounds = steps.slack(rate, tested, beta, queries=k)
-    every = steps.radius(ValueNoise("gaussian", k * steps.square / (2 * rho)), beta / k)
+    square = k * steps.sensitivity**2
+    every = steps.radius(ValueNoise("gaussian", square / (2 * rho)), beta / k)
     return every if every <= of_rounds else math.inf
 
 

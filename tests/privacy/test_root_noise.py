@@ -4,16 +4,18 @@ Its price is stated by the calibration, from a budget of its own; here it is tak
 that is drawn, in the session and in the iterative release.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.interactive import mechanism as online
+from graphcuts_dp.interactive import bought_norms
 from graphcuts_dp.interactive.methods import make_mechanism
-from graphcuts_dp.iterative import construction as offline
-from graphcuts_dp.measurements.root_degrees import ROOT_STEPS
+from graphcuts_dp.iterative import construction
+from graphcuts_dp.measurements.root_degrees import ROOT_STEPS, buy_root_degrees
 from graphcuts_dp.privacy.calibration import TOTAL_SHARE
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import SeededEntropy
@@ -22,15 +24,16 @@ GRAPH = gc.BipartiteGraph(*np.divmod(np.arange(0, 900, 2), 30), left=30, right=3
 BUDGET = {"epsilon": 2.0, "delta": 1e-6}
 
 
-def bought(module, monkeypatch, run):
+def bought(monkeypatch, run):
     """The noise and the radius with which root degrees were bought."""
-    seen, real = [], module.buy_root_degrees
+    seen = []
 
     def spy(graph, grid, noise, radius, source):
         seen.append((noise, radius))
-        return real(graph, grid, noise, radius, source)
+        return buy_root_degrees(graph, grid, noise, radius, source)
 
-    monkeypatch.setattr(module, "buy_root_degrees", spy)
+    monkeypatch.setattr(bought_norms, "ROOTS", replace(bought_norms.ROOTS, buy=spy))
+    monkeypatch.setattr(construction, "buy_root_degrees", spy)
     run()
     ((noise, radius),) = seen
     return noise, radius
@@ -59,9 +62,9 @@ def release():
     )
 
 
-@pytest.mark.parametrize(("module", "run"), [(online, session), (offline, release)])
-def test_one_edge_costs_no_more_of_it_than_its_part_of_the_budget(module, run, monkeypatch):
-    noise, radius = bought(module, monkeypatch, run)
+@pytest.mark.parametrize("run", [session, release])
+def test_one_edge_costs_no_more_of_it_than_its_part_of_the_budget(run, monkeypatch):
+    noise, radius = bought(monkeypatch, run)
     rho = zcdp_rho(**BUDGET)
     share = float(TOTAL_SHARE)
     spent = noise.cost(ROOT_STEPS, delta=BUDGET["delta"]).rho

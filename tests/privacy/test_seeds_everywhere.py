@@ -63,7 +63,7 @@ def test_samples(name):
 
 RELEASES = {
     ("simple", "binary", "response"): "38d425570e98f435",
-    ("simple", "binary", "auto"): "081ac424af50ae82",
+    ("simple", "binary", "auto"): "4d760183a932846e",
     ("simple", "discrete-laplace", "degrees+response"): "eec5106bdd249ab1",
     ("bipartite", "binary", "degrees+response"): "5ed2e2b4ac6ef197",
     ("weighted", "laplace", "degrees+response"): "63ede3229c067063",
