@@ -162,7 +162,13 @@ class Prospect:
         sides = ((early.rows, columns), (early.columns, rows))
         well = self._signal(total) >= _SEEN_WELL * self.edge(epsilon)
         most = (_EVEN if well else _EVEN_BELOW) * noise
-        even = all(spread(side, early) < most * math.sqrt(n) for side, n in sides)
+        # Where blocks are likely to show, early degrees of few vertices must not hide them by
+        # their noise: two standard errors of the variance that they would have by themselves.
+        doubt = math.sqrt(2 * early.variance) if well else 0.0
+        even = all(
+            spread(side, early) < max(most * math.sqrt(n), doubt * (5 / len(side)) ** 0.25)
+            for side, n in sides
+        )
         if even:
             return Fraction(0)
         shown = self._signal(total) >= _SEEN_BESIDE * self._edge_beside(epsilon)

@@ -530,6 +530,20 @@ def test_even_degrees_leave_all_to_the_entries_and_uneven_ones_do_not():
         assert found == degree_share(400)
 
 
+def test_early_degrees_of_few_equal_vertices_are_not_taken_for_uneven():
+    """The estimated spread passes the noise of the entries' row sums in some of 60 draws, but two
+    standard errors of what noise alone gives in at most 3."""
+    prospect = Prospect((100, 100), 1.0, "binary", workload=SYNTHETIC_GRAPH)
+    total = 100 * 30.0
+    noise = prospect.deviation(Fraction(1)) * 10
+    draws = [noisy_normal(0.01, n=100, seed=seed, scale=25.0) for seed in range(60)]
+    draws = [replace(each, rate=Fraction(1, 25)) for each in draws]
+    assert prospect._signal(total) > 1.9 * prospect.edge(Fraction(1))
+    assert sum(spread(each.rows, each) > noise for each in draws) > 6
+    wrong = [each for each in draws if prospect.share_from_degrees(each, total, Fraction(1)) != 0]
+    assert len(wrong) <= 3
+
+
 def test_for_the_synthetic_graph_nearly_all_goes_to_degrees_where_entries_show_nothing():
     prospect = Prospect((400, 400), 1.0, "binary", workload=SYNTHETIC_GRAPH)
     assert prospect.share_from_total(400 * 5.0, Fraction(1)) == MOST_SHARE
