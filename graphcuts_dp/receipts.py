@@ -57,6 +57,22 @@ def check_files(path: PathLike, files: dict[str, str]) -> None:
             raise FileFormatError(f"{file} is not the file that the receipt names; it changed")
 
 
+def read_arrays(path: PathLike, receipt: dict[str, Any]) -> dict[str, Any]:
+    """The arrays of a release whose one file, an .npz, is at `path`.
+
+    Raises:
+        FileFormatError: the receipt is of another release, or the file is not the one it names.
+        OSError, ValueError: as numpy; see `telling_damage`.
+    """
+    if set(receipt["files"]) != {Path(path).name}:
+        raise FileFormatError(f"{receipt_path(path)} is the receipt of another release")
+    check_files(path, receipt["files"])
+    with np.load(path, allow_pickle=False) as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    check_files(path, receipt["files"])  # as read: others may replace it meanwhile
+    return arrays
+
+
 @contextmanager
 def telling_damage(path: PathLike) -> Iterator[None]:
     """Tell whatever goes wrong while the files of a release at `path` are read as such.

@@ -28,8 +28,8 @@ from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.k_norm import NORMS, KNormNoise
 from graphcuts_dp.receipts import (
     PathLike,
-    check_files,
     form_at,
+    read_arrays,
     read_receipt,
     receipt_path,
     sha256_of,
@@ -227,13 +227,7 @@ class FewAnswers(Displayed):
         """
         receipt = read_receipt(path, _FORMAT)
         with telling_damage(path):
-            if set(receipt["files"]) != {Path(path).name}:
-                raise FileFormatError(f"{receipt_path(path)} is the receipt of another release")
-            check_files(path, receipt["files"])
-            with np.load(path, allow_pickle=False) as stored:
-                arrays = {name: stored[name] for name in stored.files}
-            check_files(path, receipt["files"])  # as read: others may replace it meanwhile
-            return cls._read(receipt, arrays)
+            return cls._read(receipt, read_arrays(path, receipt))
 
     @classmethod
     def _read(cls, receipt: dict[str, Any], arrays: dict[str, Any]) -> Self:

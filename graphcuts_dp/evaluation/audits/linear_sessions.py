@@ -16,8 +16,8 @@ from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.evaluation.audit import Claim, DistributionPair, Neighbours
 from graphcuts_dp.evaluation.audits.base import Audit, Entry, Enumerated, Sampled
 from graphcuts_dp.evaluation.audits.calibrations import instance
-from graphcuts_dp.evaluation.audits.root_degrees import Thirds
-from graphcuts_dp.graph.adjacency import BipartiteGraph
+from graphcuts_dp.evaluation.audits.equal_parts import EqualParts, norm_and_answers
+from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import MatrixQuery
 from graphcuts_dp.graph.universe import Universe
@@ -111,8 +111,7 @@ _PAIRS = (
 )
 
 
-def _session(calibration: Thirds, source: EntropySource) -> Callable[[BipartiteGraph], FloatVector]:
-    """The total, the nuclear norm, their sum, answers, and which way updates went."""
+def _session(calibration: EqualParts, source: EntropySource) -> Callable[[AnyGraph], FloatVector]:
     mechanism = OnlineMechanism(
         learner=MirrorDescentLearner(
             _UNIVERSE, norm="schatten-1.5", linear=True, most_spectral=2.0
@@ -122,24 +121,16 @@ def _session(calibration: Thirds, source: EntropySource) -> Callable[[BipartiteG
         steps=2,
     )
 
-    def run(graph: BipartiteGraph) -> FloatVector:
-        state, values, moved = mechanism.start(graph, source), [0.0], 0
-        bought = [state.total_weight, state.norm_bound or 0.0]
-        truth = linear_count(_SIGNED, graph, mechanism.grid)
-        while not state.stopped:
-            state, answer = mechanism.step(state, _SIGNED, truth, source)
-            values.append(answer.value)
-            moved += sum(update.sign for update in answer.updates)
-        return np.array([*bought, sum(bought), values[1], values[-1], moved, sum(bought) + moved])
-
-    return run
+    return norm_and_answers(
+        mechanism, _SIGNED, lambda graph: linear_count(_SIGNED, graph, mechanism.grid), source
+    )
 
 
 def _nuclear_audit(epsilon: float) -> Audit:
     """Two steps are paid for, of half of epsilon each."""
-    sound = Thirds(epsilon=Fraction(epsilon) / 2)
+    sound = EqualParts(epsilon=Fraction(epsilon) / 2, parts=3)
     twins = {
-        "nuclear norm used raw": replace(sound, roots=100),
+        "nuclear norm used raw": replace(sound, other=(1, 100 * sound.epsilon / 3)),
         "a sixteenth of the noise": replace(sound, factor=16),
     }
     return Sampled(
