@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.deadline import NEVER, Deadline
-from graphcuts_dp.fits.block_model import fit_blocks
-from graphcuts_dp.fits.message_passing import sharpened_structure, structure_of_blocks
+from graphcuts_dp.fits.block_model import BlockModel, fit_blocks
+from graphcuts_dp.fits.message_passing import sharpened_structure
 from graphcuts_dp.fits.structure import (
     Structure,
     directions_near_noise,
@@ -21,24 +22,26 @@ _MOST_VERTICES = 2048  # for block models, which read the matrix some hundred ti
 _MOST_BLOCKS = 10
 _FEWEST = 6  # numbers of blocks up to this one are tried in any case
 _PATIENCE = 2  # above, until so many in a row are no better
+_MARGIN = 3.0  # above the evidence of one block: matrices of noise alone reached 2
 
 
-def best_structure(view: View, deviation: float, deadline: Deadline = NEVER) -> Structure:
+def best_structure(
+    view: View, deviation: float, deadline: Deadline = NEVER, *, cap: float = 1.0
+) -> Structure:
     """The structure that the noisy matrix bears out.
 
     Eigenvectors, sharpened (`sharpened_structure`), find structure of any kind, but what lies near
     the edge of the noise they lose, and then two blocks become one. Block models (`fit_blocks`)
-    find blocks there, and nothing else; they are sharpened likewise (`structure_of_blocks`), which
-    leaves nothing of blocks that are noise. All are posterior means under the same law of noise, so
-    the one with the largest likelihood is kept, less 1/2 (k (k + 1)/2 log(pairs) + (k - 1) log n)
-    for k blocks. That likelihood knows nothing of what it takes to place every vertex, and noise
-    alone can reach it; so blocks compete only where the evidence of their model, which does, is
-    above that of one block. Blocks without a direction that stands out count as near the noise.
+    find blocks there, and nothing else. Of these the one of largest evidence competes, where that
+    is clearly above one block's. Of both the one is kept whose estimate has the larger likelihood
+    under the law of the noise, less 1/2 (k (k + 1)/2 log(pairs) + (k - 1) log n) for k blocks.
+    Blocks without a direction that stands out count as near the noise.
 
     Args:
         view: the matrix; one that is not symmetric has the structure of its spectrum, sharpened.
         deviation: s, of the noise of an entry.
         deadline: when to stop.
+        cap: of an entry.
 
     Source: Schwarz 1978 (the penalty).
     """
@@ -51,24 +54,32 @@ def best_structure(view: View, deviation: float, deadline: Deadline = NEVER) -> 
     if n > _MOST_VERTICES:
         return replace(best, near=near)
     deviation = max(deviation, seen.deviation)  # what edges have of their own is noise, too
-    one_block = fit_blocks(view, triples[1], 1, deviation).evidence
-    score, worse = explained(best, view) / deviation**2, 0
-    for count in range(2, min(_MOST_BLOCKS, n // 2, triples[1].shape[1]) + 1):
-        if deadline.passed() or (count > _FEWEST and worse >= _PATIENCE):
-            break
-        blocks = fit_blocks(view, triples[1], count, deviation)
-        if blocks.evidence <= one_block:
-            worse += 1
-            continue
+    blocks = _likeliest(view, triples[1], deviation, cap, deadline)
+    if blocks is not None:
         if not len(seen.signal):
             near = max(near, 1)
-        found = structure_of_blocks(view, blocks.memberships, deviation, deadline)
-        reached = explained(found, view) / deviation**2 - _penalty(count, n)
-        if reached > score:
-            best, score, worse = found, reached, 0
+        found = blocks.structure()
+        ahead = explained(found, view) - explained(best, view)
+        if ahead > deviation**2 * _penalty(blocks.count, n):
+            best = found
+    return replace(best, near=near)
+
+
+def _likeliest(
+    view: View, vectors: FloatMatrix, deviation: float, cap: float, deadline: Deadline
+) -> BlockModel | None:
+    """The block model of largest evidence, or None where one block explains as much."""
+    one = fit_blocks(view, vectors, 1, deviation, cap).evidence
+    best, score, worse = None, one + _MARGIN, 0
+    for count in range(2, min(_MOST_BLOCKS, len(vectors) // 2, vectors.shape[1]) + 1):
+        if deadline.passed() or (count > _FEWEST and worse >= _PATIENCE):
+            break
+        blocks = fit_blocks(view, vectors, count, deviation, cap)
+        if blocks.evidence > score:
+            best, score, worse = blocks, blocks.evidence, 0
         else:
             worse += 1
-    return replace(best, near=near)
+    return best
 
 
 def _penalty(count: int, n: int) -> float:

@@ -75,7 +75,7 @@ def credible_sums(
     total = max(_total(float(observed_rows.sum()), distribution, problem), _LEAST_TOTAL * cap)
 
     if not noisy:
-        structure = best_structure(plain, distribution.standard_deviation, deadline)
+        structure = best_structure(plain, distribution.standard_deviation, deadline, cap=cap)
         sums = (structure.row_sums, structure.column_sums)
         degrees = [_rescaled(s + side.rest(s), total) for side, s in zip(sides, sums, strict=False)]
         public = _public(problem, degrees, distribution)
@@ -91,7 +91,13 @@ def credible_sums(
         ]
         public = _public(problem, degrees, distribution)
         expected = public.expected if public is not None else expected_view(blocks, degrees, cap)
-        structure = best_structure(expected, distribution.standard_deviation, deadline)
+        structure = best_structure(expected, distribution.standard_deviation, deadline, cap=cap)
+        if public is None:
+            frames = (structure.left_groups, structure.right_groups)
+            degrees = [
+                _rescaled(side.with_counts(counts, groups), total)
+                for side, counts, groups in zip(sides, (of_rows, of_columns), frames, strict=False)
+            ]
         extra = degrees
     if public is not None:
         degrees = public.degrees
@@ -154,19 +160,47 @@ class _Side:
         precision = 1 / self.deviation**2
         return precision / (precision + sum(1 / degrees.variance for degrees in noisy))
 
-    def with_counts(self, counts: list[tuple[FloatVector, float]]) -> FloatVector:
+    def with_counts(
+        self, counts: list[tuple[FloatVector, float]], groups: FloatMatrix | None = None
+    ) -> FloatVector:
         """Posterior mean given noisy degrees, too.
 
         Args:
             counts: noisy degrees and the rate of their two-sided geometric noise, once or twice.
+            groups: soft groups of vertices, whose mean degrees may differ, shape (n, k). Drawn
+                towards one mean for all, the degrees of a whole group would be wrong on one side.
         """
         known = [(self.observed, self.deviation**-2.0), *((x, rate**2 / 2) for x, rate in counts)]
         values, weights = zip(*known, strict=True)
-        grid = np.unique(np.maximum(grid_for(np.average(values, axis=0, weights=weights)), 0.0))
+        plain: FloatVector = np.average(values, axis=0, weights=weights)
+        grid = np.unique(np.maximum(grid_for(plain), 0.0))
         likelihood = gaussian_log_likelihood(self.observed, grid, self.deviation)
         for noisy, rate in counts:
             likelihood += laplace_log_likelihood(noisy, grid, rate)
-        return posterior_means(likelihood, grid)
+        found = posterior_means(likelihood, grid)
+        if groups is None or groups.shape[1] < 2:
+            return found
+        return np.maximum(found + _group_means(plain - found, groups, 1 / sum(weights)), 0.0)
+
+
+def _group_means(values: FloatVector, groups: FloatMatrix, variance: float) -> FloatVector:
+    """What the group of each vertex adds to its degree, by least squares.
+
+    Less the share of it that the noise of the values alone has, and two standard errors of that.
+
+    Args:
+        values: unbiased degrees.
+        groups: memberships, shape (n, k).
+        variance: of the values.
+    """
+    frame, sizes, _ = np.linalg.svd(groups - groups.mean(axis=0), full_matrices=False)
+    frame = frame[:, sizes > _DEPENDENT * max(sizes.max(), 1.0)]
+    along = frame.T @ values
+    shown = float(along @ along)
+    noise = variance * (len(along) + 2 * math.sqrt(2 * len(along)))
+    kept = max(0.0, 1 - noise / max(shown, 1e-300))
+    means: FloatVector = kept * (frame @ along)
+    return means
 
 
 def _total(seen: float, distribution: NoiseDistribution, problem: FitProblem) -> float:

@@ -68,31 +68,7 @@ def sharpened_structure(
     if deadline.passed():  # more components might have been better
         return structure_along(seen)
     posterior = refitted(mixture, points, mixture.posterior(points))
-    return _sharpened(view, posterior, mixture, sent, seen.deviation, deadline, recount=True)
-
-
-def structure_of_blocks(
-    view: View, memberships: FloatMatrix, deviation: float, deadline: Deadline = NEVER
-) -> Structure:
-    """Structure of a symmetric noisy matrix, from blocks that were found in it.
-
-    Steps 3 to 5 of `sharpened_structure`, started from the blocks in place of eigenvectors, with as
-    many components as there are blocks.
-
-    Args:
-        view: the matrix.
-        memberships: of each vertex in each block, shape (n, k).
-        deviation: of the noise of an entry.
-        deadline: when to stop.
-    """
-    whitening = whitening_of(memberships)
-    if whitening is None:
-        return Structure.none(view.shape)
-    sent = memberships @ whitening
-    points = view.times(sent) / (deviation * math.sqrt(len(sent)))
-    mixture = Mixture.of_memberships(points, memberships, rays=False)
-    posterior = mixture.fitted(points, _WARM_ROUNDS)[0].posterior(points)
-    return _sharpened(view, posterior, mixture, sent, deviation, deadline, recount=False)
+    return _sharpened(view, posterior, mixture, sent, seen.deviation, deadline)
 
 
 def _sharpened(
@@ -102,8 +78,6 @@ def _sharpened(
     sent: FloatMatrix,
     deviation: float,
     deadline: Deadline,
-    *,
-    recount: bool,
 ) -> Structure:
     """Steps 4 and 5 of `sharpened_structure`, from a posterior and the vectors behind it."""
     scale = deviation * math.sqrt(view.shape[0])
@@ -115,7 +89,7 @@ def _sharpened(
         sent = posterior.mean @ whitening
         points = view.times(sent) / scale - before @ (posterior.covariance @ whitening)
         before = sent
-        if recount and number == RECOUNT:
+        if number == RECOUNT:
             recounted = fit_mixture(points, deadline)
             if not deadline.passed():
                 mixture, posterior = recounted, recounted.posterior(points)

@@ -162,9 +162,9 @@ class Prospect:
         sides = ((early.rows, columns), (early.columns, rows))
         well = self._signal(total) >= _SEEN_WELL * self.edge(epsilon)
         most = (_EVEN if well else _EVEN_BELOW) * noise
-        # Where blocks are likely to show, early degrees of few vertices must not hide them by
-        # their noise: two standard errors of the variance that they would have by themselves.
-        doubt = math.sqrt(2 * early.variance) if well else 0.0
+        # Early degrees of few vertices must not hide blocks by their noise: one standard error of
+        # the variance that they would have by themselves, and two where blocks are likely to show.
+        doubt = math.sqrt((2 if well else 1) * early.variance)
         even = all(
             spread(side, early) < max(most * math.sqrt(n), doubt * (5 / len(side)) ** 0.25)
             for side, n in sides

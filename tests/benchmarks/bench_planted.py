@@ -1,0 +1,135 @@
+"""Planted blocks whose signal is near the noise: sums between them in the synthetic graph.
+
+Run `python tests/benchmarks/bench_planted.py [--quick]`. Signal: (p_in - p_out) |block| of the
+smallest block over s sqrt(n), where s is the deviation of an entry if all of epsilon were spent on
+entries. Columns: mean error of the sums between two blocks in the synthetic graph, over that in the
+noisy matrix of the same releases, all graphs and releases together; the same of the release for
+which it is largest; the share of releases that warn that communities may be merged; how many have a
+sum outside of its 95 % interval (`answer_all` with joint=True, and with simultaneous=True); and how
+many of these do not warn. Each release is of a graph of its own. Thresholds were tuned on the
+graphs called "tuning" alone.
+"""
+
+import argparse
+import itertools
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+import graphcuts_dp as gc
+from graphcuts_dp.privacy.noises import noise_distribution
+
+SEEDS, QUICK_SEEDS = 50, 3
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Blocks of these sizes."""
+
+    sizes: tuple[int, ...]
+    inside: float
+    between: float
+    tuning: bool
+    epsilon: float = 1.0
+
+    @property
+    def name(self) -> str:
+        """For the table."""
+        even = len(set(self.sizes)) == 1
+        blocks = f"{len(self.sizes)} blocks" if even else "/".join(map(str, self.sizes))
+        return f"{sum(self.sizes)}, {blocks}, {self.inside:g}/{self.between:g}, {self.epsilon:g}"
+
+    @property
+    def signal(self) -> float:
+        """Of the smallest block."""
+        noise = noise_distribution("binary", epsilon=self.epsilon, weight_cap=1.0)
+        edge = noise.standard_deviation * sum(self.sizes) ** 0.5
+        return (self.inside - self.between) * min(self.sizes) / edge
+
+
+KINDS = (
+    Kind((75,) * 4, 0.4, 0.04, tuning=True),
+    Kind((100,) * 4, 0.3, 0.03, tuning=True),
+    Kind((125,) * 4, 0.3, 0.03, tuning=True),
+    Kind((100,) * 6, 0.4, 0.04, tuning=True),
+    Kind((100,) * 4, 0.4, 0.04, tuning=True),
+    Kind((100,) * 4, 0.5, 0.05, tuning=True),
+    Kind((120,) * 3, 0.3, 0.05, tuning=False),
+    Kind((160, 130, 110, 100), 0.4, 0.05, tuning=False),
+    Kind((90,) * 7, 0.5, 0.05, tuning=False),
+    Kind((140,) * 5, 0.35, 0.02, tuning=False),
+    Kind((60,) * 5, 0.4, 0.05, tuning=False, epsilon=1.5),
+    Kind((150, 150, 100), 0.5, 0.1, tuning=False),
+    Kind((100,) * 5, 0.6, 0.06, tuning=False),
+)
+
+
+def measured(kind: Kind, seeds: range) -> list[dict[str, Any]]:
+    """A line for each release."""
+    ends = np.cumsum((0, *kind.sizes))
+    blocks = [range(a, b) for a, b in itertools.pairwise(ends)]
+    chances = np.full((len(kind.sizes),) * 2, kind.between) + np.eye(len(kind.sizes)) * (
+        kind.inside - kind.between
+    )
+    found = []
+    for seed in seeds:
+        network = nx.stochastic_block_model(kind.sizes, chances, seed=seed)
+        network.graph.clear()
+        graph = gc.from_networkx(nx.Graph(network.edges), vertices=range(ends[-1]))
+        queries = [gc.CutQuery(S, T) for S, T in itertools.combinations(blocks, 2)]
+        truth = gc.answer_all(queries, graph)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", gc.errors.AccuracyWarning)
+            release = gc.release_graph(graph, epsilon=kind.epsilon, seed=seed)
+        made = gc.answer_all(queries, release.graph)
+        space = release.noisy.left
+        noisy = np.array([release.noisy.cut_value(*query.masks(space)) for query in queries])
+
+        def outside(made: Any = made, release: Any = release, queries: Any = queries,
+                    **options: bool) -> bool:  # fmt: skip
+            answers = release.answer_all(queries, **options)
+            return any(
+                not a.interval[0] <= value <= a.interval[1]
+                for a, value in zip(answers, made, strict=True)
+            )
+
+        found.append({
+            "made": float(np.abs(made - truth).mean()), "noisy": float(np.abs(noisy - truth).mean()),
+            "warned": release.fit.warning is not None,
+            "joint": outside(joint=True), "all": outside(simultaneous=True),
+        })  # fmt: skip
+    return found
+
+
+def line(kind: Kind, found: list[dict[str, Any]]) -> str:
+    """Of the table."""
+    noisy = np.mean([one["noisy"] for one in found])
+    made = np.array([one["made"] for one in found]) / noisy
+    counts = [sum(one[key] for one in found) for key in ("joint", "all")]
+    silent = [sum(one[key] and not one["warned"] for one in found) for key in ("joint", "all")]
+    warned = np.mean([one["warned"] for one in found])
+    return (f"{kind.name:<40}{'tuning' if kind.tuning else '':<8}{kind.signal:>6.2f}"
+            f"{made.mean():>7.2f}{np.median(made):>8.2f}{made.max():>8.2f}{warned:>8.2f}"
+            f"{counts[0]:>6}{silent[0]:>4}{counts[1]:>6}{silent[1]:>4}")  # fmt: skip
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="few releases of each kind")
+    parser.add_argument("--seeds", type=int, default=SEEDS, help="releases of each kind")
+    parser.add_argument("--graphs", default="", help="only kinds whose name contains this")
+    options = parser.parse_args()
+    seeds = QUICK_SEEDS if options.quick else options.seeds
+    print(f"{'n, blocks, densities, epsilon':<48}{'signal':>6}{'mean':>7}{'median':>8}{'largest':>8}"
+          f"{'warned':>8}{'joint':>10}{'all':>10}")  # fmt: skip
+    for kind in sorted(KINDS, key=lambda kind: kind.signal):
+        if options.graphs in kind.name:
+            print(line(kind, measured(kind, range(seeds))), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""Blocks by the equations of Thouless, Anderson and Palmer: honest about noise, and unbiased."""
+
+import math
+
+import numpy as np
+import pytest
+from noisy_cases import gaussian, indicators
+
+from graphcuts_dp.fits.block_model import fit_blocks
+from graphcuts_dp.fits.contenders import _MARGIN
+from graphcuts_dp.fits.structure import largest_triples
+from graphcuts_dp.fits.view import View
+
+
+def noisy_blocks(sizes, inside, seed):
+    """Entries of a block lie `inside` above those between blocks; unit noise."""
+    X = indicators(sizes)
+    expected = inside * (X @ X.T - sum(size**2 for size in sizes) / len(X) ** 2)
+    np.fill_diagonal(expected, 0)
+    return View(gaussian(expected.shape, symmetric=True, signal=expected, seed=seed)), X, expected
+
+
+def fitted(view, count):
+    return fit_blocks(view, largest_triples(view)[1], count, 1.0)
+
+
+@pytest.mark.parametrize("n", [100, 300])
+def test_noise_alone_does_not_reach_the_margin(n):
+    for seed in range(3):
+        view = View(gaussian((n, n), symmetric=True, seed=seed))
+        one = fitted(view, 1).evidence
+        assert max(fitted(view, count).evidence for count in (2, 3, 4, 6)) < one + _MARGIN
+
+
+def test_the_evidence_names_the_number_of_blocks():
+    view, X, _ = noisy_blocks((100,) * 4, 2.2 * 20 / 100, seed=0)
+    models = {count: fitted(view, count) for count in range(1, 8)}
+    best = max(models.values(), key=lambda model: model.evidence)
+    assert best.count == 4
+    assert best.evidence > models[1].evidence + 50
+    found = best.memberships.argmax(axis=1)
+    assert all(np.bincount(found[X[:, b] == 1]).max() > 90 for b in range(4))
+
+
+def test_the_kernel_of_hard_blocks_is_the_mean_entry():
+    view, X, _ = noisy_blocks((40, 60), 1.0, seed=1)
+    model = fitted(view, 2)
+    assert model.memberships.max(axis=1) == pytest.approx(1)
+    z, block = view.blocks.estimate(), model.memberships.argmax(axis=1)
+    pairs = np.triu_indices(100, 1)
+    for a in range(2):
+        for b in range(2):
+            between = (block[pairs[0]] == a) & (block[pairs[1]] == b)
+            between |= (block[pairs[0]] == b) & (block[pairs[1]] == a)
+            # The prior law of the kernel counts for 25 pairs of 780 and more.
+            assert model.kernel[a, b] == pytest.approx(z[pairs][between].mean(), abs=0.05)
+
+
+def test_one_block_is_the_density():
+    """Gaussian integral over one density with a normal prior, by a sum over a fine grid."""
+    view = View(gaussian((80, 80), symmetric=True, signal=0.1, seed=3))
+    z = view.blocks.estimate()[np.triu_indices(80, 1)]
+    densities = np.linspace(-1, 1, 20_001)
+    deviation = 0.2
+    logs = densities * z.sum() - densities**2 * len(z) / 2
+    weights = np.exp(-((densities - z.mean()) ** 2) / (2 * deviation**2))
+    weights /= math.sqrt(2 * math.pi) * deviation
+    exact = math.log(np.trapezoid(np.exp(logs) * weights, densities))
+    assert fitted(view, 1).evidence == pytest.approx(exact, abs=0.05)
+
+
+def test_sums_between_true_blocks_are_unbiased_near_the_threshold():
+    """Signal 1.5 times the edge: the memberships are soft, the structure's sums are not smaller.
+
+    The standard deviation of a sum of noise is 100; P B P^T itself errs by 170 on average.
+    """
+    errors = []
+    for seed in range(6):
+        view, X, expected = noisy_blocks((100,) * 4, 1.5 * 20 / 100, seed)
+        structure = fitted(view, 4).structure()
+        between = X.T @ ((structure.left * structure.sizes) @ structure.right.T - expected) @ X
+        errors.append(between[np.triu_indices(4, 1)])
+    assert np.abs(errors).mean() < 130
+    assert abs(np.mean(errors)) < 60
+
+
+def test_directions_that_are_hardly_held_are_left_out():
+    """Blocks of noise: whatever the memberships are, they tell nothing."""
+    for seed in range(4):
+        view = View(gaussian((200, 200), symmetric=True, seed=seed))
+        structure = fitted(view, 3).structure()
+        apart = structure.left - structure.left.mean(axis=0)
+        assert np.linalg.norm(apart * np.sqrt(np.abs(structure.sizes))) < 1
