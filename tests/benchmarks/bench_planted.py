@@ -97,7 +97,8 @@ def measured(kind: Kind, seeds: range) -> list[dict[str, Any]]:
             )
 
         found.append({
-            "made": float(np.abs(made - truth).mean()), "noisy": float(np.abs(noisy - truth).mean()),
+            "made": float(np.abs(made - truth).mean()),
+            "noisy": float(np.abs(noisy - truth).mean()),
             "warned": release.fit.warning is not None,
             "joint": outside(joint=True), "all": outside(simultaneous=True),
         })  # fmt: skip
@@ -124,8 +125,8 @@ def main() -> None:
     parser.add_argument("--graphs", default="", help="only kinds whose name contains this")
     options = parser.parse_args()
     seeds = QUICK_SEEDS if options.quick else options.seeds
-    print(f"{'n, blocks, densities, epsilon':<48}{'signal':>6}{'mean':>7}{'median':>8}{'largest':>8}"
-          f"{'warned':>8}{'joint':>10}{'all':>10}")  # fmt: skip
+    print(f"{'n, blocks, densities, epsilon':<48}{'signal':>6}{'mean':>7}{'median':>8}"
+          f"{'largest':>8}{'warned':>8}{'joint':>10}{'all':>10}")  # fmt: skip
     for kind in sorted(KINDS, key=lambda kind: kind.signal):
         if options.graphs in kind.name:
             print(line(kind, measured(kind, range(seeds))), flush=True)

@@ -43,7 +43,7 @@ def test_the_evidence_names_the_number_of_blocks():
 
 
 def test_the_kernel_of_hard_blocks_is_the_mean_entry():
-    view, X, _ = noisy_blocks((40, 60), 1.0, seed=1)
+    view, _, _ = noisy_blocks((40, 60), 1.0, seed=1)
     model = fitted(view, 2)
     assert model.memberships.max(axis=1) == pytest.approx(1)
     z, block = view.blocks.estimate(), model.memberships.argmax(axis=1)

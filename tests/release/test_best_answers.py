@@ -229,6 +229,19 @@ def test_shrunk_estimates_follow_the_better_side():
     assert errors[30.0][0] < 1.05 * errors[30.0][2]
 
 
+def test_a_mixed_list_keeps_what_contradicts_the_synthetic_graph():
+    """Four fifths of the synthetic answers are right, the others far off."""
+    rng = np.random.default_rng(1)
+    deviations = rng.uniform(5, 10, 300)
+    truth = rng.normal(0, 100, 300)
+    far = np.arange(300) % 5 == 0
+    unbiased = truth + deviations * rng.normal(size=300)
+    synthetic = truth + np.where(far, 20, 0) * deviations * rng.normal(size=300)
+    errors = (shrunk_towards(synthetic, unbiased, deviations) - truth) / deviations
+    assert np.sqrt((errors[~far] ** 2).mean()) < 0.3  # where the unbiased answers have 1
+    assert np.sqrt((errors[far] ** 2).mean()) < 1.3  # and the synthetic ones 20
+
+
 def test_one_answer_is_shrunk_by_itself():
     for residual, kept in ((0.0, (0, 1)), (0.5, (0, 0.3)), (30.0, (0.95, 1))):
         found = shrunk_towards(np.array([100.0]), np.array([100.0 + residual]), np.array([1.0]))[0]
