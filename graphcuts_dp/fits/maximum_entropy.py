@@ -39,9 +39,9 @@ class MaximumEntropy:
     larger, so ||x - A||_C is at most twice that bound.
 
     With s the deviation of the noise if all of epsilon were spent on entries, blocks were mostly
-    told apart when (p_in - p_out) |block| was above about 1.5 s sqrt(n); at 1.3 to 1.4 some of them
-    were merged in most releases, and below once that no spectral method sees them: cuts
-    between them then come out as if the graph had its degrees only. `Fit.near_noise` tells.
+    told apart when (p_in - p_out) |block| was above about 1.5 s sqrt(n); at 1.4 some of them were
+    merged in half of the releases, and below once that no method sees them: cuts between them then
+    come out as if the graph had its degrees only. `Fit.near_noise` tells.
 
     Source: GRU12 section 6 (post-processing of z); Jaynes 1957 (maximum entropy).
 
