@@ -1,6 +1,6 @@
-"""Blocks of alike vertices in a noisy adjacency matrix, by the equations of Thouless et al.
+"""Blocks of alike vertices in a noisy matrix, by the equations of Thouless, Anderson and Palmer.
 
-Eigenvectors find what stands out of the noise one direction at a time, and a direction near its
+Singular vectors find what stands out of the noise one direction at a time, and a direction near its
 edge is lost. A model of blocks takes all entries together: it sees k blocks whose directions lie
 near the edge, since every vertex must belong to one of them. Memberships stay soft where the data
 leave them open, and how soft they are tells how much of the true blocks they hold.
@@ -11,8 +11,8 @@ from typing import Self, final
 
 import numpy as np
 
-from graphcuts_dp.arrays import FloatMatrix
-from graphcuts_dp.fits.structure import Structure
+from graphcuts_dp.arrays import FloatMatrix, FloatVector
+from graphcuts_dp.fits.structure import Structure, Triples
 from graphcuts_dp.fits.view import View
 
 _STARTS = 16
@@ -33,49 +33,69 @@ _LEAST_HELD = 1 / 2
 @final
 @dataclass(frozen=True, eq=False)
 class BlockModel:
-    """Soft blocks and the mean entry between each two of them.
+    """Soft blocks of each side and the mean entry between each two of them.
 
     Attributes:
-        memberships: P, probabilities, shape (n, k).
-        kernel: B, symmetric, shape (k, k).
+        left: P, probabilities, shape (n_left, k).
+        right: Q, shape (n_right, k); of an adjacency matrix the same object as `left`.
+        kernel: B, shape (k, k); symmetric for an adjacency matrix.
         evidence: approximate log likelihood of the noisy matrix above that of no entries at all.
     """
 
-    memberships: FloatMatrix
+    left: FloatMatrix
+    right: FloatMatrix
     kernel: FloatMatrix
     evidence: float
 
     @property
     def count(self) -> int:
-        """How many blocks."""
+        """How many blocks a side has."""
         return len(self.kernel)
 
     def structure(self) -> Structure:
-        """The estimate P D P^T whose inner products along the true blocks are unbiased.
+        """The estimate P D Q^T whose inner products along the true blocks are unbiased.
 
         With the true memberships X, a posterior law obeys E[X^T P] = P^T P and E[X^T X] = N, the
-        diagonal matrix of the sizes. So X^T (P D P^T) X = X^T (X B X^T) X, in expectation, for
-        D = (P^T P)^(-1) N B N (P^T P)^(-1). Directions of which P holds less than a half are left
-        out: their share is the inverse of an eigenvalue of (P^T P)^(-1/2) N (P^T P)^(-1/2).
+        diagonal matrix of the sizes; likewise Y on the right, with sizes N'. So
+        X^T (P D Q^T) Y = X^T (X B Y^T) Y, in expectation, for
+        D = (P^T P)^(-1) N B N' (Q^T Q)^(-1). Directions of which P or Q holds less than a half are
+        left out: their share is the inverse of an eigenvalue of (P^T P)^(-1/2) N (P^T P)^(-1/2).
         """
-        moments = _Moments.of(self.memberships)
-        squares, axes = np.linalg.eigh(moments.products)
-        clear = squares > _TINY * squares.max()
-        whitening = axes[:, clear] / np.sqrt(squares[clear])
-        factors, turn = np.linalg.eigh((whitening.T * moments.sizes) @ whitening)
-        held = factors * _LEAST_HELD <= 1
-        basis = whitening @ turn[:, held]  # P basis is orthonormal
-        core = basis.T @ moments.products @ self.kernel @ moments.products @ basis
-        sizes, last = np.linalg.eigh(factors[held][:, None] * core * factors[held])
-        directions = self.memberships @ basis @ last
-        return Structure(directions, directions, sizes, self.memberships, self.memberships)
+        basis, factors = _held(self.left)
+        symmetric = self.right is self.left
+        other, others = (basis, factors) if symmetric else _held(self.right)
+        # Coordinates of P B Q^T in the orthonormal columns P basis and Q other.
+        core = basis.T @ (self.left.T @ self.left) @ self.kernel @ (self.right.T @ self.right)
+        core = factors[:, None] * (core @ other) * others
+        left, right = self.left @ basis, self.right @ other
+        if symmetric:
+            sizes, turn = np.linalg.eigh((core + core.T) / 2)
+            directions = left @ turn
+            return Structure(directions, directions, sizes, self.left, self.right)
+        turn, sizes, other_turn = np.linalg.svd(core, full_matrices=False)
+        return Structure(left @ turn, right @ other_turn.T, sizes, self.left, self.right)
+
+
+def _held(memberships: FloatMatrix) -> tuple[FloatMatrix, FloatVector]:
+    """Directions of the memberships that hold enough of the true ones.
+
+    Returns:
+        C such that P C has orthonormal columns, and the inverse share of each that P holds.
+    """
+    moments = _Moments.of(memberships)
+    squares, axes = np.linalg.eigh(moments.products)
+    clear = squares > _TINY * squares.max()
+    whitening = axes[:, clear] / np.sqrt(squares[clear])
+    factors, turn = np.linalg.eigh((whitening.T * moments.sizes) @ whitening)
+    held = factors * _LEAST_HELD <= 1
+    return whitening @ turn[:, held], factors[held]
 
 
 @dataclass(frozen=True, eq=False)
 class _Moments:
     """Of memberships P, shape (n, k): column sums, P^T P, and the sum of their covariances."""
 
-    sizes: FloatMatrix
+    sizes: FloatVector
     products: FloatMatrix
     covariance: FloatMatrix
 
@@ -87,105 +107,146 @@ class _Moments:
 
 @dataclass(frozen=True, eq=False)
 class _Point:
-    """Where an iteration is: memberships, those of the round before, the kernel."""
+    """Where an iteration is.
 
-    memberships: FloatMatrix
-    before: FloatMatrix
+    Attributes:
+        sides: memberships of the left and the right; of an adjacency matrix one side.
+        before: those of the round before.
+        kernel: None before the first round.
+    """
+
+    sides: tuple[FloatMatrix, ...]
+    before: tuple[FloatMatrix, ...]
     kernel: FloatMatrix | None = None
+
+
+_Sums = tuple[FloatMatrix, ...]  # Z Q and Z^T P; of an adjacency matrix Z P
 
 
 @dataclass(frozen=True)
 class _Law:
-    """What is known of a noisy matrix beforehand: n vertices, the noise s, the cap."""
+    """What is known of a noisy matrix beforehand: its layout, the noise s, the cap."""
 
-    n: int
+    shape: tuple[int, int]
+    symmetric: bool
+    hollow: bool
     deviation: float
     cap: float
 
     @property
-    def doubt(self) -> float:
-        """Pairs that the prior law of the kernel counts for: entries of two triangles."""
-        return float(2 * (self.deviation / (_SPREAD * self.cap)) ** 2)
+    def times(self) -> int:
+        """How often a pair is in the matrix."""
+        return 2 if self.symmetric else 1
 
-    def pairs(self, moments: _Moments) -> FloatMatrix:
+    @property
+    def doubt(self) -> float:
+        """Entries that the prior law of the kernel counts for."""
+        return float(self.times * (self.deviation / (_SPREAD * self.cap)) ** 2)
+
+    def pairs(self, sides: tuple[FloatMatrix, ...]) -> FloatMatrix:
         """Expected number of ordered pairs between each two blocks."""
-        found: FloatMatrix = np.outer(moments.sizes, moments.sizes) - np.diag(moments.sizes)
+        sizes = [side.sum(axis=0) for side in sides]
+        found: FloatMatrix = np.outer(sizes[0], sizes[-1])
+        if self.symmetric:
+            found = found - np.diag(sizes[0])
+        elif self.hollow:
+            found = found - sides[0].T @ sides[-1]
         return np.maximum(found, 0.0)
 
-    def kernel(self, point: _Point, sums: FloatMatrix) -> tuple[FloatMatrix, FloatMatrix]:
-        """The next kernel, and P^T Z P made symmetric."""
-        moments = _Moments.of(point.memberships)
-        totals = point.memberships.T @ sums
-        totals = (totals + totals.T) / 2
+    def mean(self, totals: FloatMatrix) -> float:
+        """Of all entries."""
+        rows, columns = self.shape
+        return float(totals.sum()) / (rows * (columns - self.hollow))
+
+    def kernel(self, point: _Point, sums: _Sums) -> tuple[FloatMatrix, FloatMatrix]:
+        """The next kernel, and P^T Z Q."""
+        moments = [_Moments.of(side) for side in point.sides]
+        totals = point.sides[0].T @ sums[0]
         last = point.kernel
+        if self.symmetric:
+            totals = (totals + totals.T) / 2
         if last is None:
-            apart = np.outer(moments.sizes, moments.sizes) - moments.products
+            apart = np.outer(moments[0].sizes, moments[-1].sizes)
+            apart -= point.sides[0].T @ point.sides[-1] if self.hollow else 0.0
             last = totals / np.maximum(apart, 1.0)
-        mean = totals.sum() / (self.n * (self.n - 1))
-        found = totals + moments.covariance @ last @ moments.covariance + self.doubt * mean
-        found /= self.pairs(moments) + self.doubt
-        return np.clip((found + found.T) / 2, -self.cap, self.cap), totals
+        found = totals + moments[0].covariance @ last @ moments[-1].covariance
+        found = (found + self.doubt * self.mean(totals)) / (self.pairs(point.sides) + self.doubt)
+        return np.clip(found, -self.cap, self.cap), totals
 
-    def _volume(self, moments: _Moments) -> float:
-        """Log of how much wider the kernel's prior law is than what the data leave of it.
-
-        The data tell the kernel's entry along two principal axes of P^T P, of sizes m and m', with
-        precision m m'/s^2, and half of it where they are one.
-        """
-        told = np.maximum(np.linalg.eigvalsh(moments.products), 0.0)
-        precision = np.outer(told, told) * (_SPREAD * self.cap / self.deviation) ** 2
-        precision[np.diag_indices(len(told))] /= 2
-        return float(np.log1p(precision[np.triu_indices(len(told))]).sum() / 2)
-
-    def step(self, point: _Point, sums: FloatMatrix) -> _Point:
-        """One round of the equations, with the products Z P."""
+    def step(self, point: _Point, sums: _Sums) -> _Point:
+        """One round of the equations."""
         kernel, _ = self.kernel(point, sums)
-        moments = _Moments.of(point.memberships)
-        heard = point.before @ (kernel @ moments.covariance @ kernel)
-        logs = sums @ kernel - heard - np.diag(kernel @ moments.products @ kernel) / 2
-        logs = logs / self.deviation**2 + np.log(moments.sizes / self.n + _TINY)
+        moments = [_Moments.of(side) for side in point.sides]
+        fresh = [self._heard(0, point, sums[0], kernel, moments[-1])]
+        if not self.symmetric:
+            fresh.append(self._heard(1, point, sums[1], kernel.T, moments[0]))
+        return _Point(tuple(fresh), point.sides, kernel)
+
+    def _heard(
+        self, side: int, point: _Point, sums: FloatMatrix, kernel: FloatMatrix, other: _Moments
+    ) -> FloatMatrix:
+        """The next memberships of one side, from the other's."""
+        now = point.sides[side]
+        logs = sums @ kernel.T - point.before[side] @ (kernel @ other.covariance @ kernel.T)
+        logs = (logs - np.diag(kernel @ other.products @ kernel.T) / 2) / self.deviation**2
+        logs += np.log(now.mean(axis=0) + _TINY)
         logs -= logs.max(axis=1, keepdims=True)
         fresh = np.exp(logs)
         fresh /= fresh.sum(axis=1, keepdims=True)
-        mixed = (1 - _DAMPING) * point.memberships + _DAMPING * fresh
-        return _Point(mixed, point.memberships, kernel)
+        mixed: FloatMatrix = (1 - _DAMPING) * now + _DAMPING * fresh
+        return mixed
 
-    def model(self, point: _Point, sums: FloatMatrix) -> BlockModel:
-        """The model at a point, with the products Z P."""
+    def model(self, point: _Point, sums: _Sums) -> BlockModel:
+        """The model at a point."""
         kernel, totals = self.kernel(point, sums)
-        P, moments = point.memberships, _Moments.of(point.memberships)
-        echo = moments.covariance @ kernel
-        gained = (totals * kernel).sum() + np.trace(echo @ echo) / 2
-        gained -= (self.pairs(moments) * kernel**2).sum() / 2
-        mean = totals.sum() / (self.n * (self.n - 1))
-        prior = ((kernel - mean) ** 2).sum() / (4 * (_SPREAD * self.cap) ** 2)
-        entropy = (P * np.log((moments.sizes / self.n + _TINY) / (P + _TINY))).sum()
-        evidence = gained / (2 * self.deviation**2) + entropy - prior - self._volume(moments)
-        return BlockModel(P, kernel, float(evidence))
+        moments = [_Moments.of(side) for side in point.sides]
+        echo = moments[0].covariance @ kernel @ moments[-1].covariance
+        gained = ((totals + echo / 2) * kernel).sum()
+        gained -= (self.pairs(point.sides) * kernel**2).sum() / 2
+        prior = ((kernel - self.mean(totals)) ** 2).sum() / (2 * (_SPREAD * self.cap) ** 2)
+        evidence = (gained / self.deviation**2 - prior) / self.times - self._volume(moments)
+        for side in point.sides:
+            evidence += (side * np.log((side.mean(axis=0) + _TINY) / (side + _TINY))).sum()
+        return BlockModel(point.sides[0], point.sides[-1], kernel, float(evidence))
+
+    def _volume(self, moments: list[_Moments]) -> float:
+        """Log of how much wider the kernel's prior law is than what the data leave of it.
+
+        The data tell the kernel's entry along principal axes of P^T P and Q^T Q, of sizes m and m',
+        with precision m m'/s^2; of a symmetric one every pair of axes counts once, and half where
+        they are one.
+        """
+        told = [np.maximum(np.linalg.eigvalsh(each.products), 0.0) for each in moments]
+        precision = np.outer(told[0], told[-1]) * (_SPREAD * self.cap / self.deviation) ** 2
+        if self.symmetric:
+            precision[np.diag_indices(len(precision))] /= 2
+            precision = np.triu(precision)
+        return float(np.log1p(precision).sum() / 2)
 
 
 def fit_blocks(
-    view: View, vectors: FloatMatrix, count: int, deviation: float, cap: float = 1.0
+    view: View, triples: Triples, count: int, deviation: float, cap: float = 1.0
 ) -> BlockModel:
-    """The block model with a number of blocks.
+    """The block model with a number of blocks on each side.
 
-    1. k-means on the first `count` vectors, or one more, from several starts.
-    2. By turns, with N = diag(sizes), M = P^T P and V = N - M: the kernel
-       B = (P^T Z P + V B V)/pairs, where the second term is what the noise of a pair adds to the
+    1. k-means on the first `count` singular vectors, or one more, from several starts.
+    2. By turns, with N = diag(sizes) of P, M = P^T P and V = N - M, and N', M', V' of Q: the kernel
+       B = (P^T Z Q + V B V')/pairs, where the second term is what the noise of a pair adds to the
        joint law of its ends' memberships; and memberships
-       log P_il = (sum_b (Z P)_ib B_lb - (P' B V B)_il - 1/2 (B M B)_ll)/s^2 + log share_l + const,
+       log P_il = ((Z Q B^T)_il - (P' B V' B^T)_il - 1/2 (B M' B^T)_ll)/s^2 + log share_l + const,
        half of the way each time, P' being the memberships of the round before: what each vertex
-       told the others and hears back is taken out. Without V these are the mean-field equations,
-       which believe noise. The start of the largest evidence goes on.
+       told the others and hears back is taken out. Likewise Q. Without V these are the mean-field
+       equations, which believe noise. The start of the largest evidence goes on.
 
     The evidence is that of Plefka's expansion to second order:
-    (<P^T Z P, B> - 1/2 <pairs, B^2> + 1/2 tr(V B V B))/(2 s^2), and the entropy of P relative to
-    the shares. The kernel's prior law is normal around the mean entry, of deviation cap/2, and
-    within the cap.
+    (<P^T Z Q, B> - 1/2 <pairs, B^2> + 1/2 tr(V B V' B^T))/s^2, half of it for an adjacency matrix,
+    and the entropy of P and Q relative to the shares. The kernel's prior law is normal around the
+    mean entry, of deviation cap/5, and within the cap; what it leaves open is integrated as if
+    normal (Laplace's method).
 
     Args:
-        view: symmetric noisy matrix, n vertices.
-        vectors: leading eigenvectors, shape (n, at least 1).
+        view: the noisy matrix.
+        triples: its leading singular triples, see `largest_triples`.
         count: of blocks.
         deviation: s, of the noise of an entry.
         cap: of an entry.
@@ -193,14 +254,14 @@ def fit_blocks(
     Source: Thouless, Anderson, Palmer 1977; Plefka 1982; for blocks in Gaussian noise Lesieur,
     Krzakala, Zdeborova 2017.
     """
-    law = _Law(len(vectors), deviation, cap)
+    law = _Law(view.shape, view.symmetric, view.blocks.layout.hollow, deviation, cap)
     random = np.random.default_rng(count)  # starting points only: nothing private, no noise
-    starts = max(_FEWEST_STARTS, min(_STARTS, _PRODUCTS // law.n)) if count > 1 else 1
+    vectors = triples[1:2] if view.symmetric else triples[1:]
+    starts = max(_FEWEST_STARTS, min(_STARTS, _PRODUCTS // max(view.shape))) if count > 1 else 1
     points = []
     for number in range(starts):
-        used = vectors[:, : count + number % 2]
-        hard = _clustered(used, count, random)
-        soft = _FAITH * hard + (1 - _FAITH) / count
+        hard = [_clustered(side[:, : count + number % 2], count, random) for side in vectors]
+        soft = tuple(_FAITH * side + (1 - _FAITH) / count for side in hard)
         points.append(_Point(soft, soft))
     points = _settled(view, law, points, _SHORT_ROUNDS)
     reached = [model.evidence for model in _models(view, law, points)]
@@ -221,8 +282,13 @@ def _models(view: View, law: _Law, points: list[_Point]) -> list[BlockModel]:
     return [law.model(point, each) for point, each in zip(points, sums, strict=True)]
 
 
-def _products(view: View, points: list[_Point]) -> list[FloatMatrix]:
-    return np.split(view.times(np.hstack([point.memberships for point in points])), len(points), 1)
+def _products(view: View, points: list[_Point]) -> list[_Sums]:
+    of_right = view.times(np.hstack([point.sides[-1] for point in points]))
+    sums = [np.split(of_right, len(points), axis=1)]
+    if not view.symmetric:
+        of_left = view.transposed_times(np.hstack([point.sides[0] for point in points]))
+        sums.append(np.split(of_left, len(points), axis=1))
+    return list(zip(*sums, strict=True))
 
 
 def _clustered(points: FloatMatrix, count: int, random: np.random.Generator) -> FloatMatrix:

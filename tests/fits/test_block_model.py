@@ -10,6 +10,7 @@ from graphcuts_dp.fits.block_model import fit_blocks
 from graphcuts_dp.fits.contenders import _MARGIN
 from graphcuts_dp.fits.structure import largest_triples
 from graphcuts_dp.fits.view import View
+from graphcuts_dp.measurements.blocks import LocalBlocks
 
 
 def noisy_blocks(sizes, inside, seed):
@@ -20,14 +21,22 @@ def noisy_blocks(sizes, inside, seed):
     return View(gaussian(expected.shape, symmetric=True, signal=expected, seed=seed)), X, expected
 
 
+def noisy_two_sided(sizes, other, inside, seed):
+    """Likewise, between blocks on the left and on the right."""
+    X, Y = indicators(sizes), indicators(other)
+    expected = inside * (X @ Y.T - (X @ Y.T).mean())
+    return View(gaussian(expected.shape, symmetric=False, signal=expected, seed=seed)), X, Y
+
+
 def fitted(view, count):
-    return fit_blocks(view, largest_triples(view)[1], count, 1.0)
+    return fit_blocks(view, largest_triples(view), count, 1.0)
 
 
-@pytest.mark.parametrize("n", [100, 300])
-def test_noise_alone_does_not_reach_the_margin(n):
+@pytest.mark.parametrize(("shape", "symmetric"), [((100, 100), True), ((300, 300), True),
+                                                  ((80, 200), False)])  # fmt: skip
+def test_noise_alone_does_not_reach_the_margin(shape, symmetric):
     for seed in range(3):
-        view = View(gaussian((n, n), symmetric=True, seed=seed))
+        view = View(gaussian(shape, symmetric=symmetric, seed=seed))
         one = fitted(view, 1).evidence
         assert max(fitted(view, count).evidence for count in (2, 3, 4, 6)) < one + _MARGIN
 
@@ -38,15 +47,15 @@ def test_the_evidence_names_the_number_of_blocks():
     best = max(models.values(), key=lambda model: model.evidence)
     assert best.count == 4
     assert best.evidence > models[1].evidence + 50
-    found = best.memberships.argmax(axis=1)
+    found = best.left.argmax(axis=1)
     assert all(np.bincount(found[X[:, b] == 1]).max() > 90 for b in range(4))
 
 
 def test_the_kernel_of_hard_blocks_is_the_mean_entry():
     view, _, _ = noisy_blocks((40, 60), 1.0, seed=1)
     model = fitted(view, 2)
-    assert model.memberships.max(axis=1) == pytest.approx(1)
-    z, block = view.blocks.estimate(), model.memberships.argmax(axis=1)
+    assert model.left.max(axis=1) == pytest.approx(1)
+    z, block = view.blocks.estimate(), model.left.argmax(axis=1)
     pairs = np.triu_indices(100, 1)
     for a in range(2):
         for b in range(2):
@@ -91,3 +100,34 @@ def test_directions_that_are_hardly_held_are_left_out():
         structure = fitted(view, 3).structure()
         apart = structure.left - structure.left.mean(axis=0)
         assert np.linalg.norm(apart * np.sqrt(np.abs(structure.sizes))) < 1
+
+
+def test_blocks_of_two_sides_near_the_threshold():
+    """Signal 1.5 times the edge, on sides of 160 and 400 vertices."""
+    sizes, other = (40,) * 4, (100,) * 4
+    inside = 1.5 * (math.sqrt(160) + 20) / 2 / math.sqrt(40 * 100)
+    errors = []
+    for seed in range(6):
+        view, X, Y = noisy_two_sided(sizes, other, inside, seed)
+        models = {count: fitted(view, count) for count in (1, 2, 4)}
+        assert models[4].evidence > max(models[1].evidence, models[2].evidence) + _MARGIN
+        structure = models[4].structure()
+        x = (structure.left * structure.sizes) @ structure.right.T
+        between = X.T @ x @ Y - inside * np.array(sizes) * np.array(other) * (np.eye(4) - 0.25)
+        errors.append(between[~np.eye(4, dtype=bool)])
+    assert np.abs(errors).mean() < 130  # a sum of the noise has a deviation of 63
+    assert abs(np.mean(errors)) < 40
+
+
+def test_two_sides_without_their_transpose_are_one_side():
+    """A symmetric matrix read as one with two sides has the same blocks on both."""
+    view, X, _ = noisy_blocks((50, 50, 50), 1.0, seed=2)
+    z = view.blocks.estimate()
+    two = View(LocalBlocks.from_matrix(z, symmetric=False))
+    one, both = fitted(view, 3), fitted(two, 3)
+    for memberships in (one.left, both.left, both.right):
+        found = memberships.argmax(axis=1)
+        assert sorted(np.bincount(found[X[:, b] == 1]).max() for b in range(3)) == [50, 50, 50]
+    between = X.T @ (one.left @ one.kernel @ one.right.T) @ X / 50**2
+    again = X.T @ (both.left @ both.kernel @ both.right.T) @ X / 50**2
+    assert again == pytest.approx(between, abs=0.03)

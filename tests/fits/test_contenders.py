@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from noisy_cases import gaussian
+from noisy_cases import gaussian, planted_directed, problem
 
 from graphcuts_dp.deadline import Deadline
 from graphcuts_dp.fits import contenders
@@ -13,6 +13,7 @@ from graphcuts_dp.fits.contenders import best_structure, explained
 from graphcuts_dp.fits.message_passing import sharpened_structure
 from graphcuts_dp.fits.structure import largest_triples
 from graphcuts_dp.fits.view import View
+from graphcuts_dp.measurements.blocks import LocalBlocks
 
 
 def planted_noise(sizes, signal, seed=0):
@@ -38,8 +39,8 @@ def test_blocks_near_the_edge_are_told_apart(seed):
     """Four blocks of 100 whose eigenvalue is 1.7 times sqrt(n)."""
     signal = 1.7 * 20 / 100
     view, block = planted_noise([100] * 4, signal, seed)
-    blocks = fit_blocks(view, largest_triples(view)[1], 4, 1.0)
-    found = blocks.memberships.argmax(axis=1)
+    blocks = fit_blocks(view, largest_triples(view), 4, 1.0)
+    found = blocks.left.argmax(axis=1)
     purity = sum(np.bincount(found[block == b], minlength=4).max() for b in range(4)) / len(block)
     assert purity > 0.8
     assert error_of_blocks(best_structure(view, 1.0), block, signal) < 0.25 * signal
@@ -71,11 +72,19 @@ def test_the_likelier_one_is_kept(monkeypatch):
     assert np.array_equal(alone.sizes, sharpened_structure(view).sizes)
 
 
-def test_likelihood_against_the_dense_sum():
+@pytest.mark.parametrize("kind", ["plain", "bipartite", "directed"])
+def test_likelihood_against_the_dense_sum(kind):
     view, _ = planted_noise([60] * 3, 1.0)
-    structure = sharpened_structure(view)
+    pairs = np.triu(np.ones((180, 180), dtype=bool), 1)
+    if kind == "bipartite":
+        view = View(LocalBlocks.from_matrix(view.blocks.estimate()[:100], symmetric=False))
+        pairs = np.ones((100, 180), dtype=bool)
+    if kind == "directed":
+        graph, _ = planted_directed([60] * 3, 0.6, 0.1, 0.1)
+        view, pairs = View(problem(graph, epsilon=3.0).blocks), ~np.eye(180, dtype=bool)
+    structure = best_structure(view, 1.0)
+    assert len(structure.sizes)
     T, z = matrix_of(structure), view.blocks.estimate()
-    pairs = np.triu_indices(len(T), 1)
     dense = float((z * T - T**2 / 2)[pairs].sum())
     assert explained(structure, view) == pytest.approx(dense, rel=1e-4)
 
