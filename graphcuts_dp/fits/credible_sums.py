@@ -38,6 +38,7 @@ _FINE = 0.3  # deviation of an entry, in units of the cap, below which entries t
 # Of the mean degree, what the structure may lack along a direction: the correlation of neighbours'
 # degrees, which is what a direction made of degrees shows, hardly passes .3 in real graphs.
 _BESIDE = 0.25
+_Counts = list[tuple[FloatVector, float]]
 _DEPENDENT = 1e-2  # singular value of unit columns below which they count as dependent
 
 
@@ -49,7 +50,7 @@ def credible_sums(
     Without noisy degrees, structure is looked for in Z; degrees are those of the structure plus the
     posterior mean of what Z's row sums show besides. With noisy degrees, these (and Z's row sums)
     give posterior means of the degrees, and structure is looked for in Z less the graph that such
-    degrees alone expect (Chung, Lu).
+    degrees alone expect (Chung, Lu). The groups that it shows then correct the degrees.
 
     Sums between groups are weighed from two estimates (`weighed_sums`): what the structure says,
     which lacks all that lies between its directions, and Z's own, whose noise is known.
@@ -85,18 +86,17 @@ def credible_sums(
             [(steps * np.float64(d.unit), float(d.rate) / d.unit) for d, steps in bought]
             for bought in ([(d, d.rows) for d in noisy], [(d, d.columns) for d in noisy])
         )
-        degrees = [
-            _rescaled(side.with_counts(counts), total)
-            for side, counts in zip(sides, (of_rows, of_columns), strict=False)
-        ]
+        told = list(zip(sides, (of_rows, of_columns), strict=False))
+        likely = [side.with_counts(counts) for side, counts in told]
+        degrees = [_rescaled(means, total) for means in likely]
         public = _public(problem, degrees, distribution)
         expected = public.expected if public is not None else expected_view(blocks, degrees, cap)
         structure = best_structure(expected, distribution.standard_deviation, deadline, cap=cap)
         if public is None:
-            frames = (structure.left_groups, structure.right_groups)
+            groups_of = (structure.left_groups, structure.right_groups)
             degrees = [
-                _rescaled(side.with_counts(counts, groups), total)
-                for side, counts, groups in zip(sides, (of_rows, of_columns), frames, strict=False)
+                _rescaled(_of_groups(means, *side.unbiased(counts), groups), total)
+                for means, (side, counts), groups in zip(likely, told, groups_of, strict=False)
             ]
         extra = degrees
     if public is not None:
@@ -160,47 +160,48 @@ class _Side:
         precision = 1 / self.deviation**2
         return precision / (precision + sum(1 / degrees.variance for degrees in noisy))
 
-    def with_counts(
-        self, counts: list[tuple[FloatVector, float]], groups: FloatMatrix | None = None
-    ) -> FloatVector:
+    def with_counts(self, counts: _Counts) -> FloatVector:
         """Posterior mean given noisy degrees, too.
 
         Args:
             counts: noisy degrees and the rate of their two-sided geometric noise, once or twice.
-            groups: soft groups of vertices, whose mean degrees may differ, shape (n, k). Drawn
-                towards one mean for all, the degrees of a whole group would be wrong on one side.
         """
-        known = [(self.observed, self.deviation**-2.0), *((x, rate**2 / 2) for x, rate in counts)]
-        values, weights = zip(*known, strict=True)
-        plain: FloatVector = np.average(values, axis=0, weights=weights)
-        grid = np.unique(np.maximum(grid_for(plain), 0.0))
+        grid = np.unique(np.maximum(grid_for(self.unbiased(counts)[0]), 0.0))
         likelihood = gaussian_log_likelihood(self.observed, grid, self.deviation)
         for noisy, rate in counts:
             likelihood += laplace_log_likelihood(noisy, grid, rate)
-        found = posterior_means(likelihood, grid)
-        if groups is None or groups.shape[1] < 2:
-            return found
-        return np.maximum(found + _group_means(plain - found, groups, 1 / sum(weights)), 0.0)
+        return posterior_means(likelihood, grid)
+
+    def unbiased(self, counts: _Counts) -> tuple[FloatVector, float]:
+        """The best linear combination of row sums and noisy degrees, and its variance."""
+        known = [(self.observed, self.deviation**-2.0), *((x, rate**2 / 2) for x, rate in counts)]
+        values, weights = zip(*known, strict=True)
+        return np.average(values, axis=0, weights=weights), 1 / sum(weights)
 
 
-def _group_means(values: FloatVector, groups: FloatMatrix, variance: float) -> FloatVector:
-    """What the group of each vertex adds to its degree, by least squares.
+def _of_groups(
+    means: FloatVector, values: FloatVector, variance: float, groups: FloatMatrix
+) -> FloatVector:
+    """Posterior means of degrees with what they lack of the sums over soft groups of vertices.
 
-    Less the share of it that the noise of the values alone has, and two standard errors of that.
+    They were drawn towards one law for all vertices, so that those of a group that is denser than
+    others are wrong on one side. What the group of a vertex adds is found by least squares, less
+    the share of it that noise alone has, and two standard errors of that.
 
     Args:
+        means: posterior means.
         values: unbiased degrees.
+        variance: of these.
         groups: memberships, shape (n, k).
-        variance: of the values.
     """
+    if groups.shape[1] < 2:
+        return means
     frame, sizes, _ = np.linalg.svd(groups - groups.mean(axis=0), full_matrices=False)
     frame = frame[:, sizes > _DEPENDENT * max(sizes.max(), 1.0)]
-    along = frame.T @ values
-    shown = float(along @ along)
+    along = frame.T @ (values - means)
     noise = variance * (len(along) + 2 * math.sqrt(2 * len(along)))
-    kept = max(0.0, 1 - noise / max(shown, 1e-300))
-    means: FloatVector = kept * (frame @ along)
-    return means
+    kept = max(0.0, 1 - noise / max(float(along @ along), 1e-300))
+    return np.maximum(means + kept * (frame @ along), 0.0)
 
 
 def _total(seen: float, distribution: NoiseDistribution, problem: FitProblem) -> float:
