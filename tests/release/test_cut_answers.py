@@ -314,6 +314,8 @@ def test_joint_intervals_count_different_cuts():
     assert [answer.together for answer in three] == [3, 3, 3]
     assert "95%, 3 cuts at once" in str(three[0])
     assert three[0].interval == release.answer(CutQuery(S, T), confidence=1 - 0.05 / 3).interval
+    one_set = release.answer_all([CutQuery(S, T), CutQuery(S, ~S)], joint=True)
+    assert [answer.together for answer in one_set] == [2, 2]
     assert release.answer_all([], joint=True) == []
     one_way = release_graph(random_graph((5, 5), 1), epsilon=3.0, fit="none", seed=1).answer_all(
         [CutQuery(S[:5], T[-5:]), CutQuery(T[-5:], S[:5])], joint=True
