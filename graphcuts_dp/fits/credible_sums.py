@@ -30,7 +30,7 @@ from graphcuts_dp.measurements.noisy_sums import NoisyDegrees
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 
 # Tuned with bench_fit_quality.py: over the twelve graphs of docs/releases.md the median worst cut
-# is 0.36 of the raw matrix's, the largest 0.47.
+# is 0.39 of the raw matrix's, the largest 0.56.
 _LEAST_RIDGE = 0.1  # of the ridge: sums that noisy degrees tell well are kept the more closely
 _LEAST_DEGREE = 0.01  # of the mean: no vertex is left without any weight
 _LEAST_TOTAL = 0.3  # in units of the cap
