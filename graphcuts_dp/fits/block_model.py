@@ -257,9 +257,11 @@ def fit_blocks(
     law = _Law(view.shape, view.symmetric, view.blocks.layout.hollow, deviation, cap)
     random = np.random.default_rng(count)  # starting points only: nothing private, no noise
     vectors = triples[1:2] if view.symmetric else triples[1:]
-    starts = max(_FEWEST_STARTS, min(_STARTS, _PRODUCTS // max(view.shape))) if count > 1 else 1
+    if count == 1:  # nothing is left to find
+        whole = tuple(np.ones((len(side), 1)) for side in vectors)
+        return _models(view, law, [_Point(whole, whole)])[0]
     points = []
-    for number in range(starts):
+    for number in range(max(_FEWEST_STARTS, min(_STARTS, _PRODUCTS // max(view.shape)))):
         hard = [_clustered(side[:, : count + number % 2], count, random) for side in vectors]
         soft = tuple(_FAITH * side + (1 - _FAITH) / count for side in hard)
         points.append(_Point(soft, soft))
