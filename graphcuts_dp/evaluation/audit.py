@@ -7,15 +7,12 @@ bounds low <= P(E | one) and P(E | other) <= high, each wrong with probability a
 loss is at least what `Claim.bound` says. So a mechanism that keeps its claim is found to exceed it
 with probability at most alpha, whatever its distribution and however pair and event were picked.
 
-From probabilities. Where all outputs can be listed with their probabilities, `exact_loss` is the
-loss itself.
-
 Audits run on made data only: what they print tells about a mechanism, never about anybody's data.
 """
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar, final
 
@@ -131,43 +128,6 @@ class Neighbours:
 
 
 @final
-@dataclass(frozen=True, eq=False)
-class DistributionPair:
-    """The probabilities of all outputs on two neighbours.
-
-    Attributes:
-        name: where they differ.
-        first: on one of them, any shape.
-        second: on the other, in the same order.
-        copies: how many independent outputs of this kind come out. Their losses add up, in pure
-            epsilon and in rho: for a delta above 0 there may be one.
-        beside: other outputs that come out along with them, independently; likewise.
-    """
-
-    name: str
-    first: npt.NDArray[np.float64]
-    second: npt.NDArray[np.float64]
-    copies: int = 1
-    beside: tuple["DistributionPair", ...] = ()
-
-    def loss(self, claim: Claim) -> float:
-        """Of all outputs together, in the currency of a claim."""
-        parts = (self, *self.beside)
-        if claim.delta:
-            if self.copies > 1 or self.beside:
-                raise ValueError("losses of several outputs add up for delta = 0 only")
-            return exact_loss(self.first, self.second, claim)
-        both = []
-        for swapped in (False, True):
-            sums = np.zeros(len(_ORDERS))
-            for part in parts:
-                distributions = (part.second, part.first) if swapped else (part.first, part.second)
-                sums += part.copies * _one_way(*distributions, claim)
-            both.append(float(sums.max()))
-        return max(both)
-
-
-@final
 @dataclass(frozen=True)
 class _Event:
     """A threshold on one feature, and on which of the neighbours it is the likelier."""
@@ -275,78 +235,6 @@ def one_by_one(mechanism: Callable[[T, int], npt.ArrayLike]) -> Draw:
         return np.array([mechanism(data, start + run) for run in range(count)], dtype=float)
 
     return draw
-
-
-def exact_loss(first: npt.ArrayLike, second: npt.ArrayLike, claim: Claim) -> float:
-    """The loss between two distributions on the same outputs, in the currency of a claim.
-
-    Args:
-        first: probabilities, shape (outputs,), or any other shape.
-        second: likewise, in the same order.
-        claim: tells the kind of the loss, and delta.
-
-    Returns:
-        The least epsilon for which both directions keep (epsilon, delta), up to rounding; or the
-        least rho for Rényi divergences of orders up to 64. Infinite where one can be told for
-        certain.
-    """
-    if claim.delta == 0:
-        return max(
-            float(_one_way(*distributions, claim).max())
-            for distributions in ((first, second), (second, first))
-        )
-    p, q = _flat(first), _flat(second)
-    return max(_hockey_stick(p, q, claim.delta), _hockey_stick(q, p, claim.delta))
-
-
-_ORDERS = np.concatenate([1 + np.geomspace(0.01, 1, 8), np.geomspace(2.5, 64, 12)])
-
-
-def _flat(distribution: npt.ArrayLike) -> FloatVector:
-    return np.ravel(np.asarray(distribution, dtype=np.float64))
-
-
-def _one_way(first: npt.ArrayLike, second: npt.ArrayLike, claim: Claim) -> FloatVector:
-    """The loss from one to the other: the same for all orders, or by the order; shape (orders,)."""
-    p, q = _flat(first), _flat(second)
-    if ((q == 0) & (p > 0)).any():
-        return np.full(len(_ORDERS), math.inf)
-    p, q = p[p > 0], q[p > 0]
-    losses = np.log(p) - np.log(q)
-    if claim.kind == "epsilon":
-        return np.full(len(_ORDERS), max(0.0, float(losses.max())))
-    above = (_ORDERS - 1)[:, None] * losses
-    peaks = above.max(axis=1)
-    moments = (p * np.exp(above - peaks[:, None])).sum(axis=1)
-    found = (np.log(moments) + peaks) / ((_ORDERS - 1) * _ORDERS)
-    return np.asarray(np.maximum(found, 0.0))
-
-
-def _hockey_stick(p: FloatVector, q: FloatVector, delta: float) -> float:
-    """The least epsilon >= 0 with sum of max(p - e^epsilon q, 0) <= delta, for delta > 0."""
-    used = (p > 0) | (q > 0)
-    p, q = p[used], q[used]
-    with np.errstate(divide="ignore"):
-        losses = np.log(p) - np.log(q)
-    order = np.argsort(-losses)
-    mass, other = np.cumsum(p[order]), np.cumsum(q[order])
-    # Between two losses the excess is mass - e^epsilon other, for the outputs above.
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        needed = np.where(mass > delta, np.log((mass - delta) / other), -np.inf)
-    return max(0.0, float(needed.max()))
-
-
-def worst_exact(distributions: Iterable[DistributionPair], claim: Claim) -> AuditResult:
-    """The largest exact loss over pairs of neighbours.
-
-    Args:
-        distributions: at least one.
-        claim: tells the kind of the loss, and delta.
-    """
-    loss, pair = max(
-        (distribution.loss(claim), distribution.name) for distribution in distributions
-    )
-    return AuditResult(loss, "all outputs", pair)
 
 
 def _best_event(

@@ -1,21 +1,9 @@
-"""One look for all figures: readable at column width, in grey, and for colour-blind readers.
+"""One look for all figures: readable at column width, in grey, and for colour-blind readers."""
 
-Series differ in colour, marker and line style at once, trivial answers are always grey and dotted,
-and lines carry their names at their ends in place of a legend where there is room.
-"""
-
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import matplotlib as mpl
-import numpy as np
-import numpy.typing as npt
-import scipy
-from matplotlib.axes import Axes
-from matplotlib.axis import Axis
-from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 COLUMN, PAGE = 3.4, 7.0  # widths in inches of a figure in one column of a page, and in both
 
@@ -27,16 +15,6 @@ COLOURS = {
     "all zero": "#7F7F7F",
     "truth": "#000000",
 }
-_LOOKS = (
-    ("#0072B2", "o", "-"),
-    ("#D55E00", "D", "--"),
-    ("#009E73", "s", "-."),
-    ("#CC79A7", "^", (0, (5, 1))),
-    ("#E69F00", "v", (0, (3, 1, 1, 1))),
-    ("#56B4E9", "P", (0, (4, 1, 1, 1, 1, 1))),
-    ("#000000", "X", (0, (1, 1))),
-)
-_LABEL_GAP = 1.15  # height of a line of text, in font sizes
 
 
 @contextmanager
@@ -55,148 +33,3 @@ def house_style() -> Iterator[None]:
         }
     ):
         yield
-
-
-def look(index: int) -> dict[str, Any]:
-    """Colour, marker and line style of the series of this number, for `Axes.plot`."""
-    colour, marker, line = _LOOKS[index % len(_LOOKS)]
-    return {
-        "color": colour,
-        "marker": marker,
-        "linestyle": line,
-        "markersize": 4,
-        "linewidth": 1.3,
-    }
-
-
-def trivial_look() -> dict[str, Any]:
-    """The look of an answer that learns nothing, or hardly anything, from the graph."""
-    return {"color": COLOURS["all zero"], "linestyle": (0, (1, 1.5)), "linewidth": 1.3, "zorder": 1}
-
-
-def draw_series(
-    axes: Axes,
-    x: npt.ArrayLike,
-    values: npt.ArrayLike,
-    *,
-    index: int,
-    label: str,
-) -> Line2D:
-    """Draw medians over seeds as a line and their whole range as a band.
-
-    Args:
-        axes: where.
-        x: shape (p,).
-        values: shape (p,), or (p, seeds) for a band.
-        index: of the look, see `look`.
-        label: name of the series.
-    """
-    table = np.asarray(values, dtype=np.float64)
-    table = table.reshape(len(table), -1)
-    (line,) = axes.plot(np.asarray(x), np.median(table, axis=1), label=label, **look(index))
-    if table.shape[1] > 1:
-        axes.fill_between(
-            np.asarray(x),
-            table.min(axis=1),
-            table.max(axis=1),
-            color=line.get_color(),
-            alpha=0.18,
-            linewidth=0,
-        )
-    return line
-
-
-def draw_slope(
-    axes: Axes, x: tuple[float, float], start: float, exponent: float, *, label: str
-) -> Line2D:
-    """A thin black line of a claimed exponent, for the eye, on logarithmic axes.
-
-    Args:
-        axes: where.
-        x: its ends.
-        start: its value at x[0].
-        exponent: y grows as x^exponent.
-        label: what it is: "claimed 1/2".
-    """
-    ends = [start, start * (x[1] / x[0]) ** exponent]
-    (line,) = axes.plot(x, ends, color="black", linewidth=0.8, linestyle="-", label=label)
-    return line
-
-
-def log_log(axes: Axes) -> None:
-    """Logarithmic axes with a light grid, for power laws."""
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    light_grid(axes)
-
-
-def plain_log_ticks(axis: Axis) -> None:
-    """Ticks at 1, 2 and 5 times powers of ten, written out: for ranges of a decade or two."""
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axis.set_minor_formatter(NullFormatter())
-
-
-def light_grid(axes: Axes) -> None:
-    """A light grid under everything at the major ticks."""
-    axes.grid(which="major", color="#e4e4e4", linewidth=0.6)
-    axes.set_axisbelow(True)
-
-
-def label_ends(axes: Axes, lines: Sequence[Line2D]) -> None:
-    """Write the name of each line at its right end, moved apart where names would overlap.
-
-    Call it last: it needs the final limits of the axes.
-
-    Args:
-        axes: of the lines.
-        lines: with labels and at least one finite point each.
-    """
-    figure = axes.get_figure(root=True)
-    if figure is None or not lines:
-        return
-    figure.draw_without_rendering()  # sets the limits and the height
-    ends = []
-    for line in lines:
-        points = np.column_stack([np.asarray(data, float) for data in line.get_data()])
-        points = points[np.isfinite(points).all(axis=1)]
-        last = points[np.argmax(points[:, 0])]
-        ends.append(axes.transAxes.inverted().transform(axes.transData.transform(last)))
-    size = float(mpl.rcParams["font.size"]) - 1
-    gap = _LABEL_GAP * size / (axes.get_window_extent().height * 72 / figure.dpi)
-    heights = spread([end[1] for end in ends], gap)
-    right = max(end[0] for end in ends)
-    for line, end, height in zip(lines, ends, heights, strict=True):
-        axes.annotate(
-            str(line.get_label()),
-            xy=(end[0], end[1]),
-            xytext=(right + 0.03, height),
-            xycoords="axes fraction",
-            textcoords="axes fraction",
-            color=line.get_color(),
-            fontsize=size,
-            va="center",
-            annotation_clip=False,
-            arrowprops={
-                "arrowstyle": "-",
-                "relpos": (0, 0.5),
-                "color": line.get_color(),
-                "linewidth": 0.4,
-                "shrinkA": 0,
-                "shrinkB": 2,
-            },
-        )
-
-
-def spread(places: Sequence[float], gap: float) -> npt.NDArray[np.float64]:
-    """The nearest places, in the sense of least squares, in the same order and `gap` apart.
-
-    Args:
-        places: any order.
-        gap: >= 0.
-    """
-    order = np.argsort(places, kind="stable")
-    steps = gap * np.arange(len(places))
-    moved = np.empty(len(places))
-    moved[order] = scipy.optimize.isotonic_regression(np.asarray(places)[order] - steps).x + steps
-    return moved

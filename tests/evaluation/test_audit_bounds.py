@@ -6,14 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from graphcuts_dp.evaluation.audit import (
-    Claim,
-    Neighbours,
-    audit,
-    audit_worst,
-    clopper_pearson,
-    exact_loss,
-)
+from graphcuts_dp.evaluation.audit import Claim, Neighbours, audit, audit_worst, clopper_pearson
 
 
 @pytest.mark.parametrize("trials", [1, 7, 40])
@@ -68,24 +61,6 @@ def test_bounds_exceed_the_truth_no_more_often_than_claimed():
     )
     assert scipy.stats.binom.sf(69, 300, 0.1) < 1e-10
     assert wrong < 70
-
-
-@pytest.mark.parametrize("rho", [0.1, 0.5, 2.0])
-def test_exact_losses_of_known_distributions(rho):
-    """Discrete Gaussian and randomised response, with the closed forms for both."""
-    reach = int(math.sqrt(600 / rho))
-    k = np.arange(-reach, reach + 1)
-    first, second = (np.exp(-rho * (k - shift) ** 2) for shift in (0, 1))
-    first, second = first / first.sum(), second / second.sum()
-    assert exact_loss(first, second, Claim(rho, kind="rho")) == pytest.approx(rho, rel=1e-6)
-    flip = 1 / (1 + math.exp(rho))
-    bits = [1 - flip, flip], [flip, 1 - flip]
-    assert exact_loss(*bits, Claim(1.0)) == pytest.approx(rho)
-    delta = 0.01
-    epsilon = math.log((1 - flip - delta) / flip)
-    assert exact_loss(*bits, Claim(1.0, delta)) == pytest.approx(epsilon)
-    assert exact_loss([0.5, 0.5, 0], [0.5, 0.4, 0.1], Claim(1.0)) == math.inf
-    assert exact_loss([0.5, 0.5], [0.5, 0.5], Claim(1.0)) == 0
 
 
 def test_the_bound_of_an_event_is_its_best_order():

@@ -6,8 +6,8 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.evaluation.cut_error import cut_families, graph_cut_errors
+from graphcuts_dp.evaluation.cut_error_figure import cut_error_figure
 from graphcuts_dp.evaluation.tables import NOT_PRIVATE
-from graphcuts_dp.plotting.cut_errors import cut_error_figure
 
 
 def two_cliques(size: int) -> gc.Graph:
@@ -124,7 +124,7 @@ def test_directed_graphs_have_degrees_of_two_kinds_and_ordered_communities():
     truth[:12, :12] = truth[12:, 12:] = 1  # two cliques, and arcs from the first to the second
     truth[:4, 12:] = 1
     np.fill_diagonal(truth, 0)
-    graph = gc.DirectedGraph.from_matrix(truth)
+    graph = gc.DirectedGraph.from_matrix(truth, weighted=False)
     release = gc.release_graph(graph, epsilon=2.0, seed=4)
     x = release.graph.dense()
     rows = {row.kind: row for row in gc.cut_errors(graph, release).rows}

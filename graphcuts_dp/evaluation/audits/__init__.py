@@ -1,1 +1,0 @@
-"""Audits of every mechanism that the package exports, each with broken twins; see `registry`."""

@@ -1,0 +1,254 @@
+"""Time to read and write graphs, ours beside networkx, igraph, pandas, and polars and pyarrow if
+they are installed.
+
+Run `python scripts/bench/bench_files.py [--quick]`. Medians of five, on temporary files; seconds
+of processor time, since polars and pyarrow take every core there is. "Rows only" tools parse text;
+"and numbers" tools also number the distinct names, as a graph has to.
+
+A second table has the memory: the most that a process held while it read a file of ten times as
+many rows, less what it held before, beside the arrays (and names) of the graph that came out.
+"""
+
+import gzip
+import importlib.util
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import igraph
+import networkx as nx
+import numpy as np
+import pandas as pd
+
+from graphcuts_dp.graph.adjacency import Graph
+from graphcuts_dp.graph.edge_lists import read_edge_list
+from graphcuts_dp.graph.file_bytes import TextFormat
+from graphcuts_dp.graph.files import read_graph, write_graph
+
+
+class Row(NamedTuple):
+    """One measurement; `ratio` is this time over ours for the same task."""
+
+    task: str
+    tool: str
+    seconds: float
+    ratio: float
+
+
+def rows(edges: int = 1_000_000, repeats: int = 5) -> list[Row]:
+    """Measure every task with every tool; the first tool of a task is ours."""
+    with tempfile.TemporaryDirectory() as folder:
+        results = []
+        for task, tools in _tasks(Path(folder), edges).items():
+            ours = 0.0
+            for tool, action in tools.items():
+                seconds = _median(action, repeats)
+                ours = ours or seconds
+                results.append(Row(task, tool, seconds, seconds / ours))
+        return results
+
+
+def _median(action: Callable[[], object], repeats: int) -> float:
+    times = []
+    for _ in range(repeats):
+        start = time.process_time()
+        action()
+        times.append(time.process_time() - start)
+        if times[-1] > 10:  # slow tools are measured once
+            break
+    return statistics.median(times)
+
+
+def _tasks(folder: Path, edges: int) -> dict[str, dict[str, Callable[[], object]]]:
+    draw = np.random.default_rng(0)
+    pairs = draw.integers(0, max(edges // 10, 2), (edges, 2))
+    plain, named = folder / "plain.edges", folder / "named.csv"
+    weighted = folder / "weighted.csv"
+    plain.write_text("".join(f"{a} {b}\n" for a, b in pairs.tolist()))
+    named.write_text("source,target\n" + "".join(f"v{a},v{b}\n" for a, b in pairs.tolist()))
+    mass = draw.random(edges).tolist()
+    weighted.write_text(
+        "source,target,weight\n"
+        + "".join(f"{a},{b},{w!r}\n" for (a, b), w in zip(pairs.tolist(), mass, strict=True))
+    )
+    data = plain.read_bytes()
+    n = int((4 * edges) ** 0.5) + 1
+    first, second = np.triu_indices(n, 1)
+    dense = Graph(first, second, draw.random(len(first)), vertices=n)
+
+    def frame(path: Path, **options: Any) -> pd.DataFrame:
+        return pd.read_csv(path, **options)
+
+    def writing(ending: str) -> dict[str, Callable[[], object]]:
+        return {"ours": lambda: write_graph(dense, folder / f"dense{ending}", force=True)}
+
+    def reading(ending: str) -> dict[str, Callable[[], object]]:
+        path = str(folder / f"dense{ending}")
+        tools: dict[str, Callable[[], object]] = {"ours": lambda: read_graph(path)}
+        form = {".graphml": "graphml", ".gml": "gml", ".net": "pajek"}.get(ending)
+        if form is not None:
+            tools["igraph"] = lambda: igraph.Graph.Read(path, format=form)
+        return tools
+
+    tasks: dict[str, dict[str, Callable[[], object]]] = {
+        f"read {edges:,} plain rows": {
+            "ours": lambda: read_graph(plain),
+            "ours, parsing only": lambda: read_edge_list(data, TextFormat()),
+            "ours, building only": lambda: Graph(
+                pairs[:, 0], pairs[:, 1], vertices=max(edges // 10, 2)
+            ),
+            "pandas (rows only)": lambda: frame(plain, sep=" ", header=None),
+            "igraph": lambda: igraph.Graph.Read_Edgelist(str(plain), directed=False).simplify(),
+            "networkx": lambda: nx.read_edgelist(plain, nodetype=int),
+        },
+        f"read {edges:,} named rows (csv)": {
+            "ours": lambda: read_graph(named),
+            "pandas (rows only)": lambda: frame(named),
+            "networkx": lambda: nx.from_pandas_edgelist(frame(named)),
+        },
+        f"read {edges:,} weighted rows (csv)": {
+            "ours": lambda: read_graph(weighted),
+            "pandas (rows only)": lambda: frame(weighted),
+            "networkx": lambda: nx.from_pandas_edgelist(frame(weighted), edge_attr=True),
+        },
+    }
+    tasks[f"read {edges:,} named rows (csv)"].update(_readers(named))
+    many = folder / "many.edges"
+    ends = draw.integers(0, edges, (10 * edges, 2))
+    with many.open("w") as file:
+        file.writelines(f"{a} {b}\n" for a, b in ends.tolist())
+    tasks[f"read {10 * edges:,} plain rows"] = {
+        "ours": lambda: read_graph(many),
+        "pandas (rows only)": lambda: frame(many, sep=" ", header=None),
+    }
+    for ending in (".edges", ".csv", ".csv.gz", ".mtx", ".npz", ".graphml", ".gml", ".net"):
+        tasks[f"write {len(first):,} weighted edges {ending}"] = writing(ending)
+        tasks[f"read  {len(first):,} weighted edges {ending}"] = reading(ending)
+    return tasks
+
+
+def _readers(named: Path) -> dict[str, Callable[[], object]]:
+    """Readers of names with and without numbers for them."""
+    tools: dict[str, Callable[[], object]] = {}
+    if importlib.util.find_spec("polars") is not None:
+        import polars
+
+        numbered = dict.fromkeys(("source", "target"), polars.Categorical)
+        tools["polars (rows only)"] = lambda: polars.read_csv(named)
+        tools["polars (and numbers)"] = lambda: polars.read_csv(named, schema=numbered)
+    if importlib.util.find_spec("pyarrow") is not None:
+        import pyarrow
+        from pyarrow import csv
+
+        kind = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
+        options = csv.ConvertOptions(column_types=dict.fromkeys(("source", "target"), kind))
+        tools["pyarrow (rows only)"] = lambda: csv.read_csv(named)
+        tools["pyarrow (and numbers)"] = lambda: csv.read_csv(named, convert_options=options)
+    return tools
+
+
+class Memory(NamedTuple):
+    """What reading a file took in a process of its own, in MB; the ratio is peak over arrays."""
+
+    file: str
+    seconds: float
+    peak: float
+    arrays: float
+    ratio: float
+
+
+_READ = """
+import re, sys, time
+from pathlib import Path
+import numpy
+from graphcuts_dp.graph.files import read_graph
+if sys.argv[1].endswith((".parquet", ".feather")):
+    import pyarrow.parquet
+def held(what):  # of this process alone: what getrusage tells is that of its parent, too
+    return int(re.search(what + r":\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) * 1024
+base = held("VmRSS")
+start = time.process_time()
+graph = read_graph(sys.argv[1], hide_change=1 if "weight" in sys.argv[1] else None)
+seconds = time.process_time() - start
+peak = held("VmHWM") - base
+arrays = graph.rows.nbytes + graph.columns.nbytes + graph.weights.nbytes
+if not graph.vertices.is_default:
+    arrays += sum(8 + sys.getsizeof(label) for label in graph.labels)
+print(seconds, peak / 1e6, arrays / 1e6)
+"""
+
+
+def memory(edges: int = 10_000_000) -> list[Memory]:
+    """Read files of so many rows between a tenth as many vertices, each in a process of its own."""
+    with tempfile.TemporaryDirectory() as name:
+        found = []
+        for path in _large_files(Path(name), edges):
+            done = subprocess.run(
+                [sys.executable, "-c", _READ, str(path)],
+                env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
+                check=True,
+                capture_output=True,
+                text=True,
+            )
+            seconds, peak, arrays = map(float, done.stdout.split())
+            found.append(Memory(path.name, seconds, peak, arrays, peak / arrays))
+        return found
+
+
+def _large_files(folder: Path, edges: int) -> list[Path]:
+    draw = np.random.default_rng(0)
+    ends = draw.integers(0, max(edges // 10, 2), (edges, 2))
+    weights = draw.integers(1, 50, edges)
+    names = ("integers.edges", "integers-weights.csv", "names.csv", "names-weights.csv")
+    paths = [folder / name for name in names]
+    with (
+        paths[0].open("w") as plain,
+        paths[1].open("w") as weighted,
+        paths[2].open("w") as named,
+        paths[3].open("w") as both,
+    ):
+        for file, head in zip((weighted, named, both), (",weight", "", ",weight"), strict=True):
+            file.write(f"source,target{head}\n")
+        for start in range(0, edges, 500_000):
+            pairs = ends[start : start + 500_000].tolist()
+            rows = [(a, b, w) for (a, b), w in zip(pairs, weights[start:].tolist(), strict=False)]
+            plain.writelines(f"{a} {b}\n" for a, b, _ in rows)
+            weighted.writelines(f"{a},{b},{w}\n" for a, b, w in rows)
+            named.writelines(f"user{a},user{b}\n" for a, b, _ in rows)
+            both.writelines(f"user{a},user{b},{w}\n" for a, b, w in rows)
+    packed = folder / "integers-weights.csv.gz"
+    packed.write_bytes(gzip.compress(paths[1].read_bytes(), 1))
+    paths.append(packed)
+    if importlib.util.find_spec("pyarrow") is not None:
+        from pyarrow import csv, feather, parquet
+
+        for text in (paths[1], paths[3]):
+            table = csv.read_csv(text)
+            paths += [text.with_suffix(".parquet"), text.with_suffix(".feather")]
+            parquet.write_table(table, paths[-2])
+            feather.write_feather(table, paths[-1])
+    return paths
+
+
+def main() -> None:
+    """Print the table; --quick takes a tenth of the edges."""
+    edges = 100_000 if "--quick" in sys.argv else 1_000_000
+    print(f"{'task':45} {'tool':22} {'seconds':>8} {'ratio':>7}")
+    for row in rows(edges):
+        print(f"{row.task:45} {row.tool:22} {row.seconds:8.3f} {row.ratio:7.1f}")
+    print(f"\n{'file':45} {'seconds':>8} {'peak MB':>8} {'arrays':>8} {'ratio':>7}")
+    for each in memory(10 * edges):
+        print(
+            f"{each.file:45} {each.seconds:8.2f} {each.peak:8.0f} {each.arrays:8.0f} "
+            f"{each.ratio:7.2f}"
+        )
+
+
+if __name__ == "__main__":
+    main()

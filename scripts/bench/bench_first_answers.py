@@ -1,0 +1,242 @@
+"""How long each of the people of the page "Which question do you have?" waits for a first result.
+
+Run `python scripts/bench/bench_first_answers.py [--quick]`. Files of the size that each of them
+has are made first (not timed); then the commands of the page are run as they are typed, each a
+process of its own. Seconds are from the first command to the end of the last. --quick: files of a
+tenth of the size, and a hundredth of the million vertices.
+"""
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import graphcuts_dp as gc
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "server"))
+from processes import Process
+
+SMALL = 10 if "--quick" in sys.argv else 1
+RNG = np.random.default_rng(1)
+Commands = list[str]
+
+
+def typed(folder: Path, commands: Commands) -> str:
+    """Run the commands in the folder; what the last one printed."""
+    printed = ""
+    for command in commands:
+        line = [sys.executable, "-m", "graphcuts_dp", *command.split()]
+        found = subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False)
+        if found.returncode:
+            raise RuntimeError(f"{command}: {found.stderr}")
+        printed = found.stdout
+    return printed
+
+
+def labels(folder: Path, name: str, stem: str, number: int) -> list[str]:
+    """Write a public list of names, one a line."""
+    names = [f"{stem}{i}" for i in range(number)]
+    (folder / name).write_text("".join(f"{each}\n" for each in names))
+    return names
+
+
+def groups(folder: Path, name: str, names: list[str], kind: str, number: int) -> None:
+    """Write which group each name is in."""
+    rows = "".join(f"{each},{kind}{i % number}\n" for i, each in enumerate(names))
+    (folder / name).write_text("vertex,group\n" + rows)
+
+
+def acquainted(n: int, degree: float) -> gc.Graph:
+    """People who know each other, most of them within their tenth of all."""
+    m = int(n * degree / 2)
+    first = RNG.integers(0, n, m)
+    near = (first + RNG.integers(1, max(n // 10, 2), m)) % n
+    second = np.where(RNG.random(m) < 0.7, near, RNG.integers(0, n, m))
+    kept = first != second
+    return gc.Graph(first[kept], second[kept], vertices=[f"v{i}" for i in range(n)])
+
+
+def mail(folder: Path, n: int, degree: float) -> None:
+    """Write a graph of mails, its vertices, and four departments."""
+    gc.write_graph(acquainted(n, degree), folder / "mail.edges.gz")
+    groups(folder, "staff.csv", labels(folder, "staff.txt", "v", n), "unit", 4)
+
+
+def calls(folder: Path) -> Commands:
+    """A curator with a million calls of 50,000 people, and 40 regions."""
+    people = labels(folder, "people.txt", "p", 50_000 // SMALL)
+    groups(folder, "regions.csv", people, "region", 40)
+    ends = RNG.integers(0, len(people), (10**6 // SMALL, 2))
+    ends = ends[ends[:, 0] != ends[:, 1]]
+    names = np.array(people)
+    rows = {"caller": names[ends[:, 0]], "called": names[ends[:, 1]]}
+    frame = pd.DataFrame(rows | {"minutes": RNG.integers(1, 60, len(ends))})
+    frame.to_csv(folder / "calls.csv", index=False)
+    return [
+        (
+            "flows calls.csv regions.csv flows.csv --epsilon 1 --source caller --target called "
+            "--weight minutes --hide-change 1 --merge sum --vertices people.txt"
+        )
+    ]
+
+
+def school(folder: Path) -> Commands:
+    """A teacher with 200 pupils who name at most ten friends, in ten classes."""
+    mail(folder, 200, 7)
+    return [
+        (
+            "session start mail.edges.gz --store school.db --vertices staff.txt --epsilon 1 "
+            "--queries 2 --protect vertex --degree-bound 10"
+        ),
+        "session ask school.db --groups staff.csv --from @@unit1",
+    ]
+
+
+def synthetic(folder: Path) -> Commands:
+    """An analyst who wants a graph of 1,000 people to compute with."""
+    mail(folder, 1_000 // SMALL, 40)
+    return ["release mail.edges.gz synthetic.graphml --epsilon 1 --vertices staff.txt"]
+
+
+def questions(folder: Path) -> Commands:
+    """An analyst with a hundred questions about 2,000 people."""
+    mail(folder, 2_000 // SMALL, 30)
+    return [
+        (
+            "session start mail.edges.gz --store mail.db --vertices staff.txt --epsilon 1 "
+            "--delta 1e-6 --queries 100"
+        ),
+        "session ask mail.db --from v1,v2",
+    ]
+
+
+def ratings(folder: Path) -> Commands:
+    """A service with 1,000 users, 1,700 films and 100,000 ratings, 20 cities, 18 genres."""
+    users = labels(folder, "users.txt", "u", 1_000 // SMALL)
+    films = labels(folder, "films.txt", "f", 1_700 // SMALL)
+    groups(folder, "cities.csv", users, "city", 20)
+    groups(folder, "genres.csv", films, "genre", 18)
+    size = len(users) * len(films)
+    pairs = RNG.choice(size, min(100_000 // SMALL, size // 4), replace=False)
+    stars = RNG.integers(1, 6, len(pairs))
+    rows = [
+        f"{users[pair // len(films)]},{films[pair % len(films)]},{star}"
+        for pair, star in zip(pairs, stars, strict=True)
+    ]
+    (folder / "ratings.csv").write_text("\n".join(["source,target,weight", *rows, ""]))
+    asked = [f"@city{i},@genre{j}" for i in range(20) for j in range(18)]
+    (folder / "sums.csv").write_text("\n".join(["S,T", *asked, ""]))
+    return [
+        (
+            "sense ratings.csv learnt.npz --queries sums.csv --epsilon 1 --delta 1e-6 "
+            "--weight-cap 5 --vertices users.txt,films.txt --groups cities.csv "
+            "--right-groups genres.csv"
+        )
+    ]
+
+
+def meeting(folder: Path) -> Commands:
+    """A planner with a map of 2,500 crossings and 20,000 people."""
+    side = 50 // (3 if SMALL > 1 else 1)
+    rows = [
+        f"c{i},c{j},{1 + RNG.random():.3f}"
+        for i in range(side * side)
+        for j in ((i + 1) if (i + 1) % side else None, i + side)
+        if j is not None and j < side * side
+    ]
+    (folder / "roads.csv").write_text("\n".join(["source,target,weight", *rows, ""]))
+    places = RNG.integers(0, side * side, 20_000 // SMALL)
+    (folder / "people.csv").write_text("".join(["vertex\n", *(f"c{place}\n" for place in places)]))
+    return ["distances roads.csv people.csv --epsilon 1"]
+
+
+def million(folder: Path) -> Commands:
+    """A curator with a million vertices, five million weighted edges, 100 regions."""
+    n, m = 10**6 // SMALL**2, 5 * 10**6 // SMALL**2
+    first, second = RNG.integers(0, n, (2, m))
+    kept = first != second
+    weights = RNG.integers(1, 60, m)[kept].astype(float)
+    graph = gc.Graph(first[kept], second[kept], vertices=n, weights=weights, hide_change=1)
+    gc.write_graph(graph, folder / "calls.npz")
+    rows = "".join(f"{i},region{i % 100}\n" for i in range(n))
+    (folder / "regions.csv").write_text("vertex,group\n" + rows)
+    return [
+        (
+            "release calls.npz synthetic.npz --epsilon 1 --mechanism sparse --hide-change 1 "
+            "--groups regions.csv"
+        )
+    ]
+
+
+def explained(_folder: Path) -> Commands:
+    """A data protection officer."""
+    return ["explain --epsilon 1 --at-most 20"]
+
+
+def theorem(_folder: Path) -> Commands:
+    """A researcher with a theorem."""
+    return ["figures table-1 --quick -o figures"]
+
+
+def planned(_folder: Path) -> Commands:
+    """Somebody with sixty people and no groups."""
+    return ["plan --vertices 60 --edges 100 --queries 1000 --epsilon 1 --delta 1e-6"]
+
+
+PEOPLE: tuple[Callable[[Path], Commands], ...] = (
+    calls,
+    school,
+    synthetic,
+    questions,
+    ratings,
+    meeting,
+    million,
+    explained,
+    theorem,
+    planned,
+)
+
+
+def team(folder: Path) -> float:
+    """A team of five analysts of 2,000 people: seconds until each of them has an answer."""
+    graph = acquainted(2_000 // SMALL, 30)
+    begun = time.perf_counter()
+    process = Process(folder, graph, "--budget-epsilon", "5")
+    try:
+        for number in range(5):
+            process.add(f"a{number}", "--preapproved", "--epsilon", "1", "--queries", "100")
+        for number in range(5):
+            token = process.tokens[f"a{number}"]
+            with gc.connect(process.url, token, name="first", epsilon=1.0, queries=100) as asked:
+                asked.ask(["v1", "v2"])
+    finally:
+        process.stop()
+    return time.perf_counter() - begun
+
+
+def told(function: Callable[..., object]) -> str:
+    """Who waits."""
+    return (function.__doc__ or "").splitlines()[0].rstrip(".").partition(":")[0]
+
+
+def main() -> None:
+    """Print the table."""
+    print(f"{'who':78} {'seconds':>8}")
+    for make in PEOPLE:
+        with tempfile.TemporaryDirectory() as place:
+            folder = Path(place)
+            commands = make(folder)
+            begun = time.perf_counter()
+            typed(folder, commands)
+            print(f"{told(make):78} {time.perf_counter() - begun:8.1f}", flush=True)
+    with tempfile.TemporaryDirectory() as place:
+        print(f"{told(team):78} {team(Path(place)):8.1f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""Sessions that start from noisy sums between public groups, against a start from the total weight.
+
+Run `python scripts/bench/bench_group_starts.py [--quick]`. The graphs are those of
+bench_groups.py that nothing was tuned on, at epsilon = 1 and delta = 1e-6, for 1,000 promised
+answers. Asked are 24 cuts between two unions of groups and 24 halves of all vertices, of which
+every second is one of whole groups. Each entry is the error that the session guarantees, and in
+brackets the mean and the largest error of its answers, all three medians over seeds. "chance" has
+the groups of other vertices, which say nothing. Exits with 1 if a session with groups made by
+chance guarantees an error that is more than 5 % larger than without groups.
+"""
+
+import argparse
+import statistics
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from bench_groups import GRAPHS
+
+import graphcuts_dp as gc
+from graphcuts_dp.errors import AccuracyWarning
+
+EPSILON, DELTA, QUERIES, ASKED = 1.0, 1e-6, 1000, 24
+METHODS = ("frieze-kannan", "multiplicative-weights")
+ALLOWED = 1.05
+Errors = tuple[float, float, float]
+
+
+def cuts(labels: Any) -> list[gc.CutQuery]:
+    """Unions of groups against others, and halves: at random, or of whole groups."""
+    random, k = np.random.default_rng(0), labels.max() + 1
+    found = []
+    for number in range(ASKED):
+        sides = random.integers(0, 3, k)
+        found.append(gc.CutQuery(np.isin(labels, *np.nonzero(sides == 1)), sides[labels] == 2))
+        half = random.random(k)[labels] < 0.5 if number % 2 else random.random(len(labels)) < 0.5
+        found.append(gc.CutQuery(half))
+    return found
+
+
+def errors(graph: gc.Graph, asked: list[gc.CutQuery], seed: int, **options: Any) -> Errors:
+    """Guaranteed, mean and largest error of one session."""
+    with tempfile.TemporaryDirectory() as folder:
+        terms = {"epsilon": EPSILON, "delta": DELTA, "queries": QUERIES, "seed": seed}
+        with gc.open_session(graph, store=Path(folder) / "a.db", **terms, **options) as session:
+            answers = session.ask_all(asked)
+            bound = session.error_bound
+    off = [abs(answer.value - cut.value(graph)) for answer, cut in zip(answers, asked, strict=True)]
+    return bound, float(np.mean(off)), max(off)
+
+
+def main(quick: bool) -> int:
+    """Print the table; whether groups that say nothing cost more than they may."""
+    seeds, worst = (1, 0.0) if quick else (5, 0.0)
+    chosen = list(GRAPHS["validation"].items())[: 1 if quick else None]
+    print(f"epsilon = {EPSILON:g}, delta = {DELTA:g}, {QUERIES:,} answers, {seeds} seeds")
+    for name, make in chosen:
+        graph, labels = make()
+        asked = cuts(labels)
+        chance = np.random.default_rng(5).permutation(labels)
+        print(f"{name} (n {graph.n}, m {len(graph.rows):,})")
+        for method in METHODS:
+            told: dict[str, Errors] = {}
+            for kind, own in (("total", None), ("groups", labels), ("chance", chance)):
+                options: dict[str, Any] = {"method": method}
+                if own is not None:
+                    groups = gc.Groups(graph.vertices, {"g": own.tolist()})
+                    options |= {"start": "groups", "groups": groups}
+                runs = [errors(graph, asked, seed, **options) for seed in range(seeds)]
+                medians = [statistics.median(each) for each in zip(*runs, strict=True)]
+                told[kind] = medians[0], medians[1], medians[2]
+            worst = max(worst, told["chance"][0] / told["total"][0])
+            shown = "; ".join(
+                f"{kind} {bound:,.0f} ({mean:,.0f}, {largest:,.0f})"
+                for kind, (bound, mean, largest) in told.items()
+            )
+            print(f"  {method}: {shown}", flush=True)
+    print(f"groups made by chance: at most {worst:.3f} times the guaranteed error without")
+    return int(worst > ALLOWED)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="one graph, one seed")
+    warnings.simplefilter("ignore", AccuracyWarning)
+    raise SystemExit(main(parser.parse_args().quick))

@@ -1,0 +1,205 @@
+"""What public groups are worth to a release: with them, without, and with groups made by chance.
+
+Run `python scripts/bench/bench_groups.py [--part tuning|validation] [--seeds 3] [--epsilon 1]`.
+The shares of epsilon, the threshold of `telling` and the slack of the fit were set on the tuning
+graphs alone; the validation graphs were drawn afterwards, once.
+
+For each graph, each a median over seeds (worst seed in brackets):
+  W       worst cut error over 2m, proven from above, of today's release without groups
+  with    the same with groups, over that of the same seed without
+  alone   the same with groups and workload="synthetic graph", over W
+  chance  the same with the groups of other vertices (a permutation), over that without: no graph
+          should pay for groups that say nothing
+  pairs   mean error of the sums between two groups over that expected of the raw matrix of all of
+          epsilon: of the synthetic graph without groups, with them, and of the answers
+"""
+
+import argparse
+import math
+import statistics
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+import graphcuts_dp as gc
+from graphcuts_dp.errors import AccuracyWarning
+from graphcuts_dp.privacy.value_noise import noise_distribution
+
+Matrix = Any
+Case = tuple[gc.Graph, Matrix]
+TOLERANCE = 0.05  # of the certificates
+
+
+def drawn(chances: Matrix, seed: int) -> gc.Graph:
+    """Independent edges with these chances."""
+    random = np.random.default_rng(seed)
+    rows, columns = np.nonzero(np.triu(random.random(chances.shape) < chances, 1))
+    return gc.Graph(rows, columns, vertices=len(chances))
+
+
+def ends(random: np.random.Generator, n: int, spread: float) -> Matrix:
+    """Factors of degrees, of mean 1."""
+    found = np.exp(random.normal(0, spread, n))
+    return found / found.mean()
+
+
+def blocks(
+    n: int, k: int, within: float, between: float, seed: int, *, spread: float = 0.0,
+    uneven: bool = False,
+) -> Case:  # fmt: skip
+    """Blocks, perhaps of sizes 1 : 2 : ... : k and with uneven degrees."""
+    random = np.random.default_rng(seed)
+    weights = np.arange(1, k + 1) if uneven else np.ones(k)
+    labels = np.sort(random.choice(k, n, p=weights / weights.sum()))
+    factors = ends(random, n, spread)
+    chances = np.where(labels[:, None] == labels, within, between) * np.outer(factors, factors)
+    return drawn(np.minimum(chances, 1), seed + 1), labels
+
+
+def hierarchy(n: int, levels: int, least: float, factor: float, seed: int) -> Case:
+    """A binary tree of blocks; each common level multiplies the chance."""
+    labels = np.arange(n) * 2**levels // n
+    chances = np.full((n, n), least)
+    for level in range(levels):
+        above = labels >> level
+        chances = np.where(above[:, None] == above, chances * factor, chances)
+    return drawn(np.minimum(chances, 0.95), seed), labels
+
+
+def geometric(n: int, radius: float, side: int, seed: int) -> Case:
+    """Points in the square that are joined when they are near; groups are the squares of a grid."""
+    places = np.random.default_rng(seed).random((n, 2))
+    apart = np.linalg.norm(places[:, None] - places, axis=2)
+    labels = (places * side).astype(int) @ np.array([side, 1])
+    return drawn((apart < radius).astype(float), seed), labels
+
+
+def school(n: int, classes: int, seed: int, within: float = 0.8) -> Case:
+    """Classes in grades of two, with uneven degrees: like a day of contacts at a school."""
+    random = np.random.default_rng(seed)
+    labels = np.sort(random.integers(0, classes, n))
+    factors, grades = ends(random, n, 0.5), labels // 2
+    chances = np.where(grades[:, None] == grades, 0.35, 0.17)
+    chances = np.where(labels[:, None] == labels, within, chances) * np.outer(factors, factors)
+    return drawn(np.minimum(chances, 0.98), seed), labels
+
+
+def lfr(n: int, mixing: float, seed: int) -> Case:
+    """Communities and degrees with power laws (Lancichinetti, Fortunato, Radicchi)."""
+    made = nx.LFR_benchmark_graph(
+        n, 2.5, 1.5, mixing, average_degree=24, max_degree=80, min_community=30, seed=seed
+    )
+    made.remove_edges_from(list(nx.selfloop_edges(made)))
+    groups = sorted({tuple(sorted(made.nodes[v]["community"])) for v in made})
+    labels = np.zeros(n, dtype=int)
+    for label, members in enumerate(groups):
+        labels[list(members)] = label
+    rows, columns = np.array(made.edges).T
+    return gc.Graph(rows, columns, vertices=n), labels
+
+
+GRAPHS: dict[str, dict[str, Callable[[], Case]]] = {
+    "tuning": {
+        "blocks 600, 6 uneven, degrees uneven": lambda: blocks(
+            600, 6, 0.15, 0.02, 10, spread=0.5, uneven=True
+        ),
+        "blocks 400, 8, .2/.02": lambda: blocks(400, 8, 0.2, 0.02, 11),
+        "blocks 500, 4, .5/.05 (visible)": lambda: blocks(500, 4, 0.5, 0.05, 15),
+        "hierarchy 512, 16 groups": lambda: hierarchy(512, 4, 0.01, 2.3, 12),
+        "geometric 500, radius .13, 16 squares": lambda: geometric(500, 0.13, 4, 13),
+        "school 242, 10 classes": lambda: school(242, 10, 14),
+        "G(400, .1), 10 groups": lambda: (
+            drawn(np.full((400, 400), 0.1), 16), np.arange(400) % 10
+        ),
+    },
+    "validation": {
+        "blocks 800, 6 uneven, degrees uneven": lambda: blocks(
+            800, 6, 0.2, 0.03, 30, spread=0.6, uneven=True
+        ),
+        "blocks 600, 5, .3/.05": lambda: blocks(600, 5, 0.3, 0.05, 31),
+        "blocks 700, 10, .35/.03": lambda: blocks(700, 10, 0.35, 0.03, 35),
+        "hierarchy 512, 16 groups": lambda: hierarchy(512, 4, 0.025, 2.2, 32),
+        "geometric 600, radius .15, 25 squares": lambda: geometric(600, 0.15, 5, 33),
+        "geometric 400, radius .2, 9 squares": lambda: geometric(400, 0.2, 3, 36),
+        "school 300, 12 classes": lambda: school(300, 12, 34, within=0.7),
+        "LFR 600, mixing .25": lambda: lfr(600, 0.25, 37),
+    },
+}  # fmt: skip
+
+
+def errors(case: Case, release: gc.Release, epsilon: float) -> tuple[float, float, float]:
+    """W, and the errors of group pairs of the synthetic graph and of the answers over raw."""
+    graph, labels = case
+    wrong = release.graph.dense() - graph.dense()
+    worst = gc.cut_norm(wrong, tolerance=TOLERANCE).upper / graph.dense().sum()
+    members = np.eye(labels.max() + 1)[labels]
+    pairs = np.triu_indices(members.shape[1], 1)
+    sizes = np.outer(members.sum(axis=0), members.sum(axis=0))[pairs]
+    spread = noise_distribution("binary", epsilon=epsilon).standard_deviation
+    raw = spread * math.sqrt(2 / math.pi) * np.sqrt(sizes).mean()
+    made = np.abs((members.T @ wrong @ members)[pairs]).mean() / raw
+    cuts = [
+        gc.CutQuery(members[:, a] > 0, members[:, b] > 0)
+        for a, b in zip(*pairs, strict=True)
+        if members[:, a].any() and members[:, b].any()
+    ]
+    truth = [cut.value(graph) for cut in cuts]
+    told = [answer.value for answer in release.answer_all(cuts)]
+    return worst, made, np.abs(np.subtract(told, truth)).mean() / raw
+
+
+def measured(make: Callable[[], Case], seeds: int, epsilon: float) -> dict[str, Any]:
+    """All errors of one graph."""
+    case = make()
+    graph, labels = case
+    chance = np.random.default_rng(5).permutation(labels)
+    found: dict[str, list[tuple[float, float, float]]] = {}
+    kinds = (("none", None), ("groups", labels), ("alone", labels), ("chance", chance))
+    for seed in range(seeds):
+        for kind, own in kinds:
+            groups = None if own is None else gc.Groups(graph.vertices, {"g": own.tolist()})
+            options = {"workload": "synthetic graph"} if kind == "alone" else {}
+            made = gc.release_graph(graph, epsilon=epsilon, seed=seed, groups=groups, **options)
+            found.setdefault(kind, []).append(errors(case, made, epsilon))
+    plain = [each[0] for each in found["none"]]
+    return {
+        "n, m": (graph.n, len(graph.rows)),
+        "W": plain,
+        "with": [a[0] / b for a, b in zip(found["groups"], plain, strict=True)],
+        "alone": [a[0] / b for a, b in zip(found["alone"], plain, strict=True)],
+        "chance": [a[0] / b for a, b in zip(found["chance"], plain, strict=True)],
+        "pairs, without": [each[1] for each in found["none"]],
+        "pairs, with": [each[1] for each in found["groups"]],
+        "pairs, answers": [each[2] for each in found["groups"]],
+    }
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--part", choices=[*GRAPHS, "both"], default="both")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--epsilon", type=float, default=1.0)
+    parser.add_argument("--quick", action="store_true", help="the first graph of each part")
+    given = parser.parse_args()
+    warnings.simplefilter("ignore", AccuracyWarning)
+    for part in GRAPHS if given.part == "both" else [given.part]:
+        print(f"{part}, epsilon = {given.epsilon:g}, {given.seeds} seeds: median (worst)")
+        for name, make in list(GRAPHS[part].items())[: 1 if given.quick else None]:
+            begun = time.perf_counter()
+            found = measured(make, given.seeds, given.epsilon)
+            n, m = found.pop("n, m")
+            cells = (
+                f"{key} {statistics.median(values):.3f} ({max(values):.3f})"
+                for key, values in found.items()
+            )
+            took = time.perf_counter() - begun
+            print(f"  {name} (n {n}, m {m:,}): {'; '.join(cells)}; {took:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()

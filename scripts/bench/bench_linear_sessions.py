@@ -1,0 +1,110 @@
+"""Sessions that learn from any linear queries, on ratings of low rank: promised, and measured.
+
+Run `python scripts/bench/bench_linear_sessions.py [--quick]`. Users and items are of few kinds,
+each kind of users has rated each kind of items with chance 1/2; in every third case a twentieth of
+all pairs is flipped, which makes the rank full. A million adaptive answers are promised, at
+epsilon = 1 and delta = 1e-6. Queries have random signs, of whose largest singular value the
+sessions are told; one in four of them has the signs of the ratings on a random tenth of all pairs.
+Exits with 1 if `auto` guarantees more than 5 % above the best of the norms.
+"""
+
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+import graphcuts_dp as gc
+
+ALLOWED = 1.05
+QUERIES, ASKED = 10**6, 8
+METHODS = ("l2", "entropy", "schatten", "auto", "gaussian")
+
+
+class Outcome(NamedTuple):
+    """What a session promised and did."""
+
+    guaranteed: float
+    largest: float
+    median: float
+    seconds: float
+    norm: str
+
+
+def ratings(side: int, kinds: int, errors: float, seed: int) -> gc.BipartiteGraph:
+    """Tastes of a few kinds, with some errors."""
+    random = np.random.default_rng(seed)
+    users, items = random.integers(kinds, size=(2, side))
+    taste = random.random((kinds, kinds)) < 0.5
+    found = taste[users][:, items] ^ (random.random((side, side)) < errors)
+    return gc.BipartiteGraph(*np.nonzero(found), left=side, right=side)
+
+
+def asked_of(graph: gc.BipartiteGraph, seed: int) -> tuple[list[gc.MatrixQuery], float]:
+    """Queries, and a bound on their largest singular values, from public sizes and the coins."""
+    random, truth = np.random.default_rng(seed), np.where(graph.dense() > 0, 1.0, -1.0)
+    found = []
+    for number in range(ASKED):
+        signs = random.choice([-1.0, 1.0], size=truth.shape)
+        if number % 4 == 3:
+            signs = np.where(random.random(truth.shape) < 0.1, truth, signs)
+        found.append(gc.MatrixQuery(signs))
+    return found, max(float(np.linalg.norm(query.C, 2)) for query in found) * 1.01
+
+
+def session(graph: gc.BipartiteGraph, name: str, seed: int) -> Outcome:
+    """One session on a store of its own."""
+    asked, spectral = asked_of(graph, seed)
+    options = {"method": name}
+    if name != "gaussian":
+        options = {"method": "mirror-descent", "norm": name, "most_spectral": spectral}
+    began = time.perf_counter()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        warnings.catch_warnings(action="ignore"),
+        gc.open_session(
+            graph,
+            store=Path(folder) / "a.db",
+            epsilon=1.0,
+            delta=1e-6,
+            queries=QUERIES,
+            linear=True,
+            seed=1,
+            **options,
+        ) as made,
+    ):
+        answers = made.ask_all(asked)
+        bound, taken = made.error_bound, made.norm or ""
+    off = [
+        abs(answer.value - query.value(graph)) for answer, query in zip(answers, asked, strict=True)
+    ]
+    took = time.perf_counter() - began
+    return Outcome(bound, max(off), float(np.median(off)), took, taken)
+
+
+def main(quick: bool) -> int:
+    """Print the table; whether `auto` is worse than it may be."""
+    worst = 0.0
+    print(f"{'side':>5}{'kinds':>6}{'errors':>7}{'ratings':>9}  {'method':<10}{'takes':<15}"
+          f"{'guaranteed':>11}{'largest':>9}{'median':>8}{'s':>7}")  # fmt: skip
+    cases = ((2, 0.0), (5, 0.0), (5, 0.05))
+    for side in (200,) if quick else (200, 500, 1000):
+        for kinds, errors in cases if side < 1000 else cases[:1]:
+            graph, found = ratings(side, kinds, errors, seed=side + kinds), {}
+            for name in METHODS:
+                made = found[name] = session(graph, name, seed=kinds)
+                print(f"{side:>5,}{kinds:>6}{errors:>7.2f}{len(graph.rows):>9,}  "
+                      f"{name:<10}{made.norm:<15}{made.guaranteed:>11,.0f}{made.largest:>9,.0f}{made.median:>8,.0f}"
+                      f"{made.seconds:>7.1f}", flush=True)  # fmt: skip
+            best = min(found[norm].guaranteed for norm in METHODS[:3])
+            worst = max(worst, found["auto"].guaranteed / best)
+    print(f"auto guarantees at most {worst:.3f} times the best norm's error (allowed {ALLOWED})")
+    return int(worst > ALLOWED)
+
+
+if __name__ == "__main__":
+    if main("--quick" in sys.argv):
+        sys.exit(1)

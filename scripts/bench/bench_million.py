@@ -1,0 +1,107 @@
+"""A million vertices at the command line: seconds and memory of a release, and of 10^5 answers.
+
+A made graph of 10^7 edges with lognormal weights and 100 public groups, each of which a second
+public column cuts into two halves, lies in a Parquet file. `graphcuts-dp release` reads it and
+writes the release; `graphcuts-dp answer` reads 10^5 queries from a table: between groups, halves
+and unions of these. Once the halves are levels of the groups that were measured, once only the
+groups were, and a table given to `answer` tells the halves.
+
+Random halves that no column names are asked from Python: 10^5 of them would be 10^11 bits.
+
+    python scripts/bench/bench_million.py [--quick]
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from bench_sparse import made
+
+import graphcuts_dp as gc
+
+GROUPS = 100
+
+
+def write(folder, n, degree, queries):
+    """The edges, the groups, and the queries."""
+    graph, codes = made(n, degree, 20, 0, k=GROUPS)
+    edges = {"source": graph.rows, "target": graph.columns, "weight": graph.weights}
+    pq.write_table(pa.table(edges), folder / "calls.parquet")
+    rng = np.random.default_rng(9)
+    half = np.char.add(codes.astype(str), np.array(["a", "b"])[rng.integers(0, 2, n)])
+    rows = zip(range(n), codes.tolist(), half.tolist(), strict=True)
+    lines = [f"{v},r{group},r{of}\n" for v, group, of in rows]
+    (folder / "halves.csv").write_text("vertex,region,half\n" + "".join(lines))
+    pairs = [line.rsplit(",", 1)[0] + "\n" for line in lines]
+    (folder / "regions.csv").write_text("vertex,region\n" + "".join(pairs))
+
+    def some(most):
+        found = rng.integers(0, GROUPS, rng.integers(1, most + 1))
+        return ",".join(f"@r{code}{'ab'[rng.integers(2)] * rng.integers(2)}" for code in found)
+
+    kinds = [(1, 1)] * 6 + [(20, 20)] * 2 + [(50, 0)] * 2
+    asked = [kinds[i % 10] for i in range(queries)]
+    text = [f'"{some(a)}","{some(b) if b else ""}"\n' for a, b in asked]
+    (folder / "cuts.csv").write_text("S,T\n" + "".join(text))
+    return len(graph.rows)
+
+
+def run(folder, name, *arguments):
+    """Run a command; print its seconds and its largest memory."""
+    start = time.perf_counter()
+    child = subprocess.Popen(
+        [sys.executable, "-m", "graphcuts_dp", *arguments],
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    errors = child.stderr.read().decode()
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode:
+        sys.exit(errors)
+    seconds, work = time.perf_counter() - start, usage.ru_utime + usage.ru_stime
+    print(
+        f"{name:44s}{seconds:8.0f} s{work:10.0f} s of processors{usage.ru_maxrss / 1e6:8.2f} GB",
+        flush=True,
+    )
+
+
+def main():
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="20,000 vertices, 2,000 queries")
+    quick = parser.parse_args().quick
+    n, queries = (20_000, 2_000) if quick else (10**6, 10**5)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        edges = write(folder, n, 20, queries)
+        print(f"n = {n:,}, {edges:,} edges, {queries:,} queries; {os.getloadavg()[0]:.1f} busy")
+        release = ["release", "calls.parquet"]
+        options = ["--epsilon", "1", "--mechanism", "sparse", "--vertices", str(n)]
+        options += ["--hide-change", "1", "--uncounted", "--groups"]
+        levels = ["halves.csv", "--levels", "region,half"]
+        run(folder, "release, 100 groups", *release, "groups.npz", *options, "regions.csv")
+        run(folder, "release, 200 halves of them", *release, "halves.npz", *options, *levels)
+        ask = ["--queries", "cuts.csv", "-o"]
+        run(folder, "answer, halves measured", "answer", "halves.npz", *ask, "a.csv")
+        others = ["--groups", *levels]
+        run(folder, "answer, groups measured", "answer", "groups.npz", *ask, "b.csv", *others)
+        made_of = gc.Release.load(folder / "groups.npz", graph=False)
+        rng = np.random.default_rng(1)
+        halves = [gc.CutQuery(rng.random(n) < 0.5) for _ in range(20)]
+        start = time.perf_counter()
+        made_of.answer_all(halves)
+        each = (time.perf_counter() - start) / len(halves)
+        print(f"random halves of all vertices: {1e3 * each:.0f} ms each")
+
+
+if __name__ == "__main__":
+    main()

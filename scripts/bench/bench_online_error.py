@@ -1,0 +1,79 @@
+"""Errors of online mechanisms side by side: what they guarantee, and what 300 queries measure.
+
+Run `python scripts/bench/bench_online_error.py [--quick]`. n = 5,000, m about 50,000, room for a
+million adaptive queries, epsilon = 1, delta = 1e-6. Queries are random halves, and halves chosen to
+be far from the density. With --quick, n = 500.
+"""
+
+import sys
+import time
+
+import numpy as np
+
+import graphcuts_dp as gc
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.interactive.methods import make_mechanism
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from scripts.figures.random_graphs import planted_partition
+
+BETTER = 1.5  # least gain over the better of Gaussian noise and randomised response
+METHODS = (
+    ("multiplicative-weights", {}),
+    ("frieze-kannan", {"disjoint": True}),
+    ("gaussian", {}),
+    ("binary", {"adaptive": False}),
+    ("binary", {"adaptive": True}),
+)
+
+
+def queries(n: int, count: int) -> list[gc.CutQuery]:
+    """Halves of the vertices: random ones, and ones that keep or split two planted blocks."""
+    random = np.random.default_rng(0)
+    found = []
+    for number in range(count):
+        if number % 2:
+            inside = random.random(n) < 0.5
+        else:
+            inside = np.roll(np.arange(n) < n // 2, int(random.integers(n)))
+        found.append(gc.CutQuery(inside, ~inside))
+    return found
+
+
+def main(quick: bool) -> None:
+    """Print the table."""
+    n = 500 if quick else 5000
+    # Two blocks, nine tenths of the edges within them; 20 edges a vertex.
+    graph = planted_partition(n, 2, 36 / n, 4 / n, seed=1)
+    asked = queries(n, 60 if quick else 300)
+    truths = gc.answer_all(asked, graph)
+    universe, grid = Universe(graph.vertices), Grid.of(graph)
+    print(
+        f"n = {n:,}, m = {len(graph.rows):,}, 10^6 queries, epsilon = 1, delta = 1e-6; not private"
+    )
+    print(f"{'method':<24}{'':<14}{'guaranteed':>11}{'largest':>9}{'mean':>8}{'ms/query':>10}")
+    guaranteed = {}
+    for method, options in METHODS:
+        mechanism = make_mechanism(
+            method, universe=universe, grid=grid, epsilon=1.0, delta=1e-6, queries=10**6, **options
+        )
+        source = SeededEntropy(2)
+        state = mechanism.start(graph, source)
+        errors, radii = [], []
+        started = time.perf_counter()
+        for query, truth in zip(asked, truths, strict=True):
+            state, answer = mechanism.step(state, query, int(truth), source)
+            errors.append(abs(answer.value - truth))
+            radii.append((answer.interval[1] - answer.interval[0]) / 2)
+        spent = (time.perf_counter() - started) / len(asked)
+        name = "".join(f"{key}={value}" for key, value in options.items())
+        guaranteed[method, name] = max(radii)
+        print(f"{method:<24}{name:<14}{max(radii):>11,.0f}{max(errors):>9,.0f}"
+              f"{np.mean(errors):>8,.0f}{spent * 1e3:>10.2f}", flush=True)  # fmt: skip
+    best = guaranteed["multiplicative-weights", ""]
+    others = min(guaranteed["gaussian", ""], guaranteed["binary", "adaptive=False"])
+    print(f"multiplicative weights guarantee {others / best:.2f} times less (target {BETTER})")
+
+
+if __name__ == "__main__":
+    main("--quick" in sys.argv)

@@ -1,0 +1,165 @@
+"""What it costs to protect people: errors under each protection at epsilon = 1, bias and noise.
+
+Run `python scripts/bench/bench_people.py [--quick]`. Graphs: the bundled flights (airports with
+a direct connection; groups are census regions), and, where they lie in ../shared/data, ego-Facebook
+and the Enron e-mails (groups are made of the numbers of the vertices: 20 of equal size).
+
+- one half: a cut between random halves, asked alone with all of epsilon.
+- cells: all cells between groups at once (`release_flows`), root mean squares.
+- one degree: the cut between a vertex and all others, asked alone; mean over all vertices.
+- all degrees: every degree at once (noisy degrees of a release), mean over all vertices. A vertex
+  has no such row: hiding it hides its own degree, and each of its edges is in somebody's degree.
+
+bias: what the bound leaves out, measured on the true graph (NOT PRIVATE). noise: the mean absolute
+error (of cells the standard deviation) that is added, from its distribution. measured: the error of
+releases, means of a few draws, to compare with both. The owner of an edge is the end that comes
+first in its row, as the sender of a message or the caller would be.
+"""
+
+import math
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import graphcuts_dp as gc
+from graphcuts_dp.graph.bounded_sums import bounded_cut
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.measurements.cells import bounded_cells
+
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
+
+SETTINGS = (
+    ("edge", {}),
+    ("10 edges", {"at_most": 10}),
+    ("owner, D = 10", {"protect": "owner", "at_most": 10}),
+    ("owner, D = 50", {"protect": "owner", "at_most": 50}),
+    ("vertex, D = 20", {"protect": "vertex", "degree_bound": 20}),
+    ("vertex, D = 50", {"protect": "vertex", "degree_bound": 50}),
+    ("vertex, D = 100", {"protect": "vertex", "degree_bound": 100}),
+)
+
+
+def graphs(quick: bool) -> Iterator[tuple[str, gc.Graph, gc.Groups]]:
+    """Name, graph without weights, public groups."""
+    flights = gc.datasets.load("us_flights_2008")
+    plain = gc.Graph(flights.rows, flights.columns, vertices=flights.vertices)
+    regions = gc.datasets.load_groups("us_flights_2008").codes("region")
+    yield "flights", plain, gc.Groups(plain.vertices, {"region": regions.tolist()})
+    for name in () if quick else ("ego_facebook", "email_enron"):
+        path = SHARED / f"{name}.edges.gz"
+        if path.exists():
+            graph = gc.read_graph(path, public_vertices_from_file=True)
+            codes = np.arange(graph.n) * 20 // graph.n
+            yield name, graph, gc.Groups(graph.vertices, {"part": codes.tolist()})
+
+
+def with_owners(graph: gc.Graph) -> gc.OwnedRows:
+    """The same edges, each with the vertex that comes first as its owner."""
+    labels = np.array(graph.labels)
+    frame = pd.DataFrame({"source": labels[graph.rows], "target": labels[graph.columns]})
+    return gc.owned_from_pandas(frame, owner="source", vertices=graph.vertices)
+
+
+def bounded_value(graph: gc.Graph, options: dict, S: np.ndarray, T: np.ndarray) -> float:
+    """What is counted before noise."""
+    if "degree_bound" in options:
+        return bounded_cut(graph, S, T, bound=options["degree_bound"])
+    return gc.CutQuery(S, T).value(kept_of(graph, options))
+
+
+def kept_of(graph: gc.Graph, options: dict) -> gc.Graph:
+    """The graph without what the bound on owners leaves out."""
+    if options.get("protect") == "owner":
+        return with_owners(graph).bounded(at_most=options["at_most"])
+    return graph
+
+
+def change_of(options: dict) -> int:
+    """By how much one cut differs between neighbours."""
+    return options.get("degree_bound") or options.get("at_most") or 1
+
+
+def laplace(change: int) -> float:
+    """Mean absolute value of discrete Laplace noise for epsilon = 1 and such a change."""
+    return 1 / math.sinh(1 / change)
+
+
+def halves(graph: gc.Graph, options: dict, many: int) -> tuple[float, float, float]:
+    """Bias, noise and measured error of a cut between random halves, each in its own session."""
+    rng, bias, seen = np.random.default_rng(5), [], []
+    data = with_owners(graph) if options.get("protect") == "owner" else graph
+    for number in range(many):
+        S = rng.random(graph.n) < 0.5
+        true = gc.CutQuery(S, ~S).value(graph)
+        bias.append(true - bounded_value(graph, options, S, ~S))
+        with tempfile.TemporaryDirectory() as folder:
+            terms = {"epsilon": 1.0, "queries": 1, "method": "laplace", "seed": number}
+            with gc.open_session(data, store=Path(folder) / "s.db", **terms, **options) as session:
+                seen.append(abs(session.ask(S, ~S).value - true))
+    return float(np.mean(bias)), laplace(change_of(options)), float(np.mean(seen))
+
+
+def degrees(graph: gc.Graph, options: dict) -> tuple[float, float]:
+    """Bias and noise of one degree."""
+    true, counted = (
+        np.bincount(np.concatenate([each.rows, each.columns]), minlength=graph.n)
+        for each in (graph, kept_of(graph, options))
+    )
+    counted = np.minimum(counted, options.get("degree_bound", graph.n))
+    return float(np.mean(true - counted)), laplace(change_of(options))
+
+
+def table_of(graph: gc.Graph, codes: np.ndarray, width: int) -> np.ndarray:
+    """Edges between groups, by numbers of their codes, the smaller first."""
+    first, second = codes[graph.rows], codes[graph.columns]
+    numbers = np.minimum(first, second) * width + np.maximum(first, second)
+    return np.bincount(numbers, minlength=width**2)
+
+
+def cells(graph: gc.Graph, groups: gc.Groups, options: dict, draws: int) -> tuple[float, ...]:
+    """Root mean squares over all cells: bias, noise, measured."""
+    data = with_owners(graph) if options.get("protect") == "owner" else graph
+    errors = []
+    for seed in range(draws):
+        made = gc.release_flows(data, groups, epsilon=1.0, seed=seed, **options)
+        a, b = made.cells.cells(1)
+        width = len(made.groups.labels(made.levels[0]))
+        true = table_of(graph, groups.codes(), width)[a * width + b]
+        errors.append(made.values()[a, b] - true)
+    if "degree_bound" in options:
+        grid = Grid.of_vertices(graph, options["degree_bound"])
+        counted = bounded_cells(graph, (groups, groups), made.cells, grid) * grid.unit
+    else:
+        counted = table_of(kept_of(graph, options), groups.codes(), width)[a * width + b]
+    return tuple(
+        float(np.sqrt(np.mean(np.square(each))))
+        for each in (true - counted, made.deviations()[a, b], errors)
+    )
+
+
+def main(quick: bool) -> None:
+    """Print one table for each graph."""
+    for name, graph, groups in graphs(quick):
+        m = len(graph.rows)
+        print(f"\n{name}: n = {graph.n:,}, m = {m:,} (not private)")
+        print(
+            "| protects | half: bias | noise | measured | cells: bias | noise | measured "
+            "| one degree: bias | noise | all degrees: noise |"
+        )
+        print("|---|---|---|---|---|---|---|---|---|---|")
+        for label, options in SETTINGS:
+            half = halves(graph, options, 3 if quick else 10)
+            table = cells(graph, groups, options, 2 if quick else 5)
+            degree = degrees(graph, options)
+            k = options.get("at_most") or 1
+            every = "-" if "degree_bound" in options else f"{laplace(2 * k):,.0f}"
+            numbers = " | ".join(f"{each:,.0f}" for each in (*half, *table, *degree))
+            print(f"| {label} | {numbers} | {every} |", flush=True)
+
+
+if __name__ == "__main__":
+    main("--quick" in sys.argv[1:])

@@ -1,0 +1,136 @@
+"""20 clients at once and one server: nothing lost or doubled, replies at the tick, asks a second.
+
+A graph of 10^5 vertices and 10^6 edges, ten minutes (--quick: a small graph, ten seconds). Each
+client has an analyst's session of its own and asks cuts between random sets. Beside it: the same
+cuts in a session at home, in this process. `--seconds` and `--tick` say otherwise.
+"""
+
+import argparse
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+
+import graphcuts_dp as gc
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "server"))
+from processes import Process
+
+from graphcuts_dp.server.client import Connection
+
+CLIENTS = 20
+QUERIES = 10**5
+
+
+def cut(random, n):
+    """A random set, and a random other one."""
+    codes = random.integers(3, size=n)
+    return codes == 0, codes == 1
+
+
+def terms():
+    """Of each session."""
+    return {"epsilon": 1.0, "delta": 1e-6, "queries": QUERIES, "method": "gaussian"}
+
+
+def at_home(graph, folder, seconds):
+    """Asks a second of a session in this process."""
+    random = np.random.default_rng(0)
+    with gc.open_session(graph, store=folder / "home.db", **terms()) as session:
+        begun, asked = time.monotonic(), 0
+        while time.monotonic() < begun + seconds:
+            session.ask(*cut(random, len(graph.vertices)))
+            asked += 1
+    return asked / (time.monotonic() - begun)
+
+
+def served(process, n, seconds):
+    """What each client got: answers by number, and how long each took."""
+    answers, waits, problems = {}, [], []
+    begun = time.monotonic()
+
+    def work(number):
+        random = np.random.default_rng(number)
+        try:
+            token = process.tokens[f"client{number}"]
+            with gc.connect(process.url, token, **terms()) as session:
+                while time.monotonic() < begun + seconds:
+                    start = time.monotonic()
+                    answer = session.ask(*cut(random, n))
+                    waits.append(time.monotonic() - start)
+                    answers.setdefault(number, []).append(answer)
+        except Exception as problem:
+            problems.append(f"client {number}: {type(problem).__name__}: {problem}")
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(CLIENTS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return answers, np.array(waits), problems, time.monotonic() - begun
+
+
+def history_of(session):
+    """The values on the record, without the labels of their sets, which are large."""
+    found = []
+    while True:
+        path = session._path(f"/answers?after={len(found)}&limit=200")
+        page = session._line.ask("GET", path)
+        found += [item["answer"]["value"] for item in page["items"]]
+        if len(found) >= page["total"]:
+            return found
+
+
+def check(process, answers):
+    """Every answer is on the record once, and was charged once."""
+    wrong = 0
+    for number, found in answers.items():
+        with gc.connect(process.url, process.tokens[f"client{number}"], **terms()) as session:
+            values = history_of(session)
+            left = session.remaining.queries
+        wrong += values != [answer.value for answer in found]
+        wrong += left != QUERIES - len(found)
+    return wrong
+
+
+def main():
+    """Run it, print a table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--seconds", type=float)
+    parser.add_argument("--tick", type=float, default=0.25)
+    given = parser.parse_args()
+    n, m = (2000, 20_000) if given.quick else (100_000, 1_000_000)
+    seconds = given.seconds or (10 if given.quick else 600)
+    random = np.random.default_rng(1)
+    graph = gc.Graph(*random.integers(n, size=(2, m)), vertices=n)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        home = at_home(graph, folder, min(seconds, 30))
+        budget = ("--budget-epsilon", "50", "--budget-delta", "1e-4")
+        process = Process(folder, graph, *budget, "--tick", str(given.tick), "--rate", "1000")
+        for number in range(CLIENTS):
+            process.add(f"client{number}", "--preapproved")
+        answers, waits, problems, took = served(process, n, seconds)
+        wrong = check(process, answers)
+        curator = Connection(process.url, process.tokens["curator"], timeout=60, certificate=None)
+        overruns = curator.ask("GET", "/v1/spending")["overruns"]
+        curator.close()
+        process.stop()
+    asked = sum(map(len, answers.values()))
+    print(f"n = {n:,}, m = {m:,}, {CLIENTS} clients, {took:.0f} s, tick {given.tick} s")
+    print(f"answers               {asked:,}; clients with a wrong record: {wrong}")
+    print(f"asks a second         {asked / took:.1f}; in a session at home {home:.1f}")
+    print(f"wait in ticks         median {np.median(waits) / given.tick:.2f}", end="")
+    print(
+        f", 99 % {np.quantile(waits, 0.99) / given.tick:.2f}, most {waits.max() / given.tick:.2f}"
+    )
+    print(f"replies that overran  {overruns:,}")
+    print(f"problems              {problems or 'none'}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,290 @@
+"""Sparse releases beside what else there is: errors of cuts, and time.
+
+Made graphs: four uneven groups (.4, .3, .2, .1 of the vertices) that keep 70 % of the edges,
+uneven activity of vertices (lognormal, .6), weights 1 or lognormal of a given mean. Mean absolute
+errors in units of weight, of the model's expected cuts: random halves; two random sets of 100 (or
+of a quarter of the vertices); degrees; sums between the true groups; between a random half of one
+group and the other half of another; and the worst cut that an ascent from random signs finds, over
+the sum of the matrix.
+
+Methods, all with the same epsilon: `raw` is the expected error of discrete Laplace noise on all
+pairs (not run: it has n^2 entries); `degrees` noisy degrees alone with independent pairs; `blocks`
+degrees and public groups without kept edges; `filter` kept edges alone, with their noisy weights;
+`top-m` likewise, with a threshold that false edges reach as often as there are edges (after TmF);
+`public`, `found`, `none` are `release_graph` with mechanism "sparse" and public groups, without
+groups, and without looking for any; `d .02` and `d .95` are public groups with that
+`degree_share`. "best" is the better of `degrees` and `filter`, and "chosen/best" the least of the
+three with public groups, column by column. Seeds 0 and 1 are for validation: nothing was tuned
+on their graphs, but on those of seeds 100 and 101.
+
+    python scripts/bench/bench_sparse.py                 # n = 10^4, and 10^5 for two weights
+    python scripts/bench/bench_sparse.py --n 100000 --seeds 1
+    python scripts/bench/bench_sparse.py --data FOLDER   # real graphs of a folder
+"""
+
+import argparse
+import math
+from contextlib import nullcontext
+from fractions import Fraction
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+
+import graphcuts_dp as gc
+from graphcuts_dp.fits.sparse_fit import Bought, fit_sparse
+from graphcuts_dp.measurements.cells import measure_groups
+from graphcuts_dp.measurements.degrees import measure_degrees, measure_weight_counts
+from graphcuts_dp.measurements.kept_edges import measure_kept_edges
+from graphcuts_dp.measurements.noisy_kept_edges import threshold_for
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.value_noise import noise_distribution
+from graphcuts_dp.release import sparse_measure
+
+SIZES = (0.4, 0.3, 0.2, 0.1)
+COLUMNS = ("halves", "sets", "degrees", "pairs", "half groups", "worst")
+COUNTS = Fraction(1, 50)
+SHARES = {"d .02": 0.02, "d .95": 0.95}  # of epsilon, for degrees
+
+
+def made(n, degree, mean, seed, *, k=None, inside=0.7):
+    """A graph with groups, and the group of each vertex."""
+    rng = np.random.default_rng(seed)
+    sizes = SIZES if k is None else (1 / k,) * k
+    m = n * degree // 2
+    codes = np.searchsorted(np.cumsum(sizes)[:-1], np.arange(n) / n, side="right")
+    rng.shuffle(codes)
+    activity = rng.lognormal(0, 0.6, n)
+    order = np.argsort(codes, kind="stable")
+    ends = np.searchsorted(codes[order], np.arange(len(sizes) + 1))
+    sums = np.concatenate([[0], np.cumsum(activity[order])])
+
+    def members(groups):
+        low, high = sums[ends[groups]], sums[ends[groups + 1]]
+        at = np.searchsorted(sums, low + rng.random(len(groups)) * (high - low), side="right")
+        return order[np.clip(at - 1, 0, n - 1)]
+
+    volumes = sums[ends[1:]] - sums[ends[:-1]]
+    first = rng.choice(len(sizes), m, p=volumes / volumes.sum())
+    other = rng.choice(len(sizes), m, p=volumes / volumes.sum())
+    second = np.where(rng.random(m) < inside, first, other)
+    weights = np.ones(m) if mean == 1 else np.rint(rng.lognormal(math.log(mean) - 0.5, 1, m))
+    graph = gc.Graph(
+        members(first), members(second), np.maximum(weights, 1), vertices=n, hide_change=1
+    )
+    return graph, codes
+
+
+def times(model, vectors):
+    """The model's matrix times some vectors, shape (n, q)."""
+    sums = np.zeros((model.blocks.shape[1], vectors.shape[1]))
+    np.add.at(sums, model.column_codes, model.column_factors[:, None] * vectors)
+    spread = model.row_factors[:, None] * (model.blocks @ sums)[model.row_codes]
+    loops = model.residual_at(np.arange(len(vectors)), np.arange(len(vectors)))
+    return model.kept @ vectors + spread - loops[:, None] * vectors
+
+
+def errors(graph, codes, model, *, few=False, seed=5):
+    """Mean absolute errors, by column; see the module."""
+    rng, n, matrix = np.random.default_rng(seed), graph.n, graph.adjacency
+
+    def off(vectors):
+        return matrix @ vectors - times(model, vectors)
+
+    found = {}
+    half = (rng.random((n, 6 if few else 100)) < 0.5).astype(float)
+    found["halves"] = np.abs((half * off(1 - half)).sum(axis=0)).mean()
+    sets = []
+    for _ in range(2 if few else 8):
+        size = min(100, n // 4)
+        left, right = np.zeros((n, 25)), np.zeros((n, 25))
+        for q in range(25):
+            chosen = rng.choice(n, 2 * size, replace=False)
+            left[chosen[:size], q], right[chosen[size:], q] = 1, 1
+        sets.append(np.abs((left * off(right)).sum(axis=0)))
+    found["sets"] = np.mean(sets)
+    found["degrees"] = np.abs(matrix.sum(axis=1) - model.degrees()[0]).mean()
+    k = int(codes.max()) + 1
+    member = np.eye(k)[codes]
+    between = member.T @ off(member)
+    between[np.diag_indices(k)] /= 2
+    found["pairs"] = np.abs(between[np.triu_indices(k)]).mean()
+    halves = []
+    for _ in range(2 if few else 6):
+        side = (rng.random(n) < 0.5)[:, None]
+        halves.append(np.abs((member * side).T @ off(member * ~side)).mean())
+    found["half groups"] = np.mean(halves)
+    signs = np.sign(rng.standard_normal((n, 4)))
+    for _ in range(15 if few else 40):
+        signs = np.sign(off(signs)) + (off(signs) == 0)
+    found["worst"] = np.abs(off(signs)).sum(axis=0).max() / 4 / matrix.sum()
+    return found
+
+
+def raw(graph, codes, epsilon):
+    """Expected errors of discrete Laplace noise on all pairs."""
+    n, deviation = (
+        graph.n,
+        noise_distribution("discrete-laplace", epsilon=epsilon).law.variance ** 0.5,
+    )
+    normal = math.sqrt(2 / math.pi) * deviation
+    sizes = np.bincount(codes).astype(float)
+    pairs = np.outer(sizes, sizes)
+    pairs[np.diag_indices(len(sizes))] /= 2
+    return {
+        "halves": normal * n / 2,
+        "sets": normal * min(100, n // 4),
+        "degrees": normal * math.sqrt(n),
+        "pairs": normal * np.sqrt(pairs[np.triu_indices(len(sizes))]).mean(),
+        "half groups": normal * np.sqrt(np.outer(sizes, sizes)).mean() / 2,
+        "worst": 0.65 * deviation * n**1.5 / graph.adjacency.sum() / math.sqrt(2),
+    }
+
+
+def baseline(graph, groups, method, epsilon, seed):
+    """A model of one kind of measurement alone."""
+    source, cap = SeededEntropy(seed), graph.weight_cap
+    whole = noise_distribution("discrete-laplace", epsilon=epsilon, weight_cap=cap)
+    counts = measure_weight_counts(graph, whole, epsilon=COUNTS * Fraction(epsilon), source=source)
+    rest = (1 - COUNTS) * Fraction(epsilon)
+    bought = {"space": graph.space, "counts": counts, "weight_cap": cap, "whole": True}
+    if method in ("filter", "top-m"):
+        noise = noise_distribution("discrete-laplace", epsilon=rest, weight_cap=cap)
+        share = 0.05 if method == "filter" else 1.0
+        pairs = graph.n * (graph.n - 1) // 2
+        threshold = threshold_for(noise, pairs=pairs, edges=counts.edges, false_share=share)
+        kept = measure_kept_edges(graph, noise, threshold=threshold, source=source)
+        return listed(fit_sparse(Bought(**bought, kept=kept)), kept)
+    if method == "blocks":
+        part = rest / 20
+        sides = (groups, groups)
+        bought["groups"] = (
+            measure_groups(graph, sides, epsilon=part, whole=True, name="groups", source=source),
+        )
+        rest -= part
+    degrees = measure_degrees(graph, whole, epsilon=rest, source=source, without_cap=True)
+    return fit_sparse(Bought(**bought, degrees=degrees))
+
+
+def listed(model, kept):
+    """Kept edges with their noisy weights, and nothing else."""
+    parts = model.to_parts()
+    parts["weights"], parts["blocks"] = kept.weights, np.zeros_like(model.blocks)
+    return type(model).from_parts(parts, model.space, weight_cap=None, whole=True)
+
+
+def ours(graph, groups, epsilon, seed, share=None):
+    """The released model; groups are public ones, "found" or "none"."""
+    options = {"degree_share": share} | ({} if isinstance(groups, str) else {"groups": groups})
+    looking = mock.patch.object(sparse_measure, "_may_be_found", return_value="none")
+    with looking if groups == "none" else nullcontext():
+        release = gc.release_graph(
+            graph,
+            epsilon=epsilon,
+            mechanism="sparse",
+            noise="discrete-laplace",
+            seed=seed,
+            fit="none",
+            **options,
+        )
+    return release._model
+
+
+def show(title, results):
+    """A table of medians, a method a line."""
+    print(f"\n{title}\n{'':9s}" + "".join(f"{name:>13s}" for name in COLUMNS))
+    for method, found in results.items():
+        medians = [np.median([each[column] for each in found]) for column in COLUMNS]
+        print(f"{method:9s}" + "".join(f"{value:13.4g}" for value in medians), flush=True)
+    alone = [results[name] for name in ("degrees", "filter") if name in results]
+    if not alone:
+        return
+    best = least(alone)
+    chosen = {name: [results[name]] for name in ("public", "found", "none") if name in results}
+    chosen["chosen"] = [results[name] for name in ("public", *SHARES) if name in results]
+    for name, of in chosen.items():
+        ratios = [own / other for own, other in zip(least(of), best, strict=True)]
+        print(
+            f"{name + '/best':9s}"
+            + "".join(f"{ratio:13.2f}" for ratio in ratios)[max(0, len(name) - 4) :]
+        )
+
+
+def least(methods):
+    """The least median of some methods, by column."""
+    medians = [[np.median([each[c] for each in found]) for c in COLUMNS] for found in methods]
+    return np.min(medians, axis=0)
+
+
+def table(n, degrees, weights, seeds, epsilon):
+    """Errors of all methods on made graphs."""
+    for degree in degrees:
+        for mean in weights:
+            results = {}
+            for seed in range(seeds):
+                graph, codes = made(n, degree, mean, seed)
+                results.setdefault("raw", []).append(raw(graph, codes, epsilon))
+                for method, model in models(graph, codes, epsilon, seed):
+                    found = errors(graph, codes, model, few=n >= 10**5)
+                    results.setdefault(method, []).append(found)
+            show(f"n = {n:,}, average degree {degree}, mean weight {mean}", results)
+
+
+def models(graph, codes, epsilon, seed):
+    """All methods that are run."""
+    groups = gc.Groups(graph.vertices, {"group": codes.tolist()})
+    for method in ("degrees", "blocks", "filter", "top-m"):
+        yield method, baseline(graph, groups, method, epsilon, seed)
+    for name, given in (("public", groups), ("found", "found"), ("none", "none")):
+        yield name, ours(graph, given, epsilon, seed)
+    for name, share in SHARES.items():
+        yield name, ours(graph, groups, epsilon, seed, share)
+
+
+def real(folder, epsilon, seeds):
+    """Real graphs, without and with weights; groups are Louvain communities, for looking only."""
+    import igraph
+
+    for name in ("email_enron", "ego_facebook", "lesmis_w", "us_flights_2008_w"):
+        path = next(iter(sorted(Path(folder).glob(f"{name}.edges*"))), None)
+        if path is None:
+            continue
+        weighted = {"weight": 2, "hide_change": 1} if name.endswith("_w") else {}
+        graph = gc.read_graph(path, **weighted)
+        drawn = igraph.Graph(n=graph.n, edges=np.column_stack([graph.rows, graph.columns]))
+        codes = np.array(drawn.community_multilevel().membership)
+        order = np.argsort(-np.bincount(codes))[:10]
+        codes = np.where(np.isin(codes, order), np.searchsorted(np.sort(order), codes), len(order))
+        results = {}
+        for seed in range(seeds):
+            results.setdefault("raw", []).append(raw(graph, codes, epsilon))
+            for method, model in models(graph, codes, epsilon, seed):
+                results.setdefault(method, []).append(errors(graph, codes, model))
+        edges = len(graph.rows)
+        show(f"{name}: n = {graph.n:,}, m = {edges:,}, mean {graph.weights.mean():.3g}", results)
+
+
+def main():
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--n", type=int)
+    parser.add_argument("--degrees", type=int, nargs="+", default=[10, 50])
+    parser.add_argument("--weights", type=float, nargs="+", default=[1, 5, 20, 100])
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--epsilon", type=float, default=1.0)
+    parser.add_argument("--data", help="folder of real graphs, instead")
+    parser.add_argument("--quick", action="store_true", help="2,000 vertices, one weight, one seed")
+    options = parser.parse_args()
+    if options.quick:
+        table(2_000, [10], [20], 1, options.epsilon)
+    elif options.data:
+        real(options.data, options.epsilon, options.seeds)
+    elif options.n:
+        table(options.n, options.degrees, options.weights, options.seeds, options.epsilon)
+    else:
+        table(10**4, options.degrees, options.weights, options.seeds, options.epsilon)
+        table(10**5, [10], [5, 20], 1, options.epsilon)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,171 @@
+"""`graphcuts-dp benchmark`: many private methods side by side, on made and public graphs."""
+
+import tempfile
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from graphcuts_dp.cli.console import out, progress_bar, say, show_json, show_table
+from scripts.benchmark.base import Contender
+from scripts.benchmark.entering import load_contender
+from scripts.benchmark.page import about
+from scripts.benchmark.ranks import RANKED, Results, Standing
+from scripts.benchmark.runner import SECONDS, BenchmarkPlan, run_benchmark
+from scripts.benchmark.runs import BenchmarkRun, write_table
+
+EXAMPLE = """Example: graphcuts-dp benchmark
+
+Example: graphcuts-dp benchmark --quick
+
+Example: graphcuts-dp benchmark --out runs.jsonl --table runs.csv.gz --jobs 4
+
+Example: graphcuts-dp benchmark --out runs.jsonl --contender mymodule:my_method --graphs blocks-
+
+Without --out and --quick the graphs and contenders are listed. All noise is seeded, all graphs are
+made or public: nothing that comes out is a release."""
+
+_SHOWN = RANKED[1:8]
+_LEGEND = (
+    "each number: error over that of the best contender whose claim holds, geometric mean over "
+    "graphs (a * before the name: nobody has audited it; a dagger: its claim does not hold); less "
+    "is better"
+)
+
+
+def benchmark(
+    out_file: Annotated[
+        str | None,
+        typer.Option("--out", metavar="FILE", help="Runs, a line each; gone on from if there."),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Three tiny graphs, five contenders, epsilon 1.")
+    ] = False,
+    contender: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME|MODULE:NAME", help="Only these; your own are added to all."),
+    ] = None,
+    graphs: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only these, or what begins so.")
+    ] = None,
+    epsilon: Annotated[
+        list[float] | None, typer.Option(help="Only these; else .5, 1, 2 and 5.")
+    ] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Runs of each; else 3.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, max=256, help="Processes side by side.")] = 1,
+    seconds: Annotated[
+        float, typer.Option(min=0.1, help="For one run of a method, at most.")
+    ] = SECONDS,
+    table: Annotated[
+        str | None, typer.Option(metavar="FILE.csv[.gz]", help="Write all runs as a table too.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the standings as JSON.")] = False,
+) -> None:
+    """Run private methods on public graphs, and rank them by the errors of their cuts."""
+    named = contender or []
+    plan = BenchmarkPlan.of(
+        graphs=graphs or (),
+        contenders=[name for name in named if ":" not in name],
+        added=[name for name in named if ":" in name],
+        epsilons=epsilon or (),
+        seeds=seeds,
+        quick=quick,
+    )
+    if out_file is None and not quick:
+        _show_plan(plan, as_json)
+        return
+    with tempfile.TemporaryDirectory() as folder, progress_bar("benchmark") as progress:
+        path = out_file or Path(folder) / "runs.jsonl"
+        runs = run_benchmark(plan, path, jobs=jobs, seconds=seconds, progress=progress)
+    if table is not None:
+        write_table(runs, table)
+        say(f"wrote {table}")
+    results = Results(runs)
+    if as_json:
+        show_json(_plain(results))
+    else:
+        _show(results)
+
+
+def _show_plan(plan: BenchmarkPlan, as_json: bool) -> None:
+    """What there is, and how many runs it makes."""
+    counted = Counter(known.contender for _, known in plan.runs())
+    loaded = [load_contender(spec) for spec in plan.contenders]
+    if as_json:
+        show_json(
+            {
+                "graphs": [case.name for case in plan.cases],
+                "contenders": [each.name for each in loaded],
+                "epsilons": list(plan.epsilons),
+                "seeds": plan.seeds,
+                "runs": counted.total(),
+            }
+        )
+        return
+    show_table(
+        "Graphs",
+        ("graph", "vertices", "", "licence"),
+        [(case.name, f"{case.vertices:,}", about(case), case.licence) for case in plan.cases],
+    )
+    show_table(
+        "Contenders",
+        ("contender", "runs", "source"),
+        [(each.name, f"{counted[each.name]:,}", _source(each)) for each in loaded],
+    )
+    out.print(f"{counted.total():,} runs; give --out FILE to run them, or --quick", markup=False)
+
+
+def _source(contender: Contender) -> str:
+    return contender.source if contender.claim_holds else f"{contender.source}; claim does not hold"
+
+
+def _show(results: Results) -> None:
+    for epsilon in results.epsilons:
+        standings = {name: results.standings(epsilon, name) for name in _SHOWN}
+        shown = [name for name in _SHOWN if standings[name]]
+        cells = {(name, each.contender): each for name in shown for each in standings[name]}
+        order = [each.contender for name in shown for each in standings[name]]
+        rows = [
+            (_marked(name, results), *(_ratio(cells.get((column, name))) for column in shown))
+            for name in dict.fromkeys(order)
+        ]
+        show_table(f"epsilon = {epsilon:g}", ("contender", *shown), rows)
+    out.print(_LEGEND, markup=False)
+    for (name, reason), runs in sorted(results.failures.items()):
+        out.print(f"failed: {name}, {_times(runs)}: {reason}", markup=False)
+
+
+def _times(runs: Any) -> str:
+    return f"{len(runs)} {'run' if len(runs) == 1 else 'runs'}"
+
+
+def _marked(name: str, results: Results) -> str:
+    mark = "" if name in results.audited else "*"
+    return f"{mark}{'' if name in results.sound else '†'}{name}"
+
+
+def _ratio(standing: Standing | None) -> str:
+    return "" if standing is None else f"{standing.ratio:.2f}"
+
+
+def _plain(results: Results) -> dict[str, Any]:
+    return {
+        "data": "made and public graphs, seeded noise",
+        "runs": len(results.runs),
+        "failures": [_failure(run) for run in results.runs if run.failure],
+        "standings": [
+            {"measure": name, "epsilon": epsilon, **asdict(each),
+             "audited": each.contender in results.audited}
+            for epsilon in results.epsilons
+            for name in RANKED
+            for each in results.standings(epsilon, name)
+        ],
+    }  # fmt: skip
+
+
+def _failure(run: BenchmarkRun) -> dict[str, Any]:
+    return {
+        name: getattr(run, name) for name in ("contender", "graph", "epsilon", "seed", "failure")
+    }

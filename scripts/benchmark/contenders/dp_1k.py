@@ -1,0 +1,126 @@
+"""The noisy histogram of degrees, and a random graph with such degrees."""
+
+from fractions import Fraction
+from typing import NamedTuple, final
+
+import numpy as np
+
+from graphcuts_dp.arrays import IntVector
+from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.groups import Groups
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.noise import sample_discrete_laplace
+from scripts.benchmark.base import Contender, Submission
+from scripts.benchmark.contenders.opening import (
+    opened,
+    public_generator,
+    simple_graph,
+    submitted,
+)
+from scripts.benchmark.contenders.realised import with_degrees
+
+LARGEST_SHARE = Fraction(1, 10)  # of epsilon, for the largest degree
+SENSITIVITY = 4
+
+
+@final
+class NoisyHistogram(NamedTuple):
+    """How many vertices have each degree, with noise.
+
+    Attributes:
+        largest: the noisy largest degree, in 1..n-1; larger ones are counted as this.
+        counts: of the degrees 0..largest, any sign, shape (largest + 1,).
+    """
+
+    largest: int
+    counts: IntVector
+
+
+def degree_histogram_graph(
+    graph: AnyGraph,
+    *,
+    epsilon: float,
+    delta: float = 0.0,
+    groups: Groups | None = None,
+    seed: int | None = None,
+) -> Submission:
+    """A random graph with the noisy 1K-distribution of a private graph.
+
+    1. The largest degree with noise, for a tenth of epsilon, and counts of the degrees up to it
+       with noise, for the rest (`measure_histogram`).
+    2. Negative counts are taken as 0, and all are scaled to n vertices, by largest remainders.
+    3. Vertices get these degrees in a random order: a histogram does not tell who has which.
+    4. A random simple graph has these degrees, or nearly (`with_degrees`).
+
+    Guarantee: epsilon-DP: see `measure_histogram`; the other steps read its result alone.
+
+    Arguments and errors as for `Method`; the graph is undirected, without weights.
+
+    Source: Wang, Wu, "Preserving differential privacy in degree-correlation based graph
+    generation", Transactions on Data Privacy 2013, the 1K model. Added: the largest degree is
+    bought, since counts up to the true one would tell it; and there are n vertices, whose number
+    is public.
+    """
+    del delta, groups
+    simple_graph(graph, "dp-1k")
+    exact, source = opened(epsilon, seed)
+    noisy = measure_histogram(graph, epsilon=exact, source=source)
+    rng = public_generator(source)
+    degrees = rng.permutation(degrees_of(noisy, graph.shape[0]))
+    rows, columns = with_degrees(degrees, rng)
+    for_largest = exact * LARGEST_SHARE
+    parts = (("largest degree", for_largest), ("counts", exact - for_largest))
+    return submitted(graph, rows, columns, parts=parts, seed=seed)
+
+
+def measure_histogram(
+    graph: AnyGraph, *, epsilon: Fraction, source: EntropySource
+) -> NoisyHistogram:
+    """How many vertices have each degree, with discrete Laplace noise.
+
+    Guarantee: epsilon-DP by basic composition. One pair changes the largest degree by at most 1,
+    which gets noise of rate epsilon/10. Let D be what comes out, brought into 1..n-1. min(degree,
+    D) changes for two vertices at most, by 1: each leaves one bin for another. So the counts
+    change by 4 in all at most, and by just 4 where the two bins that vertices leave and the two
+    that they come to differ; noise of rate (9 epsilon/10)/4 on each of D + 1 counts hides that.
+
+    Args:
+        graph: the private graph, undirected, without weights.
+        epsilon: exact.
+        source: where the noise comes from.
+    """
+    n = graph.shape[0]
+    degrees = np.bincount(np.concatenate([graph.rows, graph.columns]), minlength=n)
+    for_largest = epsilon * LARGEST_SHARE
+    noise = int(sample_discrete_laplace(for_largest, 1, source)[0])
+    largest = min(max(int(degrees.max()) + noise, 1), n - 1)
+    counts = np.bincount(np.minimum(degrees, largest), minlength=largest + 1).astype(np.int64)
+    rate = (epsilon - for_largest) / SENSITIVITY
+    counts += sample_discrete_laplace(rate, len(counts), source)
+    return NoisyHistogram(largest, counts)
+
+
+def degrees_of(noisy: NoisyHistogram, n: int) -> IntVector:
+    """Ascending degrees of n vertices whose histogram is nearly proportional to a noisy one."""
+    weights = np.maximum(noisy.counts, 0).astype(np.float64)
+    if not weights.any():
+        return np.zeros(n, dtype=np.int64)
+    shares = weights * (n / weights.sum())
+    counts = np.floor(shares).astype(np.int64)
+    missing = n - int(counts.sum())
+    counts[np.argsort(counts - shares, kind="stable")[:missing]] += 1
+    return np.repeat(np.arange(len(counts)), counts)
+
+
+DP_1K = Contender(
+    name="dp-1k",
+    method=degree_histogram_graph,
+    source="Wang, Wu, Transactions on Data Privacy 2013",
+    most_vertices=100_000,
+    note=(
+        "A tenth of epsilon buys the largest degree, up to which counts go. PGB's code takes "
+        "it from the private graph: how many counts there are then tells it exactly; and its graph "
+        "has another number of vertices. Vertices get their degrees at random, since a histogram "
+        "does not tell whose they are."
+    ),
+)

@@ -1,0 +1,140 @@
+"""The high-pass filter: noisy weights of the edges that a threshold leaves, and no others."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from graphcuts_dp.arrays import FloatVector
+from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.groups import Groups
+from graphcuts_dp.measurements.steps import bounded_steps
+from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.distributions import LaplaceNoise
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.noise import sample_discrete_laplace
+from graphcuts_dp.privacy.value_noise import noise_distribution
+from scripts.benchmark.base import Contender, Submission
+from scripts.benchmark.contenders.opening import (
+    check_pairs,
+    checked_delta,
+    opened,
+    promise,
+    same_kind,
+)
+
+_LARGEST_STEPS = 2**52
+_NAME = "high-pass-filter"
+
+
+def threshold_of(distribution: LaplaceNoise, delta: float) -> int:
+    """The least threshold that an edge no heavier than one step of neighbours passes by delta.
+
+    T steps with P(s + K >= T) = e^(-rate (T - s))/(1 + e^-rate) <= delta, T > s, where s is by how
+    much one weight may differ between neighbours. Rounded up against float error.
+
+    Args:
+        distribution: of the noise K.
+        delta: in (0, 1).
+    """
+    rate = float(distribution.rate)
+    beyond = (-math.log(delta) - math.log1p(math.exp(-rate))) / rate
+    margin = 1 + math.floor(max(beyond, 0.0) * (1 + 1e-12) + 1e-9)
+    return distribution.sensitivity_steps + margin
+
+
+def passing_delta(distribution: LaplaceNoise, threshold: int) -> float:
+    """With which probability an edge as heavy as one change passes a threshold above that."""
+    rate = float(distribution.rate)
+    beyond = threshold - distribution.sensitivity_steps
+    return math.exp(-rate * beyond) / (1 + math.exp(-rate))
+
+
+def passed(
+    weights: FloatVector, distribution: LaplaceNoise, *, threshold: int, source: EntropySource
+) -> FloatVector:
+    """Noisy weights of edges, 0 where they stay below the threshold. Private but for that.
+
+    Args:
+        weights: of the edges, shape (edges,).
+        distribution: of the noise of each.
+        threshold: in steps, public.
+        source: where the noise comes from.
+
+    Guarantee: (epsilon, delta)-DP for the pairs with what is above 0, epsilon that of the
+    distribution, delta = `passing_delta`, neighbours being graphs that differ in the weight of one
+    pair, by at most s steps. The noise of pairs is independent, so that what comes out differs in
+    law at that pair alone. If it is an edge of both graphs, both get noise on numbers at most s
+    steps apart: epsilon, and a filter by a public threshold. If it is an edge of one, there it
+    weighs at most s steps, and passes with probability delta at most; in the other it never
+    passes. So with probability 1 - delta at least nothing is seen of it in both.
+    """
+    noisy = bounded_steps(weights, distribution.unit, _LARGEST_STEPS)
+    noisy += sample_discrete_laplace(distribution.rate, len(noisy), source)
+    kept: FloatVector = np.where(noisy >= threshold, noisy, 0) * distribution.unit
+    return kept
+
+
+def filter_cost(distribution: LaplaceNoise, threshold: int) -> Cost:
+    """What `passed` costs."""
+    return Cost(epsilon=float(distribution.epsilon), delta=passing_delta(distribution, threshold))
+
+
+def high_pass_filter(
+    graph: AnyGraph,
+    *,
+    epsilon: float,
+    delta: float,
+    groups: Groups | None = None,  # noqa: ARG001
+    seed: int | None = None,
+) -> Submission:
+    """The noisy weights of the edges that reach a threshold.
+
+    Arguments and errors as for `Method`; the graph is of any kind; weights need a public cap or
+    `hide_change=1`.
+
+    Guarantee: (epsilon, delta)-DP; see `passed`.
+    Source: Liu, Upadhyay, Zou, "Optimal bounds on private graph approximation", SODA 2024, and
+    "Almost linear time differentially private release of synthetic graphs", 2024.
+    """
+    check_pairs(graph)
+    exact, source = opened(epsilon, seed)
+    spent = checked_delta(delta, _NAME)
+    distribution = grid_noise(graph, exact)
+    threshold = threshold_of(distribution, spent)
+    cost = filter_cost(distribution, threshold)
+    guarantee = promise(graph, cost, epsilon=epsilon, delta=spent, seed=seed)
+    weights = passed(graph.weights, distribution, threshold=threshold, source=source)
+    kept = weights > 0
+    made = same_kind(graph, graph.rows[kept], graph.columns[kept], weights[kept])
+    return Submission(estimate=made, guarantee=guarantee)
+
+
+def grid_noise(graph: AnyGraph, epsilon: Fraction) -> LaplaceNoise:
+    """Laplace noise for one weight of a graph of this schema; of whole steps without weights."""
+    name = "laplace" if graph.weighted else "discrete-laplace"
+    found = noise_distribution(name, epsilon=epsilon, weight_cap=graph.weight_cap)
+    if not isinstance(found, LaplaceNoise):
+        raise TypeError("Laplace noise was asked for")
+    return found
+
+
+HIGH_PASS_FILTER = Contender(
+    name=_NAME,
+    method=high_pass_filter,
+    source=(
+        "Liu, Upadhyay, Zou: Optimal bounds on private graph approximation, SODA 2024; Almost "
+        "linear time differentially private release of synthetic graphs, 2024"
+    ),
+    kinds=frozenset({"undirected", "directed", "bipartite"}),
+    weights=True,
+    most_vertices=1_000_000,
+    needs_delta=True,
+    note=(
+        "Grid noise in place of floats. The threshold is the least one that the promise needs: "
+        "neighbours differ in one pair, so that no logarithm of the number of pairs is paid as "
+        "in the paper, where no pair at all may pass wrongly. Without weights, 1 lies so far "
+        "below the threshold that hardly any edge passes: the method is for heavy edges. A "
+        "weight cap widens noise and threshold, since a pair may then change by the whole cap."
+    ),
+)

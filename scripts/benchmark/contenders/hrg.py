@@ -1,0 +1,152 @@
+"""A hierarchical random graph: a tree by a Markov chain, noisy numbers of edges across nodes."""
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import NamedTuple, final
+
+import numpy as np
+
+from graphcuts_dp.arrays import IntVector
+from graphcuts_dp.errors import GraphError
+from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.groups import Groups
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.noise import sample_discrete_laplace
+from scripts.benchmark.base import Contender, Submission
+from scripts.benchmark.contenders.dendrogram import Dendrogram
+from scripts.benchmark.contenders.opening import (
+    opened,
+    public_generator,
+    simple_graph,
+    submitted,
+)
+
+TREE_SHARE = Fraction(1, 2)  # of epsilon
+MOVES = 1000  # steps of the chain for each vertex
+_NODE_SCALE = 0.05  # noise of a chance across a node, from which on its vertices may be one block
+_BLOCK_SCALE = 0.01  # and from which on of that block's chance
+
+
+def hierarchical_random_graph(
+    graph: AnyGraph,
+    *,
+    epsilon: float,
+    delta: float = 0.0,
+    groups: Groups | None = None,
+    seed: int | None = None,
+) -> Submission:
+    """A graph from a private hierarchical random graph, as published: its claim is not proven.
+
+    1. A tree on the vertices, by 1000 n steps of a chain whose stationary law is that of the
+       exponential mechanism with the logarithmic likelihood, for half of epsilon.
+    2. The number of edges across each inner node with discrete Laplace noise, for the rest, where
+       small subtrees are one block with one count (`noisy_chances`).
+    3. Across each node, and in each block, pairs are edges independently with the noisy chance.
+
+    Guarantee: none that is proven. Step 2 is (epsilon/2)-DP, and step 1 would be, were the tree
+    drawn from the stationary law; after finitely many steps it is not, and by how much is
+    not known. epsilon is what the paper claims.
+
+    Arguments and errors as for `Method`; the graph is undirected, without weights.
+
+    Source: Xiao, Chen, Tan, "Differentially private network data release via structural inference",
+    KDD 2014. Deviation: the number of steps is public; there, the chain stops when the likelihoods
+    of the private graph seem to have settled.
+    """
+    del delta, groups
+    simple_graph(graph, "hrg")
+    exact, source = opened(epsilon, seed)
+    if not isinstance(graph, Graph):
+        raise GraphError("trees are made of undirected graphs")
+    for_tree = exact * TREE_SHARE
+    rng = public_generator(source)
+    tree = Dendrogram(graph, rng.permutation(graph.n).tolist())
+    tree.walk(MOVES * graph.n, float(for_tree) / (2 * sensitivity(graph.n)), source)
+    ends = [np.zeros((2, 0), dtype=np.int64)]
+    cells = noisy_chances(tree, epsilon=exact - for_tree, source=source)
+    ends += [_drawn(tree, cell, rng) for cell in cells]
+    parts = (("tree", for_tree), ("edges across nodes", exact - for_tree))
+    return submitted(graph, *np.concatenate(ends, axis=1), parts=parts, seed=seed)
+
+
+def sensitivity(n: int) -> float:
+    """By how much one pair can change the logarithmic likelihood of a tree on n vertices.
+
+    ln N + (N - 1) ln(N/(N - 1)) with N = floor(n/2) ceil(n/2), the most pairs of one node: from
+    no edge among them to one. Source: Xiao, Chen, Tan 2014, section 4.2.
+    """
+    pairs = (n // 2) * ((n + 1) // 2)
+    if pairs < 2:
+        return math.log(2)  # where nothing changes, and anything will do
+    return math.log(pairs) + (pairs - 1) * math.log(pairs / (pairs - 1))
+
+
+@final
+class NoisyChance(NamedTuple):
+    """Pairs with one noisy chance of an edge.
+
+    Attributes:
+        node: an inner node of the tree.
+        whole: whether all pairs below it are meant, or those across it.
+        chance: in [0, 1].
+    """
+
+    node: int
+    whole: bool
+    chance: float
+
+
+def noisy_chances(
+    tree: Dendrogram, *, epsilon: Fraction, source: EntropySource
+) -> Iterator[NoisyChance]:
+    """Chances of edges, from the root down.
+
+    A node's chance is its number of edges with discrete Laplace noise, over its pairs. Where that
+    noise has a scale of 1/20 or more, and the noise of the chance of all pairs below has one of
+    1/100 or more, all of these are one block, and nothing below is counted.
+
+    Guarantee: epsilon-DP for a tree that is public or was paid for: each pair is counted once.
+    Source: Xiao, Chen, Tan 2014, Algorithm 3; the two limits are those of their code.
+    """
+    open_nodes = [tree.root]
+    while open_nodes:
+        node = open_nodes.pop()
+        if node < tree.n:
+            continue
+        across, size = tree.pairs(node), tree.size(node)
+        below = size * (size - 1) // 2
+        whole = 1 / (epsilon * across) >= _NODE_SCALE and 1 / (epsilon * below) >= _BLOCK_SCALE
+        true = tree.edges_below(node) if whole else tree.edges(node)
+        noisy = true + int(sample_discrete_laplace(epsilon, 1, source)[0])
+        yield NoisyChance(node, whole, min(max(noisy / (below if whole else across), 0.0), 1.0))
+        if not whole:
+            open_nodes.extend(tree.children(node))
+
+
+def _drawn(tree: Dendrogram, cell: NoisyChance, rng: np.random.Generator) -> IntVector:
+    """Ends of edges in a cell, shape (2, edges)."""
+    if cell.whole:
+        all_below = np.array(tree.leaves(cell.node))
+        first, second = np.triu_indices(len(all_below), 1)
+        joined = np.flatnonzero(rng.random(len(first)) < cell.chance)
+        return np.asarray([all_below[first[joined]], all_below[second[joined]]])
+    left, right = (np.array(tree.leaves(child)) for child in tree.children(cell.node))
+    joined = np.flatnonzero(rng.random(len(left) * len(right)) < cell.chance)
+    first, second = np.divmod(joined, len(right))
+    return np.asarray([left[first], right[second]])
+
+
+HRG = Contender(
+    name="hrg",
+    method=hierarchical_random_graph,
+    source="Xiao, Chen, Tan, KDD 2014",
+    most_vertices=300,
+    claim_holds=False,
+    note=(
+        "The proof needs the stationary law of a Markov chain, which finitely many steps do not "
+        "reach. The public code also stops by the likelihoods of the private graph, writes ten "
+        "sampled graphs for the budget of one, and draws floating-point noise; here the number of "
+        "steps is public, 1,000 for each vertex, the fewest of that code."
+    ),
+)

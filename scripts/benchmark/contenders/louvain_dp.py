@@ -1,0 +1,192 @@
+"""LouvainDP: communities of a filtered noisy super-graph, and a block model of these."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+import numpy as np
+
+from graphcuts_dp.arrays import FloatMatrix, IntVector
+from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.groups import Groups
+from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.noise import sample_discrete_laplace
+from graphcuts_dp.privacy.sparse_noise import sample_exceeding
+from scripts.benchmark.base import Contender, Submission
+from scripts.benchmark.contenders.opening import opened, promise, simple_graph
+from scripts.benchmark.contenders.super_graph import (
+    cell_ends,
+    counted_cells,
+    random_groups,
+    shown_communities,
+)
+
+GROUP_SIZE = 16  # vertices of a super-vertex
+_NAME = "louvain-dp"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class LouvainShares:
+    """What epsilon is spent on, as exponents of noise on counts that one pair changes by 1.
+
+    Attributes:
+        filled: for the number of cells of the super-graph that have an edge.
+        cells: for the cells that pass the filter.
+        blocks: for the cells between communities.
+    """
+
+    filled: Fraction
+    cells: Fraction
+    blocks: Fraction
+
+    @classmethod
+    def of(cls, epsilon: Fraction) -> "LouvainShares":
+        """One part in fifty, half less that, and half."""
+        return cls(filled=epsilon / 50, cells=epsilon * 12 / 25, blocks=epsilon / 2)
+
+    @property
+    def cost(self) -> Cost:
+        """All together."""
+        return Cost.of_pure(self.filled + self.cells + self.blocks)
+
+
+def filter_threshold(filled: int, cells: int, rate: Fraction) -> int:
+    """The least threshold that about as many empty cells pass as there are filled ones.
+
+    Args:
+        filled: noisy number of filled cells; one at least is taken.
+        cells: how many there are.
+        rate: of the noise.
+    """
+    taken = min(max(filled, 1), cells)
+    empty = max(cells - taken, 1)
+    least = math.log(empty / (taken * (1 + math.exp(-float(rate))))) / float(rate)
+    return max(1, math.ceil(least))
+
+
+def passing_cells(
+    counts: IntVector, *, rate: Fraction, threshold: int, source: EntropySource
+) -> IntVector:
+    """Noisy counts that reach the threshold, 0 for the others.
+
+    Args:
+        counts: of all cells. Private.
+        rate: P(k) is proportional to e^(-rate |k|).
+        threshold: >= 1, public or from noisy numbers.
+        source: where the noise comes from.
+
+    Guarantee: rate-DP, neighbours differing in one count by 1: it has the law of independent noise
+    on all counts, filtered by a public threshold. Empty cells pass independently of each other.
+    """
+    shown = np.zeros(len(counts), dtype=np.int64)
+    false = sample_exceeding(rate, threshold, len(counts), source)
+    shown[false.places] = false.values
+    filled = np.flatnonzero(counts)
+    noisy = counts[filled] + sample_discrete_laplace(rate, len(filled), source)
+    shown[filled] = np.where(noisy >= threshold, noisy, 0)
+    return shown
+
+
+def found_communities(
+    graph: Graph, shares: LouvainShares, source: EntropySource, *, group_size: int = GROUP_SIZE
+) -> IntVector:
+    """A community for each vertex, by Louvain's algorithm on the filtered super-graph.
+
+    Args:
+        graph: the private graph, without weights.
+        shares: of epsilon.
+        source: where noise comes from.
+        group_size: vertices of a super-vertex, public.
+
+    Guarantee: (filled + cells)-DP: one pair of vertices lies in one cell, whose count it changes by
+    1, so that the number of filled cells changes by 1 at most; sequential composition.
+    Source: Nguyen, Imine, Rusinowitch 2016, Algorithm 1 (LouvainDP).
+    """
+    groups = random_groups(graph.n, group_size, source)
+    count = int(groups.max()) + 1
+    counts = counted_cells(graph, groups, count)
+    filled = int(np.count_nonzero(counts))
+    filled += int(sample_discrete_laplace(shares.filled, 1, source)[0])
+    threshold = filter_threshold(filled, len(counts), shares.cells)
+    shown = passing_cells(counts, rate=shares.cells, threshold=threshold, source=source)
+    return shown_communities(shown.astype(np.float64), count)[groups]
+
+
+def block_densities(
+    graph: Graph, communities: IntVector, *, rate: Fraction, source: EntropySource
+) -> FloatMatrix:
+    """Noisy edges for each pair of vertices, by communities; entries of any sign.
+
+    Args:
+        graph: the private graph.
+        communities: of each vertex, from noisy numbers.
+        rate: of the noise of each count.
+        source: where it comes from.
+
+    Returns:
+        Shape (communities, communities), symmetric; 0 where there is no pair.
+
+    Guarantee: rate-DP: one pair lies in one cell.
+    """
+    count = int(communities.max()) + 1
+    counts = counted_cells(graph, communities, count)
+    noisy = counts + sample_discrete_laplace(rate, len(counts), source)
+    first, second = cell_ends(count)
+    sizes = np.bincount(communities, minlength=count)
+    pairs = np.where(
+        first == second, sizes[first] * (sizes[first] - 1) // 2, sizes[first] * sizes[second]
+    )
+    found = np.zeros((count, count))
+    found[first, second] = np.where(pairs > 0, noisy / np.maximum(pairs, 1), 0.0)
+    found[second, first] = found[first, second]
+    return found
+
+
+def louvain_dp(
+    graph: AnyGraph,
+    *,
+    epsilon: float,
+    delta: float = 0.0,  # noqa: ARG001  # the promise is pure
+    groups: Groups | None = None,  # noqa: ARG001
+    seed: int | None = None,
+) -> Submission:
+    """A block model of communities that LouvainDP finds.
+
+    Arguments and errors as for `Method`; the graph is undirected, without weights, of two
+    vertices at least.
+
+    Guarantee: epsilon-DP: `found_communities`, then `block_densities`, composed.
+    Source: Nguyen, Imine, Rusinowitch, "Detecting communities under differential privacy",
+    WPES 2016, for the communities.
+    """
+    private = simple_graph(graph, _NAME)
+    exact, source = opened(epsilon, seed)
+    shares = LouvainShares.of(exact)
+    guarantee = promise(private, shares.cost, epsilon=epsilon, seed=seed)
+    communities = found_communities(private, shares, source)
+    density = block_densities(private, communities, rate=shares.blocks, source=source)
+    matrix = density[communities][:, communities]
+    np.fill_diagonal(matrix, 0.0)
+    return Submission(estimate=matrix, guarantee=guarantee)
+
+
+LOUVAIN_DP = Contender(
+    name=_NAME,
+    method=louvain_dp,
+    source="Nguyen, Imine, Rusinowitch: Detecting communities under differential privacy, 2016",
+    most_vertices=4_000,
+    note=(
+        "The paper finds communities and publishes no graph; here half of epsilon goes to the "
+        "counts of edges within and between them, which are spread evenly. Which empty cells of "
+        "the super-graph pass the filter is drawn cell by cell. The paper lets a fixed number of "
+        "them pass, computed from the noisy number of filled cells: given that number, one that is "
+        "filled comes on top of these, so that a count too many tells of it. "
+        "Two public implementations let no empty cell pass (one puts noise on filled cells "
+        "alone, the other fills up with cells that were filled), so that a cell that is seen "
+        "has an edge for certain. A fiftieth of epsilon, in place of .01, buys the number of "
+        "filled cells."
+    ),
+)

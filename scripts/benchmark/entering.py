@@ -1,0 +1,111 @@
+"""How a method enters the benchmark: by its name in the table, or from a file of its own."""
+
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph
+from graphcuts_dp.graph.groups import Groups
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, hidden_change
+from scripts.benchmark.base import Contender, Method, Submission
+from scripts.benchmark.contenders.table import CONTENDERS
+
+
+def is_audited(spec: str) -> bool:
+    """Whether a contender is one of the package's table, whose noise is audited."""
+    return spec in CONTENDERS
+
+
+def load_contender(spec: str, folder: Path | None = None) -> Contender:
+    """A contender by its name in the table, or by "module:NAME".
+
+    Args:
+        spec: NAME is a `Contender`; or a function (or a class without arguments whose objects can
+            be called) that takes what `Method` takes and returns a graph, a matrix, a function of
+            two masks, or a `Submission`. A function alone is run on graphs without directions and
+            weights up to 2,000 vertices, with delta = 0, and claims the epsilon that it is given.
+        folder: where modules are looked for first; None for the working directory.
+
+    Raises:
+        ParameterError: no such contender, module or name, or something that cannot be called. What
+            a module raises while it is imported is told in one line.
+    """
+    if spec in CONTENDERS:
+        return CONTENDERS[spec]
+    module, _, name = spec.partition(":")
+    if not module or not name:
+        raise ParameterError(
+            f"no contender is called {spec!r:.60}; there are {', '.join(CONTENDERS)}; your own is "
+            "module:NAME"
+        )
+    found = _found(module, name, spec, folder)
+    if isinstance(found, type):
+        found = _made(found, spec)
+    if isinstance(found, Contender):
+        contender = found
+    elif callable(found):
+        contender = Contender(
+            name=getattr(found, "__name__", type(found).__name__),
+            method=claiming(found),
+            source=spec,
+            note="Entered from a file of its own: nobody has audited it.",
+        )
+    else:
+        raise ParameterError(f"{spec!r:.60} is neither a Contender nor a function")
+    if contender.name in CONTENDERS:
+        raise ParameterError(f"there is a contender {contender.name!r:.60} already: rename yours")
+    return contender
+
+
+def claiming(method: Callable[..., Any]) -> Method:
+    """A plain function as a method, which claims all that it is given."""
+
+    def claimed(
+        graph: AnyGraph, *, epsilon: float, delta: float, groups: Groups | None, seed: int | None
+    ) -> Submission:
+        made = method(graph, epsilon=epsilon, delta=delta, groups=groups, seed=seed)
+        if isinstance(made, Submission):
+            return made
+        hidden = hidden_change(
+            weighted=graph.weighted,
+            weight_cap=graph.weight_cap,
+            directed=isinstance(graph, DirectedGraph),
+        )
+        guarantee = PrivacyGuarantee(epsilon=epsilon, delta=delta, neighbours=hidden, seed=seed)
+        return Submission(estimate=made, guarantee=guarantee)
+
+    return claimed
+
+
+def _found(module: str, name: str, spec: str, folder: Path | None) -> Any:
+    place = str(folder or Path.cwd())
+    if place not in sys.path:
+        sys.path.insert(0, place)
+    try:
+        return getattr(import_module(module), name)
+    except ModuleNotFoundError as problem:
+        if problem.name != module.partition(".")[0]:
+            raise ParameterError(one_line(f"{spec} cannot be imported", problem)) from None
+        raise ParameterError(
+            f"no module {module!r:.60} in {place} or among the installed ones"
+        ) from None
+    except AttributeError as problem:
+        raise ParameterError(one_line(f"{spec} cannot be imported", problem)) from None
+    except Exception as problem:  # whatever the user's module does
+        raise ParameterError(one_line(f"{spec} cannot be imported", problem)) from None
+
+
+def _made(found: Callable[[], Any], spec: str) -> Any:
+    try:
+        return found()
+    except Exception as problem:  # whatever the user's class does
+        raise ParameterError(one_line(f"{spec} cannot be made", problem)) from None
+
+
+def one_line(what: str, problem: BaseException) -> str:
+    """What went wrong, in one line of at most 200 characters."""
+    text = " ".join(f"{type(problem).__name__}: {problem}".split())
+    return f"{what}: {text}"[:200] if what else text[:200]

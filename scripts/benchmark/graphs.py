@@ -1,0 +1,259 @@
+"""The graphs of the benchmark: made ones of every kind and size, and the bundled real ones."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+import numpy as np
+
+from graphcuts_dp import datasets
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.files import read_graph
+from graphcuts_dp.graph.groups import Groups
+from graphcuts_dp.graph.vertices import VertexSet
+from scripts.benchmark import made_graphs as made
+from scripts.benchmark.base import Contender, Kind
+
+DATA_VARIABLE = "GRAPHCUTS_DP_DATA"
+_MADE = "made here (MIT)"
+_MOST_FLIGHTS, _MOST_CHAPTERS = 10_000.0, 10.0  # public bounds: more counts as so much
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GraphCase:
+    """A graph of the benchmark, with what is public about it.
+
+    Attributes:
+        name: shown and typed.
+        title: what it is.
+        make: returns the graph, the same each time; weights have a public cap.
+        vertices: how many, of two sides both together.
+        groups: returns public groups of its vertices, or None.
+        kind: undirected, directed or bipartite.
+        weighted: whether there are weights.
+        licence: of the graph.
+        quick: whether it is one of the few of a quick run.
+    """
+
+    name: str
+    title: str
+    make: Callable[[], AnyGraph]
+    vertices: int
+    groups: Callable[[], Groups] | None = None
+    kind: Kind = "undirected"
+    weighted: bool = False
+    licence: str = _MADE
+    quick: bool = False
+
+    def takes(self, contender: Contender) -> bool:
+        """Whether a contender is run on it."""
+        return (
+            self.kind in contender.kinds
+            and (contender.weights or not self.weighted)
+            and self.vertices <= contender.most_vertices
+            and (self.groups is not None or not contender.needs_groups)
+        )
+
+
+def _blocks(n: int, count: int, level: str = "block") -> Callable[[], Groups]:
+    return lambda: made.named_groups(n, made.equal_blocks(n, count), level)
+
+
+def _nested(n: int, counts: dict[str, int]) -> Callable[[], Groups]:
+    """Blocks within blocks, by level."""
+
+    def make() -> Groups:
+        levels = {
+            level: [f"{level} {code}" for code in made.equal_blocks(n, count).tolist()]
+            for level, count in counts.items()
+        }
+        return Groups(VertexSet(n), levels)
+
+    return make
+
+
+def _districts(n: int, side: int) -> Callable[[], Groups]:
+    def make() -> Groups:
+        places = (made.geometric_places(n) * side).astype(np.int64)
+        return made.named_groups(n, places[:, 0] * side + places[:, 1], "district")
+
+    return make
+
+
+_UNEVEN = (5, 4, 3, 2, 1)
+MADE = (
+    GraphCase(name="blocks-150", title="3 blocks, densities .5 and .05", vertices=150,
+         make=lambda: made.in_blocks(150, 3, 0.5, 0.05, seed=32), groups=_blocks(150, 3)),
+    GraphCase(name="blocks-300", title="4 blocks, densities .4 and .04", vertices=300,
+         make=lambda: made.in_blocks(300, 4, 0.4, 0.04, seed=1), groups=_blocks(300, 4)),
+    GraphCase(name="blocks-1000", title="8 blocks, densities .2 and .02", vertices=1000,
+         make=lambda: made.in_blocks(1000, 8, 0.2, 0.02, seed=24), groups=_blocks(1000, 8)),
+    GraphCase(name="corrected-blocks-600", title="5 uneven blocks, degrees that differ sixteenfold",
+         vertices=600, make=lambda: made.corrected_blocks(600, _UNEVEN, 0.12, 0.012),
+         groups=lambda: made.named_groups(600, made.uneven_blocks(600, _UNEVEN), "block")),
+    GraphCase(name="hierarchy-512", title="halves of halves, four levels", vertices=512,
+         make=lambda: made.hierarchy(512, 4),
+         groups=_nested(512, {"half": 2, "quarter": 4, "eighth": 8})),
+    GraphCase(name="geometric-500", title="near points of a square", vertices=500,
+         make=lambda: made.geometric(500, 0.13), groups=_districts(500, 3)),
+    GraphCase(name="ring-500", title="a ring of neighbours, a tenth of the edges anywhere",
+         vertices=500, make=lambda: made.ring(500, 10, 0.1)),
+    GraphCase(name="preferential-500", title="newcomers prefer those with many edges", vertices=500,
+         make=lambda: made.preferential(500, 12)),
+    GraphCase(name="power-law-800", title="nothing but degrees, tail of exponent 3", vertices=800,
+         make=lambda: made.power_law(800, 20, seed=9)),
+    GraphCase(name="affiliation-500", title="overlapping clubs", vertices=500,
+         make=lambda: made.affiliation(500, 40, 25)),
+    GraphCase(name="core-500", title="a dense core and a periphery", vertices=500,
+         make=lambda: made.fringe(500, 80)),
+    GraphCase(name="random-300", title="every pair with chance 1/2", vertices=300,
+         make=lambda: made.in_blocks(300, 1, 0.5, 0.5, seed=25)),
+    GraphCase(name="two-cliques-200", title="two complete halves and one bridge", vertices=200,
+         make=lambda: made.two_cliques(200)),
+    GraphCase(name="similarity-300", title="similarities in [0, 1] of three clouds", vertices=300,
+         make=lambda: made.similarity(300), groups=_blocks(300, 3, "cloud"), weighted=True),
+    GraphCase(name="counts-300", title="whole weights up to 5, three blocks", vertices=300,
+         make=lambda: made.counts(300, 3, 5), groups=_blocks(300, 3), weighted=True),
+    GraphCase(name="arcs-400", title="arcs round four blocks", vertices=400, kind="directed",
+         make=lambda: made.arcs(400, 4), groups=_blocks(400, 4)),
+    GraphCase(name="two-sides-250-350", title="groups of rows like groups of columns", vertices=600,
+         make=lambda: made.two_sides(250, 350), kind="bipartite"),
+    GraphCase(name="blocks-5000", title="10 blocks, mean degree 20", vertices=5000,
+         make=lambda: made.large_blocks(5000, 10, 20, seed=26), groups=_blocks(5000, 10)),
+    GraphCase(name="blocks-20000", title="20 blocks, mean degree 20", vertices=20_000,
+         make=lambda: made.large_blocks(20_000, 20, 20, seed=28), groups=_blocks(20_000, 20)),
+    GraphCase(name="blocks-100000", title="25 blocks, mean degree 10", vertices=100_000,
+         make=lambda: made.large_blocks(100_000, 25, 10, seed=30), groups=_blocks(100_000, 25)),
+)  # fmt: skip
+
+
+def _plain(name: str) -> Callable[[], AnyGraph]:
+    """A bundled graph without its weights, on the same vertices."""
+    return lambda: datasets.load(name, weighted=False)
+
+
+def _flights() -> Graph:
+    graph = _undirected("us_flights_2008")
+    return Graph(graph.rows, graph.columns, vertices=graph.vertices)
+
+
+def _flights_weighted() -> Graph:
+    graph = _undirected("us_flights_2008")
+    weights = np.sqrt(np.minimum(graph.weights, _MOST_FLIGHTS) / _MOST_FLIGHTS)
+    return Graph(graph.rows, graph.columns, weights, vertices=graph.vertices, weight_cap=1.0)
+
+
+def _chapters() -> Graph:
+    graph = _undirected("lesmis")
+    weights = np.minimum(graph.weights, _MOST_CHAPTERS)
+    return Graph(
+        graph.rows, graph.columns, weights, vertices=graph.vertices, weight_cap=_MOST_CHAPTERS
+    )
+
+
+def _undirected(name: str) -> Graph:
+    graph = datasets.load(name)
+    if not isinstance(graph, Graph):  # bundled ones are known
+        raise TypeError(name)
+    return graph
+
+
+def _levels(name: str, *levels: str) -> Callable[[], Groups]:
+    """Public groups of a bundled graph, of some of its levels."""
+
+    def make() -> Groups:
+        found = datasets.load_groups(name)
+        labels = {level: found.labels(level) for level in levels}
+        codes = {level: found.codes(level).tolist() for level in levels}
+        return Groups(
+            found.vertices,
+            {level: [labels[level][code] for code in codes[level]] for level in levels},
+        )
+
+    return make
+
+
+_FLIGHTS, _ROUTES = "public domain (US government)", "Apache-2.0"
+BUNDLED = (
+    GraphCase(name="us-flights", title="flights between US airports, groups: states in regions",
+         vertices=305, make=_flights, licence=_FLIGHTS,
+         groups=_levels("us_flights_2008", "region", "state")),
+    GraphCase(name="us-flights-weighted", title="square roots of flights, capped; groups: regions",
+         vertices=305, make=_flights_weighted, groups=_levels("us_flights_2008", "region"),
+         weighted=True, licence=_FLIGHTS),
+    GraphCase(name="air-routes", title="airports of the world", vertices=3475,
+         make=_plain("air_routes"), licence=_ROUTES),
+    GraphCase(name="les-miserables", title="common chapters, capped at 10", vertices=77,
+         make=_chapters, weighted=True, licence="free use (Stanford GraphBase)",
+         quick=True),
+    GraphCase(name="karate", title="a karate club, groups: its two successors", vertices=34,
+         make=_plain("karate"), groups=_levels("karate", "club"),
+         licence="BSD-3-Clause (networkx)", quick=True),
+    GraphCase(name="davis-women", title="women and social events", vertices=32, kind="bipartite",
+         make=_plain("davis_women"), licence="BSD-3-Clause (networkx)", quick=True),
+)  # fmt: skip
+CASES: tuple[GraphCase, ...] = (*MADE, *BUNDLED)
+
+# Files of graphs that may not be distributed; parts are those with most neighbours.
+_FILES = (
+    ("polblogs", "polblogs.edges.gz", 600),
+    ("ego-facebook", "ego_facebook.edges.gz", 600),
+    ("email-enron", "email_enron.edges.gz", 600),
+    ("worm-neurons", "celegansneural_w.edges", 297),
+)
+
+
+def cases_of(folder: Path | None) -> Iterator[GraphCase]:
+    """Real graphs that may not be distributed, as far as their files are in a folder.
+
+    Args:
+        folder: None for the one that the environment variable GRAPHCUTS_DP_DATA names, if any.
+    """
+    named = os.environ.get(DATA_VARIABLE)
+    place = folder or (Path(named) if named else None)
+    for name, file, size in _FILES if place is not None else ():
+        path = place / file if place is not None else Path(file)
+        if path.is_file():
+            yield GraphCase(name=f"{name}-{size}", title=f"{file}, the {size} largest degrees",
+                       vertices=size, make=_part(path, size), licence="see its source")  # fmt: skip
+
+
+def _part(path: Path, size: int) -> Callable[[], AnyGraph]:
+    def make() -> AnyGraph:
+        graph = read_graph(path, weighted=False)
+        degrees = np.bincount(np.concatenate([graph.rows, graph.columns]))
+        kept = np.sort(np.argsort(-degrees, kind="stable")[:size])
+        matrix = Graph(graph.rows, graph.columns, vertices=len(degrees)).adjacency
+        return Graph.from_matrix(matrix[kept][:, kept], weighted=False)
+
+    return make
+
+
+def find_cases(names: Sequence[str] = (), *, quick: bool = False) -> tuple[GraphCase, ...]:
+    """The cases of these names, or of all that begin with one; without names, all.
+
+    Args:
+        names: of cases.
+        quick: without names, the few that take seconds.
+
+    Raises:
+        ParameterError: a name that no case begins with.
+    """
+    known = (*CASES, *cases_of(None))
+    if not names:
+        return tuple(case for case in known if case.quick or not quick)
+    found: dict[str, GraphCase] = {}
+    for name in names:
+        same = [case for case in known if case.name == name]
+        same = same or [case for case in known if name and case.name.startswith(name)]
+        if not same:
+            raise ParameterError(
+                f"no graph of the benchmark is called {name!r:.60}; there are "
+                f"{', '.join(case.name for case in known)}"
+            )
+        found |= {case.name: case for case in same}
+    return tuple(found.values())

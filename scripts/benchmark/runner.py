@@ -1,0 +1,301 @@
+"""The benchmark: cases x contenders x epsilons x seeds, in processes, gone on after any end."""
+
+import multiprocessing
+import platform
+import threading
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, final
+
+from graphcuts_dp._version import __version__
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.files import PathLike
+from graphcuts_dp.privacy.guarantee import exact_epsilon
+from graphcuts_dp.progress import Progress, silent
+from scripts.benchmark.contenders.table import CONTENDERS
+from scripts.benchmark.entering import is_audited, load_contender
+from scripts.benchmark.graphs import GraphCase, find_cases
+from scripts.benchmark.measures import MEASURES
+from scripts.benchmark.runs import BenchmarkRun, RunFile, open_runs
+from scripts.benchmark.worker import FAILED, MADE, MEASURED, Job, serve
+
+EPSILONS, QUICK_EPSILONS = (0.5, 1.0, 2.0, 5.0), (1.0,)
+SEEDS, QUICK_SEEDS = 3, 1
+DELTA = 1e-6  # of contenders that have no pure promise
+QUICK_CONTENDERS = ("ours", "ours-groups", "empty-graph", "raw-response", "degrees-chung-lu")
+SECONDS = 600.0  # for the method of one run
+_OTHER_SECONDS = 1_800.0  # to make a graph with all that is true of it, and to measure an estimate
+_POLL = 0.2
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class BenchmarkPlan:
+    """Which runs there shall be.
+
+    Attributes:
+        cases: the graphs.
+        contenders: names in the table, or "module:NAME".
+        epsilons: each in [1e-6, 50].
+        seeds: how many repetitions, at least 1.
+    """
+
+    cases: tuple[GraphCase, ...]
+    contenders: tuple[str, ...]
+    epsilons: tuple[float, ...] = EPSILONS
+    seeds: int = SEEDS
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        graphs: Sequence[str] = (),
+        contenders: Sequence[str] = (),
+        added: Sequence[str] = (),
+        epsilons: Sequence[float] = (),
+        seeds: int | None = None,
+        quick: bool = False,
+    ) -> "BenchmarkPlan":
+        """A plan from what a user typed.
+
+        Args:
+            graphs: names of cases, or their beginnings; none for all.
+            contenders: of the table; none for all of it, or with `quick` a few.
+            added: of your own, as module:NAME.
+            epsilons: none for .5, 1, 2 and 5.
+            seeds: repetitions; None for 3.
+            quick: three small graphs, a few contenders, epsilon 1, one repetition.
+
+        Raises:
+            ParameterError: an unknown name, or a number out of range.
+        """
+        names = tuple(contenders) or (QUICK_CONTENDERS if quick else tuple(CONTENDERS))
+        for spec in (*names, *added):
+            load_contender(spec)
+        given = tuple(epsilons) or (QUICK_EPSILONS if quick else EPSILONS)
+        count = (QUICK_SEEDS if quick else SEEDS) if seeds is None else seeds
+        if count < 1:
+            raise ParameterError(f"there is at least one seed, not {count}")
+        return cls(
+            cases=find_cases(graphs, quick=quick),
+            contenders=tuple(dict.fromkeys((*names, *added))),
+            epsilons=tuple(sorted({float(exact_epsilon(epsilon)) for epsilon in given})),
+            seeds=count,
+        )
+
+    def runs(self) -> Iterator[tuple[Job, BenchmarkRun]]:
+        """Each run, with what is known of it beforehand; graph by graph."""
+        known, folder = versions(), str(Path.cwd())
+        loaded = {spec: load_contender(spec) for spec in self.contenders}
+        for case in self.cases:
+            for epsilon in self.epsilons:
+                for spec, contender in loaded.items():
+                    for seed in range(self.seeds) if case.takes(contender) else ():
+                        delta = DELTA if contender.needs_delta else 0.0
+                        drawn = seed_of(case.name, epsilon, seed)
+                        yield (
+                            Job(contender=spec, folder=folder, graph=case.name, epsilon=epsilon,
+                                delta=delta, seed=drawn),
+                            BenchmarkRun(
+                                contender=contender.name, source=contender.source,
+                                graph=case.name, epsilon=epsilon, delta=delta, seed=seed,
+                                claimed_epsilon=None, claimed_delta=None,
+                                claim_holds=contender.claim_holds, audited=is_audited(spec),
+                                failure="", errors={}, versions=known,
+                            ),
+                        )  # fmt: skip
+
+
+def seed_of(graph: str, epsilon: float, seed: int) -> int:
+    """The seed of a run's noise: another one for each graph, epsilon and repetition."""
+    return zlib.crc32(f"{graph} {epsilon!r} {seed}".encode())
+
+
+def versions() -> str:
+    """What results may depend on."""
+    libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "igraph"))
+    python = platform.python_version()
+    return f"graphcuts_dp {__version__}, Python {python}, {libraries}, {platform.machine()}"
+
+
+def run_benchmark(
+    plan: BenchmarkPlan,
+    path: PathLike,
+    *,
+    jobs: int = 1,
+    seconds: float = SECONDS,
+    progress: Progress = silent,
+) -> list[BenchmarkRun]:
+    """Run what is not in the file yet, and add it there, run by run.
+
+    All noise is seeded, so that runs can be repeated: nothing that comes out is private, and no
+    graph of the benchmark is. A contender that raises, dies or takes too long is a run that failed.
+
+    Args:
+        plan: which runs.
+        path: of the file of runs, see `open_runs`; a run that is there is not run again.
+        jobs: processes side by side.
+        seconds: for the method of each run, and its first run on a small graph.
+        progress: called with the fraction done and a message.
+
+    Returns:
+        The runs of the plan, those that were there before and the new ones.
+
+    Raises:
+        FileFormatError: the file cannot be used.
+    """
+    with open_runs(path) as file:
+        wanted = list(plan.runs())
+        keys = {known.key for _, known in wanted}
+        kept = [run for run in file.runs if run.key in keys]
+        done = {run.key for run in kept}
+        todo = [(job, known) for job, known in wanted if known.key not in done]
+        return kept + _Crew(todo, file, seconds, progress, len(kept)).work(jobs)
+
+
+class _Crew:
+    """Threads with a process each, that take runs off one list."""
+
+    def __init__(
+        self,
+        todo: list[tuple[Job, BenchmarkRun]],
+        file: RunFile,
+        seconds: float,
+        progress: Progress,
+        before: int,
+    ) -> None:
+        self._todo, self._file, self._seconds = todo, file, seconds
+        self._progress, self._before, self._all = progress, before, before + len(todo)
+        self._lock = threading.Lock()
+        self._held: dict[int, str] = {}
+        self._made: list[BenchmarkRun] = []
+        self._problems: list[BaseException] = []
+        self._stopped = threading.Event()
+
+    def work(self, jobs: int) -> list[BenchmarkRun]:
+        """Everything, then the runs in the order in which they ended."""
+        count = min(jobs, len(self._todo))
+        threads = [threading.Thread(target=self._one, args=(i,)) for i in range(count)]
+        try:
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                while thread.is_alive():
+                    thread.join(_POLL)
+        finally:
+            self._stopped.set()
+            for thread in threads:
+                if thread.ident is not None:
+                    thread.join()
+        if self._problems:
+            raise self._problems[0]
+        return self._made
+
+    def _one(self, number: int) -> None:
+        process = _Process(self._stopped)
+        try:
+            while (taken := self._take(number)) is not None and not self._stopped.is_set():
+                job, known = taken
+                run = process.run(job, known, self._seconds)
+                if run is None:
+                    return
+                with self._lock:
+                    self._file.append(run)
+                    self._made.append(run)
+                    share = (self._before + len(self._made)) / max(1, self._all)
+                    self._progress(share, f"{run.contender} on {run.graph}, epsilon {run.epsilon}")
+        except BaseException as problem:
+            self._problems.append(problem)
+            self._stopped.set()
+        finally:
+            process.end()
+
+    def _take(self, number: int) -> tuple[Job, BenchmarkRun] | None:
+        """A run on the graph at hand, whose truth is known; else on one that nobody has."""
+        with self._lock:
+            if not self._todo:
+                return None
+            mine, held = self._held.get(number), set(self._held.values())
+            place = next((i for i, (job, _) in enumerate(self._todo) if job.graph == mine), None)
+            if place is None:
+                free = (i for i, (job, _) in enumerate(self._todo) if job.graph not in held)
+                place = next(free, 0)
+            self._held[number] = self._todo[place][0].graph
+            return self._todo.pop(place)
+
+
+class _Process:
+    """A worker in a process of its own, started again when it was lost."""
+
+    def __init__(self, stopped: threading.Event) -> None:
+        self._stopped = stopped
+        self._worker: Any = None
+        self._pipe: Any = None
+
+    def run(self, job: Job, known: BenchmarkRun, seconds: float) -> BenchmarkRun | None:
+        """The run with what was found, or why nothing was; None when all is stopped."""
+        try:
+            return self._run(job, known, seconds)
+        except (EOFError, BrokenPipeError, ConnectionResetError):
+            self._worker.join(1)
+            status = self._worker.exitcode
+            self.end()
+            return replace(known, failure=f"the process died, status {status}")
+
+    def _run(self, job: Job, known: BenchmarkRun, seconds: float) -> BenchmarkRun | None:
+        if self._worker is None:
+            self._start()
+        self._pipe.send(job)
+        facts: dict[str, float] = {}
+        for what, limit in (
+            ("preparing the graph", _OTHER_SECONDS),
+            ("the method", seconds),
+            ("measuring", _OTHER_SECONDS),
+        ):
+            answer = self._wait(limit)
+            if self._stopped.is_set():
+                return None
+            if answer is None:
+                self.end()
+                return replace(known, failure=f"{what} took more than {limit:g} seconds")
+            if answer[0] == FAILED:
+                return replace(known, failure=answer[1])
+            if answer[0] == MADE:
+                facts = answer[1]
+                known = replace(
+                    known, claimed_epsilon=facts["epsilon"], claimed_delta=facts["delta"]
+                )
+            if answer[0] == MEASURED:
+                facts |= answer[1]
+        names = [measure.name for measure in MEASURES]
+        return replace(known, errors={name: facts[name] for name in names if name in facts})
+
+    def _wait(self, seconds: float) -> tuple[Any, ...] | None:
+        """The next message; None when the time is over, or all is stopped."""
+        left = seconds
+        while left > 0 and not self._stopped.is_set():
+            if self._pipe.poll(min(_POLL, left)):
+                message: tuple[Any, ...] = self._pipe.recv()
+                return message
+            left -= _POLL
+        return None
+
+    def _start(self) -> None:
+        # A fresh interpreter: a fork would copy locks that threads of numerical libraries hold.
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._worker = context.Process(target=serve, args=(theirs,), daemon=True)
+        self._worker.start()
+        theirs.close()
+
+    def end(self) -> None:
+        """Kill it, if it is there."""
+        if self._worker is not None:
+            self._worker.kill()
+            self._worker.join()
+            self._worker.close()
+            self._pipe.close()
+            self._worker = None

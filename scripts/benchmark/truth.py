@@ -1,0 +1,146 @@
+"""What is true of a graph of the benchmark: computed once, compared with every estimate of it."""
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+import scipy.sparse as sp
+
+from graphcuts_dp.arrays import FloatVector, IntVector
+from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph, Graph
+from graphcuts_dp.graph.groups import Groups
+from scripts.benchmark.base import SparseMatrix
+from scripts.benchmark.estimates import truth_of
+from scripts.benchmark.families import DisjointCuts, families_of
+from scripts.benchmark.graphs import GraphCase
+from scripts.benchmark.min_cuts import (
+    MOST_GLOBAL,
+    MOST_TREE,
+    FlowNetwork,
+    global_min_cut,
+    one_matrix,
+    pairs_to_part,
+)
+from scripts.benchmark.spectra import largest_singular, modularity
+
+_SEED = 1  # of the search for communities
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Truth:
+    """A graph of the benchmark with all that estimates are compared with. Not private.
+
+    Attributes:
+        graph: the true graph.
+        groups: its public groups, or None.
+        matrix: of the graph, sparse.
+        families: cuts, with `cut_values` in the same order.
+        cut_values: their true weights.
+        communities: part of each vertex that Louvain's method finds in the true graph (without
+            directions); None for two sides.
+        pairs: s, t whose least cuts are compared.
+        least: of each pair.
+        least_global: of the whole graph; None for arcs, and for too many vertices.
+        least_all: of all pairs, shape (n, n); likewise.
+        spectral: largest singular value.
+        modularity: of the communities.
+    """
+
+    graph: AnyGraph
+    groups: Groups | None
+    matrix: SparseMatrix
+    families: tuple[DisjointCuts, ...]
+    cut_values: tuple[FloatVector, ...]
+    communities: IntVector | None
+    pairs: tuple[tuple[int, int], ...]
+    least: FloatVector
+    least_global: float | None
+    least_all: FloatVector | None
+    spectral: float
+    modularity: float | None
+
+    @property
+    def empty(self) -> Mapping[str, float]:
+        """The error of the empty graph by measure: what errors are divided by.
+
+        Its worst cut is the whole matrix: twice the weight of an undirected graph, in matrix form.
+        """
+        found = {
+            "worst cut found": float(self.matrix.sum()),
+            "worst cut proven": float(self.matrix.sum()),
+            "s-t cuts": float(self.least.mean()),
+            "spectral distance": self.spectral,
+        }
+        for family, values in zip(self.families, self.cut_values, strict=True):
+            found[family.name] = float(values.mean())
+        if self.least_global is not None:
+            found["global min cut"] = self.least_global
+        if self.least_all is not None:
+            found["Gomory-Hu tree"] = float(self.least_all.mean())
+        if self.modularity is not None:
+            found["modularity"] = abs(self.modularity)
+        return {name: value for name, value in found.items() if value > 0}
+
+
+def truth_of_case(case: GraphCase) -> Truth:
+    """Make the graph of a case and compute all that is true of it."""
+    return truth_of_graph(case.make(), None if case.groups is None else case.groups())
+
+
+def truth_of_graph(graph: AnyGraph, groups: Groups | None = None) -> Truth:
+    """Compute all that is true of a graph.
+
+    Args:
+        graph: of any kind, at least two vertices.
+        groups: public groups of its vertices; the finest level counts.
+    """
+    matrix = truth_of(graph)
+    communities = None if isinstance(graph, BipartiteGraph) else communities_of(graph)
+    families = families_of(
+        graph, groups=None if groups is None else groups.codes(), communities=communities
+    )
+    whole = one_matrix(matrix, bipartite=isinstance(graph, BipartiteGraph))
+    n, directed = whole.shape[0], isinstance(graph, DirectedGraph)
+    network = FlowNetwork(whole, directed=directed)
+    pairs = pairs_to_part(n)
+    return Truth(
+        graph=graph,
+        groups=groups,
+        matrix=matrix,
+        families=families,
+        cut_values=tuple(family.values(matrix) for family in families),
+        communities=communities,
+        pairs=pairs,
+        least=network.between(pairs),
+        least_global=None if directed or n > MOST_GLOBAL else global_min_cut(whole.toarray()),
+        least_all=None if directed or n > MOST_TREE else upper_half(network.all_pairs()),
+        spectral=largest_singular(matrix),
+        modularity=None if communities is None else modularity(matrix, communities),
+    )
+
+
+def upper_half(matrix: FloatVector) -> FloatVector:
+    """The entries above the diagonal, one after the other."""
+    found: FloatVector = matrix[np.triu_indices(len(matrix), 1)]
+    return found
+
+
+def communities_of(graph: Graph | DirectedGraph) -> IntVector:
+    """Communities of a graph, without directions, by Louvain's method.
+
+    Source: Blondel, Guillaume, Lambiotte, Lefebvre 2008, as in igraph.
+    """
+    import igraph  # slow to import, and only needed here
+
+    both = truth_of(graph)
+    upper = sp.triu(both if isinstance(graph, Graph) else both + both.T, 1).tocoo()
+    network = igraph.Graph(n=graph.shape[0], edges=np.column_stack([upper.row, upper.col]))
+    igraph.set_random_number_generator(random.Random(_SEED))  # noqa: S311
+    try:
+        found = network.community_multilevel(weights=upper.data.tolist())
+    finally:
+        igraph.set_random_number_generator(random)
+    return np.asarray(found.membership, dtype=np.int64)

@@ -1,0 +1,150 @@
+"""A process that runs contenders, one after the other, and measures what they hand in."""
+
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, final
+
+from threadpoolctl import threadpool_limits
+
+from graphcuts_dp.errors import AccuracyWarning, ParameterError, PrivacyWarning
+from scripts.benchmark.base import Contender, Submission
+from scripts.benchmark.entering import load_contender, one_line
+from scripts.benchmark.graphs import find_cases
+from scripts.benchmark.measures import measured
+from scripts.benchmark.truth import Truth, truth_of_case
+
+READY, MADE, MEASURED, FAILED = "ready", "made", "measured", "failed"
+_SMALL = "karate"
+_MEMORY_FILE, _RESET_FILE = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What to run.
+
+    Attributes:
+        contender: name in the table, or "module:NAME".
+        folder: where modules are looked for.
+        graph: name of the case.
+        epsilon: to spend.
+        delta: likewise.
+        seed: of the noise.
+    """
+
+    contender: str
+    folder: str
+    graph: str
+    epsilon: float
+    delta: float
+    seed: int
+
+
+def serve(pipe: Connection) -> None:
+    """Answer each job with messages (READY,), then (MADE, facts), then (MEASURED, errors).
+
+    Or (FAILED, one line) in the place of any of them. Ends when the other side is gone. Numerical
+    libraries have one thread, so that times can be compared.
+    """
+    warnings.simplefilter("ignore", AccuracyWarning)
+    warnings.simplefilter("ignore", PrivacyWarning)
+    truths: dict[str, Truth] = {}
+    warmed: set[str] = set()
+    with threadpool_limits(1):
+        while True:
+            try:
+                job = pipe.recv()
+                for message in answers(job, truths, warmed):
+                    pipe.send(message)
+            except (EOFError, BrokenPipeError, KeyboardInterrupt):
+                return
+
+
+def _warm_up(contender: Contender, delta: float) -> None:
+    """Run a contender once on a small graph, so that no time is that of loading modules."""
+    with suppress(Exception):  # told when it is run
+        (case,) = find_cases([_SMALL])
+        if case.takes(contender) and case.groups is not None:
+            graph, groups = case.make(), case.groups()
+            contender.method(graph, epsilon=1.0, delta=delta, groups=groups, seed=0)
+
+
+def answers(job: Job, truths: dict[str, Truth], warmed: set[str]) -> Iterator[tuple[Any, ...]]:
+    """The messages of a job.
+
+    Args:
+        job: what to run.
+        truths: the graph at hand, by name; kept up to date.
+        warmed: contenders that ran before; likewise.
+    """
+    try:
+        contender = load_contender(job.contender, Path(job.folder))
+        truth = _truth(job.graph, truths)
+        yield (READY,)
+        if job.contender not in warmed:
+            warmed.add(job.contender)
+            _warm_up(contender, job.delta)
+        made, facts = _timed(contender, truth, job)
+        yield MADE, facts
+        yield MEASURED, measured(made.estimate, truth)
+    except MemoryError:
+        yield FAILED, "not enough memory"
+    except Exception as problem:  # a contender may raise whatever it likes
+        yield FAILED, one_line("", problem)
+
+
+def _truth(graph: str, truths: dict[str, Truth]) -> Truth:
+    """The truth of a graph; that of the last one alone is kept."""
+    if graph not in truths:
+        truths.clear()
+        (case,) = find_cases([graph])
+        truths[graph] = truth_of_case(case)
+    return truths[graph]
+
+
+def _timed(contender: Contender, truth: Truth, job: Job) -> tuple[Submission, dict[str, float]]:
+    before = start_of_peak()
+    started = time.perf_counter()
+    made = contender.method(
+        truth.graph, epsilon=job.epsilon, delta=job.delta, groups=truth.groups, seed=job.seed
+    )
+    seconds = time.perf_counter() - started
+    after = _memory("VmHWM")
+    if not isinstance(made, Submission):
+        raise ParameterError("a method of a Contender returns a Submission")
+    claimed = made.guarantee.epsilon, made.guarantee.delta
+    for name, claim, given in zip(("epsilon", "delta"), claimed, (job.epsilon, job.delta),
+                                  strict=True):  # fmt: skip
+        if claim > given * (1 + 1e-9):
+            raise ParameterError(f"it claims {name} = {claim:g}, more than the {given:g} given")
+    facts = {"epsilon": claimed[0], "delta": claimed[1], "seconds": seconds}
+    if before is not None and after is not None:
+        facts["memory"] = max(0.0, after - before)
+    return made, facts
+
+
+def start_of_peak() -> float | None:
+    """Resident memory in MiB, from which the peak is counted anew; None where it is not told."""
+    if sys.platform != "linux":
+        return None
+    try:
+        _RESET_FILE.write_text("5")
+    except OSError:
+        return None
+    return _memory("VmRSS")
+
+
+def _memory(name: str) -> float | None:
+    """A line of the kernel's table of this process, in MiB."""
+    try:
+        lines = _MEMORY_FILE.read_text().splitlines()
+    except OSError:
+        return None
+    found = [line.split()[1] for line in lines if line.startswith(f"{name}:")]
+    return int(found[0]) / 1024 if found else None

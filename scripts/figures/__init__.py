@@ -1,0 +1,1 @@
+"""What the papers claim, measured and drawn: one file for each figure. Not private."""

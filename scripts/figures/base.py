@@ -1,0 +1,114 @@
+"""What an experiment returns: a table, its parameters, and what was found about a claim."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, final
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcuts_dp.progress import Progress
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """A statement of a paper beside what was measured.
+
+    Attributes:
+        statement: which one, and what it says: "GRU12 Thm 6.5: error ~ sqrt(|S||T|)".
+        claimed: the exponent or number claimed; None where the claim is an inequality in words.
+        measured: what the table shows.
+        tolerance: the two agree when they differ by at most this.
+        agrees: whether they do.
+    """
+
+    statement: str
+    claimed: float | None
+    measured: float
+    tolerance: float | None
+    agrees: bool
+
+    def __str__(self) -> str:
+        claimed = "" if self.claimed is None else f", claimed {self.claimed:.3g}"
+        verdict = "agrees" if self.agrees else "does not agree"
+        return f"{self.statement}: measured {self.measured:.3g}{claimed}: {verdict}"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """The numbers of a figure. Not private: computed from graphs that are made or public.
+
+    Attributes:
+        columns: names, in the field's terms, with units where there are any.
+        rows: plain strings and numbers, each as long as `columns`.
+        parameters: all that the numbers depend on, the seed included: plain values for JSON.
+        findings: what the figure tests.
+    """
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    parameters: Mapping[str, Any]
+    findings: Sequence[Finding]
+
+    def where(self, **fixed: Any) -> list[dict[str, Any]]:
+        """The rows in which these columns have these values, as dictionaries by column."""
+        named = (dict(zip(self.columns, row, strict=True)) for row in self.rows)
+        return [row for row in named if all(row[key] == fixed[key] for key in fixed)]
+
+
+class Experiment(Protocol):
+    """A function that measures."""
+
+    def __call__(self, *, quick: bool, seed: int, progress: Progress) -> Table:
+        """Measure; the same seed gives the same table, to the last digit.
+
+        Args:
+            quick: smaller sizes and fewer repetitions, in seconds instead of minutes; the same
+                columns.
+            seed: >= 0; all randomness comes from it.
+            progress: called with the fraction done and a message.
+        """
+        ...
+
+
+def by_repetition(table: Table, **fixed: Any) -> tuple[list[float], npt.NDArray[np.float64]]:
+    """The series in the rows where these columns have these values.
+
+    Returns:
+        (x in increasing order, y of shape (len(x), repetitions)).
+    """
+    rows = table.where(**fixed)
+    x = sorted({row["x"] for row in rows})
+    return x, np.array([[row["y"] for row in rows if row["x"] == place] for place in x])
+
+
+def medians(table: Table, **fixed: Any) -> tuple[list[float], list[float]]:
+    """The same with medians over repetitions."""
+    x, y = by_repetition(table, **fixed)
+    return x, np.median(y, axis=1).tolist()
+
+
+def fitted_exponent(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
+    """Slope of the least-squares line through (ln x, ln y).
+
+    Args:
+        x: positive, shape (p,), at least two different values.
+        y: positive, shape (p,).
+    """
+    return float(np.polyfit(np.log(np.asarray(x)), np.log(np.asarray(y)), 1)[0])
+
+
+def exponent_finding(
+    statement: str, x: npt.ArrayLike, y: npt.ArrayLike, *, claimed: float, tolerance: float
+) -> Finding:
+    """The fitted exponent of y as a power of x beside the claimed one."""
+    measured = fitted_exponent(x, y)
+    return Finding(
+        statement=statement,
+        claimed=claimed,
+        measured=measured,
+        tolerance=tolerance,
+        agrees=abs(measured - claimed) <= tolerance,
+    )

@@ -1,0 +1,445 @@
+"""Errors on JT12's bipartite families with three potentials: promised, and of sessions that ran.
+
+A query is a set of left vertices against at most |S| right ones. Promises come from degrees alone,
+so they reach sizes that no hypothesis fits in; they are for V^|S| queries, as many as there are
+with all left vertices, which are the paper's, and take the truth's own divergence from the start
+and its total as known. Sessions are those of `open_session`, which buy what they need, against an
+analyst who knows the truth and always asks a query that the hypothesis answers worst; there
+|S| = V/2 and 1,000 queries are promised, because with few right vertices no promise beats answering
+0 at a size that fits. Sessions with l_2 and entropy start at the noisy density, those with (2,p) at
+nothing, with JT12's p. What is measured here is not private.
+
+Source: JT12, section 4.1.
+"""
+
+import itertools
+import math
+import tempfile
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from graphcuts_dp.arrays import FloatVector
+from graphcuts_dp.errors import AccuracyWarning
+from graphcuts_dp.graph.adjacency import BipartiteGraph
+from graphcuts_dp.graph.queries import CutQuery
+from graphcuts_dp.idc.potentials import near_one
+from graphcuts_dp.idc.update_bounds import UpdateBound
+from graphcuts_dp.interactive.session import open_session
+from graphcuts_dp.plotting.style import PAGE, house_style
+from graphcuts_dp.progress import Progress
+from scripts.figures.analysts import worst_cut
+from scripts.figures.base import Finding, Table, exponent_finding
+from scripts.figures.bounds import mirror_descent_updates
+from scripts.figures.rates import BipartiteRates
+from scripts.figures.style import log_log, look, trivial_look
+from scripts.figures.table_one import tight_error
+
+METHODS = ("l_2", "entropy", "(2,p)")
+COLUMNS = ("part", "method", "V", "|S|", "log10 queries", "quantity", "repeat", "error")
+# Powers of ln V in a promise for V^|S| queries: ln(queries)^(1/2), and the potential's own.
+_LOGS: Mapping[str, float] = {"l_2": 0.5, "entropy": 0.75, "(2,p)": 0.75}
+_EPSILON, _DELTA, _BETA = 1.0, 1e-6, 0.05
+_SIZE, _SIDE = 16, 10**6  # |S| while V varies, V while |S| varies
+_SIZES = (64, 256, 1024, 4096, 16384)
+_QUERIES, _ASKED = 1000, 60  # promised to a session; asked in it
+_SIDES = (128, 181, 256, 362, 512, 724)
+_QUICK_SIDES = (64, 128, 256)
+_PROMISE_TOLERANCE, _SESSION_TOLERANCE = 0.03, 0.06
+
+Row = tuple[str, str, int, int, float, str, int, float]
+
+
+@final
+@dataclass(frozen=True)
+class Family:
+    """A family of graphs with V left and V right vertices.
+
+    Attributes:
+        name: in words.
+        degrees: for V, the left degrees that occur and how many vertices have each.
+        graph: for V and a seed, a member.
+        rates: for V and |S|, the claims, without logarithms.
+        powers: powers of 10 for V in the full experiment.
+    """
+
+    name: str
+    degrees: Callable[[int], tuple[FloatVector, FloatVector]]
+    graph: Callable[[int, int], BipartiteGraph]
+    rates: Callable[[float, float], BipartiteRates]
+    powers: Sequence[int]
+
+
+def measure_family(family: Family, *, quick: bool, seed: int, progress: Progress) -> Table:
+    """Promises against V and |S|, sessions against V, and their exponents.
+
+    Args:
+        family: of graphs.
+        quick: see `Experiment`.
+        seed: see `Experiment`.
+        progress: see `Experiment`.
+    """
+    powers = family.powers[: -2 if quick else None]
+    sides, repeats = (_QUICK_SIDES, 1) if quick else (_SIDES, 3)
+    rows = []
+    for power in powers:
+        progress(0.1 * (power / powers[-1]), f"promises for V = 10^{power}")
+        rows += _promised(family, "V varies", 10**power, _SIZE)
+    for size in _SIZES:
+        rows += _promised(family, "|S| varies", _SIDE, size)
+    rows += _claimed(rows, family)
+    work, done = sum(side**2 for side in sides), 0
+    for side in sides:
+        progress(0.1 + 0.9 * done / work, f"sessions for V = {side}")
+        rows += _sessions(family, side, repeats, seed)
+        done += side**2
+    parameters = {
+        "family": family.name,
+        "epsilon": _EPSILON,
+        "delta": _DELTA,
+        "beta": _BETA,
+        "powers": list(powers),
+        "sizes": list(_SIZES),
+        "sides": list(sides),
+        "repeats": repeats,
+        "queries of a session": _QUERIES,
+        "asked in a session": _ASKED,
+        "seed": seed,
+    }
+    return Table(columns=COLUMNS, rows=rows, parameters=parameters, findings=findings(rows, family))
+
+
+def update_bounds(
+    degrees: FloatVector, counts: FloatVector, side: int, size: int
+) -> dict[str, UpdateBound]:
+    """B of each method, for cuts with at most `size` right vertices.
+
+    Args:
+        degrees: left degrees that occur.
+        counts: how many vertices have each, >= 0, not always whole.
+        side: V.
+        size: |S|.
+    """
+    edges = float(degrees @ counts)
+    p = near_one(side)
+    squared = float((counts * degrees ** (p / 2)).sum()) ** (2 / p)
+    widest = math.sqrt(size)  # the dual norm of one row
+    return {
+        "l_2": mirror_descent_updates(widest * math.sqrt(side), edges / 2),
+        "entropy": mirror_descent_updates(0.5, edges**2 * math.log(side**2 / edges)),
+        "(2,p)": mirror_descent_updates(widest * side ** (1 - 1 / p), squared / (2 * (p - 1))),
+    }
+
+
+def _promised(family: Family, part: str, side: int, size: int) -> list[Row]:
+    degrees, counts = family.degrees(side)
+    head = (side, size, size * math.log10(side))
+    rows: list[Row] = []
+    for method, bound in update_bounds(degrees, counts, side, size).items():
+        error = tight_error(bound, log_queries=size * math.log(side))
+        rows.append((part, method, *head, "promised", 0, error))
+    # All left vertices against |S| right ones, whose degrees are |E|/V on average.
+    nothing = float(degrees @ counts) * size / side
+    rows.append((part, "answer 0", *head, "exact", 0, nothing))
+    return rows
+
+
+def _claimed(rows: Sequence[Row], family: Family) -> list[Row]:
+    """The claims with their logarithms, scaled so that they meet the last promises."""
+    found: list[Row] = []
+    for part, method in itertools.product(("V varies", "|S| varies"), METHODS):
+        claim = _claim(family, method)
+        promised = [row for row in rows if (row[0], row[1], row[5]) == (part, method, "promised")]
+        shape = [claim(row[2], row[3]) * math.log(row[2]) ** _LOGS[method] for row in promised]
+        for row, value in zip(promised, shape, strict=True):
+            error = value * promised[-1][7] / shape[-1]
+            found.append((*row[:5], "claimed, scaled", 0, error))
+    return found
+
+
+def _sessions(family: Family, side: int, repeats: int, seed: int) -> list[Row]:
+    """Largest errors of sessions, and what they promised."""
+    graph = family.graph(side, seed)
+    truth, size = graph.dense().astype(np.float64), side // 2
+    norms = {"l_2": "l2", "entropy": "entropy", "(2,p)": f"2,{near_one(side):.9f}"}
+    rows: list[Row] = []
+    head = (side, size, math.log10(_QUERIES))
+    for method in METHODS:
+        promises = []
+        for repeat in range(repeats):
+            run = seed * repeats + repeat
+            promise, error = _session(norms[method], graph, truth, size, run)
+            rows.append(("session", method, *head, "measured", repeat, error))
+            promises.append(promise)
+        rows.append(("session", method, *head, "promised", 0, max(promises)))
+    # All left vertices against the right ones of largest, or of smallest, degrees.
+    degrees = np.sort(truth.sum(axis=0))
+    off = np.cumsum(degrees - degrees.mean())
+    rows.append(("session", "answer 0", *head, "exact", 0, float(degrees[-size:].sum())))
+    rows.append(("session", "uniform graph", *head, "exact", 0, float(np.abs(off).max())))
+    return rows
+
+
+def _session(
+    norm: str, graph: BipartiteGraph, truth: npt.NDArray[np.float64], size: int, seed: int
+) -> tuple[float, float]:
+    """One session on a store: the promised error and the largest one.
+
+    The analyst asks no query twice, since the second answer would come from the record.
+    """
+    rng = np.random.default_rng([seed, len(truth)])
+    asked: set[bytes] = set()
+    largest = 0.0
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        warnings.catch_warnings(action="ignore", category=AccuracyWarning),
+        open_session(
+            graph,
+            store=Path(folder) / "store.db",
+            epsilon=_EPSILON,
+            delta=_DELTA,
+            queries=_QUERIES,
+            beta=_BETA,
+            method="mirror-descent",
+            norm=norm,
+            most_right=size,
+            seed=seed,
+        ) as session,
+    ):
+        for _ in range(_ASKED):
+            residual = truth - session.hypothesis
+            S, T = session.universe.masks(
+                worst_cut(residual, session.universe, rng=rng, most_right=size)
+            )
+            while (key := np.packbits(np.append(S, T)).tobytes()) in asked:
+                S = S ^ (np.arange(len(S)) == rng.integers(len(S)))
+            asked.add(key)
+            answer = session.ask(S, T)
+            if not answer.guaranteed:
+                break
+            largest = max(largest, abs(answer.value - CutQuery(S, T).value(graph)))
+        return session.error_bound, float(largest)
+
+
+# What the rows say about the claims
+
+
+def findings(rows: Sequence[Row], family: Family) -> list[Finding]:
+    """Exponents of promises and of sessions beside the claims; which method is best, and when."""
+    found = []
+    for method in METHODS:
+        claim = _claim(family, method)
+        found += [
+            exponent_finding(
+                f"JT12 4.1, promised error with {method}: exponent of V, logarithms divided out",
+                *_without_logs(*_series(rows, "V varies", method, "promised"), _LOGS[method]),
+                claimed=math.log(claim(math.e, 1)),
+                tolerance=_PROMISE_TOLERANCE,
+            ),
+            exponent_finding(
+                f"JT12 4.1, promised error with {method}: exponent of |S|",
+                *_series(rows, "|S| varies", method, "promised"),
+                claimed=math.log(claim(1, math.e)),
+                tolerance=_PROMISE_TOLERANCE,
+            ),
+            # The claims hold ln(queries)^(1/2) ~ (|S| ln V)^(1/2), which is fixed here.
+            exponent_finding(
+                f"JT12 (2)-(4), error of sessions with {method}, |S| = V/2: exponent of V,"
+                " logarithms divided out",
+                *_without_logs(*_learnt(rows, method), _LOGS[method] - 0.5),
+                claimed=math.log(claim(math.e, math.e)) - 0.5,
+                tolerance=_SESSION_TOLERANCE,
+            ),
+        ]
+    return [*found, *_comparisons(rows, family)]
+
+
+def _learnt(rows: Sequence[Row], method: str) -> tuple[FloatVector, FloatVector]:
+    """V, and the error of sessions, where they promise less than answering 0.
+
+    Elsewhere the threshold is above all that can be off, and nothing is learnt. At least the three
+    largest V.
+    """
+    sides, errors = _series(rows, "session", method, "measured")
+    promised = _series(rows, "session", method, "promised")[1]
+    useful = promised < _series(rows, "session", "answer 0", "exact")[1]
+    useful[-3:] = True
+    return sides[useful], errors[useful]
+
+
+def _comparisons(rows: Sequence[Row], family: Family) -> list[Finding]:
+    promised = {method: _series(rows, "V varies", method, "promised")[1] for method in METHODS}
+    sides, zero = _series(rows, "V varies", "answer 0", "exact")
+    ratio = promised["(2,p)"] / promised["l_2"]
+    gain = _claim(family, "(2,p)")(math.e, 1) / _claim(family, "l_2")(math.e, 1)
+    best = min(errors[-1] for errors in promised.values()) / zero[-1]
+    largest = f"V = {sides[-1]:.0e}"
+    uniform = _series(rows, "session", "uniform graph", "exact")[1]
+    session = [_series(rows, "session", method, "promised")[1] for method in METHODS]
+    worst = max(
+        float((_series(rows, "session", method, "measured", max)[1] / errors).max())
+        for method, errors in zip(METHODS, session, strict=True)
+    )
+    return [
+        exponent_finding(
+            "JT12 4.1, (2,p) over l_2 = o(1): exponent of V, logarithms divided out",
+            *_without_logs(sides, ratio, _LOGS["(2,p)"] - _LOGS["l_2"]),
+            claimed=math.log(gain),
+            tolerance=_PROMISE_TOLERANCE,
+        ),
+        _below_one(f"JT12 4.1, (2,p) promises less than l_2: ratio at {largest}", ratio[-1]),
+        _below_one(
+            f"JT12 4.1, better than answering 0: the best promise over 0's error at {largest},"
+            f" |S| = {_SIZE}",
+            best,
+        ),
+        _below_one(
+            "A uniform graph answers the paper's queries, all left vertices against S, with less"
+            " error than any promise: largest ratio for |S| = V/2",
+            float((uniform / np.min(session, axis=0)).max()),
+        ),
+        _below_one("No session errs by more than it promised: largest error over promise", worst),
+    ]
+
+
+def _below_one(statement: str, ratio: float) -> Finding:
+    return Finding(
+        statement=statement,
+        claimed=None,
+        measured=float(ratio),
+        tolerance=None,
+        agrees=bool(ratio < 1),
+    )
+
+
+def _without_logs(x: FloatVector, y: FloatVector, power: float) -> tuple[FloatVector, FloatVector]:
+    return x, y / np.log(x) ** power
+
+
+def _claim(family: Family, method: str) -> Callable[[float, float], float]:
+    name = {"l_2": "frieze_kannan", "entropy": "multiplicative_weights", "(2,p)": "group_norm"}
+    return lambda side, size: float(getattr(family.rates(side, size), name[method]))
+
+
+def _series(
+    rows: Sequence[Row],
+    part: str,
+    method: str,
+    quantity: str,
+    whole: Callable[[Sequence[float]], float] = np.mean,
+) -> tuple[FloatVector, FloatVector]:
+    """What varies, and the errors, taken together over repeats."""
+    errors: dict[int, list[float]] = {}
+    for row in rows:
+        if (row[0], row[1], row[5]) == (part, method, quantity):
+            errors.setdefault(row[3] if part == "|S| varies" else row[2], []).append(row[7])
+    return (
+        np.array(list(errors), dtype=np.float64),
+        np.array([float(whole(values)) for values in errors.values()]),
+    )
+
+
+_NAMES = {
+    "l_2": r"$\ell_2$ (Frieze–Kannan)",
+    "entropy": "entropy (weights)",
+    "(2,p)": "$(2,p)$",
+}
+_SEEN = "largest error of a session"
+
+
+def bipartite_cuts_figure(table: Table) -> Figure:
+    """Draw the table.
+
+    Args:
+        table: of `measure_family`.
+
+    Returns:
+        A figure of three panels of errors over the error of answering 0: promises against V and
+        against |S|, with the claims as thin lines that meet them at the right; and promises to
+        sessions, with the largest errors seen in them (median and range over seeds).
+    """
+    with house_style():
+        figure = Figure(figsize=(PAGE, 3.2))
+        by_side, by_size, sessions = figure.subplots(1, 3)
+        _draw_promises(by_side, table, "V")
+        _draw_promises(by_size, table, "|S|")
+        _draw_sessions(sessions, table)
+        (shared,) = {row["|S|"] for row in table.where(part="V varies")}
+        by_side.set_title(f"Promises, |S| = {shared}")
+        by_side.set_xlabel("V, vertices on each side")
+        by_side.set_ylabel("error / error of answering 0")
+        (shared,) = {row["V"] for row in table.where(part="|S| varies")}
+        by_size.set_title(f"Promises, V = {shared:,}")
+        by_size.set_xlabel("|S|, right vertices of a cut")
+        figure.legend(handles=_legend(by_side), loc="outside lower left", ncols=3, fontsize=8)
+    return figure
+
+
+def _legend(axes: Axes) -> list[Line2D]:
+    """Methods in the upper row, the rest below; legends fill columns first."""
+    methods = [line for line in axes.lines if line.get_label() in _NAMES.values()]
+    rest = [
+        Line2D([], [], color="black", linewidth=0.6, label="claimed powers and logarithms"),
+        Line2D([], [], label="answer 0", **trivial_look()),
+        Line2D([], [], color="black", linestyle="none", marker="o", ms=4, label=_SEEN),
+    ]
+    return [line for pair in zip(methods, rest, strict=True) for line in pair]
+
+
+def _draw_promises(axes: Axes, table: Table, varied: str) -> None:
+    part = f"{varied} varies"
+    sizes, zero = _series_line(table, part, "answer 0", "exact", varied)
+    for index, (method, name) in enumerate(_NAMES.items()):
+        promised = _series_line(table, part, method, "promised", varied)[1]
+        axes.plot(sizes, promised / zero, label=name, **look(index))
+        claimed = _series_line(table, part, method, "claimed, scaled", varied)[1]
+        axes.plot(sizes, claimed / zero, color="black", linewidth=0.6)
+    axes.plot(sizes, np.ones(len(zero)), **trivial_look())
+    log_log(axes)
+    _plain(axes.yaxis, (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100))
+
+
+def _draw_sessions(axes: Axes, table: Table) -> None:
+    sides, zero = _series_line(table, "session", "answer 0", "exact")
+    for index, method in enumerate(_NAMES):
+        how = look(index)
+        promised = _series_line(table, "session", method, "promised")[1]
+        axes.plot(sides, promised / zero, **(how | {"marker": ""}))
+        measured = _series_line(table, "session", method, "measured")[1].reshape(len(sides), -1)
+        shares = measured / zero[:, None]
+        middle = np.median(shares, axis=1)
+        spread = np.abs([shares.min(axis=1) - middle, shares.max(axis=1) - middle])
+        axes.errorbar(sides, middle, yerr=spread, **(how | {"linestyle": "none"}))
+    axes.plot(sides, np.ones(len(sides)), **trivial_look())
+    log_log(axes)
+    _plain(axes.xaxis, (50, 100, 200, 500, 1000))
+    _plain(axes.yaxis, (0.05, 0.1, 0.2, 0.5, 1, 2))
+    axes.set_title("Sessions, |S| = V/2")
+    axes.set_xlabel("V, vertices on each side")
+
+
+def _plain(axis: Axis, ticks: Sequence[float]) -> None:
+    """Those of the ticks that are in sight, as plain numbers."""
+    low, high = axis.get_view_interval()
+    shown = [tick for tick in ticks if low <= tick <= high]
+    axis.set_ticks(shown, [f"{tick:g}" for tick in shown])
+    axis.set_ticks([], minor=True)
+
+
+def _series_line(
+    table: Table, part: str, method: str, quantity: str, varied: str = "V"
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """What varies, each value once, and the errors of all rows."""
+    rows = table.where(part=part, method=method, quantity=quantity)
+    sizes = list(dict.fromkeys(row[varied] for row in rows))
+    errors = [row["error"] for row in rows]
+    return np.array(sizes, dtype=np.float64), np.array(errors, dtype=np.float64)

@@ -1,0 +1,242 @@
+"""The errors that the papers' mechanisms guarantee, from sizes alone: no data is read.
+
+The online ones are in `graphcuts_dp.idc.online_bounds`, where a session finds them too. The
+offline ones ask a distinguisher for the worst query.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import scipy
+
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.idc.base import Rule
+from graphcuts_dp.idc.mirror_descent import printed_step_size, proven_drop, step_size
+from graphcuts_dp.idc.online_bounds import (
+    ErrorBound,
+    checked_promise,
+    solve_circle,
+    whole,
+)
+from graphcuts_dp.idc.update_bounds import Size, UpdateBound, pairs_of
+from graphcuts_dp.privacy.comparisons import comparison_moment
+from scripts.figures.small_databases import small_database_size
+
+
+def dr14_offline(
+    update_bound: UpdateBound, *, queries: float, epsilon: float, delta: float, beta: float
+) -> ErrorBound:
+    """DR14's IC mechanism with the exponential mechanism as distinguisher.
+
+    alpha = 64 sqrt(B(alpha/2) ln(1/delta)) ln(|Q|/gamma)/epsilon with gamma = beta/(2B), or
+    32 B(alpha/2) ln(|Q|/gamma)/epsilon for delta = 0. Theorem 5.7 prints 16 and 8, which do not
+    follow from its Theorem 5.6. Answers count edges.
+
+    Args:
+        update_bound: B, of unnormalised databases.
+        queries: |Q| >= 1.
+        epsilon: > 0.
+        delta: in [0, 1).
+        beta: probability of failure, in (0, 1).
+
+    Raises:
+        ParameterError: a number out of range, or no alpha solves the equation.
+
+    Source: DR14, Theorems 5.3 to 5.7.
+    """
+    checked_promise(queries, epsilon, delta or 0.5, beta)
+
+    def accuracy(alpha: float) -> float:
+        rounds = max(1.0, update_bound(alpha / 2))
+        logs = math.log(queries) + math.log(2 * rounds / beta)
+        if delta == 0:
+            return 32 * rounds * logs / epsilon
+        return 64 * math.sqrt(rounds * math.log(1 / delta)) * logs / epsilon
+
+    alpha = solve_circle(accuracy)
+    return ErrorBound(
+        mechanism="DR14 IC",
+        alpha=alpha,
+        updates=whole(update_bound(alpha / 2)),
+        threshold=0.75 * alpha,
+        error=alpha,
+    )
+
+
+def gru12_offline(
+    update_bound: UpdateBound,
+    *,
+    distinguisher: Callable[[float], float],
+    epsilon: float,
+    delta: float,
+    beta: float,
+) -> ErrorBound:
+    """GRU12's Algorithm 3 with any distinguisher: error 3 alpha/2.
+
+    alpha = max(16 sqrt(B ln(1/delta)) ln(2B/beta)/epsilon, 2 F(epsilon/(4 sqrt(B ln(1/delta))))).
+    The paper runs B(alpha) rounds and claims error alpha; updates have a discrepancy of alpha/2, so
+    B is B(alpha/2), and the test that stops leaves a gap up to alpha, so F adds to that.
+
+    Args:
+        update_bound: B.
+        distinguisher: F: at privacy eps, the query found is within F(eps) of the worst, except with
+            probability beta/(2B).
+        epsilon: > 0.
+        delta: in (0, 1).
+        beta: probability of failure, in (0, 1).
+
+    Raises:
+        ParameterError: a number out of range, or no alpha solves the equation.
+
+    Source: GRU12, Algorithm 3 and Theorem 7.3.
+    """
+    checked_promise(1, epsilon, delta, beta)
+
+    def accuracy(alpha: float) -> float:
+        rounds = max(1.0, update_bound(alpha / 2))
+        share = epsilon / (4 * math.sqrt(rounds * math.log(1 / delta)))
+        return max(4 * math.log(2 * rounds / beta) / share, 2 * distinguisher(share))
+
+    alpha = solve_circle(accuracy)
+    return ErrorBound(
+        mechanism="GRU12 Alg. 3",
+        alpha=alpha,
+        updates=whole(update_bound(alpha / 2)),
+        threshold=0.75 * alpha,
+        error=1.5 * alpha,
+    )
+
+
+def gru12_lemma_6_1_general(
+    universe: float, *, log_queries: float, epsilon: float, beta: float
+) -> float:
+    """Laplace noise on every pair, for any number of linear queries with coefficients in [0, 1].
+
+    The least of two bounds, each in units of 1/epsilon, and each for every s in (0, 1):
+    Chernoff's for each query and the union over Q, (-X ln(1 - s^2) + ln(2|Q|/beta))/s; and one for
+    all of [0, 1]^X at once. No query is off by more than the sum of the positive noises, or of the
+    negative ones, and that has (X ln((1 + 1/(1 - s))/2) + ln(2/beta))/s.
+
+    The lemma's O(sqrt(X ln(X/beta) ln(|Q|/beta))) follows from these two. Its own proof does not
+    give it: noise cut off at L = ln(2X/beta) makes Hoeffding's exponent alpha^2/(2 X L^2), the
+    proof goes on with L in place of L^2, and what it proves is L sqrt(2 X ln(4|Q|/beta)).
+
+    Args:
+        universe: X >= 1, number of pairs.
+        log_queries: ln |Q| >= 0; infinite for all of [0, 1]^X.
+        epsilon: > 0.
+        beta: probability that any query is off by more, in (0, 1).
+
+    Raises:
+        ParameterError: a number out of range.
+
+    Source: GRU12, Lemma 6.1, "for general Q"; where its first half holds, `rates.gru12_lemma_6_1`.
+    """
+    if not (universe >= 1 and log_queries >= 0 and epsilon > 0 and 0 < beta < 1):
+        raise ParameterError("universe, queries, epsilon or beta is out of range")
+    once = math.log(2 / beta)
+
+    def for_each(s: float) -> float:
+        return (-universe * math.log1p(-(s**2)) + once + log_queries) / s
+
+    def for_all(s: float) -> float:
+        return (universe * math.log((1 + 1 / (1 - s)) / 2) + once) / s
+
+    return min(_least(for_each), _least(for_all)) / epsilon
+
+
+def k_norm_bound(queries: int, *, epsilon: float, beta: float) -> float:
+    """The K-norm mechanism: no answer is off by more, whatever the k linear queries are.
+
+    Its noise is a point of a body K, stretched by a Gamma variable of shape k + 1 and scale
+    1/epsilon. K is spanned by the columns of the queries, whose coefficients lie in [-1, 1], so
+    no coordinate of its points is larger than 1: what remains is the quantile of that variable.
+    It grows with k where Laplace noise on each answer grows with k ln k; the typical error is
+    smaller, see `rates.table_1_k_norm`, by how much smaller than the cube K is.
+
+    Args:
+        queries: k >= 1, asked at once.
+        epsilon: > 0.
+        beta: probability that any answer is off by more, in (0, 1).
+
+    Raises:
+        ParameterError: a number out of range.
+
+    Source: Hardt, Talwar 2010, section 4; GRU12, Table 1.
+    """
+    if not (queries >= 1 and epsilon > 0 and 0 < beta < 1):
+        raise ParameterError("queries, epsilon or beta is out of range")
+    return float(scipy.stats.gamma.isf(beta, queries + 1)) * (1 + 1e-9) / epsilon
+
+
+def _least(bound: Callable[[float], float]) -> float:
+    """Near the minimum over s in (0, 1); every value is a bound."""
+    logits = np.linspace(-12, 12, 97)
+    best = min(logits.tolist(), key=lambda logit: bound(_part(logit)))
+    found = scipy.optimize.minimize_scalar(
+        lambda logit: bound(_part(logit)), bounds=(best - 0.25, best + 0.25), method="bounded"
+    )
+    return min(bound(_part(best)), float(found.fun)) * (1 + 1e-12)
+
+
+def _part(logit: float) -> float:
+    return 1 / (1 + math.exp(-logit))
+
+
+def comparison_log_delta(order: float, each: float, *, updates: float, epsilon: float) -> float:
+    """The theorem's mu B - a epsilon: the logarithm of a delta that the theorem proves.
+
+    Args:
+        order: a > 0.
+        each: e > 0.
+        updates: B >= 0.
+        epsilon: > 0.
+    """
+    return comparison_moment(order, each) * updates - order * epsilon
+
+
+def median_updates(n: Size, edges: float, queries: int, *, rule: Rule = "tight") -> UpdateBound:
+    """B of the median construction on all multisets of pairs: their size times log2 X.
+
+    GRU12 prints log where halving needs log2; both rules have log2.
+
+    Args:
+        n: vertices, (left, right), or `ArcsOn`.
+        edges: m > 0.
+        queries: k, size of the class.
+        rule: whose size of the multisets: see `small_database_size`.
+    """
+    bits = math.log2(max(2, pairs_of(n)))
+    return lambda alpha: (
+        bits * small_database_size(alpha=alpha, total_weight=edges, queries=queries, rule=rule)
+    )
+
+
+def mirror_descent_updates(
+    zeta: float, start_potential: float, *, order: float = 2.0, rule: Rule = "tight"
+) -> UpdateBound:
+    """B of mirror descent: start_potential over what a step proves.
+
+    Args:
+        zeta: largest dual norm of a query.
+        start_potential: bound on Delta(truth; start).
+        order: s of the potential.
+        rule: "tight": s (zeta/alpha)^s Psi; "as printed": what JT12's step proves, 16/7 of that for
+            s = 2.
+    """
+    step = printed_step_size if rule == "as printed" else step_size
+
+    def updates(alpha: float) -> float:
+        return start_potential / proven_drop(step(alpha, zeta, order), alpha, zeta, order)
+
+    return updates
+
+
+def printed_update_bound(alpha: float, zeta: float, order: float, start_potential: float) -> float:
+    """B = 2^(s-1) s^s zeta^s Psi / (T^s (s-1)^(s-1)) for T = 2 alpha, as JT12, Alg. 2 prints it.
+
+    Not proven for the printed step. For s = 2 it is what `step_size` proves, for larger s more.
+    """
+    factor = order**order / (2 * (order - 1) ** (order - 1))
+    return float(factor * (zeta / alpha) ** order * start_potential)

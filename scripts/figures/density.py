@@ -1,0 +1,482 @@
+"""Cut errors against density and against size: who wins where.
+
+Graphs have four planted blocks, edges inside them e^3 times likelier in odds. All methods are
+epsilon-DP with epsilon = 1; the constructions, online and offline, have delta = 1e-6 besides, and
+are given cuts that keep the blocks whole, of which the other methods know nothing. Errors are those
+of the matrix that a method leaves: ||x - A||_C (matrix form, edges inside both sets count twice)
+from both sides by a certificate, and mean absolute errors of the cuts between blocks and of random
+halves.
+"""
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from graphcuts_dp.arrays import FloatMatrix
+from graphcuts_dp.cutnorm.cut_norm import cut_norm
+from graphcuts_dp.graph.adjacency import Graph
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.queries import CutQuery, answer_all
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.interactive.methods import make_mechanism
+from graphcuts_dp.iterative.methods import release_iteratively
+from graphcuts_dp.plotting.style import PAGE, house_style
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.value_noise import noise_distribution
+from graphcuts_dp.progress import Progress
+from graphcuts_dp.release.synthesis import release_graph
+from scripts.benchmark.baselines import density_only, elementwise_clip
+from scripts.figures.base import Finding, Table, exponent_finding, fitted_exponent
+from scripts.figures.random_graphs import planted_partition
+from scripts.figures.rates import gru12_lemma_6_1, table_1_all_cuts
+from scripts.figures.style import draw_series, draw_slope, label_ends, log_log, trivial_look
+
+_EPSILON, _DELTA, _BETA = 1.0, 1e-6, 0.05
+_BLOCKS, _LOG_ODDS = 4, 3.0
+_HALVES = 100
+_PROMISED = 1000  # queries of the online construction; it is asked fewer
+_ROUNDS = 20  # of the offline one
+_DENSITY = 0.3  # of the graphs whose size changes
+_COLUMNS = ("edges", "lower", "upper", "between blocks", "random halves")
+_QUICK_SIZES = (30, 60, 120)
+_CERTIFIED = 0.05  # tolerance of certificates
+
+
+def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
+    """Errors of all methods; see `Experiment`.
+
+    Rows of part "density": one n, several densities. Rows of part "size": one density, several n;
+    the cutting-plane fits at small n only. `lower` and `upper` bound the worst error; in rows of
+    part "bound" both are a formula: Lemma 6.1 for Laplace noise and all 4^n cuts, and the rates of
+    Table 1, which have no constants; both count each edge once.
+    """
+    n, repetitions = (60, 1) if quick else (400, 3)
+    densities = (0.02, 0.1, 0.5) if quick else (0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.6, 0.9)
+    sizes = _QUICK_SIZES if quick else (50, 70, 100, 200, 400, 800)
+    slow = sizes[:1] if quick else sizes[:2]
+    cases = [("density", n, density) for density in densities]
+    cases += [("size", size, _DENSITY) for size in sizes]
+    rows: list[tuple[Any, ...]] = []
+    for place, (part, size, density) in enumerate(cases):
+        progress(place / len(cases), f"n = {size}, density {density:g}")
+        for repetition in range(repetitions):
+            draw = np.random.SeedSequence([seed, place, repetition])
+            methods = dict(METHODS if part == "density" else GROWING)
+            if part == "size" and size in slow and repetition == 0:
+                methods |= CUTTING_PLANES
+            if repetition and size > 200:
+                methods.pop("first-order")  # seconds each
+            found = _measured(size, density, methods, draw)
+            rows += [(part, size, density, name, repetition, *errors) for name, *errors in found]
+        if part == "density":
+            rows += _bounds(size, density)
+    progress(1.0, "done")
+    columns = ("part", "n", "density", "method", "repetition", *_COLUMNS)
+    parameters = {
+        "n": n,
+        "epsilon": _EPSILON,
+        "delta of the constructions": _DELTA,
+        "blocks": _BLOCKS,
+        "log odds ratio": _LOG_ODDS,
+        "quick": quick,
+        "seed": seed,
+    }
+    table = Table(columns=columns, rows=rows, parameters=parameters, findings=())
+    return Table(columns=columns, rows=rows, parameters=parameters, findings=_findings(table))
+
+
+# Methods
+
+
+def _raw(graph: Graph, seed: int, *, noise: str) -> FloatMatrix:
+    release = release_graph(graph, epsilon=_EPSILON, noise=noise, fit="none", seed=seed)
+    return release.noisy.estimate()
+
+
+def _fitted(graph: Graph, seed: int, **options: Any) -> FloatMatrix:
+    synthetic: Any = release_graph(graph, epsilon=_EPSILON, seed=seed, **options).graph
+    matrix: FloatMatrix = synthetic.dense()
+    return matrix
+
+
+def _online(graph: Graph, seed: int) -> FloatMatrix:
+    """The hypothesis of multiplicative weights after it was asked unions of blocks, and halves."""
+    mechanism = make_mechanism(
+        "multiplicative-weights",
+        universe=Universe(graph.vertices),
+        grid=Grid.of(graph),
+        epsilon=_EPSILON,
+        delta=_DELTA,
+        queries=_PROMISED,
+    )
+    source = SeededEntropy(seed)
+    state = mechanism.start(graph, source)
+    for cut in _asked(graph.n, seed):
+        if not state.stopped:
+            state, _ = mechanism.step(state, cut, mechanism.grid.count(cut, graph), source)
+    hypothesis: FloatMatrix = state.current.dense()
+    return hypothesis
+
+
+def _offline(graph: Graph, seed: int) -> FloatMatrix:
+    """The same, where the exponential mechanism picks the worst of these cuts in each round."""
+    synthetic: Any = release_iteratively(
+        graph,
+        epsilon=_EPSILON,
+        delta=_DELTA,
+        distinguisher="exponential",
+        queries=_asked(graph.n, seed),
+        rounds=_ROUNDS,
+        seed=seed,
+    ).graph
+    matrix: FloatMatrix = synthetic.dense()
+    return matrix
+
+
+def _zero(graph: Graph, seed: int) -> FloatMatrix:  # noqa: ARG001 (nothing is drawn)
+    return np.zeros((graph.n, graph.n))
+
+
+Method = Callable[[Graph, int], FloatMatrix]
+METHODS: dict[str, Method] = {
+    "binary": partial(_raw, noise="binary"),
+    "laplace": partial(_raw, noise="laplace"),
+    "discrete-laplace": partial(_raw, noise="discrete-laplace"),
+    "clipped": lambda graph, seed: elementwise_clip(graph, epsilon=_EPSILON, seed=seed).matrix,
+    "maximum-entropy": _fitted,
+    "first-order": partial(_fitted, fit="first-order"),
+    "online weights": _online,
+    "offline weights": _offline,
+    "density only": lambda graph, seed: density_only(graph, epsilon=_EPSILON, seed=seed).matrix,
+    "zero": _zero,
+}
+GROWING = {
+    name: METHODS[name]
+    for name in ("binary", "laplace", "clipped", "maximum-entropy", "first-order")
+}
+_WINNERS = ("binary", "maximum-entropy", "online weights", "offline weights")
+CUTTING_PLANES: dict[str, Method] = {
+    "cutting-plane": partial(_fitted, fit="cutting-plane"),
+    "cutting-plane, spectral": partial(_fitted, fit="cutting-plane", oracle="spectral"),
+}
+
+
+# One graph
+
+
+def _measured(
+    n: int, density: float, methods: dict[str, Method], draw: np.random.SeedSequence
+) -> list[tuple[Any, ...]]:
+    """Name, edges, and the four errors of each method on one graph."""
+    seed = int(draw.generate_state(1)[0])
+    graph = _graph(n, density, seed)
+    truth = graph.dense()
+    blocks, halves = _between_blocks(n), _random_halves(n, seed + 1)
+    found: list[tuple[Any, ...]] = []
+    for name, method in methods.items():
+        difference = method(graph, seed + 2) - truth
+        worst = cut_norm(difference, tolerance=_CERTIFIED)
+        kinds = (np.abs(answer_all(cuts, difference)).mean() for cuts in (blocks, halves))
+        found.append((name, len(graph.rows), worst.lower, worst.upper, *map(float, kinds)))
+    return found
+
+
+def _graph(n: int, density: float, seed: int) -> Graph:
+    """Of this expected density."""
+    inside = (n / _BLOCKS - 1) / (n - 1)
+
+    def excess(shift: float) -> float:
+        within, across = scipy.special.expit(shift + _LOG_ODDS), scipy.special.expit(shift)
+        return float(inside * within + (1 - inside) * across) - density
+
+    shift = float(scipy.optimize.brentq(excess, -30, 30))
+    within, across = (
+        float(scipy.special.expit(shift + _LOG_ODDS)),
+        float(scipy.special.expit(shift)),
+    )
+    return planted_partition(n, _BLOCKS, within, across, seed=seed)
+
+
+def _between_blocks(n: int) -> list[CutQuery]:
+    block = np.arange(n) * _BLOCKS // n
+    pairs = ((i, j) for i in range(_BLOCKS) for j in range(i + 1, _BLOCKS))
+    return [CutQuery(block == i, block == j) for i, j in pairs]
+
+
+def _asked(n: int, seed: int) -> list[CutQuery]:
+    """What constructions learn from: each block against the others, two against two, halves."""
+    block = np.arange(n) * _BLOCKS // n
+    unions = [[i] for i in range(_BLOCKS)] + [[0, i] for i in range(1, _BLOCKS)]
+    return [CutQuery(np.isin(block, union)) for union in unions] + _random_halves(n, seed)
+
+
+def _random_halves(n: int, seed: int) -> list[CutQuery]:
+    random = np.random.default_rng(seed)
+    return [CutQuery(random.random(n) < 0.5) for _ in range(_HALVES)]
+
+
+def _bounds(n: int, density: float) -> list[tuple[Any, ...]]:
+    pairs = n * (n - 1) // 2
+    edges = round(density * pairs)
+    rates = table_1_all_cuts(n, edges, epsilon=_EPSILON)
+    formulas = {
+        "Lemma 6.1": gru12_lemma_6_1(
+            pairs, log_queries=2 * n * math.log(2), epsilon=_EPSILON, beta=_BETA
+        ),
+        "Table 1, weights": rates.multiplicative_weights,
+        "Table 1, Frieze-Kannan": rates.frieze_kannan,
+    }
+    return [
+        ("bound", n, density, name, 0, edges, error, error, None, None)
+        for name, error in formulas.items()
+    ]
+
+
+# Findings
+
+
+def medians(table: Table, part: str, method: str, column: str, by: str) -> dict[float, float]:
+    """Median over repetitions of a column, for each density or n.
+
+    Args:
+        table: of this experiment.
+        part: of the rows.
+        method: of the rows.
+        column: "lower", "upper", "between blocks" or "random halves".
+        by: "density" or "n".
+    """
+    rows = table.where(part=part, method=method)
+    places = sorted({row[by] for row in rows})
+    return {
+        place: float(np.median([row[column] for row in rows if row[by] == place]))
+        for place in places
+    }
+
+
+def _findings(table: Table) -> tuple[Finding, ...]:
+    return (
+        *(_flat(table, method) for method in ("binary", "laplace")),
+        *(_size(table, method, 1.5, 0.05) for method in ("binary", "laplace")),
+        *(_at_most(table, method) for method in ("first-order", "maximum-entropy")),
+        _size(table, "clipped", 2.0, 0.1),
+        _binary_to_laplace(table),
+        _lemma(table),
+        *(_wins(table, method) for method in _WINNERS),
+    )
+
+
+def _flat(table: Table, method: str) -> Finding:
+    worst = medians(table, "density", method, "upper", "density")
+    return exponent_finding(
+        f"GRU12 section 6, {method}: worst error does not depend on density: exponent",
+        list(worst),
+        list(worst.values()),
+        claimed=0.0,
+        tolerance=0.02,
+    )
+
+
+def _size(table: Table, method: str, claimed: float, tolerance: float) -> Finding:
+    worst = medians(table, "size", method, "upper", "n")
+    return exponent_finding(
+        f"{method}: worst error ~ n^{claimed:g}: exponent",
+        list(worst),
+        list(worst.values()),
+        claimed=claimed,
+        tolerance=tolerance,
+    )
+
+
+def _at_most(table: Table, method: str) -> Finding:
+    worst = medians(table, "size", method, "upper", "n")
+    measured = fitted_exponent(list(worst), list(worst.values()))
+    return Finding(
+        statement=f"GRU12 Lemma 6.2, {method}: worst error O(n^1.5): exponent, at most",
+        claimed=1.5,
+        measured=measured,
+        tolerance=0.1,
+        agrees=measured <= 1.6,
+    )
+
+
+def _binary_to_laplace(table: Table) -> Finding:
+    ratios = _ratios(table, "binary", "laplace")
+    distributions = [
+        noise_distribution(name, epsilon=_EPSILON, weight_cap=1.0) for name in ("binary", "laplace")
+    ]
+    claimed = distributions[0].standard_deviation / distributions[1].standard_deviation
+    measured = float(np.median(ratios))
+    return Finding(
+        statement="binary over Laplace noise, worst error: ratio of deviations",
+        claimed=claimed,
+        measured=measured,
+        tolerance=0.05,
+        agrees=abs(measured - claimed) <= 0.05,
+    )
+
+
+def _ratios(table: Table, method: str, other: str) -> list[float]:
+    ours, theirs = (medians(table, "density", name, "upper", "density") for name in (method, other))
+    return [ours[density] / theirs[density] for density in ours]
+
+
+def _lemma(table: Table) -> Finding:
+    """||x - A|| <= (1 + c) ||z - A|| for a fit within c of the least; 2 for an exact one."""
+    ratios = [
+        row["upper"] / other["lower"]
+        for name in ("first-order", *CUTTING_PLANES)
+        for row in table.where(method=name)
+        for other in table.where(
+            part=row["part"],
+            n=row["n"],
+            density=row["density"],
+            repetition=row["repetition"],
+            method="binary",
+        )
+    ]
+    return Finding(
+        statement="GRU12 Lemma 6.2: least-cut-norm fits over the raw matrix, at most 2: largest",
+        claimed=None,
+        measured=max(ratios),
+        tolerance=None,
+        agrees=max(ratios) <= 2,
+    )
+
+
+def _wins(table: Table, method: str) -> Finding:
+    """Against the better of the two answers that read no entries."""
+    ours, zero, even = (
+        medians(table, "density", name, "upper", "density")
+        for name in (method, "zero", "density only")
+    )
+    best = max(min(zero[density], even[density]) / ours[density] for density in ours)
+    return Finding(
+        statement=f"{method}: gain in worst error over zero and density only, at best",
+        claimed=None,
+        measured=best,
+        tolerance=None,
+        agrees=best > 1,
+    )
+
+
+# Discrete Laplace noise is in the table; its line would lie on that of Laplace noise.
+_NAMES = {
+    "binary": "binary, raw",
+    "maximum-entropy": "binary, maximum entropy",
+    "first-order": "binary, least cut norm",
+    "laplace": "Laplace, raw",
+    "online weights": "online, cuts given",
+    "offline weights": "offline, cuts given",
+    "clipped": "binary, clipped",
+}
+_BOUNDS = {
+    "Lemma 6.1": "Lemma 6.1",
+    "Table 1, weights": "Table 1, weights",
+    "Table 1, Frieze-Kannan": "Table 1, Frieze–Kannan",
+}
+_SLOPE = 0.12  # height of the line n^1.5: below all others
+_CUTTING_PLANES = {"cutting-plane": "cut norm", "cutting-plane, spectral": "spectral"}
+
+
+def density_figure(table: Table) -> Figure:
+    """Draw the table.
+
+    Args:
+        table: of the experiment `density`.
+
+    Returns:
+        A figure of three panels: proven worst error against density, beside GRU12's bounds; error
+        of cuts between planted blocks against density; and worst error against n. Medians over
+        repetitions, bands for their range. Names and looks are those of the first panel.
+    """
+    with house_style():
+        figure = Figure(figsize=(PAGE, 6.8))
+        parts: Any = figure.subfigures(2, 1, height_ratios=(1.4, 1))
+        top, bottom = parts  # of their own, so that the names in one take no room in the other
+        worst = top.subplots()
+        between, sizes = bottom.subplots(1, 2)
+        n = table.parameters["n"]
+        lines = _draw(worst, table, "upper") + _draw_bounds(worst, table)
+        worst.set_title(f"Worst cut, proven, n = {n}")
+        _draw(between, table, "between blocks")
+        between.set_title("Cuts between planted blocks, mean")
+        for axes in (worst, between):
+            axes.set_xlabel("density")
+            axes.set_ylabel("error in edges")
+            axes.set_xlim(None, 1)
+        _draw_sizes(sizes, table)
+        label_ends(worst, lines)
+    return figure
+
+
+def _draw(axes: Axes, table: Table, column: str) -> list[Line2D]:
+    lines = [
+        draw_series(axes, *_values(table, method, column), index=index, label=name)
+        for index, (method, name) in enumerate(_NAMES.items())
+    ]
+    for method, marker in (("density only", "|"), ("zero", "")):
+        densities, values = _values(table, method, column)
+        middle = np.median(values, axis=1)
+        lines += axes.plot(densities, middle, label=method, marker=marker, **trivial_look())
+    log_log(axes)
+    return lines
+
+
+def _values(table: Table, method: str, column: str) -> tuple[list[float], list[list[float]]]:
+    """Densities, and for each the values of a column by repetition."""
+    rows = table.where(part="density", method=method)
+    densities = sorted({row["density"] for row in rows})
+    return densities, _padded([[r[column] for r in rows if r["density"] == d] for d in densities])
+
+
+def _draw_bounds(axes: Axes, table: Table) -> list[Line2D]:
+    lines: list[Line2D] = []
+    for method, name in _BOUNDS.items():
+        rows = table.where(part="bound", method=method)
+        densities = [row["density"] for row in rows]
+        errors = [row["upper"] for row in rows]
+        lines += axes.plot(densities, errors, "--", color="black", linewidth=0.7, label=name)
+    return lines
+
+
+def _draw_sizes(axes: Axes, table: Table) -> None:
+    sizes = sorted({row["n"] for row in table.where(part="size")})
+    for index, method in enumerate(_NAMES):
+        rows = table.where(part="size", method=method)
+        if rows:
+            values = _padded([[r["upper"] for r in rows if r["n"] == n] for n in sizes])
+            draw_series(axes, sizes, values, index=index, label="_")
+    for marker, (method, name) in zip("+x", _CUTTING_PLANES.items(), strict=True):
+        rows = table.where(part="size", method=method)
+        points = [row["n"] for row in rows], [row["upper"] for row in rows]
+        axes.plot(*points, marker, color="black", label=f"cutting plane, {name}")
+    ends = (sizes[0], sizes[-1])
+    draw_slope(axes, ends, _SLOPE * ends[0] ** 1.5, 1.5, label="_")
+    axes.annotate(
+        "$n^{1.5}$",
+        (ends[1], _SLOPE * ends[1] ** 1.5),
+        textcoords="offset points",
+        xytext=(0, -6),
+        ha="right",
+        va="top",
+    )
+    axes.legend(loc="upper left", fontsize=8)
+    log_log(axes)
+    ticks = [n for n in sizes if math.log2(n / sizes[0]).is_integer()]
+    axes.set_xticks(ticks, [str(n) for n in ticks])
+    axes.minorticks_off()
+    axes.set_xlabel("n")
+    axes.set_title("Worst cut against size")
+
+
+def _padded(values: list[list[float]]) -> list[list[float]]:
+    """Rows of one length: the first value again where a row is short."""
+    longest = max(map(len, values))
+    return [row + row[:1] * (longest - len(row)) for row in values]

@@ -1,0 +1,321 @@
+"""The largest error of distance answers on a path against the number of people n.
+
+The mechanisms run, HR12's learner with the constants of `L1Plan` among them; HR12's own bounds are
+formulas with its constants. Distances are scaled to a diameter of 1. People are made: a third live
+anywhere, the others in three towns.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from graphcuts_dp.arrays import FloatVector, IntVector
+from graphcuts_dp.distances.base import DistanceMechanism
+from graphcuts_dp.distances.embeddings import exact_embedding
+from graphcuts_dp.distances.l1_plan import L1Plan
+from graphcuts_dp.distances.locations import Locations
+from graphcuts_dp.distances.metric import Metric
+from graphcuts_dp.distances.offline import release_distances
+from graphcuts_dp.distances.plan import plan_distances
+from graphcuts_dp.distances.queries import all_distances
+from graphcuts_dp.plotting.style import COLOURS, PAGE, house_style
+from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
+from graphcuts_dp.progress import Progress
+from scripts.figures.base import Finding, Table, exponent_finding
+from scripts.figures.distance_bounds import hr12_offline_error
+from scripts.figures.style import draw_series, label_ends, log_log, look, trivial_look
+
+METHODS = {
+    "tree counts": ("tree-counts", "laplace"),
+    "histogram": ("histogram", "laplace"),
+    "Gaussian per query": ("per-query", "gaussian"),
+    "Laplace per query": ("per-query", "laplace"),
+}
+LEARNERS = {"HR12 learner": 0.0, "HR12 learner, delta": 1e-6}  # and its delta
+BOUNDS = {"HR12 Theorem 2, pure": 0.0, "HR12 Theorem 2, delta": 1e-6}
+_Run = Callable[[Locations, EntropySource], FloatVector]
+DEFAULT, TRIVIAL = "tree counts", "trivial"
+_VERTICES, _EPSILON, _DELTA, _BETA = 1024, 1.0, 1e-6, 0.05
+_TOWNS = ((0.2, 0.02), (0.45, 0.05), (0.8, 0.01))  # places and widths on a path of length 1
+_QUICK_REPETITIONS = 3
+_TARGET_PEOPLE, _TARGET = 10_000, 0.004
+_PEOPLE = (300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
+_PROMISED = tuple(round(10 ** (quarter / 4)) for quarter in range(8, 37))
+
+
+def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
+    """Errors by method and n; see `Experiment`.
+
+    Rows of part "measured": for each repetition, the largest error of all vertices, the promised
+    one, and whether any vertex lay outside its interval. Rows of part "guaranteed": the promises of
+    the default, HR12's bounds, and the answer of half the diameter for everything.
+    """
+    people = (
+        (300, 1000, 10_000, 100_000)
+        if quick
+        else (300, 1000, 3000, 10_000, 30_000, 100_000, 1_000_000)
+    )
+    repetitions, learner_repetitions = (_QUICK_REPETITIONS, 1) if quick else (10, 3)
+    length = 1 / (_VERTICES - 1)
+    metric = Metric.path(_VERTICES, np.full(_VERTICES - 1, length))
+    rows: list[tuple[Any, ...]] = []
+    for place, n in enumerate(people):
+        progress(place / len(people), f"{n:,} people")
+        located = Locations(metric, _made_people(n, seed))
+        truth = all_distances(located)
+        for number, method in enumerate((*METHODS, *LEARNERS)):
+            run, promised = _runner(metric, method, n)
+            for repetition in range(repetitions if method in METHODS else learner_repetitions):
+                key = np.random.SeedSequence([seed, place, number, repetition])
+                source = SeededEntropy(int(key.generate_state(1)[0]))
+                errors = np.abs(run(located, source) - truth)
+                wrong = int((errors > promised).any())
+                found = float(errors.max()), float(promised.max()), wrong
+                rows.append(("measured", method, n, repetition, *found))
+    rows += _guaranteed(metric)
+    progress(1.0, "done")
+    columns = ("part", "method", "people", "repetition", "largest error", "promised", "wrong")
+    parameters = {
+        "vertices": _VERTICES,
+        "epsilon": _EPSILON,
+        "delta": _DELTA,
+        "beta": _BETA,
+        "towns": [list(town) for town in _TOWNS],
+        "repetitions": repetitions,
+        "repetitions of the learner": learner_repetitions,
+        "quick": quick,
+        "seed": seed,
+    }
+    table = Table(columns=columns, rows=rows, parameters=parameters, findings=())
+    return Table(columns=columns, rows=rows, parameters=parameters, findings=_findings(table))
+
+
+def _made_people(n: int, seed: int) -> IntVector:
+    random = np.random.default_rng([seed, n])
+    places = np.linspace(0, 1, _VERTICES)
+    shares = np.full(_VERTICES, 1 / 3 / _VERTICES)
+    for middle, width in _TOWNS:
+        town = np.exp(-(((places - middle) / width) ** 2) / 2)
+        shares += town / town.sum() * 2 / 9
+    return random.multinomial(n, shares / shares.sum())
+
+
+def _runner(metric: Metric, method: str, n: int) -> tuple[_Run, FloatVector]:
+    """What answers all vertices, and how far off it promises not to be."""
+    if method in METHODS:
+        mechanism = _mechanism(metric, method, n)
+
+        def noisy(located: Locations, source: EntropySource) -> FloatVector:
+            return mechanism.answered(located, source, confidence=1 - _BETA).values
+
+        return noisy, mechanism.radii(confidence=1 - _BETA)
+    planned = L1Plan(
+        embedding=exact_embedding(metric),
+        people=n,
+        queries=None,
+        epsilon=_EPSILON,
+        delta=LEARNERS[method],
+        beta=_BETA,
+    )
+
+    def run(located: Locations, source: EntropySource) -> FloatVector:
+        return release_distances(planned, located, source).values()
+
+    return run, np.array([planned.error])
+
+
+def _mechanism(metric: Metric, method: str, n: int) -> DistanceMechanism:
+    name, noise = METHODS[method]
+    delta = _DELTA if noise == "gaussian" else 0.0
+    planned = plan_distances(
+        metric, people=n, epsilon=_EPSILON, delta=delta, mechanism=name, noise=noise
+    )
+    return planned.best.built
+
+
+def _guaranteed(metric: Metric) -> list[tuple[Any, ...]]:
+    least = _PROMISED[0]
+    default = _mechanism(metric, DEFAULT, least).radii(confidence=1 - _BETA).max()
+    rows: list[tuple[Any, ...]] = []
+    for n in _PROMISED:
+        # Noise is that of counts, whatever n is: the promise is 1/n times that for one person.
+        promises = {DEFAULT: float(default) * least / n, TRIVIAL: metric.diameter / 2}
+        for name, delta in BOUNDS.items():
+            promises[name] = hr12_offline_error(
+                people=n, dimensions=1, epsilon=_EPSILON, delta=delta, beta=_BETA
+            )
+        rows += [("guaranteed", name, n, 0, None, error, None) for name, error in promises.items()]
+    return rows
+
+
+# Findings
+
+
+def _findings(table: Table) -> tuple[Finding, ...]:
+    names = (*METHODS, *LEARNERS)
+    errors = {method: _worst(table, method, _TARGET_PEOPLE) for method in names}
+    others = min(error for method, error in errors.items() if method != DEFAULT)
+    wrong = sum(row["wrong"] for row in table.where(part="measured"))
+    runs = len(table.where(part="measured"))
+    points = _typical(table)
+    return (
+        Finding(
+            statement="Target: largest error of the default at n = 10^4, at most",
+            claimed=_TARGET,
+            measured=errors[DEFAULT],
+            tolerance=None,
+            agrees=errors[DEFAULT] <= _TARGET,
+        ),
+        Finding(
+            statement="Target: the best other mechanism's largest error over the default's, above",
+            claimed=1.0,
+            measured=others / errors[DEFAULT],
+            tolerance=None,
+            agrees=others > errors[DEFAULT],
+        ),
+        exponent_finding(
+            "Default: error ~ n^-1", *zip(*points, strict=True), claimed=-1.0, tolerance=0.2
+        ),
+        Finding(
+            statement="Intervals at 95 %: runs in which any vertex lay outside",
+            claimed=None,
+            measured=float(wrong),
+            tolerance=None,
+            agrees=wrong <= 0.05 * runs,
+        ),
+        _bound_exponent(table, "HR12 learner", -2 / 3),
+        _bound_exponent(table, "HR12 learner, delta", -4 / 5),
+        *(_first_use(table, name) for name in BOUNDS),
+    )
+
+
+def _worst(table: Table, method: str, n: int) -> float:
+    rows = table.where(part="measured", method=method, people=n)
+    return max(float(row["largest error"]) for row in rows)
+
+
+def _typical(table: Table) -> list[tuple[int, float]]:
+    """Mean over repetitions of the default's largest error, by n."""
+    rows = table.where(part="measured", method=DEFAULT)
+    counts = sorted({row["people"] for row in rows})
+    return [
+        (n, float(np.mean([row["largest error"] for row in rows if row["people"] == n])))
+        for n in counts
+    ]
+
+
+def _bound_exponent(table: Table, name: str, claimed: float) -> Finding:
+    """Of what the learner promises, where that is no trivial answer."""
+    rows = [row for row in table.where(part="measured", method=name) if row["people"] >= 10_000]
+    return exponent_finding(
+        f"HR12 Theorem 2, as tuned here ({name}): promised error ~ n^({claimed:.3g})",
+        [row["people"] for row in rows],
+        [row["promised"] for row in rows],
+        claimed=claimed,
+        tolerance=0.05,
+    )
+
+
+def _first_use(table: Table, name: str) -> Finding:
+    """From how many people on the bound is below the trivial answer's."""
+    rows = table.where(part="guaranteed", method=name)
+    trivial = table.where(part="guaranteed", method=TRIVIAL)[0]["promised"]
+    useful = [row["people"] for row in rows if row["promised"] < trivial]
+    first = float(min(useful, default=math.inf))
+    return Finding(
+        statement=f"{name}, with its constants: no better than half the diameter below n",
+        claimed=None,
+        measured=first,
+        tolerance=None,
+        agrees=first > 10**6,
+    )
+
+
+_METHODS = (
+    "tree counts",
+    "histogram",
+    "Gaussian per query",
+    "Laplace per query",
+    "HR12 learner",
+    "HR12 learner, delta",
+)
+_BOUNDS = {
+    "HR12 Theorem 2, pure": "HR12 as printed",
+    "HR12 Theorem 2, delta": "HR12 as printed, delta",
+}
+
+
+def distances_figure(table: Table) -> Figure:
+    """Draw the table.
+
+    Args:
+        table: of the experiment `distances`.
+
+    Returns:
+        A figure: the largest error of all vertices against n, measured with its range over
+        repetitions (coloured), HR12's learner with the constants of this package among it; promised
+        for the default (thin blue) and by HR12 with its own constants (grey); and the trivial
+        answer (dotted).
+    """
+    with house_style():
+        figure = Figure(figsize=(PAGE, 4.4))
+        axes = figure.subplots()
+        lines = [_measured(axes, table, i) for i in range(len(_METHODS))]
+        lines += _promised(axes, table)
+        axes.set_ylim(2e-6, 40)
+        axes.set_xlim(80, 1.3e9)
+        log_log(axes)
+        axes.set_xlabel("people n")
+        axes.set_ylabel("largest error of all vertices (diameter 1)")
+        about = table.parameters
+        axes.set_title(
+            f"Average distances on a path of {about['vertices']:,} vertices, "
+            f"epsilon = {about['epsilon']:g}"
+        )
+        label_ends(axes, lines)
+    return figure
+
+
+def _measured(axes: Axes, table: Table, index: int) -> Line2D:
+    rows = table.where(part="measured", method=_METHODS[index])
+    counts = sorted({row["people"] for row in rows})
+    errors = np.array([[r["largest error"] for r in rows if r["people"] == n] for n in counts])
+    return draw_series(axes, counts, errors, index=index, label=_METHODS[index])
+
+
+def _promised(axes: Axes, table: Table) -> list[Line2D]:
+    lines = []
+    for name, label in _BOUNDS.items():
+        rows = table.where(part="guaranteed", method=name)
+        style = "-" if name.endswith("pure") else "--"
+        lines += axes.plot(
+            [row["people"] for row in rows],
+            [row["promised"] for row in rows],
+            color=COLOURS["all zero"],
+            linewidth=0.9,
+            linestyle=style,
+            label=label,
+        )
+    most = max(row["people"] for row in table.where(part="measured"))
+    rows = table.where(part="guaranteed", method=_METHODS[0])
+    rows = [row for row in rows if row["people"] <= most]
+    lines += axes.plot(
+        [row["people"] for row in rows],
+        [row["promised"] for row in rows],
+        color=look(0)["color"],
+        linewidth=0.7,
+        label="tree counts, promised (95 %)",
+    )
+    rows = table.where(part="guaranteed", method="trivial")
+    lines += axes.plot(
+        [row["people"] for row in rows],
+        [row["promised"] for row in rows],
+        label="half the diameter",
+        **trivial_look(),
+    )
+    return lines

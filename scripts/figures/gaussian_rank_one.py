@@ -1,0 +1,130 @@
+"""Rank-one distinguisher by Gaussian noise on the whole matrix, once: a baseline."""
+
+import math
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import NoReturn, Self, final
+
+import numpy as np
+
+from graphcuts_dp.distinguishers.noise_norms import subgaussian_norm
+from graphcuts_dp.distinguishers.rank_one import (
+    Answer,
+    MatrixSearch,
+    checked_answer,
+    checked_budget,
+    checked_graph,
+    matrix_of_pairs,
+    pair_places,
+    pair_scale,
+    usual_cut_norm,
+)
+from graphcuts_dp.distinguishers.scoring import check_rounds
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.noise import sample_discrete_gaussian
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class GaussianRankOne:
+    """Add symmetric discrete Gaussian noise to the matrix, then search it at each call.
+
+    At (1, 1e-6) its noise is 4.7 times that of randomised response at epsilon = 1: a baseline.
+
+    Args:
+        universe: the public vertex pairs.
+        rho: zCDP budget of `begin`, >= 1e-12.
+        delta: for which its cost is stated, in (0, 1).
+        grid: of the graph.
+        answer: "cut" or "pair"; see `rank_one`.
+
+    Guarantee: `begin` is rho-zCDP. One pair changes one of the integers, by at most s =
+        `grid.sensitivity` steps, and noise of parameter v = s^2/(2 rho) hides that. Calls are
+        post-processing. The pair found is within 2 ||E|| of the best, as in `ResponseRankOne`; the
+        noise is sub-Gaussian with proxy v. Weights are rounded down by less than a step, which
+        adds at most n steps to ||E||.
+
+    Raises:
+        ParameterError: an unknown answer, a number out of range, or weights without a cap.
+
+    Source: Dwork, Talwar, Thakurta, Zhang, *Analyze Gauss*, 2014; Canonne, Kamath, Steinke 2020.
+    """
+
+    universe: Universe
+    rho: float
+    delta: float
+    grid: Grid = field(default_factory=Grid)
+    answer: Answer = "cut"
+
+    def __post_init__(self) -> None:
+        checked_answer(self.answer)
+        checked_budget(self.rho, self.grid)
+
+    name = "gaussian-rank-one"
+
+    @property
+    def setup(self) -> Cost:
+        """rho-zCDP, once."""
+        return Cost.of_rho(self.rho, delta=self.delta)
+
+    call = None  # each call reads the noisy matrix
+
+    @property
+    def variance(self) -> Fraction:
+        """v, in steps squared."""
+        return Fraction(self.grid.sensitivity) ** 2 / (2 * Fraction(self.rho))
+
+    def unit_shortfall(self, gamma: float) -> float:
+        """F for unit pairs: u'Rv >= sigma_1(R) - F at all calls, but for probability gamma.
+
+        Args:
+            gamma: in (0, 1).
+        """
+        shape, plain = self.universe.shape, self.universe.symmetric
+        norm = subgaussian_norm(float(self.variance), shape, symmetric=plain, failure=gamma)
+        return 2 * (norm * self.grid.unit + self.grid.rounding(max(shape)))
+
+    def shortfall(self, gamma: float) -> float:
+        """See `Distinguisher.shortfall`: scale times F for pairs, infinite for cuts.
+
+        Args:
+            gamma: in (0, 1), for all calls together.
+        """
+        if self.answer == "cut":
+            return math.inf
+        return pair_scale(self.universe) * self.unit_shortfall(gamma)
+
+    @property
+    def usual_shortfall(self) -> float:
+        """About the cut norm of the noise."""
+        return usual_cut_norm(self.universe) * math.sqrt(self.variance) * self.grid.unit
+
+    def with_rho(self, rho: float, *, rounds: int) -> Self:
+        """See `Distinguisher.with_rho`: all of rho goes into `begin`."""
+        check_rounds(rounds)
+        return replace(self, rho=rho)
+
+    def with_epsilon(self, epsilon: Fraction, *, rounds: int) -> NoReturn:  # noqa: ARG002
+        """Refused: Gaussian noise has no pure bound.
+
+        Raises:
+            ParameterError: always.
+        """
+        raise ParameterError("Gaussian noise has no pure bound: use 'response-rank-one', or rho")
+
+    def begin(self, graph: AnyGraph, source: EntropySource) -> MatrixSearch:
+        """See `Distinguisher.begin`. Draws one integer for each pair, about 60 microseconds each.
+
+        Raises:
+            ParameterError: other vertices, or weights counted on another grid.
+        """
+        checked_graph(graph, self.universe, self.grid)
+        steps = sample_discrete_gaussian(self.variance, self.universe.size, source)
+        steps[pair_places(graph)] += self.grid.steps(graph.weights)
+        noisy = matrix_of_pairs(steps.astype(np.float64) * self.grid.unit, self.universe)
+        return MatrixSearch(self.universe, noisy, self.answer)

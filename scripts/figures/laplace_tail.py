@@ -1,0 +1,300 @@
+"""Laplace noise on every pair: tails of sums, errors of cuts by size, and of all cuts at once.
+
+Only noise is drawn here: under Laplace noise the error of a cut does not depend on the graph. Pairs
+are those of a bipartite graph with n vertices on each side, where no edge counts twice.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from graphcuts_dp.arrays import FloatMatrix
+from graphcuts_dp.cutnorm.operand import Operand
+from graphcuts_dp.cutnorm.spectral import largest_singular_value, prefix_cuts
+from graphcuts_dp.plotting.style import PAGE, house_style
+from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
+from graphcuts_dp.privacy.value_noise import noise_distribution
+from graphcuts_dp.progress import Progress
+from scripts.figures.base import Finding, Table, by_repetition, exponent_finding, medians
+from scripts.figures.style import draw_series, draw_slope, light_grid, log_log, look, trivial_look
+
+COLUMNS = ("panel", "series", "repetition", "x", "y")
+TERMS = (1, 16, 256)  # of a sum
+DENSITY = 0.05  # of the graph whose cuts answering 0 gets wrong
+EPSILONS = (0.5, 1.0, 2.0)
+_FEWEST = 20  # sums beyond a point for its probability to be shown
+
+Row = tuple[str, str, int, float, float]
+
+
+def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
+    """Measure three things.
+
+    "tail": P(Y >= alpha) of a sum Y of k Laplace variables of scale b against alpha/(b sqrt(k)),
+    and Theorem 6.5's bound. "one size": error of one cut, the largest error found among all cuts of
+    its size, and what sigma_1 proves for them, against |S||T| at epsilon = 1. "all sizes": the
+    largest |error|/sqrt(|S||T|) of any cut (found, and at most) against n.
+
+    Source: GRU12, Theorem 6.5 and section 6.2.
+    """
+    source = SeededEntropy(seed)
+    sums = 20_000 if quick else 200_000
+    n = 128 if quick else 512
+    sides = (64, 128, 256) if quick else (64, 128, 256, 512, 1024)
+    repetitions = 3 if quick else 5
+    rows = _tails(sums, source)
+    progress(0.2, "tails measured")
+    rows += _sizes(n, repetitions, source, np.random.default_rng(seed))
+    progress(0.4, "cuts of each size measured")
+    for i, side in enumerate(sides):
+        rows += _all_sizes(side, repetitions, source, seed)
+        progress(0.4 + 0.6 * (i + 1) / len(sides), f"all cuts at n = {side} measured")
+    return Table(
+        columns=COLUMNS,
+        rows=rows,
+        parameters={
+            "noise": "laplace",
+            "sums": sums,
+            "terms": list(TERMS),
+            "n": n,
+            "sides": list(sides),
+            "epsilons": list(EPSILONS),
+            "density": DENSITY,
+            "repetitions": repetitions,
+            "seed": seed,
+        },
+        findings=_findings(rows, sides),
+    )
+
+
+def theorem_6_5(terms: int, x: npt.ArrayLike) -> FloatMatrix:
+    """GRU12's bound on P(Y >= x b sqrt(k)): exp(-x^2/6) up to sqrt(k), then exp(-x sqrt(k)/6).
+
+    Args:
+        terms: k.
+        x: any shape.
+    """
+    points = np.asarray(x, dtype=np.float64)
+    root = math.sqrt(terms)
+    return np.exp(-points * np.minimum(points, root) / 6)
+
+
+def _noise(shape: tuple[int, int], epsilon: float, source: EntropySource) -> FloatMatrix:
+    distribution = noise_distribution("laplace", epsilon=epsilon, weight_cap=1.0)
+    steps = distribution.respond(math.prod(shape), np.empty(0), np.empty(0, np.int64), source)
+    return distribution.estimate(steps).reshape(shape)
+
+
+def _tails(sums: int, source: EntropySource) -> list[Row]:
+    rows: list[Row] = []
+    points = np.arange(0.5, 9.1, 0.5)
+    for terms in TERMS:
+        block = max(1, (1 << 22) // terms)
+        values = np.concatenate(
+            [
+                _noise((min(block, sums - start), terms), 1.0, source).sum(axis=1)
+                for start in range(0, sums, block)
+            ]
+        )
+        scaled = np.sort(np.abs(values)) / math.sqrt(terms)
+        beyond = sums - np.searchsorted(
+            scaled, points
+        )  # the distribution is symmetric: both sides count
+        rows += [
+            ("tail", f"k = {terms}", 0, float(x), float(count / (2 * sums)))
+            for x, count in zip(points, beyond, strict=True)
+            if count >= _FEWEST
+        ]
+        rows += [
+            ("tail", f"Theorem 6.5, k = {terms}", 0, float(x), float(bound))
+            for x, bound in zip(points, theorem_6_5(terms, points), strict=True)
+        ]
+    return rows
+
+
+def _sizes(n: int, repetitions: int, source: EntropySource, rng: np.random.Generator) -> list[Row]:
+    sizes = [2**i for i in range(1, int(math.log2(n)))]
+    rows: list[Row] = [("one size", "answer 0", 0, s * s, DENSITY * s * s) for s in sizes]
+    for repetition in range(repetitions):
+        noise = _noise((n, n), 1.0, source)
+        sigma = largest_singular_value(Operand(noise)).value
+        for s in sizes:
+            series = {
+                "one cut": _mean_error(noise, s, rng),
+                "largest found": _largest_of_size(noise, s, rng),
+                "all cuts, proven": sigma * s,
+            }
+            rows += [("one size", name, repetition, s * s, y) for name, y in series.items()]
+    return rows
+
+
+def _mean_error(noise: FloatMatrix, size: int, rng: np.random.Generator, cuts: int = 200) -> float:
+    """Mean absolute error of random cuts of one size."""
+    picked = [_random_sets(len(noise), size, cuts, rng) for _ in range(2)]
+    return float(
+        np.abs(np.einsum("ci,ij,cj->c", *(picked[0], noise, picked[1]), optimize=True)).mean()
+    )
+
+
+def _largest_of_size(
+    noise: FloatMatrix, size: int, rng: np.random.Generator, starts: int = 64, rounds: int = 12
+) -> float:
+    """Alternate: for a fixed T the best S of a size are the largest row sums, and so on."""
+    T = _random_sets(len(noise), size, starts, rng)
+    best = 0.0
+    for _ in range(rounds):
+        S = _top(T @ noise.T, size)
+        sums = S @ noise
+        T = _top(sums, size)
+        best = max(best, float((sums * T).sum(axis=1).max()))
+    return best
+
+
+def _random_sets(n: int, size: int, count: int, rng: np.random.Generator) -> FloatMatrix:
+    return _top(rng.random((count, n)), size)
+
+
+def _top(values: FloatMatrix, size: int) -> FloatMatrix:
+    """Indicator of the `size` largest of each row."""
+    chosen = np.argpartition(values, -size, axis=1)[:, -size:]
+    sets = np.zeros(values.shape)
+    np.put_along_axis(sets, chosen, 1.0, axis=1)
+    return sets
+
+
+def _all_sizes(side: int, repetitions: int, source: EntropySource, seed: int) -> list[Row]:
+    rows: list[Row] = []
+    for epsilon in EPSILONS:
+        for repetition in range(repetitions):
+            noise = _noise((side, side), epsilon, source)
+            cut = prefix_cuts(noise, 1, seed=seed)
+            found = abs(float(cut.values[0])) / math.sqrt(cut.S[0].sum() * cut.T[0].sum())
+            most = largest_singular_value(Operand(noise)).value
+            rows.append(("all sizes", f"found, epsilon = {epsilon:g}", repetition, side, found))
+            rows.append(("all sizes", f"proven, epsilon = {epsilon:g}", repetition, side, most))
+    return rows
+
+
+def _findings(rows: Sequence[Row], sides: Sequence[int]) -> list[Finding]:
+    ratios = [
+        y / float(theorem_6_5(terms, x))
+        for terms in TERMS
+        for x, y in _points(rows, "tail", f"k = {terms}")
+    ]
+    one = _points(rows, "one size", "one cut")
+    at_one = _points(rows, "all sizes", "found, epsilon = 1")
+    largest = [
+        (epsilon, y)
+        for epsilon in EPSILONS
+        for x, y in _points(rows, "all sizes", f"found, epsilon = {epsilon:g}")
+        if x == max(sides)
+    ]
+    return [
+        Finding(
+            statement="GRU12 Thm 6.5: P(Y >= a) <= exp(-a^2/6kb^2), largest measured/bound",
+            claimed=None,
+            measured=max(ratios),
+            tolerance=None,
+            agrees=max(ratios) <= 1,
+        ),
+        exponent_finding(
+            "Error of one cut ~ (|S||T|)^(1/2)",
+            *zip(*one, strict=True),
+            claimed=0.5,
+            tolerance=0.03,
+        ),
+        exponent_finding(
+            "GRU12 section 6: all cuts within O(sqrt(n|S||T|)/epsilon), exponent of n",
+            *zip(*at_one, strict=True),
+            claimed=0.5,
+            tolerance=0.05,
+        ),
+        exponent_finding(
+            "The same, exponent of epsilon",
+            *zip(*largest, strict=True),
+            claimed=-1.0,
+            tolerance=0.05,
+        ),
+    ]
+
+
+def _points(rows: Sequence[Row], panel: str, series: str) -> list[tuple[float, Any]]:
+    return [(row[3], row[4]) for row in rows if row[0] == panel and row[1] == series]
+
+
+def laplace_tail_figure(table: Table) -> Figure:
+    """Draw the table of `measure`.
+
+    Returns:
+        Three panels: tails with Theorem 6.5's bound, errors against |S||T|, and the largest
+        |error|/sqrt(|S||T|) against n.
+    """
+    with house_style():
+        figure = Figure(figsize=(PAGE, 3.1))
+        tails, one, every = figure.subplots(1, 3)
+        _draw_tails(tails, table)
+        _draw_sizes(one, table)
+        _draw_all(every, table)
+        for axes in (tails, one, every):
+            axes.legend(fontsize=7, loc="upper left", bbox_to_anchor=(-0.12, -0.24), ncols=1)
+    return figure
+
+
+def _draw_tails(axes: Axes, table: Table) -> None:
+    sums = table.parameters["terms"]
+    for i, terms in enumerate(sums):
+        x, y = medians(table, panel="tail", series=f"k = {terms}")
+        axes.plot(x, y, label=f"sum of k = {terms}", **look(i))
+    for i, terms in enumerate(sums):
+        x, y = medians(table, panel="tail", series=f"Theorem 6.5, k = {terms}")
+        axes.plot(x, y, **_dotted(i, "Theorem 6.5, in the same order"))
+    axes.set_yscale("log")
+    axes.set_ylim(bottom=0.5 / table.parameters["sums"] * 10, top=1.5)
+    light_grid(axes)
+    axes.set_xlabel(r"$\alpha\,/\,(b\sqrt{k})$")
+    axes.set_title(r"$P(Y\geq\alpha)$")
+
+
+def _draw_sizes(axes: Axes, table: Table) -> None:
+    for i, series in enumerate(("one cut", "largest found", "all cuts, proven")):
+        x, spread = by_repetition(table, panel="one size", series=series)
+        names = {"one cut": "one cut, mean", "largest found": "worst cut found of the size"}
+        draw_series(axes, x, spread, index=i, label=names.get(series, series))
+    x, y = medians(table, panel="one size", series="answer 0")
+    axes.plot(x, y, label=f"answer 0 (density {table.parameters['density']:g})", **trivial_look())
+    x, y = medians(table, panel="one size", series="one cut")
+    draw_slope(axes, (x[0], x[-1]), 0.5 * y[0], 0.5, label="exponent 1/2")
+    log_log(axes)
+    axes.set_xlabel(r"$|S||T|$")
+    axes.set_title(rf"Error, $n={table.parameters['n']}$, $\varepsilon=1$")
+
+
+def _draw_all(axes: Axes, table: Table) -> None:
+    lowest = np.inf
+    epsilons = table.parameters["epsilons"]
+    for i, epsilon in enumerate(epsilons):
+        x, y = by_repetition(table, panel="all sizes", series=f"found, epsilon = {epsilon:g}")
+        draw_series(axes, x, y, index=i, label=rf"worst found, $\varepsilon={epsilon:g}$")
+        lowest = min(lowest, float(np.median(y, axis=1)[0]))
+    for i, epsilon in enumerate(epsilons):
+        places, heights = medians(table, panel="all sizes", series=f"proven, epsilon = {epsilon:g}")
+        axes.plot(places, heights, **_dotted(i, r"at most ($\sigma_1$), in the same order"))
+    draw_slope(axes, (x[0], x[-1]), 0.75 * lowest, 0.5, label="exponent 1/2")
+    log_log(axes)
+    axes.set_xlabel("$n$")
+    axes.set_title(r"All cuts: $|$error$|/\sqrt{|S||T|}$")
+
+
+def _dotted(index: int, label: str) -> dict[str, Any]:
+    """The look of a bound on the series of this number; the first one carries the name."""
+    return {
+        "color": look(index)["color"],
+        "linewidth": 0.9,
+        "linestyle": ":",
+        "label": label if index == 0 else None,
+    }

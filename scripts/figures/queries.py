@@ -1,0 +1,312 @@
+"""The error against the number of queries k: the planner's formulas, and mechanisms that run.
+
+Each mechanism is made for k queries and asked `min(k, asked)` of them: random halves of the
+vertices, and halves that keep or split two planted blocks, which no density tells. Its noise and
+its tests are those for k, so that its errors are those of a session of k queries, up to the growth
+of a maximum with the number of answers.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from graphcuts_dp.graph.adjacency import Graph
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.queries import CutQuery, answer_all
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.interactive.methods import make_mechanism
+from graphcuts_dp.planning.planner import plan
+from graphcuts_dp.plotting.style import COLOURS, PAGE, house_style
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.progress import Progress
+from scripts.figures.base import Finding, Table, exponent_finding
+from scripts.figures.random_graphs import planted_partition
+from scripts.figures.style import draw_series, label_ends, light_grid, log_log, look, trivial_look
+
+METHODS = ("tight MW", "tight FK", "gaussian", "laplace", "binary")
+PAPERS = ("gru12", "jt12", "dr14")
+_RUN: dict[str, tuple[str, dict[str, Any]]] = {
+    "tight MW": ("multiplicative-weights", {"delta": 1e-6}),
+    "tight FK": ("frieze-kannan", {"delta": 1e-6, "disjoint": True}),
+    "gaussian": ("gaussian", {"delta": 1e-6}),
+    "laplace": ("laplace", {}),
+    "binary": ("binary", {"adaptive": False}),
+}
+_EPSILON, _DELTA, _BETA = 1.0, 1e-6, 0.05
+_DEGREE = 20  # edges a vertex, nine tenths of them within two blocks
+_PROMISED = tuple(10**power for power in range(10))
+_DECADES = 0.6  # promises and measurements differ by constants, crossovers by some of a decade
+
+
+def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
+    """Errors by method and k; see `Experiment`.
+
+    Rows of part "guaranteed": the planner's, for `METHODS` and "binary, any k" (queries may depend
+    on answers), the better construction of each of `PAPERS` with its printed constants, and the
+    trivial answer (the better of 0 and the middle). Rows of part "measured": for each repetition,
+    the largest and the mean error of the queries asked, and how many lay outside their intervals.
+    """
+    n, asked, repetitions = (400, 60, 1) if quick else (3000, 200, 3)
+    graph = planted_partition(n, 2, 1.8 * _DEGREE / n, 0.2 * _DEGREE / n, seed=seed)
+    edges = len(graph.rows)
+    rows = [row for k in _PROMISED for row in _guaranteed(n, edges, k)]
+    cuts = _cuts(n, asked, seed)
+    truths = [int(value) for value in answer_all(cuts, graph)]
+    counts = [10**power for power in ((1, 3, 5, 7) if quick else range(1, 10))]
+    for place, k in enumerate(counts):
+        progress(place / len(counts), f"{k:,} queries")
+        for repetition in range(repetitions):
+            for method in METHODS:
+                source = SeededEntropy(_seed(seed, place, repetition, method))
+                found = _measured(method, graph, k, cuts[:k], truths, source)
+                rows.append(("measured", method, k, repetition, *found))
+    progress(1.0, "done")
+    columns = ("part", "method", "queries", "repetition", "largest error", "mean error", "wrong")
+    parameters = {
+        "n": n,
+        "edges": edges,
+        "asked": asked,
+        "epsilon": _EPSILON,
+        "delta": _DELTA,
+        "beta": _BETA,
+        "quick": quick,
+        "seed": seed,
+    }
+    table = Table(columns=columns, rows=rows, parameters=parameters, findings=())
+    return Table(columns=columns, rows=rows, parameters=parameters, findings=_findings(table))
+
+
+def _guaranteed(n: int, edges: int, k: int) -> list[tuple[Any, ...]]:
+    planned = plan(
+        n, edges=edges, queries=k, epsilon=_EPSILON, delta=_DELTA, beta=_BETA, offline=False
+    )
+    errors: dict[str, float] = {}
+    for row in planned.rows:
+        name = row.calibration if row.calibration in PAPERS else row.name
+        name = "trivial" if row.trivial else name
+        name = "binary, any k" if (row.method, row.cuts) == ("binary", "all") else name
+        if name != "release":
+            errors[name] = min(row.guaranteed, errors.get(name, math.inf))
+    return [("guaranteed", name, k, 0, error, None, None) for name, error in errors.items()]
+
+
+def _measured(
+    method: str,
+    graph: Graph,
+    k: int,
+    cuts: Sequence[CutQuery],
+    truths: Sequence[int],
+    source: SeededEntropy,
+) -> tuple[float, float, int]:
+    """Largest and mean error, and how many answers lay outside their intervals."""
+    name, options = _RUN[method]
+    mechanism = make_mechanism(
+        name,
+        universe=Universe(graph.vertices),
+        grid=Grid.of(graph),
+        epsilon=_EPSILON,
+        queries=k,
+        beta=_BETA,
+        **options,
+    )
+    state = mechanism.start(graph, source)
+    errors, wrong = [], 0
+    for cut, truth in zip(cuts, truths, strict=False):
+        state, answer = mechanism.step(state, cut, truth, source)
+        errors.append(abs(answer.value - truth))
+        wrong += not answer.interval[0] <= truth <= answer.interval[1]
+    return float(max(errors)), float(np.mean(errors)), wrong
+
+
+def _cuts(n: int, count: int, seed: int) -> list[CutQuery]:
+    """Every other one keeps or splits the blocks, shifted by some vertices."""
+    random = np.random.default_rng(seed)
+    found = []
+    for number in range(count):
+        shift = int(random.integers(n)) if number else 0
+        planted = np.roll(np.arange(n) < n // 2, shift)
+        inside = random.random(n) < 0.5 if number % 2 else planted
+        found.append(CutQuery(inside, ~inside))
+    return found
+
+
+def _seed(seed: int, place: int, repetition: int, method: str) -> int:
+    """Of one run: all different."""
+    parts = np.random.SeedSequence([seed, place, repetition, METHODS.index(method)])
+    return int(parts.generate_state(1)[0])
+
+
+# Findings
+
+
+def _findings(table: Table) -> tuple[Finding, ...]:
+    return (
+        _growth(table, "laplace", 1.0),
+        _growth(table, "gaussian", 0.5),
+        *(_overtakes(table, method) for method in ("tight MW", "tight FK")),
+        _kept(table),
+        *(_vacuous(table, paper) for paper in PAPERS),
+    )
+
+
+def _growth(table: Table, method: str, claimed: float) -> Finding:
+    rows = table.where(part="measured", method=method)
+    return exponent_finding(
+        f"{method} noise on each answer, measured mean error: exponent of k",
+        [row["queries"] for row in rows],
+        [row["mean error"] for row in rows],
+        claimed=claimed,
+        tolerance=0.03,
+    )
+
+
+def _errors(table: Table, part: str, method: str) -> dict[int, float]:
+    """Largest error by k, the median over repetitions."""
+    rows = table.where(part=part, method=method)
+    return {
+        k: float(np.median([row["largest error"] for row in rows if row["queries"] == k]))
+        for k in sorted({row["queries"] for row in rows})
+    }
+
+
+def _log_crossover(table: Table, part: str, method: str) -> float:
+    """log10 of the k from which a construction is better than Gaussian noise, interpolated."""
+    ours, noise = _errors(table, part, method), _errors(table, part, "gaussian")
+    logs = [math.log10(k) for k in ours]
+    gaps = [math.log(noise[k] / ours[k]) for k in ours]
+    last = max(i for i, gap in enumerate(gaps) if gap < 0)
+    return float(np.interp(0.0, gaps[last : last + 2], logs[last : last + 2]))
+
+
+def _overtakes(table: Table, method: str) -> Finding:
+    promised = _log_crossover(table, "guaranteed", method)
+    found = _log_crossover(table, "measured", method)
+    return Finding(
+        statement=f"{method} overtakes Gaussian noise: log10 k, promised beside measured",
+        claimed=promised,
+        measured=found,
+        tolerance=_DECADES,
+        agrees=abs(found - promised) <= _DECADES,
+    )
+
+
+def _kept(table: Table) -> Finding:
+    rows = table.where(part="measured")
+    share = sum(row["wrong"] > 0 for row in rows) / len(rows)
+    return Finding(
+        statement="promises: share of sessions with an answer outside its interval, at most beta",
+        claimed=None,
+        measured=share,
+        tolerance=None,
+        agrees=share <= _BETA,
+    )
+
+
+def _vacuous(table: Table, paper: str) -> Finding:
+    ours, trivial = (_errors(table, "guaranteed", method) for method in (paper, "trivial"))
+    least = min(ours[k] / trivial[k] for k in ours)
+    return Finding(
+        statement=f"{paper}'s constants: guaranteed error over the trivial one, any k, at best",
+        claimed=None,
+        measured=least,
+        tolerance=None,
+        agrees=least < 1,
+    )
+
+
+_NAMES = {
+    "tight MW": "weights",
+    "tight FK": "Frieze–Kannan",
+    "gaussian": "Gaussian",
+    "laplace": "Laplace",
+    "binary": "randomized response",
+}
+_PAPERS = {"gru12": "GRU12", "jt12": "JT12", "dr14": "DR14"}
+_SHOWN = (3, 3e6)  # in edges; beyond it per-query noise only
+
+
+def queries_figure(table: Table) -> Figure:
+    """Draw the table.
+
+    Args:
+        table: of the experiment `queries`.
+
+    Returns:
+        A figure of two panels with the same axes: guaranteed error of all k answers against k, with
+        the papers' constants in grey; and the largest error among the queries asked, with its
+        range over repetitions.
+    """
+    with house_style():
+        figure = Figure(figsize=(PAGE, 3.6))
+        left, right = figure.subplots(1, 2, sharex=True, sharey=True)
+        papers = _draw_guaranteed(left, table)
+        _draw_measured(right, table)
+        left.set_ylim(*_SHOWN)
+        label_ends(left, papers)
+        handles, names = left.get_legend_handles_labels()
+        shown = [i for i, name in enumerate(names) if name not in _PAPERS.values()]
+        figure.legend(
+            [handles[i] for i in shown],
+            [names[i] for i in shown],
+            loc="outside upper left",
+            ncols=len(shown),
+            fontsize=8,
+            columnspacing=1.2,
+        )
+    return figure
+
+
+def _draw_guaranteed(axes: Axes, table: Table) -> list[Line2D]:
+    """The lines of the papers."""
+    for index, (method, name) in enumerate(_NAMES.items()):
+        rows = table.where(part="guaranteed", method=method)
+        counts = [row["queries"] for row in rows]
+        errors = [row["largest error"] for row in rows]
+        axes.plot(counts, errors, label=name, markevery=3, **look(index))
+    papers: list[Line2D] = []
+    for paper, name in _PAPERS.items():
+        rows = table.where(part="guaranteed", method=paper)
+        errors = [row["largest error"] for row in rows]
+        papers += axes.plot(counts, errors, label=name, color=COLOURS["all zero"], linewidth=0.8)
+    _draw_trivial(axes, table)
+    log_log(axes)
+    axes.set_xlabel("queries k")
+    axes.set_ylabel("error in edges")
+    axes.set_title("Guaranteed for all k answers")
+    return papers
+
+
+def _draw_measured(axes: Axes, table: Table) -> None:
+    for index, (method, name) in enumerate(_NAMES.items()):
+        rows = table.where(part="measured", method=method)
+        counts = sorted({row["queries"] for row in rows})
+        errors = np.array(
+            [[row["largest error"] for row in rows if row["queries"] == k] for k in counts]
+        )
+        draw_series(axes, counts, errors, index=index, label=name)
+    _draw_trivial(axes, table)
+    light_grid(axes)
+    axes.set_xlabel("queries k")
+    about = table.parameters
+    axes.set_title(f"Measured, largest of up to {about['asked']}")
+    axes.text(
+        0.97,
+        0.04,
+        f"n = {about['n']:,}, |E| = {about['edges']:,}\n"
+        f"epsilon = {about['epsilon']:g}, delta = {about['delta']:g}",
+        transform=axes.transAxes,
+        ha="right",
+        fontsize=8,
+    )
+
+
+def _draw_trivial(axes: Axes, table: Table) -> None:
+    rows = table.where(part="guaranteed", method="trivial")
+    counts = [row["queries"] for row in rows]
+    errors = [row["largest error"] for row in rows]
+    axes.plot(counts, errors, label="trivial", **trivial_look())

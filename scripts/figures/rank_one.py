@@ -1,0 +1,211 @@
+"""What one call of each rank-one distinguisher finds, on planted partitions against their density.
+
+GRU12 section 7 leaves the distinguisher for rank-one queries open. Here R = A - density, for graphs
+of two planted blocks: "strong", with edge probabilities 0.6 and 0.4; "weak", where the blocks stand
+out by sigma_1(R) of about 2.5 sqrt(n); and "sparse", with 20 edges a vertex. The whole budget,
+epsilon = 1 (with delta = 1e-6, except for randomised response, which is pure), goes into one call.
+
+The exponential mechanism on the sphere is a reference in floats. So is Gaussian noise on the whole
+matrix above a size from which exact noise takes minutes: normal numbers of the same variance.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+
+from graphcuts_dp.arrays import FloatMatrix, FloatVector
+from graphcuts_dp.distinguishers.power_method import PowerRankOne
+from graphcuts_dp.distinguishers.rank_one import MatrixSearch, heavier_sign, top_pair
+from graphcuts_dp.distinguishers.response_rank_one import ResponseRankOne
+from graphcuts_dp.graph.adjacency import Graph
+from graphcuts_dp.graph.queries import CutQuery
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.idc.bit_sets import DenseHypothesis
+from graphcuts_dp.privacy.composition import zcdp_rho
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.value_noise import noise_distribution
+from graphcuts_dp.progress import Progress
+from scripts.figures.base import Finding, Table
+from scripts.figures.bingham import bingham_samples
+from scripts.figures.gaussian_rank_one import GaussianRankOne
+from scripts.figures.random_graphs import planted_partition
+
+EPSILON, DELTA, GAMMA = 1.0, 1e-6, 0.05
+COLUMNS = (
+    "case",
+    "n",
+    "method",
+    "sigma_1",
+    "unit gap",
+    "short",
+    "proven short",
+    "cut gap",
+    "best known cut gap",
+    "part of best",
+)
+_EXACT_GAUSSIAN = 300  # vertices up to which Gaussian noise on all pairs is drawn exactly
+_QUICK_SIZES = (40, 80)
+_FULL_SPHERE = 2000  # largest n for the exponential mechanism: all eigenvectors are needed
+
+# (u'Rv, the cut found); the first argument is what is known in the experiment.
+Found = tuple[float, CutQuery]
+Method = Callable[["RankOneSetting", SeededEntropy], Found]
+
+
+class RankOneSetting:
+    """A graph, its residual, and what all methods share. Not private.
+
+    Args:
+        graph: two planted blocks.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.universe = Universe(graph.vertices)
+        density = len(graph.rows) / self.universe.size
+        self.hypothesis = DenseHypothesis.constant(self.universe, density)
+        self.residual: FloatMatrix = graph.dense() - self.hypothesis.dense()
+        self.rho = zcdp_rho(epsilon=EPSILON, delta=DELTA)
+        self.block = np.arange(graph.n) < graph.n // 2
+
+    def gap(self, query: CutQuery) -> float:
+        """The size of a cut's true gap."""
+        return abs(float(self.universe.answers([query], self.residual)[0]))
+
+    def form(self, left: FloatVector, right: FloatVector) -> float:
+        """The value u'Rv."""
+        return float(left @ self.residual @ right)
+
+
+def response_of(setting: RankOneSetting) -> ResponseRankOne:
+    """Randomised response with the whole budget."""
+    return ResponseRankOne(
+        universe=setting.universe, distribution=noise_distribution("binary", epsilon=EPSILON)
+    )
+
+
+def gaussian_of(setting: RankOneSetting) -> GaussianRankOne:
+    """Gaussian noise on the matrix with the whole budget."""
+    return GaussianRankOne(universe=setting.universe, rho=setting.rho, delta=DELTA)
+
+
+def _on_matrix(setting: RankOneSetting, search: MatrixSearch, source: SeededEntropy) -> Found:
+    pair = search.find_pair(setting.hypothesis)
+    found = search.find(setting.hypothesis, source).query
+    return setting.form(pair.left, pair.right), cast(CutQuery, found)
+
+
+def _response(setting: RankOneSetting, source: SeededEntropy) -> Found:
+    return _on_matrix(setting, response_of(setting).begin(setting.graph, source), source)
+
+
+def _gaussian(setting: RankOneSetting, source: SeededEntropy) -> Found:
+    of, n = gaussian_of(setting), setting.graph.n
+    if n <= _EXACT_GAUSSIAN:
+        return _on_matrix(setting, of.begin(setting.graph, source), source)
+    seed = np.frombuffer(source.bytes(8), dtype=np.uint64)
+    noise = np.triu(np.random.default_rng(seed).standard_normal((n, n)), 1)
+    noise *= math.sqrt(of.variance)
+    noisy = noise + noise.T + setting.graph.dense()
+    return _on_matrix(setting, MatrixSearch(setting.universe, noisy, "cut"), source)
+
+
+def _power(setting: RankOneSetting, source: SeededEntropy) -> Found:
+    """The pair and the cut are two calls: a cut pays for one more product."""
+    of = PowerRankOne(universe=setting.universe, rho=setting.rho, delta=DELTA)
+    found = of.begin(setting.graph, source).find(setting.hypothesis, source).query
+    search = replace(of, answer="pair").begin(setting.graph, source)
+    pair = search.find_pair(setting.hypothesis, source)
+    return setting.form(pair.left, pair.right), cast(CutQuery, found)
+
+
+def _sphere(setting: RankOneSetting, source: SeededEntropy) -> Found:
+    """One call, sensitivity 1, so the exponent is epsilon/2 times the form; the cut is by signs."""
+    seed = np.frombuffer(source.bytes(8), dtype=np.uint64)
+    x = bingham_samples(setting.residual, EPSILON / 2, 1, np.random.default_rng(seed))[0]
+    side = heavier_sign(x)
+    return setting.form(x, x), CutQuery(side, ~side)
+
+
+METHODS: dict[str, Method] = {
+    "response": _response,
+    "power": _power,
+    "gaussian": _gaussian,
+    "sphere": _sphere,
+}
+
+
+def probabilities(case: str, n: int) -> tuple[float, float]:
+    """Of an edge inside a block and between the blocks."""
+    if case == "strong":
+        return 0.6, 0.4
+    if case == "weak":
+        return 0.5 + 2.5 / math.sqrt(n), 0.5 - 2.5 / math.sqrt(n)
+    return 36 / n, 4 / n
+
+
+def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
+    """One row for each case, size and method, means over repetitions; see `Experiment`.
+
+    Columns: `sigma_1` of R; `unit gap` u'Rv of the pair found, and by how much that is `short`;
+    `proven short`, F at probability 0.05, None where nothing is proven; `cut gap`, and what part it
+    is of the largest gap of any cut that anybody found, blocks and a search without noise included.
+    """
+    sizes, repetitions = (_QUICK_SIZES, 1) if quick else ((500, 1000, 2000, 4000), 3)
+    cases = [(case, n) for n in sizes for case in ("strong", "weak", "sparse")]
+    rows: list[tuple[Any, ...]] = []
+    worst = 0.0
+    for place, (case, n) in enumerate(cases):
+        progress(place / len(cases), f"{case}, n = {n}")
+        p_in, p_out = probabilities(case, n)
+        setting = RankOneSetting(planted_partition(n, 2, p_in, p_out, seed=seed + place))
+        sigma = top_pair(setting.residual, symmetric=True).gap
+        noiseless = MatrixSearch(setting.universe, setting.graph.dense(), "cut")
+        cut = cast(CutQuery, noiseless.find(setting.hypothesis, SeededEntropy(0)).query)
+        best = max(setting.gap(cut), setting.gap(CutQuery(setting.block, ~setting.block)))
+        found: dict[str, tuple[float, list[float]]] = {}
+        for number, (name, method) in enumerate(METHODS.items()):
+            if name == "sphere" and n > _FULL_SPHERE:
+                continue
+            source = SeededEntropy(seed * 1000 + place * 10 + number)
+            runs = [method(setting, source) for _ in range(repetitions)]
+            forms = [form for form, _ in runs]
+            found[name] = float(np.mean(forms)), [setting.gap(query) for _, query in runs]
+            if name == "response":
+                bound = response_of(setting).unit_shortfall(GAMMA)
+                worst = max(worst, *((sigma - form) / bound for form in forms))
+        best = max([best, *(gap for _, gaps in found.values() for gap in gaps)])
+        for name, (form, gaps) in found.items():
+            mean = float(np.mean(gaps))
+            rows.append((case, n, name, sigma, form, sigma - form, _proven(name, setting), mean,
+                         best, mean / best))  # fmt: skip
+    return Table(
+        columns=COLUMNS,
+        rows=rows,
+        parameters={
+            "epsilon": EPSILON,
+            "delta": DELTA,
+            "gamma": GAMMA,
+            "seed": seed,
+            "repetitions": repetitions,
+            "quick": quick,
+        },
+        findings=[
+            Finding(
+                statement="F of response-rank-one, 2 ||E|| at probability 0.05: largest part used",
+                claimed=None,
+                measured=worst,
+                tolerance=None,
+                agrees=worst <= 1,
+            )
+        ],
+    )
+
+
+def _proven(name: str, setting: RankOneSetting) -> float | None:
+    if name == "response":
+        return response_of(setting).unit_shortfall(GAMMA)
+    return gaussian_of(setting).unit_shortfall(GAMMA) if name == "gaussian" else None

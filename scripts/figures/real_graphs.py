@@ -1,0 +1,307 @@
+"""Every way to release a graph on the bundled real graphs: worst cut against epsilon.
+
+The graphs are public; weights are left out. Errors are relative: the worst cut found of the
+estimate less the graph, over that of the graph itself (2m, or m if bipartite), so that answering 0
+has error 1. The other trivial answer spreads the true number of edges over all pairs; a private one
+can only be worse. Releases are seeded.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, final
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from graphcuts_dp import datasets
+from graphcuts_dp.arrays import RealMatrix
+from graphcuts_dp.cutnorm.cut_norm import cut_norm
+from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.iterative.methods import release_iteratively
+from graphcuts_dp.plotting.style import PAGE, house_style
+from graphcuts_dp.progress import Progress
+from graphcuts_dp.release.synthesis import release_graph
+from scripts.benchmark.baselines import noisy_degrees_chung_lu
+from scripts.figures.base import Finding, Table, by_repetition, exponent_finding, medians
+from scripts.figures.style import (
+    draw_series,
+    light_grid,
+    log_log,
+    look,
+    plain_log_ticks,
+    trivial_look,
+)
+
+COLUMNS = ("panel", "graph", "series", "repetition", "x", "y")
+TRIVIAL = ("answer 0", "true density")
+DEFAULT = "maximum-entropy"
+DELTA = 1e-6  # of the iterative construction; all others have none
+
+Row = tuple[str, str, str, int, float, float]
+
+
+class _Method(Protocol):
+    def __call__(self, graph: AnyGraph, *, epsilon: float, seed: int) -> RealMatrix:
+        """An estimate of the matrix of a graph."""
+        ...
+
+
+def _fit(name: str) -> _Method:
+    def estimate(graph: AnyGraph, *, epsilon: float, seed: int) -> RealMatrix:
+        release = release_graph(graph, epsilon=epsilon, fit=name, seed=seed)
+        return release.graph.dense() if release.has_graph else release.noisy.estimate()
+
+    return estimate
+
+
+def _iterative(graph: AnyGraph, *, epsilon: float, seed: int) -> RealMatrix:
+    return release_iteratively(graph, epsilon=epsilon, delta=DELTA, seed=seed).graph.dense()
+
+
+def _chung_lu(graph: AnyGraph, *, epsilon: float, seed: int) -> RealMatrix:
+    assert isinstance(graph, Graph)  # noqa: S101  # the plan has it for no other
+    return noisy_degrees_chung_lu(graph, epsilon=epsilon, seed=seed).matrix
+
+
+METHODS: Mapping[str, _Method] = {
+    DEFAULT: _fit("maximum-entropy"),
+    "first-order": _fit("first-order"),
+    "cutting-plane": _fit("cutting-plane"),
+    "iterative construction": _iterative,
+    "noisy degrees": _chung_lu,
+    "spectral": _fit("spectral"),
+    "noisy matrix": _fit("none"),
+}
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class _Plan:
+    """What is tried on a graph: methods left out take minutes there, or are not for it."""
+
+    name: str
+    epsilons: Sequence[float]
+    repetitions: int
+    without: Sequence[str] = ()
+
+
+_LARGE = "us_flights_2008"  # enough vertices for one draw to be near its mean
+_MANY = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+_SLOW = ("cutting-plane", "iterative construction")
+_PLANS = (
+    _Plan(name="karate", epsilons=_MANY, repetitions=3),
+    _Plan(name="davis_women", epsilons=_MANY, repetitions=3, without=("noisy degrees",)),
+    _Plan(name="lesmis", epsilons=_MANY, repetitions=3),
+    _Plan(name=_LARGE, epsilons=_MANY, repetitions=3, without=_SLOW),
+    _Plan(
+        name="air_routes",
+        epsilons=(0.5, 2.0, 8.0),
+        repetitions=1,
+        without=(*_SLOW, "first-order", "spectral"),
+    ),
+)
+_QUICK = (
+    _Plan(name="karate", epsilons=(0.25, 1.0, 4.0), repetitions=1, without=_SLOW),
+    _Plan(name="davis_women", epsilons=(0.25, 4.0), repetitions=1, without=("noisy degrees",)),
+    _Plan(name=_LARGE, epsilons=(0.25, 1.0), repetitions=1, without=(*_SLOW, "spectral")),
+)
+
+
+def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
+    """Measure the relative error of the worst cut of each method on each graph.
+
+    "error": y is the error at epsilon x. "useful": y is the epsilon from which on the median error
+    is below that of the best trivial answer, between the measured ones by interpolation of
+    logarithms, or the least one tried if it is so there already; a method that never gets there has
+    no row.
+
+    Source: GRU12, section 6 and Lemma 6.2.
+    """
+    plans = _QUICK if quick else _PLANS
+    rows: list[Row] = []
+    for i, plan in enumerate(plans):
+
+        def report(done: float, message: str, start: int = i) -> None:
+            progress((start + done) / len(plans), message)
+
+        found = _measure_graph(plan, seed, report)
+        rows += found + _useful(plan, found)
+    return Table(
+        columns=COLUMNS,
+        rows=rows,
+        parameters={
+            "graphs": [plan.name for plan in plans],
+            "epsilons": {plan.name: list(plan.epsilons) for plan in plans},
+            "repetitions": {plan.name: plan.repetitions for plan in plans},
+            "without": {plan.name: list(plan.without) for plan in plans},
+            "methods": list(METHODS),
+            "delta_of_iterative_construction": DELTA,
+            "weights": "left out",
+            "seed": seed,
+        },
+        findings=_findings(rows, [plan.name for plan in plans]),
+    )
+
+
+def _measure_graph(plan: _Plan, seed: int, progress: Progress) -> list[Row]:
+    graph = _without_weights(datasets.load(plan.name))
+    truth = graph.dense()
+    whole = truth.sum()
+    pairs = truth.size - (len(truth) if isinstance(graph, Graph) else 0)
+    density = np.full_like(truth, whole / pairs)
+    if isinstance(graph, Graph):
+        np.fill_diagonal(density, 0.0)
+    flat = cut_norm(density - truth).lower / whole
+    rows: list[Row] = []
+    for i, epsilon in enumerate(plan.epsilons):
+        progress(i / len(plan.epsilons), f"{plan.name}, epsilon = {epsilon:g}")
+        for name, y in zip(TRIVIAL, (1.0, flat), strict=True):
+            rows.append(("error", plan.name, name, 0, epsilon, y))
+        for name, method in METHODS.items():
+            for repetition in range(0 if name in plan.without else plan.repetitions):
+                estimate = method(graph, epsilon=epsilon, seed=seed + repetition)
+                y = cut_norm(estimate - truth).lower / whole
+                rows.append(("error", plan.name, name, repetition, epsilon, float(y)))
+    return rows
+
+
+def _without_weights(graph: AnyGraph) -> AnyGraph:
+    if isinstance(graph, Graph) and graph.weighted:
+        return Graph(graph.rows, graph.columns, vertices=graph.vertices)
+    return graph
+
+
+def _useful(plan: _Plan, rows: Sequence[Row]) -> list[Row]:
+    best = min(row[5] for row in rows if row[2] in TRIVIAL)
+    found: list[Row] = []
+    for name in METHODS:
+        if name not in plan.without:
+            medians = [
+                float(np.median([row[5] for row in rows if row[2] == name and row[4] == epsilon]))
+                for epsilon in plan.epsilons
+            ]
+            epsilon = _crossing(plan.epsilons, medians, best)
+            if epsilon is not None:
+                found.append(("useful", plan.name, name, 0, 0.0, epsilon))
+    return found
+
+
+def _crossing(epsilons: Sequence[float], errors: Sequence[float], level: float) -> float | None:
+    """Least epsilon from which on all errors are below a level; None if the last one is not."""
+    above = [i for i, error in enumerate(errors) if error >= level]
+    if not above:
+        return epsilons[0]
+    last = above[-1]
+    if last == len(errors) - 1:
+        return None
+    x, y = np.log(epsilons[last : last + 2]), np.log(errors[last : last + 2])
+    return float(np.exp(x[0] + (np.log(level) - y[0]) / (y[1] - y[0]) * (x[1] - x[0])))
+
+
+def _findings(rows: Sequence[Row], graphs: Sequence[str]) -> list[Finding]:
+    errors = {row[1:5]: row[5] for row in rows if row[0] == "error"}
+    ratios = [
+        error / errors[graph, "noisy matrix", repetition, epsilon]
+        for (graph, name, repetition, epsilon), error in errors.items()
+        if name in ("first-order", "cutting-plane")
+    ]
+    noisy = [
+        (epsilon, error)
+        for (graph, name, _, epsilon), error in errors.items()
+        if name == "noisy matrix" and graph == _LARGE and epsilon <= 1
+    ]
+    found = [
+        Finding(
+            statement="GRU12 Lemma 6.2: fit's worst cut <= 2 x the noisy matrix's, largest ratio",
+            claimed=None,
+            measured=max(ratios),
+            tolerance=None,
+            agrees=max(ratios) <= 2,
+        ),
+        exponent_finding(
+            f"GRU12 section 6: error of the noisy matrix ~ 1/epsilon up to 1, {_LARGE}",
+            *zip(*noisy, strict=True),
+            claimed=-1.0,
+            tolerance=0.1,
+        ),
+    ]
+    useful = {row[1]: row[5] for row in rows if row[0] == "useful" and row[2] == DEFAULT}
+    return found + [
+        Finding(
+            statement=f"Default release below all trivial answers from epsilon = ..., {graph}",
+            claimed=None,
+            measured=useful.get(graph, max(key[3] for key in errors if key[0] == graph)),
+            tolerance=None,
+            agrees=graph in useful,
+        )
+        for graph in graphs
+    ]
+
+
+_TRIVIAL_LINES = {"answer 0": (0, (1, 1.5)), "true density": (0, (4, 2))}
+
+
+_LEAST = 0.01  # lower errors, 0 among them, leave the panel
+_SHORT = {"davis_women": "davis", "us_flights_2008": "flights", "air_routes": "routes"}
+
+
+def real_graphs_figure(table: Table) -> Figure:
+    """Draw the table of `measure`.
+
+    Returns:
+        A panel for each graph: relative error of the worst cut against epsilon; and one with the
+        epsilon from which on each method beats the trivial answers.
+    """
+    graphs: Sequence[str] = table.parameters["graphs"]
+    with house_style():
+        figure = Figure(figsize=(PAGE, 5.2))
+        panels = figure.subplots(2, 3).ravel()
+        for axes, graph in zip(panels, graphs, strict=False):
+            _draw_graph(axes, table, graph)
+        for axes in panels[len(graphs) : -1]:
+            axes.set_axis_off()
+        _draw_useful(panels[-1], table, graphs)
+        for axes in (panels[0], panels[3]):
+            axes.set_ylabel("worst cut, relative error")
+        figure.legend(
+            *panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8
+        )
+    return figure
+
+
+def _draw_graph(axes: Axes, table: Table, graph: str) -> None:
+    for i, method in enumerate(table.parameters["methods"]):
+        x, y = by_repetition(table, panel="error", graph=graph, series=method)
+        if x:
+            draw_series(axes, x, np.maximum(y, _LEAST / 3), index=i, label=method)
+        else:
+            axes.plot([], [], label=method, **look(i))  # for the legend
+    for name, line in _TRIVIAL_LINES.items():
+        x, values = medians(table, panel="error", graph=graph, series=name)
+        axes.plot(x, values, label=name, **(trivial_look() | {"linestyle": line}))
+    log_log(axes)
+    plain_log_ticks(axes.xaxis)
+    axes.set_ylim(_LEAST, 13)  # the same in all panels
+    axes.set_xlabel(r"$\varepsilon$")
+    axes.set_title(graph.replace("_", " "))
+
+
+def _draw_useful(axes: Axes, table: Table, graphs: Sequence[str]) -> None:
+    """One line of the panel for each graph, the marks of the methods around it."""
+    methods = table.parameters["methods"]
+    for i, method in enumerate(methods):
+        rows = table.where(panel="useful", series=method)
+        lower = 0.7 * (i / (len(methods) - 1) - 0.5)  # so that marks do not hide each other
+        axes.plot(
+            [row["y"] for row in rows],
+            [graphs.index(row["graph"]) + lower for row in rows],
+            **(look(i) | {"linestyle": "none", "markersize": 5}),
+        )
+    axes.set_xscale("log")
+    plain_log_ticks(axes.xaxis)
+    light_grid(axes)
+    axes.set_yticks(range(len(graphs)), [_SHORT.get(graph, graph) for graph in graphs])
+    axes.set_ylim(len(graphs) - 0.5, -0.5)
+    axes.set_xlabel(r"$\varepsilon$")
+    axes.set_title("Better than trivial from")

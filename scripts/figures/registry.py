@@ -1,0 +1,283 @@
+"""The figures: what each measures and draws, by name. All graphs are made or public."""
+
+import json
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, final
+
+from matplotlib.figure import Figure
+
+from graphcuts_dp.errors import AccuracyWarning, FileFormatError, ParameterError
+from graphcuts_dp.evaluation.tables import NOT_PRIVATE
+from graphcuts_dp.files import atomic_write
+from graphcuts_dp.parallel import one_blas_thread
+from graphcuts_dp.progress import Progress, silent
+from scripts.figures import (
+    density,
+    distances,
+    imbalanced,
+    laplace_tail,
+    low_rank,
+    nikiforov,
+    power_law,
+    queries,
+    real_graphs,
+    table_one,
+    updates,
+)
+from scripts.figures.base import Experiment, Table
+from scripts.figures.bipartite_cuts import bipartite_cuts_figure
+from scripts.figures.density import density_figure
+from scripts.figures.distances import distances_figure
+from scripts.figures.laplace_tail import laplace_tail_figure
+from scripts.figures.low_rank import low_rank_figure
+from scripts.figures.nikiforov import nikiforov_figure
+from scripts.figures.queries import queries_figure
+from scripts.figures.real_graphs import real_graphs_figure
+from scripts.figures.style import save_figure
+from scripts.figures.table_one import table_one_figure
+from scripts.figures.updates import updates_figure
+
+ENDINGS = (".png", ".pdf", ".csv", ".json")
+_BEGIN, _END = "<!-- figures: begin -->", "<!-- figures: end -->"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class FigureSpec:
+    """A figure of the papers' statements.
+
+    Attributes:
+        name: for `make_figure`, words with hyphens.
+        shows: what it shows, in one line.
+        tests: which statements of which papers: "GRU12 Theorem 6.5".
+        measure: makes the table.
+        draw: makes the picture from the table alone.
+    """
+
+    name: str
+    shows: str
+    tests: str
+    measure: Experiment
+    draw: Callable[[Table], Figure]
+
+    def base(self, folder: Path) -> Path:
+        """Path of its files without the ending."""
+        return folder / self.name.replace("-", "_")
+
+
+FIGURES: tuple[FigureSpec, ...] = (
+    FigureSpec(
+        name="density",
+        shows="worst cut error of every way to release a graph against density, proven, beside "
+        "cuts between communities, and the worst against n",
+        tests="GRU12 Table 1, Lemmas 6.1 and 6.2",
+        measure=density.measure,
+        draw=density_figure,
+    ),
+    FigureSpec(
+        name="table-1",
+        shows="errors for all cuts against |E| with every constant solved; where Frieze-Kannan "
+        "overtakes multiplicative weights",
+        tests="GRU12 Table 1",
+        measure=table_one.measure,
+        draw=table_one_figure,
+    ),
+    FigureSpec(
+        name="queries",
+        shows="errors against the number of queries, guaranteed and measured",
+        tests="GRU12 Theorem 4.9, JT12 Theorem 2, DR14 Theorem 5.15",
+        measure=queries.measure,
+        draw=queries_figure,
+    ),
+    FigureSpec(
+        name="laplace-tail",
+        shows="tails of sums of Laplace noise; errors of one cut and of all cuts by |S||T| and n",
+        tests="GRU12 Theorem 6.5, section 6.2",
+        measure=laplace_tail.measure,
+        draw=laplace_tail_figure,
+    ),
+    FigureSpec(
+        name="nikiforov",
+        shows="the largest singular value over the normalised cut norm against n, on random and on "
+        "the worst matrices; what rounding finds",
+        tests="Nikiforov 2009, GRU12 section 6.2",
+        measure=nikiforov.measure,
+        draw=nikiforov_figure,
+    ),
+    FigureSpec(
+        name="imbalanced",
+        shows="promised errors against V and |S|, and errors of sessions, with three potentials on "
+        "imbalanced bipartite graphs, over the error of answering 0",
+        tests="JT12 section 4.1, equations (2) to (5)",
+        measure=imbalanced.measure,
+        draw=bipartite_cuts_figure,
+    ),
+    FigureSpec(
+        name="power-law",
+        shows="the same on bipartite graphs whose left degrees follow a power law",
+        tests="JT12 section 4.1, with the exponent 5/4 - b/2 where 3/4 - b/2 is printed",
+        measure=power_law.measure,
+        draw=bipartite_cuts_figure,
+    ),
+    FigureSpec(
+        name="updates",
+        shows="updates used over B(alpha) for every construction, with tight and printed rules, "
+        "against an analyst who asks the worst cut and one who asks at random",
+        tests="GRU12 Theorems 5.1, A.2 and A.4, JT12 Algorithm 2",
+        measure=updates.measure,
+        draw=updates_figure,
+    ),
+    FigureSpec(
+        name="low-rank",
+        shows="updates that learn a low-rank matrix against n and the rank, with Schatten norms "
+        "and with Frobenius, for Gaussian and for rank-one queries",
+        tests="JT12 section 4.2, equation (7), with the error's factor n^(1/4) where sqrt(n) is "
+        "printed",
+        measure=low_rank.measure,
+        draw=low_rank_figure,
+    ),
+    FigureSpec(
+        name="distances",
+        shows="largest error of average distances on a path against the number of people",
+        tests="HR12 Theorem 2",
+        measure=distances.measure,
+        draw=distances_figure,
+    ),
+    FigureSpec(
+        name="real-graphs",
+        shows="worst cut of every way to release each bundled graph against epsilon, and the "
+        "epsilon from which on it beats the trivial answers",
+        tests="GRU12 Lemma 6.2, section 6",
+        measure=real_graphs.measure,
+        draw=real_graphs_figure,
+    ),
+)
+
+
+def figure_names() -> tuple[str, ...]:
+    """All names, in the order of the list."""
+    return tuple(spec.name for spec in FIGURES)
+
+
+def find_figure(name: str) -> FigureSpec:
+    """The figure of a name; underscores are taken as hyphens.
+
+    Raises:
+        ParameterError: there is none.
+    """
+    for spec in FIGURES:
+        if spec.name == name.replace("_", "-"):
+            return spec
+    raise ParameterError(f"no figure {name!r}; there are {', '.join(figure_names())}")
+
+
+def make_figure(
+    name: str,
+    folder: str | Path,
+    *,
+    quick: bool = False,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> Table:
+    """Measure, draw and save a figure as .png, .pdf, .csv and .json, replacing what is there.
+
+    The same arguments give the same bytes on one machine.
+
+    Args:
+        name: one of `figure_names`.
+        folder: where to; it must be there.
+        quick: smaller sizes, in seconds instead of minutes.
+        seed: >= 0; all randomness comes from it. Graphs are made or public, so nothing is at
+            stake.
+        progress: called with the fraction done and a message.
+
+    Returns:
+        The table, with what was found. NOT PRIVATE.
+
+    Raises:
+        ParameterError: no such figure, or a negative seed.
+        FileFormatError: the folder is not there.
+    """
+    spec = find_figure(name)
+    if seed < 0:
+        raise ParameterError("seed must be 0 or larger")
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise FileFormatError(f"the folder {folder} does not exist; create it first")
+    with one_blas_thread(), warnings.catch_warnings():  # threads change the last digits
+        warnings.simplefilter("ignore", AccuracyWarning)  # where accuracy ends is what is measured
+        table = spec.measure(quick=quick, seed=seed, progress=progress)
+    save_figure(
+        spec.draw(table),
+        spec.base(folder),
+        columns=table.columns,
+        rows=table.rows,
+        parameters={
+            "figure": spec.name,
+            "mark": NOT_PRIVATE,
+            "shows": spec.shows,
+            "tests": spec.tests,
+            "quick": quick,
+            "seed": seed,
+            "parameters": dict(table.parameters),
+            "findings": [asdict(finding) | {"text": str(finding)} for finding in table.findings],
+        },
+    )
+    return table
+
+
+def write_index(folder: str | Path) -> None:
+    """Rewrite what the folder's README.md says of the figures that lie there.
+
+    A table with a line for each, and a section for each with all that was found.
+
+    Args:
+        folder: with a README.md that has the two marks between which the table stands.
+
+    Raises:
+        FileFormatError: no such README.md, or no marks in it.
+    """
+    readme = Path(folder) / "README.md"
+    text = readme.read_text(encoding="utf-8") if readme.is_file() else ""
+    before, found, rest = text.partition(_BEGIN)
+    _, ended, after = rest.partition(_END)
+    if not (found and ended):
+        raise FileFormatError(f"{readme} has no lines {_BEGIN} and {_END} for the table")
+    there = [
+        (stem.name, json.loads(stem.with_suffix(".json").read_text(encoding="utf-8")))
+        for stem in (spec.base(Path(folder)) for spec in FIGURES)
+        if stem.with_suffix(".json").is_file()
+    ]
+    lines = ["| figure | shows | tests | found |", "|---|---|---|---|"]
+    lines += [_index_line(stem, about) for stem, about in there]
+    for stem, about in there:
+        lines += ["", *_section(stem, about)]
+    table = "\n".join(lines)
+    with atomic_write(readme, force=True) as handle:
+        handle.write(f"{before}{_BEGIN}\n{table}\n{_END}{after}".encode())
+
+
+def _index_line(stem: str, about: dict[str, Any]) -> str:
+    findings = about["findings"]
+    agree = sum(finding["agrees"] for finding in findings)
+    found = f"{findings[0]['text']}; {agree} of {len(findings)} statements agree"
+    if about["quick"]:
+        found = f"(quick run) {found}"
+    return _row(f"[`{stem}`](#{stem})", about["shows"], about["tests"], found)
+
+
+def _section(stem: str, about: dict[str, Any]) -> list[str]:
+    lines = [f"### {stem}", "", f"![{about['shows']}]({stem}.png)", ""]
+    lines += ["| statement | claimed | measured | agrees |", "|---|---|---|---|"]
+    for finding in about["findings"]:
+        claimed = "" if finding["claimed"] is None else f"{finding['claimed']:.3g}"
+        verdict = "yes" if finding["agrees"] else "**no**"
+        lines.append(_row(finding["statement"], claimed, f"{finding['measured']:.3g}", verdict))
+    return lines
+
+
+def _row(*cells: str) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -1,0 +1,61 @@
+"""Databases of few pairs each, one of which is near every truth: a start for the median."""
+
+import itertools
+import math
+
+import numpy as np
+
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.idc.base import Rule
+from graphcuts_dp.idc.median import DatabaseFamily, check_size, family_of, log2_binomial
+
+
+def small_databases(universe: Universe, *, total_weight: float, size: int) -> DatabaseFamily:
+    """Every multiset of `size` pairs, scaled to total weight `total_weight`.
+
+    Args:
+        universe: the public vertex pairs.
+        total_weight: total weight m, > 0.
+        size: how many pairs to choose with repetition, >= 1; see `small_database_size`.
+
+    Raises:
+        HypothesisError: too many multisets; the message tells their number.
+        ParameterError: total_weight or size out of range.
+
+    Source: GRU12 Alg. 4 and Claim A.3.
+    """
+    if not 0 < total_weight < np.inf or size < 1 or not universe.size:
+        raise ParameterError(
+            "multisets need pairs, a finite total_weight > 0, and size an integer >= 1"
+        )
+    X = universe.size
+    check_size(log2_binomial(X + size - 1, size), X)
+    chosen = itertools.combinations_with_replacement(range(X), size)
+    return family_of(universe, chosen, total_weight / size)
+
+
+def small_database_size(
+    *, alpha: float, total_weight: float, queries: int, rule: Rule = "tight"
+) -> int:
+    """A size for `small_databases` with which some member is within alpha of every truth.
+
+    Sampling s pairs of D errs by alpha or more on one of k queries with probability at most
+    2 k exp(-2 s alpha^2 / m^2) (Hoeffding); below 1, some sample errs on none.
+
+    Args:
+        alpha: tolerance in edges, > 0.
+        total_weight: total weight m of the truth, > 0.
+        queries: k, how many there are in the class, coefficients in [0, 1].
+        rule: "tight": the least s for which that is below 1; "as printed": m^2 ln(k) / alpha^2,
+            which is enough from k = 3 on.
+
+    Raises:
+        ParameterError: a number out of range.
+    """
+    if not (0 < alpha < np.inf and 0 < total_weight < np.inf and queries >= 1):
+        raise ParameterError("alpha and total_weight must be finite numbers > 0, and queries >= 1")
+    ratio = (total_weight / alpha) ** 2
+    if rule == "as printed":
+        return max(1, math.ceil(ratio * math.log(queries)))
+    return math.floor(ratio * math.log(2 * queries) / 2) + 1

@@ -1,0 +1,1 @@
+"""Audits of what the package exports and of the contenders of the benchmark, in one table."""

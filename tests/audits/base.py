@@ -1,0 +1,381 @@
+"""What an audit of one mechanism consists of, and how it is run."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, TypeVar, final
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcuts_dp.arrays import FloatVector
+from graphcuts_dp.evaluation.audit import (
+    ALPHA,
+    AuditResult,
+    Claim,
+    Draw,
+    Neighbours,
+    audit_worst,
+    one_by_one,
+)
+from graphcuts_dp.privacy.entropy import EntropySource
+from tests.audits.losses import DistributionPair, loss_by_ratio, visible_by_ratio, worst_exact
+
+T = TypeVar("T")
+# One run on made data: a vector of numbers, computed from what the mechanism releases.
+Run = Callable[[T], npt.ArrayLike]
+DistributionPairs = Iterable[DistributionPair]
+_FEW = (
+    "Among the runs that were made, too few tell the neighbours apart as strongly as all parts of "
+    "the mechanism together can."
+)
+HALF = 0.5  # of a claim: an audit that sees less says why
+_TELLING = 0.1  # of training runs, to pick the pair that tells most
+_FIRST_LOOK = 8  # most twins show in this part of the runs
+
+
+@final
+@dataclass(frozen=True)
+class TwinResult:
+    """What became of a broken twin.
+
+    Attributes:
+        name: what is broken.
+        found: its loss is at least this.
+        caught: whether that refutes the claim.
+    """
+
+    name: str
+    found: float
+    caught: bool
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class AuditOutcome:
+    """What the audit of one mechanism found.
+
+    Attributes:
+        name: of the mechanism.
+        method: "exact", "runs", or "ratio".
+        claim: that was audited.
+        found: the mechanism's own loss is at least this.
+        visible: what would be found of a mechanism exactly at the claim; the claim if exact.
+        pair: neighbours that show the loss.
+        event: likewise.
+        twins: broken variants.
+        unseen: why less than half of the claim is seen, in one sentence; empty where more is, or
+            nobody has said it.
+    """
+
+    name: str
+    method: str
+    claim: Claim
+    found: float
+    visible: float
+    pair: str
+    event: str
+    twins: tuple[TwinResult, ...]
+    unseen: str = ""
+
+    @property
+    def kept(self) -> bool:
+        """Whether the claim stands: what was found does not exceed it."""
+        return self.found <= self.claim.value * (1 + 1e-9)
+
+    @property
+    def passed(self) -> bool:
+        """Whether the claim stands and all twins were caught."""
+        return self.kept and all(twin.caught for twin in self.twins)
+
+    @property
+    def seen(self) -> float:
+        """Share of the claim that was found."""
+        return max(0.0, self.found) / self.claim.value
+
+    @property
+    def could_see(self) -> float:
+        """Share of the claim that would be found of a mechanism exactly at it."""
+        return max(0.0, self.visible) / self.claim.value
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Effort:
+    """How hard to look.
+
+    Attributes:
+        quick: whether a part of the runs will do.
+        alpha: probability that one audit finds too much, at most.
+    """
+
+    quick: bool = False
+    alpha: float = ALPHA
+
+    def runs(self, full: int, least: int) -> int:
+        """How many of the runs to make, at least so many."""
+        return max(least, full // 16) if self.quick else full
+
+
+class Audit(Protocol):
+    """The audit of one mechanism with parameters that were chosen."""
+
+    @property
+    def claim(self) -> Claim:
+        """What the mechanism promises."""
+        ...
+
+    @property
+    def twins(self) -> Mapping[str, Any]:
+        """Broken variants, by what is broken."""
+        ...
+
+    def check(
+        self, name: str, effort: Effort, source: EntropySource, report: Callable[[str], None]
+    ) -> AuditOutcome:
+        """Audit the mechanism and its twins.
+
+        Args:
+            name: of the mechanism.
+            effort: how hard.
+            source: of all noise.
+            report: called with what is looked at next.
+        """
+        ...
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Sampled:
+    """An audit by runs.
+
+    Attributes:
+        claim: of the mechanism.
+        pairs: neighbours to try: the worst ones that are known.
+        start: makes the mechanism with its source of noise, ready to be run many times.
+        twins: likewise, by what is broken.
+        twin_pairs: for the twins; empty for `pairs`.
+        runs: on each neighbour of the worst pair, in full.
+        least: what a quick look needs, so that all twins are caught.
+        batch: whether what `start` makes takes (data, first run, how many) and gives all rows.
+    """
+
+    claim: Claim
+    pairs: Sequence[Neighbours]
+    start: Callable[[EntropySource], Any]
+    twins: Mapping[str, Callable[[EntropySource], Any]] = field(default_factory=dict)
+    twin_pairs: Sequence[Neighbours] = ()
+    runs: int = 8000
+    least: int = 1000
+    batch: bool = False
+
+    def check(
+        self, name: str, effort: Effort, source: EntropySource, report: Callable[[str], None]
+    ) -> AuditOutcome:
+        """See `Audit.check`. A twin is looked at twice, with half of alpha each."""
+        runs = effort.runs(self.runs, self.least)
+        report("the mechanism")
+        own = self._audit(self.start, self.pairs, source, runs, effort.alpha)
+        twins = []
+        for broken, start in self.twins.items():
+            report(f"twin: {broken}")
+            for part in (max(200, runs // _FIRST_LOOK), runs):
+                pairs = self.twin_pairs or self.pairs
+                found = self._audit(start, pairs, source, part, effort.alpha / 2).epsilon_lower
+                if found > self.claim.value:
+                    break
+            twins.append(TwinResult(broken, found, found > self.claim.value))
+        return AuditOutcome(
+            name=name,
+            method="runs",
+            claim=self.claim,
+            found=own.epsilon_lower,
+            visible=self.claim.visible(runs, alpha=effort.alpha),
+            pair=own.pair,
+            event=own.event,
+            twins=tuple(twins),
+        )
+
+    def _audit(
+        self,
+        start: Callable[[EntropySource], Any],
+        pairs: Sequence[Neighbours],
+        source: EntropySource,
+        runs: int,
+        alpha: float,
+    ) -> AuditResult:
+        made = start(source.split(1)[0])
+        draw: Draw = made if self.batch else one_by_one(lambda data, _: made(data))
+        training = max(100, runs // (3 + len(pairs)))
+        return audit_worst(draw, pairs, training=training, runs=runs, claim=self.claim, alpha=alpha)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ByLaw:
+    """An audit by runs that tell the exact log-likelihood ratio of what came out: pure epsilon.
+
+    It refutes a mechanism whose outputs tell the neighbours apart better than its law allows, see
+    `loss_by_ratio`, if the ratio reaches the claim on the pair that tells most. Where only the
+    ratio counts, other mistakes do not show: a mechanism has an audit by events, too, or tests
+    that compare its noise with the sampler's.
+
+    Attributes:
+        claim: of the mechanism.
+        pairs: as for `Sampled`.
+        ratio: makes the mechanism with its source of noise; a run gives ln(P/Q) of its output,
+            for P on the first neighbour and Q on the second, by the mechanism's public law.
+        twins: likewise, by what is broken; the law is that of the sound mechanism.
+        runs: as for `Sampled`.
+        least: likewise.
+    """
+
+    claim: Claim
+    pairs: Sequence[Neighbours]
+    ratio: Callable[[EntropySource], Callable[[Any], float]]
+    twins: Mapping[str, Callable[[EntropySource], Callable[[Any], float]]] = field(
+        default_factory=dict
+    )
+    runs: int = 8000
+    least: int = 1000
+
+    def check(
+        self, name: str, effort: Effort, source: EntropySource, report: Callable[[str], None]
+    ) -> AuditOutcome:
+        """See `Audit.check`."""
+        runs = effort.runs(self.runs, self.least)
+        report("the mechanism")
+        found, pair = self._found(self.ratio, source, runs, effort.alpha)
+        twins = []
+        for broken, start in self.twins.items():
+            report(f"twin: {broken}")
+            loss = self._found(start, source, runs, effort.alpha)[0]
+            twins.append(TwinResult(broken, loss, loss > self.claim.value * (1 + 1e-9)))
+        return AuditOutcome(
+            name=name,
+            method="ratio",
+            claim=self.claim,
+            found=found,
+            visible=visible_by_ratio(self.claim, runs, alpha=effort.alpha),
+            pair=pair,
+            event="the log-likelihood ratio",
+            twins=tuple(twins),
+        )
+
+    def _found(
+        self,
+        start: Callable[[EntropySource], Callable[[Any], float]],
+        source: EntropySource,
+        runs: int,
+        alpha: float,
+    ) -> tuple[float, str]:
+        """The loss on the pair that training runs pick, and its name."""
+        run = start(source.split(1)[0])
+
+        def drawn(pair: Neighbours, count: int) -> tuple[FloatVector, FloatVector]:
+            first, second = (
+                np.array([run(data) for _ in range(count)]) for data in (pair.first, pair.second)
+            )
+            return first, second
+
+        training = [drawn(pair, max(100, runs // (3 + len(self.pairs)))) for pair in self.pairs]
+        told = [loss_by_ratio(each, each, alpha=_TELLING) for each in training]
+        best = told.index(max(told))
+        fresh = drawn(self.pairs[best], runs)
+        return loss_by_ratio(training[best], fresh, alpha=alpha), self.pairs[best].name
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Enumerated:
+    """An audit by the probabilities of all outputs.
+
+    Attributes:
+        claim: of the mechanism.
+        distributions: for every pair of neighbours that is tried.
+        twins: likewise, by what is broken.
+    """
+
+    claim: Claim
+    distributions: Callable[[], DistributionPairs]
+    twins: Mapping[str, Callable[[], DistributionPairs]] = field(default_factory=dict)
+
+    def check(
+        self,
+        name: str,
+        effort: Effort,  # noqa: ARG002
+        source: EntropySource,  # noqa: ARG002
+        report: Callable[[str], None],
+    ) -> AuditOutcome:
+        """See `Audit.check`. Draws nothing."""
+        report("the mechanism")
+        own = worst_exact(self.distributions(), self.claim)
+        return AuditOutcome(
+            name=name,
+            method="exact",
+            claim=self.claim,
+            found=own.epsilon_lower,
+            visible=self.claim.value,
+            pair=own.pair,
+            event=own.event,
+            twins=tuple(self._twins(report)),
+        )
+
+    def _twins(self, report: Callable[[str], None]) -> Iterator[TwinResult]:
+        for broken, distributions in self.twins.items():
+            report(f"twin: {broken}")
+            found = worst_exact(distributions(), self.claim).epsilon_lower
+            yield TwinResult(broken, found, found > self.claim.value * (1 + 1e-9))
+
+
+@final
+@dataclass(frozen=True)
+class Entry:
+    """A mechanism of the package and how it is audited.
+
+    Attributes:
+        name: as users type it.
+        make: the audit at an epsilon that is claimed; rho-zCDP is audited at rho = epsilon^2/2.
+        covers: names of `exported_mechanisms` that it stands for.
+        slow: whether even a quick look takes many seconds.
+        unseen: why its audit sees less than half of the claim, in one sentence; empty where it
+            sees more, or where only the number of runs is to blame.
+    """
+
+    name: str
+    make: Callable[[float], Audit]
+    covers: tuple[str, ...] = ()
+    slow: bool = False
+    unseen: str = ""
+
+    def run(
+        self,
+        epsilon: float,
+        effort: Effort,
+        source: EntropySource,
+        report: Callable[[str], None] = lambda _: None,
+    ) -> AuditOutcome:
+        """Audit it.
+
+        Args:
+            epsilon: that the mechanism shall claim.
+            effort: how hard to look.
+            source: of all noise.
+            report: called with what is looked at next.
+        """
+        outcome = self.make(epsilon).check(self.name, effort, source, report)
+        why = self.unseen or ("" if outcome.method == "exact" else _FEW)
+        return replace(outcome, unseen=why if outcome.seen < HALF else "")
+
+
+def column_of(
+    start: Callable[[EntropySource], Callable[[Any], Any]], column: int, source: EntropySource
+) -> Callable[[Any], float]:
+    """A mechanism of which one number of a run counts: the log ratio of second to first, negated.
+
+    Args:
+        start: makes a mechanism whose runs give several numbers.
+        column: which of them is ln(Q/P), of the second neighbour to the first.
+        source: of its noise.
+    """
+    run = start(source)
+    return lambda data: -float(run(data)[column])

@@ -1,0 +1,324 @@
+"""Audits of what sessions' calibrations promise: exact losses of transcripts, term by term.
+
+An analyst can choose queries so that each instance of a test sees one of a few streams of true
+answers and public thresholds. Here the probabilities of all outcomes of such a stream are summed
+over the noise; instances are independent and add up, as many as a calibration allows to fire. The
+rates, thresholds and caps are those of mechanisms made as users make them; that their tests draw
+from these distributions is what the audits by runs look at.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy
+
+from graphcuts_dp.arrays import FloatVector
+from graphcuts_dp.evaluation.audit import Claim
+from graphcuts_dp.graph.adjacency import Graph
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.idc.constructions import CONSTRUCTIONS
+from graphcuts_dp.interactive.mechanism import OnlineMechanism
+from graphcuts_dp.interactive.methods import CALIBRATIONS, make_mechanism
+from graphcuts_dp.interactive.per_query import PerQueryNoise
+from graphcuts_dp.interactive.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
+from graphcuts_dp.interactive.tunings import Tuning
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.protection import EDGE, Protection
+from tests.audits.base import Audit, Entry, Enumerated
+from tests.audits.losses import DistributionPair
+
+Change = Callable[[Tuning], Tuning]
+_QUERIES, _DELTA = 4, 1e-6
+_VERTICES = {"tight": 128}  # enough for several updates; 24 for the others
+_RARE = 1e-12  # outcomes that are rarer count as one
+_MORE = 20  # instances of a twin that does not stop, for one that is paid for
+
+
+def _one_sided(x: npt.ArrayLike, rate: float) -> FloatVector:
+    """P(N >= x) of geometric noise N >= 0."""
+    return np.exp(-rate * np.maximum(x, 0))
+
+
+def _two_sided(x: npt.ArrayLike, rate: float) -> FloatVector:
+    """P(N >= x) of discrete Laplace noise."""
+    at, half = np.asarray(x, dtype=np.float64), 1 + math.exp(-rate)
+    above = np.exp(-rate * np.maximum(at, 0)) / half
+    return np.where(at > 0, above, 1 - np.exp(-rate * np.maximum(1 - at, 0)) / half)
+
+
+@lru_cache(maxsize=4096)  # a twin that goes on has the same instances, more of them
+def instance(
+    r1: float,
+    r2: float,
+    *,
+    two_sided: bool,
+    stages: tuple[tuple[int, float, int], ...],
+    changed: bool,
+) -> FloatVector:
+    """Probabilities of the stage in which an instance fires, and of none.
+
+    Args:
+        r1: rate of the threshold's noise.
+        r2: of each test's noise.
+        two_sided: whether noise is discrete Laplace, or geometric.
+        stages: for each, how many tests, how far the truth is below the threshold, and by how much
+            it is nearer for the neighbour.
+        changed: whether this is the neighbour.
+    """
+    reach = math.ceil(40 / r1)
+    R = np.arange(-reach if two_sided else 0, reach + 1)
+    weights = np.exp(-r1 * np.abs(R))
+    weights /= weights.sum()
+    tail = _two_sided if two_sided else _one_sided
+    left, found = weights, []
+    for tests, below, change in stages:
+        silent = (1 - tail(round(below) - change * changed + R, r2)) ** tests
+        found.append(float((left * (1 - silent)).sum()))
+        left = left * silent
+    found.append(float(left.sum()))
+    return np.array(found)
+
+
+def _streams(r1: float, r2: float, signs: tuple[int, ...], steps: int) -> Iterator[tuple[Any, ...]]:
+    """Stages to try: one that fires if its own change helps, silent ones, and a last one."""
+    for low, far, last in itertools.product((-3, -1, 0, 1, 3), (0, 2, 5, 10), signs):
+        yield ((1, low / r2, steps),)
+        for many in (100, 1000) if -1 in signs else (1, 3, 10, 100):
+            silent = (many, low / r1, steps)
+            yield (silent, (1, far / r2, last * steps))
+            yield ((1, far / r2, steps), silent, (1, far / r2, last * steps))
+
+
+def _of_test(tuning: Tuning, copies: int, steps: int) -> Iterator[DistributionPair]:
+    test = tuning.test
+    if isinstance(test, NoisyComparison):
+        yield _of_values(float(test.rate), copies, steps)
+        return
+    if not isinstance(test, OneSidedPair | SharedThreshold):
+        raise TypeError(f"no distribution is known for {type(test).__name__}")
+    shared = isinstance(test, SharedThreshold)
+    r1, r2 = float(test.threshold_rate), float(test.query_rate)
+    # A shared threshold also sees tests of the other sign, for which the truth moves away.
+    for stages in _streams(r1, r2, (-1, 0, 1) if shared else (0, 1), steps):
+        first, second = (
+            instance(r1, r2, two_sided=shared, stages=stages, changed=changed)
+            for changed in (False, True)
+        )
+        rare = np.minimum(first, second) < _RARE
+        distributions = [
+            np.append(distribution[~rare], distribution[rare].sum())
+            for distribution in (first, second)
+        ]
+        if min(distributions[0][-1], distributions[1][-1]) < _RARE:
+            distributions = [distribution[:-1] for distribution in distributions]
+        yield DistributionPair(f"stream {stages}", distributions[0], distributions[1], copies)
+
+
+def _of_values(rate: float, copies: int, steps: int) -> DistributionPair:
+    """How many of the bought values are at least the truth of the second neighbour."""
+    above = [float(_two_sided(steps - change, rate)) for change in (0, steps)]
+    counts = np.arange(copies + 1)
+    distributions = [scipy.stats.binom.pmf(counts, copies, p) for p in above]
+    return DistributionPair(f"{copies} bought values", distributions[0], distributions[1])
+
+
+def _with_values(tuning: Tuning, copies: int, steps: int) -> Iterator[DistributionPair]:
+    """Instances, each with the value that it buys: losses in pure epsilon add up."""
+    for distribution in _of_test(tuning, copies, steps):
+        if tuning.value_noise is None:
+            yield distribution
+            continue
+        rate = float(tuning.value_noise.parameter)
+        x = np.array([float(_two_sided(steps - change, rate)) for change in (0, steps)])
+        values = np.array([x, 1 - x])
+        both = [
+            np.outer(p, values[:, k]).ravel()
+            for k, p in enumerate((distribution.first, distribution.second))
+        ]
+        yield DistributionPair(distribution.name, both[0], both[1], distribution.copies)
+
+
+def transcripts_of(tuning: Tuning, *, more: int = 1, steps: int = 1) -> Iterator[DistributionPair]:
+    """The most telling transcripts that a tuning allows.
+
+    Args:
+        tuning: of a session.
+        more: instances that fire, for one that is paid for.
+        steps: how many pairs change, all of them in every cut.
+    """
+    # With a cap of c that is not met on the last update, one more test fires.
+    copies = tuning.updates + (not tuning.halts)
+    return _with_values(tuning, max(1, copies) * more, steps)
+
+
+def _distributions(tuning: Tuning, change: Change, more: int) -> Iterator[DistributionPair]:
+    return transcripts_of(change(tuning), more=more)
+
+
+# Broken twins.
+
+
+def _half_the_noise(tuning: Tuning) -> Tuning:
+    return _louder(tuning, 2)
+
+
+def _louder(tuning: Tuning, factor: int) -> Tuning:
+    test, noise = tuning.test, tuning.value_noise
+    if isinstance(test, NoisyComparison):
+        return replace(tuning, test=replace(test, rate=factor * test.rate))
+    if isinstance(test, OneSidedPair):
+        test = OneSidedPair(factor * test.threshold_rate, factor * test.query_rate, test.threshold)
+    elif isinstance(test, SharedThreshold):
+        r1, r2 = factor * test.threshold_rate, factor * test.query_rate
+        test = SharedThreshold(r1, r2, test.threshold)
+    if noise is not None:
+        noise = replace(noise, parameter=factor * noise.parameter)
+    return replace(tuning, test=test, value_noise=noise)
+
+
+def _not_reset(tuning: Tuning) -> Iterator[DistributionPair]:
+    """Instances that have fired go on with the same threshold noise, uncharged."""
+    test = tuning.test
+    if not isinstance(test, OneSidedPair | SharedThreshold):
+        raise TypeError("there is no threshold to reset")
+    tests = _MORE * max(1, tuning.updates + 1)
+    shared = isinstance(test, SharedThreshold)
+    r1, r2 = float(test.threshold_rate), float(test.query_rate)
+    reach = math.ceil(40 / r1)
+    R = np.arange(-reach if shared else 0, reach + 1)
+    weights = np.exp(-r1 * np.abs(R))
+    tail = _two_sided if shared else _one_sided
+    fires = np.arange(tests + 1)[:, None]
+    for below in (0, round(1 / r1)):
+        distributions = []
+        for change in (0, 1):
+            often = scipy.stats.binom.pmf(fires, tests, tail(below - change + R, r2))
+            distributions.append(often @ (weights / weights.sum()))
+        yield DistributionPair(f"{tests} tests", distributions[0], distributions[1])
+    # Tests with the edge that all fire, and as many without it that do not: R cannot hide that.
+    many = math.ceil(4 / r2)
+    both = []
+    for change in (0, 1):
+        event = tail(R - change, r2) ** many * (1 - tail(R + 1, r2)) ** many
+        p = float(event @ (weights / weights.sum()))
+        both.append(np.array([p, 1 - p]))
+    yield DistributionPair(f"{many} tests with the edge, {many} without", both[0], both[1])
+
+
+def _numbers_left_bare(tuning: Tuning) -> Iterator[DistributionPair]:
+    """Values are bought, and given without noise."""
+    del tuning
+    yield DistributionPair("a value", np.array([1.0, 0.0]), np.array([0.0, 1.0]))
+
+
+def calibrated(
+    construction: str, calibration: str, epsilon: float, protection: Protection = EDGE
+) -> tuple[Tuning, Claim]:
+    """The tuning of a session as users make it, and what is promised for all changes together."""
+    pure, n = calibration == "dr14", _VERTICES.get(calibration, 24)
+    made = make_mechanism(
+        construction,
+        universe=Universe(n),
+        grid=Grid(),
+        epsilon=epsilon,
+        queries=_QUERIES,
+        delta=0.0 if pure else _DELTA,
+        calibration=calibration,
+        protection=protection,
+    )
+    if not isinstance(made, OnlineMechanism):
+        raise TypeError("a construction is run by an online mechanism")
+    made = replace(made, total_weight=n * (n - 1) / 4)  # the audit is of what comes after it
+    tuning = made.start(Graph([], [], vertices=n), SeededEntropy(0)).tuning
+    if calibration == "tight":
+        return tuning, Claim(made.cost.rho or 0.0, kind="rho")
+    return tuning, Claim(epsilon, 0.0 if pure else _DELTA)
+
+
+def _calibration_audit(construction: str, calibration: str, epsilon: float) -> Audit:
+    if calibration in ("gru12", "jt12"):
+        epsilon = min(epsilon, 1.0)  # the theorems' range
+    tuning, claim = calibrated(construction, calibration, epsilon)
+
+    def same(tuning: Tuning) -> Tuning:
+        return tuning
+
+    if isinstance(tuning.test, NoisyComparison):
+        # Their constants are so large that much less noise would do: only gross mistakes show.
+        far = math.ceil(3 * claim.value / float(tuning.test.rate))
+        twins = {
+            "sigma's factor left out": partial(
+                _distributions, tuning, partial(_louder, factor=far), 1
+            ),
+            "m used raw": partial(_numbers_left_bare, tuning),
+        }
+    else:
+        twins = {
+            "half the noise": partial(_distributions, tuning, _half_the_noise, 1),
+            "continue after the cap": partial(_distributions, tuning, same, _MORE),
+            "un-reset threshold": partial(_not_reset, tuning),
+        }
+    return Enumerated(
+        claim=claim, distributions=partial(_distributions, tuning, same, 1), twins=twins
+    )
+
+
+def _normal(mechanism: PerQueryNoise, factor: float) -> Iterator[DistributionPair]:
+    """The sum of all answers of a Gaussian session, which tells nearly all."""
+    variance = float(mechanism.noise.parameter) / factor**2
+    reach = math.ceil(14 * math.sqrt(variance * mechanism.queries))
+    one = np.exp(-(np.arange(-reach, reach + 1) ** 2) / (2 * variance))
+    both = total = one / one.sum()
+    for _ in range(mechanism.queries - 1):
+        both = np.convolve(both, total)
+    shift = mechanism.queries
+    yield DistributionPair(
+        "an edge in all cuts", np.append(both, [0.0] * shift), np.append([0.0] * shift, both)
+    )
+
+
+def _gaussian_audit(epsilon: float) -> Audit:
+    made = PerQueryNoise(
+        distribution="gaussian",
+        universe=Universe(4),
+        grid=Grid(),
+        epsilon=epsilon,
+        queries=_QUERIES,
+        delta=_DELTA,
+    )
+    return Enumerated(
+        claim=Claim(epsilon, _DELTA),
+        distributions=partial(_normal, made, 1),
+        twins={
+            "half the noise": partial(_normal, made, 2),
+            "sensitivity 1 for 2": partial(_normal, made, 2),
+        },
+    )
+
+
+_GENEROUS = (
+    "The paper's constants are so generous that what a session releases loses next to nothing of "
+    "its claim."
+)
+
+ENTRIES = (
+    Entry("session: gaussian, delta = 1e-6", _gaussian_audit),
+    *(
+        Entry(
+            f"session: {construction}, {calibration}",
+            partial(_calibration_audit, construction, calibration),
+            (f"session: {construction}, {calibration}",),
+            unseen=_GENEROUS if calibration in ("gru12", "jt12") else "",
+        )
+        for construction, known in CONSTRUCTIONS.items()
+        if known.online
+        for calibration in CALIBRATIONS
+    ),
+)

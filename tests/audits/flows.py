@@ -1,0 +1,313 @@
+"""Audits of flows: everything that is published of small graphs on two levels of groups, jointly.
+
+A run gives all noisy sums above those of the first neighbour, all published estimates, and the log
+likelihood ratio of the neighbours for what was released, the most telling number there is. An audit
+also looks at the difference of any two numbers, so that noise which two levels share is seen.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+
+from graphcuts_dp.arrays import IntVector
+from graphcuts_dp.evaluation.audit import Claim, Neighbours
+from graphcuts_dp.flows.consistency import LeastSquares
+from graphcuts_dp.flows.strategy import FlowStrategy, choose_strategy
+from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.cells import CellTree
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.groups import Groups
+from graphcuts_dp.graph.vertices import VertexSet
+from graphcuts_dp.measurements.cells import (
+    Sides,
+    cell_tree,
+    changes_on,
+    grid_of_cells,
+    measure_cells,
+    sums_of_cells,
+)
+from graphcuts_dp.measurements.noisy_groups import NoisyCells, place_variances
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.level_noise import LevelNoise
+from graphcuts_dp.privacy.protection import EDGE, Protection
+from tests.audits.base import Audit, Entry, Enumerated, Sampled
+from tests.audits.distances import normal_distribution
+from tests.audits.graphs import BIPARTITE, LAST_PAIR, UNCAPPED, capped
+from tests.audits.losses import DistributionPair
+
+_LEVELS = {
+    2: {"half": [0, 1], "part": [0, 1]},
+    3: {"half": [0, 0, 1], "part": [0, 1, 2]},
+    4: {"half": [0, 0, 1, 1], "part": [0, 1, 2, 2]},
+}
+_DELTA = 1e-6  # for which Gaussian noise is calibrated
+
+
+@dataclass(frozen=True, eq=False)
+class Tabled:
+    """One of two neighbours with its public groups, and what is known of both.
+
+    Attributes:
+        graph: this one.
+        sides: groups of its rows and columns.
+        cells: of its table.
+        grid: of its weights.
+        strategy: of the honest release.
+        fit: by which it makes levels consistent.
+        before: true sums of the first neighbour, for each place.
+        after: likewise of the second.
+        is_first: whether this is the first neighbour.
+        protection: whom the release is for.
+    """
+
+    graph: AnyGraph = field(repr=False)
+    sides: Sides
+    cells: CellTree
+    grid: Grid
+    strategy: FlowStrategy
+    fit: LeastSquares
+    before: list[IntVector]
+    after: list[IntVector]
+    is_first: bool
+    protection: Protection = EDGE
+
+    @property
+    def true(self) -> list[IntVector]:
+        """True sums of this one."""
+        return self.before if self.is_first else self.after
+
+    @property
+    def changes(self) -> list[IntVector]:
+        """What the neighbours differ by, in steps, for each place."""
+        return [b - a for a, b in zip(self.before, self.after, strict=True)]
+
+
+Run = Callable[[Tabled], list[float]]
+# Changes noisy sums of one neighbour, in a way that is not allowed.
+Break = Callable[[Tabled, NoisyCells, EntropySource], NoisyCells]
+
+
+def small_groups(vertices: VertexSet) -> Groups:
+    """Two levels of groups of two to four vertices."""
+    return Groups(vertices, _LEVELS[len(vertices)])
+
+
+def tabled(
+    pair: Neighbours,
+    epsilon: float,
+    noise: str,
+    *,
+    protection: Protection = EDGE,
+    levels: Mapping[str, list[int]] | None = None,
+) -> Neighbours:
+    """Neighbours with groups, and the strategy that a release of them has.
+
+    Args:
+        pair: the neighbours.
+        epsilon: of the release.
+        noise: its name.
+        protection: whom it is for.
+        levels: the groups; None for `small_groups`.
+    """
+    graph = pair.first
+    sets = (graph.vertices,) * 2 if isinstance(graph, Graph) else (graph.left, graph.right)
+    groups = [small_groups(each) if levels is None else Groups(each, levels) for each in sets]
+    sides = (groups[0], groups[0] if isinstance(graph, Graph) else groups[1])
+    cells = cell_tree(graph, sides)
+    grid = grid_of_cells(graph, epsilon=epsilon, protection=protection)
+    # For this workload both levels are measured, also of graphs as small as these.
+    strategy = choose_strategy(
+        cells,
+        epsilon=epsilon,
+        delta=_DELTA,
+        changes=changes_on(grid, cells, protection),
+        workload=cells.levels[0],
+        noise=noise,
+    )
+    fit = LeastSquares(cells, place_variances(strategy.noise, strategy.places, cells.depth))
+    sums = [sums_of_cells(each, sides, cells, grid) for each in (pair.first, pair.second)]
+    first, second = (
+        Tabled(
+            each,
+            sides,
+            cells,
+            grid,
+            strategy,
+            fit,
+            sums[0],
+            sums[1],
+            is_first=each is pair.first,
+            protection=protection,
+        )
+        for each in (pair.first, pair.second)
+    )
+    return Neighbours(pair.name, first, second)
+
+
+def _neighbours(epsilon: float, noise: str) -> tuple[Neighbours, ...]:
+    pairs = (LAST_PAIR, BIPARTITE[0], capped(2.0)[0], UNCAPPED[0])
+    return tuple(tabled(pair, epsilon, noise) for pair in pairs)
+
+
+def measured(where: Tabled, noise: LevelNoise, source: EntropySource) -> NoisyCells:
+    """What a release with this noise measures."""
+    return measure_cells(
+        where.graph,
+        where.sides,
+        where.cells,
+        places=where.strategy.places,
+        noise=noise,
+        grid=where.grid,
+        protection=where.protection,
+        source=source,
+    )
+
+
+def seen_of_flows(where: Tabled, noisy: NoisyCells) -> list[float]:
+    """All sums above the first neighbour's, all estimates, and the log likelihood ratio."""
+    scale = where.grid.sensitivity
+    loss, above = 0.0, []
+    for sums, place in zip(noisy.sums, noisy.places, strict=True):
+        rate = float(where.strategy.noise.parameters[where.strategy.places.index(place)])
+        before, after = where.before[place], where.after[place]
+        loss += rate * float((np.abs(sums - before) - np.abs(sums - after)).sum())
+        above += [float(x) / scale for x in sums - before]
+    kept = {p: v.astype(np.float64) for p, v in zip(noisy.places, noisy.sums, strict=True)}
+    published = [
+        float(x) / scale
+        for values, before in zip(where.fit.estimates(kept), where.before, strict=True)
+        for x in values - before
+    ]
+    return [loss, *above, *published]
+
+
+def all_seen(noise: Callable[[Tabled], LevelNoise], spoil: Break, source: EntropySource) -> Run:
+    """Runs of a release with a noise, spoilt in a way."""
+
+    def run(where: Tabled) -> list[float]:
+        return seen_of_flows(where, spoil(where, measured(where, noise(where), source), source))
+
+    return run
+
+
+def honest(where: Tabled) -> LevelNoise:
+    """The noise of the strategy."""
+    return where.strategy.noise
+
+
+def untouched(_where: Tabled, noisy: NoisyCells, _source: EntropySource) -> NoisyCells:
+    """Nothing is spoilt."""
+    return noisy
+
+
+# Broken on purpose.
+
+
+def _louder(where: Tabled) -> LevelNoise:
+    """Half the noise."""
+    noise = where.strategy.noise
+    factor = 2 if noise.distribution == "laplace" else 1 / 4
+    return scaled_noise(noise, [factor] * len(noise.parameters))
+
+
+def _forgotten(where: Tabled) -> LevelNoise:
+    """Every level has the noise of one that got all of the budget."""
+    noise, shares = where.strategy.noise, where.strategy.shares
+    laplace = noise.distribution == "laplace"
+    return scaled_noise(noise, [1 / float(share) if laplace else float(share) for share in shares])
+
+
+def scaled_noise(noise: LevelNoise, factors: list[float]) -> LevelNoise:
+    """A noise whose parameters are multiplied."""
+    parameters = zip(noise.parameters, factors, strict=True)
+    return LevelNoise(
+        noise.distribution,
+        tuple((p * int(1024 * f)) / 1024 for p, f in parameters),
+    )
+
+
+def _reused(where: Tabled, noisy: NoisyCells, source: EntropySource) -> NoisyCells:
+    """The noise of the last level is taken for the others, too."""
+    true = where.true
+    drawn = where.strategy.noise.draw(len(noisy.places) - 1, len(noisy.sums[-1]), source)
+    return replace(noisy, sums=tuple(true[p] + drawn[: len(true[p])] for p in noisy.places))
+
+
+def _told_total(where: Tabled, noisy: NoisyCells, _source: EntropySource) -> NoisyCells:
+    """Consistency that reads the truth: the levels are made to add up to the true total."""
+    true = where.true
+    sums = []
+    for values in noisy.sums:
+        shifted = values.copy()
+        shifted[-1] += true[0][0] - values.sum()
+        sums.append(shifted)
+    return replace(noisy, sums=tuple(sums))
+
+
+def _empty_left_out(where: Tabled, noisy: NoisyCells, _source: EntropySource) -> NoisyCells:
+    """Cells without an edge stay without noise."""
+    true = where.true
+    kept = zip(noisy.sums, noisy.places, strict=True)
+    return replace(noisy, sums=tuple(sums * (true[p] != 0) for sums, p in kept))
+
+
+def _laplace_audit(epsilon: float) -> Audit:
+    pairs = _neighbours(epsilon, "laplace")
+    return Sampled(
+        claim=Claim(epsilon),
+        pairs=pairs,
+        start=partial(all_seen, honest, untouched),
+        twins={
+            "half the noise": partial(all_seen, _louder, untouched),
+            "levels forgotten in the budget": partial(all_seen, _forgotten, untouched),
+            "noise reused": partial(all_seen, honest, _reused),
+            "consistency that reads the truth": partial(all_seen, honest, _told_total),
+            "empty cells left out": partial(all_seen, honest, _empty_left_out),
+        },
+        twin_pairs=pairs[:1],
+        runs=4000,
+        least=1500,
+    )
+
+
+def exact_changes(
+    noise: Callable[[Tabled], LevelNoise], pairs: tuple[Neighbours, ...]
+) -> Iterator[DistributionPair]:
+    """Exact losses of all sums that change, on every pair of neighbours."""
+    for pair in pairs:
+        where: Tabled = pair.first
+        variances = [float(v) for v in noise(where).parameters]
+        # On a fine grid the discrete Gaussian is as good as the normal distribution: the loss
+        # depends on change/deviation alone, and a coarser grid shows it.
+        unit = max(1.0, where.grid.sensitivity / 2**10)
+        parts = [
+            normal_distribution(variance / unit**2, round(int(change) / unit))
+            for variance, place in zip(variances, where.strategy.places, strict=True)
+            for change in where.changes[place]
+            if change
+        ]
+        yield replace(parts[0], name=pair.name, beside=tuple(parts[1:]))
+
+
+def _gaussian_audit(epsilon: float) -> Audit:
+    pairs = _neighbours(epsilon, "gaussian")
+    where: Tabled = pairs[0].first
+    of_places = changes_on(where.grid, where.cells, EDGE)
+    changes = [of_places[place] for place in where.strategy.places]
+    rho = where.strategy.noise.cost(delta=_DELTA, changes=changes).rho
+    return Enumerated(
+        claim=Claim(rho or 0.0, kind="rho"),
+        distributions=partial(exact_changes, honest, pairs),
+        twins={
+            "half the noise": partial(exact_changes, _louder, pairs[:1]),
+            "levels forgotten in the budget": partial(exact_changes, _forgotten, pairs[:1]),
+        },
+    )
+
+
+ENTRIES = (
+    Entry("flows: laplace", _laplace_audit, ("flows: laplace",)),
+    Entry("flows: gaussian", _gaussian_audit, ("flows: gaussian",)),
+)

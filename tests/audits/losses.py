@@ -1,0 +1,201 @@
+"""The losses of our own mechanisms from what is known of their laws; `audit` needs runs alone.
+
+From the law. Where a run tells the exact logarithm L of the ratio of its output's probabilities on
+the two neighbours, `loss_by_ratio` looks at how strongly L tells them apart, in all runs: this sees
+far more of the loss than an event does, if the loss is divided among many parts, so that all of
+it shows in few runs only. It holds for mechanisms whose true loss is s L for some s; s = 1 unless
+the noise is not what the law says.
+
+From probabilities. Where all outputs can be listed with their probabilities, `exact_loss` is the
+loss itself.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+import numpy.typing as npt
+import scipy
+
+from graphcuts_dp.arrays import FloatVector
+from graphcuts_dp.evaluation.audit import ALPHA, AuditResult, Claim
+
+_STEEPEST = 64.0  # a slope of log-likelihood ratios: noise is off by no more than this factor
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class DistributionPair:
+    """The probabilities of all outputs on two neighbours.
+
+    Attributes:
+        name: where they differ.
+        first: on one of them, any shape.
+        second: on the other, in the same order.
+        copies: how many independent outputs of this kind come out. Their losses add up, in pure
+            epsilon and in rho: for a delta above 0 there may be one.
+        beside: other outputs that come out along with them, independently; likewise.
+    """
+
+    name: str
+    first: npt.NDArray[np.float64]
+    second: npt.NDArray[np.float64]
+    copies: int = 1
+    beside: tuple["DistributionPair", ...] = ()
+
+    def loss(self, claim: Claim) -> float:
+        """Of all outputs together, in the currency of a claim."""
+        parts = (self, *self.beside)
+        if claim.delta:
+            if self.copies > 1 or self.beside:
+                raise ValueError("losses of several outputs add up for delta = 0 only")
+            return exact_loss(self.first, self.second, claim)
+        both = []
+        for swapped in (False, True):
+            sums = np.zeros(len(_ORDERS))
+            for part in parts:
+                distributions = (part.second, part.first) if swapped else (part.first, part.second)
+                sums += part.copies * _one_way(*distributions, claim)
+            both.append(float(sums.max()))
+        return max(both)
+
+
+def loss_by_ratio(
+    train: tuple[FloatVector, FloatVector],
+    fresh: tuple[FloatVector, FloatVector],
+    *,
+    alpha: float = ALPHA,
+) -> float:
+    """A lower bound on the loss, from log-likelihood ratios that are exact, or off by one factor.
+
+    Let o be drawn from P or Q, and s L(o) be the true ln(P/Q). The likelihood of a slope t is the
+    product of sigma(t L) over draws from P and sigma(-t L) over draws from Q, sigma the logistic
+    function. The slope s is refuted in favour of another one, t, if the likelihood of t is 1/alpha
+    times that of s. Proof that this happens with probability alpha at most, for a t that does not
+    depend on the fresh runs: let a and b be the means of sigma(tL)/sigma(sL) on P and of
+    sigma(-tL)/sigma(-sL) on Q. With the density m = (P + Q)/2, sigma(sL) = P/(2m) and
+    sigma(-sL) = Q/(2m), so a + b is twice the integral of m (sigma(tL) + sigma(-tL)) = 2, and
+    a b <= 1. So the ratio of the likelihoods has a mean of at most 1; Markov's inequality.
+
+    Args:
+        train: L of runs on P and on Q, which choose t.
+        fresh: L of other runs, as many on P as on Q.
+        alpha: probability of a slope that is too large, at most.
+
+    Returns:
+        The largest slope below which all are refuted, times the largest |L| of the fresh runs;
+        0 where no slope is.
+    """
+
+    def likelihood(slope: float, runs: tuple[FloatVector, FloatVector]) -> float:
+        first, second = runs
+        return -float(np.logaddexp(0, -slope * first).sum() + np.logaddexp(0, slope * second).sum())
+
+    better = float(
+        scipy.optimize.minimize_scalar(
+            lambda slope: -likelihood(slope, train), bounds=(0, _STEEPEST), method="bounded"
+        ).x
+    )
+    needed = likelihood(better, fresh) + math.log(alpha)
+    if likelihood(0.0, fresh) > needed:
+        return 0.0
+    # The likelihood is concave in the slope, so it passes what is needed once below the better one.
+    low, high = 0.0, better
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if likelihood(middle, fresh) <= needed else (low, middle)
+    return low * float(max(np.abs(each).max() for each in fresh))
+
+
+def visible_by_ratio(claim: Claim, runs: int, *, alpha: float = ALPHA) -> float:
+    """About what `loss_by_ratio` finds of a mechanism exactly at the claim: randomised response.
+
+    Args:
+        claim: of an epsilon.
+        runs: fresh ones on each neighbour.
+        alpha: as for `audit`.
+    """
+
+    def short(found: float) -> float:
+        p, q = scipy.special.expit([claim.value, -claim.value])
+        other, fewer = scipy.special.log_expit([found, -found])
+        apart = p * (math.log(p) - other) + q * (math.log(q) - fewer)
+        return float(2 * runs * apart + math.log(alpha))
+
+    if short(0.0) <= 0:
+        return 0.0
+    return float(scipy.optimize.brentq(short, 0.0, claim.value))
+
+
+def exact_loss(first: npt.ArrayLike, second: npt.ArrayLike, claim: Claim) -> float:
+    """The loss between two distributions on the same outputs, in the currency of a claim.
+
+    Args:
+        first: probabilities, shape (outputs,), or any other shape.
+        second: likewise, in the same order.
+        claim: tells the kind of the loss, and delta.
+
+    Returns:
+        The least epsilon for which both directions keep (epsilon, delta), up to rounding; or the
+        least rho for Rényi divergences of orders up to 64. Infinite where one can be told for
+        certain.
+    """
+    if claim.delta == 0:
+        return max(
+            float(_one_way(*distributions, claim).max())
+            for distributions in ((first, second), (second, first))
+        )
+    p, q = _flat(first), _flat(second)
+    return max(_hockey_stick(p, q, claim.delta), _hockey_stick(q, p, claim.delta))
+
+
+_ORDERS = np.concatenate([1 + np.geomspace(0.01, 1, 8), np.geomspace(2.5, 64, 12)])
+
+
+def _flat(distribution: npt.ArrayLike) -> FloatVector:
+    return np.ravel(np.asarray(distribution, dtype=np.float64))
+
+
+def _one_way(first: npt.ArrayLike, second: npt.ArrayLike, claim: Claim) -> FloatVector:
+    """The loss from one to the other: the same for all orders, or by the order; shape (orders,)."""
+    p, q = _flat(first), _flat(second)
+    if ((q == 0) & (p > 0)).any():
+        return np.full(len(_ORDERS), math.inf)
+    p, q = p[p > 0], q[p > 0]
+    losses = np.log(p) - np.log(q)
+    if claim.kind == "epsilon":
+        return np.full(len(_ORDERS), max(0.0, float(losses.max())))
+    above = (_ORDERS - 1)[:, None] * losses
+    peaks = above.max(axis=1)
+    moments = (p * np.exp(above - peaks[:, None])).sum(axis=1)
+    found = (np.log(moments) + peaks) / ((_ORDERS - 1) * _ORDERS)
+    return np.asarray(np.maximum(found, 0.0))
+
+
+def _hockey_stick(p: FloatVector, q: FloatVector, delta: float) -> float:
+    """The least epsilon >= 0 with sum of max(p - e^epsilon q, 0) <= delta, for delta > 0."""
+    used = (p > 0) | (q > 0)
+    p, q = p[used], q[used]
+    with np.errstate(divide="ignore"):
+        losses = np.log(p) - np.log(q)
+    order = np.argsort(-losses)
+    mass, other = np.cumsum(p[order]), np.cumsum(q[order])
+    # Between two losses the excess is mass - e^epsilon other, for the outputs above.
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        needed = np.where(mass > delta, np.log((mass - delta) / other), -np.inf)
+    return max(0.0, float(needed.max()))
+
+
+def worst_exact(distributions: Iterable[DistributionPair], claim: Claim) -> AuditResult:
+    """The largest exact loss over pairs of neighbours.
+
+    Args:
+        distributions: at least one.
+        claim: tells the kind of the loss, and delta.
+    """
+    loss, pair = max(
+        (distribution.loss(claim), distribution.name) for distribution in distributions
+    )
+    return AuditResult(loss, "all outputs", pair)

@@ -1,0 +1,278 @@
+"""Every mechanism that the package exports, and the audit that stands for it."""
+
+import inspect
+import multiprocessing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+
+import graphcuts_dp
+from graphcuts_dp.distances import plan as distance_plan
+from graphcuts_dp.distinguishers.methods import DISTINGUISHERS
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.evaluation.audit import ALPHA
+from graphcuts_dp.fits.methods import FIT_NAMES
+from graphcuts_dp.idc.constructions import CONSTRUCTIONS
+from graphcuts_dp.interactive.group_start import STARTS, TOTAL
+from graphcuts_dp.interactive.methods import CALIBRATIONS, METHODS
+from graphcuts_dp.iterative.outcome import MEDIAN
+from graphcuts_dp.iterative.paper_tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
+from graphcuts_dp.iterative.player_game import PLAYERS
+from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
+from graphcuts_dp.privacy.guarantee import exact_epsilon
+from graphcuts_dp.privacy.k_norm import NORMS
+from graphcuts_dp.privacy.value_noise import NOISES
+from graphcuts_dp.progress import Progress, silent
+from graphcuts_dp.release.allocation import MECHANISMS
+from scripts.benchmark.baselines import BASELINES
+from tests.audits import (
+    budgets,
+    calibrations,
+    contenders_communities,
+    contenders_filtered,
+    contenders_models,
+    contenders_one,
+    contenders_projected,
+    contenders_regions,
+    contenders_simple,
+    contenders_trees,
+    distances,
+    flows,
+    games,
+    group_start,
+    grouped,
+    iterative,
+    k_norms,
+    learnt_distances,
+    linear_sessions,
+    median,
+    owners,
+    people,
+    questions,
+    releases,
+    responses,
+    root_degrees,
+    selection,
+    session_trees,
+    sessions,
+    several,
+    sparse,
+    together,
+    transcripts,
+    vertices,
+)
+from tests.audits.base import AuditOutcome, Effort, Entry
+
+ENTRIES: tuple[Entry, ...] = (
+    *responses.ENTRIES,
+    *budgets.ENTRIES,
+    *grouped.ENTRIES,
+    *releases.ENTRIES,
+    *sparse.ENTRIES,
+    *calibrations.ENTRIES,
+    *sessions.ENTRIES,
+    *session_trees.ENTRIES,
+    *transcripts.ENTRIES,
+    *median.ENTRIES,
+    *root_degrees.ENTRIES,
+    *linear_sessions.ENTRIES,
+    *group_start.ENTRIES,
+    *distances.ENTRIES,
+    *learnt_distances.ENTRIES,
+    *flows.ENTRIES,
+    *k_norms.ENTRIES,
+    *owners.ENTRIES,
+    *selection.ENTRIES,
+    *iterative.ENTRIES,
+    *games.ENTRIES,
+    *questions.ENTRIES,
+    *together.ENTRIES,
+    *several.ENTRIES,
+    *people.ENTRIES,
+    *vertices.ENTRIES,
+    *contenders_simple.ENTRIES,
+    *contenders_one.ENTRIES,
+    *contenders_regions.ENTRIES,
+    *contenders_trees.ENTRIES,
+    *contenders_communities.ENTRIES,
+    *contenders_filtered.ENTRIES,
+    *contenders_models.ENTRIES,
+    *contenders_projected.ENTRIES,
+)
+
+
+def exported_mechanisms() -> tuple[str, ...]:
+    """Names of all that draws noise on private data, from the tables that users choose from.
+
+    A public function that takes an epsilon and is in neither table below is named as itself: no
+    audit has that name, so the registry is then incomplete.
+    """
+    found = list(_BESIDES)
+    for name in graphcuts_dp.__all__:
+        function = getattr(graphcuts_dp, name)
+        if name in _PRODUCTS:
+            found += _PRODUCTS[name]()
+        elif inspect.isfunction(function) and "epsilon" in inspect.signature(function).parameters:
+            found += [] if name in _READS_NO_DATA else [f"function: {name}"]
+    return tuple(found)
+
+
+def _releases() -> Iterator[str]:
+    for mechanism in MECHANISMS:
+        yield from (f"release: {mechanism}, {noise}" for noise in NOISES)
+    yield from (f"release: groups, {noise}" for noise in NOISES)
+    yield from (f"release: sparse, {noise}" for noise in sparse.NOISES)
+    yield from (f"fit: {fit}" for fit in FIT_NAMES)
+
+
+def _sessions() -> Iterator[str]:
+    for method in METHODS:
+        if method in CONSTRUCTIONS:
+            yield from (f"session: {method}, {name}" for name in CALIBRATIONS)
+        else:
+            yield f"session: {method}"
+    yield from ("session: root degrees", "session: linear queries", "session: nuclear norm")
+    yield "session: root degrees"
+    yield from (f"session: start from {start}" for start in STARTS if start != TOTAL)
+    yield "budget of a store"
+
+
+def _iterative() -> Iterator[str]:
+    yield from (f"distinguisher: {name}" for name in DISTINGUISHERS)
+    yield from ("iterative: other queries", f"iterative: {MEDIAN}")
+    yield from (f"player: {player}" for player in PLAYERS[1:])
+    yield from (f"iterative: {construction}" for construction in CONSTRUCTIONS)
+    yield from (f"iterative: {name} calibration" for name in OFFLINE_CALIBRATIONS)
+
+
+def _distances() -> Iterator[str]:
+    for name in distance_plan.MECHANISMS:
+        if name != "auto":
+            yield from (
+                f"distances: {name}, {distribution}" for distribution in ("laplace", "gaussian")
+            )
+
+
+# Public functions that draw noise, and the names of the mechanisms that they can run.
+_PRODUCTS: Mapping[str, Callable[[], Iterable[str]]] = {
+    "release_graph": _releases,
+    "release_iteratively": _iterative,
+    "release_answers": lambda: [f"answers: {noise}" for noise in NORMS],
+    "release_net": lambda: ["release: net"],
+    "release_sensing": lambda: ["release: sensing"],
+    "open_session": _sessions,
+    "choose_degree_bound": lambda: ["degree bound"],
+    "answer_distances": _distances,
+    "open_distance_session": lambda: [
+        f"distances: session, {noise}" for noise in ("laplace", "gaussian")
+    ],
+    "release_flows": lambda: [
+        f"{whose}flows{mark} {noise}"
+        for whose, mark in (("", ":"), ("owners: ", ","))
+        for noise in ("laplace", "gaussian")
+    ],
+    "release_contributions": lambda: ["owners: contributions"],
+    "choose_bound": lambda: ["owners: bound"],
+}
+# Plans; and `connect`, which asks a server: the sessions that answer there are audited.
+_READS_NO_DATA = {
+    "connect",
+    "explain",
+    "plan",
+    "plan_bounds",
+    "plan_degree_bounds",
+    "plan_distances",
+}
+# What researchers import from its module.
+_BESIDES = (
+    *(f"baseline: {name}" for name in BASELINES),
+    "distinguisher: gaussian-rank-one",
+    "distances: HR12 interactive",
+    "distances: HR12 offline",
+)
+
+
+def find_audits(names: Sequence[str]) -> tuple[Entry, ...]:
+    """The entries of these names, or of all that begin with one; ("all",) for every one.
+
+    Raises:
+        ParameterError: a name that no entry begins with, or an empty one.
+    """
+    if list(names) == ["all"]:
+        return ENTRIES
+    found: dict[str, Entry] = {}
+    for name in names:
+        same = [entry for entry in ENTRIES if entry.name == name]
+        same = same or [entry for entry in ENTRIES if name and entry.name.startswith(name)]
+        if not same:
+            raise ParameterError(
+                f"no audit is called {name!r}; `graphcuts-dp audit` without a name lists them"
+            )
+        found |= {entry.name: entry for entry in same}
+    return tuple(found.values())
+
+
+def run_audits(
+    entries: Sequence[Entry],
+    *,
+    epsilon: float = 1.0,
+    quick: bool = False,
+    seed: int | None = None,
+    processes: int = 1,
+    progress: Progress = silent,
+) -> list[AuditOutcome]:
+    """Audit mechanisms on made data, and see whether their broken twins are caught.
+
+    A claim that holds is refuted with probability 1e-6 at most, for all entries together.
+
+    Args:
+        entries: which.
+        epsilon: that the mechanisms shall claim, in [1e-6, 50].
+        quick: a sixteenth of the runs.
+        seed: of all noise, for a run that can be repeated; None for the system's entropy.
+        processes: how many to use; outcomes of a seed do not depend on it.
+        progress: called with the part that is done and a message.
+
+    Raises:
+        ParameterError: epsilon or seed out of range.
+    """
+    exact_epsilon(epsilon)
+    effort = Effort(quick=quick, alpha=ALPHA / max(1, len(entries)))
+    sources = entropy_source(seed).split(len(entries))
+    if processes > 1:
+        return _on_processes(entries, epsilon, effort, sources, processes, progress)
+    outcomes = []
+    for number, (entry, source) in enumerate(zip(entries, sources, strict=True)):
+
+        def report(message: str, entry: Entry = entry, number: int = number) -> None:
+            progress(number / len(entries), f"{entry.name}: {message}")
+
+        outcomes.append(entry.run(epsilon, effort, source, report))
+    return outcomes
+
+
+def _on_processes(
+    entries: Sequence[Entry],
+    epsilon: float,
+    effort: Effort,
+    sources: Sequence[EntropySource],
+    processes: int,
+    progress: Progress,
+) -> list[AuditOutcome]:
+    # Fresh interpreters: a fork would copy locks that threads of numerical libraries hold.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(processes, mp_context=context) as pool:
+        running = {
+            pool.submit(_audited, entry.name, epsilon, effort, source): number
+            for number, (entry, source) in enumerate(zip(entries, sources, strict=True))
+        }
+        made: dict[int, AuditOutcome] = {}
+        for future in as_completed(running):
+            number = running[future]
+            made[number] = future.result()
+            progress(len(made) / len(entries), entries[number].name)
+    return [made[number] for number in range(len(entries))]
+
+
+def _audited(name: str, epsilon: float, effort: Effort, source: EntropySource) -> AuditOutcome:
+    (entry,) = (entry for entry in ENTRIES if entry.name == name)
+    return entry.run(epsilon, effort, source)

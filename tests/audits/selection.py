@@ -1,0 +1,405 @@
+"""Audits of what chooses privately: distinguishers, the net mechanism, sensing.
+
+The distribution of a choice is written out where it can be; that the samplers have these
+distributions is tested by themselves. The others run.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcuts_dp.arrays import FloatVector
+from graphcuts_dp.distinguishers.cut_list import CutList
+from graphcuts_dp.distinguishers.exact_cuts import ExactCuts
+from graphcuts_dp.distinguishers.exponential import Exponential
+from graphcuts_dp.distinguishers.power_method import PowerRankOne
+from graphcuts_dp.distinguishers.response_rank_one import ResponseRankOne
+from graphcuts_dp.evaluation.audit import Claim, Draw, Neighbours
+from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.graph.linear_query import LinearQuery
+from graphcuts_dp.graph.queries import CutQuery, MatrixQuery
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.idc.bit_sets import DenseHypothesis
+from graphcuts_dp.iterative import net
+from graphcuts_dp.iterative.sensing_steps import Steps
+from graphcuts_dp.privacy.composition import zcdp_rho
+from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
+from graphcuts_dp.privacy.value_noise import noise_distribution
+from scripts.figures.gaussian_rank_one import GaussianRankOne
+from tests.audits.base import Audit, Entry, Enumerated, Sampled
+from tests.audits.distances import normal_distribution
+from tests.audits.losses import DistributionPair
+
+UNIVERSE = Universe(4)
+QUERIES = CutList(UNIVERSE, [CutQuery([2], [3]), CutQuery([0], [1, 2, 3])])
+START = DenseHypothesis.constant(UNIVERSE, 0.0)
+_STAR = Graph([0, 0, 0], [1, 2, 3], vertices=4)
+PAIRS = (
+    Neighbours("beside a heavy cut", _STAR, Graph([0, 0, 0, 2], [1, 2, 3, 3], vertices=4)),
+    Neighbours("nothing else", Graph([], [], vertices=4), Graph([2], [3], vertices=4)),
+)
+
+
+def choice_probabilities(scores: npt.ArrayLike, rate: Fraction | float) -> FloatVector:
+    """P(candidate i is chosen) by a noisy maximum, shape (candidates,).
+
+    A sum over the geometric noise of i, cut at 1e-18.
+
+    Args:
+        scores: whole numbers, shape (candidates,).
+        rate: of the noise.
+    """
+    u = np.asarray(scores, dtype=np.int64)
+    ratio = math.exp(-float(rate))
+    k = np.arange(math.ceil(42 / float(rate)) + 1)
+    earlier = np.tri(len(u), k=-1, dtype=bool)  # [i, j]: j comes before i, and wins ties
+    found = np.empty(len(u))
+    for i in range(len(u)):
+        # j loses to i with G_i = k when G_j < room; G_j = room is enough where j comes before i.
+        room = u[i] - u[:, None] + k + np.where(earlier[i], 0, 1)[:, None]
+        loses = 1 - ratio ** np.maximum(room, 0)
+        loses[i] = 1
+        found[i] = (1 - ratio) * (ratio**k * loses.prod(axis=0)).sum()
+    return found
+
+
+def softmax(scores: npt.NDArray[Any], rate: float) -> FloatVector:
+    """Probabilities of the exponential mechanism."""
+    weights = np.exp(rate * (scores - scores.max()))
+    return np.asarray(weights / weights.sum())
+
+
+# Two cuts with the pair: one has a small score that grows, the other a large one that shrinks.
+_BOTH = CutList(UNIVERSE, [CutQuery([2], [3]), CutQuery([2], [0, 1, 3])])
+_HEAVY = DenseHypothesis(
+    UNIVERSE, 4.0 * np.array([[0, 0, 1, 0], [0, 0, 1, 0], [1, 1, 0, 0], [0, 0, 0, 0]])
+)
+
+
+def _exponential_distributions(
+    score: str, epsilon: Fraction, factor: float
+) -> Iterator[DistributionPair]:
+    of = Exponential(queries=QUERIES, epsilon=epsilon, score=score)  # type: ignore[arg-type]
+    rate = float(of.scoring.rate(epsilon)) * of.scoring.substeps * factor
+    for pair, (queries, start) in itertools.product(PAIRS, ((QUERIES, START), (_BOTH, _HEAVY))):
+        distributions = []
+        for graph in (pair.first, pair.second):
+            gaps = np.asarray(queries.counts(graph, of.grid)) - queries.answers(start)
+            scores = {"signed": gaps, "two-signed": np.concatenate([gaps, -gaps])}
+            distributions.append(softmax(scores.get(score, np.abs(gaps)), rate))
+        yield DistributionPair(pair.name, distributions[0], distributions[1])
+
+
+def _exponential_audit(score: str, epsilon: float) -> Audit:
+    """Twice the rate: a sensitivity of 1 for 2, or scores taken for moving in one direction."""
+    exact = Fraction(epsilon)
+    return Enumerated(
+        claim=Claim(epsilon),
+        distributions=partial(_exponential_distributions, score, exact, 1),
+        twins={"sensitivity 1 for 2": partial(_exponential_distributions, score, exact, 2)},
+    )
+
+
+def _found(make: Callable[[Fraction], Any], epsilon: Fraction, source: EntropySource) -> Any:
+    """Whether the cut that is found has the pair, and its sign."""
+    of = make(epsilon)
+    searches: dict[int, Any] = {}  # to begin one counts cuts, and draws no noise
+
+    def run(graph: Graph) -> list[float]:
+        if id(graph) not in searches:
+            searches[id(graph)] = of.begin(graph, source)
+        found = searches[id(graph)].find(START, source)
+        S, T = UNIVERSE.masks(found.query)
+        return [float(S[2] & T[3] | S[3] & T[2]), float(found.sign or 0)]
+
+    return run
+
+
+def _search_audit(make: Callable[[Fraction], Any], epsilon: float) -> Audit:
+    exact = Fraction(epsilon)
+    return Sampled(
+        claim=Claim(epsilon),
+        pairs=PAIRS,
+        start=partial(_found, make, exact),
+        twins={"a quarter of the noise": partial(_found, make, 4 * exact)},
+        runs=6000,
+        least=1200,
+    )
+
+
+def _noisy_max(epsilon: Fraction) -> Exponential:
+    return Exponential(queries=QUERIES, epsilon=epsilon, score="signed", sampling="noisy-max")
+
+
+def _exact_cuts(epsilon: Fraction) -> ExactCuts:
+    return ExactCuts(universe=UNIVERSE, epsilon=epsilon, score="signed")
+
+
+# Rank-one distinguishers: many pairs of one large graph are so many runs.
+
+EDGES = (Neighbours("with and without", False, True),)
+
+
+def _entries(make: Callable[[Universe], Any], source: EntropySource) -> Draw:
+    """Noisy entries of a large graph that has all pairs or none."""
+
+    def draw(full: Any, start: int, count: int) -> npt.NDArray[np.float64]:
+        del start
+        n = math.ceil((1 + math.sqrt(1 + 8 * count)) / 2)
+        rows, columns = np.triu_indices(n, 1)
+        kept = slice(None if full else 0)
+        graph = Graph(rows[kept], columns[kept], vertices=n)
+        noisy = make(Universe(n)).begin(graph, source)._noisy[rows, columns]
+        return np.asarray(noisy[:count, None], dtype=np.float64)
+
+    return draw
+
+
+def _response(epsilon: float, universe: Universe) -> ResponseRankOne:
+    return ResponseRankOne(
+        universe=universe, distribution=noise_distribution("binary", epsilon=epsilon)
+    )
+
+
+def _gaussian(rho: float, universe: Universe) -> GaussianRankOne:
+    return GaussianRankOne(universe=universe, rho=rho, delta=1e-6)
+
+
+class _NoHypothesis:
+    """A zero matrix that takes no memory."""
+
+    def __matmul__(self, X: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        return np.zeros(X.shape)
+
+
+def _products(rho: float, reused: bool, source: EntropySource) -> Draw:
+    """Two noisy products of many single pairs: along what an edge adds, and their difference."""
+
+    def draw(full: Any, start: int, count: int) -> npt.NDArray[np.float64]:
+        del start
+        ends = 2 * np.arange(count)
+        rows = ends if full else ends[:0]
+        universe = Universe(2 * count)
+        of = PowerRankOne(universe=universe, rho=rho, delta=1e-6, steps=1, vectors=1)
+        search = of.begin(Graph(rows, rows + 1, vertices=2 * count), source)
+        seed = int.from_bytes(source.bytes(6).tobytes(), "little")
+        found: Any = []
+        for turn in (1, -1):
+            X = np.tile(np.array([[5], [5 * turn]], dtype=np.int64), (count, 1))
+            noise = SeededEntropy(seed) if reused else source
+            dense: Any = _NoHypothesis()
+            found.append(search._product(X, 0, dense, noise).reshape(count, 2))
+        one, other = found
+        along = one[:, 0] + one[:, 1] - other[:, 0] + other[:, 1]
+        return np.column_stack([along, one[:, 0] - other[:, 0]])
+
+    return draw
+
+
+_JOINED = Graph([0], [1], vertices=2), Graph([], [], vertices=2)
+_EDGE = (Neighbours("one edge", *_JOINED),)
+
+
+def _certified(rho: float, times: int, source: EntropySource) -> Any:
+    """The quotient of a certificate, which has a tenth of its budget: the mean of so many."""
+    universe = Universe(2)
+    of = PowerRankOne(universe=universe, rho=1.0, delta=1e-6, certificate=10 * rho)
+    both, nothing = np.ones(2), np.zeros((2, 2))
+    ready = {id(each): of.begin(each, source).certifying() for each in _JOINED}
+
+    def run(graph: Graph) -> npt.NDArray[np.float64]:
+        bought = ready[id(graph)]
+        seen = [bought.quotient(both, both, nothing, source)[0] for _ in range(times)]
+        return np.array([np.mean([pair.gap * pair.left[0] for pair in seen])])
+
+    return run
+
+
+def _certificate_audit(epsilon: float) -> Audit:
+    rho = epsilon**2 / 2
+    return Sampled(
+        claim=Claim(rho, kind="rho"),
+        pairs=_EDGE,
+        start=partial(_certified, rho, 1),
+        twins={
+            "half the noise": partial(_certified, 4 * rho, 1),
+            "bought four times": partial(_certified, rho, 4),
+        },
+        runs=8000,
+        least=1200,
+    )
+
+
+def _matrix_audit(kind: str, epsilon: float) -> Audit:
+    rho = epsilon**2 / 2
+    start: dict[str, Callable[[float], Any]] = {
+        "response": lambda factor: partial(_entries, partial(_response, factor * epsilon)),
+        "gaussian": lambda factor: partial(_entries, partial(_gaussian, factor**2 * rho)),
+        "power": lambda factor: partial(_products, factor**2 * rho, False),
+    }
+    made = start[kind]
+    twins = {"half the noise": made(2)}
+    if kind == "power":
+        twins["noise reused"] = partial(_products, rho, True)
+    return Sampled(
+        claim=Claim(epsilon) if kind == "response" else Claim(rho, kind="rho"),
+        pairs=EDGES,
+        start=made(1),
+        twins=twins,
+        runs=24_000,
+        least=2000 if kind == "power" else 1200,
+        batch=True,
+    )
+
+
+# The net mechanism: every graph of three vertices and each of its neighbours.
+
+
+def _graphs(n: int) -> Iterator[Graph]:
+    rows, columns = np.triu_indices(n, 1)
+    for bits in itertools.product([0, 1], repeat=len(rows)):
+        used = np.array(bits, dtype=bool)
+        yield Graph(rows[used], columns[used], vertices=n)
+
+
+_CUTS: Sequence[LinearQuery] = [CutQuery([1]), CutQuery([2]), CutQuery([1, 2])]
+_WEIGHTED: Sequence[LinearQuery] = [MatrixQuery(np.array([[0, 2, 1], [0, 0, -1], [0, 0, 0]]))]
+
+
+def _net_distributions(
+    queries: Sequence[LinearQuery], epsilon: Fraction, factor: int, moves: int | None = None
+) -> Iterator[DistributionPair]:
+    public = net._Net(Universe(3), queries, None, 0.0)
+    rate = factor * epsilon / (2 * (moves or public.sensitivity))
+    distributions = [choice_probabilities(public.scores(graph), rate) for graph in _graphs(3)]
+    for i, pair in itertools.product(range(len(distributions)), range(3)):
+        j = i ^ (1 << pair)
+        if i < j:
+            yield DistributionPair(f"graphs {i} and {j}", distributions[i], distributions[j])
+
+
+def _net_audit(epsilon: float) -> Audit:
+    exact = Fraction(epsilon)
+    return Enumerated(
+        claim=Claim(epsilon),
+        distributions=lambda: itertools.chain(
+            _net_distributions(_CUTS, exact, 1), _net_distributions(_WEIGHTED, exact, 1)
+        ),
+        twins={
+            "half the noise": partial(_net_distributions, _CUTS, exact, 2),
+            "sensitivity 1 for 2": partial(_net_distributions, _WEIGHTED, exact, 1, 1),
+        },
+    )
+
+
+# Sensing: a choice and a measurement in each round.
+
+_CAP, _ROUNDS = 3.0, 4
+_RATINGS: Sequence[LinearQuery] = [
+    MatrixQuery(np.array([[0.0, 0.3, -0.7], [1.0, 0.01, 0.0]])),
+    CutQuery([1], [0, 2]),
+]
+
+
+def _sensing_distributions(rho: float, choices: float, values: float) -> Iterator[DistributionPair]:
+    """One rating is 0 or 3, where the first query has its largest coefficient."""
+    steps = Steps(Universe(2, 3), _RATINGS, _CAP)
+    rate, noise = steps.noise(Fraction(rho), _ROUNDS)
+    first, second = (
+        steps.count(
+            BipartiteGraph(rows, [0] * len(rows), [_CAP] * len(rows), left=2, right=3, weight_cap=3)
+        )
+        for rows in ([], [1])
+    )
+    change = (second - first)[:1]
+    both = np.concatenate([change, -change]).astype(np.float64)
+    # Both directions of one query, as likely as each other half way.
+    distributions = [softmax(sign * both / 2, float(rate) * choices) for sign in (-1, 1)]
+    measured = normal_distribution(float(noise.parameter) / values**2, float(change[0]))
+    beside = (replace(measured, copies=_ROUNDS),)
+    yield DistributionPair(
+        "the largest coefficient", distributions[0], distributions[1], _ROUNDS, beside
+    )
+
+
+def _sensing_audit(epsilon: float) -> Audit:
+    rho = zcdp_rho(epsilon=epsilon, delta=1e-6)
+    return Enumerated(
+        claim=Claim(rho, kind="rho"),
+        distributions=partial(_sensing_distributions, rho, 1, 1),
+        twins={
+            "half the noise": partial(_sensing_distributions, rho, 1, 2),
+            "choices taken for monotone": partial(_sensing_distributions, rho, 2, 1),
+            "sensitivity without the cap": partial(_sensing_distributions, rho, 1, _CAP),
+        },
+    )
+
+
+def _every_query(rho: float, copies: int) -> Iterator[DistributionPair]:
+    """Four queries that all count the same rating with their largest coefficients, measured once.
+
+    Args:
+        rho: of everything.
+        copies: how many of them the noise is made for.
+    """
+    query = _RATINGS[0]
+    steps = Steps(Universe(2, 3), [query] * copies, _CAP)
+    noise = steps.noise_for_all(Fraction(rho))
+    change = steps.sensitivity
+    if noise is None:
+        raise ValueError("noise of a small matrix fits into 64 bits")
+    measured = normal_distribution(float(noise.parameter), float(change))
+    yield replace(measured, name="the largest coefficient", copies=_ROUNDS)
+
+
+def _every_query_audit(epsilon: float) -> Audit:
+    rho = zcdp_rho(epsilon=epsilon, delta=1e-6)
+    return Enumerated(
+        claim=Claim(rho, kind="rho"),
+        distributions=partial(_every_query, rho, _ROUNDS),
+        twins={
+            "the noise of one query": partial(_every_query, rho, 1),
+            "one query forgotten": partial(_every_query, rho, _ROUNDS - 1),
+        },
+    )
+
+
+ENTRIES = (
+    *(
+        Entry(
+            f"distinguisher: exponential, {score}",
+            partial(_exponential_audit, score),
+            ("distinguisher: exponential",),
+        )
+        for score in ("signed", "two-signed", "absolute")
+    ),
+    Entry("distinguisher: exponential, noisy-max", partial(_search_audit, _noisy_max)),
+    Entry(
+        "distinguisher: exact-cuts",
+        partial(_search_audit, _exact_cuts),
+        ("distinguisher: exact-cuts",),
+    ),
+    *(
+        Entry(
+            f"distinguisher: {kind}-rank-one",
+            partial(_matrix_audit, kind),
+            (f"distinguisher: {kind}-rank-one",),
+        )
+        for kind in ("response", "gaussian", "power")
+    ),
+    Entry(
+        "distinguisher: power-rank-one-certified",
+        _certificate_audit,
+        ("distinguisher: power-rank-one-certified",),
+    ),
+    Entry("net", _net_audit, ("release: net",)),
+    Entry("sensing", _sensing_audit, ("release: sensing",)),
+    Entry("sensing, every query", _every_query_audit, ("release: sensing",)),
+)

@@ -1,0 +1,176 @@
+"""Every mechanism has an audit, which it passes and its broken twins do not.
+
+A sound mechanism fails with probability 1e-6 at most, for all entries together, if the seed were
+drawn at random. That its twins are caught is a matter of power: the seeds are fixed.
+"""
+
+import math
+
+import pytest
+
+import graphcuts_dp as gc
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.evaluation.audit import Claim, Neighbours
+from tests.audits import registry
+from tests.audits.base import HALF, Entry, Enumerated, Sampled
+from tests.audits.losses import DistributionPair, visible_by_ratio
+from tests.audits.registry import (
+    ENTRIES,
+    exported_mechanisms,
+    find_audits,
+    run_audits,
+)
+
+QUICK = [entry for entry in ENTRIES if not entry.slow]
+# Each is a mistake that somebody could make; some audit must look for it.
+MISTAKES = (
+    "half the noise",
+    "noise reused",
+    "same noise on both sides",
+    "last pair missing",
+    "clipped before noise",
+    "sensitivity 1 for 2",
+    "un-reset threshold",
+    "m used raw",
+    "seed reused after fork",
+    "continue after the cap",
+    "levels forgotten in the budget",
+    "consistency that reads the truth",
+)
+
+
+def test_every_exported_mechanism_has_an_audit():
+    covered = {name for entry in ENTRIES for name in entry.covers}
+    assert covered == set(exported_mechanisms())
+
+
+def _nothing(*_, **__):
+    raise AssertionError("not run")
+
+
+def _dummy(graph, *, epsilon):  # noqa: ARG001
+    raise AssertionError("not run")
+
+
+@pytest.mark.parametrize(
+    ("add", "missing"),
+    [
+        (lambda patch: patch.setitem(registry.METHODS, "dummy", None), "session: dummy"),
+        (
+            lambda patch: patch.setitem(registry.DISTINGUISHERS, "dummy", _nothing),
+            "distinguisher: dummy",
+        ),
+        (lambda patch: patch.setitem(registry.NOISES, "dummy", _nothing), "release: auto, dummy"),
+        (
+            lambda patch: patch.setattr(gc, "dummy", _dummy, raising=False),
+            "function: dummy",
+        ),
+    ],
+)
+def test_a_mechanism_without_an_audit_is_noticed(add, missing, monkeypatch):
+    """Whether it stands in a table, or is a public function of its own."""
+    add(monkeypatch)
+    monkeypatch.setattr(gc, "__all__", [*gc.__all__, *({"dummy"} & set(vars(gc)))])
+    covered = {name for entry in ENTRIES for name in entry.covers}
+    assert missing in set(exported_mechanisms()) - covered
+
+
+def test_names_are_unique():
+    assert len({entry.name for entry in ENTRIES}) == len(ENTRIES)
+
+
+def test_every_audit_has_a_twin():
+    assert all(entry.make(1.0).twins for entry in ENTRIES)
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_every_mistake_is_looked_for_by_a_quick_audit(mistake):
+    """Which also has to catch it: see `test_a_quick_audit_passes`."""
+    assert any(mistake in entry.make(1.0).twins for entry in QUICK)
+
+
+@pytest.mark.parametrize("entry", QUICK, ids=lambda entry: entry.name)
+def test_a_quick_audit_passes(entry):
+    (outcome,) = run_audits([entry], quick=True, seed=1)
+    assert outcome.kept, (outcome.found, outcome.pair, outcome.event)
+    assert not [twin for twin in outcome.twins if not twin.caught]
+    assert outcome.seen >= HALF or outcome.unseen, "say in its entry why it sees so little"
+
+
+def test_the_law_of_a_release_sees_what_events_do_not():
+    """Half the noise of root degrees passed the audit by events, which saw .3 of the claim."""
+    for name in ("session: root degrees", "sparse, discrete-laplace", "degrees+response, binary"):
+        (entry,) = find_audits([f"{name}, by its law"])
+        audit = entry.make(1.0)
+        assert visible_by_ratio(audit.claim, audit.runs) > 0.85
+        (by_events,) = find_audits([name])
+        assert "law" in by_events.unseen
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_an_audit_passes(entry):
+    (outcome,) = run_audits([entry], seed=2)
+    assert outcome.passed, outcome
+
+
+def test_outcomes_do_not_depend_on_the_processes():
+    entries = find_audits(["baseline: density only", "net"])
+    alone = run_audits(entries, quick=True, seed=3)
+    assert run_audits(entries, quick=True, seed=3, processes=2) == alone
+    assert run_audits(entries, quick=True, seed=4) != alone
+
+
+def leaky(_):
+    return Sampled(
+        claim=Claim(1.0),
+        pairs=(Neighbours("bare", 0.0, 1.0),),
+        start=lambda _: lambda number: [number],
+        twins={"constant": lambda _: lambda _: [0.0]},
+        runs=400,
+    )
+
+
+def test_a_mechanism_that_leaks_is_refuted_and_a_twin_that_does_not_is_missed():
+    (outcome,) = run_audits([Entry("leaky", leaky)], seed=1)
+    assert not outcome.kept
+    assert [twin.caught for twin in outcome.twins] == [False]
+    assert not outcome.passed
+    assert outcome.pair == "bare"
+
+
+def test_losses_of_independent_outputs_add_up():
+    bit = DistributionPair("one", [0.25, 0.75], [0.75, 0.25])
+    three = DistributionPair("three", bit.first, bit.second, 2, (bit,))
+    assert three.loss(Claim(1.0)) == pytest.approx(3 * math.log(3))
+    rho = Claim(1.0, kind="rho")
+    assert three.loss(rho) == pytest.approx(3 * bit.loss(rho))
+    with pytest.raises(ValueError, match="delta"):
+        three.loss(Claim(1.0, 0.1))
+
+
+def test_an_enumerated_audit_finds_the_worst_distribution():
+    distributions = [
+        DistributionPair("same", [0.5, 0.5], [0.5, 0.5]),
+        DistributionPair("apart", [0.4, 0.6], [0.6, 0.4]),
+    ]
+    audit = Enumerated(
+        claim=Claim(1.0),
+        distributions=lambda: distributions,
+        twins={"same": lambda: distributions[:1]},
+    )
+    (outcome,) = run_audits([Entry("made", lambda _: audit)])
+    assert (outcome.pair, outcome.method) == ("apart", "exact")
+    assert outcome.found == pytest.approx(math.log(1.5))
+    assert outcome.kept
+    assert not outcome.passed
+
+
+def test_audits_are_found_by_the_beginning_of_their_names():
+    assert find_audits(["all"]) == ENTRIES
+    assert [entry.name for entry in find_audits(["net"])] == ["net"]
+    assert len(find_audits(["baseline: "])) == 5
+    with pytest.raises(ParameterError, match="no audit is called 'x'"):
+        find_audits(["x"])
+    with pytest.raises(ParameterError, match="epsilon"):
+        run_audits(find_audits(["net"]), epsilon=0)

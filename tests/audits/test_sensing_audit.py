@@ -1,0 +1,130 @@
+"""Audits of private sensing on neighbouring matrices, and of broken twins that must be caught.
+
+What can be enumerated is: the sensitivity of the counts, and the distribution of the choice, whose
+exact sampler test_noisy_maximum.py audits. The measurement as it runs is audited by sampling; that
+may fail with probability 1e-6 if its seed were drawn at random. A rho-zCDP mechanism has
+P(E)/P'(E) <= exp(rho + 2 sqrt(rho ln 1/P(E))), and an event that the audit can show has
+probability 1/50 at least.
+"""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from graphcuts_dp.evaluation.audit import audit
+from graphcuts_dp.graph.adjacency import BipartiteGraph
+from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, RankOneQuery
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.idc.bit_sets import DenseHypothesis
+from graphcuts_dp.iterative.sensing import _measure
+from graphcuts_dp.iterative.sensing_steps import Steps
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.value_noise import ValueNoise
+
+CAP, RHO, ROUNDS = 3.0, Fraction(1, 4), 2
+QUERIES = [
+    MatrixQuery(np.array([[0.0, 0.3, -0.7], [1.0, 0.01, 0.0]])),
+    RankOneQuery([0.2, 0.9], [1.0, 0.5, 0.3]),
+    CutQuery([1], [0, 2]),
+]
+STEPS = Steps(Universe(2, 3), QUERIES, CAP)
+NOTHING = DenseHypothesis.constant(Universe(2, 3), 0.0)
+# Neighbours: one rating, 0 or 3; the first query has its largest coefficient there.
+FIRST = BipartiteGraph([0], [1], [2.0], left=2, right=3, weight_cap=CAP)
+SECOND = BipartiteGraph([0, 1], [1, 0], [2.0, CAP], left=2, right=3, weight_cap=CAP)
+
+
+def counts(ratings):
+    """True answers of a dense matrix of ratings, in steps."""
+    ends = np.nonzero(ratings)
+    return STEPS.count(BipartiteGraph(*ends, ratings[ends], left=2, right=3, weight_cap=CAP))
+
+
+def changes():
+    """How far each answer moves, in steps, on neighbours of random matrices: every pair."""
+    rng = np.random.default_rng(0)
+    for i, j in itertools.product(range(2), range(3)):
+        for before, after in ((0.0, CAP), (CAP, 0.0), *rng.uniform(0, CAP, (30, 2))):
+            ratings = rng.uniform(0, CAP, (2, 3))
+            ratings[i, j] = before
+            first = counts(ratings)
+            ratings[i, j] = after
+            yield counts(ratings) - first
+
+
+def test_no_rating_moves_an_answer_by_more_than_the_sensitivity_and_one_does_by_as_much():
+    assert max(int(np.abs(change).max()) for change in changes()) == STEPS.sensitivity
+    # A twin that rounds up, or takes the cap's steps for 2^bits, would be below.
+    assert STEPS.sensitivity * STEPS.unit == pytest.approx(CAP)
+    # Both directions occur at once: the choice must not be taken for monotone.
+    assert any((change > 0).any() and (change < 0).any() for change in changes())
+
+
+def test_the_largest_coefficient_counts_as_many_steps_as_its_own_rounding_gives():
+    """To the nearest step, upwards in half of the cases: rounded down, Delta would be too small."""
+    ratings = BipartiteGraph([0], [0], [CAP], left=1, right=1, weight_cap=CAP)
+    upwards = 0
+    for largest in np.random.default_rng(1).uniform(0.5, 2.0, size=40):
+        steps = Steps(Universe(1, 1), [MatrixQuery(np.array([[largest]]))], CAP)
+        assert int(steps.count(ratings)[0]) == steps.sensitivity
+        upwards += largest / steps._of_coefficients % 1 > 0.5
+    assert 5 < upwards < 35
+
+
+def largest_range(rate):
+    """max over neighbours of the range of the choice's privacy loss, exactly."""
+    ranges = []
+    for change in changes():
+        moves = np.concatenate([change, -change])
+        ranges.append(float(rate) * float(moves.max() - moves.min()))
+    return max(ranges)
+
+
+def test_choices_and_measurements_cost_no_more_than_rho():
+    """The exponential mechanism's loss moves with rate d_i, up to a constant: its range is eta."""
+    rate, noise = STEPS.noise(RHO, ROUNDS)
+    eta = largest_range(rate)
+    of_values = Fraction(STEPS.sensitivity**2) / (2 * noise.parameter)
+    assert of_values == RHO / (2 * ROUNDS)
+    spent = ROUNDS * (eta**2 / 8 + float(of_values))
+    assert 0.999 * RHO < spent <= float(RHO) * (1 + 1e-12)
+
+
+def test_twins_that_take_choices_for_monotone_or_forget_the_cap_are_caught():
+    rate, noise = STEPS.noise(RHO, ROUNDS)
+    allowed = float(RHO) / (2 * ROUNDS)
+    assert largest_range(2 * rate) ** 2 / 8 > 3 * allowed
+    assert STEPS.sensitivity**2 / (2 * float(noise.parameter / Fraction(CAP) ** 2)) > 8 * allowed
+
+
+def measured(noise):
+    """The noisy answer of one round, and which query it is of."""
+    rate, _ = STEPS.noise(RHO, ROUNDS)
+    source = SeededEntropy(1)
+
+    def run(graph, _):
+        made = _measure(
+            STEPS, NOTHING.estimate_all(STEPS.queries), STEPS.count(graph), rate, noise, source
+        )
+        return [made.value, made.index]
+
+    return run
+
+
+PROMISE = float(RHO / ROUNDS) + 2 * math.sqrt(RHO / ROUNDS * math.log(50))
+
+
+def test_one_round_keeps_its_promise():
+    found = audit(measured(STEPS.noise(RHO, ROUNDS)[1]), FIRST, SECOND, runs=1500)
+    assert found.epsilon_lower <= PROMISE, found.event
+
+
+def test_a_twin_whose_noise_is_for_coefficients_alone_is_caught():
+    """Without the ratings' steps in the sensitivity."""
+    honest = STEPS.noise(RHO, ROUNDS)[1]
+    twin = ValueNoise("gaussian", honest.parameter / 2**20)
+    found = audit(measured(twin), FIRST, SECOND, runs=1500)
+    assert found.epsilon_lower > PROMISE, found.event

@@ -1,0 +1,365 @@
+"""Audits of what hides all edges of a vertex, beside mistakes that are easily made about it.
+
+Neighbours differ in the edges at one vertex, which has none, or those to everybody, or others.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcuts_dp.arrays import FloatVector, IntVector
+from graphcuts_dp.evaluation.audit import Claim, Neighbours
+from graphcuts_dp.graph.adjacency import Graph
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.queries import CutQuery
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.idc.learners import FriezeKannanLearner
+from graphcuts_dp.interactive.mechanism import OnlineMechanism
+from graphcuts_dp.interactive.per_query import PerQueryNoise
+from graphcuts_dp.measurements.cells import changes_on
+from graphcuts_dp.measurements.degree_bounds import bound_candidates, bound_scores, normalised
+from graphcuts_dp.measurements.noisy_groups import NoisyCells
+from graphcuts_dp.privacy.composition import zcdp_rho
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.level_noise import LevelNoise
+from graphcuts_dp.privacy.protection import Protection
+from tests.audits.base import Audit, Entry, Enumerated, Sampled
+from tests.audits.distances import normal_distribution
+from tests.audits.flows import (
+    Tabled,
+    all_seen,
+    exact_changes,
+    honest,
+    scaled_noise,
+    tabled,
+    untouched,
+)
+from tests.audits.losses import DistributionPair
+from tests.audits.selection import softmax
+from tests.audits.transcripts import ByHand, transcript
+
+Count = Callable[[CutQuery, Graph], int]
+_N, _BOUND = 16, 2
+_VERTEX = Protection(kind="vertex", degree_bound=_BOUND)
+_PARTS = {"part": [0, *[1] * (_N - 2), 0]}  # the first and the last vertex, and the others
+_DELTA = 1e-6
+
+
+def _graph(edges: Sequence[tuple[int, int]]) -> Graph:
+    rows, columns = np.array(edges, dtype=np.int64).reshape(-1, 2).T
+    return Graph(rows, columns, vertices=_N)
+
+
+_RING = [(v, v % (_N - 2) + 1) for v in range(1, _N - 1)]  # two edges at each of the others
+_STAR = [(0, v) for v in range(1, _N)]
+_PAIRS = (
+    Neighbours(
+        "a vertex gets all edges", _graph([]), _graph([(1, v) for v in range(_N) if v != 1])
+    ),
+    Neighbours(
+        "a vertex changes sides",
+        _graph([(1, v) for v in range(2, _N - 1)]),
+        _graph([(0, 1), (1, _N - 1)]),
+    ),
+    Neighbours("a hub beside a ring", _graph(_RING), _graph([*_RING, *_STAR])),
+)
+
+
+def in_both_lists(graph: Graph) -> list[tuple[int, int]]:
+    """Edges that both ends have among their first two: one vertex moves an edge at each other."""
+    edges = sorted(zip(graph.rows.tolist(), graph.columns.tolist(), strict=True))
+    lists = {v: [edge for edge in edges if v in edge][:_BOUND] for v in range(graph.n)}
+    return [edge for edge in edges if edge in lists[edge[0]] and edge in lists[edge[1]]]
+
+
+# Flows.
+
+
+def _table(where: Tabled, edges: Sequence[tuple[int, int]]) -> IntVector:
+    """How many of these edges lie in each cell."""
+    codes = where.sides[0].codes()
+    rows, columns = np.array(edges, dtype=np.int64).reshape(-1, 2).T
+    cells = where.cells.locate(1, codes[rows], codes[columns])
+    return np.bincount(cells, minlength=where.cells.size(1))
+
+
+def _noise_of(where: Tabled, noisy: NoisyCells) -> IntVector:
+    return noisy.sums[-1] - where.true[1]
+
+
+def _from_lists(where: Tabled, noisy: NoisyCells, _source: EntropySource) -> NoisyCells:
+    kept = _table(where, in_both_lists(where.graph))  # type: ignore[arg-type]
+    return replace(noisy, sums=(kept + _noise_of(where, noisy),))
+
+
+def _bounded_afterwards(where: Tabled, noisy: NoisyCells, _source: EntropySource) -> NoisyCells:
+    edges = zip(where.graph.rows.tolist(), where.graph.columns.tolist(), strict=True)
+    summed = _table(where, list(edges)) + _noise_of(where, noisy)
+    left, right = (side.sizes("part") for side in (where.cells.rows, where.cells.columns))
+    a, b = where.cells.cells(1)
+    return replace(noisy, sums=(np.minimum(summed, _BOUND * np.minimum(left[a], right[b])),))
+
+
+def _times(factor: Callable[[Tabled], Fraction], where: Tabled) -> LevelNoise:
+    return scaled_noise(where.strategy.noise, [float(factor(where))])
+
+
+def _one_cell(where: Tabled) -> Fraction:
+    """The table gets the noise that one of its cells would need."""
+    linear, squared = changes_on(where.grid, where.cells, _VERTEX)[1]
+    if where.strategy.noise.distribution == "laplace":
+        return Fraction(linear, _BOUND)
+    return Fraction(_BOUND**2, squared)
+
+
+def _one_edge(where: Tabled) -> Fraction:
+    """It gets the noise that hides an edge."""
+    linear, squared = changes_on(where.grid, where.cells, _VERTEX)[1]
+    return Fraction(linear if where.strategy.noise.distribution == "laplace" else 1, 1) / (
+        1 if where.strategy.noise.distribution == "laplace" else squared
+    )
+
+
+def _tabled(epsilon: float, noise: str) -> tuple[Neighbours, ...]:
+    # All noise goes to the one level of groups.
+    return tuple(tabled(pair, epsilon, noise, protection=_VERTEX, levels=_PARTS) for pair in _PAIRS)
+
+
+def _flows_audit(epsilon: float) -> Audit:
+    pairs = _tabled(epsilon, "laplace")
+    return Sampled(
+        claim=Claim(epsilon),
+        pairs=pairs,
+        start=partial(all_seen, honest, untouched),
+        twins={
+            "lists of first edges": partial(all_seen, honest, _from_lists),
+            "bound after the noise": partial(all_seen, honest, _bounded_afterwards),
+            "sensitivity of one cell": partial(all_seen, partial(_times, _one_cell), untouched),
+            "epsilon of an edge": partial(all_seen, partial(_times, _one_edge), untouched),
+        },
+        runs=4000,
+        least=1500,
+    )
+
+
+def _gaussian_flows_audit(epsilon: float) -> Audit:
+    pairs = _tabled(epsilon, "gaussian")
+    where: Tabled = pairs[0].first
+    of_places = changes_on(where.grid, where.cells, _VERTEX)
+    changes = [of_places[place] for place in where.strategy.places]
+    rho = where.strategy.noise.cost(delta=_DELTA, changes=changes).rho
+    return Enumerated(
+        claim=Claim(rho or 0.0, kind="rho"),
+        distributions=partial(exact_changes, honest, pairs),
+        twins={
+            "sensitivity of one cell": partial(exact_changes, partial(_times, _one_cell), pairs),
+            "epsilon of an edge": partial(exact_changes, partial(_times, _one_edge), pairs),
+        },
+    )
+
+
+# Sessions.
+
+_QUERIES = (
+    CutQuery([1]),
+    CutQuery([0, _N - 1]),
+    CutQuery(range(_N), range(_N)),
+)
+_GRID = Grid(1.0, _BOUND, 1.0, bounded=False)
+
+
+def _answers(
+    epsilon: float, grid: Grid, count: Count, source: EntropySource
+) -> Callable[[Graph], npt.ArrayLike]:
+    """Answers to all queries, their sum, and the log likelihood ratio of the first pair."""
+    made = PerQueryNoise(
+        distribution="laplace",
+        universe=Universe(_N),
+        grid=grid,
+        epsilon=epsilon,
+        queries=len(_QUERIES),
+    )
+    first, second = (
+        np.array([_GRID.count(query, each) for query in _QUERIES])
+        for each in (_PAIRS[0].first, _PAIRS[0].second)
+    )
+
+    def run(graph: Graph) -> FloatVector:
+        state, values = made.start(graph, source), []
+        for query in _QUERIES:
+            state, answer = made.step(state, query, count(query, graph), source)
+            values.append(answer.value)
+        seen = np.array(values)
+        loss = np.abs(seen - first).sum() - np.abs(seen - second).sum()
+        return np.array([loss, *seen, seen.sum()])
+
+    return run
+
+
+def _count_lists(query: CutQuery, graph: Graph) -> int:
+    return int(query.value(_graph(in_both_lists(graph))))
+
+
+def _count_all(query: CutQuery, graph: Graph) -> int:
+    return int(query.value(graph))
+
+
+def _session_audit(epsilon: float) -> Audit:
+    known: dict[tuple[int, int], int] = {}  # counts are exact, and each run has the same ones
+
+    def honest_count(query: CutQuery, graph: Graph) -> int:
+        which = id(query), id(graph)
+        if which not in known:
+            known[which] = _GRID.count(query, graph)
+        return known[which]
+
+    return Sampled(
+        claim=Claim(epsilon),
+        pairs=_PAIRS,
+        start=partial(_answers, epsilon, _GRID, honest_count),
+        twins={
+            "lists of first edges": partial(_answers, epsilon, _GRID, _count_lists),
+            "no bound": partial(_answers, epsilon, _GRID, _count_all),
+            "epsilon of an edge": partial(
+                _answers, epsilon, replace(_GRID, sensitivity=1), honest_count
+            ),
+        },
+        twin_pairs=_PAIRS[::2],
+        runs=8000,
+        least=4000,
+    )
+
+
+def _all_answers(epsilon: float, grid: Grid) -> Iterator[DistributionPair]:
+    """All bounded cuts change by as much as a vertex can change them."""
+    made = PerQueryNoise(
+        distribution="gaussian",
+        universe=Universe(_N),
+        grid=grid,
+        epsilon=epsilon,
+        queries=len(_QUERIES),
+        delta=_DELTA,
+    )
+    one = normal_distribution(float(made.noise.parameter), _BOUND)
+    yield replace(one, name=f"{made.queries} answers", copies=made.queries)
+
+
+def _gaussian_session_audit(epsilon: float) -> Audit:
+    return Enumerated(
+        claim=Claim(zcdp_rho(epsilon=epsilon, delta=_DELTA), kind="rho"),
+        distributions=partial(_all_answers, epsilon, _GRID),
+        twins={"epsilon of an edge": partial(_all_answers, epsilon, replace(_GRID, sensitivity=1))},
+    )
+
+
+def _online(
+    epsilon: Fraction, raw: bool, steps: int, source: EntropySource
+) -> Callable[[Graph], npt.ArrayLike]:
+    made = OnlineMechanism(
+        learner=FriezeKannanLearner(Universe(_N)),
+        calibration=ByHand(kind="one-sided", epsilon=epsilon, raw=raw),
+        grid=_GRID,
+        steps=steps,
+    )
+    return transcript(made, source, _QUERIES[0])
+
+
+def _online_audit(epsilon: float) -> Audit:
+    exact = Fraction(epsilon)
+    return Sampled(
+        claim=Claim(epsilon),
+        pairs=_PAIRS[:1],
+        start=partial(_online, exact / 2, False, 2),
+        twins={
+            "total without noise": partial(_online, exact / 2, True, 2),
+            "a sixteenth of the noise": partial(_online, 8 * exact, False, 1),
+        },
+        runs=8000,
+        least=1000,
+    )
+
+
+def one_sided_law(
+    truths: Sequence[int], thresholds: Sequence[int], rates: tuple[float, float]
+) -> FloatVector:
+    """Probabilities that a one-sided instance fires first at each test, and that it never does.
+
+    The noise of the threshold is cut where e^-40 of it is left.
+
+    Args:
+        truths: true answers.
+        thresholds: A_i of `OneSidedPair`.
+        rates: r1 and r2.
+    """
+    R = np.arange(int(40 / rates[0]) + 1)
+    weight = -np.expm1(-rates[0]) * np.exp(-rates[0] * R)
+    found = []
+    for truth, threshold in zip(truths, thresholds, strict=True):
+        fires = np.exp(-rates[1] * np.maximum(threshold + R - truth, 0))
+        found.append(float((weight * fires).sum()))
+        weight = weight * (1 - fires)
+    return np.array([*found, float(weight.sum())])
+
+
+def _test_laws(epsilon: float, part: float) -> Iterator[DistributionPair]:
+    """All ways in which three bounded cuts can change with a vertex, up and down at once."""
+    a = part * epsilon / 4  # one step costs part * epsilon
+    rates = a / _BOUND, 3 * a / _BOUND
+    low, thresholds = np.array([2, 3, 4]), (4, 6, 4)
+    changes = [np.array(each) for each in product((0, _BOUND), repeat=3)]
+    for one, other in combinations(changes, 2):
+        laws = [one_sided_law((low + each).tolist(), thresholds, rates) for each in (one, other)]
+        yield DistributionPair(f"changes {one - other}", laws[0], laws[1])
+
+
+def _tests_audit(epsilon: float) -> Audit:
+    """An instance costs r1 + r2 for a step of D, and a vertex is two steps."""
+    return Enumerated(
+        claim=Claim(epsilon),
+        distributions=partial(_test_laws, epsilon, 0.5),
+        twins={"one step for two": partial(_test_laws, epsilon, 1.0)},
+    )
+
+
+# The private choice of a bound.
+
+
+def _choices(epsilon: float, noise: float, plain: bool) -> Iterator[DistributionPair]:
+    candidates = bound_candidates(_PAIRS[0].first)
+    for pair in _PAIRS:
+        laws: list[Any] = []
+        for graph in (pair.first, pair.second):
+            scores, changes = bound_scores(graph, candidates, noise=noise)
+            new = scores if plain else normalised(scores, changes, Fraction(4))
+            laws.append(softmax(np.array([float(each) for each in new]), epsilon / 2))
+        yield DistributionPair(pair.name, laws[0], laws[1])
+
+
+def _choice_audit(epsilon: float) -> Audit:
+    return Enumerated(
+        claim=Claim(epsilon),
+        distributions=partial(_choices, epsilon, 0.5, False),
+        twins={"sensitivity 1 for all bounds": partial(_choices, epsilon, 0.1, True)},
+    )
+
+
+ENTRIES = (
+    Entry("vertex: flows, laplace", _flows_audit),
+    Entry("vertex: flows, gaussian", _gaussian_flows_audit),
+    Entry("vertex: session, laplace", _session_audit),
+    Entry("vertex: session, gaussian", _gaussian_session_audit),
+    Entry("vertex: session, transcripts", _online_audit),
+    Entry("vertex: session, one-sided tests", _tests_audit),
+    Entry(
+        "vertex: degree bound",
+        _choice_audit,
+        ("degree bound",),
+        unseen="The scores of the graphs that are tried change by less than what is paid for.",
+    ),
+)

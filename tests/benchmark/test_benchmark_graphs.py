@@ -1,0 +1,122 @@
+"""The graphs of the benchmark are the same on every machine, and are what their lines say."""
+
+import hashlib
+
+import numpy as np
+import pytest
+
+import graphcuts_dp as gc
+from graphcuts_dp.errors import ParameterError
+from scripts.benchmark import made_graphs
+from scripts.benchmark.graphs import (
+    CASES,
+    DATA_VARIABLE,
+    MADE,
+    cases_of,
+    find_cases,
+)
+
+KINDS = {gc.Graph: "undirected", gc.DirectedGraph: "directed", gc.BipartiteGraph: "bipartite"}
+SMALL = [case for case in CASES if case.vertices <= 20_000]
+# Of rows, columns and weights: made without functions whose last digit differs between machines.
+DIGESTS = {
+    "blocks-150": "1cb425053841dc6c",
+    "blocks-300": "693287112cd5ad57",
+    "blocks-1000": "7fcea2bba3e1d018",
+    "corrected-blocks-600": "061e11572976a626",
+    "hierarchy-512": "a53e31274beb9f6a",
+    "geometric-500": "ecdc449b1168179e",
+    "ring-500": "0f2da9a44c8577d4",
+    "preferential-500": "a3838ce1d6125694",
+    "power-law-800": "643b9698ae85a8bc",
+    "affiliation-500": "77b215c7e8f208cc",
+    "core-500": "943abbd03218a9bb",
+    "random-300": "d55c139d6b21f268",
+    "two-cliques-200": "d5951d5318160e4d",
+    "similarity-300": "c0412588da60d4ef",
+    "counts-300": "e4d838d8646faf90",
+    "arcs-400": "b33c35c35d92c1c1",
+    "two-sides-250-350": "858bdfacd906afde",
+    "blocks-5000": "2a8f11e4b75f068b",
+    "blocks-20000": "58028a7dae25ce64",
+    "blocks-100000": "a1517bcccc852059",
+}
+
+
+def test_random_bits_are_those_of_splitmix64():
+    """By the recurrence in whole numbers, without NumPy."""
+    state, mask, found = (3 * 0xBF58476D1CE4E5B9) % 2**64, 2**64 - 1, []
+    for _ in range(5):
+        state = (state + 0x9E3779B97F4A7C15) & mask
+        z = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & mask
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
+        found.append(((z ^ (z >> 31)) >> 11) * 2.0**-53)
+    assert made_graphs.uniform(3, 5).tolist() == found
+    assert made_graphs.uniform(3, (5, 1)).tolist() == [[each] for each in found]
+
+
+@pytest.mark.parametrize("case", SMALL, ids=[case.name for case in SMALL])
+def test_a_graph_is_what_its_line_says(case):
+    graph = case.make()
+    assert KINDS[type(graph)] == case.kind
+    assert graph.weighted is case.weighted
+    assert graph.weight_cap is not None
+    vertices = sum(graph.shape) if case.kind == "bipartite" else graph.shape[0]
+    assert vertices == case.vertices
+    assert len(graph.rows) > 0
+    if case.groups is not None:
+        groups = case.groups()
+        assert groups.vertices == graph.vertices
+        assert 2 <= len(groups.labels()) <= 64
+    assert case.title
+    assert case.licence
+
+
+@pytest.mark.parametrize("case", MADE, ids=[case.name for case in MADE])
+def test_made_graphs_are_the_same_for_ever(case):
+    graph = case.make()
+    parts = (graph.rows.astype("<i8"), graph.columns.astype("<i8"), graph.weights.astype("<f8"))
+    digest = hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()
+    assert digest[:16] == DIGESTS[case.name]
+
+
+def test_there_are_enough_of_every_kind():
+    levels = {len(case.groups().levels) for case in SMALL if case.groups is not None}
+    assert levels == {1, 2, 3}
+    assert len({case.name for case in CASES}) == len(CASES) >= 15
+    assert {case.kind for case in CASES} == {"undirected", "directed", "bipartite"}
+    assert {case.weighted for case in CASES} == {True, False}
+    assert max(case.vertices for case in CASES) == 100_000
+    assert 2 <= sum(case.quick for case in CASES) <= 4
+
+
+def test_cases_are_found_by_name_or_beginning():
+    assert find_cases() == CASES
+    assert find_cases(quick=True) == tuple(case for case in CASES if case.quick)
+    assert [case.name for case in find_cases(["karate", "us-", "karate"])] == [
+        "karate",
+        "us-flights",
+        "us-flights-weighted",
+    ]
+    assert [case.name for case in find_cases(["us-flights"])] == ["us-flights"]
+    for name in ("nothing", ""):
+        with pytest.raises(ParameterError, match="no graph of the benchmark"):
+            find_cases([name])
+
+
+def test_graphs_of_a_folder_are_added(tmp_path, monkeypatch):
+    random = np.random.default_rng(1)
+    ends = random.integers(0, 900, (6_000, 2))
+    (tmp_path / "polblogs.edges").write_text("".join(f"{a} {b}\n" for a, b in ends if a != b))
+    assert list(cases_of(tmp_path)) == []
+    import gzip
+
+    (tmp_path / "polblogs.edges.gz").write_bytes(
+        gzip.compress((tmp_path / "polblogs.edges").read_bytes())
+    )
+    monkeypatch.setenv(DATA_VARIABLE, str(tmp_path))
+    (case,) = find_cases(["polblogs"])
+    graph = case.make()
+    assert graph.shape == (600, 600) == (case.vertices, case.vertices)
+    # The largest degrees: more edges than any other 600 of 900 would have on average.
+    assert len(graph.rows) > 6_000 * (600 / 900) ** 2

@@ -1,0 +1,179 @@
+"""The tree counts its edges right, its chain has the stated stationary law, pairs count once."""
+
+import copy
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from helpers import random_graph
+
+from graphcuts_dp.errors import GraphError, ParameterError
+from graphcuts_dp.evaluation.audit import clopper_pearson
+from graphcuts_dp.graph.adjacency import Graph
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from scripts.benchmark.contenders import hrg
+from scripts.benchmark.contenders.dendrogram import Dendrogram, likelihood
+from scripts.benchmark.contenders.hrg import HRG, noisy_chances, sensitivity
+from tests.audits.contenders_trees import all_trees, settled, transitions
+
+ALPHA = 1e-9
+
+
+def submitted(graph, epsilon=1.0, seed=1):
+    return HRG.method(graph, epsilon=epsilon, delta=0.0, groups=None, seed=seed)
+
+
+def check(tree, dense):
+    """Every number of a tree against the graph."""
+    assert sorted(tree.leaves(tree.root)) == list(range(len(dense)))
+    total = 0.0
+    for node in tree.inner(tree.root):
+        left, right = (tree.leaves(child) for child in tree.children(node))
+        below = left + right
+        assert tree.size(node) == len(below)
+        assert tree.pairs(node) == len(left) * len(right)
+        assert tree.edges(node) == dense[np.ix_(left, right)].sum()
+        assert tree.edges_below(node) == dense[np.ix_(below, below)].sum() / 2
+        total += likelihood(tree.edges(node), tree.pairs(node))
+    assert tree.log_likelihood() == pytest.approx(total)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 9, 30])
+def test_a_tree_keeps_its_counts_on_its_way(n):
+    graph = random_graph(n, 1)
+    tree = Dendrogram(graph, np.random.default_rng(0).permutation(n).tolist())
+    check(tree, graph.dense())
+    source = SeededEntropy(1)
+    for _ in range(10):
+        tree.walk(37, 0.3, source)
+        check(tree, graph.dense())
+
+
+def test_gains_are_differences_of_likelihoods():
+    graph = random_graph(12, 2)
+    tree = Dendrogram(graph, range(12))
+    tree.walk(50, 0.0, SeededEntropy(2))
+    for node in tree.inner(tree.root):
+        if node == tree.root:
+            continue
+        for second in (False, True):
+            other = copy.deepcopy(tree)
+            move = other.proposed(node, second)
+            other.make(move)
+            check(other, graph.dense())
+            assert other.shape() != tree.shape()
+            change = other.log_likelihood() - tree.log_likelihood()
+            assert move.gain == pytest.approx(change, abs=1e-9)
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.4, 2.0])
+def test_the_stationary_law_is_that_of_the_exponential_mechanism(rate):
+    """Of all trees on four and five vertices; and it is reached from everywhere."""
+    for n, count in ((4, 15), (5, 105)):
+        trees = all_trees(random_graph(n, 3, density=0.5))
+        assert len(trees) == count
+        law = np.array(list(settled(trees, rate).values()))
+        chances = transitions(trees, rate)
+        np.testing.assert_allclose(chances.sum(axis=1), 1)
+        np.testing.assert_allclose(law @ chances, law, atol=1e-12)
+        far = np.linalg.matrix_power(chances, 4096)
+        np.testing.assert_allclose(far, np.tile(law, (count, 1)), atol=1e-6)
+
+
+def test_the_chain_that_runs_is_that_chain():
+    """After 3 moves from one tree, of 15: against powers of the matrix."""
+    graph, runs, source = random_graph(4, 3, density=0.5), 2500, SeededEntropy(5)
+    trees = all_trees(graph)
+    start = next(iter(trees.values()))
+    law = dict(zip(trees, np.linalg.matrix_power(transitions(trees, 0.7), 3)[0], strict=True))
+    seen = dict.fromkeys(trees, 0)
+    for _ in range(runs):
+        tree = copy.deepcopy(start)
+        tree.walk(3, 0.7, source)
+        seen[tree.shape()] += 1
+    for shape, chance in law.items():
+        low, high = clopper_pearson(seen[shape], runs, ALPHA / 2)
+        assert low <= chance <= high
+
+
+@pytest.mark.parametrize("n", [3, 4, 5, 10, 41])
+def test_one_pair_moves_the_likelihood_by_at_most_that(n):
+    worst = max(
+        abs(likelihood(edges + 1, pairs) - likelihood(edges, pairs))
+        for left in range(1, n)
+        for pairs in [left * right for right in range(1, n - left + 1)]
+        for edges in range(pairs)
+    )
+    assert worst == pytest.approx(sensitivity(n))
+    assert sensitivity(2) == math.log(2)
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(1), Fraction(40)])
+def test_each_pair_is_counted_once(epsilon):
+    graph = random_graph(30, 4)
+    tree = Dendrogram(graph, range(30))
+    tree.walk(300, 0.1, SeededEntropy(0))
+    counted = np.zeros((30, 30), dtype=int)
+    wholes = 0
+    for cell in noisy_chances(tree, epsilon=epsilon, source=SeededEntropy(1)):
+        assert 0 <= cell.chance <= 1
+        sides = [tree.leaves(child) for child in tree.children(cell.node)]
+        ends = [sides[0] + sides[1]] * 2 if cell.whole else sides
+        counted[np.ix_(*ends)] += 1
+        if not cell.whole:
+            counted[np.ix_(*ends[::-1])] += 1
+        wholes += cell.whole
+    np.fill_diagonal(counted, 1)
+    np.testing.assert_array_equal(counted, 1)
+    assert (wholes == 1) == (epsilon < 1)  # then all is one block; else there are several or none
+
+
+def test_without_noise_chances_are_those_of_the_graph():
+    """At epsilon 50 all nodes are counted, and noise is not 0 with probability below 1e-20."""
+    graph = random_graph(20, 6)
+    tree = Dendrogram(graph, range(20))
+    cells = list(noisy_chances(tree, epsilon=Fraction(50), source=SeededEntropy(1)))
+    assert len(cells) == 19
+    assert not any(cell.whole for cell in cells)
+    for cell in cells:
+        assert cell.chance == tree.edges(cell.node) / tree.pairs(cell.node)
+
+
+def test_it_makes_a_graph_and_says_that_its_claim_is_not_proven(monkeypatch):
+    monkeypatch.setattr(hrg, "MOVES", 20)
+    graph = random_graph(60, 5)
+    made = submitted(graph)
+    assert isinstance(made.estimate, Graph)
+    assert made.estimate.vertices == graph.vertices
+    assert abs(len(made.estimate.rows) - len(graph.rows)) < 0.5 * len(graph.rows)
+    assert made.guarantee.epsilon == 1.0
+    assert made.estimate == submitted(graph).estimate
+    assert not HRG.claim_holds
+    assert "stationary" in HRG.note
+    for empty in (Graph([], [], vertices=2), Graph([], [], vertices=3)):
+        assert submitted(empty).estimate.n == empty.n
+
+
+def test_where_the_rate_is_large_it_finds_the_likeliest_tree():
+    """Two cliques with a bridge: a tree that parts them has -5.1 (an edge among 64 pairs)."""
+    ends = np.triu_indices(8, 1)
+    rows, columns = np.concatenate([ends, np.array(ends) + 8, [[0], [8]]], axis=1)
+    graph = Graph(rows, columns, vertices=16)
+    assert Dendrogram(graph, range(16)).log_likelihood() == pytest.approx(-5.15, abs=0.01)
+    tree = Dendrogram(graph, np.random.default_rng(1).permutation(16).tolist())
+    before = tree.log_likelihood()
+    tree.walk(5000, 0.6, SeededEntropy(1))
+    assert before < -60
+    assert tree.log_likelihood() == pytest.approx(-5.15, abs=0.01)
+
+
+def test_what_is_refused():
+    with pytest.raises(GraphError, match="one vertex"):
+        submitted(Graph([], [], vertices=1))
+    with pytest.raises(GraphError, match="without weights"):
+        submitted(Graph([0], [1], [0.5], vertices=2, weight_cap=1.0))
+    with pytest.raises(GraphError, match="undirected graphs alone"):
+        submitted(random_graph(3, directed=True))
+    with pytest.raises(ParameterError, match="epsilon"):
+        submitted(Graph([0], [1], vertices=2), epsilon=0.0)

@@ -1,0 +1,51 @@
+"""Commands that run what lies beside the package in a checkout, and say so where nothing does."""
+
+import subprocess
+import sys
+
+import pytest
+
+import graphcuts_dp
+from graphcuts_dp.cli import main
+
+COMMANDS = [name for name, line in main.COMMANDS.items() if "graphcuts_dp" not in line.place[0]]
+
+
+@pytest.fixture
+def elsewhere(monkeypatch, tmp_path):
+    """The package as if it lay in a folder of its own."""
+    monkeypatch.setattr(graphcuts_dp, "__file__", str(tmp_path / "graphcuts_dp" / "__init__.py"))
+    main._loaded.cache_clear()
+    yield
+    main._loaded.cache_clear()
+
+
+def test_what_needs_a_checkout():
+    assert COMMANDS == ["audit", "benchmark", "figures"]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_checkout_is_found_beside_the_package(tmp_path, name):
+    """From any folder."""
+    line = [sys.executable, "-m", "graphcuts_dp", name]
+    ended = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert len(ended.stdout.splitlines()) > 5
+
+
+@pytest.mark.parametrize("words", [(), ("--help",), ("some-name", "--quick")])
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.usefixtures("elsewhere")
+def test_elsewhere_one_line_says_where_to_get_it(call, name, words):
+    status, out, err = call(name, *words)
+    assert (status, out) == (2, "")
+    assert err.startswith("error: this command runs in a checkout of the source")
+    assert "pip install -e ." in err
+    assert len(err.splitlines()) == 1
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_the_list_of_commands_needs_no_checkout(call):
+    status, out, _ = call("--help")
+    assert status == 0
+    assert all(name in out for name in COMMANDS)

@@ -1,0 +1,116 @@
+"""Updates that learn a low-rank matrix, with Schatten norms and without."""
+
+import numpy as np
+import pytest
+
+from graphcuts_dp.graph.queries import MatrixQuery
+from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.idc.mirror_descent import MirrorDescent, minimal_start
+from graphcuts_dp.idc.potentials import LpNorm, SchattenNorm
+from graphcuts_dp.progress import silent
+from scripts.figures import low_rank
+from scripts.figures.low_rank import (
+    BEST,
+    FROBENIUS,
+    SCHATTEN,
+    best_exponent,
+    count_updates,
+    low_rank_matrix,
+    measure,
+    median_updates,
+    random_query,
+)
+
+
+@pytest.fixture(scope="module")
+def table(quick_table):
+    return quick_table("low-rank").table
+
+
+def test_no_run_uses_more_than_its_bound(table):
+    assert all(0 < row["updates"] <= row["bound"] for row in table.where())
+
+
+def test_the_statements_hold_in_a_quick_run(table):
+    found = {str(finding): finding.agrees for finding in table.findings}
+    assert len(found) == 7
+    assert all(found.values()), found
+
+
+def test_for_rank_one_queries_frobenius_needs_fewer_updates_at_every_size_and_rank(table):
+    for part in ("n", "rank"):
+        places, schatten = median_updates(table, part=part, queries="rank-one", method=SCHATTEN)
+        _, frobenius = median_updates(table, part=part, queries="rank-one", method=FROBENIUS)
+        assert len(places) == 3
+        assert (np.array(schatten) > 2 * np.array(frobenius)).all()
+
+
+def test_the_best_exponent_is_never_much_worse_than_either(table):
+    for part in ("n", "rank"):
+        found = {
+            method: np.array(median_updates(table, part=part, queries="gaussian", method=method)[1])
+            for method in (BEST, SCHATTEN, FROBENIUS)
+        }
+        least = np.minimum(found[SCHATTEN], found[FROBENIUS])
+        assert (found[BEST] <= 1.15 * least).all()
+
+
+def test_the_best_exponent_is_2_for_rank_one_queries_and_smaller_for_spread_ones():
+    rng = np.random.default_rng(0)
+    X = low_rank_matrix(40, 1, rng)
+    assert best_exponent(X, random_query("rank-one", 40, rng)) > 1.9
+    assert best_exponent(X, random_query("gaussian", 40, rng)) < 1.5
+
+
+def test_matrices_and_queries_are_as_described():
+    rng = np.random.default_rng(0)
+    X = low_rank_matrix(6, 2, rng)
+    assert X.shape == (24, 6)
+    assert np.linalg.norm(X) == pytest.approx(1)
+    assert np.linalg.matrix_rank(X) == 2
+    for queries, rank in (("gaussian", 6), ("rank-one", 1)):
+        F = random_query(queries, 6, rng)
+        assert np.linalg.norm(F) == pytest.approx(12)
+        assert np.linalg.matrix_rank(F) == rank
+
+
+@pytest.mark.parametrize("psi", [LpNorm(2.0), SchattenNorm(1.3)])
+def test_the_counted_updates_are_those_of_mirror_descent(psi):
+    X = low_rank_matrix(5, 1, np.random.default_rng(1))
+    queries = [random_query("gaussian", 5, np.random.default_rng(i)) for i in range(400)]
+    stream = iter(queries)
+    made, zeta = count_updates(X, psi, lambda: next(stream), alpha=1.0, silence=20)
+    universe = Universe(*X.shape)
+    rule = MirrorDescent(
+        start=minimal_start(universe, psi), psi=psi, alpha=1.0, zeta=zeta, start_potential=1.0
+    )
+    hypothesis, count, quiet = rule.initial(), 0, 0
+    for F in queries:
+        gap = float(np.vdot(F, X - hypothesis.matrix))
+        quiet = quiet + 1 if abs(gap) < 1 else 0
+        if quiet == 20:
+            break
+        if not quiet:
+            count += 1
+            hypothesis = rule.update(hypothesis, MatrixQuery(F), 1 if gap > 0 else -1)
+    assert made == count > 20
+
+
+def test_the_same_seed_gives_the_same_numbers_and_another_one_others(table):
+    row = table.where(part="rank", queries="gaussian", method=SCHATTEN, rank=2, repetition=1)[0]
+    n = row["n"]
+    seeds = [[0, n, 2, 1, True], [0, n, 2, 1, True], [1, n, 2, 1, True]]
+    found = [
+        low_rank._updates("gaussian", SCHATTEN, n, 2, np.random.default_rng(seed)) for seed in seeds
+    ]
+    assert found[0] == found[1] == (row["p"], row["updates"], row["bound"])
+    assert found[0] != found[2]
+
+
+@pytest.mark.slow
+def test_at_full_size():
+    """Frobenius' updates grow as n^2, Schatten's as n, the corrected error as n^(-1/4)."""
+    found = measure(quick=False, seed=0, progress=silent).findings
+    tolerances = {finding.claimed: finding.tolerance for finding in found[:3]}
+    assert tolerances == {2: 0.25, 1: 0.25, -0.25: 0.1}
+    assert all(finding.agrees for finding in found)

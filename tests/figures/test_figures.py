@@ -1,0 +1,191 @@
+"""All registered figures, quickly, and what holds for each of them."""
+
+import csv
+import io
+import json
+import runpy
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from graphcuts_dp.errors import AccuracyWarning, FileFormatError, ParameterError
+from scripts.figures import (
+    cut_norm_certificates,
+    demo_cut_errors,
+    demo_distances,
+    demo_flows,
+)
+from scripts.figures import registry as figures
+from scripts.figures.base import Finding, Table, exponent_finding, fitted_exponent
+from scripts.figures.registry import (
+    FIGURES,
+    FigureSpec,
+    figure_names,
+    find_figure,
+    make_figure,
+    write_index,
+)
+
+FOLDER = Path(__file__).resolve().parents[2] / "figures"
+README = "Before\n<!-- figures: begin -->\nold\n<!-- figures: end -->\nafter\n"
+
+
+def measure(*, quick, seed, progress):
+    progress(0.5, "half")
+    warnings.warn("as where accuracy ends", AccuracyWarning, stacklevel=1)  # which is no error
+    rng = np.random.default_rng(seed)
+    found = Finding(statement="A |S||T|", claimed=0.5, measured=0.49, tolerance=0.1, agrees=True)
+    rows = [[i, float(rng.random())] for i in range(2 if quick else 4)]
+    return Table(columns=["i", "x"], rows=rows, parameters={"seed": seed}, findings=[found])
+
+
+@pytest.fixture
+def _toy(monkeypatch):
+    """A registry of one figure."""
+    spec = FigureSpec(
+        name="a-toy",
+        shows="x | y",
+        tests="nothing",
+        measure=measure,
+        draw=lambda table: Figure(figsize=(len(table.rows), 1)),
+    )
+    monkeypatch.setattr(figures, "FIGURES", (spec,))
+
+
+def files(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.fixture
+def measured_before(quick_table, monkeypatch):
+    """A figure whose experiment gives what it gave when it was run as `make_figure` would."""
+
+    def prepare(name):
+        def again(*, quick, seed, progress):
+            assert (quick, seed) == (True, 0)
+            for done in measured.progress:
+                progress(done, "again")
+            return measured.table
+
+        measured = quick_table(name)
+        spec = replace(find_figure(name), measure=again)
+        monkeypatch.setattr(figures, "FIGURES", (spec,))
+        return measured
+
+    return prepare
+
+
+@pytest.mark.parametrize("name", figure_names())
+def test_each_figure_is_measured_drawn_and_saved(name, tmp_path, measured_before):
+    measured = measured_before(name)
+    said = []
+    table = make_figure(name, tmp_path, quick=True, progress=lambda done, _: said.append(done))
+    stem = name.replace("-", "_")
+    assert {path.name for path in tmp_path.iterdir()} == {
+        stem + ending for ending in (".png", ".pdf", ".csv", ".json")
+    }
+    assert (tmp_path / f"{stem}.png").read_bytes().startswith(b"\x89PNG")
+    with (tmp_path / f"{stem}.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.reader(file))
+    assert rows[0] == list(table.columns)
+    assert len(rows) == 1 + len(table.rows) > 1
+    assert not any(cell.startswith("np.") for row in rows for cell in row)
+    about = json.loads((tmp_path / f"{stem}.json").read_text(encoding="utf-8"))
+    assert about["quick"]
+    assert about["parameters"] == json.loads(json.dumps(dict(table.parameters)))
+    assert len(about["findings"]) == len(table.findings) > 0
+    assert said == sorted(said) == list(measured.progress)
+    assert all(0 <= done <= 1 for done in said)
+
+
+def test_all_are_redrawn_and_indexed_by_one_command(monkeypatch):
+    said = []
+    for script in (cut_norm_certificates, demo_cut_errors, demo_distances, demo_flows):
+        monkeypatch.setattr(script, "main", lambda name=script.__name__: said.append(name))
+    monkeypatch.setattr(figures, "make_figure", lambda name, folder: said.append((name, folder)))
+    monkeypatch.setattr(figures, "write_index", said.append)
+    runpy.run_module("scripts.figures", run_name="__main__")
+    assert said[0] == "scripts.figures.cut_norm_certificates"
+    assert said[4:] == [*((name, FOLDER) for name in figure_names()), FOLDER]
+    drawn = {name.rpartition(".")[2] for name in said[:4]}
+    drawn |= {name.replace("-", "_") for name in figure_names()}
+    assert {path.stem for path in FOLDER.glob("*.pdf")} == drawn
+    assert "-m scripts.figures\n" in (FOLDER.parent / "Makefile").read_text()
+
+
+@pytest.mark.usefixtures("_toy")
+def test_the_same_seed_gives_the_same_bytes_and_another_one_others(tmp_path):
+    made = []
+    for i, seed in enumerate((3, 3, 4)):
+        folder = tmp_path / str(i)
+        folder.mkdir()
+        make_figure("a_toy", folder, seed=seed)
+        made.append(files(folder))
+    assert made[0] == made[1]
+    assert made[0]["a_toy.csv"] != made[2]["a_toy.csv"]
+
+
+def test_a_measured_figure_repeats_to_the_byte(tmp_path):
+    made = []
+    for i in range(2):
+        folder = tmp_path / str(i)
+        folder.mkdir()
+        make_figure("nikiforov", folder, quick=True, seed=5)
+        made.append(files(folder))
+    assert made[0] == made[1]
+
+
+def test_a_figure_with_bands_is_drawn_the_same_to_the_byte(quick_table):
+    pictures = [io.BytesIO(), io.BytesIO()]
+    for picture in pictures:
+        drawn = find_figure("laplace-tail").draw(quick_table("laplace-tail").table)
+        drawn.savefig(picture, format="png", dpi=80)
+    assert pictures[0].getvalue() == pictures[1].getvalue()
+
+
+@pytest.mark.usefixtures("_toy")
+def test_the_index_is_what_lies_there(tmp_path):
+    readme = tmp_path / "README.md"
+    readme.write_text(README)
+    write_index(tmp_path)
+    assert "a_toy" not in readme.read_text()
+    make_figure("a-toy", tmp_path)
+    write_index(tmp_path)
+    text = readme.read_text()
+    found = r"A \|S\|\|T\|: measured 0.49, claimed 0.5: agrees; 1 of 1 statements agree"
+    assert rf"| [`a_toy`](#a_toy) | x \| y | nothing | {found} |" in text.splitlines()
+    assert r"| A \|S\|\|T\| | 0.5 | 0.49 | yes |" in text.splitlines()
+    assert "](a_toy.png)" in text
+    assert text.startswith("Before\n")
+    assert text.endswith("-->\nafter\n")
+    assert "old" not in text
+    make_figure("a-toy", tmp_path, quick=True)
+    write_index(tmp_path)
+    assert "(quick run) A" in readme.read_text()
+
+
+@pytest.mark.usefixtures("_toy")
+def test_errors(tmp_path):
+    with pytest.raises(ParameterError, match="a-toy"):
+        make_figure("other", tmp_path)
+    with pytest.raises(ParameterError, match="seed"):
+        make_figure("a-toy", tmp_path, seed=-1)
+    with pytest.raises(FileFormatError, match="create it first"):
+        make_figure("a-toy", tmp_path / "none")
+    with pytest.raises(FileFormatError, match="no lines"):
+        write_index(tmp_path)
+
+
+def test_exponents():
+    x = np.array([1.0, 2.0, 5.0])
+    assert fitted_exponent(x, 3 * x**0.7) == pytest.approx(0.7)
+    assert exponent_finding("s", x, x, claimed=1.05, tolerance=0.1).agrees
+    assert not exponent_finding("s", x, x, claimed=1.2, tolerance=0.1).agrees
+
+
+def test_names_are_distinct():
+    assert len(set(figure_names())) == len(FIGURES)
