@@ -78,8 +78,8 @@ class Graph(EdgeStore):
         Args:
             matrix: shape (n, n), finite, entries >= 0, symmetric exactly.
             vertices: labels of the rows; 0..n-1 when omitted.
-            weighted: False keeps only which entries are non-zero; None means weighted unless
-                every entry is 0 or 1, which is then public: say it for a private matrix.
+            weighted: False keeps only which entries are non-zero; None means weighted unless the
+                entries are truth values, by their type.
             weight_cap: as for `Graph`.
             hide_change: as for `Graph`.
 
@@ -98,7 +98,7 @@ class Graph(EdgeStore):
         return cls(
             rows,
             columns,
-            matrix_weights(weights, weighted),
+            matrix_weights(matrix, weights, weighted),
             vertices=matching(vertices, entries.shape[0]),
             weight_cap=weight_cap,
             hide_change=hide_change,
@@ -276,7 +276,7 @@ class BipartiteGraph(_TwoSided):
         return cls(
             entries.row,
             entries.col,
-            matrix_weights(entries.data, weighted),
+            matrix_weights(matrix, entries.data, weighted),
             left=matching(left, entries.shape[0]),
             right=matching(right, entries.shape[1]),
             weight_cap=weight_cap,
@@ -386,7 +386,7 @@ class DirectedGraph(_TwoSided):
         return cls(
             entries.row,
             entries.col,
-            matrix_weights(entries.data, weighted),
+            matrix_weights(matrix, entries.data, weighted),
             vertices=matching(vertices, entries.shape[0]),
             weight_cap=weight_cap,
             hide_change=hide_change,

@@ -2,27 +2,166 @@
 
 The modules of Parquet and Arrow files give their batches here, and `from_arrow` those of whatever
 can hand out a stream of them.
+
+Arrow files (`.arrow`, `.feather`) of edges, in the file or the stream form; needs pyarrow.
+
+Parquet files of edges; needs pyarrow, an extra.
 """
 
+import io
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
-from graphcuts_dp.graph.coded_text import LONGEST, words_before
 from graphcuts_dp.graph.columns import ColumnPlaces, TextOptions, find_columns
-from graphcuts_dp.graph.gathered import Gathered, TextPieces
+from graphcuts_dp.graph.file_bytes import check_unpacked, size_of
+from graphcuts_dp.graph.gathered import LONGEST, Gathered, TextPieces, words_before
 from graphcuts_dp.graph.raw_edges import RawEdges
 from graphcuts_dp.graph.schema import MARK, Schema, dump_schema, load_schema, token_table
 from graphcuts_dp.graph.text_scan import integers_of
-from graphcuts_dp.graph.unpack import check_unpacked
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_GROUP_ROWS = 1 << 20  # of a row group that is written; readers hold one at a time
+_BATCH = 1 << 17  # rows that are read at a time
+_BUFFER = 1 << 20  # bytes of a column that are read at a time
+_MOST_METADATA = 1 << 30  # bytes: vertex sets stand there
+
+
+def read_parquet(
+    file: BinaryIO,
+    options: TextOptions = TextOptions(),  # noqa: B008  # frozen
+    *,
+    weighted: bool | None = None,
+) -> RawEdges:
+    """Edges of a Parquet file: only the columns of the ends and the weight, a row group at a time.
+
+    Args:
+        file: open at its start.
+        options: see `read_graph`: columns by name or place.
+        weighted: False reads no weight.
+
+    Raises:
+        FileFormatError: pyarrow is not installed; a damaged file, no columns of ends, a null.
+    """
+    if not file.seekable():
+        file = io.BytesIO(file.read())
+
+    def opened() -> tuple["pa.Schema", Callable[[list[str]], Iterable["pa.RecordBatch"]]]:
+        from pyarrow import parquet
+
+        rest: dict[str, Any] = {
+            "thrift_string_size_limit": _MOST_METADATA,
+            "memory_map": False,
+            "pre_buffer": False,
+            "buffer_size": _BUFFER,
+        }
+        stored = parquet.ParquetFile(file, **rest)
+
+        def batches(names: list[str]) -> Iterable["pa.RecordBatch"]:
+            return cast(
+                "Iterable[pa.RecordBatch]",
+                stored.iter_batches(_BATCH, columns=names, use_threads=False),
+            )
+
+        return stored.schema_arrow, batches
+
+    return read_tables(opened, options, weighted=weighted, packed=size_of(file), kind="Parquet")
+
+
+def write_parquet(graph: AnyGraph, handle: BinaryIO) -> None:
+    """Write columns source, target and, if weighted, weight; the vertex set as metadata.
+
+    Raises:
+        FileFormatError: pyarrow is not installed.
+        GraphError: two labels look alike as text.
+    """
+    schema, batches = tables_of(graph)
+    from pyarrow import parquet
+
+    with parquet.ParquetWriter(handle, schema) as writer:
+        held: list[Any] = []
+        for batch in batches:
+            held.append(batch)
+            if sum(map(len, held)) >= _GROUP_ROWS:
+                writer.write_table(pyarrow().Table.from_batches(held), row_group_size=_GROUP_ROWS)
+                held = []
+        writer.write_table(
+            pyarrow().Table.from_batches(held, schema=schema), row_group_size=_GROUP_ROWS
+        )
+
+
+_MAGIC = b"ARROW1"
+_START = b"\xff\xff\xff\xff"  # of a message of a stream
+
+
+def read_arrow(
+    file: BinaryIO,
+    options: TextOptions = TextOptions(),  # noqa: B008  # frozen
+    *,
+    weighted: bool | None = None,
+) -> RawEdges:
+    """Edges of an Arrow file, a batch at a time; only the columns of the ends and the weight.
+
+    Args:
+        file: open at its start.
+        options: see `read_graph`: columns by name or place.
+        weighted: False reads no weight.
+
+    Raises:
+        FileFormatError: pyarrow is not installed; a damaged file, no columns of ends, a null.
+    """
+    if not file.seekable():
+        file = io.BytesIO(file.read())
+
+    def opened() -> tuple["pa.Schema", Callable[[list[str]], Iterable["pa.RecordBatch"]]]:
+        arrow = pyarrow()
+        head = file.read(len(_START) + 4)
+        whole = head.startswith(_MAGIC)
+        if not whole:  # its first message tells its length, for which memory would be taken
+            length = int.from_bytes(head[len(_START) :], "little")
+            if not head.startswith(_START) or length > size_of(file):
+                raise FileFormatError("not a whole Arrow file, or damaged")
+
+        def reader(included: list[int] | None = None) -> Any:
+            some = arrow.ipc.IpcReadOptions(included_fields=included, use_threads=False)
+            opening = arrow.ipc.open_file if whole else arrow.ipc.open_stream
+            file.seek(0)
+            return opening(file, options=some)
+
+        schema = reader().schema
+
+        def batches(names: list[str]) -> Iterable["pa.RecordBatch"]:
+            made = reader([schema.names.index(name) for name in names])
+            if not whole:
+                yield from made
+                return
+            for index in range(made.num_record_batches):
+                yield made.get_batch(index)
+
+        return schema, batches
+
+    return read_tables(opened, options, weighted=weighted, packed=size_of(file), kind="Arrow")
+
+
+def write_arrow(graph: AnyGraph, handle: BinaryIO) -> None:
+    """Write columns source, target and, if weighted, weight; the vertex set as metadata.
+
+    Raises:
+        FileFormatError: pyarrow is not installed.
+        GraphError: two labels look alike as text.
+    """
+    schema, batches = tables_of(graph)
+    with pyarrow().ipc.new_file(handle, schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+
 
 _KEY = MARK.rstrip(":").encode()
 _ROWS = 1 << 17  # worked on at a time
@@ -59,7 +198,7 @@ def choose_columns(
     names = list(schema.names)
     if len(names) < 2:
         raise FileFormatError("the table has fewer than two columns")
-    columns = find_columns(names, True, options, weighted=weighted, declared=declared)
+    columns = find_columns(names, options, weighted=weighted, declared=declared)
     if columns.weight is not None and not is_number(schema.types[columns.weight]):
         raise FileFormatError("the column of weights holds no numbers; name another by weight=")
     for place in (columns.source, columns.target):

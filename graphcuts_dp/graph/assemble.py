@@ -85,12 +85,28 @@ def _weights(raw: RawEdges, options: Options) -> FloatArray | None:
             if len(raw.sources):
                 raise raw.error("the source has no weights; leave out weighted=True")
             return np.zeros(0)
+        if raw.undeclared and options.weighted is None and not len(raw.sources):
+            return _no_weights(raw, options)
         return None
+    if raw.both_ways and options.merge == "sum":
+        raise raw.error(
+            "the matrix does not declare whether two entries of a pair are one edge or two arcs: "
+            "leave out merge='sum' if it is symmetric, or add it to its transpose first"
+        )
     good = np.isfinite(raw.weights) & (raw.weights >= 0)
     if not good.all():
         place = raw.where(int(np.argmin(good)))
         raise raw.error(f"{place}: a weight is negative or not finite; weights must be >= 0")
     return raw.weights
+
+
+def _no_weights(raw: RawEdges, options: Options) -> FloatArray | None:
+    """The weights of no edges, which the options must tell: with one edge more it would do so."""
+    if options.weight_cap not in (None, 1.0):
+        return np.zeros(0)  # edges without weights would be refused
+    if options.weight_cap is not None or options.hide_change is not None:
+        raise raw.error("nothing declares whether there are weights; pass weighted=True or False")
+    return None  # an edge with a weight, which has no bound then, would be refused later
 
 
 def split_sides(

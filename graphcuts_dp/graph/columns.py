@@ -1,18 +1,21 @@
-"""Which columns of a text edge list are ends and weight, and whether the first row names them.
+"""Which columns of a table are ends and weight, and whether its first line names them.
 
-A column is a weight if its name is one of `WEIGHTS`, or if the caller says so; never by its place.
-Where a column could be a weight, or more than two could be ends, the error names the options.
+The caller, the format and the header decide, never a row. A column is a weight if its name is one
+of `WEIGHTS`, or if the caller or the head of the file says so; never by its place. Where a column
+could be a weight, or more than two could be ends, the error names the options. No message quotes a
+name of the file that is not known here: if a header is missing, it would be a row.
 """
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.graph.dialect import TextFormat
-from graphcuts_dp.graph.schema import is_integer_literal, parse_number
+from graphcuts_dp.graph.file_bytes import TextFormat
+from graphcuts_dp.graph.schema import parse_number
 
 Column = str | int
+TAIL = "tail"  # of an owner: the first end, unless a header has a column of this name
 
 _ENDS = (
     *(("source", "target"), ("from", "to"), ("src", "dst"), ("origin", "destination")),
@@ -21,9 +24,8 @@ _ENDS = (
     *(("node1", "node2"), ("id1", "id2"), ("person1", "person2"), ("user1", "user2")),
     *(("sender", "receiver"), ("sender", "recipient"), ("caller", "callee"), ("ego", "alter")),
     *(("follower", "followee"), ("left", "right"), ("user", "item"), ("userid", "itemid")),
-    *(("userid", "movieid"), ("u", "v")),
+    ("userid", "movieid"),
 )
-_SHORT = ("u", "v")  # vertices are called so, too: no sign of a header
 WEIGHTS = (
     *("weight", "weights", "w", "count", "counts", "value", "amount", "frequency", "strength"),
     *("length", "distance"),
@@ -37,7 +39,8 @@ _NEO4J_TYPES = (
     *("int", "long", "float", "double", "boolean", "byte", "short", "char", "string", "point"),
     *("date", "localtime", "time", "localdatetime", "datetime", "duration"),
 )
-_SHOWN, _LONGEST = 6, 40  # names of a header that a message quotes, and characters of each
+_KNOWN = {*(name for pair in _ENDS for name in pair), *WEIGHTS, *_NO_WEIGHTS}
+_SHOWN = 6  # columns that a sentence names
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +61,21 @@ class TextOptions:
         parts = (self.header, self.source, self.target, self.weight, self.delimiter)
         return any(part is not None for part in parts)
 
+    @property
+    def named(self) -> tuple[Column | None, ...]:
+        """The columns that the caller names or numbers; None for those that are left open."""
+        owner = None if self.owner == TAIL else self.owner
+        return self.source, self.target, self.weight, owner
+
 
 @dataclass(frozen=True, slots=True)
 class ColumnPlaces:
-    """How many columns there are, where source, target, weight and owner stand, names if any."""
+    """How many columns there are, and where source, target, weight and owner stand.
+
+    Attributes:
+        names: of columns with a header: those that are known or that the caller typed, others
+            empty; none without a header.
+    """
 
     width: int
     source: int
@@ -96,89 +110,166 @@ class ColumnPlaces:
 
     def _name(self, place: int) -> str:
         name = self.names[place] if self.names else ""
-        return f"{name[:_LONGEST]!r}" if name else f"column {place + 1}"
+        return f"{name!r:.60}" if name else f"column {place + 1}"
 
 
-def has_header(
-    first: Sequence[str], second: Sequence[str], form: TextFormat, options: TextOptions
-) -> bool:
-    """Whether the first row names the columns, as it must where the caller names one.
-
-    It is an edge if an id in it is an integer, or a further column is a number. It is a header if
-    it has two well-known names that belong together, or if a further column holds a number or a
-    time in the second row and not in this one. Other rows of a .csv or .tsv file, and rows of names
-    above rows of integers, are for the caller to decide; else lists without quotes have no header.
+def has_header(header: bool | None, picked: Iterable[Column | None], form: TextFormat) -> bool:
+    """Whether the first line names the columns: the options say so, else the ending of the file.
 
     Raises:
-        FileFormatError: the caller must say.
+        FileFormatError: columns by number leave it open, and the caller must say.
     """
-    if options.header is not None or form.konect:
-        return bool(options.header)
-    said = (options.source, options.target, options.weight, options.owner)
-    if any(isinstance(column, str) for column in said):
+    if header is not None:
+        return header
+    given = [column for column in picked if column is not None]
+    if any(isinstance(column, str) for column in given):
         return True  # names can only stand there
-    if any(map(_starts_with_digit, first[2:])) or any(map(is_integer_literal, first[:2])):
-        return False
-    known = _known_ends(_plain(first))
-    if known is not None and _plain(first)[known[0]] not in _SHORT:
-        return True
-    if any(map(_starts_with_digit, second[2 : len(first)])):
-        return True
-    integers = second[:2] and all(map(is_integer_literal, second[:2]))
-    if form.delimiter in (None, " ") and not integers:
-        return False
-    raise FileFormatError(
-        "cannot tell whether the first row is a header or an edge; pass header=True or header=False"
-    )
+    if form.has_header and given:
+        raise FileFormatError(
+            "columns by number: pass header=True if the first line names the columns, else "
+            "header=False"
+        )
+    return form.has_header
 
 
 def find_columns(
     first: Sequence[str],
-    named: bool,
     options: TextOptions,
     *,
     weighted: bool | None,
     declared: bool | None,
 ) -> ColumnPlaces:
-    """Where the ends and the weight stand.
+    """Where the ends and the weight stand in a table whose columns have names.
 
     Args:
-        first: cells of the first row.
-        named: whether they are names.
+        first: the names.
         options: what the caller says.
         weighted: False reads no weight.
-        declared: whether the head of the file says that there are weights: without names, they
-            stand in the third column of our own lists and of KONECT's. None if it says nothing.
+        declared: whether the head of the file says that there are weights; None if nothing does.
 
     Raises:
         FileFormatError: no such column, or the caller must say which one.
     """
+    _check_options(options, weighted)
+    names = _plain(first)
+    given = None if options.weight is None else position_of(options.weight, first)
+    owner = None
+    if options.owner is not None and (options.owner != TAIL or TAIL in first):
+        owner = position_of(options.owner, first)
+    if options.source is not None and options.target is not None:
+        ends = position_of(options.source, first), position_of(options.target, first)
+    else:
+        ends = _ends(names, given, owner)
+    weight = given
+    if given is None and weighted is not False and declared is not False:
+        weight = _named_weight(names, (*ends, owner))
+        if weight is None and options.source is None:
+            _check_no_weight(names, ends, owner)
+    places = ColumnPlaces(len(first), ends[0], ends[1], weight, (), owner)
+    return replace(_checked(places, options), names=_shown(first, names, options))
+
+
+def number_columns(
+    options: TextOptions, width: int, line: int, *, weighted: bool | None, declared: bool | None
+) -> ColumnPlaces:
+    """Where they stand in a file without a header: where the caller says, else the ends come first.
+
+    Args:
+        options: what the caller says.
+        width: how many cells the first row has, which can lead to a refusal, and to nothing else;
+            0 if there is no row.
+        line: the number of that row.
+        weighted: False reads no weight.
+        declared: whether the head of the file says that the third column holds weights.
+
+    Raises:
+        FileFormatError: no such column, or the caller must say which one.
+    """
+    _check_options(options, weighted)
+    source, target, weight, owner = (
+        None if column is None else place_of(column) for column in options.named
+    )
+    ends = (0, 1) if source is None or target is None else (source, target)
+    if weight is None and declared and weighted is not False:
+        weight = 2
+    places = _checked(ColumnPlaces(width, *ends, weight, (), owner), options)
+    needed = 1 + max(place for place in (*ends, weight, owner) if place is not None)
+    if not width:
+        return replace(places, width=needed)
+    if width < needed:
+        raise FileFormatError(
+            f"line {line}: column {needed} is needed, and there are {width}; pass delimiter= if "
+            "another character separates them, or weighted=False if there are no weights"
+        )
+    others = {*range(width)} - {*ends, owner}
+    if source is None and owner in (0, 1) and width > 2:
+        raise FileFormatError(f"line {line}: columns without names: pass source= and target=, too")
+    if others and source is None and (weight, declared) == (None, None) and weighted is not False:
+        what, place = ("the third column has", 2) if width == 3 else ("further columns have", "")
+        raise FileFormatError(
+            f"line {line}: {what} no name; pass weight={place} if it is a weight, else "
+            "weighted=False"
+        )
+    return places
+
+
+def check_names(header: Sequence[str], columns: ColumnPlaces | None = None) -> None:
+    """Refuse a header that nobody has announced and that may be a row: then a row would be lost.
+
+    Args:
+        header: cells of the first line.
+        columns: which of them are read, when that is known.
+
+    Raises:
+        FileFormatError: no name is known, or one of those that are read is a number.
+    """
+    used = () if columns is None else (columns.source, columns.target, columns.weight)
+    cells = [header[place] for place in used if place is not None]
+    if any(parse_number(cell) is not None for cell in cells) or not _KNOWN.intersection(
+        _plain(header)
+    ):
+        raise FileFormatError(
+            "the first line does not name the columns in known words: pass header=False if the "
+            "file has no header, else header=True"
+        )
+
+
+def check_no_names(first: Sequence[str]) -> None:
+    """Refuse a first row that looks like a header where nobody has said whether there is one.
+
+    Raises:
+        FileFormatError: it has two names that belong together.
+    """
+    if _known_ends(_plain(first)) is not None:
+        raise FileFormatError(
+            "the first line looks like names of columns: pass header=True if it is, else "
+            "header=False"
+        )
+
+
+def _check_options(options: TextOptions, weighted: bool | None) -> None:
     if (options.source is None) != (options.target is None):
         raise FileFormatError("pass source= and target= together")
     if options.weight is not None and weighted is False:
         raise FileFormatError("pass weight= or weighted=False, not both")
-    names = _plain(first) if named else []
-    given = None if options.weight is None else position_of(options.weight, first, named)
-    owner = None if options.owner is None else position_of(options.owner, first, named)
-    if options.source is not None and options.target is not None:
-        ends = position_of(options.source, first, named), position_of(options.target, first, named)
-    else:
-        if not named and owner in (0, 1) and len(first) > 2:
-            raise FileFormatError("columns without names: pass source= and target=, too")
-        ends = _ends(first, names, given, owner) if named else (0, 1)
-    picked = [*ends] if given is None else [*ends, given]
+
+
+def _checked(places: ColumnPlaces, options: TextOptions) -> ColumnPlaces:
+    """The same, with an owner that is the first end if the caller says so."""
+    picked = [places.source, places.target]
+    picked += [] if places.weight is None else [places.weight]
     if len(set(picked)) != len(picked):
         raise FileFormatError("source=, target= and weight= name different columns")
-    if given is not None or weighted is False or declared is False:
-        weight = given
-    elif declared and not named:
-        weight = 2 if len(first) > 2 else None
-    else:
-        weight = _named_weight(names, (*ends, owner))
-        if weight is None and options.source is None:
-            _check_no_weight(first, names, ends, owner)
-    shown = tuple(first) if named else ()
-    return ColumnPlaces(len(first), ends[0], ends[1], weight, shown, owner)
+    tail = options.owner == TAIL and places.owner is None
+    return replace(places, owner=places.source) if tail else places
+
+
+def _shown(first: Sequence[str], names: Sequence[str], options: TextOptions) -> tuple[str, ...]:
+    """The names that a message may quote: those that are known here, or that the caller typed."""
+    pairs = zip(first, names, strict=True)
+    return tuple(
+        name if name in options.named else plain if plain in _KNOWN else "" for name, plain in pairs
+    )
 
 
 def _plain(names: Sequence[str]) -> list[str]:
@@ -197,11 +288,6 @@ def _without_type(name: str) -> str:
     return start if start and kind.casefold() in _NEO4J_TYPES else name
 
 
-def _starts_with_digit(cell: str) -> bool:
-    """Whether a cell holds a number or a time: names of columns do not look so."""
-    return parse_number(cell) is not None or cell[:1].isdigit()
-
-
 def _known_ends(names: Sequence[str]) -> tuple[int, int] | None:
     """Positions of two well-known names that belong together."""
     for source, target in _ENDS:
@@ -210,9 +296,7 @@ def _known_ends(names: Sequence[str]) -> tuple[int, int] | None:
     return None
 
 
-def _ends(
-    first: Sequence[str], names: list[str], weight: int | None, owner: int | None
-) -> tuple[int, int]:
+def _ends(names: list[str], weight: int | None, owner: int | None) -> tuple[int, int]:
     known = _known_ends(names)
     if known is not None:
         return known
@@ -226,8 +310,7 @@ def _ends(
         places = [place for place in places if place != owner]
     if len(places) != 2:
         raise FileFormatError(
-            f"cannot tell which columns are the ends of an edge: {_quoted(first)}; "
-            "pass source= and target="
+            "cannot tell which columns are the ends of an edge; pass source= and target="
         )
     return places[0], places[1]
 
@@ -239,44 +322,45 @@ def _named_weight(names: list[str], taken: tuple[int | None, ...]) -> int | None
     return None
 
 
-def _check_no_weight(
-    first: Sequence[str], names: list[str], ends: tuple[int, ...], owner: int | None
-) -> None:
+def _check_no_weight(names: list[str], ends: tuple[int, int], owner: int | None) -> None:
     """Refuse a column that could be a weight."""
-    if not names and len({*range(2, len(first))} - {owner}):
-        what = "the third column has" if len(first) == 3 else "the columns after the second have"
-        raise FileFormatError(
-            f"{what} no name; pass weight= if one is a weight, else weighted=False"
-        )
     unclear = [
-        first[place]
+        str(place + 1)
         for place, name in enumerate(names)
         if place not in (*ends, owner) and name and name not in _NO_WEIGHTS
     ]
     if unclear:
+        columns = ", ".join(unclear[:_SHOWN]) + (", ..." if len(unclear) > _SHOWN else "")
+        which = f"column {columns}" if len(unclear) == 1 else f"one of the columns {columns}"
         raise FileFormatError(
-            f"cannot tell whether a column is a weight: {_quoted(unclear)}; "
-            "pass weight= if one is, else weighted=False"
+            f"cannot tell whether {which} is a weight; pass weight= if so, else weighted=False"
         )
 
 
-def position_of(column: Column, first: Sequence[str], named: bool) -> int:
+def position_of(column: Column, first: Sequence[str]) -> int:
     """Place of a column that the caller names, or gives by its place.
 
     Raises:
         FileFormatError: there is no such column, or not exactly one.
     """
     if isinstance(column, str):
-        if not named:
-            raise FileFormatError("a column by name needs a header; pass header=True")
         if first.count(column) != 1:
             raise FileFormatError(f"the header does not have exactly one column {column!r:.60}")
         return first.index(column)
-    if isinstance(column, bool) or not isinstance(column, int) or not 0 <= column < len(first):
-        raise FileFormatError(f"there is no such column; the first row has {len(first)} of them")
+    place = place_of(column)
+    if place >= len(first):
+        raise FileFormatError(f"there is no such column; the header has {len(first)} of them")
+    return place
+
+
+def place_of(column: Column) -> int:
+    """Place of a column of a file without a header.
+
+    Raises:
+        FileFormatError: not a whole number from 0.
+    """
+    if isinstance(column, str):
+        raise FileFormatError("a column by name needs a header; pass header=True")
+    if isinstance(column, bool) or not isinstance(column, int) or column < 0:
+        raise FileFormatError("there is no such column: places are whole numbers from 0")
     return column
-
-
-def _quoted(names: Sequence[str]) -> str:
-    shown = [f"{name[:_LONGEST]!r}" for name in names[:_SHOWN]]
-    return ", ".join(shown) + (", ..." if len(names) > _SHOWN else "")

@@ -4,6 +4,8 @@ The rules are those of files: loops are dropped, arcs are edges (unless `directe
 are merged, weights above the cap are clipped. Labels are strings or integers and keep their type.
 Without `vertices` the labels are sorted: their order in the source may tell in which order edges
 were added.
+
+Graphs from Arrow tables in memory, and from all that hands out a stream of Arrow's batches.
 """
 
 from collections.abc import Callable, Iterable
@@ -15,6 +17,7 @@ import scipy.sparse as sp
 from graphcuts_dp.arrays import FloatArray
 from graphcuts_dp.errors import GraphError
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph, Graph
+from graphcuts_dp.graph.arrow_tables import gather, is_label, is_number, pyarrow
 from graphcuts_dp.graph.assemble import build, split_sides
 from graphcuts_dp.graph.edge_keys import Merge
 from graphcuts_dp.graph.edge_store import Vertices
@@ -28,6 +31,67 @@ if TYPE_CHECKING:
     import igraph
     import networkx as nx
     import pandas as pd
+
+
+def from_arrow(
+    table: Any,
+    *,
+    source: str = "source",
+    target: str = "target",
+    weight: str = "weight",
+    vertices: Vertices | tuple[Vertices, Vertices] | None = None,
+    weighted: bool | None = None,
+    weight_cap: float | None = None,
+    hide_change: float | None = None,
+    bipartite: bool = False,
+    directed: bool = False,
+    merge: Merge = "max",
+) -> AnyGraph:
+    """Make a graph from a table of pyarrow, polars, DuckDB or others with one row for each edge.
+
+    Args:
+        table: whatever has the method `__arrow_c_stream__`, such as `pyarrow.Table`, a
+            `RecordBatchReader`, a polars `DataFrame` or a DuckDB relation; read a batch at a time.
+            Ends are integers, or strings (perhaps by number); none may be null. A table has no
+            isolated vertices: give `vertices`.
+        source: column with the first (left) ends.
+        target: column with the second (right) ends.
+        weight: column with the weights; if there is none, the graph is simple.
+        vertices: public vertex set: a count or labels; a pair of these if `bipartite`.
+        weighted: None: use weights where there are any; False: ignore them; True: require them.
+        weight_cap: public bound on any weight; larger ones are clipped to it.
+        hide_change: 1 to have weights without a cap, see `read_graph`.
+        bipartite: make a `BipartiteGraph`.
+        directed: make a `DirectedGraph`.
+        merge: weight of parallel edges: the largest ("max"), the smallest ("min") or their "sum".
+
+    Raises:
+        FileFormatError: pyarrow is not installed.
+        GraphError: not such a table, no such columns, missing values, or what `assemble.build`
+            refuses.
+    """
+    options = options_of(vertices, weighted, weight_cap, hide_change, bipartite, directed, merge)
+    arrow = pyarrow()
+    if not hasattr(table, "__arrow_c_stream__"):
+        raise GraphError("not a table of Arrow; give one of pyarrow, polars or DuckDB")
+    reader = arrow.RecordBatchReader.from_stream(table)
+    kinds = dict(zip(reader.schema.names, reader.schema.types, strict=True))
+    if source not in kinds or target not in kinds:
+        raise GraphError("the table lacks the source or target column; name them")
+    names = [source, target]
+    if weight in kinds and weighted is not False:
+        names.append(weight)
+        if not is_number(kinds[weight]):
+            raise GraphError("the column of weights holds no numbers; name another by weight=")
+    if any(reader.schema.names.count(name) > 1 for name in names):
+        raise GraphError("two columns have one name; rename one")
+    if not is_label(kinds[source]) or is_label(kinds[source]) != is_label(kinds[target]):
+        raise GraphError("the columns of ends hold integers both, or strings both")
+    try:
+        raw = gather(reader, names, error=GraphError, as_text=False)
+    except arrow.ArrowException:  # which may quote rows
+        raise GraphError("the table cannot be read to its end") from None
+    return build(raw, options)
 
 
 def from_edges(
@@ -47,7 +111,8 @@ def from_edges(
         edges: an iterable of tuples, all of the same length, or an array of shape (m, 2) or
             (m, 3). Ends are strings or integers; if `bipartite`, left before right.
         vertices: public vertex set: a count or labels; a pair of these if `bipartite`.
-        weighted: None: use weights where there are any; False: ignore them; True: require them.
+        weighted: None: use weights if the edges have them, of no edges those that a cap is given
+            for; False: ignore them; True: require them.
         weight_cap: public bound on any weight; larger ones are clipped to it.
         hide_change: 1 to have weights without a cap, see `read_graph`.
         bipartite: make a `BipartiteGraph`.
@@ -72,8 +137,11 @@ def from_edges(
         if len(lengths) > 1 or not lengths <= {2, 3}:
             raise GraphError("edges are all pairs, or all triples with a weight")
         columns = [list(column) for column in zip(*rows, strict=True)] or [[], []]
-    weights = numbers_of(columns[2]) if len(columns) == 3 else None
-    return _build_labelled(ends_of(columns[0]), ends_of(columns[1]), weights, options)
+    weights = numbers_of(columns[2]) if len(columns) == 3 and weighted is not False else None
+    undeclared = not isinstance(edges, np.ndarray)
+    return _build_labelled(
+        ends_of(columns[0]), ends_of(columns[1]), weights, options, undeclared=undeclared
+    )
 
 
 def from_networkx(
@@ -95,7 +163,8 @@ def from_networkx(
             that is 0 (left) or 1 (right).
         weight: edge attribute with the weight.
         vertices: public vertex set: a count or labels; a pair of these if `bipartite`.
-        weighted: None: use weights where there are any; False: ignore them; True: require them.
+        weighted: None: use weights if all edges have them (some and not all is an error), of no
+            edges those that a cap is given for; False: ignore them; True: require them.
         weight_cap: public bound on any weight; larger ones are clipped to it.
         hide_change: 1 to have weights without a cap, see `read_graph`.
         bipartite: make a `BipartiteGraph`.
@@ -121,7 +190,7 @@ def from_networkx(
         for side in (0, 1)
     ]
     weights = _attribute([edge[2] for edge in triples], options)
-    return _build_rows(ends, nodes, sides, weights, options)
+    return _build_rows(ends, nodes, sides, weights, options, declared=None)
 
 
 def from_igraph(
@@ -143,7 +212,8 @@ def from_igraph(
             vertex attribute `type` is false (left) or true (right).
         weight: edge attribute with the weight.
         vertices: public vertex set: a count or labels; a pair of these if `bipartite`.
-        weighted: None: use weights where there are any; False: ignore them; True: require them.
+        weighted: None: use weights if there is such an attribute; False: ignore them; True:
+            require them.
         weight_cap: public bound on any weight; larger ones are clipped to it.
         hide_change: 1 to have weights without a cap, see `read_graph`.
         bipartite: make a `BipartiteGraph`.
@@ -161,9 +231,11 @@ def from_igraph(
     nodes = _labels(graph.vs["name"] if "name" in attributes else range(n))
     sides: list[Any] = list(graph.vs["type"]) if "type" in attributes else [None] * n
     pairs = np.array(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2)
-    values = graph.es[weight] if weight in graph.es.attributes() else [None] * len(pairs)
-    weights = _attribute(list(values), options)
-    return _build_rows([pairs[:, 0], pairs[:, 1]], nodes, sides, weights, options)
+    declared = weight in graph.es.attributes()
+    weights = _attribute(list(graph.es[weight]), options, declared=True) if declared else None
+    return _build_rows(
+        [pairs[:, 0], pairs[:, 1]], nodes, sides, weights, options, declared=declared
+    )
 
 
 def from_scipy(
@@ -180,8 +252,9 @@ def from_scipy(
     """Make a graph from a matrix, scipy sparse or dense; the diagonal is ignored.
 
     Args:
-        matrix: shape (n, n). Symmetric: each edge twice; else its entries are arcs. If `directed`,
-            entry (u, v) is the arc u -> v. If `bipartite`, any shape: rows left, columns right.
+        matrix: shape (n, n). Both entries of a pair are one edge, whether they are equal or not,
+            see `merge`. If `directed`, entry (u, v) is the arc u -> v. If `bipartite`, any shape:
+            rows left, columns right. Entries of a sparse matrix that stand twice add up.
         vertices: labels of the rows, 0..n-1 when omitted; a pair of these if `bipartite`.
         weighted: None: use weights unless the entries are truth values; False: ignore them; True:
             require them.
@@ -189,13 +262,19 @@ def from_scipy(
         hide_change: 1 to have weights without a cap, see `read_graph`.
         bipartite: make a `BipartiteGraph`.
         directed: make a `DirectedGraph`.
-        merge: weight of an arc and its reverse: the largest ("max"), the smallest ("min") or "sum".
+        merge: weight of a pair with two entries: the larger one ("max") or the smaller ("min"). A
+            "sum" would count each edge of a symmetric matrix twice, and whether a matrix is
+            symmetric is not for its entries to tell: to add up arcs, give `matrix + matrix.T`.
 
     Raises:
-        GraphError: not real, not finite, negative, empty, not square, or labels of wrong number.
+        GraphError: not real, not finite, negative, empty, not square, labels of wrong number, or
+            merge="sum" for weights of an undirected graph.
     """
     options = options_of(vertices, weighted, weight_cap, hide_change, bipartite, directed, merge)
-    kind = matrix.dtype if sp.issparse(matrix) else np.asarray(matrix).dtype
+    if sp.issparse(matrix):
+        matrix = sp.coo_array(matrix)
+        matrix.sum_duplicates()
+    kind = np.asarray(matrix).dtype if not sp.issparse(matrix) else matrix.dtype
     raw = matrix_edges(
         matrix,
         Schema(),
@@ -249,7 +328,9 @@ def from_pandas(
     if source not in frame.columns or target not in frame.columns:
         raise GraphError("the table lacks the source or target column; name them")
     ends = [ends_of(frame[name].to_numpy(), _row) for name in (source, target)]
-    weights = numbers_of(frame[weight].to_numpy(), _row) if weight in frame.columns else None
+    weights = None
+    if weight in frame.columns and weighted is not False:
+        weights = numbers_of(frame[weight].to_numpy(), _row)
     return _build_labelled(ends[0], ends[1], weights, options, _row)
 
 
@@ -393,10 +474,19 @@ def _build_labelled(
     weights: FloatArray | None,
     options: Options,
     where: Callable[[int], str] = _where,
+    *,
+    undeclared: bool = False,
 ) -> AnyGraph:
     if isinstance(sources, np.ndarray) != isinstance(targets, np.ndarray):
         sources, targets = listed(sources), listed(targets)
-    raw = RawEdges(sources=sources, targets=targets, weights=weights, as_text=False, where=where)
+    raw = RawEdges(
+        sources=sources,
+        targets=targets,
+        weights=weights,
+        as_text=False,
+        undeclared=undeclared,
+        where=where,
+    )
     return build(raw, options)
 
 
@@ -406,6 +496,8 @@ def _build_rows(
     sides: list[Any],
     weights: FloatArray | None,
     options: Options,
+    *,
+    declared: bool | None,
 ) -> AnyGraph:
     if not options.bipartite:
         schema = Schema(vertices=VertexSet(nodes))
@@ -420,13 +512,17 @@ def _build_rows(
         as_text=False,
         as_rows=True,
         arbitrary_order=True,
+        undeclared=declared is None,
         where=_where,
     )
     return build(raw, options)
 
 
-def _attribute(values: list[Any], options: Options) -> FloatArray | None:
-    if options.weighted is False or all(value is None for value in values):
+def _attribute(values: list[Any], options: Options, *, declared: bool = False) -> FloatArray | None:
+    """The weights of edges, which all have one, or none has if it is not `declared`."""
+    if options.weighted is False:
+        return None
+    if not declared and all(value is None for value in values):
         return None
     if any(value is None for value in values):
         raise GraphError("an edge has no weight though others have; add it, or pass weighted=False")
@@ -436,14 +532,17 @@ def _attribute(values: list[Any], options: Options) -> FloatArray | None:
 def numbers_of(values: Any, where: Callable[[int], str] = _where) -> FloatArray:
     """Weights as floats, or a `GraphError` that tells where one is no number."""
     try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
+        weights = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
         for position, value in enumerate(values):
             try:
                 float(value)
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 raise GraphError(f"{where(position)}: the weight is not a number") from None
         raise GraphError("an edge weight is not a number") from None
+    if weights.ndim != 1:
+        raise GraphError("an edge weight is not a number")
+    return weights
 
 
 def ends_of(values: Any, where: Callable[[int], str] = _where) -> Ends:

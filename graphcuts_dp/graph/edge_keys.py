@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatArray, IndexArray, IntegerVector, IntVector
-from graphcuts_dp.graph.growing import PIECE, pieces
+from graphcuts_dp.graph.gathered import PIECE, pieces
 
 Merge = Literal["max", "min", "sum"]
 

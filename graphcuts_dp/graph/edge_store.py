@@ -250,8 +250,10 @@ def as_coo(matrix: npt.ArrayLike) -> sp.coo_array:
     return entries
 
 
-def matrix_weights(weights: FloatArray, weighted: bool | None) -> FloatArray | None:
+def matrix_weights(matrix: Any, weights: FloatArray, weighted: bool | None) -> FloatArray | None:
     """The weights of a graph that is made of a matrix; None for a simple one.
+
+    Whether there are any is told by the type of the entries where the caller does not say it.
 
     Raises:
         GraphError: negative or not finite.
@@ -259,7 +261,8 @@ def matrix_weights(weights: FloatArray, weighted: bool | None) -> FloatArray | N
     # Checked here too: the simple graph of a matrix must not be built on NaN entries.
     _checked_weights(weights)
     if weighted is None:
-        weighted = not np.isin(weights, (0.0, 1.0)).all()
+        kind = matrix.dtype if sp.issparse(matrix) else np.asarray(matrix).dtype
+        weighted = kind != np.bool_
     if weighted:
         return weights
     return None

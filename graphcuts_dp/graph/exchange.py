@@ -11,6 +11,7 @@ import numpy as np
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph
 from graphcuts_dp.graph.assemble import UNDIRECTED, split_sides
+from graphcuts_dp.graph.file_bytes import NOT_UTF8
 from graphcuts_dp.graph.raw_edges import RawEdges
 from graphcuts_dp.graph.schema import (
     Schema,
@@ -40,9 +41,10 @@ class Contents:
         sources: id of the first end of each edge.
         targets: id of the second end.
         weights: weight of each edge as text, None where it has none.
-        has_weights: the file declares weights, even if no edge has one.
+        has_weights: the file declares weights, even if no edge has one; our own JSON may, too.
         undirected: an edge is declared to have no direction.
         facts: our own JSON, or None.
+        lines: the number of the line of each edge.
     """
 
     ids: list[str] = field(default_factory=list)
@@ -54,15 +56,26 @@ class Contents:
     has_weights: bool = False
     undirected: bool = False
     facts: str | None = None
+    lines: list[int] = field(default_factory=list)
+
+    def add(self, source: str, target: str, weight: str | None, line: int) -> None:
+        """Take an edge."""
+        self.sources.append(source)
+        self.targets.append(target)
+        self.weights.append(weight)
+        self.lines.append(line)
+
+
+def as_text(data: bytes) -> str:
+    """The text of a file in UTF-8, which is refused if it is not."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise FileFormatError(NOT_UTF8) from None
 
 
 def to_raw(
-    contents: Contents,
-    where: Callable[[int], str],
-    *,
-    bipartite: bool,
-    directed: bool,
-    weighted: bool | None,
+    contents: Contents, *, bipartite: bool, directed: bool, weighted: bool | None
 ) -> RawEdges:
     """Edges by row numbers, for `assemble.build`.
 
@@ -75,6 +88,11 @@ def to_raw(
         raise FileFormatError(UNDIRECTED)
     if not contents.ids:
         raise FileFormatError("the file declares no vertices")
+    lines = contents.lines
+
+    def where(position: int) -> str:
+        return f"line {lines[position]}"
+
     table = {name: row for row, name in enumerate(contents.ids)}
     if len(table) != len(contents.ids):
         raise FileFormatError("two vertices have the same id; ids must be distinct")
@@ -87,13 +105,14 @@ def to_raw(
             place = where(int(np.argmin(rows >= 0)))
             raise FileFormatError(f"{place}: an edge ends at a vertex that is not declared")
         ends.append(rows)
-    declared = _declared(contents.facts)
-    weights = _weights(contents, where, weighted)
+    declared = Schema() if contents.facts is None else load_schema(contents.facts)
+    has_weights = contents.has_weights or declared.weighted
+    weights = _weights(contents, where, weighted, has_weights)
     labels = labels_in(contents)
     schema = Schema(
         vertices=None if bipartite else _distinct(labels),
         directed=declared.directed,
-        weighted=True if weights is not None or contents.has_weights else None,
+        weighted=has_weights,
         weight_cap=declared.weight_cap,
         note=declared.note,
     )
@@ -107,6 +126,7 @@ def to_raw(
         schema=schema,
         as_rows=True,
         arbitrary_order=contents.facts is None,
+        undeclared=has_weights is None,
         where=where,
         error=FileFormatError,
     )
@@ -165,10 +185,6 @@ def written_names(graph: AnyGraph) -> list[str]:
     return names
 
 
-def _declared(facts: str | None) -> Schema:
-    return Schema() if facts is None else load_schema(facts)
-
-
 def labels_in(contents: Contents) -> list[Label]:
     """Labels of the vertices of a file: integers where all are integer literals."""
     names = contents.ids if contents.names is None else contents.names
@@ -190,15 +206,28 @@ def _distinct(labels: list[Label]) -> VertexSet:
     return VertexSet(labels)
 
 
-def _weights(contents: Contents, where: Callable[[int], str], weighted: bool | None) -> Any:
-    if weighted is False or all(text is None for text in contents.weights):
+def _weights(
+    contents: Contents,
+    where: Callable[[int], str],
+    weighted: bool | None,
+    declared: bool | None,
+) -> Any:
+    if weighted is False:
         return None
+    if not declared and all(text is None for text in contents.weights):
+        return None
+    if declared is False and weighted is None:
+        place = next(i for i, text in enumerate(contents.weights) if text is not None)
+        raise FileFormatError(
+            f"{where(place)}: an edge has a weight though the file declares that none has; pass "
+            "weighted=True or weighted=False"
+        )
     values = np.empty(len(contents.weights))
     for position, text in enumerate(contents.weights):
         if text is None:
             raise FileFormatError(
-                f"{where(position)}: an edge has no weight though others have; "
-                "add it, or pass weighted=False"
+                f"{where(position)}: an edge has no weight though others have, or the file "
+                "declares weights; add it, or pass weighted=False"
             )
         try:
             values[position] = float(text)

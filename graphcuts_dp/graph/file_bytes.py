@@ -1,18 +1,262 @@
-"""The bytes of a file that a user names, and a plain reason where there are none."""
+"""The bytes of a file that a user names, and a plain reason where there are none.
 
+How a text file is written: its encoding, its line ends, its separator.
+
+The name of the file, the caller, a mark at its start and its header decide, never a row: what is
+private must not change how it is read.
+
+Packed files, without the risk that a small one fills the memory (a "zip bomb").
+
+A file may unpack to `most_unpacked` bytes and no further: 200 times its own size, or 64 MiB if that
+is more. Edge lists pack 3 to 20 times, matrices of ones up to 10 times; bombs up to 1,000 times,
+and nested ones are not unpacked twice.
+"""
+
+import codecs
+import gzip
 import io
 import os
+import re
 import stat
 import sys
+import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import chain
-from typing import BinaryIO
+from typing import Any, BinaryIO, final
 
-from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.graph.atomic import PathLike
-from graphcuts_dp.graph.dialect import as_utf8
-from graphcuts_dp.graph.unpack import gunzipped, stream_of
+from graphcuts_dp.errors import FileFormatError, ParameterError
+from graphcuts_dp.files import PathLike
+
+_RATIO = 200
+_ALWAYS = 1 << 26  # bytes
+
+
+def most_unpacked(packed: int) -> int:
+    """To how many bytes a file of `packed` bytes may unpack."""
+    return max(_ALWAYS, _RATIO * packed)
+
+
+def gunzipped(file: BinaryIO, packed: int) -> BinaryIO:
+    """The same of a file of `packed` bytes as a stream, which raises while it is read."""
+    return stream_of(_unpacked(file, most_unpacked(packed)))
+
+
+def _unpacked(file: BinaryIO, most: int) -> Iterator[bytes]:
+    count = 0
+    try:
+        with gzip.GzipFile(fileobj=file) as stream:
+            while piece := stream.read(_PIECE):
+                count += len(piece)
+                if count > most:
+                    raise FileFormatError(_too_large(most))
+                yield piece
+    except (gzip.BadGzipFile, EOFError, zlib.error):
+        raise FileFormatError("not a whole gzip file; take off .gz if it is not packed") from None
+
+
+def stream_of(pieces: Iterator[bytes]) -> BinaryIO:
+    """A file to be read once, of bytes that come piece by piece."""
+    return io.BufferedReader(_Pieces(pieces), _PIECE)
+
+
+@final
+class _Pieces(io.RawIOBase):
+    """Pieces of bytes one after the other, as `io.BufferedReader` takes them."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        super().__init__()
+        self._pieces = pieces
+        self._rest = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._rest:
+            piece = next(self._pieces, None)
+            if piece is None:
+                return 0
+            self._rest = memoryview(piece)
+        count = min(len(buffer), len(self._rest))
+        buffer[:count] = self._rest[:count]
+        self._rest = self._rest[count:]
+        return count
+
+
+def check_unpacked(count: int, packed: int) -> None:
+    """Check that a file of `packed` bytes does not unpack to far too many.
+
+    Raises:
+        FileFormatError: `count` bytes are more than `most_unpacked`.
+    """
+    if count > most_unpacked(packed):
+        raise FileFormatError(_too_large(most_unpacked(packed)))
+
+
+def check_archive(data: bytes) -> None:
+    """Check that the members of a zip archive unpack to no more than `most_unpacked` together.
+
+    Their sizes are what the archive declares; `zipfile` reads no further than that.
+
+    Raises:
+        FileFormatError: they do.
+        zipfile.BadZipFile: not an archive.
+    """
+    most = most_unpacked(len(data))
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        if sum(member.file_size for member in archive.infolist()) > most:
+            raise FileFormatError(_too_large(most))
+
+
+def _too_large(most: int) -> str:
+    return (
+        f"unpacks to more than {most >> 20} MiB, over {_RATIO} times its size, as bombs do; "
+        "if it is right, pass it unpacked"
+    )
+
+
+# The longer mark of UTF-32 starts with that of UTF-16.
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_SEPARATORS = ",;\t|"
+_QUOTED = re.compile('"[^"]*"')
+_DECLARED = re.compile(r'"?sep=([,;\t|])"?\s*\Z', re.IGNORECASE)
+_NO_SEPARATOR = '"\r\n#%.+-_'
+NOT_UTF8 = "not UTF-8 text; pass encoding=, for example encoding='cp1252' for Excel on Windows"
+
+
+@dataclass(frozen=True, slots=True)
+class TextFormat:
+    """What the ending of a text edge list tells.
+
+    Attributes:
+        delimiter: the separator of a .csv or .tsv file; None for lists with blanks or commas,
+            without quotes.
+        konect: the first comment tells about the third column; later ones (times) are ignored.
+    """
+
+    delimiter: str | None = None
+    konect: bool = False
+
+    @property
+    def has_header(self) -> bool:
+        """Whether such files have a header, where the caller does not say."""
+        return self.delimiter is not None
+
+
+def as_utf8(data: bytes, encoding: str | None = None) -> bytes:
+    """Text as UTF-8 without a byte-order mark, with lines that end in a newline.
+
+    Args:
+        data: the whole file.
+        encoding: a name that Python knows; None for what the mark at the start says, else UTF-8,
+            which is not checked here.
+
+    Raises:
+        FileFormatError: not text in this encoding, or UTF-16 without a mark.
+        ParameterError: no such encoding.
+    """
+    return b"".join(_utf8_pieces(data, iter(()), encoding))
+
+
+def utf8_stream(stream: BinaryIO, encoding: str | None = None) -> BinaryIO:
+    """The same of a file that is read piece by piece.
+
+    Raises:
+        FileFormatError: as `as_utf8`, here or while it is read.
+        ParameterError: likewise, here.
+    """
+    pieces = _utf8_pieces(stream.read(_PIECE), iter(lambda: stream.read(_PIECE), b""), encoding)
+    first = next(pieces, b"")
+    return stream_of(chain([first], pieces))
+
+
+def _utf8_pieces(data: bytes, rest: Iterator[bytes], encoding: str | None) -> Iterator[bytes]:
+    mark, own = next(((m, name) for m, name in _MARKS if data.startswith(m)), (b"", None))
+    if encoding is None and own is None and data[1:2] == b"\0" != data[:1]:
+        raise FileFormatError("looks like UTF-16 without its mark; pass encoding='utf-16-le'")
+    if encoding is not None:
+        _check_encoding(encoding)
+    else:
+        encoding = own or "utf-8"
+    if own is not None:
+        data = data.removeprefix(mark)
+        encoding = own if encoding.lower().startswith("utf") else encoding
+    pieces: Iterator[bytes] = chain([data], rest)
+    if codecs.lookup(encoding).name != "utf-8":
+        pieces = _recoded(pieces, encoding)
+    return _with_newlines(pieces)
+
+
+def _with_newlines(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """The same, but every line ends in a newline: a carriage return ends one wherever it stands."""
+    within = False  # the piece before ended between a carriage return and, perhaps, its newline
+    for given in pieces:
+        piece = given[1:] if within and given[:1] == b"\n" else given
+        within = given[-1:] == b"\r" or (within and not given)
+        if b"\r" in piece:
+            piece = piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        yield piece
+
+
+def _recoded(pieces: Iterator[bytes], encoding: str) -> Iterator[bytes]:
+    decoder = codecs.getincrementaldecoder(encoding)()
+    try:
+        for piece in pieces:
+            yield decoder.decode(piece).encode()
+        yield decoder.decode(b"", final=True).encode()
+    except UnicodeError:
+        raise FileFormatError(f"not text in {encoding}; pass another encoding=") from None
+
+
+def _check_encoding(name: str) -> None:
+    try:
+        "".encode(name)  # refuses codecs that are no text encodings, too
+    except (LookupError, ValueError, TypeError):
+        raise ParameterError(
+            "unknown encoding; choose one such as utf-8, utf-16, cp1252, latin-1"
+        ) from None
+
+
+def declared_separator(line: str) -> str | None:
+    """The separator that a line `sep=;` declares, as Excel reads and writes it; else None."""
+    found = _DECLARED.match(line)
+    return found[1] if found else None
+
+
+def check_delimiter(delimiter: str) -> None:
+    """Check a separator that the caller gives.
+
+    Raises:
+        ParameterError: not one character, or one that stands in numbers, names or comments.
+    """
+    good = isinstance(delimiter, str) and len(delimiter) == 1
+    if not good or delimiter.isalnum() or delimiter in _NO_SEPARATOR:
+        raise ParameterError("delimiter must be one separating character, such as ';' or a tab")
+
+
+def header_separator(header: str, form: TextFormat) -> str | None:
+    """The separator of a .csv or .tsv file that its header shows outside of quotes.
+
+    Raises:
+        FileFormatError: the header can be read in two ways.
+    """
+    plain = _QUOTED.sub("", header).strip(" \n")
+    found = [mark for mark in _SEPARATORS if mark in plain]
+    if not found or form.delimiter is None or (form.delimiter == "\t" and "\t" in found):
+        return form.delimiter
+    if len(found) > 1:
+        raise FileFormatError("the header has more than one kind of separator; pass delimiter=")
+    return found[0]
+
 
 _PIECE = 1 << 20
 

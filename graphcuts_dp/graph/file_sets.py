@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from graphcuts_dp.graph.atomic import atomic_set, check_writable_set
+from graphcuts_dp.files import atomic_set, check_writable_set
 from graphcuts_dp.graph.files import check_writable_graph, graph_files
 
 

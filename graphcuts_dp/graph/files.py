@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal, TypedDict, Unpack, cast, overload
 
 from graphcuts_dp.errors import FileFormatError, GraphError
+from graphcuts_dp.files import PathLike, atomic_set, atomic_write, check_writable
 from graphcuts_dp.graph.adjacency import (
     AnyGraph,
     BipartiteGraph,
@@ -25,7 +26,6 @@ from graphcuts_dp.graph.adjacency import (
     without_edges,
 )
 from graphcuts_dp.graph.assemble import build
-from graphcuts_dp.graph.atomic import PathLike, atomic_set, atomic_write, check_writable
 from graphcuts_dp.graph.columns import Column, TextOptions
 from graphcuts_dp.graph.edge_keys import Merge
 from graphcuts_dp.graph.edge_store import Vertices
@@ -137,7 +137,8 @@ def read_graph(  # noqa: PLR0913  # all that a file may leave open
             edges, sorted (order in a file may tell of edges) unless we wrote the file. A set that
             was taken from edges tells of them, and every guarantee then says so.
         public_vertices_from_file: say that the vertices that occur in this file are public.
-        weighted: None reads weights if the file has any; False ignores them; True requires them.
+        weighted: None reads weights if the file declares them (.gml and Pajek files of others
+            declare nothing: if all edges have one); False ignores them; True requires them.
         weight_cap: public bound on any weight; larger weights are clipped to it. Without it, the
             one that the file declares, if any.
         hide_change: 1 to have weights without a cap: then a change of a weight by at most 1 is
@@ -151,29 +152,30 @@ def read_graph(  # noqa: PLR0913  # all that a file may leave open
             is refused: which of the two arcs is meant, or both, is not guessed.
         one_based: text edge lists: ids are the integers 1, 2, ... and become 0, 1, ...; a count
             n then means ids 1..n, and given labels are those after the shift. Never guessed.
-        header: text edge lists: whether the first row names the columns. None: it is an edge if an
-            id in it is an integer or a further column is a number, a header if it has two known
-            names (source and target, from and to, ...) or a further column is a number in the
-            second row only; otherwise `.edges`, `.edgelist`, `.txt` and KONECT files have none, and
-            for others you must say.
+        header: text edge lists: whether the first line names the columns. None: it does if a column
+            is given by name; else `.csv` and `.tsv` files have a header (you must say so or not if
+            columns are given by place) and others have none. What a file holds never decides.
         source: edge lists and tables: column of the first ends, by its name or its place from 0.
-            Without it the known names, else the first two columns or the only two that could be
-            ends.
+            Without it the known names of the header (source and target, from and to, ...) or the
+            only two that could be ends; without a header the first two columns.
         target: likewise, of the second ends.
         weight: likewise, of the weights. Without it, a column of a known name (weight, count,
-            amount, length, ...: `columns.WEIGHTS`), or the third one where the first line of one
-            of our own or of KONECT's files declares weights; no other is ever taken for a weight.
+            amount, length, ...: `columns.WEIGHTS`), or the third one where a comment above the rows
+            of one of our own or of KONECT's files declares weights; no other is ever taken for one.
         delimiter: text edge lists: what stands between columns, such as ";"; " " for any blanks.
-            None: in `.csv` files the comma, semicolon, tab or bar that the first row has, in `.tsv`
-            the tab, in others blanks or commas; a first line `sep=;` decides.
+            None: a first line `sep=;` decides; else in `.csv` and `.tsv` files the comma,
+            semicolon, tab or bar that the header has, without a header the comma or the tab; in
+            others a comma in rows that hold one, and blanks in those that hold none.
         encoding: of text edge lists, GML and Pajek: a name that Python knows. None: what the mark
             at the start says (UTF-8, UTF-16, UTF-32), else UTF-8.
         merge: weight of parallel and reciprocal edges: the largest ("max"), the smallest ("min",
-            for lengths) or their "sum", which is then clipped to the cap. A symmetric matrix holds
-            each edge once. Reciprocal arcs of a directed graph stay two.
+            for lengths) or their "sum", which is then clipped to the cap. Reciprocal arcs of a
+            directed graph stay two. A matrix (.mtx, .npz) that does not declare itself symmetric
+            may hold an edge twice, so the sum of its weights is refused for undirected graphs.
         tell: called with a sentence that names the columns that were read and ignored.
 
-    Comments are lines that start with # or %; in `.csv` and `.tsv` files only above the header.
+    Comments are lines that start with # or %; in `.csv` and `.tsv` files only above the header. A
+    row is a line: quotes end where it ends.
     What `write_graph` put beside such a file, in `<path>.schema.json`, is read with it.
     Text edge lists and tables are read a piece at a time: at the peak they take no more than twice
     the memory of the graph. Tables (Parquet, Arrow) hold integers, strings or both by number as

@@ -10,17 +10,16 @@ from typing import Any, BinaryIO, final
 
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.arrow_files import read_arrow, write_arrow
+from graphcuts_dp.graph.arrow_tables import read_arrow, read_parquet, write_arrow, write_parquet
 from graphcuts_dp.graph.columns import TextOptions
-from graphcuts_dp.graph.dialect import TextFormat, as_utf8
-from graphcuts_dp.graph.edge_list_writer import write_edge_list
-from graphcuts_dp.graph.edge_lists import read_edge_list
+from graphcuts_dp.graph.edge_lists import read_edge_list, write_edge_list
+from graphcuts_dp.graph.exchange import Contents, to_raw
+from graphcuts_dp.graph.file_bytes import TextFormat, as_utf8
 from graphcuts_dp.graph.gml import read_gml, write_gml
 from graphcuts_dp.graph.graphml import read_graphml, write_graphml
 from graphcuts_dp.graph.matrices import read_npz, write_npz
 from graphcuts_dp.graph.matrix_market import read_mtx, write_mtx
 from graphcuts_dp.graph.pajek import read_pajek, write_pajek
-from graphcuts_dp.graph.parquet import read_parquet, write_parquet
 from graphcuts_dp.graph.raw_edges import Options, RawEdges
 
 
@@ -81,12 +80,12 @@ def _matrix(read: Callable[..., RawEdges], write: Callable[..., None]) -> FileFo
 
 
 def _exchange(
-    read: Callable[..., RawEdges], write: Callable[..., Any], *, encoded: bool = True
+    read: Callable[[bytes], Contents], write: Callable[..., Any], *, encoded: bool = True
 ) -> FileFormat:
     def read_some(data: bytes, options: Options, text: TextOptions) -> RawEdges:
         plain = as_utf8(data, text.encoding) if encoded else data
-        return read(
-            _some(plain),
+        return to_raw(
+            read(_some(plain)),
             bipartite=options.bipartite,
             directed=options.directed,
             weighted=options.weighted,

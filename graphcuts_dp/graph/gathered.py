@@ -2,6 +2,19 @@
 
 A file of many rows is never in memory as a whole. What its rows say is kept in 8 bytes for two ends
 and 8 for a weight, and the arrays grow by an eighth at a time, where they are.
+
+Numbers for names, of which more and more come: a table of hashes in arrays.
+
+Equal names get equal numbers, without a Python object for each name that comes. Each candidate that
+the table finds is compared in all its bytes: the result is exact whatever the hashes are.
+
+Arrays that grow at their end, in place, and work on arrays a piece at a time.
+
+Equal pieces of a text get equal numbers, without a Python object for each piece.
+
+A table of hashes finds a candidate for each piece, and all bytes are compared with it: the result
+is exact whatever the hashes are. Pieces that lost their place in the table to another piece go
+through it once more, with another hash.
 """
 
 import re
@@ -13,10 +26,343 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.arrays import FloatArray, IndexArray, IntegerVector, IntVector
-from graphcuts_dp.graph.coded_text import CodedText, Words
-from graphcuts_dp.graph.growing import Growing, pieces
-from graphcuts_dp.graph.name_table import NameTable
+from graphcuts_dp.arrays import BoolVector, FloatArray, IndexArray, IntegerVector, IntVector
+
+Words = npt.NDArray[np.uint64]
+
+WORD = 8  # bytes of a word
+LONGEST = 256  # bytes; longer pieces are left to the careful reader
+_ROUNDS = 64
+_ODD = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio: spreads what is alike
+_HALF, _BITS = np.uint64(32), np.uint64(3)
+
+
+@dataclass(frozen=True, slots=True)
+class CodedText:
+    """Pieces of text by number: piece i is `names[codes[i]]`; the names are distinct."""
+
+    codes: IntVector
+    names: list[str]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def listed(self) -> list[str]:
+        """All pieces, one after the other."""
+        return [self.names[code] for code in self.codes.tolist()]
+
+
+def words_before(data: bytes) -> Words:
+    """For each position 0..len(data) the 8 bytes before it as one number, the first byte lowest.
+
+    Bytes before the start are zeros.
+    """
+    padded = np.frombuffer(b"\0" * WORD + data, dtype=np.uint8)
+    return np.ndarray((len(data) + 1,), "<u8", padded.data, 0, (1,))
+
+
+def code(words: Words, starts: IntVector, lengths: IntVector) -> tuple[IntVector, IntVector] | None:
+    """Number the distinct pieces of a text.
+
+    Args:
+        words: `words_before` of the text.
+        starts: position of the first byte of each piece.
+        lengths: bytes of each piece, 0 or more.
+
+    Returns:
+        The number of each piece, and for each number the index of one piece that has it. None for
+        a piece of more than 256 bytes, or hashes that collide over and over.
+    """
+    if not len(starts):
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    if int(lengths.max()) > LONGEST:
+        return None
+    return _code(words, starts, lengths, _ODD, _ROUNDS)
+
+
+def _code(
+    words: Words, starts: IntVector, lengths: IntVector, factor: int, rounds: int
+) -> tuple[IntVector, IntVector] | None:
+    if not rounds:
+        return None
+    parts = PieceWords(words, starts, lengths)
+    # Twice as many places as pieces, at least: then most distinct pieces have one to themselves.
+    bits = (2 * len(starts)).bit_length()
+    places = (parts.hashes(np.uint64(factor)) >> np.uint64(64 - bits)).astype(
+        np.int32 if bits < 32 else int
+    )
+    table = np.full(1 << bits, -1, dtype=places.dtype)
+    table[places] = np.arange(len(starts), dtype=places.dtype)
+    taken = table >= 0
+    leaders = table[taken].astype(np.int64)
+    codes = (np.cumsum(taken, dtype=places.dtype) - 1)[places].astype(np.int64)
+    lost = np.flatnonzero(~parts.equal(leaders, codes))
+    if len(lost):
+        more = _code(words, starts[lost], lengths[lost], factor * _ODD % 2**64, rounds - 1)
+        if more is None:
+            return None
+        codes[lost] = len(leaders) + more[0]
+        leaders = np.concatenate([leaders, lost[more[1]]])
+    return codes, leaders
+
+
+class PieceWords:
+    """The words of all pieces: the first of each, the second of those that have one, and so on."""
+
+    def __init__(self, words: Words, starts: IntVector, lengths: IntegerVector) -> None:
+        self._lengths = lengths
+        self.first = _masked(words, starts, lengths)
+        self._others: list[tuple[IntVector, Words]] = []
+        for skip in range(WORD, int(lengths.max()), WORD):
+            longer = np.flatnonzero(lengths > skip)
+            word = _masked(words, starts[longer] + skip, lengths[longer] - skip)
+            self._others.append((longer, word))
+
+    def hashes(self, factor: np.uint64) -> Words:
+        """A number for each piece that depends on all its bytes, most in its highest bits."""
+        hashes = self.first ^ self._lengths.astype(np.uint64)
+        hashes *= factor
+        hashes ^= hashes >> _HALF
+        for longer, word in self._others:
+            part = (hashes[longer] ^ word) * factor
+            hashes[longer] = part ^ (part >> _HALF)
+        hashes *= factor
+        return hashes
+
+    def equal(self, leaders: IntVector, codes: IntVector) -> BoolVector:
+        """Whether each piece has the bytes of the piece `leaders[codes]`."""
+        equal: BoolVector = self._lengths == self._lengths[leaders][codes]
+        equal &= self.first == self.first[leaders][codes]
+        for longer, word in self._others:
+            place = np.searchsorted(longer, leaders)
+            place[place == len(longer)] = 0  # a leader that is too short: lengths differ
+            equal[longer] &= word == word[place][codes[longer]]
+        return equal
+
+
+def same_bytes(
+    words: tuple[Words, Words], starts: tuple[IntVector, IntVector], lengths: IntegerVector
+) -> BoolVector:
+    """Whether pieces of one text are those of another, which have the same lengths.
+
+    Args:
+        words: `words_before` of both texts.
+        starts: position of the first byte of each piece, in both.
+        lengths: bytes of each piece.
+    """
+    first, second = (_masked(*text, lengths) for text in zip(words, starts, strict=True))
+    equal: BoolVector = first == second
+    for skip in range(WORD, int(lengths.max(initial=0)), WORD):
+        longer = np.flatnonzero(lengths > skip)
+        rest = lengths[longer] - skip
+        first, second = (
+            _masked(text, begins[longer] + skip, rest)
+            for text, begins in zip(words, starts, strict=True)
+        )
+        equal[longer] &= first == second
+    return equal
+
+
+def _masked(words: Words, starts: IntVector, lengths: IntegerVector) -> Words:
+    """The first eight bytes of each piece; zeros where a piece is shorter."""
+    taken = np.minimum(lengths, WORD)
+    # The word that ends where these bytes end: it never goes beyond the text.
+    word: Words = words[starts + taken]
+    word >>= (WORD - taken).astype(np.uint64) << _BITS
+    return word
+
+
+_LEAST = 1 << 12  # entries of a new array
+PIECE = 1 << 18  # entries that are changed at a time: what is made of them stays in the cache
+
+
+@final
+class Growing:
+    """An array of one dimension that grows at its end.
+
+    Args:
+        dtype: of its entries.
+    """
+
+    def __init__(self, dtype: npt.DTypeLike) -> None:
+        self._array = np.empty(_LEAST, dtype=dtype)
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def values(self) -> npt.NDArray[Any]:
+        """What is in it; a view, to be let go before the next entry comes."""
+        return self._array[: self._count]
+
+    def extend(self, values: npt.ArrayLike) -> None:
+        """Put values at its end, converted to its type."""
+        values = np.asarray(values)
+        end = self._count + len(values)
+        if end > len(self._array):
+            # In place where the system can: numpy's other ways hold both arrays for a moment.
+            self._array.resize(max(end, len(self._array) * 9 // 8), refcheck=False)
+        self._array[self._count : end] = values
+        self._count = end
+
+    def take(self) -> npt.NDArray[Any]:
+        """The array, of its true length; nothing is left here."""
+        array, self._array = self._array, np.empty(0, dtype=self._array.dtype)
+        array.resize(self._count, refcheck=False)
+        self._count = 0
+        return array
+
+
+def pieces(array: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+    """Views of an array, one after the other, each small enough for the cache."""
+    return [array[start : start + PIECE] for start in range(0, len(array), PIECE)]
+
+
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: spreads what is alike
+_SIZE_BITS = np.int64(9)
+_SIZE = np.int64(511)  # more than LONGEST
+_LEAST_BITS = 12  # of the number of places in a new table
+
+
+@final
+class NameTable:
+    """Distinct names in the order of their numbers 0, 1, ..."""
+
+    def __init__(self) -> None:
+        self._bytes = Growing(np.uint8)  # all names, one after the other
+        self._bytes.extend(np.zeros(WORD, dtype=np.uint8))
+        self._spans = Growing(np.int64)  # where each begins, and how long it is
+        self._first = Growing(np.uint64)  # the first word of each
+        self._hashes = Growing(np.uint64)
+        self._long: dict[str, int] = {}
+        self._set_places(_LEAST_BITS)
+
+    def __len__(self) -> int:
+        return len(self._spans)
+
+    def names(self) -> list[str]:
+        """All names."""
+        data = self._bytes.values[WORD:].tobytes()
+        names: list[str] = []
+        for spans in pieces(self._spans.values):
+            starts = (spans >> _SIZE_BITS).tolist()
+            ends = ((spans >> _SIZE_BITS) + (spans & _SIZE)).tolist()
+            names += [data[a:b].decode() for a, b in zip(starts, ends, strict=True)]
+        for name, number in self._long.items():
+            names[number] = name
+        return names
+
+    def numbers_of(self, names: Sequence[str]) -> IndexArray:
+        """The numbers of names; new ones get the next numbers."""
+        coded = [name.encode() for name in names]
+        lengths = np.fromiter(map(len, coded), dtype=np.int64, count=len(coded))
+        numbers = np.empty(len(coded), dtype=np.int32)
+        short = lengths <= LONGEST
+        starts = np.cumsum(lengths) - lengths
+        words = words_before(b"".join(coded))
+        numbers[short] = self.numbers(words, starts[short], lengths[short])
+        for place in np.flatnonzero(~short).tolist():
+            name = names[place]
+            if name not in self._long:
+                self._long[name] = len(self)
+                nothing = np.zeros(1, dtype=np.uint64)
+                self._keep(np.empty(0, np.uint8), np.zeros(1, np.int64), nothing, nothing)
+            numbers[place] = self._long[name]
+        return numbers
+
+    def numbers(self, words: Words, starts: IntVector, lengths: IntegerVector) -> IndexArray:
+        """The numbers of pieces of a text.
+
+        Args:
+            words: `words_before` of the text.
+            starts: position of the first byte of each piece.
+            lengths: bytes of each, at most `LONGEST`.
+        """
+        numbers = np.full(len(starts), -1, dtype=np.int32)
+        if not len(starts):
+            return numbers
+        self._make_room(len(starts))
+        parts = PieceWords(words, starts, lengths)
+        hashes = parts.hashes(_FACTOR)
+        places = (hashes >> self._shift).astype(np.int64)
+        left: IntVector | slice = slice(None)  # at first all
+        while True:
+            found = self._places[places[left]]
+            if len(found) and found.min() < 0:
+                empty = np.flatnonzero(found < 0)
+                new = self._claimed(empty if isinstance(left, slice) else left[empty], places)
+                numbers[new] = np.arange(len(self), len(self) + len(new))
+                self._places[places[new]] = numbers[new]
+                self._keep_pieces(words, starts[new], lengths[new], parts.first[new], hashes[new])
+                found = self._places[places[left]]
+            spans = self._spans.values[found]
+            sizes = spans & _SIZE
+            alike = self._first.values[found] == parts.first[left]
+            alike &= sizes == lengths[left]
+            if sizes.max(initial=0) > WORD:
+                long = np.flatnonzero(alike & (sizes > WORD))
+                begins = starts[left][long] + WORD, (spans[long] >> _SIZE_BITS) + WORD
+                alike[long] = same_bytes((words, self._words()), begins, sizes[long] - WORD)
+            if isinstance(left, slice):
+                np.copyto(numbers, found, where=alike)
+                rest = np.flatnonzero(~alike)
+            else:
+                numbers[left[alike]] = found[alike]
+                rest = left[~alike]
+            if not len(rest):
+                return numbers
+            places[rest] = (places[rest] + 1) & (len(self._places) - 1)
+            left = rest
+
+    def _claimed(self, empty: IntVector, places: IntVector) -> IntVector:
+        """Of pieces that point to an empty place, one for each such place."""
+        self._places[places[empty]] = np.arange(len(empty), dtype=np.int32)
+        claimed: IntVector = empty[self._places[places[empty]] == np.arange(len(empty))]
+        return claimed
+
+    def _words(self) -> Words:
+        data = self._bytes.values
+        return np.ndarray((len(data) - WORD + 1,), "<u8", data.data, 0, (1,))
+
+    def _keep_pieces(
+        self, words: Words, starts: IntVector, lengths: IntegerVector, first: Words, hashes: Words
+    ) -> None:
+        ends = np.cumsum(lengths)
+        within = np.arange(ends[-1]) - np.repeat(ends - lengths, lengths)
+        # The word before the position behind a byte ends with this byte.
+        last = words[np.repeat(starts, lengths) + within + 1] >> np.uint64(8 * (WORD - 1))
+        self._keep(last.astype(np.uint8), lengths, first, hashes)
+
+    def _keep(
+        self, data: npt.NDArray[np.uint8], lengths: IntegerVector, first: Words, hashes: Words
+    ) -> None:
+        starts = len(self._bytes) - WORD + np.cumsum(lengths) - lengths
+        self._spans.extend(starts << _SIZE_BITS | lengths)
+        self._bytes.extend(data)
+        self._first.extend(first)
+        self._hashes.extend(hashes)
+
+    def _make_room(self, count: int) -> None:
+        """Have twice as many places as there can be names after `count` more pieces."""
+        bits = (2 * (len(self) + count)).bit_length()
+        if 1 << bits <= len(self._places):
+            return
+        self._set_places(bits)
+        places = (self._hashes.values >> self._shift).astype(np.int64)
+        long = np.fromiter(self._long.values(), dtype=np.int64, count=len(self._long))
+        left = np.delete(np.arange(len(self)), long)
+        while len(left):
+            empty = left[self._places[places[left]] < 0]
+            kept = self._claimed(empty, places)
+            self._places[places[kept]] = kept
+            left = left[self._places[places[left]] != left]
+            places[left] = (places[left] + 1) & (len(self._places) - 1)
+
+    def _set_places(self, bits: int) -> None:
+        self._places = np.full(1 << bits, -1, dtype=np.int32)
+        self._shift = np.uint64(64 - bits)
+
 
 _MOST_INT32 = 2**31 - 1
 _PLAIN = re.compile(r"0|[1-9][0-9]{0,17}", re.ASCII)

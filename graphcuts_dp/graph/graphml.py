@@ -10,7 +10,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph
-from graphcuts_dp.graph.edge_list_writer import edge_chunks
+from graphcuts_dp.graph.edge_lists import write_edges
 from graphcuts_dp.graph.exchange import (
     Contents,
     exchange_facts,
@@ -18,10 +18,8 @@ from graphcuts_dp.graph.exchange import (
     left_count,
     parse_side,
     pick_names,
-    to_raw,
     written_names,
 )
-from graphcuts_dp.graph.raw_edges import RawEdges
 from graphcuts_dp.graph.vertices import Label
 
 _FACTS = "graphcuts_dp"
@@ -29,27 +27,17 @@ _NODE_KEYS = ("name", "label", "bipartite", "type")
 _BLANKS = {"\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
 
 
-def read_graphml(
-    data: bytes, *, bipartite: bool, directed: bool = False, weighted: bool | None
-) -> RawEdges:
-    """Edges of a GraphML file with one graph.
+def read_graphml(data: bytes) -> Contents:
+    """Vertices and edges of a GraphML file with one graph.
 
     The id of a node is its label. Where ids are just n0, n1, ... as igraph writes them, the
     attribute `name`, else `label`, is; without either, labels are 0, 1, ...
 
     Raises:
         FileFormatError: not well-formed (told by line number), a DOCTYPE, nested graphs or
-            hyperedges, or what `exchange.to_raw` refuses.
+            hyperedges.
     """
-    reader = _parsed(data)
-    lines = reader.lines
-    return to_raw(
-        reader.finish(),
-        lambda position: f"line {lines[position]}",
-        bipartite=bipartite,
-        directed=directed,
-        weighted=weighted,
-    )
+    return _parsed(data).finish()
 
 
 def read_node_attributes(
@@ -99,7 +87,6 @@ class _Reader:
 
     def __init__(self, line: Callable[[], int], more: tuple[str, ...] = ()) -> None:
         self.contents = Contents()
-        self.lines: list[int] = []
         self.graphs = 0
         self._directed = "true"  # of edges that do not say it
         self._line = line
@@ -114,14 +101,12 @@ class _Reader:
         name = element.rpartition(":")[2]
         if name == "edge":
             try:
-                self.contents.sources.append(attributes["source"])
-                self.contents.targets.append(attributes["target"])
+                ends = attributes["source"], attributes["target"]
             except KeyError:
                 raise self._malformed("an edge needs a source and a target") from None
-            self.contents.weights.append(None)
+            self.contents.add(*ends, None, self._line())
             if attributes.get("directed", self._directed) == "false":
                 self.contents.undirected = True
-            self.lines.append(self._line())
             self._inside = "edge"
         elif name == "data":
             self._key = self._keys.get(attributes.get("key", ""))
@@ -260,13 +245,7 @@ def write_graphml(
         text = escape(name, _BLANKS)
         head.append(f'<node id={quoted[row]}><data key="name">{text}</data>{side}</node>')
     handle.write(("\n".join(head) + "\n").encode())
-    for first, second, weights in edge_chunks(graph, quoted, quoted[n_left or 0 :]):
-        if weights is None:
-            lines = [f"<edge source={a} target={b}/>\n" for a, b in zip(first, second, strict=True)]
-        else:
-            lines = [
-                f'<edge source={a} target={b}><data key="weight">{w}</data></edge>\n'
-                for a, b, w in zip(first, second, weights, strict=True)
-            ]
-        handle.write("".join(lines).encode())
+    plain = "<edge source=%s target=%s/>\n"
+    weighted = '<edge source=%s target=%s><data key="weight">%s</data></edge>\n'
+    write_edges(graph, handle, quoted, quoted[n_left or 0 :], plain, weighted)
     handle.write(b"</graph>\n</graphml>\n")

@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
-from graphcuts_dp.graph.bounded_cuts import bounded_cut, bounded_total, vertices_of
-from graphcuts_dp.graph.bounded_sums import LARGEST_TOTAL
+from graphcuts_dp.graph.bounded_sums import LARGEST_TOTAL, bounded_cut, bounded_total, vertices_of
 from graphcuts_dp.graph.queries import CutQuery
 
 _STEP_BITS = 30  # a weight at the cap has 2^30 to 2^31 steps

@@ -7,8 +7,7 @@ import numpy as np
 
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.graph.group_codes import listed
-from graphcuts_dp.graph.group_unions import GroupUnion
-from graphcuts_dp.graph.groups import Groups
+from graphcuts_dp.graph.groups import Groups, GroupUnion
 from graphcuts_dp.graph.queries import CutQuery, Subset
 from graphcuts_dp.graph.vertices import ALL, Label, NamedSet
 

@@ -8,16 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
-from graphcuts_dp.graph.atomic import PathLike
-from graphcuts_dp.graph.columns import Column, TextOptions, position_of
-from graphcuts_dp.graph.dialect import TextFormat
-from graphcuts_dp.graph.edge_lists import read_rows
-from graphcuts_dp.graph.file_bytes import read_unpacked
+from graphcuts_dp.files import PathLike
+from graphcuts_dp.graph.columns import Column, TextOptions, has_header, place_of, position_of
+from graphcuts_dp.graph.edge_lists import Row, read_rows
+from graphcuts_dp.graph.file_bytes import TextFormat, read_unpacked
 from graphcuts_dp.graph.graphml import read_node_attributes
-from graphcuts_dp.graph.group_codes import listed
 from graphcuts_dp.graph.groups import Groups, vertices_of
 from graphcuts_dp.graph.schema import labels_of
-from graphcuts_dp.graph.text_rows import Row
 from graphcuts_dp.graph.vertices import Label, VertexSet
 
 if TYPE_CHECKING:
@@ -61,15 +58,16 @@ def read_groups(
             place from 0; None for the only one besides that of the vertices. In GraphML the names
             of vertex attributes. A column by place is a level "level 1", "level 2", ... where the
             file has no header.
-        vertex: column of the vertices, by name or place; None for the first, or for the only one
-            that is called vertex, id, node, name, or the like.
+        vertex: column of the vertices, by name or place; None for the first, or with a header for
+            the only one that is called vertex, id, node, name, or the like.
         rest: name of the group of all vertices without one; None refuses them.
         order: order of the groups of some levels, see `Groups`.
         unknown: "error" refuses a row about something that is no vertex of the graph; "ignore"
             leaves such rows out.
-        header: whether the first row names the columns; None: it does if columns are given by
-            name, or if its vertex column has such a name and is no vertex.
-        delimiter: separator of the columns; None for what the first row shows.
+        header: whether the first line names the columns; None: it does if columns are given by
+            name, else in .csv and .tsv files (where it must be said if columns are given by place),
+            and not in .txt files.
+        delimiter: separator of the columns; None for what the header shows, see `read_graph`.
         encoding: of the text; None for UTF-8, or what the mark at its start says.
 
     Raises:
@@ -92,9 +90,13 @@ def read_groups(
             return _from_graphml(data, vertices, columns, (rest, order, unknown))
         if ending not in _FORMS:
             raise FileFormatError("groups are read from .csv, .tsv, .txt and .graphml files")
-        text = TextOptions(header=header, delimiter=delimiter, encoding=encoding)
-        rows = read_rows(data, _FORMS[ending], text)
-        found = _table(rows, vertices, columns, vertex, header, unknown)
+        if columns is not None and not columns:
+            raise FileFormatError("pass columns=, at least one column of groups")
+        named = has_header(header, [*(columns or ()), vertex], _FORMS[ending])
+        text = TextOptions(header=named, delimiter=delimiter, encoding=encoding)
+        names, rows = read_rows(data, _FORMS[ending], text)
+        announced = header is not None or columns is not None or vertex is not None
+        found = _table(names, rows, vertices, columns, vertex, unknown, announced)
     except FileFormatError as problem:
         raise FileFormatError(f"{path!s}: {problem}") from None
     return Groups(vertices, found, rest=rest, order=order)
@@ -305,84 +307,72 @@ def _typed(cells: Sequence[str | None]) -> list[Label | None]:
 
 
 def _table(
+    header: list[str] | None,
     rows: list[Row],
     vertices: VertexSet,
     columns: Sequence[Column] | None,
     vertex: Column | None,
-    header: bool | None,
     unknown: Unknown,
+    announced: bool,
 ) -> dict[str, list[Any]]:
-    """The label of each vertex, for each level."""
-    if not rows:
+    """The label of each vertex, for each level; `announced` says that somebody said how to read."""
+    if header is None and not rows:
         raise FileFormatError("the file is empty")
-    first = rows[0][1]
-    named = _has_header(first, vertices, [*(columns or ()), vertex], header)
-    key = _key_column(first, named, vertex)
+    width = len(rows[0][1] if header is None else header)
+    key = _key_column(header, width, vertex)
+    if header is not None and not announced and vertices.find_text(header[key]) is not None:
+        raise FileFormatError(
+            "the first line is about a vertex: pass header=False if the file has no header, else "
+            "header=True"
+        )
     if columns is not None:
-        places = [position_of(column, first, named) for column in columns]
+        places = [_place(column, header, width) for column in columns]
     else:
-        places = [place for place in range(len(first)) if place != key]
+        places = [place for place in range(width) if place != key]
         if len(places) != 1:
-            known = f": {listed([first[place] for place in places])}" if named else ""
             raise FileFormatError(
                 "pass columns=, the columns of the groups from the coarsest level to the finest"
-                + known
             )
-    if not places or len({key, *places}) != len(places) + 1:
+    if len({key, *places}) != len(places) + 1:
         raise FileFormatError("vertex= and columns= name different columns, at least one group")
     held: list[list[str | None]] = [[None] * len(vertices) for _ in places]
     seen = [False] * len(vertices)
-    for line, cells in rows[named:]:
-        if len(cells) != len(first):
-            raise FileFormatError(
-                f"line {line}: expected {len(first)} columns, as in the first row"
-            )
+    for line, cells in rows:
+        if len(cells) != width:
+            raise FileFormatError(f"line {line}: expected {width} columns, as in the first row")
         row = vertices.find_text(cells[key])
         if row is None:
             if unknown == "ignore":
                 continue
+            header_too = ", or header=True if it names the columns"
             raise FileFormatError(
                 f"line {line}: not a vertex of the graph; correct it, or pass unknown='ignore'"
+                + (header_too if header is None and (line, cells) == rows[0] else "")
             )
         if seen[row]:
             raise FileFormatError(f"line {line}: this vertex has a row already")
         seen[row] = True
         for column, place in zip(held, places, strict=True):
             column[row] = cells[place]
-    names = [first[p] if named else f"level {i}" for i, p in enumerate(places, 1)]
+    names = [f"level {i}" if header is None else header[p] for i, p in enumerate(places, 1)]
     if len(set(names)) != len(names) or not all(names):
         raise FileFormatError("two columns of groups have one name, or one has none")
     return {name: _typed(column) for name, column in zip(names, held, strict=True)}
 
 
-def _has_header(
-    first: Sequence[str],
-    vertices: VertexSet,
-    picked: Sequence[Column | None],
-    header: bool | None,
-) -> bool:
-    """Whether the first row names the columns. Vertices are public, so they may decide."""
+def _place(column: Column, header: list[str] | None, width: int) -> int:
     if header is not None:
-        return header
-    if any(isinstance(column, str) for column in picked):
-        return True
-    at = picked[-1] if isinstance(picked[-1], int) else 0
-    if not 0 <= at < len(first):
-        return False
-    if vertices.find_text(first[at]) is not None:
-        return False
-    if any(_plain(cell) in _VERTEX_HEADS for cell in first):
-        return True
-    raise FileFormatError(
-        "cannot tell whether the first row is a header: it is about no vertex of the graph; "
-        "pass header=True or header=False"
-    )
+        return position_of(column, header)
+    place = place_of(column)
+    if place >= width:
+        raise FileFormatError(f"there is no such column; the first row has {width} of them")
+    return place
 
 
-def _key_column(first: Sequence[str], named: bool, vertex: Column | None) -> int:
+def _key_column(header: list[str] | None, width: int, vertex: Column | None) -> int:
     if vertex is not None:
-        return position_of(vertex, first, named)
-    known = [place for place, cell in enumerate(first) if named and _plain(cell) in _VERTEX_HEADS]
+        return _place(vertex, header, width)
+    known = [p for p, cell in enumerate(header or ()) if _plain(cell) in _VERTEX_HEADS]
     return known[0] if len(known) == 1 else 0
 
 

@@ -1,8 +1,10 @@
 """Adjacency and biadjacency matrices, and scipy's files of them, `.npz`.
 
-A square matrix is an adjacency matrix: exactly symmetric ones hold each edge twice, others hold
-arcs, which are merged. With `directed` every entry is an arc. With `bipartite` any shape is a
-biadjacency matrix.
+A square matrix is an adjacency matrix. A pair of vertices has two entries there: of one edge that
+the matrix holds twice, or of two arcs. No entry may decide that for another pair, so a matrix is
+never searched for symmetry: the larger of both entries, or the smaller, is right either way, and
+their sum is refused (`RawEdges.both_ways`) unless the head of the file declares how edges are held.
+With `directed` every entry is an arc. With `bipartite` any shape is a biadjacency matrix.
 """
 
 import io
@@ -10,18 +12,17 @@ import warnings
 import zipfile
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from graphcuts_dp.arrays import FloatArray, IntVector
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.file_bytes import check_archive
 from graphcuts_dp.graph.raw_edges import RawEdges
 from graphcuts_dp.graph.schema import Schema, dump_schema, load_schema
-from graphcuts_dp.graph.unpack import check_archive
 from graphcuts_dp.graph.vertices import VertexSet
 
 _LEVEL = 3  # of compression: a third of the time of the default, and hardly larger
@@ -57,6 +58,7 @@ def read_npz(data: bytes, *, bipartite: bool, directed: bool = False) -> RawEdge
         bipartite=bipartite,
         directed=directed,
         unweighted=matrix.dtype == np.bool_ or schema.weighted is False,
+        triangle="upper" if schema.directed is False else None,  # our own hold each edge twice
         error=FileFormatError,
     )
 
@@ -68,9 +70,13 @@ def matrix_edges(
     bipartite: bool,
     directed: bool = False,
     unweighted: bool,
+    triangle: Literal["upper", "any"] | None = None,
     error: type[GraphCutsError],
 ) -> RawEdges:
     """Edges of the non-zero entries of a matrix, dense or scipy sparse.
+
+    The head of a file may declare that a plain graph's edges all are in the `triangle` above the
+    diagonal, what is below being the same once more, or that each is in "any" one of both.
 
     Raises:
         GraphCutsError: of class `error`: not two-dimensional, not real, empty, or not square.
@@ -92,7 +98,8 @@ def matrix_edges(
         raise error("the matrix has an entry outside its shape")
     weights = entries.data.astype(np.float64)
     keep = weights != 0
-    if not (bipartite or directed) and _is_symmetric(rows, columns, weights):
+    plain = not (bipartite or directed)
+    if plain and triangle == "upper":
         keep &= rows <= columns
     rows, columns, weights = rows[keep], columns[keep], weights[keep]
     anonymous = schema.vertices is None and schema.sides is None
@@ -103,19 +110,9 @@ def matrix_edges(
         schema=_sized(schema, height, width, bipartite, error),
         as_rows=True,
         anonymous=anonymous,
+        both_ways=plain and triangle is None,
         where=lambda _: "the matrix",
         error=error,
-    )
-
-
-def _is_symmetric(rows: IntVector, columns: IntVector, weights: FloatArray) -> bool:
-    """Whether the matrix equals its transpose; costs memory for the entries, not for the shape."""
-    forth = np.argsort((rows << np.int64(31)) | columns, kind="stable")
-    back = np.argsort((columns << np.int64(31)) | rows, kind="stable")
-    return (
-        np.array_equal(rows[forth], columns[back])
-        and np.array_equal(columns[forth], rows[back])
-        and np.array_equal(weights[forth], weights[back])
     )
 
 

@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import IntegerVector, IntVector
-from graphcuts_dp.graph.coded_text import CodedText
-from graphcuts_dp.graph.growing import pieces
+from graphcuts_dp.graph.gathered import CodedText, pieces
 from graphcuts_dp.graph.raw_edges import Ends, GivenVertices, Options, RawEdges
 from graphcuts_dp.graph.schema import is_integer_literal, labels_of, token_table
 from graphcuts_dp.graph.vertices import Label, VertexSet

@@ -2,22 +2,21 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphcuts_dp.arrays import IntegerVector
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
+from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.assemble import numbered
-from graphcuts_dp.graph.atomic import PathLike
-from graphcuts_dp.graph.coded_text import CodedText
 from graphcuts_dp.graph.columns import Column, ColumnPlaces, TextOptions
 from graphcuts_dp.graph.convert import ends_of, numbers_of, options_of
 from graphcuts_dp.graph.edge_store import Vertices
 from graphcuts_dp.graph.file_bytes import opened_unpacked
 from graphcuts_dp.graph.files import VertexSource, ending_of, public_vertices_of
 from graphcuts_dp.graph.formats import FORMATS, FileFormat
+from graphcuts_dp.graph.gathered import CodedText
 from graphcuts_dp.graph.numbering import listed
 from graphcuts_dp.graph.owned_rows import Counting, Marks, OwnedRows, check_counting
 from graphcuts_dp.graph.raw_edges import Ends, Options, RawEdges
@@ -25,7 +24,6 @@ from graphcuts_dp.graph.raw_edges import Ends, Options, RawEdges
 if TYPE_CHECKING:
     import pandas as pd
 
-TAIL = "tail"
 _NO_VERTICES = (
     "rows with owners need the public vertex set, since which vertices they name is private: pass "
     "vertices="
@@ -56,8 +54,8 @@ def read_owned(  # noqa: PLR0913  # all that a file may leave open
     Args:
         path: an edge list or a table (Parquet, Arrow); its ending tells which, see `read_graph`.
         owner: the column that names the owner of each row, by its name or its place from 0; or
-            "tail": the owner is the first end of the row (unless a column is called so). It may be
-            the column of either end.
+            "tail": the owner is the first end of the row (unless the header has a column of this
+            name). It may be the column of either end.
         counting: what the graph of the rows tells of a pair: "edges": whether any owner has it;
             "owners": how many have it; "rows": how many rows name it; "weight": the sum of their
             weights, in whole units.
@@ -101,38 +99,17 @@ def read_owned(  # noqa: PLR0913  # all that a file may leave open
     )
     text = TextOptions(header, source, target, weight, delimiter, encoding, owner)
     try:
-        raw, places = _read_rows(path, form, options, text)
+        raw = _raw(path, form, options, text)
+        places = raw.columns
+        assert places is not None  # noqa: S101  # of a format with columns
         if tell is not None and raw.reading:
             tell(raw.reading)
         own = None
         if places.owner not in (places.source, places.target):
-            own = (
-                np.zeros(0, dtype=np.int64)
-                if raw.columns is None
-                else _read_owners(path, form, places, text, len(raw.sources))
-            )
+            own = _read_owners(path, form, places, text, len(raw.sources))
         return _owned(raw, options, own, places.owner == places.source, counting, unit)
     except (FileFormatError, GraphError) as problem:
         raise FileFormatError(f"{path!s}: {problem}") from None
-
-
-def _read_rows(
-    path: PathLike, form: FileFormat, options: Options, text: TextOptions
-) -> tuple[RawEdges, ColumnPlaces]:
-    """Both ends of each row, and where the owner stands."""
-    try:
-        raw = _raw(path, form, options, text)
-    except FileFormatError:
-        if text.owner != TAIL:
-            raise
-        # No column is called so: the owner is the first end.
-        raw = _raw(path, form, options, replace(text, owner=None))
-    places = raw.columns
-    if places is None:  # no rows and no header: whether there are rows must not be told
-        tail = text.owner in (TAIL, 0 if text.source is None else text.source)
-        places = ColumnPlaces(3, 0, 1, None, owner=0 if tail else 2)
-        raw.weights = np.zeros(0)
-    return raw, places if places.owner is not None else replace(places, owner=places.source)
 
 
 def _read_owners(

@@ -7,9 +7,9 @@ import numpy as np
 
 from graphcuts_dp.arrays import FloatArray, IntegerVector
 from graphcuts_dp.errors import GraphCutsError, GraphError, ParameterError
-from graphcuts_dp.graph.coded_text import CodedText
 from graphcuts_dp.graph.columns import ColumnPlaces
 from graphcuts_dp.graph.edge_keys import Merge
+from graphcuts_dp.graph.gathered import CodedText
 from graphcuts_dp.graph.schema import Schema
 from graphcuts_dp.graph.vertices import Label, VertexSet
 
@@ -58,6 +58,9 @@ class RawEdges:
             their first occurrence; labels are then sorted.
         owned: nobody else has the arrays, so that `build` may write what it makes into them.
         anonymous: with `as_rows`: the source has rows but no labels, given ones are put on them.
+        both_ways: a pair may be named in both directions, and the source does not declare whether
+            that is one edge or two arcs.
+        undeclared: whether there are weights is told by the edges alone.
         columns: which columns were read, if there are columns.
         where: tells the place of an edge by its position, such as "line 3".
         error: class of the errors to raise.
@@ -71,6 +74,8 @@ class RawEdges:
     as_rows: bool = False
     owned: bool = False
     anonymous: bool = False
+    both_ways: bool = False
+    undeclared: bool = False
     arbitrary_order: bool = False
     columns: ColumnPlaces | None = None
     where: Callable[[int], str]

@@ -2,25 +2,30 @@
 
 The body of most edge lists is `id separator id [separator weight] newline` with ids that are plain
 digits. Such bytes become arrays without a Python object for each token. Anything else (quotes,
-names, blanks at line ends, leading zeros, comments between rows) makes `scan` return None, and the
-careful line-by-line reader takes over; it never makes a guess. Names take `split_cells`, which
-finds all cells at once where all rows are alike.
+names, blanks at line ends, leading zeros, comments between rows) makes `scan_block` return None,
+and the careful line-by-line reader takes over; it never makes a guess. Names take `split_cells`,
+which finds all cells at once where all rows are alike.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatArray, IntegerVector, IntVector
-from graphcuts_dp.graph.coded_text import LONGEST, WORD, CodedText, Words, code, words_before
-from graphcuts_dp.graph.gathered import TextPieces
+from graphcuts_dp.graph.gathered import (
+    LONGEST,
+    WORD,
+    CodedText,
+    TextPieces,
+    Words,
+    code,
+    words_before,
+)
 
 _NEWLINE = 10
-_SEPARATORS = b" \t,"
-_BLOCK = 1 << 18  # bytes; a block and its arrays stay in the processor's cache
 _MOST_DIGITS = 18  # fits in 64 bits
 # The smallest number of so many digits, but for the 0: smaller ones have leading zeros.
 _LEAST = np.array([0, 0, *(10**digits for digits in range(1, _MOST_DIGITS))], dtype=np.int64)
@@ -37,41 +42,6 @@ class Columns:
     sources: npt.NDArray[np.int64]
     targets: npt.NDArray[np.int64]
     weights: FloatArray | None
-
-
-def scan(body: bytes, separators: bytes = _SEPARATORS) -> Columns | None:
-    """Parse rows of two ids and perhaps a weight, or decline.
-
-    Args:
-        body: the rows, without comments and header. The last newline may be missing.
-        separators: bytes that may stand between the columns; the first row tells which one does.
-
-    Returns:
-        The columns in file order, or None if a row is not exactly of the plain form, or if there
-        is no row.
-    """
-    if b"\r" in body:
-        body = body.replace(b"\r\n", b"\n")
-    end = body.find(b"\n")
-    first = body if end < 0 else body[:end]
-    found = [mark for mark in separators if mark in first]
-    if len(found) != 1:
-        return None
-    separator = found[0]
-    count = first.count(bytes([separator])) + 1
-    if count > 3:
-        return None
-    parts = []
-    for block in _blocks(body):
-        part = scan_block(block, separator, count)
-        if part is None:
-            return None
-        parts.append(part)
-    return Columns(
-        np.concatenate([part.sources for part in parts], dtype=np.int64),
-        np.concatenate([part.targets for part in parts], dtype=np.int64),
-        None if count == 2 else np.concatenate([p.weights for p in parts if p.weights is not None]),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,21 +142,8 @@ def split_cells(
     return Cells(body, width, ends - lengths, lengths)
 
 
-def _blocks(body: bytes) -> Iterator[bytes]:
-    """Pieces of whole lines, each ending in a newline."""
-    start = 0
-    while start < len(body):
-        end = body.find(b"\n", start + _BLOCK) + 1
-        if end == 0:
-            block = body[start:]
-            yield block if block.endswith(b"\n") else block + b"\n"
-            return
-        yield body[start:end]
-        start = end
-
-
 def scan_block(block: bytes, separator: int, count: int) -> Columns | None:
-    """Parse some rows as `scan` does.
+    """Parse rows of two ids and perhaps a weight, or return None if a row is not of that form.
 
     Args:
         block: rows that all end in a newline, without carriage returns.

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector
-from graphcuts_dp.errors import GraphError, MatrixError
+from graphcuts_dp.errors import GraphError
 from graphcuts_dp.graph.linear_query import AnyGraph, LinearQuery, space_of
 from graphcuts_dp.graph.queries import CutQuery, answer_on_matrix, pairs_of_cut
 from graphcuts_dp.graph.vertices import Arcs, Label, Space, VertexSet, public_vertices
@@ -96,26 +96,6 @@ class Universe:
     def disjoint_norm_squared(self) -> int:
         """Largest number of pairs between disjoint S and T: floor(n^2/4), or X if bipartite."""
         return self.size if self.bipartite else self.shape[0] ** 2 // 4
-
-    def checked(self, matrix: npt.ArrayLike, *, upper: float = np.inf) -> FloatMatrix:
-        """A copy of a matrix over the universe, diagonal set to 0 where no pair lies there.
-
-        Args:
-            matrix: of the universe's shape, symmetric if plain, entries in [0, upper].
-            upper: largest entry allowed.
-
-        Raises:
-            MatrixError: anything else.
-        """
-        copy = np.array(matrix, dtype=np.float64)
-        if copy.shape != self.shape:
-            raise MatrixError(f"the matrix has shape {copy.shape}, the universe {self.shape}")
-        self.clear_diagonal(copy)
-        if self.symmetric and (copy != copy.T).any():
-            raise MatrixError("the matrix of a plain universe must be symmetric; this one is not")
-        if not ((copy >= 0) & (copy <= upper) & (copy < np.inf)).all():
-            raise MatrixError(f"the matrix has entries outside [0, {upper:g}] or not finite")
-        return copy
 
     def clear_diagonal(self, matrix: FloatMatrix) -> None:
         """Set to 0, in place, the entries of a matrix over the universe that are no pairs."""

@@ -38,10 +38,8 @@ from graphcuts_dp.distances.interactive import InteractiveDistances
 from graphcuts_dp.distances.l1_plan import L1Plan
 from graphcuts_dp.distances.offline import release_distances
 from graphcuts_dp.distances.plan import plan_distances
-from graphcuts_dp.distinguishers.gaussian_rank_one import GaussianRankOne
 from graphcuts_dp.distinguishers.response_rank_one import ResponseRankOne
 from graphcuts_dp.errors import AccuracyWarning, ParameterError
-from graphcuts_dp.evaluation.baselines import density_only, noisy_degrees, noisy_weight
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery, MatrixQuery
 from graphcuts_dp.graph.universe import Universe
@@ -50,11 +48,13 @@ from graphcuts_dp.interactive.promises import pairs_of
 from graphcuts_dp.iterative.net import release_net
 from graphcuts_dp.iterative.sensing import release_sensing
 from graphcuts_dp.iterative.sensing_steps import Steps
-from graphcuts_dp.measurements.total import measure_total
+from graphcuts_dp.measurements.degrees import measure_total
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.noises import NOISES, noise_distribution
+from graphcuts_dp.privacy.value_noise import NOISES, noise_distribution
 from graphcuts_dp.receipts import receipt_path
 from graphcuts_dp.release.storage import noisy_path
+from scripts.benchmark.baselines import density_only, noisy_degrees, noisy_weight
+from scripts.figures.gaussian_rank_one import GaussianRankOne
 
 SEED = 5
 DELTA = 1e-6

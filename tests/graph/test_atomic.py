@@ -5,7 +5,7 @@ import stat
 import pytest
 
 from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.graph.atomic import atomic_write, check_writable
+from graphcuts_dp.files import atomic_write, check_writable
 
 
 def names(folder):

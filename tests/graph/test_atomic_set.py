@@ -8,9 +8,9 @@ import threading
 
 import pytest
 
+from graphcuts_dp import files as atomic
 from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.graph import atomic
-from graphcuts_dp.graph.atomic import atomic_set, atomic_write, check_writable_set
+from graphcuts_dp.files import atomic_set, atomic_write, check_writable_set
 
 NAMES = ("a.txt", "a.txt.json")
 

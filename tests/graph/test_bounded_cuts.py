@@ -8,10 +8,15 @@ import scipy
 
 from graphcuts_dp.graph import bounded_sums
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph, Graph
-from graphcuts_dp.graph.bounded_cuts import bounded_cut, bounded_total, vertices_of
-from graphcuts_dp.graph.bounded_sums import BoundedEdges, doubled_sums
+from graphcuts_dp.graph.bounded_sums import (
+    BoundedEdges,
+    bounded_cut,
+    bounded_total,
+    doubled_sums,
+    vertices_of,
+)
 from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.graph.random_graphs import planted_partition
+from scripts.figures.random_graphs import planted_partition
 
 KINDS = ("plain", "directed", "bipartite")
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from graphcuts_dp.graph import coded_text
-from graphcuts_dp.graph.coded_text import code, words_before
-from graphcuts_dp.graph.text_scan import scan, split_cells
+from graphcuts_dp.graph import gathered
+from graphcuts_dp.graph.gathered import code, words_before
+from graphcuts_dp.graph.text_scan import scan_block, split_cells
 
 
 def _coded(pieces: list[bytes]) -> tuple[list[int], list[bytes]] | None:
@@ -46,10 +46,10 @@ def test_pieces_that_share_all_but_one_byte() -> None:
 def test_hashes_that_collide_cost_rounds_but_no_correctness(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(coded_text.PieceWords, "hashes", lambda self, _: self.first & np.uint64(0))
+    monkeypatch.setattr(gathered.PieceWords, "hashes", lambda self, _: self.first & np.uint64(0))
     few = [b"v%d" % (number % 50) for number in range(400)]
     _check(few)
-    assert _coded([b"v%d" % number for number in range(coded_text._ROUNDS + 1)]) is None
+    assert _coded([b"v%d" % number for number in range(gathered._ROUNDS + 1)]) is None
 
 
 def test_long_pieces_are_left_to_the_careful_reader() -> None:
@@ -74,7 +74,7 @@ def test_columns_share_their_names() -> None:
 
 
 def _numbers(rows: list[tuple[str, str]]) -> tuple[list[int], list[int]] | None:
-    found = scan("".join(f"{a} {b}\n" for a, b in rows).encode())
+    found = scan_block("".join(f"{a} {b}\n" for a, b in rows).encode(), ord(" "), 2)
     return None if found is None else (found.sources.tolist(), found.targets.tolist())
 
 
@@ -103,4 +103,4 @@ def test_every_byte_that_is_no_digit_is_declined_at_every_place() -> None:
         for place in range(17):
             token = bytearray(b"12345678912345678")
             token[place] = byte
-            assert scan(b"3 %s\n" % bytes(token)) is None, (byte, place)
+            assert scan_block(b"3 %s\n" % bytes(token), ord(" "), 2) is None, (byte, place)

@@ -161,6 +161,39 @@ def test_bad_networkx_and_igraph():
         from_igraph(twins)
 
 
+def test_entries_of_a_sparse_matrix_that_stand_twice_add_up_as_in_scipy():
+    twice = sp.coo_array(([1.0, 2.0, 4.0], ([0, 0, 1], [1, 1, 2])), shape=(3, 3))
+    assert (
+        from_scipy(twice) == from_scipy(twice.tocsr()) == Graph([0, 1], [1, 2], [3, 4], vertices=3)
+    )
+    assert len(twice.data) == 3  # it is not written to
+
+
+def test_sums_of_a_matrix_are_refused_unless_each_edge_stands_there_once():
+    symmetric = np.array([[0, 2.0], [2, 0]])
+    with pytest.raises(GraphError, match=r"one edge or two arcs.*add it to its transpose"):
+        from_scipy(symmetric, merge="sum")
+    assert from_scipy(np.triu(symmetric) * 2).weights.tolist() == [4]
+    assert from_scipy(symmetric, merge="sum", weighted=False) == Graph([0], [1], vertices=2)
+    assert from_scipy(symmetric, merge="sum", directed=True).weights.tolist() == [2, 2]
+
+
+def test_whether_there_are_weights_is_not_for_the_only_edge_to_tell():
+    for edges in ([], [("a", "b", 2.0)]):
+        assert from_edges(edges, vertices=["a", "b"], weight_cap=3).weighted
+        graph = nx.Graph()
+        graph.add_nodes_from("ab")
+        graph.add_weighted_edges_from(edges)
+        assert from_networkx(graph, weight_cap=3).weighted
+        with_attribute = igraph.Graph(2, [edge[:0] or (0, 1) for edge in edges])
+        with_attribute.es["weight"] = [edge[2] for edge in edges]
+        assert from_igraph(with_attribute).weighted
+    for options in ({"hide_change": 1}, {"weight_cap": 1.0}):
+        with pytest.raises(GraphError, match="pass weighted=True or False"):
+            from_edges([], vertices=2, **options)
+        assert not from_edges([], vertices=2, weighted=False, **options).weighted
+
+
 def test_bad_matrices_and_tables():
     for matrix in (np.ones((2, 3)), np.ones(3), np.ones((2, 2)) * 1j, np.zeros((0, 0))):
         with pytest.raises(GraphError):

@@ -19,6 +19,7 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, RankOneQuery, answer_all
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.graph.vertices import Arcs, VertexSet
+from scripts.figures.update_sequence import checked
 
 WRITTEN = [ending for ending in KNOWN_ENDINGS if ending != ".konect"]
 MIXED = """<graphml><graph edgedefault="directed"><node id="a"/><node id="b"/>
@@ -166,8 +167,8 @@ def test_the_universe_of_arcs(n):
     expected = [(i, j) for i in range(n) for j in range(n) if i != j]
     assert list(zip(rows.tolist(), columns.tolist(), strict=True)) == expected
     assert universe.total(1 - np.eye(n)) == universe.size
-    checked = universe.checked(np.arange(n * n).reshape(n, n))
-    assert not np.diag(checked).any()
+    kept = checked(universe, np.arange(n * n).reshape(n, n))
+    assert not np.diag(kept).any()
     everything = CutQuery(np.ones(n, bool), np.ones(n, bool))
     assert universe.pairs_between(everything) == universe.size
     assert universe.disjoint_norm_squared == n * n // 4

@@ -215,7 +215,8 @@ def test_tables_in_every_dress(tmp_path, separator):
     ):
         file.write_bytes(data)
         assert gc.read_groups(file, GRAPH, columns=["state", "town"]) == GROUPS
-        assert gc.read_groups(file, GRAPH, columns=[1, 2], vertex=0) == GROUPS
+        by_place = {"columns": [1, 2], "vertex": 0, "header": True}
+        assert gc.read_groups(file, GRAPH, **by_place) == GROUPS
     (tmp_path / "staff.csv.gz").write_bytes(gzip.compress(data))
     assert gc.read_groups(tmp_path / "staff.csv.gz", GRAPH, columns=["state", "town"]) == GROUPS
 
@@ -223,12 +224,20 @@ def test_tables_in_every_dress(tmp_path, separator):
 def test_columns_by_place_without_a_header(tmp_path):
     file = tmp_path / "staff.csv"
     file.write_text(rows_of(head=None))
-    made = gc.read_groups(file, GRAPH, columns=[1, 2])
+    with pytest.raises(FileFormatError, match="columns by number: pass header=True if"):
+        gc.read_groups(file, GRAPH, columns=[1, 2])
+    made = gc.read_groups(file, GRAPH, columns=[1, 2], header=False)
     assert made.levels == ("level 1", "level 2")
     assert made.labels("level 2") == GROUPS.labels()
     file.write_text("ann,1\nbob,2\ncid,2\ndot,10\neve,1\n")
-    made = gc.read_groups(file, GRAPH)
-    assert made.labels() == (1, 2, 10)
+    with pytest.raises(FileFormatError, match="the first line is about a vertex: pass header="):
+        gc.read_groups(file, GRAPH)
+    assert gc.read_groups(file, GRAPH, header=False).labels() == (1, 2, 10)
+    file.write_text("zone,area\nann,x\nbob,x\ncid,x\ndot,y\neve,y\n")
+    assert gc.read_groups(file, GRAPH).levels == ("area",)
+    listed = tmp_path / "staff.txt"
+    listed.write_text("ann 1\nbob,2\ncid\t2\ndot 10\neve 1\n")
+    assert gc.read_groups(listed, GRAPH).labels() == (1, 2, 10)
     file.write_text("class,name\n1,ann\n2,bob\n2,cid\n10,dot\n1,eve\n")
     assert gc.read_groups(file, GRAPH).labels() == (1, 2, 10)
     assert gc.read_groups(file, GRAPH, columns=["class"]).levels == ("class",)
@@ -247,17 +256,17 @@ def test_integer_vertices_and_other_encodings(tmp_path):
     ("text", "options", "told"),
     [
         ("", {}, "empty"),
-        ("x,unit\nann,A\n", {}, "whether the first row is a header"),
-        ("name,a,b\nann,A,B\n", {}, "pass columns=.*finest: 'a', 'b'"),
+        ("name,a,b\nann,A,B\n", {}, "pass columns=.*finest$"),
+        ("ann,A\n", {}, "the first line is about a vertex"),
         ("name,a\nann,A\nann,B\n", {}, "line 3: this vertex has a row"),
         ("name,a\nann,A,B\n", {}, "line 2: expected 2 columns"),
         ("name,a\nzoe,A\n", {}, "line 2: not a vertex"),
         ("name,a\nann,A\n", {"columns": ["b"]}, "exactly one column 'b'"),
         ("name,a\nann,A\n", {"columns": ["a"], "header": False}, "needs a header"),
-        ("name,a\nann,A\n", {"columns": [5]}, "no such column"),
+        ("name,a\nann,A\n", {"columns": [5], "header": True}, "no such column"),
         ("name,a\nann,A\n", {"columns": ["name"]}, "different columns"),
-        ("name,a\nann,A\n", {"columns": []}, "at least one group"),
-        ("name,a,a\nann,A,B\n", {"columns": [1, 2]}, "one name"),
+        ("name,a\nann,A\n", {"columns": []}, "at least one column"),
+        ("name,a,a\nann,A,B\n", {"columns": [1, 2], "header": True}, "one name"),
         ('name,a\n"ann,A\n', {}, "quotes"),
         ("name;a,b\nann;A,B\n", {}, "delimiter="),
     ],
@@ -406,3 +415,17 @@ def test_groups_of_rows_with_owners_are_of_their_vertices():
     )  # fmt: skip
     towns = gc.groups_from_dict(dict(zip(NAMES, TOWNS, strict=True)), rows)
     assert towns.vertices == GRAPH.vertices
+
+
+def test_groups_of_rows_with_owners_that_have_a_direction(tmp_path):
+    frame = pd.DataFrame({"who": ["o"], "source": ["ann"], "target": ["bob"]})
+    options = {"owner": "who", "vertices": NAMES}
+    file = tmp_path / "staff.csv"
+    file.write_text(rows_of())
+    for more in ({}, {"directed": True}):
+        rows = gc.owned_from_pandas(frame, **options, **more)
+        assert gc.read_groups(file, rows, columns=["state", "town"]) == GROUPS
+    sides = gc.owned_from_pandas(frame, owner="who", vertices=(NAMES, NAMES), bipartite=True)
+    with pytest.raises(GraphError, match=r"pass the VertexSet of one, rows\.space\[0\]"):
+        gc.read_groups(file, sides, columns=["state", "town"])
+    assert gc.read_groups(file, sides.space[0], columns=["state", "town"]) == GROUPS

@@ -39,7 +39,11 @@ CASES = {
     "excel, sep line": Case("x.csv", "sep=;\r\nSource;Target\r\na;b\r\nb;c\r\n", PLAIN),
     "excel, quoted sep line": Case("x.csv", '"sep=|"\r\nFrom|To\r\na|b\r\nb|c\r\n', PLAIN),
     "excel, unicode text": Case(
-        "x.txt", "Source\tTarget\r\na\tb\r\nb\tc\r\n".encode("utf-16"), PLAIN
+        "x.txt",
+        "Source\tTarget\r\na\tb\r\nb\tc\r\n".encode("utf-16"),
+        PLAIN,
+        "--header",
+        {"header": True},
     ),
     "UTF-16, the other way round": Case(
         "x.csv", b"\xfe\xff" + "Source,Target\na,b\nb,c\n".encode("utf-16-be"), PLAIN
@@ -69,7 +73,9 @@ CASES = {
         "--delimiter",
         {"delimiter": ";", "ignore_weights": True},
     ),
-    "blanks in a .csv": Case("x.csv", "a b\nb c\n", PLAIN, "--delimiter", {"delimiter": "blank"}),
+    "blanks in a .csv": Case(
+        "x.csv", "a b\nb c\n", PLAIN, "--delimiter", {"delimiter": "blank", "header": False}
+    ),
     "names with blanks between tabs": Case(
         "x.txt",
         "New York\tBoston\n",
@@ -107,21 +113,21 @@ CASES = {
         "x.csv",
         "1,2,1082040961\n2,3,1082155839\n",
         TIMES,
-        "--ignore-weights",
-        {"ignore_weights": True},
+        "--no-header if the file has no header",
+        {"header": False, "ignore_weights": True},
     ),
     "an odd name": Case(
         "x.csv",
         "source,target,minutes\na,b,3\nb,c,2.5\n",
         HEAVY,
-        r"'minutes'; pass --weight",
+        "column 3 is a weight; pass --weight",
         {"weight_column": "minutes"},
     ),
     "three columns of names": Case(
         "x.csv",
         "who,whom,where,count\na,b,home,3\nb,c,work,2.5\n",
         HEAVY,
-        "'who', 'whom', 'where', 'count'; pass --source and --target",
+        "the ends of an edge; pass --source and --target",
         {"source_column": "who", "target_column": "whom"},
     ),
     "numbered columns": Case(
@@ -155,7 +161,7 @@ CASES = {
         "x.csv",
         ":START_ID,:END_ID,:TYPE,minutes:int\na,b,CALLS,1\na,b,CALLS,2\nb,c,CALLS,2.5\n",
         HEAVY,
-        "'minutes:int'; pass --weight",
+        "column 4 is a weight; pass --weight",
         {"weight_column": "minutes:int", "merge": "sum"},
     ),
     "phone calls": Case(
@@ -163,7 +169,7 @@ CASES = {
         '\ufefffrom;to;minutes;when\r\n"a";b;1;2020-01-01 10:00\r\na;"b";2;2020-01-02 10:00\r\n'
         "b;c;2.5;2020-01-02 11:00\r\n",
         HEAVY,
-        "'minutes'; pass --weight",
+        "column 3 is a weight; pass --weight",
         {
             "source_column": "from",
             "target_column": "to",
@@ -175,7 +181,7 @@ CASES = {
         "x.csv",
         '"p.name", "q.name"\n"a", "b"\n"b", "c"\n',
         PLAIN,
-        "--header or --no-header",
+        "--no-header if the file has no header, else --header",
         {"header": True},
     ),
     "SNAP": Case(
@@ -224,11 +230,16 @@ CASES = {
     "duplicates, both directions, loops": Case(
         "x.csv", "from,to\na,b\nb,a\na,b\nc,c\nb,c\n", PLAIN
     ),
-    "names of columns in a .txt": Case("x.txt", "source target\na b\nb c\n", PLAIN),
-    "names above integers in a .txt": Case(
-        "x.txt", "person contact\n1 2\n2 3\n", TIMES, "--header or --no-header", {"header": True}
+    "names of columns in a .txt": Case(
+        "x.txt", "source target\na b\nb c\n", PLAIN, "--header", {"header": True}
     ),
-    "semicolons in a .txt": Case("x.txt", "From;To\na;b\nb;c\n", PLAIN),
+    "semicolons in a .txt": Case(
+        "x.txt",
+        "From;To\na;b\nb;c\n",
+        PLAIN,
+        "--delimiter",
+        {"delimiter": ";", "header": True},
+    ),
     "quotes and separators in names": Case(
         "x.csv",
         'Source;Target\n"Doe; Jane";"O""Neil"\n',

@@ -30,10 +30,12 @@ def test_owners_in_a_column_of_their_own(visits):
     told = []
     rows = read_owned(visits, owner="patient", vertices=PLACES, **ENDS, tell=told.append)
     (sentence,) = told
-    assert sentence.endswith("'hospital', 'referred'; as its owner: 'patient'; ignored: 'cost'.")
+    assert sentence.endswith("'hospital', 'referred'; as its owner: 'patient'; ignored: column 4.")
     assert upper(rows, 5) == [1, 1, 0]
     assert not rows.owner_is_tail
     assert sorted(rows.contributions().tolist()) == [1, 1]
+    with pytest.raises(FileFormatError, match="exactly one column"):
+        read_owned(visits, owner="cost ", vertices=PLACES, **ENDS)
     counted = read_owned(visits, owner=0, counting="rows", vertices=PLACES, **ENDS)
     assert upper(counted, 5) == [2, 2, 0]
     assert upper(counted, 1) == [1, 1, 0]
@@ -140,7 +142,8 @@ def test_files_that_cannot_be_read(tmp_path, text, words):
 def test_files_without_rows_are_read_as_others(tmp_path, counting, owner):
     path = tmp_path / "visits.edges"
     path.write_text("")
-    rows = read_owned(path, owner=owner, vertices=3, counting=counting)
+    weight = {"weight": 3} if counting == "weight" else {}
+    rows = read_owned(path, owner=owner, vertices=3, counting=counting, **weight)
     assert rows.owner_is_tail == (owner == "tail")
     assert len(rows.bounded(at_most=1).rows) == 0
 

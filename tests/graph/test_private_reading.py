@@ -32,21 +32,22 @@ def put(tmp_path):
 def test_a_column_without_a_name_is_never_a_weight_unless_the_caller_says_so(put, name):
     separator = {"x.csv": ",", "x.tsv": "\t"}.get(name, " ")
     path = put(name, "1 2 1597427261\n2 3 1597427999\n".replace(" ", separator))
-    with pytest.raises(FileFormatError, match="the third column has no name; pass weight= if"):
-        gc.read_graph(path)
+    none = {"header": False}
+    with pytest.raises(
+        FileFormatError, match="line 1: the third column has no name; pass weight=2"
+    ):
+        gc.read_graph(path, **none)
     with pytest.raises(FileFormatError, match="no name"):
-        gc.read_graph(path, weighted=True)
-    assert gc.read_graph(path, weighted=False) == gc.from_edges([(1, 2), (2, 3)])
-    assert gc.read_graph(path, weight=2).weights.tolist() == [1597427261, 1597427999]
+        gc.read_graph(path, weighted=True, **none)
+    assert gc.read_graph(path, weighted=False, **none) == gc.from_edges([(1, 2), (2, 3)])
+    assert gc.read_graph(path, weight=2, **none).weights.tolist() == [1597427261, 1597427999]
 
 
 def test_a_column_with_an_odd_name_is_not_a_weight_and_is_told_to_be_ignored(put):
     told = []
     graph = gc.read_graph(put("x.csv", TIMES), tell=told.append)
     assert graph == gc.from_edges([(1, 2), (2, 3)])
-    assert told == [
-        "Read as the ends of an edge: 'Patient ID', 'Contacted Person'; ignored: 'Time Stamp'."
-    ]
+    assert told == ["Read as the ends of an edge: column 1, column 2; ignored: 'timestamp'."]
 
 
 @pytest.mark.parametrize("empty", [True, False])
@@ -104,6 +105,42 @@ def test_iterative_releases_and_sensing_need_a_cap_too():
 def test_only_a_change_by_one_can_be_hidden_without_a_cap(change):
     with pytest.raises(GraphError, match="hide_change can only be 1"):
         gc.from_edges([("a", "b", 7.0)], hide_change=change)
+
+
+def test_no_row_decides_whether_there_is_a_header(put):
+    """Without its first line, a file that was guessed to have none was guessed to have one."""
+    rows = ["x,y,5\n", "ann,bob,NA\n", "cat,dan,7\n"]
+    said = {
+        "source": 0,
+        "target": 1,
+        "weighted": False,
+        "vertices": ["x", "y", "ann", "bob", "cat", "dan"],
+    }
+    for kept in (rows, rows[1:]):
+        path = put("x.csv", "".join(kept))
+        with pytest.raises(FileFormatError, match="columns by number: pass header=True if"):
+            gc.read_graph(path, **said)
+        assert len(gc.read_graph(path, **said, header=False).rows) == len(kept)
+        assert len(gc.read_graph(put("x.edges", "".join(kept)), **said).rows) == len(kept)
+
+
+def test_no_owner_decides_whether_there_is_a_header(put):
+    rows = ["zed,x,y,5\n", "ann,x,y,NA\n", "bob,x,y,7\n"]
+    said = {"owner": 0, "source": 1, "target": 2, "vertices": ["x", "y"]}
+    for kept in (rows, rows[1:]):
+        path = put("x.csv", "".join(kept))
+        with pytest.raises(FileFormatError, match="columns by number: pass header=True if"):
+            gc.read_owned(path, **said)
+        assert len(gc.read_owned(path, **said, header=False).contributions()) == len(kept)
+
+
+def test_no_row_decides_what_separates_the_others(put):
+    vertices = ["a", "b", "c", "a;b"]
+    for first in ("a b\n", "a,b\n", "a\tb\n"):
+        graph = gc.read_graph(put("x.edges", first + "b c\nb,a\n"), vertices=vertices)
+        assert len(graph.rows) == 2
+    with pytest.raises(FileFormatError, match="pass delimiter="):
+        gc.read_graph(put("x.edges", "a;b\n"), vertices=vertices)
 
 
 # ------------------------------------------------------------------ the vertex set

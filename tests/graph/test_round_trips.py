@@ -19,7 +19,7 @@ from graphcuts_dp.graph.files import KNOWN_ENDINGS, read_graph, write_graph
 WRITTEN = [ending for ending in KNOWN_ENDINGS if ending != ".konect"]
 QUOTING = [".csv", ".tsv", ".mtx", ".npz", ".graphml", ".gml", ".net"]
 ODD = [
-    *("a b", "c,d", 'q"x', "é#", "#h", "x&<y>", "t\tb", "n\nl", "r\rl", "&amp;", "007", "-0", "+1"),
+    *("a b", "c,d", 'q"x', "é#", "#h", "x&<y>", "t\tb", "&amp;", "007", "-0", "+1"),
     *("NA", "null", " lead", "trail ", "%p", "n0", "'", "1e5", "\ufeffbom", "]", "日本"),
     *(5, -3, 10**20),
 ]
@@ -62,6 +62,18 @@ def test_odd_labels_come_back(tmp_path, ending):
     graph = Graph(edges, edges + 1, vertices=ODD)
     write_graph(graph, tmp_path / f"odd{ending}")
     assert read_graph(tmp_path / f"odd{ending}") == graph
+
+
+@pytest.mark.parametrize("ending", QUOTING)
+@pytest.mark.parametrize("label", ["n\nl", "r\rl"])
+def test_a_label_with_a_line_break_needs_a_format_that_holds_it(tmp_path, ending, label):
+    graph, path = Graph([0], [1], vertices=[label, "b"]), tmp_path / f"odd{ending}"
+    if ending in (".csv", ".tsv"):
+        with pytest.raises(FileFormatError, match="line break"):
+            write_graph(graph, path)
+        return
+    write_graph(graph, path)
+    assert read_graph(path) == graph
 
 
 @pytest.mark.parametrize("ending", [".edges", ".edgelist", ".txt"])
@@ -197,7 +209,9 @@ def test_reads_what_scipy_writes(tmp_path):
         assert read_graph(tmp_path / "x.npz") == Graph([0], [1], [2.0], vertices=3)
     scipy.io.mmwrite(tmp_path / "x.mtx", arcs)
     assert read_graph(tmp_path / "x.mtx") == Graph([0], [1], [2.0], vertices=3)
-    assert read_graph(tmp_path / "x.mtx", merge="sum").weights.tolist() == [3.0]
+    with pytest.raises(FileFormatError, match=r"one edge or two arcs.*add it to its transpose"):
+        read_graph(tmp_path / "x.mtx", merge="sum")
+    assert not read_graph(tmp_path / "x.mtx", merge="sum", weighted=False).weighted
     both = arcs + arcs.T
     scipy.io.mmwrite(tmp_path / "x.mtx", both)
     assert read_graph(tmp_path / "x.mtx", merge="sum").weights.tolist() == [3.0]  # once each
@@ -209,6 +223,20 @@ def test_reads_what_scipy_writes(tmp_path):
     assert read_graph(tmp_path / "x.mtx", bipartite=True).shape == (2, 3)
     with pytest.raises(FileFormatError, match="bipartite=True"):
         read_graph(tmp_path / "x.mtx")
+
+
+@pytest.mark.parametrize("ending", [".gml", ".net"])
+def test_a_file_that_declares_no_weights_gets_none_from_its_edges(tmp_path, ending):
+    path = tmp_path / f"x{ending}"
+    write_graph(Graph([0], [1], vertices=2), path)
+    text = path.read_text()
+    old, new = {".gml": ("target 1 ]", "target 1 weight 3 ]"), ".net": ("1 2\n", "1 2 3\n")}[ending]
+    assert old in text
+    path.write_text(text.replace(old, new))
+    with pytest.raises(FileFormatError, match=r"line \d+: an edge has a weight though.*weighted=T"):
+        read_graph(path)
+    assert not read_graph(path, weighted=False).weighted
+    assert read_graph(path, weighted=True).weights.tolist() == [3]
 
 
 def test_packed_files_do_not_tell_the_time(tmp_path):

@@ -9,14 +9,11 @@ import pytest
 from test_fast_rows import FILES, HEAD, read
 
 from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.graph import coded_text, edge_lists, edge_store
+from graphcuts_dp.graph import edge_lists, edge_store, gathered
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.graph.coded_text import words_before
 from graphcuts_dp.graph.edge_keys import sorted_merged
 from graphcuts_dp.graph.files import read_graph, write_graph
-from graphcuts_dp.graph.gathered import Gathered
-from graphcuts_dp.graph.growing import Growing
-from graphcuts_dp.graph.name_table import NameTable
+from graphcuts_dp.graph.gathered import Gathered, Growing, NameTable, words_before
 
 MORE = {
     "names after integers": ("x.edges", "1 2\n2 3\n" * 20 + "3 ann\n" + "1 4\n" * 20),
@@ -28,7 +25,10 @@ MORE = {
         "x.csv",
         HEAD + "a,b,1\n" * 20 + '"c\n\nd",b,2\n' + "a,e,3\n" * 20,
     ),
-    "a quoted name of the header": ("x.csv", 'source,target,"weight\n(kg)"\n' + "a,b,1\n" * 20),
+    "a quoted name of the header": ("x.csv", 'source,target,"weight (kg)"\n' + "a,b,1\n" * 20),
+    "a separator that changes": ("x.edges", "a b\n" * 20 + "a,c\n" * 20 + "a\tc\n" * 20),
+    "a mark within": ("x.edges", "a b\n" * 40 + "\ufeffa c\n"),
+    "carriage returns": ("x.edges", "a b\r" * 40 + "a c\r\n" * 40 + "a d\n"),
     "blanks at ends, and quotes": ("x.csv", HEAD + "a ,b,1\n" * 20 + '"a ",b,2\n' + "a,b ,3\n"),
     "a wrong row late": ("x.csv", HEAD + "a,b,1\n" * 40 + "a,b\n"),
     "a quote that never ends": ("x.csv", HEAD + "a,b,1\n" * 40 + 'a,"b,2\n' + "a,b,1\n" * 40),
@@ -139,7 +139,7 @@ def test_names_get_the_numbers_that_a_dictionary_gives():
 
 
 def test_names_whose_hashes_are_all_alike_are_told_apart(monkeypatch):
-    monkeypatch.setattr(coded_text.PieceWords, "hashes", lambda self, _: self.first & np.uint64(0))
+    monkeypatch.setattr(gathered.PieceWords, "hashes", lambda self, _: self.first & np.uint64(0))
     table = NameTable()
     names = [f"v{number}" for number in range(200)]
     numbers = table.numbers_of(names * 2).tolist()
@@ -153,7 +153,7 @@ def test_edges_that_come_in_pieces_are_merged_across_them(monkeypatch, merge):
     draw = np.random.default_rng(1)
     for piece in (1, 2, 7, 1 << 18):
         monkeypatch.setattr("graphcuts_dp.graph.edge_keys.PIECE", piece)
-        monkeypatch.setattr("graphcuts_dp.graph.growing.PIECE", piece)
+        monkeypatch.setattr("graphcuts_dp.graph.gathered.PIECE", piece)
         keys = draw.integers(0, 9, 60)
         weights = draw.integers(0, 3, 60).astype(float)
         expected = {}

@@ -12,6 +12,7 @@ from graphcuts_dp.errors import MatrixError, QueryError
 from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, RankOneQuery, answer_all
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.graph.vertices import VertexSet
+from scripts.figures.update_sequence import checked
 
 SHAPES = [(1, None), (2, None), (3, None), (7, None), (1, 1), (1, 5), (6, 4)]
 
@@ -27,7 +28,7 @@ def random_queries(universe, rng, count=12):
 
 def random_matrix(universe, rng):
     matrix = rng.random(universe.shape)
-    return universe.checked(matrix if universe.bipartite else (matrix + matrix.T) / 2)
+    return checked(universe, matrix if universe.bipartite else (matrix + matrix.T) / 2)
 
 
 def pairs(universe):
@@ -123,11 +124,11 @@ def test_matrices_that_are_none_over_the_universe():
         (np.full((3, 3), 1.5), "outside"),
     ]:
         with pytest.raises(MatrixError, match=message):
-            Universe(3).checked(matrix, upper=1)
-    kept = Universe(2).checked(np.ones((2, 2)))
+            checked(Universe(3), matrix, upper=1)
+    kept = checked(Universe(2), np.ones((2, 2)))
     assert kept.tolist() == [[0, 1], [1, 0]]
     with pytest.raises(MatrixError, match="finite"):
-        Universe(1, 1).checked([[np.inf]])
+        checked(Universe(1, 1), [[np.inf]])
 
 
 # Matrix queries.

@@ -1,0 +1,274 @@
+"""Text files with any rows and options: a row, or an owner, changes only what is its own.
+
+Rows are made to look like headers, comments, declarations, numbers, quotes that do not end: all
+that a reader could take for more than a row. Vertices are given, and hold every name that is drawn.
+"""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from one_row_apart import Case, check_owner, check_row, in_many_cases
+
+import graphcuts_dp as gc
+from graphcuts_dp.distances.locations import Locations
+from graphcuts_dp.distances.metric import Metric
+from graphcuts_dp.errors import GraphCutsError
+
+NAMES = ["ann", "bob", "from", "to", "source", "target", "weight", "count", "x", "time", "NA"]
+NUMBERS = [str(number) for number in range(9)]
+ODD_NAMES = ["#t", "%t", "tail", "vertex", "7th", "007", "1e5", "x;y", "ü"]
+WEIGHTS = ["1", "2", "0.5", "3e0", "7"]
+OTHERS = ["1", "home", "2020-01-01 10:00", "weight", "3.5", ""]
+VERTICES = [*NAMES, *NUMBERS, *ODD_NAMES, "x y"]
+# Lines that could be taken for more than a row, put before or instead of one.
+LINES = (
+    *("sep=;", "# note", "% sym weighted", "% bip unweighted", "from,to", "ann;bob", "ann, bob"),
+    *('# graphcuts-dp: {"vertices": 3, "weighted": true}', "\ufeffann bob", '"ann,bob', 'ann,"bob'),
+    *("", ",,"),
+)
+ROWS = ("source target weight", "ann\tbob ann", '"ann","bob",1', "ann\rbob")  # of two or three
+
+
+def chosen(draw, options):
+    return options[int(draw.integers(len(options)))]
+
+
+def a_name(draw, kind):
+    if kind == "numbers" or draw.random() < 0.1:
+        return chosen(draw, NUMBERS)
+    return chosen(draw, ODD_NAMES if draw.random() < 0.1 else NAMES)
+
+
+def a_row(draw, cells, separator, style):
+    """A line of these cells, in quotes or between blanks now and then."""
+    if style == "quotes":
+        cells = [f'"{cell}"' if draw.random() < 0.5 else cell for cell in cells]
+    elif style == "blanks":
+        cells = [f" {cell} " if draw.random() < 0.5 else cell for cell in cells]
+    return separator.join(cells) + chosen(draw, ["\n", "\n", "\r\n"])
+
+
+def a_table(draw, ending, *, owned=False):
+    """Options, the lines above the rows, the rows, their owners and the encoding."""
+    width = int(draw.integers(2, 5)) + owned
+    listed = ending in (".edges", ".txt", ".konect")
+    named = draw.random() < (0.2 if listed else 0.6)
+    separator = {".csv": ",", ".tsv": "\t"}.get(ending) or chosen(draw, [" ", ",", "\t"])
+    options = {}
+    if draw.random() < 0.2:
+        options["delimiter"] = separator = chosen(draw, [";", "|", "\t", " "])
+    elif ending == ".csv" and named and draw.random() < 0.3:
+        separator = ";"
+    places = dict(
+        zip(("source", "target", "owner", "weight"), draw.permutation(width), strict=False)
+    )
+    places = {what: int(place) for what, place in places.items()}
+    if not owned:
+        places["weight"] = places.pop("owner", None)
+    if places.get("weight") is None or draw.random() < 0.5:
+        places.pop("weight", None)
+        options["weighted"] = False
+    options, head = options_and_head(draw, options, places, named, width, separator, listed)
+    if ending == ".konect" and not named and draw.random() < 0.5:
+        head = chosen(draw, ["% sym weighted\n", "% asym unweighted\n% 3 3\n"])
+    elif listed and draw.random() < 0.3:
+        head = "# a note\n\n" + head
+    mixed = listed and not named and "delimiter" not in options
+    rows, owners = some_rows(draw, places, width, separator, mixed=mixed, listed=listed)
+    if draw.random() < 0.25:
+        add_lines(draw, rows, owners)
+    return options, head, rows, owners, chosen(draw, ["utf-8", "utf-8", "utf-8-sig", "utf-16"])
+
+
+def options_and_head(draw, options, places, named, width, separator, listed):
+    """How the caller says which columns are which, and the header if there is one."""
+    if not named:
+        if not listed or draw.random() < 0.5:
+            options["header"] = False
+        if (places["source"], places["target"]) == (0, 1) and draw.random() < 0.5:
+            places = {what: p for what, p in places.items() if what in ("weight", "owner")}
+        return options | places, ""
+    names = [f"column{place}" for place in range(width)]
+    ends = chosen(draw, [("from", "to"), ("source", "target"), ("p", "q")])
+    names[places["source"]], names[places["target"]] = ends
+    if "weight" in places:
+        names[places["weight"]] = chosen(draw, ["weight", "count", "minutes"])
+    by_name = draw.random() < 0.5
+    if not by_name or draw.random() < 0.5:
+        options["header"] = True
+    told = {what: names[place] if by_name else place for what, place in places.items()}
+    return options | told, separator.join(names) + "\n"
+
+
+def some_rows(draw, places, width, separator, *, mixed, listed):
+    """Rows of a file, and the owner of each."""
+    kind = chosen(draw, ["names", "numbers"])
+    plain = listed or separator == " "  # without quotes, and blanks in cells
+    style = "plain" if plain else chosen(draw, ["plain", "plain", "quotes", "blanks"])
+    others = draw.random() < 0.3
+    rows, owners = [], []
+    for _ in range(int(draw.integers(1, 7))):
+        cells = [chosen(draw, OTHERS) for _ in range(width)]
+        for what, place in places.items():
+            cells[place] = chosen(draw, WEIGHTS) if what == "weight" else a_name(draw, kind)
+        owners.append(cells[places.get("owner", 0)])
+        if plain:
+            cells = [cell.replace(" ", "") or "0" for cell in cells]
+        own = chosen(draw, [" ", ",", "\t"]) if mixed and others else separator
+        rows.append(a_row(draw, cells, own, style))
+    return rows, owners
+
+
+def add_lines(draw, rows, owners):
+    """Put one or two strange lines in the place of rows; both have one owner, if they have any."""
+    place = int(draw.integers(len(rows)))
+    for each in (place, place - 1)[: int(draw.integers(1, 3))]:
+        rows[each] = chosen(draw, LINES) + "\n"
+        owners[each] = owners[place]
+
+
+def a_file(head, rows, encoding):
+    return (head + "".join(rows)).encode(encoding)
+
+
+def an_edge_list(draw, ending):
+    """A case of `read_graph`."""
+    options, head, rows, _, encoding = a_table(draw, ending)
+    if draw.random() < 0.1:
+        rows[int(draw.integers(len(rows)))] = chosen(draw, ROWS) + "\n"
+    options["merge"] = chosen(draw, ["max", "min", "sum"])
+    options |= chosen(draw, [{}, {}, {"directed": True}, {"bipartite": True}])
+    cap = 4.0 if "weight" in options and draw.random() < 0.5 else None
+    options["weight_cap"] = cap
+    vertices = VERTICES if draw.random() < 0.7 else 9
+    options["vertices"] = (vertices, vertices) if options.get("bipartite") else vertices
+    return Case(
+        name=f"x{ending}",
+        rows=rows,
+        write=partial(a_file, head, encoding=encoding),
+        read=lambda path: gc.read_graph(path, **options),
+        merge=options["merge"],
+        cap=cap,
+    )
+
+
+def owned_rows(draw, ending):
+    """A case of `read_owned`."""
+    options, head, rows, owners, encoding = a_table(draw, ending, owned=True)
+    options.pop("weighted", None)
+    counting = chosen(draw, ["edges", "owners", "rows"])
+    if "weight" in options:
+        counting = "weight"
+        options["unit"] = chosen(draw, [1.0, 0.5])
+    options |= chosen(draw, [{}, {"directed": True}, {"bipartite": True}])
+    both = (VERTICES, VERTICES) if options.get("bipartite") else VERTICES
+    return Case(
+        name=f"x{ending}",
+        rows=rows,
+        owners=owners,
+        write=partial(a_file, head, encoding=encoding),
+        read=lambda path: gc.read_owned(path, counting=counting, vertices=both, **options),
+    )
+
+
+@in_many_cases
+@pytest.mark.parametrize("ending", [".edges", ".txt", ".csv", ".tsv", ".konect"])
+def test_a_row_of_an_edge_list_changes_its_own_pair_alone(tmp_path, ending, cases):
+    draw = np.random.default_rng([1, *ending.encode()])
+    read = 0
+    for _ in range(cases):
+        case = an_edge_list(draw, ending)
+        read += check_row(case, int(draw.integers(len(case.rows))), tmp_path)
+    assert read > cases / 2
+
+
+@in_many_cases
+@pytest.mark.parametrize("ending", [".edges", ".csv", ".tsv", ".konect"])
+def test_an_owner_changes_no_row_of_others(tmp_path, ending, cases):
+    draw = np.random.default_rng([2, *ending.encode()])
+    read = 0
+    for _ in range(cases):
+        case = owned_rows(draw, ending)
+        owner = chosen(draw, case.owners)
+        read += check_owner(case, owner, tmp_path, at_most=int(draw.integers(1, 4)))
+    assert read > cases / 2
+
+
+PLACES = Metric(
+    range(len(VERTICES) - 1), range(1, len(VERTICES)), [1.0] * (len(VERTICES) - 1),
+    vertices=VERTICES,
+)  # fmt: skip
+
+
+def people_or_none(path, text):
+    path.write_text(text, newline="")
+    try:
+        return Locations.read(PLACES, path).counts
+    except GraphCutsError:
+        return None
+
+
+@in_many_cases
+@pytest.mark.parametrize("ending", [".csv", ".txt"])
+def test_a_person_changes_one_place_of_a_file_of_locations(tmp_path, ending, cases):
+    draw = np.random.default_rng([3, *ending.encode()])
+    read = 0
+    path = tmp_path / f"people{ending}"
+    for _ in range(cases):
+        head, place, width = "", 0, 1
+        if ending == ".csv":
+            width, place = chosen(draw, [(1, 0), (2, 0), (2, 1)])
+            names = [chosen(draw, ["age", ""]) for _ in range(width)]
+            names[place] = chosen(draw, ["vertex", "place"])
+            head = ",".join(names) + "\n"
+        rows = []
+        for _ in range(int(draw.integers(3, 7))):
+            cells = [chosen(draw, ["vertex", "place", "1", "people"]) for _ in range(width)]
+            cells[place] = a_name(draw, "names")
+            rows.append(",".join(cells) + "\n")
+        if draw.random() < 0.2:
+            rows[int(draw.integers(len(rows)))] = chosen(draw, LINES) + "\n"
+        taken = int(draw.integers(len(rows)))
+        files = [rows, [*rows[:taken], *rows[taken + 1 :]]]
+        found = [people_or_none(path, head + "".join(each)) for each in files]
+        if any(each is None for each in found):
+            continue
+        assert np.abs(found[0] - found[1]).sum() <= 1
+        read += 1
+    assert read > cases / 2
+
+
+@in_many_cases
+@pytest.mark.parametrize("ending", [".csv", ".txt"])
+def test_a_row_of_groups_changes_the_group_of_one_vertex(tmp_path, ending, cases):
+    draw = np.random.default_rng([4, *ending.encode()])
+    read = 0
+    path = tmp_path / f"groups{ending}"
+    vertices = gc.VertexSet(VERTICES)
+    for _ in range(cases):
+        separator = "," if ending == ".csv" else chosen(draw, [" ", ",", "\t"])
+        named = ending == ".csv" and draw.random() < 0.6
+        options = {} if named or ending == ".txt" else {"header": False}
+        head = separator.join(chosen(draw, [("zone", "area"), ("name", "area")])) if named else ""
+        members = draw.permutation(VERTICES[:-1])[: int(draw.integers(2, 7))].tolist()
+        rows = [
+            separator.join((member, chosen(draw, ["zone", "area", "name", "1x"]))) + "\n"
+            for member in members
+        ]
+        if draw.random() < 0.1:
+            rows[int(draw.integers(len(rows)))] = chosen(draw, LINES) + "\n"
+        taken = int(draw.integers(len(rows)))
+        found = []
+        for kept in (rows, [*rows[:taken], *rows[taken + 1 :]]):
+            path.write_text(head + "\n" * bool(head) + "".join(kept), newline="")
+            try:
+                made = gc.read_groups(path, vertices, rest="rest", **options)
+            except GraphCutsError:
+                break
+            labels = np.array(made.labels(), dtype=object)
+            found.append(labels[made.codes()])
+        if len(found) == 2:
+            assert np.count_nonzero(found[0] != found[1]) <= 1
+            read += 1
+    assert read > cases / 2

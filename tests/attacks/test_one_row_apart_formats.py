@@ -1,0 +1,652 @@
+"""How a file is read never depends on a row: one row apart, readings are one pair apart.
+
+For random files, tables and graphs of other libraries, random options and a public vertex set, any
+one row is taken away. All that is public of both readings is the same, and so is every pair but
+that of the row, whose weight is what `merge` makes of its rows. Either reading may be refused for a
+row that breaks a rule. Rows of a matrix are its entries. Of a table with owners, all rows of one
+owner are taken away.
+"""
+
+import html
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import igraph
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+from one_row_apart import in_many_cases
+from pyarrow import feather, parquet
+
+import graphcuts_dp as gc
+from graphcuts_dp.errors import GraphCutsError, ParameterError
+from graphcuts_dp.graph.convert import from_arrow
+
+READ = 0.6  # share of the cases in which both are read, at least
+N = 5
+FORMS = ("count", "integers", "strings", "digits", "mixed")
+
+
+@dataclass
+class Case:
+    """What is read: rows (place, place, weight or None), and all that stands in no row."""
+
+    rng: np.random.Generator
+    folder: Path
+    weights: bool
+    bipartite: bool
+    directed: bool
+    labels: list  # of the vertices by place, or of the left and then the right ones
+    options: dict
+    rows: list = field(default_factory=list)
+
+    @property
+    def sides(self):
+        """Labels of the first ends, and of the second ones."""
+        return (self.labels[:3], self.labels[3:]) if self.bipartite else (self.labels,) * 2
+
+    def ends(self, rows):
+        """Labels of both ends of each row."""
+        first, second = self.sides
+        return [first[row[0]] for row in rows], [second[row[1]] for row in rows]
+
+    def masses(self, rows):
+        return [1.0 if row[2] is None else row[2] for row in rows]
+
+    def chance(self, share):
+        return self.rng.random() < share
+
+    def one_of(self, *things):
+        return things[self.rng.integers(len(things))]
+
+
+def case_of(rng, folder, forms=FORMS, *, distinct=False, loose=False):
+    """Random rows and options; a pair once if `distinct`; weights that some lack if `loose`."""
+    kind = rng.integers(4)  # plain in two of four
+    case = Case(rng, folder, rng.random() < 0.6, bool(kind == 2), bool(kind == 3), [], {})
+    form = case.one_of(*forms)
+    size = 6 if case.bipartite else N
+    case.labels = {
+        "count": list(range(size)),
+        "integers": [7 * place - 9 for place in range(size)],
+        "strings": [f"v{place}" for place in range(size)],
+        "digits": [str(10 + place) for place in range(size)],
+        "mixed": [*range(size - 2), "a b", "007"],
+    }[form]
+    odd = loose and case.chance(0.15)
+    for _ in range(case.one_of(1, 1, 2, 3, 4, 6)):
+        u, v = (int(end) for end in rng.integers(0, 3 if case.bipartite else N, 2))
+        weight = float(case.one_of(0, 0.5, 1, 1, 2, 3, 3)) if case.weights else None
+        if odd and case.chance(0.4):
+            weight = None if case.weights else 2.0
+        if not (distinct and any(row[:2] == (u, v) for row in case.rows)):
+            case.rows.append((u, v, weight))
+    case.options = {"bipartite": case.bipartite, "directed": case.directed}
+    case.options["merge"] = case.one_of("max", "min", "sum")
+    said = case.options["weighted"] = case.one_of(None, None, None, False, case.weights or None)
+    if case.weights and said is not False and case.chance(0.8):
+        cap = {"weight_cap": float(case.one_of(1, 2, 4))}
+        case.options |= case.one_of(cap, cap, {"hide_change": 1})
+    elif case.chance(0.1):
+        case.options |= case.one_of({"weight_cap": 1.0}, {"hide_change": 1})
+    return case
+
+
+def given(case, *, in_order=False, as_text=False, none=0.0):
+    """The public vertex sets in one of the forms in which they may be given."""
+    if case.chance(none):
+        return None
+    sets = []
+    for side in case.sides[: 1 + case.bipartite]:
+        labels = list(side)
+        if labels == list(range(len(labels))) and case.chance(0.7):
+            sets.append(case.one_of(len(labels), range(len(labels)), gc.VertexSet(len(labels))))
+            continue
+        if not in_order and case.chance(0.5):
+            labels = [labels[place] for place in case.rng.permutation(len(labels))]
+        if as_text and case.chance(0.3):
+            labels = list(map(str, labels))
+        sets.append(case.one_of(labels, tuple(labels), gc.VertexSet(labels)))
+    return tuple(sets) if case.bipartite else sets[0]
+
+
+def schema(graph):
+    """All that is public of a graph."""
+    facts = type(graph), graph.weighted, graph.weight_cap, graph.hide_change, graph.note
+    return *facts, *((list(each.labels), each.inferred) for each in sets_of(graph))
+
+
+def sets_of(graph):
+    return (graph.vertices,) * 2 if isinstance(graph, gc.Graph) else (graph.left, graph.right)
+
+
+def pairs_of(graph):
+    ends = zip(graph.rows.tolist(), graph.columns.tolist(), strict=True)
+    return dict(zip(ends, graph.weights.tolist(), strict=True))
+
+
+def pair_of(case, row, tables):
+    """The pair of a row in a graph, or None for a loop."""
+    left, right = case.sides
+    pair = tables[0][str(left[row[0]])], tables[1][str(right[row[1]])]
+    if not case.bipartite and pair[0] == pair[1]:
+        return None
+    return pair if case.bipartite or case.directed else (min(pair), max(pair))
+
+
+def expected(case, rows, pair, tables, graph):
+    """What `merge` makes of the rows of a pair; 0 if they are no edge."""
+    mine = [row[2] for row in rows if pair_of(case, row, tables) == pair]
+    if not graph.weighted or not mine:
+        return bool(mine)
+    merged = {"max": max, "min": min, "sum": sum}[case.options["merge"]](mine)
+    return merged if graph.weight_cap is None else min(merged, graph.weight_cap)
+
+
+def reading(read, case, rows, state):
+    """What is read, or None if it is refused; whatever else is drawn is the same."""
+    case.rng.bit_generator.state = state
+    try:
+        return read(case, rows)
+    except GraphCutsError:
+        return None
+
+
+def both_read(read, case, *, undeclared=False):
+    """Compare two readings that are one row apart; whether both succeeded.
+
+    Of sources in which nothing but edges tells whether there are weights (`undeclared`), the only
+    edge decides it where no option does; the weighted graph is then one that every door refuses.
+    """
+    gone = int(case.rng.integers(len(case.rows)))
+    rest = case.rows[:gone] + case.rows[gone + 1 :]
+    state = case.rng.bit_generator.state
+    whole, part = (reading(read, case, rows, state) for rows in (case.rows, rest))
+    if whole is None or part is None:
+        return False
+    if undeclared and whole.weighted and not part.weighted:
+        assert case.options["weighted"] is None
+        assert len(case.rows) == 1
+        with pytest.raises(ParameterError, match="without a public cap"):
+            whole.check_bounded()
+        return False
+    assert schema(whole) == schema(part)
+    tables = [{str(label): i for i, label in enumerate(s.labels)} for s in sets_of(whole)]
+    before, after = pairs_of(whole), pairs_of(part)
+    changed = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
+    pair = pair_of(case, case.rows[gone], tables)
+    assert changed <= {pair}
+    if pair is not None:
+        assert before.get(pair, 0) == expected(case, case.rows, pair, tables, whole)
+        assert after.get(pair, 0) == expected(case, rest, pair, tables, part)
+    return True
+
+
+# ------------------------------------------------------------------ our own files
+
+
+def read_own(case, rows, ending, **options):
+    """What `write_graph` writes: its head declares the vertices, and whether there are weights."""
+    triples = list(zip(*case.ends(rows), case.masses(rows), strict=True))
+    edges = triples if case.weights else [triple[:2] for triple in triples]
+    labels = case.sides if case.bipartite else case.labels
+    kind = {name: case.options[name] for name in ("bipartite", "directed", "merge")}
+    graph = gc.from_edges(edges, vertices=labels, weighted=case.weights, **kind)
+    gc.write_graph(graph, case.folder / f"own{ending}", force=True)
+    return gc.read_graph(case.folder / f"own{ending}", **case.options, **options)
+
+
+def own(ending):
+    """Reads a file of this ending that we wrote."""
+
+    def read(case, rows):
+        return read_own(case, rows, ending, vertices=given(case, as_text=True, none=0.5))
+
+    return own_case, read
+
+
+def own_case(rng, folder):
+    """Without zeros, which are edges of a file that are not written."""
+    case = case_of(rng, folder)
+    case.rows = [(u, v, w or case.weights / 2 or None) for u, v, w in case.rows]
+    return case
+
+
+# ------------------------------------------------------------------ matrices
+
+
+def matrix_case(rng, folder):
+    case = case_of(rng, folder, distinct=True)
+    case.dtype = case.one_of(float, float, int, bool)
+    case.weights = case.dtype is not bool
+    if not case.weights:
+        case.options["weighted"] = case.one_of(None, False)
+        case.options.pop("weight_cap", None)
+    if case.options["merge"] == "sum" and case.chance(0.5):
+        case.options["merge"] = "min"  # sums are refused for plain graphs
+    masses = {row[:2]: max(row[2] or 1.0, 1.0) for row in case.rows}
+    if not case.bipartite and case.chance(0.4):  # symmetric
+        masses |= {(v, u): weight for (u, v), weight in masses.items()}
+    case.rows = [(u, v, float(w) if case.weights else None) for (u, v), w in masses.items()]
+    case.shape = (3, 3) if case.bipartite else (N, N)
+    return case
+
+
+def matrix_of(case, rows):
+    ends = np.array([row[:2] for row in rows], dtype=np.int64).reshape(-1, 2)
+    data = np.array(case.masses(rows), dtype=case.dtype)
+    matrix = sp.coo_array((data, (ends[:, 0], ends[:, 1])), case.shape)
+    form = case.one_of("csr", "csc", "coo")
+    return matrix.asformat(form)
+
+
+def read_scipy(case, rows):
+    matrix = matrix_of(case, rows)
+    matrix = matrix.toarray() if case.chance(0.3) else matrix
+    return gc.from_scipy(matrix, **case.options, vertices=given(case, in_order=True))
+
+
+def read_npz(case, rows):
+    sp.save_npz(case.folder / "x.npz", matrix_of(case, rows), compressed=False)
+    options = case.options | {"vertices": given(case, in_order=True)}
+    return gc.read_graph(case.folder / "x.npz", **options)
+
+
+def mtx_case(rng, folder):
+    case = matrix_case(rng, folder)
+    case.symmetric = not (case.directed or case.bipartite) and case.chance(0.5)
+    case.dense = case.dtype is not bool and case.chance(0.3)
+    if case.symmetric:  # each pair in one triangle, or a careless file's in any
+        upper = {}
+        for u, v, w in case.rows:
+            upper[max(u, v), min(u, v)] = w
+        turned = not case.dense and case.chance(0.5)
+        case.rows = [(v, u, w) if turned else (u, v, w) for (u, v), w in upper.items()]
+    return case
+
+
+def read_mtx(case, rows):
+    field_name = {float: "real", int: "integer", bool: "pattern"}[case.dtype]
+    form = "array" if case.dense else "coordinate"
+    symmetry = "symmetric" if case.symmetric else "general"
+    lines = [f"%%MatrixMarket matrix {form} {field_name} {symmetry}"]
+    height, width = case.shape
+    if case.dense:
+        table = np.zeros(case.shape, dtype=case.dtype)
+        for u, v, w in rows:
+            table[u, v] = w
+        lines.append(f"{height} {width}")
+        for column in range(width):
+            lines += [str(cell) for cell in table[column if case.symmetric else 0 :, column]]
+    else:
+        lines.append(f"{height} {width} {len(rows)}")
+        masses = [case.dtype(mass) for mass in case.masses(rows)]
+        for row, mass in zip(rows, masses, strict=True):
+            lines.append(f"{row[0] + 1} {row[1] + 1}" + (f" {mass}" if case.weights else ""))
+    (case.folder / "x.mtx").write_text("\n".join(lines) + "\n")
+    options = case.options | {"vertices": given(case, in_order=True)}
+    return gc.read_graph(case.folder / "x.mtx", **options)
+
+
+def read_matrix_class(case, rows):
+    """`from_matrix` of the classes: of a `Graph`, both entries of a pair are one row."""
+    table = np.zeros(case.shape, dtype=case.dtype)
+    for u, v, w in rows:
+        table[u, v] = 1 if w is None else w
+    options = {name: case.options.get(name) for name in ("weighted", "weight_cap", "hide_change")}
+    if case.bipartite:
+        left, right = given(case, in_order=True)
+        return gc.BipartiteGraph.from_matrix(table, left=left, right=right, **options)
+    options["vertices"] = given(case, in_order=True)
+    if case.directed:
+        return gc.DirectedGraph.from_matrix(table, **options)
+    both = table | table.T if table.dtype == bool else table + table.T
+    return gc.Graph.from_matrix(both, **options)
+
+
+def class_case(rng, folder):
+    case = matrix_case(rng, folder)
+    if not (case.bipartite or case.directed):  # each pair in one triangle
+        case.rows = [(u, v, w) for u, v, w in case.rows if u <= v] or [(0, 1, None)]
+        case.rows = [(u, v, 1.0 if case.weights and w is None else w) for u, v, w in case.rows]
+    if "weight_cap" in case.options:
+        case.options["weight_cap"] = 4.0  # above all: these classes refuse, and do not clip
+    return case
+
+
+# ------------------------------------------------------------------ exchange formats
+
+
+def exchange_case(rng, folder):
+    case = case_of(rng, folder, loose=True)
+    case.declared = case.chance(0.5)  # of GraphML: a key for weights
+    return case
+
+
+def nodes_of(case):
+    """The id, the label as text, and the side of each vertex."""
+    return [(row, str(label), int(row >= 3)) for row, label in enumerate(case.labels)]
+
+
+def edges_of(case, rows):
+    """Ids of both ends, and the weight as text or None."""
+    offset = 3 * case.bipartite
+    return [(u, v + offset, None if w is None else str(w)) for u, v, w in rows]
+
+
+def read_as(case, ending, text):
+    (case.folder / f"x{ending}").write_text(text)
+    options = case.options | {"vertices": given(case, as_text=True, none=0.3)}
+    return gc.read_graph(case.folder / f"x{ending}", **options)
+
+
+def read_gml(case, rows):
+    lines = ["graph [", f"  directed {int(case.directed)}"]
+    for row, label, side in nodes_of(case):
+        lines.append(f'  node [ id {row} label "{label}" bipartite {side} ]')
+    key = case.one_of("weight", "weight", "value")
+    for u, v, w in edges_of(case, rows):
+        weight = "" if w is None else f" {key} {w}"
+        lines.append(f"  edge [ source {u} target {v}{weight} ]")
+    return read_as(case, ".gml", "\n".join([*lines, "]\n"]))
+
+
+def read_graphml(case, rows):
+    numbered = case.chance(0.5)
+    default = "<default>1.0</default>" if case.chance(0.2) else ""
+    lines = ["<graphml>"]
+    lines.append('<key id="s" for="node" attr.name="bipartite" attr.type="int"/>')
+    lines.append('<key id="n" for="node" attr.name="name" attr.type="string"/>')
+    if case.declared or case.weights:
+        lines.append(f'<key id="w" for="edge" attr.name="weight">{default}</key>')
+    lines.append(f'<graph edgedefault="{"directed" if case.directed else "undirected"}">')
+    ids = [f"n{row}" if numbered else html.escape(label) for row, label, _ in nodes_of(case)]
+    for row, label, side in nodes_of(case):
+        data = f'<data key="n">{label}</data><data key="s">{side}</data>'
+        lines.append(f'<node id="{ids[row]}">{data}</node>')
+    for u, v, w in edges_of(case, rows):
+        data = "" if w is None else f'<data key="w">{w}</data>'
+        lines.append(f'<edge source="{ids[u]}" target="{ids[v]}">{data}</edge>')
+    if default:  # an edge without a weight has this one
+        case.rows = [(u, v, 1.0 if w is None else w) for u, v, w in case.rows]
+        rows[:] = [(u, v, 1.0 if w is None else w) for u, v, w in rows]
+    return read_as(case, ".graphml", "\n".join([*lines, "</graph>", "</graphml>\n"]))
+
+
+def read_pajek(case, rows):
+    lines = [f"*Vertices {len(case.labels)}" + (" 3" if case.bipartite else "")]
+    lines += [f'{row + 1} "{label}"' for row, label, _ in nodes_of(case)]
+    matrix = case.weights and not case.bipartite and case.chance(0.3)
+    if matrix:  # one pair in a cell of its own
+        table = [["0"] * N for _ in range(N)]
+        for u, v, w in rows:
+            table[u][v] = "1" if w is None else str(w)
+        lines += ["*Matrix", *(" ".join(cells) for cells in table)]
+    else:
+        lines.append("*Arcs" if case.directed or case.chance(0.3) else "*Edges")
+        for u, v, w in edges_of(case, rows):
+            lines.append(f"{u + 1} {v + 1}" + ("" if w is None else f" {w}"))
+    return read_as(case, ".net", "\n".join(lines) + "\n")
+
+
+def pajek_case(rng, folder):
+    case = exchange_case(rng, folder)
+    if case.weights:  # in a matrix, a cell has room for one
+        case.rows = list({row[:2]: row for row in case.rows}.values())
+        case.rows = [(u, v, w or 1.0) for u, v, w in case.rows]
+    return case
+
+
+# ------------------------------------------------------------------ tables
+
+
+def table_case(rng, folder):
+    case = case_of(rng, folder, ("count", "integers", "strings", "digits"))
+    integers = isinstance(case.labels[0], int)
+    texts = (pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string()))
+    case.kind = case.one_of(*((pa.int64(), pa.int32(), pa.int8()) if integers else texts))
+    case.floats = case.one_of(pa.float64(), pa.float32(), pa.decimal128(9, 3))
+    if not case.weights and case.chance(0.1):
+        case.options["weighted"] = True
+    return case
+
+
+def arrow_table(case, rows, owners=None):
+    ends = case.ends(rows)
+    if pa.types.is_dictionary(case.kind):
+        ends = [pa.array(end, pa.string()).dictionary_encode().cast(case.kind) for end in ends]
+    columns = dict(zip(("source", "target"), (pa.array(e, case.kind) for e in ends), strict=True))
+    if case.weights:
+        columns["weight"] = pa.array(case.masses(rows)).cast(case.floats)
+    if owners is not None:
+        columns["who"] = owners
+    return pa.table(columns)
+
+
+def write_table(table, path):
+    if path.suffix == ".parquet":
+        parquet.write_table(table, path, row_group_size=3)
+    elif path.suffix == ".feather":
+        feather.write_feather(table, path, compression="uncompressed", chunksize=3)
+    else:
+        with pa.ipc.new_stream(path, table.schema) as writer:
+            writer.write_table(table, max_chunksize=3)
+
+
+def table(ending):
+    def read(case, rows):
+        path = case.folder / f"x{ending}"
+        write_table(arrow_table(case, rows), path)
+        return gc.read_graph(path, **case.options, vertices=given(case, as_text=True))
+
+    return table_case, read
+
+
+def read_from_arrow(case, rows):
+    return from_arrow(arrow_table(case, rows), **case.options, vertices=given(case))
+
+
+def pandas_case(rng, folder):
+    case = case_of(rng, folder)
+    numbers = all(isinstance(label, int) for label in case.labels)
+    case.kind = case.one_of("int64", "float64", "Int64", "object") if numbers else "object"
+    case.floats = case.one_of("float64", "float32", "object", "Float64")
+    return case
+
+
+def frame_of(case, rows):
+    ends = case.ends(rows)
+    columns = {
+        name: pd.Series(end, dtype=case.kind)
+        for name, end in zip(("source", "target"), ends, strict=True)
+    }
+    if case.weights:
+        columns["weight"] = pd.Series(case.masses(rows), dtype=case.floats)
+    return pd.DataFrame(columns)
+
+
+def read_pandas(case, rows):
+    return gc.from_pandas(frame_of(case, rows), **case.options, vertices=given(case))
+
+
+# ------------------------------------------------------------------ libraries, lists
+
+
+def read_networkx(case, rows):
+    graph = nx.MultiDiGraph() if case.directed or case.chance(0.3) else nx.MultiGraph()
+    graph.add_nodes_from(case.sides[0], bipartite=0)
+    if case.bipartite:
+        graph.add_nodes_from(case.sides[1], bipartite=1)
+    for u, v, (_, _, w) in zip(*case.ends(rows), rows, strict=True):
+        graph.add_edge(u, v, **({} if w is None else {"weight": w}))
+    return gc.from_networkx(graph, **case.options, vertices=given(case, none=0.3))
+
+
+def read_igraph(case, rows):
+    edges = edges_of(case, rows)
+    graph = igraph.Graph(len(case.labels), [edge[:2] for edge in edges], directed=case.directed)
+    graph.vs["name"] = case.labels
+    graph.vs["type"] = [bool(side) for _, _, side in nodes_of(case)]
+    if case.weights:
+        graph.es["weight"] = [row[2] for row in rows]
+    return gc.from_igraph(graph, **case.options, vertices=given(case, none=0.3))
+
+
+def read_edges(case, rows):
+    """An iterable of tuples, or an array; the latter has no labels of two kinds."""
+    triples = list(zip(*case.ends(rows), (row[2] for row in rows), strict=True))
+    options = case.options | {"vertices": given(case)}
+    if all(isinstance(label, int) for label in case.labels) and case.chance(0.3):
+        weighted = case.rows[0][2] is not None  # by the kind of the array, not by what is in it
+        if all((row[2] is not None) == weighted for row in case.rows):
+            cells = [triple if weighted else triple[:2] for triple in triples]
+            array = np.array(cells, dtype=float).reshape(-1, 2 + weighted)
+            return gc.from_edges(array, **options)
+    return gc.from_edges(iter([t[:2] if t[2] is None else t for t in triples]), **options)
+
+
+def loose_case(rng, folder):
+    return case_of(rng, folder, loose=True)
+
+
+READERS = {
+    "MatrixMarket": (mtx_case, read_mtx),
+    "npz": (matrix_case, read_npz),
+    "from_scipy": (matrix_case, read_scipy),
+    "from_matrix": (class_case, read_matrix_class),
+    "GML": (exchange_case, read_gml),
+    "GraphML": (exchange_case, read_graphml),
+    "Pajek": (pajek_case, read_pajek),
+    "Parquet": table(".parquet"),
+    "Arrow": table(".arrow"),
+    "Feather": table(".feather"),
+    "from_arrow": (table_case, read_from_arrow),
+    "from_pandas": (pandas_case, read_pandas),
+    "from_networkx": (loose_case, read_networkx),
+    "from_igraph": (loose_case, read_igraph),
+    "from_edges": (loose_case, read_edges),
+    "our own .mtx": own(".mtx"),
+    "our own .npz": own(".npz"),
+    "our own .gml": own(".gml"),
+    "our own .graphml": own(".graphml"),
+    "our own .net": own(".net"),
+    "our own .parquet": own(".parquet"),
+    "our own .arrow": own(".arrow"),
+}
+
+
+UNDECLARED = ("GML", "Pajek", "from_networkx", "from_edges")
+
+
+@in_many_cases
+@pytest.mark.parametrize("reader", READERS)
+def test_a_row_changes_its_own_pair_and_nothing_else(reader, tmp_path, cases):
+    make, read = READERS[reader]
+    count = 0
+    for number in range(cases):
+        case = make(np.random.default_rng(number), tmp_path)
+        count += both_read(read, case, undeclared=reader in UNDECLARED)
+    assert count >= READ * cases
+
+
+# ------------------------------------------------------------------ rows with owners
+
+
+def owned_case(rng, folder):
+    """Rows whose owners stand in a column of their own, or are one of the ends."""
+    case = table_case(rng, folder)
+    case.bipartite = case.directed = False
+    case.labels = case.labels[:N]
+    case.rows = [(u % N, v % N, w) for u, v, w in case.rows * 2]
+    case.rows += [(v, u, w) for u, v, w in case.rows[:3]]
+    case.directed = case.chance(0.5)
+    case.counting = case.one_of("edges", "owners", "rows", *(["weight"] if case.weights else []))
+    case.owner = case.one_of("who", "who", "who", "source", "target")
+    names = case.one_of(["ann", "bob", "cat", "007"], [4, 5, 6, 10**12], ["4", "5", "6", "x"])
+    case.names = [names[i] for i in rng.integers(0, len(names), len(case.rows))]
+    return case
+
+
+def owners_of(case):
+    ends = case.ends(case.rows)
+    return {"who": case.names, "source": ends[0], "target": ends[1]}[case.owner]
+
+
+def owned_options(case):
+    options = {"owner": case.owner, "counting": case.counting, "directed": case.directed}
+    if case.counting == "weight":
+        options |= {"unit": float(case.one_of(0.5, 1, 2)), "weight": "weight"}
+    return options | {"vertices": given(case)}
+
+
+def read_owned_frame(case, rows, names):
+    frame = frame_of(case, rows)
+    frame["who"] = pd.Series(names, dtype=object)
+    return gc.owned_from_pandas(frame, **owned_options(case))
+
+
+def owned_frame_case(rng, folder):
+    case = owned_case(rng, folder)
+    case.kind = "int64" if isinstance(case.labels[0], int) else "object"
+    case.floats = case.one_of("float64", "object")
+    return case
+
+
+def owned_table(ending):
+    def read(case, rows, names):
+        kind = pa.int64() if isinstance(case.names[0], int) else pa.string()
+        path = case.folder / f"x{ending}"
+        write_table(arrow_table(case, rows, pa.array(names, kind)), path)
+        options = owned_options(case)
+        return gc.read_owned(path, source="source", target="target", **options)
+
+    return owned_case, read
+
+
+OWNED = {
+    "Parquet": owned_table(".parquet"),
+    "Arrow": owned_table(".arrow"),
+    "Feather": owned_table(".feather"),
+    "pandas": (owned_frame_case, read_owned_frame),
+}
+
+
+def rows_by_owner(rows):
+    """The rows of each owner, in no order, by what marks an owner."""
+    found = {}
+    masses = [None] * len(rows.pairs) if rows.weights is None else rows.weights.tolist()
+    for owner, pair, mass in zip(rows.owners, rows.pairs.tolist(), masses, strict=True):
+        found.setdefault(int(rows.marks[owner]), []).append((pair, mass))
+    return {mark: sorted(mine, key=str) for mark, mine in found.items()}
+
+
+@in_many_cases
+@pytest.mark.parametrize("source", OWNED)
+def test_the_rows_of_an_owner_change_no_other_owners_rows(source, tmp_path, cases):
+    make, read = OWNED[source]
+    count = 0
+    for number in range(cases):
+        case = make(np.random.default_rng(number), tmp_path)
+        owners = owners_of(case)
+        gone = owners[case.rng.integers(len(owners))]
+        state = case.rng.bit_generator.state
+        found = []
+        for kept in (owners, [name for name in owners if name != gone]):
+            stay = [i for i, name in enumerate(owners) if name in set(kept)]
+            rows, names = [case.rows[i] for i in stay], [case.names[i] for i in stay]
+            found.append(reading(lambda c, r, n=names: read(c, r, n), case, rows, state))
+        if None in found:
+            continue
+        count += 1
+        whole, part = map(rows_by_owner, found)
+        assert len(whole.keys() - part.keys()) <= 1
+        assert part == {mark: whole[mark] for mark in part}
+        at_most = int(case.one_of(1, 2, 3))
+        graphs = [each.bounded(at_most=at_most) for each in found]
+        assert schema(graphs[0]) == schema(graphs[1])
+        before, after = map(pairs_of, graphs)
+        assert sum(abs(before.get(k, 0) - after.get(k, 0)) for k in before | after) <= at_most
+    assert count >= READ * cases
