@@ -1,31 +1,33 @@
 """What a ledger is about: which private data, within which budget; finding and making one."""
 
-import hashlib
-import hmac
-import json
 import math
 import os
 import secrets
-from collections.abc import Iterable, Sized
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, cast, final
-
-import numpy as np
-import numpy.typing as npt
+from typing import Any, final
 
 from graphcuts_dp._version import __version__
 from graphcuts_dp.errors import LedgerError, ParameterError
+from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph
-from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.owned_rows import OwnedRows, PrivateData
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.graph.vertices import Arcs, VertexSet, labels_or_number, sets_in
+from graphcuts_dp.ledger.identity import (
+    ENTRIES,
+    Identity,
+    identity_of_edges,
+    identity_of_rows,
+)
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.records import Head
 from graphcuts_dp.ledger.spending import Budget
+from graphcuts_dp.privacy.deltas import warn_of_delta
 
-_FORMAT = 4
+_FORMAT = 5
 
 
 @final
@@ -92,16 +94,12 @@ class Subject:
 
     Attributes:
         schema: what is public about it, as plain values.
-        arrays: the rest, each with the form in which it is read: in one array, or in pieces, which
-            are gone through once for each fingerprint.
-        lengths: of the arrays, where they come in pieces.
+        identify: digests of the data under a salt, by name. Private: they tell whether a guess is
+            right.
     """
 
     schema: dict[str, Any]
-    arrays: tuple[tuple[npt.NDArray[Any] | Iterable[npt.NDArray[Any]], str], ...] = field(
-        repr=False
-    )
-    lengths: tuple[int, ...] | None = field(default=None, repr=False)
+    identify: Callable[[bytes], Identity] = field(repr=False)
 
     @classmethod
     def of(cls, data: "PrivateData | Subject") -> "Subject":
@@ -109,50 +107,52 @@ class Subject:
         if isinstance(data, Subject):
             return data
         if isinstance(data, OwnedRows):
-            return cls._of_rows(data)
-        weights = data.weights.astype(np.float64, copy=False)
-        arrays = (data.rows, "<i4"), (data.columns, "<i4"), (weights, "<f8")
-        return cls(graph_schema(data), arrays)
+            return cls(data_schema(data), partial(identity_of_rows, data))
+        edges = data.rows, data.columns, data.weights
+        return cls(data_schema(data), partial(identity_of_edges, data, lambda: [edges]))
 
-    @classmethod
-    def _of_rows(cls, rows: OwnedRows) -> "Subject":
-        """All of the rows: graphs of them with different bounds are of one subject."""
-        schema = {
+
+def data_schema(data: PrivateData) -> dict[str, Any]:
+    """What is public of private data that a ledger is about. Reads no row."""
+    if isinstance(data, OwnedRows):
+        return {
             "kind": "rows with owners",
-            "vertices": [labels_or_number(side) for side in sets_in(rows.space)],
-            "counting": rows.counting,
-            "unit": rows.unit,
-            "owner_is_tail": rows.owner_is_tail,
-            "weighted": rows.weighted,
-            "directed": isinstance(rows.space, Arcs),
+            "vertices": [labels_or_number(side) for side in sets_in(data.space)],
+            "counting": data.counting,
+            "unit": data.unit,
+            "weighted": data.weighted,
+            "directed": isinstance(data.space, Arcs),
         }
-        weights = np.zeros(0) if rows.weights is None else rows.weights
-        arrays = (rows.owners, "<i4"), (rows.marks, "<u8"), (rows.pairs, "<i8"), (weights, "<f8")
-        return cls(schema, arrays)
+    return graph_schema(data)
 
-    def fingerprint(self, salt: bytes) -> bytes:
-        """Keyed SHA-256 of all that the data are. Private: it tells whether a guess is right."""
-        digest = hmac.new(salt, digestmod=hashlib.sha256)
-        lengths = list(self.lengths or (len(cast(Sized, array)) for array, _ in self.arrays))
-        digest.update(json.dumps([self.schema, lengths]).encode() + b"\0")
-        for array, form in self.arrays:
-            for piece in [array] if isinstance(array, np.ndarray) else array:
-                digest.update(piece.astype(form, copy=False).tobytes())
-        return digest.digest()
+
+def size_of(data: PrivateData | Subject) -> tuple[int, str]:
+    """How many people, or vertices, there are in public, and which of both is counted."""
+    if not isinstance(data, Subject):
+        return sum(map(len, sets_in(data.space))), "vertices"
+    if "people" in data.schema:
+        return data.schema["people"], "people"
+    sides = data.schema["vertices"]
+    return sum(side if isinstance(side, int) else len(side) for side in sides), "vertices"
+
+
+def reading_of(data: PrivateData) -> dict[str, Any]:
+    """How data were read that may be read in several ways: a session goes on with the same."""
+    schema = data_schema(data)
+    names = "counting", "unit", "weighted", "weight_cap"
+    return {name: schema[name] for name in names if name in schema}
 
 
 def graph_schema(graph: AnyGraph) -> dict[str, Any]:
     """What is public of a graph that a ledger is about. Reads no edge."""
     cap = graph.weight_cap
-    schema: dict[str, Any] = {
+    return {
         "kind": "graph",
         "vertices": [labels_or_number(side) for side in sets_in(graph.space)],
         "weighted": graph.weighted,
         "weight_cap": None if cap is None or math.isinf(cap) else cap,
+        "directed": isinstance(graph, DirectedGraph),
     }
-    if isinstance(graph, DirectedGraph):
-        schema["directed"] = True
-    return schema
 
 
 def open_ledger(store: PathLike | Store, data: PrivateData | Subject | None = None) -> Ledger:
@@ -186,26 +186,36 @@ def open_ledger(store: PathLike | Store, data: PrivateData | Subject | None = No
 def _check_header(ledger: Ledger, data: PrivateData | Subject | None) -> None:
     header, path = ledger.header, ledger.file.path
     if header.get("format") != _FORMAT:
-        raise LedgerError(f"the store {path} was written by another version of this program")
-    try:
-        kind, _ = header["subject"]["kind"], ledger_budget(ledger)
-        subject = None if data is None else Subject.of(data)
-        same = subject is None or is_about(header, subject)
-    except (LookupError, TypeError, ValueError):
-        raise LedgerError(f"the store {path} was altered: its header is damaged") from None
-    if subject is not None and not same:
         raise LedgerError(
-            f"the graph is not the one that {path} is about, or it has changed; "
-            "a ledger is for one graph, so make another store for this one"
-            if kind == subject.schema["kind"] == "graph"
-            else f"{path} is about other private data; make another store for these"
+            f"the store {path} was written by another version of this program: use that version"
+        )
+    subject = None if data is None else Subject.of(data)
+    try:
+        schema, _ = dict(header["subject"]), ledger_budget(ledger)
+        given = None if subject is None else subject.identify(bytes.fromhex(header["salt"]))
+        known = given is None or _in_common(header, given)
+        other = "" if subject is None else _read_otherwise(schema, subject.schema)
+        if given is not None and subject is not None and not other:
+            known = known and _unchanged(header, subject.schema, given)
+    except (LookupError, TypeError, ValueError, AttributeError):
+        raise LedgerError(f"the store {path} was altered: its header is damaged") from None
+    if not known:
+        raise LedgerError(
+            f"{path} is about other private data, or these have changed: use the rows that it was "
+            "made for, in any order; what is spent elsewhere on the same people adds to what is "
+            "spent here"
+        )
+    if other:
+        raise LedgerError(
+            f"{path} is about these data, but read {other}: read them so, and both uses "
+            "share its budget"
         )
 
 
 def create_ledger(store: Store, data: PrivateData | Subject, *, protects: str) -> None:
     """Make a ledger about private data, unless somebody else has just made one at this path.
 
-    The digest of the data is keyed by a salt that lies beside it, so both are as private as the
+    The digests of the data are keyed by a salt that lies beside them, so all are as private as the
     store.
 
     Args:
@@ -216,13 +226,19 @@ def create_ledger(store: Store, data: PrivateData | Subject, *, protects: str) -
     Raises:
         LedgerError: the file cannot be written.
         ParameterError: a budget that is none.
+
+    Warns:
+        PrivacyWarning: its delta is too large.
     """
     salt, cap, subject = secrets.token_bytes(32), store.cap, Subject.of(data)
+    if cap is not None:
+        count, of = size_of(subject)
+        warn_of_delta(cap.delta, count=count, of=of, stacklevel=3)
     header = {
         "format": _FORMAT,
         "made_by": f"graphcuts_dp {__version__}",
         "salt": salt.hex(),
-        "data": subject.fingerprint(salt).hex(),
+        "data": subject.identify(salt),
         "subject": subject.schema,
         "protects": protects,
         "budget": None if cap is None else asdict(cap),
@@ -231,9 +247,46 @@ def create_ledger(store: Store, data: PrivateData | Subject, *, protects: str) -
 
 
 def is_about(header: dict[str, Any], subject: Subject) -> bool:
-    """Whether a ledger with this header is about these data."""
-    salt = bytes.fromhex(header["salt"])
-    return hmac.compare_digest(bytes.fromhex(header["data"]), subject.fingerprint(salt))
+    """Whether a ledger with this header is about these data, however they are read."""
+    if header["format"] != _FORMAT:
+        return False
+    return _in_common(header, subject.identify(bytes.fromhex(header["salt"])))
+
+
+def _in_common(header: dict[str, Any], given: Identity) -> bool:
+    return not set(given.values()).isdisjoint(header["data"].values())
+
+
+def _unchanged(header: dict[str, Any], schema: dict[str, Any], given: Identity) -> bool:
+    """Whether all digests that follow from both readings are the same."""
+    before, kept = header["subject"], header["data"]
+    names = ["rows", "weighed rows"]
+    if all(before.get(name) == schema.get(name) for name in ("kind", "weighted", "weight_cap")):
+        names.append(ENTRIES)
+    return all(kept[name] == given[name] for name in names if name in kept and name in given)
+
+
+def _read_otherwise(before: dict[str, Any], schema: dict[str, Any]) -> str:
+    """How a store's data were read, where that changes what its record or its promises mean.
+
+    Recorded queries are about its vertex set. Whether a pair is one arc or two, and whether all of
+    its weight is hidden or a change by one, makes different neighbours, whose costs do not add up.
+    Caps on weights do not: under each of them a pair may have any weight.
+    """
+    if before["vertices"] != schema["vertices"]:
+        return "on another vertex set"
+    if before.get("directed") != schema.get("directed"):
+        return "as directed edges" if before["directed"] else "as undirected edges"
+    if before["kind"] == schema["kind"] == "graph" and _by_one(before) != _by_one(schema):
+        if _by_one(before):
+            return "with hide_change=1"
+        cap = before["weight_cap"]
+        return f"with weight_cap={cap:g}" if before["weighted"] else "without weights"
+    return ""
+
+
+def _by_one(schema: dict[str, Any]) -> bool:
+    return bool(schema["weighted"]) and schema["weight_cap"] is None
 
 
 def ledger_budget(ledger: Ledger) -> Budget | None:

@@ -1,26 +1,38 @@
 """Uses of the private data: each is on the ledger, with its whole cost, before it draws noise."""
 
 import getpass
+import hashlib
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, final
 
 from graphcuts_dp._version import __version__
-from graphcuts_dp.errors import BudgetError, LedgerError
-from graphcuts_dp.graph.atomic import PathLike
+from graphcuts_dp.errors import BudgetError, LedgerError, ParameterError
+from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.ledger.ledger import Ledger
-from graphcuts_dp.ledger.opening import Store, Subject, create_ledger, ledger_budget, open_ledger
-from graphcuts_dp.ledger.records import Kind
+from graphcuts_dp.ledger.opening import (
+    Store,
+    Subject,
+    create_ledger,
+    ledger_budget,
+    open_ledger,
+    size_of,
+)
+from graphcuts_dp.ledger.records import Kind, UseTotals
 from graphcuts_dp.ledger.spending import Budget, cost_from_dict, cost_to_dict
 from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.deltas import warn_of_delta
+from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy, SystemEntropy
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 
 SESSION = "session"
 DISTANCE_SESSION = "distance session"
+OUT = "the session has run out: no further answer is guaranteed; answers on the record stay free"
+_PLAIN = ("kind", "name", "parameters", "source", "reading")
 
 
 @final
@@ -36,6 +48,7 @@ class Use:
         cost: what all of it costs.
         guarantee: what it promises.
         source: how to read the data again; empty if that is not known.
+        reading: of a session, how its data were read that may be read in several ways.
         time: when it began, in UTC, as ISO 8601 writes it.
         user: of the operating system, who began it.
     """
@@ -47,6 +60,7 @@ class Use:
     cost: Cost
     guarantee: PrivacyGuarantee
     source: dict[str, Any]
+    reading: dict[str, Any]
     time: str
     user: str
 
@@ -62,7 +76,7 @@ def uses_of(ledger: Ledger) -> list[Use]:
     for number, totals in ledger.uses.items():
         _, body = ledger.record(totals.begin)
         try:
-            plain = {key: body[key] for key in ("kind", "name", "parameters", "source")}
+            plain = {key: body[key] for key in _PLAIN}
             found.append(
                 Use(
                     number=number,
@@ -82,6 +96,54 @@ def uses_of(ledger: Ledger) -> list[Use]:
 def sessions_of(ledger: Ledger) -> dict[str, Use]:
     """All sessions by name, in order; within `Ledger.locked`."""
     return {use.name: use for use in uses_of(ledger) if use.kind == SESSION}
+
+
+def check_name(name: str) -> None:
+    """Refuse what no session can be called.
+
+    Raises:
+        ParameterError: such a name.
+    """
+    if not isinstance(name, str) or not 0 < len(name) <= 100 or not name.isprintable():
+        raise ParameterError("a session's name is a printable text of 1 to 100 characters")
+
+
+def check_agreed(terms: Use, agreed: dict[str, Any], wanted: dict[str, Any]) -> None:
+    """Refuse to resume a session with other parameters than it was begun with.
+
+    Raises:
+        ParameterError: one differs.
+    """
+    agreed = {**agreed, "seed": terms.seed}
+    for key, value in wanted.items():
+        if agreed.get(key) != value:
+            raise ParameterError(
+                f"session {terms.name!r} is on the store with {key}={agreed.get(key)!r}; "
+                "leave that out, or choose another name"
+            )
+
+
+def noise_of(ledger: Ledger, number: int, seed: int | None) -> EntropySource:
+    """Where a session's noise comes from; a seeded one goes on the same way when it is resumed."""
+    if seed is None:
+        return SystemEntropy()
+    key = hashlib.sha256(f"{seed} {number} {ledger.records}".encode())
+    return SeededEntropy(int.from_bytes(key.digest()[:16], "big"))
+
+
+def begun_totals(ledger: Ledger, number: int) -> UseTotals:
+    """The totals of a session that has started; within `Ledger.locked`.
+
+    Raises:
+        BudgetError: it was interrupted while it started.
+    """
+    totals = ledger.uses[number]
+    if not totals.started:
+        raise BudgetError(
+            "this session was interrupted while it started, which counts as spent; "
+            "start another under a new name"
+        )
+    return totals
 
 
 def check_budget(budget: Budget | None, spent: Sequence[Cost], cost: Cost) -> None:
@@ -119,8 +181,7 @@ def check_protection(ledger: Ledger, guarantee: PrivacyGuarantee) -> None:
         raise BudgetError(
             f"all promises of the store {ledger.file.path} protect {protects}, this one would"
             f" protect {guarantee.protects}, and costs for different neighbours do not add up;"
-            " nothing was spent: choose the protection of the store, or begin another store,"
-            " whose budget then stands beside this one"
+            " nothing was spent: choose the protection of the store, which is protect= and at_most="
         )
 
 
@@ -133,6 +194,7 @@ def begin_use(
     cost: Cost,
     guarantee: PrivacyGuarantee,
     source: dict[str, Any] | None = None,
+    reading: dict[str, Any] | None = None,
 ) -> Use:
     """Write that a use begins; its whole cost is spent from then on. Within `Ledger.locked`.
 
@@ -151,11 +213,12 @@ def begin_use(
         cost=cost,
         guarantee=guarantee,
         source=source or {},
-        time=_now(),
+        reading=reading or {},
+        time=datetime.now(UTC).isoformat(timespec="seconds"),
         user=_user(),
     )
     body = {
-        **{key: getattr(begun, key) for key in ("kind", "name", "parameters", "source")},
+        **{key: getattr(begun, key) for key in _PLAIN},
         "cost": cost_to_dict(cost),
         "guarantee": guarantee.to_dict(),
         "time": begun.time,
@@ -211,31 +274,26 @@ def charged(
         BudgetError: the budget does not allow it; the body is not run.
         LedgerError: the store cannot be used; likewise.
         ParameterError: likewise.
+
+    Warns:
+        PrivacyWarning: before anything is charged, when delta is too large.
     """
+    count, of = size_of(data)
+    warn_of_delta(cost.delta, count=count, of=of, stacklevel=3)
     if store is None:
         yield
         return
     place = Store.of(store)
-    ledger = opened(place, data, cost, guarantee)
-    try:
-        with ledger.locked():
-            use = begin_use(
-                ledger, kind=kind, parameters=parameters, cost=cost, guarantee=guarantee
-            )
-    finally:
-        ledger.close()
+    with closing(opened(place, data, cost, guarantee)) as ledger, ledger.locked():
+        use = begin_use(ledger, kind=kind, parameters=parameters, cost=cost, guarantee=guarantee)
     yield
-    with suppress(LedgerError):  # it is paid for: the result must not be lost for a note
-        ledger = open_ledger(place)
-        try:
-            with ledger.locked(), ledger.writing() as entries:
-                entries.plain(Kind.FINISHED, use.number, {})
-        finally:
-            ledger.close()
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
+    with (
+        suppress(LedgerError),  # it is paid for: the result must not be lost for a note
+        closing(open_ledger(place)) as ledger,
+        ledger.locked(),
+        ledger.writing() as entries,
+    ):
+        entries.plain(Kind.FINISHED, use.number, {})
 
 
 def _user() -> str:

@@ -165,7 +165,7 @@ def test_a_disk_that_fails_after_the_release_does_not_lose_it(path, graph, monke
 
 def test_another_graph_or_other_locations_are_refused(path, graph):
     gc.release_graph(graph, epsilon=1.0, store=path, fit="none")
-    with pytest.raises(LedgerError, match="not the one"):
+    with pytest.raises(LedgerError, match="other private data"):
         gc.release_graph(workers.private_graph(8), epsilon=1.0, store=path, fit="none")
     people = path.with_name("people.db")
     gc.answer_distances(a_map(), [0, 0, 3], epsilon=1.0, store=people)

@@ -1,0 +1,228 @@
+"""Whether private data are those that a store knows: digests of what they are, not how read.
+
+A digest is a keyed function of a multiset of rows, each a few integers w_1, w_2, ... below the
+prime p = 2^61 - 1: the product of z + s_1 w_1 + s_2 w_2 + ... mod p over the rows, where z and s
+follow from the store's salt; twice, with other z and s. So the order of the rows does not matter,
+how often a row occurs does, and one pass over the rows suffices.
+
+Two multisets of at most N rows have the same digest with a probability of at most (N/p)^2 over the
+keys: the rows are different monic linear forms in (z, s), which factor uniquely, so the products
+are different polynomials of degree N, and such agree at a random point with a probability of at
+most N/p (Schwartz, Zippel). A sum of HMACs would bound less at fifty times the cost. Names enter
+as 59 bits of a keyed hash each, plain numbers as they are. Whoever has the salt can confirm a
+guess, so both stay in the store.
+
+Data are recognised by any of these digests that two readings have in common:
+
+- pairs: the pairs of labels that occur, each once and without order: the same for rows with
+  owners, for graphs made of them, and for arcs. With weights, also those that weigh something.
+- entries: of a graph, its pairs and weights as read.
+- rows, weighed rows: of rows with owners, (owner, pair), and (owner, pair, weight) where weights
+  were read.
+"""
+
+import hashlib
+import hmac
+from collections.abc import Callable, Iterable
+from typing import final
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcuts_dp.arrays import FloatArray, IntegerVector, IntVector
+from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.edge_keys import sorted_distinct
+from graphcuts_dp.graph.owned_rows import OwnedRows
+from graphcuts_dp.graph.vertices import Label, Space, VertexSet, sets_in
+
+Identity = dict[str, str]
+Edges = tuple[IntegerVector, IntegerVector, FloatArray]
+_Words = npt.NDArray[np.uint64]
+
+ENTRIES = "entries"
+_PRIME = 2**61 - 1
+_P = np.uint64(_PRIME)
+_BLOCK = 2**15
+_LANES = 2
+_TEXT = 2**60  # numbers of names lie from here on, plain integers below
+_LOW_31, _LOW_30 = np.uint64(2**31 - 1), np.uint64(2**30 - 1)
+_1, _30, _31, _32, _61 = (np.uint64(shift) for shift in (1, 30, 31, 32, 61))
+
+
+def identity_of_edges(
+    public: AnyGraph, edges: Callable[[], Iterable[Edges]], key: bytes, *, whole: bool = True
+) -> Identity:
+    """Digests of a graph, whose edges come in pieces.
+
+    Args:
+        public: a graph of the same kind, of which no edge is read.
+        edges: a new pass over both ends and weights of all edges, each edge once.
+        key: the store's salt.
+        whole: whether a graph of two sides may keep 8 bytes for each edge, to see which have the
+            same ends in the other order.
+    """
+    numbers, tags = _joined(public.space, key)
+    entries, pairs = _Product(key, ENTRIES), _Product(key, "pairs")
+    one_sided = isinstance(public.space, VertexSet)
+    kept = []
+    for rows, columns, weights in edges():
+        first, second = numbers[0][rows], numbers[1][columns]
+        ends = _in_order(first, second, tags) if one_sided else (first, second)
+        words = tags[ends[0]], tags[ends[1]]
+        entries.take(*words, *(_float_words(weights) if public.weighted else ()))
+        if one_sided:
+            pairs.take(*words)
+        elif whole:
+            kept.append(_pair_keys(first, second))
+    found = {ENTRIES: entries.digest()}
+    if one_sided:
+        found["pairs"] = pairs.digest()
+    elif whole:
+        found["pairs"] = _pairs(key, kept, tags)
+    return found
+
+
+def identity_of_rows(rows: OwnedRows, key: bytes) -> Identity:
+    """Digests of rows with owners: of all rows, whatever is counted and bounded."""
+    numbers, tags = _joined(rows.space, key)
+    first, second = numbers[0][rows.pairs >> 31], numbers[1][rows.pairs & (2**31 - 1)]
+    keys = _pair_keys(first, second)
+    found = {"pairs": _pairs(key, [keys], tags)}
+    if isinstance(rows.space, VertexSet):
+        first, second = _in_order(first, second, tags)
+    owner = (rows.marks % _P)[rows.owners]
+    whose = _Product(key, "rows")
+    whose.take(owner, tags[first], tags[second])
+    found["rows"] = whose.digest()
+    if rows.weights is not None:
+        some = rows.weights > 0
+        if not some.all():
+            found["positive"] = _pairs(key, [keys[some]], tags)
+        weighed = _Product(key, "weighed rows")
+        weighed.take(owner, tags[first], tags[second], *_float_words(rows.weights))
+        found["weighed rows"] = weighed.digest()
+    return found
+
+
+def identity_of_counts(counts: IntVector, key: bytes) -> Identity:
+    """Digest of how many people are at each vertex."""
+    data = counts.astype("<i8", copy=False).tobytes()
+    return {"counts": hmac.new(key, data, hashlib.sha256).hexdigest()}
+
+
+def _pairs(key: bytes, keys: list[_Words], tags: _Words) -> str:
+    """Digest of the different pairs among these; loops, which some readings drop, are none."""
+    joined = np.concatenate(keys) if keys else np.zeros(0, np.uint64)
+    different = sorted_distinct(joined.view(np.int64)).view(np.uint64)
+    first, second = different >> _32, different & np.uint64(2**32 - 1)
+    some = first != second
+    product = _Product(key, "pairs")
+    ends = _in_order(first[some], second[some], tags)
+    product.take(tags[ends[0]], tags[ends[1]])
+    return product.digest()
+
+
+def _pair_keys(first: _Words, second: _Words) -> _Words:
+    return np.minimum(first, second) << _32 | np.maximum(first, second)
+
+
+def _in_order(first: _Words, second: _Words, tags: _Words) -> tuple[_Words, _Words]:
+    """The end with the smaller tag first: row numbers depend on the order of the vertex set."""
+    turned = tags[first] > tags[second]
+    return np.where(turned, second, first), np.where(turned, first, second)
+
+
+def _joined(space: Space, key: bytes) -> tuple[tuple[_Words, _Words], _Words]:
+    """For the row numbers of both ends the number of the label, and a tag for each label.
+
+    A label that stands on both sides is one: whoever reads the file without sides sees it so.
+    """
+    tags = [_tags(vertices, key) for vertices in sets_in(space)]
+    if len(tags) == 1:
+        same = np.arange(len(tags[0]), dtype=np.uint64)
+        return (same, same), tags[0]
+    different, found = np.unique(np.concatenate(tags), return_inverse=True)
+    numbers: _Words = found.astype(np.uint64)
+    return (numbers[: len(tags[0])], numbers[len(tags[0]) :]), different
+
+
+def _tags(vertices: VertexSet, key: bytes) -> _Words:
+    """A number below p for each label: its own if it is a plain integer, be it text or not."""
+    if vertices.is_default:
+        return np.arange(len(vertices), dtype=np.uint64)
+    return np.array([_tag(label, key) for label in vertices.labels], dtype=np.uint64)
+
+
+def _tag(label: Label, key: bytes) -> int:
+    text = str(label)
+    if len(text) < 18 and text.isascii() and text.isdecimal() and (text[0] != "0" or text == "0"):
+        return int(text)
+    data = text.encode("utf-8", "surrogatepass")
+    digest = hashlib.blake2b(data, digest_size=8, key=key).digest()
+    return _TEXT + (int.from_bytes(digest, "big") >> 5)
+
+
+def _float_words(weights: FloatArray) -> tuple[_Words, _Words]:
+    bits = (weights.astype(np.float64) + 0.0).view(np.uint64)
+    return bits >> _32, bits & np.uint64(2**32 - 1)
+
+
+@final
+class _Product:
+    """The digest of rows that come in pieces.
+
+    Args:
+        key: the store's salt.
+        name: of the digest: digests of different names are independent.
+    """
+
+    def __init__(self, key: bytes, name: str) -> None:
+        self._key, self._name = key, name
+        self._found = [np.ones(_BLOCK, dtype=np.uint64) for _ in range(_LANES)]
+
+    def take(self, *words: _Words) -> None:
+        """Take rows in: for each of them, so many integers below p."""
+        scales = [
+            [self._scale(lane, place) for place in range(len(words) + 1)] for lane in range(_LANES)
+        ]
+        for start in range(0, len(words[0]), _BLOCK):
+            pieces = [word[start : start + _BLOCK] for word in words]
+            for found, (constant, *factors) in zip(self._found, scales, strict=True):
+                sums = np.full(len(pieces[0]), constant)
+                for piece, factor in zip(pieces, factors, strict=True):
+                    sums += _times(piece, factor)  # at most six numbers below 2^61
+                place = slice(0, len(sums))
+                found[place] = _times(found[place], _reduced(sums))
+
+    def digest(self) -> str:
+        """The digest of all that was taken."""
+        numbers = [_product(found) for found in self._found]
+        text = "".join(f"{number:016x}" for number in numbers)
+        return hmac.new(self._key, f"{self._name}={text}".encode(), hashlib.sha256).hexdigest()
+
+    def _scale(self, lane: int, place: int) -> np.uint64:
+        data = f"{self._name}/{lane}/{place}".encode()
+        digest = hmac.new(self._key, data, hashlib.sha256).digest()
+        return np.uint64(int.from_bytes(digest[:16], "big") % _PRIME)
+
+
+def _product(values: _Words) -> int:
+    while len(values) > 1:  # the length is a power of two
+        values = _times(*np.split(values, 2))
+    return int(values[0])
+
+
+def _times(first: _Words, second: "_Words | np.uint64") -> _Words:
+    """The product mod p of numbers below p: 31 and 30 bits at a time, 2^61 being 1."""
+    low, high = first & _LOW_31, first >> _31
+    other_low, other_high = second & _LOW_31, second >> _31
+    middle = high * other_low + low * other_high
+    total = (high * other_high << _1) + low * other_low  # below 2^61 + 2^62
+    total += (middle >> _30) + ((middle & _LOW_30) << _31)  # below 2^32 + 2^61
+    return _reduced(total)
+
+
+def _reduced(numbers: _Words) -> _Words:
+    folded = (numbers & _P) + (numbers >> _61)
+    reduced: _Words = np.where(folded >= _P, folded - _P, folded)
+    return reduced

@@ -1,0 +1,312 @@
+"""A store knows the people's data again, however they are read, and nothing else."""
+
+import json
+import sqlite3
+from contextlib import closing
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import graphcuts_dp as gc
+from graphcuts_dp.errors import BudgetError, LedgerError, ParameterError
+from graphcuts_dp.graph.owned_rows import OwnedRows
+from graphcuts_dp.graph.vertices import Arcs, VertexSet
+from graphcuts_dp.ledger import identity, opening
+from graphcuts_dp.ledger.beside import stores_beside
+from graphcuts_dp.ledger.identity import identity_of_edges, identity_of_rows
+from graphcuts_dp.ledger.opening import Store, create_ledger, open_ledger
+
+KEY = bytes(range(32))
+NAMES = ["ann", "bob", "cat", "dan", "eve", "7"]
+ROWS = [
+    ("p", "ann", "bob", 2.0),
+    ("q", "cat", "ann", 3.0),
+    ("q", "cat", "ann", 3.0),
+    ("r", "7", "eve", 5.0),
+    ("p", "bob", "ann", 9.0),
+]
+BUDGET = 20.0
+pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
+
+
+def write(path, rows, order=(0, 1, 2, 3)):
+    header = ("who", "from", "to", "amount")
+    lines = [",".join(str(row[place]) for place in order) for row in [header, *rows]]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture
+def read(tmp_path):
+    def reading(rows=ROWS, order=(0, 1, 2, 3), vertices=NAMES, **options):
+        path = write(tmp_path / "mail.csv", rows, order)
+        weight = {"weight": "amount"} if options.get("counting") == "weight" else {}
+        named = {"owner": "who", "source": "from", "target": "to"} | weight
+        return gc.read_owned(path, vertices=vertices, **named, **options)
+
+    return reading
+
+
+@pytest.fixture
+def read_edges(tmp_path):
+    def reading(rows=ROWS, vertices=NAMES, **options):
+        path = write(tmp_path / "edges.csv", rows)
+        weight = {} if options.get("weighted") is False else {"weight": "amount"}
+        return gc.read_graph(
+            path, vertices=vertices, source="from", target="to", **weight, **options
+        )
+
+    return reading
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "mail.db", budget=BUDGET)
+
+
+def of_edges(graph, store):
+    return gc.release_graph(graph, epsilon=1.0, store=store, fit="none", noise="laplace")
+
+
+def spent(store):
+    return gc.store_status(store.path).epsilon
+
+
+SHUFFLED = [ROWS[place] for place in (3, 1, 4, 0, 2)]
+READINGS = {
+    "shuffled": {"rows": SHUFFLED},
+    "columns in another order": {"order": (3, 2, 0, 1)},
+    "pairs turned": {"rows": [(who, b, a, w) for who, a, b, w in ROWS]},
+    "owners counted": {"counting": "owners"},
+    "rows counted": {"counting": "rows"},
+    "weights": {"counting": "weight"},
+    "weights in another unit": {"counting": "weight", "unit": 4.0, "rows": SHUFFLED},
+}
+
+
+@pytest.mark.parametrize("first", [{}, {"counting": "weight"}], ids=["edges", "weight"])
+@pytest.mark.parametrize("name", READINGS)
+def test_the_same_rows_read_otherwise_share_one_budget(read, store, first, name):
+    create_ledger(store, read(**first), protects="1 owner")
+    rows = read(**READINGS[name])
+    open_ledger(store, rows).close()
+    assert list(stores_beside([store.file.parent], rows)) == [store.file]
+
+
+def test_uses_that_count_otherwise_add_up(read, store):
+    for counting in ("edges", "rows", "owners"):
+        gc.release_contributions(read(counting=counting), epsilon=1.0, store=store)
+    assert spent(store) == 3.0
+
+
+CHANGED = {
+    "one row more": {"rows": [*ROWS, ("r", "dan", "eve", 1.0)]},
+    "one row less": {"rows": ROWS[:3] + ROWS[4:]},
+    "another end": {"rows": [*ROWS[:3], ("r", "7", "dan", 5.0), ROWS[4]]},
+    "another owner": {"rows": [*ROWS[:3], ("p", "7", "eve", 5.0), ROWS[4]]},
+    "a row twice more": {"rows": [*ROWS, ROWS[0]]},
+    "a row once less": {"rows": ROWS[:2] + ROWS[3:]},
+    "another weight": {"rows": [*ROWS[:3], ("r", "7", "eve", 6.0), ROWS[4]]},
+    "weights exchanged": {"rows": [("p", "ann", "bob", 3.0), ("q", "cat", "ann", 2.0), *ROWS[2:]]},
+}
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_changed_rows_are_refused_and_no_other_store_is_advised(read, store, name):
+    create_ledger(store, read(counting="weight"), protects="1 owner")
+    with pytest.raises(LedgerError, match="other private data, or these have changed") as caught:
+        open_ledger(store, read(counting="weight", **CHANGED[name]))
+    text = str(caught.value)
+    assert "adds to what is spent here" in text
+    assert "another store" not in text
+    assert "\n" not in text
+    assert not any(cell in text for cell in ("ann", "dan", "eve"))
+
+
+EDGES = {
+    "pairs": {"weighted": False},
+    "largest weights": {"weight_cap": 9.0},
+    "clipped": {"weight_cap": 1.0},
+    "sums": {"weight_cap": 99.0, "merge": "sum"},
+    "changes by one": {"hide_change": 1},
+}
+
+
+@pytest.mark.parametrize("name", EDGES)
+@pytest.mark.parametrize("counting", ["edges", "weight"])
+def test_a_graph_of_the_rows_is_known_to_the_store_of_the_owners(
+    read, read_edges, store, counting, name
+):
+    rows, graph = read(counting=counting), read_edges(rows=SHUFFLED, **EDGES[name])
+    create_ledger(store, rows, protects="1 owner")
+    assert list(stores_beside([store.file.parent], graph)) == [store.file]
+    with pytest.raises(BudgetError, match="protect 1 owner, this one would protect 1 edge") as said:
+        of_edges(graph, store)
+    assert "another store" not in str(said.value)
+    store.file.unlink()
+    of_edges(graph, store)
+    assert list(stores_beside([store.file.parent], rows)) == [store.file]
+    with pytest.raises(BudgetError, match="protect 1 edge, this one would protect 1 owner"):
+        gc.release_contributions(rows, epsilon=1.0, store=store)
+    assert spent(store) == 1.0
+
+
+def test_rows_without_weight_are_told_apart_by_no_reading(read, read_edges, store):
+    rows = [*ROWS, ("r", "dan", "eve", 0.0)]
+    create_ledger(store, read(rows=rows, counting="weight"), protects="1 owner")
+    for options in ({"weighted": False}, {"weight_cap": 9.0}):
+        open_ledger(store, read_edges(rows=rows, **options)).close()
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [("clipped", "sums"), ("pairs", "clipped"), ("largest weights", "pairs")],
+)
+def test_graphs_of_one_file_with_other_caps_share_one_budget(read_edges, store, first, then):
+    of_edges(read_edges(**EDGES[first]), store)
+    of_edges(read_edges(**EDGES[then]), store)
+    assert spent(store) == 2.0
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "how"),
+    [
+        ({"weighted": False}, {"weighted": False, "directed": True}, "as undirected edges"),
+        ({"weighted": False, "directed": True}, {"weighted": False}, "as directed edges"),
+        ({"weighted": False}, {"weighted": False, "vertices": [*NAMES, "fay"]}, "another vertex"),
+        ({"weighted": False}, {"weighted": False, "vertices": NAMES[::-1]}, "another vertex"),
+        ({"hide_change": 1}, {"weight_cap": 9.0}, "with hide_change=1"),
+        ({"weight_cap": 9.0}, {"hide_change": 1}, "with weight_cap=9"),
+        ({"weighted": False}, {"hide_change": 1}, "without weights"),
+    ],
+)
+def test_readings_with_other_neighbours_are_known_and_told_what_to_say(
+    read_edges, store, first, then, how
+):
+    of_edges(read_edges(**first), store)
+    graph = read_edges(**then)
+    with pytest.raises(LedgerError, match=f"about these data, but read .*{how}") as caught:
+        of_edges(graph, store)
+    assert "share its budget" in str(caught.value)
+    assert list(stores_beside([store.file.parent], graph)) == [store.file]
+
+
+def test_a_changed_weight_is_refused_where_weights_are_read_alike(read_edges, store):
+    of_edges(read_edges(weight_cap=9.0), store)
+    changed = [*ROWS[:3], ("r", "7", "eve", 6.0), ROWS[4]]
+    with pytest.raises(LedgerError, match="other private data"):
+        of_edges(read_edges(rows=changed, weight_cap=9.0), store)
+
+
+def test_a_session_goes_on_with_the_reading_it_began_with(read, store):
+    terms = {"store": store, "protect": "owner", "at_most": 1}
+    begun = {"epsilon": 1.0, "queries": 3, "method": "laplace"}
+    gc.open_session(read(counting="rows"), **terms, **begun).close()
+    gc.open_session(read(counting="rows", rows=SHUFFLED), **terms).close()
+    with pytest.raises(ParameterError, match="read with counting='rows'"):
+        gc.open_session(read(counting="owners"), **terms)
+    gc.open_session(read(counting="owners"), name="owners", **terms, **begun).close()
+    assert spent(store) == 2.0
+
+
+def test_a_session_of_a_cap_is_not_resumed_under_a_larger_one(read_edges, store):
+    begun = {"epsilon": 1.0, "queries": 3, "method": "laplace"}
+    gc.open_session(read_edges(weight_cap=1.0), store=store, **begun).close()
+    with pytest.raises(ParameterError, match="read with weight_cap=1"):
+        gc.open_session(read_edges(weight_cap=9.0), store=store)
+
+
+def test_a_store_of_an_older_version_is_refused_in_one_line(read, store, monkeypatch):
+    with monkeypatch.context() as before:
+        before.setattr(opening, "_FORMAT", 4)
+        create_ledger(store, read(), protects="1 owner")
+    with pytest.raises(LedgerError, match=r"another version of this program: use that version$"):
+        open_ledger(store, read())
+    assert list(stores_beside([store.file.parent], read())) == []
+
+
+def test_no_digest_and_no_salt_leaves_the_store(read_edges, store, tmp_path):
+    made = of_edges(read_edges(weighted=False), store)
+    made.save(tmp_path / "made.graphml")
+    with closing(sqlite3.connect(store.file)) as connection:
+        (text,) = connection.execute("SELECT header FROM ledger").fetchone()
+    header = json.loads(text)
+    assert store.file.stat().st_mode & 0o777 == 0o600
+    told = [json.dumps(gc.store_status(store.path).to_dict()), repr(made)]
+    told += [path.read_text() for path in tmp_path.glob("made*") if path.suffix != ".npz"]
+    for secret in (header["salt"], *header["data"].values()):
+        assert len(secret) == 64
+        assert not any(secret in text for text in told)
+
+
+def plain(space, pairs, key=KEY, weights=None):
+    ends = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    make = gc.DirectedGraph if isinstance(space, Arcs) else gc.Graph
+    vertices = space.vertices if isinstance(space, Arcs) else space
+    cap = None if weights is None else 9.0
+    graph = make(*ends, weights, vertices=vertices, weight_cap=cap)
+    edges = graph.rows, graph.columns, graph.weights
+    return identity_of_edges(graph, lambda: [edges], key)
+
+
+def test_another_salt_gives_other_digests(read):
+    rows = read(counting="weight")
+    ours, theirs = (identity_of_rows(rows, key) for key in (KEY, bytes(32)))
+    assert ours.keys() == theirs.keys()
+    assert not set(ours.values()) & set(theirs.values())
+    assert len(set(ours.values())) == len(ours)
+
+
+PAIRS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=8)
+
+
+@given(PAIRS, PAIRS, st.lists(st.integers(0, 2), min_size=16, max_size=16))
+def test_digests_are_equal_for_equal_rows_and_for_no_others(one, two, owners):
+    """A false alarm has a probability below 2^-100 in all."""
+    space = VertexSet(5)
+
+    def rows(pairs):
+        ends = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+        marks = np.array([5, 6, 7], dtype=np.uint64)
+        return OwnedRows(
+            space, np.array(owners[: len(pairs)], int), marks, (ends[:, 0], ends[:, 1])
+        )
+
+    def multiset(pairs):
+        named = zip(owners, map(sorted, pairs), strict=False)
+        return sorted((owner, *pair) for owner, pair in named if pair[0] != pair[1])
+
+    def pair_set(pairs):
+        return {tuple(sorted(pair)) for pair in pairs if pair[0] != pair[1]}
+
+    def arc_set(pairs):
+        return {pair for pair in pairs if pair[0] != pair[1]}
+
+    found = [identity_of_rows(rows(pairs), KEY) for pairs in (one, two)]
+    assert (found[0]["rows"] == found[1]["rows"]) == (multiset(one) == multiset(two))
+    assert (found[0]["pairs"] == found[1]["pairs"]) == (pair_set(one) == pair_set(two))
+    graphs = [plain(space, pairs) for pairs in (one, two)]
+    arcs = [plain(Arcs(space), pairs) for pairs in (one, two)]
+    assert (arcs[0]["entries"] == arcs[1]["entries"]) == (arc_set(one) == arc_set(two))
+    for each in (graphs, arcs):
+        assert [a["pairs"] for a in each] == [b["pairs"] for b in found]
+
+
+def test_products_are_those_of_the_field():
+    rng = np.random.default_rng(0)
+    first, second = rng.integers(identity._PRIME, size=(2, 2000), dtype=np.uint64)
+    first[:4], second[:4] = [identity._PRIME - 1, 0, 1, identity._PRIME - 1], identity._PRIME - 1
+    expected = [int(a) * int(b) % identity._PRIME for a, b in zip(first, second, strict=True)]
+    assert identity._times(first, second).tolist() == expected
+
+
+def test_blocks_and_pieces_make_no_difference(monkeypatch):
+    rng = np.random.default_rng(1)
+    graph = gc.Graph(*rng.integers(40, size=(2, 300)), rng.random(300), vertices=40, weight_cap=1)
+    edges = graph.rows, graph.columns, graph.weights
+    whole = identity_of_edges(graph, lambda: [edges], KEY)
+    monkeypatch.setattr(identity, "_BLOCK", 16)
+    halves = [tuple(each[part] for each in edges) for part in (slice(90, None), slice(0, 90))]
+    assert identity_of_edges(graph, lambda: halves, KEY) == whole
