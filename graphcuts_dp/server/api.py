@@ -123,7 +123,8 @@ def _add_sessions(router: APIRouter, service: Service, anybody: Check) -> None:
     async def open_session(who: Who, asked: SessionIn) -> SessionOut:
         """Ask for a session; it begins at once if the curator has said so. The same again is free.
 
-        When it begins, its whole cost is charged to the graph's budget.
+        When it begins, its whole cost is charged to the graph's budget. One that was approved and
+        could not begin begins when it is asked for again.
         """
         _check_analyst(who.person)
         return await service.at_store(opened_session, service, who.person, asked)

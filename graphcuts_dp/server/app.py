@@ -1,24 +1,402 @@
-"""The application: routes behind the guard, errors as problem+json."""
+"""The application: routes behind the guard, errors as problem+json.
 
+API v1 for curators: people, tokens, approvals, grants, the audit log, spending.
+
+Before and after every handler: limits of requests, headers of replies, and the tick.
+
+The audit log as a text that can be verified later.
+"""
+
+import asyncio
 import contextlib
 import json
+import traceback
 from collections.abc import AsyncIterator
-from typing import Any
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import Annotated, Any, cast, final
 
-from fastapi import FastAPI, Request
+from fastapi import APIRouter, Depends, FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.responses import PlainTextResponse
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from graphcuts_dp._version import __version__
 from graphcuts_dp.errors import GraphCutsError
-from graphcuts_dp.server.access import logins
-from graphcuts_dp.server.api import make_api
-from graphcuts_dp.server.curating import make_curating
-from graphcuts_dp.server.middleware import Guard
+from graphcuts_dp.ledger.spending import total_cost
+from graphcuts_dp.server.access import Check, logins
+from graphcuts_dp.server.api import PROBLEMS, After, SessionId, make_api
+from graphcuts_dp.server.chain import line_of
+from graphcuts_dp.server.models import CapsIn, DecisionIn, GrantIn, PersonIn, PersonName
 from graphcuts_dp.server.pages import make_pages
+from graphcuts_dp.server.people import Login, People, Person
 from graphcuts_dp.server.problems import RefusedError, body_of, refusal_of
-from graphcuts_dp.server.service import Service
+from graphcuts_dp.server.replies import (
+    LineOut,
+    LogOut,
+    PeopleOut,
+    PersonOut,
+    SessionOut,
+    SpendingOut,
+    TokenOut,
+    UseOut,
+)
+from graphcuts_dp.server.service import Service, log
+from graphcuts_dp.server.telling import told_session
+
+
+def log_text(people: People) -> str:
+    """The whole log as JSON lines: first what its chain starts with, then each line."""
+    header = {"log": "graphcuts_dp server", "salt": people.book.salt.hex()}
+    lines = [line_of(*each) for each in people.log_lines()]
+    return "".join(json.dumps(each) + "\n" for each in [header, *lines])
+
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+_HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "cache-control": "no-store",
+}
+_SECURE = {"strict-transport-security": "max-age=31536000"}
+_ON_TICKS = "/v1/"
+_FOR_ALL = "/healthz"  # reads no token and tells nothing
+_HEADER_BYTES = 16 << 10
+
+
+@final
+class Guard:
+    """Refuses what is too large, too slow or encoded; replies to it, and to every failure.
+
+    Behind a proxy it refuses plain HTTP from anybody else, by the address at the other end of the
+    connection and before any header is read. What a proxy says of its client is believed after
+    that: so uvicorn must not do it before.
+    A body is read whole before a handler sees it. Replies of the API leave at ticks. A handler says
+    in `scope["state"]["queries"]` for how many queries it is to be allotted time.
+
+    Args:
+        app: what it guards.
+        service: whose limits hold.
+    """
+
+    def __init__(self, app: ASGIApp, service: Service) -> None:
+        self._service = service
+        self._app = app
+        if service.proxies:
+            trusted = [str(network) for network in service.proxies]
+            self._app = cast(ASGIApp, ProxyHeadersMiddleware(cast(Any, app), trusted))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request, as ASGI has it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        service = self._service
+        reply = _Reply(scope, send, service)
+        try:
+            self._check(scope)
+            body = await asyncio.wait_for(self._body(scope, receive), service.limits.seconds)
+            reply.came = service.clock()
+            await self._app(scope, _once(body, receive), reply.send)
+        except RefusedError as problem:
+            await reply.refuse(problem)
+        except TimeoutError:
+            close = {"Connection": "close"}
+            await reply.refuse(RefusedError(408, "send the whole request at once", headers=close))
+        except Exception as problem:
+            _log_failure(problem)
+            if not reply.started:
+                await reply.refuse(RefusedError(500, "the failure is in the server's log"))
+
+    def _check(self, scope: Scope) -> None:
+        self._check_peer(scope)
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > _HEADER_BYTES:
+            raise RefusedError(431, "", headers={"Connection": "close"})
+        headers = dict(scope["headers"])
+        host = headers.get(b"host", b"").decode("latin-1").lower()
+        name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
+        if self._service.hosts and name not in self._service.hosts:
+            raise RefusedError(400, "the server does not go by this name", kind="host")
+        if headers.get(b"content-encoding", b"identity") not in (b"identity", b""):
+            raise RefusedError(415, "send the body without an encoding")
+        length = headers.get(b"content-length", b"0")
+        if length.isdigit() and int(length[:20]) > self._service.limits.body:
+            raise self._too_large()
+
+    def _check_peer(self, scope: Scope) -> None:
+        """Refuse what comes in the clear and not from a proxy, of which the token is not read."""
+        if not self._service.proxies:
+            return
+        name, port = scope.get("client") or ("unknown", 0)
+        peer = _address(name)
+        if peer is not None and any(peer in network for network in self._service.proxies):
+            scope["client"] = (str(peer), port)  # as the proxies are written
+        elif scope["scheme"] != "https" and scope["path"] != _FOR_ALL:
+            raise RefusedError(
+                403,
+                f"this server answers its proxy alone, and {name} is not its address",
+                kind="proxy",
+                headers={"Connection": "close"},
+            )
+
+    async def _body(self, scope: Scope, receive: Receive) -> bytes:
+        if scope["method"] in ("GET", "HEAD") and not _has_body(scope):
+            return b""
+        parts, size = [], 0
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise RefusedError(400, "the connection was lost")
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            if size > self._service.limits.body:
+                raise self._too_large()
+            if not message.get("more_body", False):
+                return b"".join(parts)
+
+    def _too_large(self) -> RefusedError:
+        most = self._service.limits.body
+        return RefusedError(
+            413, f"a request has at most {most:,} bytes", headers={"Connection": "close"}
+        )
+
+
+@final
+class _Reply:
+    """Sends a reply, at its tick and with the headers that all replies have."""
+
+    def __init__(self, scope: Scope, send: Send, service: Service) -> None:
+        self._scope = scope
+        self._send = send
+        self._service = service
+        self.came = service.clock()
+        self.started = False
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            await self._wait()
+            self.started = True
+            self._service.counts[str(message["status"])] += 1
+            headers = {**_HEADERS, **(_SECURE if self._service.secure else {})}
+            given = [(key, value) for key, value in message["headers"] if key != b"server"]
+            given += [(key.encode(), value.encode()) for key, value in headers.items()]
+            message = {**message, "headers": given}
+        await self._send(message)
+
+    async def refuse(self, problem: RefusedError) -> None:
+        text = json.dumps(body_of(problem.status, str(problem), problem.kind, **problem.more))
+        body = text.encode()
+        headers = {
+            "content-type": "application/problem+json",
+            "content-length": str(len(body)),
+            **{key.lower(): value for key, value in problem.headers.items()},
+        }
+        raw = [(key.encode(), value.encode("latin-1")) for key, value in headers.items()]
+        await self.send({"type": "http.response.start", "status": problem.status, "headers": raw})
+        await self.send({"type": "http.response.body", "body": body})
+
+    async def _wait(self) -> None:
+        if not self._scope["path"].startswith(_ON_TICKS):
+            return
+        service = self._service
+        queries = self._scope.get("state", {}).get("queries", 1)
+        leaves, overrun = service.ticks.departure(self.came, service.clock(), queries)
+        service.overruns += overrun
+        await asyncio.sleep(max(0.0, leaves - service.clock()))
+
+
+def _address(name: str) -> IPv4Address | IPv6Address | None:
+    """An address of a peer; one of IPv4 that is written as one of IPv6 is that of IPv4."""
+    try:
+        found = ip_address(name)
+    except ValueError:
+        return None
+    return (found.ipv4_mapped or found) if isinstance(found, IPv6Address) else found
+
+
+def _has_body(scope: Scope) -> bool:
+    names = {name for name, _ in scope["headers"]}
+    return b"content-length" in names or b"transfer-encoding" in names
+
+
+def _once(body: bytes, receive: Receive) -> Receive:
+    sent = False
+
+    async def give() -> Message:
+        nonlocal sent
+        if sent:
+            return await receive()
+        sent = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return give
+
+
+def _log_failure(problem: Exception) -> None:
+    """Where it failed, without the message, which may hold values."""
+    frames: Any = traceback.extract_tb(problem.__traceback__)
+    places = " < ".join(f"{frame.name}:{frame.lineno}" for frame in reversed(frames[-6:]))
+    log.error("failure: %s at %s", type(problem).__name__, places)
+
+
+def make_curating(service: Service, curator: Check) -> APIRouter:
+    """The routes; see `server.app`."""
+    router = APIRouter(prefix="/v1", responses=PROBLEMS)
+    Who = Annotated[Login, Depends(curator)]
+    people = service.desk.people
+
+    @router.get("/people")
+    async def everybody(who: Who) -> PeopleOut:  # noqa: ARG001
+        """Everybody with a token."""
+        return await service.at_store(_people, service)
+
+    @router.post("/people", status_code=201)
+    async def add(who: Who, asked: PersonIn) -> TokenOut:
+        """Make a person; the token is shown this once."""
+
+        def work() -> str:
+            return people.add(Person(**asked.model_dump()), by=who.person.name).text
+
+        return TokenOut(name=asked.name, token=await service.at_store(work))
+
+    @router.put("/people/{name}")
+    async def change(who: Who, name: PersonName, asked: CapsIn) -> PeopleOut:
+        """Change the caps of an analyst, and whether their sessions need approval."""
+
+        def work() -> PeopleOut:
+            people.change(Person(name=name, **asked.model_dump()), by=who.person.name)
+            return _people(service)
+
+        return await service.at_store(work)
+
+    @router.post("/people/{name}/token", status_code=201)
+    async def renew(who: Who, name: PersonName) -> TokenOut:
+        """Withdraw all tokens of a person and make another, which is shown this once."""
+
+        def work() -> str:
+            return people.renew(name, by=who.person.name).text
+
+        return TokenOut(name=name, token=await service.at_store(work))
+
+    @router.delete("/people/{name}")
+    async def revoke(who: Who, name: PersonName) -> PeopleOut:
+        """Withdraw all tokens of a person. Answers stay on the record."""
+
+        def work() -> PeopleOut:
+            people.revoke(name, by=who.person.name)
+            return _people(service)
+
+        return await service.at_store(work)
+
+    _add_rest(router, service, curator)
+    return router
+
+
+def _add_rest(router: APIRouter, service: Service, curator: Check) -> None:
+    Who = Annotated[Login, Depends(curator)]
+    desk = service.desk
+    people = desk.people
+
+    @router.put("/grants")
+    async def grant(who: Who, asked: GrantIn) -> PeopleOut:
+        """Let one analyst read the answers of another, or no longer."""
+
+        def work() -> PeopleOut:
+            people.grant(asked.reader, asked.owner, allowed=asked.allowed, by=who.person.name)
+            return _people(service)
+
+        return await service.at_store(work)
+
+    @router.post("/sessions/{name}/decision")
+    async def decide(who: Who, name: SessionId, asked: DecisionIn) -> SessionOut:
+        """Approve a session that waits, which begins it and spends its cost; or refuse it.
+
+        One that was approved and has not begun can be approved again, or refused after all.
+        """
+
+        def work() -> SessionOut:
+            found = desk.decide(who.person, name, approve=asked.approve, note=asked.note)
+            return told_session(service, found)
+
+        return await service.at_store(work)
+
+    @router.get("/audit")
+    async def audit(
+        who: Who,  # noqa: ARG001
+        after: After = 0,
+        limit: Annotated[int, Query(ge=1, le=1000)] = 200,
+    ) -> LogOut:
+        """Lines of the audit log, and its head: keep that to verify the log later."""
+
+        def work() -> LogOut:
+            lines = [
+                LineOut(**line_of(*each)) for each in people.log_lines(after=after, limit=limit)
+            ]
+            return LogOut(head=str(people.log_head), lines=lines)
+
+        return await service.at_store(work)
+
+    @router.get("/audit/export", response_class=PlainTextResponse)
+    async def export(who: Who) -> PlainTextResponse:  # noqa: ARG001
+        """The whole audit log, as `graphcuts-dp access verify --file` reads it."""
+        text = await service.at_store(log_text, people)
+        header = {"Content-Disposition": 'attachment; filename="audit.jsonl"'}
+        return PlainTextResponse(text, headers=header)
+
+    @router.get("/spending")
+    async def spending(who: Who) -> SpendingOut:  # noqa: ARG001
+        """Every use of the graph, in order, and what they have spent."""
+        return await service.at_store(_spending, service)
+
+
+def _people(service: Service) -> PeopleOut:
+    people = service.desk.people
+    return PeopleOut(
+        people=[
+            PersonOut(
+                name=each.name,
+                role=each.role,
+                preapproved=each.preapproved,
+                epsilon=each.epsilon,
+                delta=each.delta,
+                queries=each.queries,
+                active=each.active,
+                reads=sorted(people.owners_read_by(each.name)),
+            )
+            for each in people.all()
+        ]
+    )
+
+
+def _spending(service: Service) -> SpendingOut:
+    status, budget = service.desk.status, service.desk.budget
+    uses = []
+    costs = []
+    for each in status.uses:
+        costs.append(each.use.cost)
+        uses.append(
+            UseOut(
+                number=each.use.number,
+                kind=each.use.kind,
+                name=each.use.name,
+                time=each.use.time,
+                epsilon=each.use.cost.epsilon,
+                delta=each.use.cost.delta,
+                cumulative=total_cost(costs, budget).epsilon,
+            )
+        )
+    return SpendingOut(budget=status.budget, head=status.head, overruns=service.overruns, uses=uses)
+
 
 _MOST_ERRORS = 10
 

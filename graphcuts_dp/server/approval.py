@@ -8,13 +8,14 @@ from typing import Any, final
 from graphcuts_dp.errors import BudgetError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.graph.vertices import sets_in
 from graphcuts_dp.interactive.forecast import accuracy_warning
 from graphcuts_dp.interactive.parameters import Parameters
 from graphcuts_dp.ledger.uses import Use
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.server.book import Book, now
+from graphcuts_dp.privacy.deltas import delta_warning
+from graphcuts_dp.server.book import Book, Changes, now
 from graphcuts_dp.server.people import Person
-from graphcuts_dp.server.problems import RefusedError
 
 WAITING, APPROVED, REFUSED = "waiting", "approved", "refused"
 
@@ -60,7 +61,7 @@ class Forecast:
         cost: of the whole session.
         guarantee: as text.
         error: within which all answers are promised, in weight, if the guess of edges is right.
-        warning: a sentence when that is worthless, or None.
+        warning: a sentence when that is worthless or its delta too large, or None.
     """
 
     cost: Cost
@@ -79,11 +80,16 @@ def forecast(terms: dict[str, Any], universe: Universe, grid: Grid) -> Forecast:
     edges = given.pop("expected_edges", None)
     parameters = Parameters(**given).resolved(universe, grid, edges)
     mechanism = parameters.mechanism(universe, grid)
+    count = sum(map(len, sets_in(universe.space)))
+    worries = (
+        delta_warning(mechanism.cost.delta, count=count),
+        accuracy_warning(parameters, universe, grid, edges),
+    )
     return Forecast(
         cost=mechanism.cost,
         guarantee=str(parameters.guarantee(mechanism, None)),
         error=parameters.expected_error(universe, grid, edges),
-        warning=accuracy_warning(parameters, universe, grid, edges),
+        warning="; ".join(filter(None, worries)) or None,
     )
 
 
@@ -108,80 +114,61 @@ class Requests:
         """One of them by its id."""
         return next((each for each in self.all() if each.id == name), None)
 
-    def add(self, person: Person, name: str, terms: dict[str, Any], *, by_itself: bool) -> Request:
-        """Keep what was asked for; the same again is the same request.
-
-        Args:
-            person: who asks.
-            name: of the session, without the owner.
-            terms: keywords of `open_session`.
-            by_itself: whether it is approved at once.
-
-        Raises:
-            RefusedError: a session of this name has other terms.
-        """
+    def add(
+        self, changes: Changes, person: Person, name: str, terms: dict[str, Any], *, by_itself: bool
+    ) -> Request:
+        """Keep a session of a new name that was asked for; `by_itself` approves it at once."""
+        state, time = APPROVED if by_itself else WAITING, now()
         name = id_of_session(person.name, name)
-        state = APPROVED if by_itself else WAITING
-        with self.book.writing() as changes:
-            columns = "id, owner, terms, state, asked, note"
-            row = changes.execute(
-                f"SELECT {columns} FROM requests WHERE id = ?",  # noqa: S608
-                (name,),
-            ).fetchone()
-            if row is not None:
-                found = _request(row)
-                if found.terms != terms:
-                    raise RefusedError(
-                        409,
-                        "there is a session of this name with other terms; choose another name",
-                        kind="other-terms",
-                    )
-                return found
-            time, text = now(), json.dumps(terms, sort_keys=True)
-            values = (name, person.name, text, state, time, None, None)
-            changes.execute("INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?, ?)", values)
-            changes.log(person.name, "request", {"session": name, "terms": terms, "state": state})
+        values = (name, person.name, json.dumps(terms, sort_keys=True), state, time, None, None)
+        changes.execute("INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+        changes.log(person.name, "request", {"session": name, "terms": terms, "state": state})
         return Request(name, person.name, terms, state, time, None)
 
-    def decide(self, request: Request, state: str, note: str | None, *, by: str) -> None:
-        """Keep the curator's decision.
-
-        Raises:
-            RefusedError: there was one already.
-        """
-        with self.book.writing() as changes:
-            done = changes.execute(
-                "UPDATE requests SET state = ?, decided = ?, note = ? WHERE id = ? AND state = ?",
-                (state, now(), note, request.id, WAITING),
-            )
-            if not done.rowcount:
-                raise RefusedError(409, "that was decided already", kind="decided")
-            changes.log(by, state, {"session": request.id, "note": note})
+    def decide(
+        self, changes: Changes, request: Request, state: str, note: str | None, *, by: str
+    ) -> None:
+        """Keep the curator's decision; a note of an earlier one stays unless there is a new one."""
+        changes.execute(
+            "UPDATE requests SET state = ?, decided = ?, note = ? WHERE id = ?",
+            (state, now(), note or request.note, request.id),
+        )
+        changes.log(by, state, {"session": request.id, "note": note})
 
 
-def check_caps(person: Person, uses: Sequence[Use], terms: dict[str, Any], cost: Cost) -> None:
-    """Refuse a session that the caps of a person do not allow.
+@final
+@dataclass(frozen=True)
+class Claims:
+    """What counts against the caps of one person.
 
-    Args:
-        person: whose session.
-        uses: of the graph, all of them.
-        terms: of the new session.
-        cost: of the new session.
+    Attributes:
+        costs: of the sessions that are on the store, then of those that have not begun.
+        queries: that all of these promise.
+        not_begun: how many were approved and are not on the store.
+    """
+
+    costs: tuple[Cost, ...]
+    queries: int
+    not_begun: int
+
+
+def check_caps(person: Person, claims: Claims, terms: dict[str, Any], cost: Cost) -> None:
+    """Refuse a session that the caps of a person do not allow beside what counts against them.
 
     Raises:
         BudgetError: a cap does not allow it.
     """
-    own = own_uses(person.name, uses)
-    if person.cap is not None and not person.cap.allows([*(use.cost for use in own), cost]):
+    held = f" ({claims.not_begun} of them approved and not begun)" if claims.not_begun else ""
+    if person.cap is not None and not person.cap.allows([*claims.costs, cost]):
         raise BudgetError(
-            f"your cap ({person.cap}) does not allow this session beside those you have; "
+            f"your cap ({person.cap}) does not allow this session beside those you have{held}; "
             "nothing was spent"
         )
-    promised = sum(use.parameters["queries"] for use in own)
-    if person.queries is not None and promised + terms["queries"] > person.queries:
+    if person.queries is not None and claims.queries + terms["queries"] > person.queries:
+        left = max(0, person.queries - claims.queries)
         raise BudgetError(
-            f"your cap of {person.queries:,} queries leaves {max(0, person.queries - promised):,}; "
-            "nothing was spent"
+            f"your cap of {person.queries:,} queries leaves {left:,} beside the sessions you have"
+            f"{held}; nothing was spent"
         )
 
 

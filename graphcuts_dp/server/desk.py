@@ -3,21 +3,41 @@
 There is no other way to an answer than `Session`, and no other ledger than the store. Every method
 is called by one thread at a time; the server has one thread for them. The private graph is handed
 on to `open_session`, and read nowhere else in this folder.
+
+Answers as plain values, and sets by the names of the groups that they are.
+
+Dummy queries: the same answers as a session would give, about a made graph.
 """
 
 import hashlib
 import json
+import tempfile
+import threading
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, final
 
+import numpy as np
+
 from graphcuts_dp.arrays import BoolVector
-from graphcuts_dp.errors import BudgetError, ExhaustedError, GraphCutsError, ParameterError
-from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.errors import (
+    AccuracyWarning,
+    BudgetError,
+    ExhaustedError,
+    GraphCutsError,
+    ParameterError,
+    PrivacyWarning,
+)
+from graphcuts_dp.graph.adjacency import AnyGraph, on_space
 from graphcuts_dp.graph.graph_queries import Question
 from graphcuts_dp.graph.group_names import GroupNames
 from graphcuts_dp.graph.groups import Groups
 from graphcuts_dp.graph.linear_query import LinearQuery
+from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.interactive.base import Answer
 from graphcuts_dp.interactive.group_start import GROUPS
 from graphcuts_dp.interactive.parameters import Parameters
 from graphcuts_dp.interactive.session import Session, open_session
@@ -29,24 +49,120 @@ from graphcuts_dp.interactive.transcript import (
 )
 from graphcuts_dp.ledger.opening import Store, ledger_budget, open_ledger
 from graphcuts_dp.ledger.spending import Budget
-from graphcuts_dp.ledger.uses import Use
+from graphcuts_dp.ledger.uses import Use, check_budget
 from graphcuts_dp.measurements.cells import sides_of_groups
 from graphcuts_dp.planning.planner import plan
 from graphcuts_dp.server.approval import (
     APPROVED,
     REFUSED,
     WAITING,
+    Claims,
     Request,
     Requests,
     check_caps,
     forecast,
+    id_of_session,
+    own_uses,
 )
 from graphcuts_dp.server.book import Book
-from graphcuts_dp.server.made import dummy_answers, made_like, quiet
 from graphcuts_dp.server.models import Ask, DummyIn, PlanIn, QueryIn, SessionIn, Terms
 from graphcuts_dp.server.people import CURATOR, People, Person
-from graphcuts_dp.server.plain import digest_of_set, names_of_sets, plain_answer
 from graphcuts_dp.server.problems import RefusedError
+
+_DEGREE = 20  # average, of a made graph
+_SEED = 2012
+_filters = threading.Lock()  # filters of warnings belong to all threads
+
+
+def made_like(graph: AnyGraph) -> AnyGraph:
+    """A random graph on the same public vertices, with the same bound on weights.
+
+    Its edges are drawn with a fixed seed, about 10 for each vertex or half of all pairs: it reads
+    the public vertex set, whether there are weights, and their bound.
+    """
+    rows, columns = graph.shape
+    random = np.random.default_rng(_SEED)
+    count = min(_DEGREE * max(rows, columns) // 2, rows * columns // 4)
+    ends = random.integers(rows, size=count), random.integers(columns, size=count)
+    weights = None
+    schema: dict[str, Any] = {}
+    if graph.weighted:
+        cap = graph.weight_cap
+        weights = np.full(count, 1.0 if cap is None else min(1.0, cap))
+        schema = {"weight_cap": cap, "hide_change": graph.hide_change}
+    return on_space(graph.space, *ends, weights, note="made", **schema)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Within it no warning about accuracy or delta is raised; replies carry them as texts."""
+    with _filters, warnings.catch_warnings():
+        for told in (AccuracyWarning, PrivacyWarning):
+            warnings.simplefilter("ignore", told)
+        yield
+
+
+def dummy_answers(
+    made: AnyGraph, terms: dict[str, Any], queries: Sequence[LinearQuery], names: GroupNames | None
+) -> list[Answer]:
+    """What a new session about a made graph answers; it leaves nothing behind.
+
+    Args:
+        made: see `made_like`.
+        terms: keywords of `open_session`.
+        queries: linear queries.
+        names: of groups, if there are any.
+
+    Raises:
+        GraphCutsError: as `open_session` and `Session.ask_all`.
+    """
+    asked = [
+        names.named(query) if names is not None and isinstance(query, CutQuery) else query
+        for query in queries
+    ]
+    groups = None
+    if names is not None:
+        groups = names.left if names.left is names.right else (names.left, names.right)
+    with tempfile.TemporaryDirectory(prefix="graphcuts-dp-dummy-") as folder:
+        with quiet():
+            session: Session = open_session(
+                made, store=Path(folder) / "made.db", groups=groups, **terms
+            )
+        with session:
+            return session.ask_all(asked)
+
+
+def digest_of_set(mask: BoolVector) -> bytes:
+    """SHA-256 of a truth vector."""
+    return hashlib.sha256(np.packbits(mask).tobytes()).digest()
+
+
+def names_of_sets(groups: Groups) -> dict[bytes, str]:
+    """The names of all groups, by the digest of their truth vectors; coarser levels go first."""
+    found: dict[bytes, str] = {}
+    for level in groups.levels:
+        codes = groups.codes(level)
+        prefix = f"{level}:" if len(groups.levels) > 1 else ""
+        for code, label in enumerate(groups.labels(level)):
+            found.setdefault(digest_of_set(codes == code), f"@{prefix}{label}")
+    return found
+
+
+def plain_answer(answer: Any) -> dict[str, Any]:
+    """An answer as plain values; an infinite end of an interval is None."""
+    low, high = answer.interval
+    finite = [end if abs(end) != float("inf") else None for end in (low, high)]
+    return {
+        "value": answer.value,
+        "interval": finite,
+        "confidence": answer.confidence,
+        "guaranteed": answer.guaranteed,
+        "updates": [[update.sign, update.value] for update in answer.updates],
+        "queries_left": answer.queries_left,
+        "updates_left": answer.updates_left,
+        "seeded": answer.seeded,
+    }
+
 
 _NO_SESSION = "there is no such session, or it is not yours"
 
@@ -54,6 +170,12 @@ _NO_SESSION = "there is no such session, or it is not yours"
 @final
 class Desk:
     """Works on one store for all who may ask.
+
+    A session is approved in the book, then begun on the store; a crash, a full disk or a busy store
+    can come between the two. Caps therefore count a session from its approval until it is on the
+    store, and from then on by what the store says. It begins when it is approved; where that
+    failed, when its owner asks for it again, or a curator approves it again. The caps are checked
+    each time, and no other request begins it. A curator who refuses it gives what it held back.
 
     Args:
         graph: the private graph.
@@ -176,48 +298,97 @@ class Desk:
     def request(self, person: Person, asked: SessionIn) -> tuple[Request, str | None]:
         """Ask for a session. It begins at once where the person is approved beforehand.
 
+        The same again is the same request: it begins what was approved and could not begin.
+
         Returns:
             The request, and a warning if its answers are worth nothing.
 
         Raises:
             ParameterError: terms out of range.
             BudgetError: a cap or the store's budget does not allow it; nothing was spent.
-            RefusedError: a session of this name has other terms.
+            RefusedError: a session of this name has other terms, or the person was revoked.
         """
         terms = self.terms_of(asked)
-        known = self.requests.find(f"{person.name}.{asked.name}")
-        told = forecast(terms, self.universe, self.grid)
-        if known is None:
-            check_caps(person, self._uses(), terms, told.cost)
-        request = self.requests.add(person, asked.name, terms, by_itself=person.preapproved)
+        warning = forecast(terms, self.universe, self.grid).warning
+        uses = self._uses()  # before the book is locked, since the store may be busy
+        with self.book.writing() as changes:
+            request = self.requests.find(id_of_session(person.name, asked.name))
+            if request is None:
+                owner = self._allowed(person.name, asked.name, terms, uses)
+                request = self.requests.add(
+                    changes, owner, asked.name, terms, by_itself=owner.preapproved
+                )
+            elif request.terms != terms:
+                raise RefusedError(
+                    409,
+                    "there is a session of this name with other terms; choose another name",
+                    kind="other-terms",
+                )
+            elif request.state == APPROVED and not _is_on(request, uses):
+                changes.log(person.name, "begin", {"session": request.id})
         if request.state == APPROVED:
-            self._session(request)
-        return request, told.warning
+            self._begin(request)
+        return request, warning
 
     def decide(self, curator: Person, name: str, *, approve: bool, note: str | None) -> Request:
         """Approve a session that waits, which begins it and spends its cost; or refuse it.
 
+        One that was approved and has not begun can be approved again, or refused after all.
+
         Raises:
-            BudgetError: the budget does not allow it; it goes on waiting.
-            RefusedError: no such session, or it was decided already.
+            BudgetError: a cap or the budget does not allow it; it stays as it was.
+            RefusedError: no such session, its owner was revoked, it was refused, or has begun.
         """
-        request = self._request(name)
-        if request.state != WAITING:
-            raise RefusedError(409, "that was decided already", kind="decided")
+        uses = self._uses()  # before the book is locked, since the store may be busy
+        with self.book.writing() as changes:
+            request = self._request(name)
+            if request.state == REFUSED or (request.state == APPROVED and _is_on(request, uses)):
+                raise RefusedError(409, "that was decided already", kind="decided")
+            if approve:
+                self._allowed(request.owner, request.name, request.terms, uses)
+            state = APPROVED if approve else REFUSED
+            self.requests.decide(changes, request, state, note, by=curator.name)
+            request = self._request(name)
         if approve:
-            owner = self.people.find(request.owner)
-            cost = forecast(request.terms, self.universe, self.grid).cost
-            uses = self._uses()
-            check_caps(owner, uses, request.terms, cost)
-            budget = self.budget
-            if budget is not None and not budget.allows([*(use.cost for use in uses), cost]):
-                raise BudgetError(f"the graph's budget ({budget}) does not allow this session")
-        state = APPROVED if approve else REFUSED
-        self.requests.decide(request, state, note, by=curator.name)
-        request = self._request(name)
-        if approve:
-            self._session(request)
+            self._begin(request)
         return request
+
+    def claims(self, owner: str, uses: Sequence[Use], *, without: str = "") -> Claims:
+        """What counts against the caps of a person: sessions on the store, and approved ones.
+
+        Args:
+            owner: whose caps.
+            uses: all that are on the store.
+            without: a session that is not counted unless it is on the store.
+        """
+        own = own_uses(owner, uses)
+        begun = {use.name for use in own} | {without}
+        held = [
+            each
+            for each in self.requests.all()
+            if each.owner == owner and each.state == APPROVED and each.id not in begun
+        ]
+        costs = [use.cost for use in own]
+        costs += [forecast(each.terms, self.universe, self.grid).cost for each in held]
+        queries = [use.parameters["queries"] for use in own]
+        queries += [each.terms["queries"] for each in held]
+        return Claims(tuple(costs), sum(queries), len(held))
+
+    def _allowed(self, owner: str, name: str, terms: dict[str, Any], uses: Sequence[Use]) -> Person:
+        """The owner of a session that may begin by what the book and these uses say.
+
+        Raises:
+            BudgetError: a cap or the store's budget does not allow it.
+            RefusedError: the owner was revoked.
+        """
+        person = self.people.find(owner)
+        if not person.active:
+            raise RefusedError(409, f"the tokens of {owner} were withdrawn", kind="revoked")
+        cost = forecast(terms, self.universe, self.grid).cost
+        claims = self.claims(owner, uses, without=id_of_session(owner, name))
+        check_caps(person, claims, terms, cost)
+        check_budget(self.budget, [use.cost for use in uses], cost)
+        return person
 
     def visible(self, person: Person) -> list[Request]:
         """Sessions that somebody may see: their own, those they were granted; a curator all."""
@@ -244,11 +415,9 @@ class Desk:
 
     def error_bound(self, request: Request) -> float | None:
         """The largest half width of an interval; None where the session has not begun."""
-        if request.state != APPROVED:
-            return None
         try:
             return self._session(request).error_bound
-        except BudgetError:
+        except (BudgetError, RefusedError):
             return None
 
     def cost(self, person: Person, name: str, queries: Sequence[QueryIn]) -> tuple[Any, float]:
@@ -335,7 +504,7 @@ class Desk:
             RefusedError: no such session.
         """
         request = self.readable(person, name)
-        if request.state != APPROVED:
+        if not self._has_begun(request):
             return 0, iter(())
         entries = self._session(request).history
         some = (entries[place] for place in range(after, min(after + limit, len(entries))))
@@ -349,7 +518,7 @@ class Desk:
             RefusedError: no such session, or it has not begun.
         """
         request = self.readable(person, name)
-        self._begun(request)
+        self._check_begun(request)
         with self.book.writing() as changes:
             changes.log(person.name, "export", {"session": name})
         answers = export_ledger(self._ledger, name)
@@ -381,33 +550,55 @@ class Desk:
             raise RefusedError(404, _NO_SESSION)
         return found
 
-    def _begun(self, request: Request) -> None:
+    def _has_begun(self, request: Request) -> bool:
+        return request.state == APPROVED and (
+            request.id in self._sessions or self.on_store(request) is not None
+        )
+
+    def _check_begun(self, request: Request) -> None:
         if request.state == WAITING:
             raise RefusedError(409, "the session waits for the curator", kind="waiting")
         if request.state == REFUSED:
             raise RefusedError(409, "the curator refused this session", kind="refused")
+        if not self._has_begun(request):
+            raise RefusedError(
+                409,
+                "the session was approved but could not begin, and nothing was spent; ask for it "
+                "again with the same name and terms",
+                kind="not-begun",
+            )
 
     def _own(self, person: Person, name: str) -> Session:
         request = self.readable(person, name)
         if request.owner != person.name:
             raise RefusedError(403, "only the owner of a session asks in it", kind="not-owner")
-        self._begun(request)
         return self._session(request)
 
+    def _begin(self, request: Request) -> None:
+        """Begin a session that was approved, unless it has begun: the one place that does."""
+        if request.id not in self._sessions:
+            uses = self._uses()
+            if not _is_on(request, uses):
+                self._allowed(request.owner, request.name, request.terms, uses)
+            self._sessions[request.id] = self._opened(request, request.terms)
+
     def _session(self, request: Request) -> Session:
-        """An open session; one that was approved and has not begun begins here."""
+        """A session that has begun. Without terms, `open_session` can begin none.
+
+        Raises:
+            RefusedError: it has not begun.
+        """
         found = self._sessions.get(request.id)
         if found is None:
-            with quiet():
-                found = open_session(
-                    self._graph,
-                    store=self._store,
-                    name=request.id,
-                    groups=self._groups,
-                    **request.terms,
-                )
-            self._sessions[request.id] = found
+            self._check_begun(request)
+            found = self._sessions[request.id] = self._opened(request, {})
         return found
+
+    def _opened(self, request: Request, terms: dict[str, Any]) -> Session:
+        with quiet():
+            return open_session(
+                self._graph, store=self._store, name=request.id, groups=self._groups, **terms
+            )
 
     def _kept(self, person: Person, key: str, digest: bytes) -> list[dict[str, Any]] | None:
         rows = self.book.rows(
@@ -419,3 +610,7 @@ class Desk:
             raise RefusedError(409, "this idempotency key belongs to another request", kind="key")
         kept: list[dict[str, Any]] | None = None if rows[0][1] is None else json.loads(rows[0][1])
         return kept
+
+
+def _is_on(request: Request, uses: Sequence[Use]) -> bool:
+    return any(use.name == request.id for use in own_uses(request.owner, uses))

@@ -71,7 +71,10 @@ class VerticesOut(Strict):
 
 
 class SessionOut(Strict):
-    """Where a session stands: waiting, refused, approved, open, stopped or failed."""
+    """Where a session stands: waiting, refused, approved, open, stopped or failed.
+
+    "approved" is one that has not begun, since the store could not take it then: ask for it again.
+    """
 
     id: str
     owner: str
@@ -134,7 +137,10 @@ class Spent(Strict):
 
 
 class BudgetOut(Strict):
-    """What all uses of the graph have spent, and the sessions of whoever asks."""
+    """What all uses of the graph have spent, and what counts against the caps of whoever asks.
+
+    `yours` and `queries` count sessions from their approval on, whether or not they have begun.
+    """
 
     all: Spent
     yours: Spent

@@ -6,6 +6,7 @@ import logging
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any, final
 
@@ -34,10 +35,11 @@ class Binding:
         certificate: PEM file, for HTTPS; None for HTTP.
         key: of the certificate, or None if it is in the same file.
         names: under which it may be addressed, beside the address and "localhost".
-        behind_proxy: addresses of proxies whose word about the client is taken; empty for none.
+        behind_proxy: addresses or networks of proxies that encrypt, separated by commas; empty for
+            none. Plain HTTP is taken from these alone, and their word about the client.
 
     Raises:
-        ParameterError: open to others without a certificate or a proxy.
+        ParameterError: open to others without a certificate or a proxy, or no address of a proxy.
     """
 
     host: str = "127.0.0.1"
@@ -53,9 +55,20 @@ class Binding:
                 f"tokens would cross the network in the clear on {self.host}: give a certificate, "
                 "or say which proxy encrypts"
             )
+        _ = self.proxies
         for file in (self.certificate, self.key):
             if file is not None and not file.is_file():
                 raise ParameterError(f"there is no file {file}")
+
+    @property
+    def proxies(self) -> tuple[IPv4Network | IPv6Network, ...]:
+        """Where proxies are; an IPv4 address that is written as an IPv6 one is the IPv4 address.
+
+        Raises:
+            ParameterError: a name, or a network of all addresses.
+        """
+        parts = self.behind_proxy.split(",") if self.behind_proxy else []
+        return tuple(_network(part.strip()) for part in parts)
 
     @property
     def secure(self) -> bool:
@@ -67,6 +80,21 @@ class Binding:
         """Names under which the server may be addressed."""
         own = f"[{self.host}]" if ":" in self.host else self.host
         return frozenset({own, "localhost", *(name.lower() for name in self.names)})
+
+
+def _network(text: str) -> IPv4Network | IPv6Network:
+    try:
+        found = ip_network(text)
+    except ValueError:
+        found = None
+    if found is None or not found.prefixlen:
+        raise ParameterError(
+            f"{text!r:.60} is no address of a proxy; give it as 10.0.0.7 or 10.0.0.0/29"
+        )
+    mapped = found.network_address.ipv4_mapped if isinstance(found, IPv6Network) else None
+    if mapped is None or found.prefixlen <= 96:
+        return found
+    return IPv4Network((mapped, found.prefixlen - 96))
 
 
 @final
@@ -133,8 +161,7 @@ def serve(service: Service, binding: Binding, told: Callable[[str], None]) -> No
         log_config=None,
         server_header=False,
         date_header=False,
-        proxy_headers=bool(binding.behind_proxy),
-        forwarded_allow_ips=binding.behind_proxy or "",
+        proxy_headers=False,  # the guard believes them, once it has seen where they come from
         limit_concurrency=_CONNECTIONS,
         timeout_keep_alive=10,
         timeout_graceful_shutdown=_FINISH_SECONDS,

@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from ipaddress import IPv4Network, IPv6Network
 from typing import TypeVar, final
 
 from graphcuts_dp.errors import GraphCutsError, LedgerError
@@ -34,6 +35,7 @@ class Service:
         ticks: when replies leave.
         hosts: names under which the server may be addressed; empty for all.
         secure: whether cookies are for HTTPS alone.
+        proxies: that encrypt: plain HTTP is taken from these alone; empty for none.
         clock: seconds, never going back; the event loop's sleep must go by it.
     """
 
@@ -45,6 +47,7 @@ class Service:
         ticks: Ticks | None = None,
         hosts: frozenset[str] = frozenset(),
         secure: bool = False,
+        proxies: tuple[IPv4Network | IPv6Network, ...] = (),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.desk = desk
@@ -52,6 +55,7 @@ class Service:
         self.ticks = ticks or Ticks(0.25)
         self.hosts = hosts
         self.secure = secure
+        self.proxies = proxies
         self.clock = clock
         self.rates = Rates(self.limits.rate, self.limits.burst)
         self.failures = Rates(self.limits.failures / 60, self.limits.failures)

@@ -11,7 +11,7 @@ from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, RankOneQuery
 from graphcuts_dp.graph.vertices import Label, VertexSet
 from graphcuts_dp.interactive.query_lines import query_title, query_to_dict, sides
 from graphcuts_dp.ledger.spending import total_cost
-from graphcuts_dp.server.approval import Request, forecast, own_uses
+from graphcuts_dp.server.approval import Request, forecast
 from graphcuts_dp.server.models import SessionIn
 from graphcuts_dp.server.people import Person
 from graphcuts_dp.server.replies import (
@@ -67,12 +67,11 @@ def told_graph(service: Service) -> GraphOut:
 
 
 def told_budget(service: Service, person: Person) -> BudgetOut:
-    """What was spent, by all and by one person."""
+    """What was spent by all, and what counts against the caps of one person."""
     desk = service.desk
     status, cap = desk.status, desk.budget
-    own = own_uses(person.name, [each.use for each in status.uses])
-    costs = [use.cost for use in own]
-    spent = total_cost(costs, person.cap) if costs else None
+    claims = desk.claims(person.name, [each.use for each in status.uses])
+    spent = total_cost(claims.costs, person.cap) if claims.costs else None
     return BudgetOut(
         all=Spent(
             epsilon=status.epsilon,
@@ -86,7 +85,7 @@ def told_budget(service: Service, person: Person) -> BudgetOut:
             cap_epsilon=person.epsilon,
             cap_delta=person.delta if person.epsilon is not None else None,
         ),
-        queries=sum(use.parameters["queries"] for use in own),
+        queries=claims.queries,
         cap_queries=person.queries,
         preapproved=person.preapproved,
     )

@@ -26,9 +26,10 @@ from saving_cases import (
 
 import graphcuts_dp as gc
 from graphcuts_dp.cli import main
-from graphcuts_dp.evaluation.experiments.base import Finding, Table
-from graphcuts_dp.figures import FigureSpec
 from graphcuts_dp.interactive.session import open_session
+from scripts.figures import registry
+from scripts.figures.base import Finding, Table
+from scripts.figures.registry import FigureSpec
 
 QUERIES = [{"S": [0]}, {"S": [1, 2], "T": [4]}]
 
@@ -208,10 +209,10 @@ def quick_work() -> Iterator[None]:
             "cli.release_answers.release_answers": ready(asked_at_once),
             "cli.distances.answer_distances": ready(answered),
             "cli.flows.release_flows": ready(tabled),
-            "distances.picture.drawn": _small,
+            "distances.answers.DistanceAnswers.plot": _small,
             "cli.evaluate.cut_error_figure": _small,
-            "interactive.picture.drawn": _small,
-            "figures.FIGURES": (_TOY,),
+            "interactive.session.Session.plot": _small,
         }.items():
             patches.enter_context(mock.patch(f"graphcuts_dp.{place}", stand_in))
+        patches.enter_context(mock.patch.object(registry, "FIGURES", (_TOY,)))
         yield

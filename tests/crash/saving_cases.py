@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 import graphcuts_dp as gc
-from graphcuts_dp.plotting.saving import save_figure
+from scripts.figures.style import save_figure
 
 OLDER, NEWER = 0, 1
 

@@ -18,8 +18,8 @@ from graphcuts_dp.interactive.counts import EdgeCounter
 from graphcuts_dp.ledger import uses
 from graphcuts_dp.privacy.distributions import BinaryResponse
 from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.server.app import POLICY
 from graphcuts_dp.server.limits import Limits
-from graphcuts_dp.server.middleware import POLICY
 from graphcuts_dp.server.running import Binding
 
 ASK = "/v1/sessions/ann.default/answers"

@@ -9,10 +9,10 @@ import pytest
 from graphcuts_dp.errors import LedgerError, ParameterError
 from graphcuts_dp.ledger.records import Head
 from graphcuts_dp.server import tokens
+from graphcuts_dp.server.app import log_text
 from graphcuts_dp.server.book import Book, serving
 from graphcuts_dp.server.chain import read_export, verify
 from graphcuts_dp.server.limits import Limits, Rates
-from graphcuts_dp.server.logs import log_text
 from graphcuts_dp.server.people import People, Person
 
 

@@ -195,7 +195,7 @@ function showSession() {
   by("left").max = total;
   by("left").value = left === null ? total : left;
   by("left-text").textContent = left === null ? `${number(current.answers)} answered; no limit` : `${number(left)} of ${number(total)} left, ${number(current.answers)} answered`;
-  const notes = { waiting: "It waits for the curator; this page looks again by itself.", refused: "The curator refused it.", failed: "It was interrupted while it started, which counts as spent. Ask for another under a new name.", stopped: "It has run out. Answers on the record stay free." };
+  const notes = { waiting: "It waits for the curator; this page looks again by itself.", refused: "The curator refused it.", approved: "It was approved and could not begin; nothing was spent. Ask for it again with the same name and terms.", failed: "It was interrupted while it started, which counts as spent. Ask for another under a new name.", stopped: "It has run out. Answers on the record stay free." };
   show(by("session-note"), notes[current.state] || current.warning || "", current.state === "open" || current.state === "waiting" ? "" : "bad");
 }
 
@@ -207,11 +207,11 @@ async function loadSessions(keep = null) {
   showSession();
 }
 
-function showSpent(name, spent) {
+function showSpent(name, spent, word = "spent") {
   const bar = by(`budget-${name}`);
   bar.max = spent.cap_epsilon || Math.max(1, spent.epsilon);
   bar.value = spent.epsilon;
-  const cap = spent.cap_epsilon === null ? "spent, no cap" : `of ${small(spent.cap_epsilon)} spent`;
+  const cap = spent.cap_epsilon === null ? `${word}, no cap` : `of ${small(spent.cap_epsilon)} ${word}`;
   const delta = spent.delta || spent.cap_delta ? `; delta ${small(spent.delta)}${spent.cap_delta === null ? "" : ` of ${small(spent.cap_delta)}`}` : "";
   by(`budget-${name}-text`).textContent = `epsilon ${small(spent.epsilon)} ${cap}${delta}`;
 }
@@ -219,7 +219,7 @@ function showSpent(name, spent) {
 async function loadBudget() {
   const found = await call("GET", "/v1/budget");
   showSpent("all", found.all);
-  showSpent("own", found.yours);
+  showSpent("own", found.yours, "approved");
   if (found.cap_queries !== null) by("budget-own-text").textContent += `; ${number(found.queries)} of ${number(found.cap_queries)} queries`;
 }
 

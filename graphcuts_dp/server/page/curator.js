@@ -18,7 +18,7 @@ async function acting(button, work) {
 }
 
 function decision(session) {
-  if (session.state !== "waiting") return element("span", { text: session.note || "" });
+  if (!pending(session)) return element("span", { text: session.note || "" });
   const path = `/v1/sessions/${encodeURIComponent(session.id)}/decision`;
   const decide = (approve) => (event) => acting(event.target, () => call("POST", path, { approve }));
   return element("span", {},
@@ -89,9 +89,11 @@ async function showLog() {
   fill(by("audit"), found.lines.map((each) => [{ number: number(each.seq) }, { time: localTime(each.time) }, each.who, each.what, lineFacts(each.body)]).reverse());
 }
 
+const pending = (session) => session.state === "waiting" || session.state === "approved";
+
 async function refresh() {
   const [sessions, people, spending, budget] = await Promise.all([call("GET", "/v1/sessions"), call("GET", "/v1/people"), call("GET", "/v1/spending"), call("GET", "/v1/budget")]);
-  const waitingFirst = [...sessions.sessions].reverse().sort((one, two) => (two.state === "waiting") - (one.state === "waiting"));
+  const waitingFirst = [...sessions.sessions].reverse().sort((one, two) => pending(two) - pending(one));
   fill(by("requests"), waitingFirst.map((each) => [each.id, each.state, { number: small(each.terms.epsilon) }, { number: small(each.terms.delta) }, { number: number(each.terms.queries) }, { number: number(each.answers) }, { number: small(each.error_bound ?? each.forecast) }, decision(each)]));
   showPeople(people.people);
   showSpending(spending, budget.all);

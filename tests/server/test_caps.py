@@ -1,0 +1,260 @@
+"""Caps count a session from its approval on, whether or not it could begin; no GET begins one."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from server_cases import TERMS, Office
+
+import graphcuts_dp as gc
+from graphcuts_dp.errors import LedgerError
+from graphcuts_dp.server import desk
+
+WHOLE = {"epsilon": 1.0}
+NAMES = ("a", "b", "c")
+HOLDER = """
+import sys
+from server_cases import TERMS, made_graph
+import graphcuts_dp as gc
+session = gc.open_session(made_graph(), store=sys.argv[1], name="own", **TERMS)
+with session, session._ledger.locked():
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+KILLED = """
+import json, os, signal, sys
+from server_cases import Office
+from graphcuts_dp.server import desk
+desk.open_session = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
+office = Office(sys.argv[1])
+office.tokens = json.loads(sys.argv[2])
+office.open("ann", "a", epsilon=1.0)
+office.send("curator", "POST", "/v1/sessions/ann.a/decision", {"approve": True})
+"""
+
+
+@pytest.fixture
+def office(tmp_path):
+    with Office(tmp_path, budget=(10.0, 0.1)) as made:
+        yield made
+
+
+@pytest.fixture
+def full(monkeypatch):
+    """The disk is full for sessions, and is not when what this gives is called."""
+    opened = desk.open_session
+
+    def fails(*_, **__):
+        raise LedgerError("the disk is full")
+
+    monkeypatch.setattr(desk, "open_session", fails)
+    return lambda: monkeypatch.setattr(desk, "open_session", opened)
+
+
+def spent(office):
+    return office.send("curator", "GET", "/v1/budget").json()["all"]["epsilon"]
+
+
+def read_all(office, name):
+    """Every GET, of the owner and of the curator, of a session that has not begun."""
+    place = f"/v1/sessions/{name}"
+    for who in (name.partition(".")[0], "curator"):
+        paths = ("/v1/sessions", place, f"{place}/answers", "/v1/budget", f"{place}/export")
+        replies = [office.send(who, "GET", path) for path in paths]
+        assert [reply.status_code for reply in replies] == [200, 200, 200, 200, 409]
+        assert replies[1].json()["state"] == "approved"
+        assert replies[2].json()["total"] == 0
+        assert replies[4].json()["type"] == "urn:graphcuts-dp:not-begun"
+
+
+def test_requests_that_fail_on_the_store_do_not_pass_a_cap(office, full):
+    """Once all three were approved, and the first GET began them: 3 was spent of a cap of 1."""
+    office.add("ann", preapproved=True, epsilon=1.0)
+    statuses = [office.open("ann", name, **WHOLE).status_code for name in NAMES]
+    full()
+    office.send("ann", "GET", "/v1/sessions")
+    assert spent(office) == 0
+    assert statuses == [503, 409, 409]
+    read_all(office, "ann.a")
+    assert spent(office) == 0
+    again = office.open("ann", "a", **WHOLE)  # the same request begins it
+    assert (again.status_code, again.json()["state"]) == (201, "open")
+    assert office.open("ann", "a", **WHOLE).json()["state"] == "open"
+    assert office.open("ann", "b", **WHOLE).status_code == 409
+    assert spent(office) == 1.0
+
+
+STATED = {"method": "multiplicative-weights", "calibration": "dr14"}  # of no Renyi divergence
+CAPS = [
+    ({"epsilon": 1.0}, {"epsilon": 0.75}),
+    ({"epsilon": 9.0, "delta": 1e-6}, {"epsilon": 0.5, "delta": 8e-7, **STATED}),
+    ({"queries": 15}, {"queries": 10}),
+]
+
+
+@pytest.mark.parametrize(("caps", "terms"), CAPS)
+def test_every_cap_counts_what_has_not_begun(office, full, caps, terms):
+    office.add("ann", preapproved=True, **caps)
+    assert office.open("ann", "a", **terms).status_code == 503
+    refused = office.open("ann", "b", **terms)
+    full()
+    assert refused.status_code == office.open("ann", "b", **terms).status_code == 409
+    assert "1 of them approved and not begun" in refused.json()["detail"]
+    assert office.open("ann", "a", **terms).status_code == 201
+    assert "not begun" not in office.open("ann", "b", **terms).json()["detail"]
+
+
+def test_what_is_approved_is_told_as_such_before_it_begins(office, full):
+    office.add("ann", preapproved=True, epsilon=1.0, queries=100)
+    office.open("ann", "a", **WHOLE)
+    told = office.send("ann", "GET", "/v1/budget").json()
+    assert (told["all"]["epsilon"], told["yours"]["epsilon"], told["queries"]) == (0, 1.0, 10)
+    full()
+    refused = [
+        office.ask("ann", [(["v1"], None)], session="a"),
+        office.send("ann", "POST", "/v1/sessions/ann.a/cost", {"queries": [{"S": ["v1"]}]}),
+    ]
+    for reply in refused:
+        assert (reply.status_code, reply.json()["type"]) == (409, "urn:graphcuts-dp:not-begun")
+        assert "ask for it again" in reply.json()["detail"]
+    assert spent(office) == 0
+
+
+def decide(office, name, **body):
+    return office.send("curator", "POST", f"/v1/sessions/{name}/decision", body)
+
+
+def test_a_curator_begins_again_or_withdraws_what_was_approved(office, full):
+    office.add("bob", epsilon=1.0)
+    for name in NAMES:
+        assert office.open("bob", name, **WHOLE).json()["state"] == "waiting"
+    assert decide(office, "bob.a", approve=True, note="for May").status_code == 503
+    read_all(office, "bob.a")
+    assert decide(office, "bob.b", approve=True).status_code == 409  # a holds the cap
+    full()
+    withdrawn = decide(office, "bob.a", approve=False)
+    assert (withdrawn.status_code, withdrawn.json()["state"]) == (200, "refused")
+    assert withdrawn.json()["note"] == "for May"
+    assert office.open("bob", "a", **WHOLE).json()["state"] == "refused"
+    assert decide(office, "bob.a", approve=True).status_code == 409
+    assert decide(office, "bob.b", approve=True).json()["state"] == "open"
+    for approve in (True, False):
+        assert decide(office, "bob.b", approve=approve).status_code == 409  # it has begun
+    assert spent(office) == 1.0
+    assert office.log()[-3:] == ["approved", "refused", "approved"]
+
+
+def test_a_curator_approves_again_what_could_not_begin(office, full):
+    office.add("bob")
+    office.open("bob", "a")
+    assert decide(office, "bob.a", approve=True).status_code == 503
+    full()
+    assert decide(office, "bob.a", approve=True).json()["state"] == "open"
+    assert office.ask("bob", [(["v1"], None)], session="a").status_code == 200
+
+
+def test_caps_are_checked_again_when_a_session_begins_later(office, full):
+    office.add("ann", preapproved=True, epsilon=1.0)
+    office.open("ann", "a", **WHOLE)
+    full()
+    lowered = {"preapproved": True, "epsilon": 0.5}
+    office.send("curator", "PUT", "/v1/people/ann", lowered)
+    for reply in (office.open("ann", "a", **WHOLE), decide(office, "ann.a", approve=True)):
+        assert (reply.status_code, reply.json()["type"]) == (409, "urn:graphcuts-dp:budget")
+    office.send("curator", "PUT", "/v1/people/ann", {**lowered, "epsilon": 1.0})
+    assert office.open("ann", "a", **WHOLE).json()["state"] == "open"
+
+
+def test_what_the_graph_s_budget_refuses_holds_no_cap(office):
+    office.add("ann", preapproved=True, epsilon=12.0)
+    assert office.open("ann", "a", epsilon=11.0).status_code == 409
+    assert office.desk.requests.all() == []
+    assert office.open("ann", "b", epsilon=10.0).status_code == 201
+
+
+def test_nothing_begins_for_people_whose_tokens_were_withdrawn(office, full):
+    office.add("ann", preapproved=True)
+    ann = office.people.find("ann")
+    office.add("bob")
+    office.open("bob", "a")
+    assert decide(office, "bob.a", approve=True).status_code == 503
+    full()
+    for name in ("ann", "bob"):
+        office.people.revoke(name, by="console")
+    reply = decide(office, "bob.a", approve=True)
+    assert (reply.status_code, reply.json()["type"]) == (409, "urn:graphcuts-dp:revoked")
+    with pytest.raises(desk.RefusedError, match="withdrawn"):  # a request that was on its way
+        office.desk.request(ann, desk.SessionIn(name="a", **TERMS))
+    assert decide(office, "bob.a", approve=False).json()["state"] == "refused"
+    assert [each.state for each in office.desk.requests.all()] == ["refused"]
+    assert spent(office) == 0
+
+
+def line(script, *given):
+    """A Python process of its own, which finds what these tests share."""
+    return {
+        "args": [sys.executable, "-c", script, *map(str, given)],
+        "env": {**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
+    }
+
+
+def test_a_store_that_is_busy_approves_nothing(office):
+    """Another process holds the store: neither is a session approved, nor does one begin."""
+    office.add("ann", preapproved=True, epsilon=1.0)
+    file = office.desk._ledger.file
+    file._timeout = file._lock._timeout = 0.05
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(**line(HOLDER, office.path), **pipes) as holder:
+        assert holder.stdout.readline() == b"held\n"
+        reply = office.open("ann", "a", **WHOLE)
+    assert reply.status_code == 503
+    assert office.desk.requests.all() == []
+    assert office.open("ann", "a", **WHOLE).status_code == 201
+
+
+@pytest.mark.parametrize("preapproved", [True, False])
+def test_a_kill_between_book_and_store_leaves_caps_that_hold(tmp_path, preapproved):
+    """The process dies when the approval is in the book and before the session is on the store."""
+    with Office(tmp_path, budget=(10.0, 0.0)) as office:
+        office.add("ann", preapproved=preapproved, epsilon=1.0)
+        tokens = office.tokens
+    killed = subprocess.run(**line(KILLED, tmp_path, json.dumps(tokens)), timeout=60, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    with Office(tmp_path) as office:
+        office.tokens = tokens
+        head = office.desk.status.head
+        read_all(office, "ann.a")
+        for name in ("b", "c"):
+            assert office.open("ann", name, **WHOLE).status_code == 409
+        read_all(office, "ann.a")
+        assert office.desk.status.head == head
+        again = office.open("ann", "a", **WHOLE)
+        assert (again.status_code, again.json()["state"]) == (201, "open")
+        assert office.open("ann", "b", **WHOLE).status_code == 409
+        assert spent(office) == 1.0
+
+
+@pytest.mark.parametrize(("terms", "state"), [({}, "approved"), (WHOLE, "open")])
+def test_a_client_that_connects_with_its_terms_begins_what_was_approved(
+    office, full, monkeypatch, terms, state
+):
+    office.add("ann", preapproved=True, epsilon=1.0)
+    whole = {**TERMS, **WHOLE}
+    office.send("ann", "POST", "/v1/sessions", {"name": "a", **whole})
+    full()
+
+    class Line:
+        def __init__(self, *_, **__):
+            pass
+
+        def ask(self, method, path, body=None):
+            return office.send("ann", method, path, body).json()
+
+    monkeypatch.setattr("graphcuts_dp.server.client.Connection", Line)
+    session = gc.connect("http://localhost", "", name="a", **(whole if terms else {}))
+    assert session.state == state
+    assert spent(office) == (1.0 if terms else 0)
