@@ -59,3 +59,7 @@ class ServerError(GraphCutsError, RuntimeError):
 
 class AccuracyWarning(UserWarning):
     """What was asked for is private, but worthless at this size and epsilon, or in part."""
+
+
+class PrivacyWarning(UserWarning):
+    """What was asked for is kept, but promises too little: its delta is too large."""

@@ -66,18 +66,6 @@ def comparison_moment(order: float, each: float) -> float:
     return 2 * math.atanh(math.exp(log_factor) / room)
 
 
-def comparison_log_delta(order: float, each: float, *, updates: float, epsilon: float) -> float:
-    """The theorem's mu B - a epsilon: the logarithm of a delta that the theorem proves.
-
-    Args:
-        order: a > 0.
-        each: e > 0.
-        updates: B >= 0.
-        epsilon: > 0.
-    """
-    return comparison_moment(order, each) * updates - order * epsilon
-
-
 def comparison_epsilon(each: float, *, updates: float, delta: float) -> float:
     """Nearly the least epsilon that the theorem proves for a delta, rounded up.
 

@@ -144,10 +144,7 @@ class BinaryResponse(NoiseDistribution):
     Standard deviation e^(epsilon/2)/(e^epsilon-1). Source: Warner 1965; GRU12 section 6.
     """
 
-    @property
-    def name(self) -> str:
-        """The name under which users ask for it."""
-        return "binary"
+    name = "binary"
 
     @property
     def offset(self) -> float:
@@ -159,10 +156,7 @@ class BinaryResponse(NoiseDistribution):
         """1/(1-2q)."""
         return 1 / math.tanh(self.epsilon / 2)
 
-    @property
-    def bits(self) -> bool:
-        """True: the released integers are flipped bits."""
-        return True
+    bits = True  # the released integers are flipped bits
 
     def evidence(
         self, steps: npt.NDArray[Any], dtype: npt.DTypeLike = np.float64

@@ -18,11 +18,9 @@ class EntropySource(Protocol):
     @property
     def seed(self) -> int | None:
         """The seed, or None when the bits come from the operating system."""
-        ...
 
     def bytes(self, count: int) -> ByteVector:
         """The next `count` bytes, each uniform on 0..255."""
-        ...
 
     def split(self, count: int) -> "list[EntropySource]":
         """`count` sources, independent of each other, of this one and of earlier splits.
@@ -30,7 +28,6 @@ class EntropySource(Protocol):
         What each of them gives does not depend on when, where or in which order they are used, so
         parallel work that is given one source a part is repeatable.
         """
-        ...
 
 
 @final

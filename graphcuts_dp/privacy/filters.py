@@ -61,11 +61,7 @@ def renyi_order(epsilon: float, delta: float) -> float:
         epsilon: > 0.
         delta: in (0, 1), of the whole budget.
     """
-
-    def largest_rho(order: float) -> float:
-        return renyi_budget(order, epsilon, delta) / order
-
-    return max(_ORDERS, key=largest_rho)
+    return max(_ORDERS, key=lambda order: renyi_budget(order, epsilon, delta) / order)
 
 
 def renyi_budget(order: float, epsilon: float, delta: float) -> float:

@@ -144,3 +144,10 @@ def exact_epsilon(epsilon: float | Fraction) -> Fraction:
             "below, nothing can be learnt; above, nothing is hidden"
         )
     return Fraction(epsilon)
+
+
+def promise_text(guarantee: PrivacyGuarantee) -> str:
+    """For titles of pictures."""
+    delta = f", delta = {guarantee.delta:g}" if guarantee.delta else ""
+    mark = f", {guarantee.warning}" if guarantee.warning else ""
+    return f"epsilon = {guarantee.epsilon:g}{delta}{mark}"

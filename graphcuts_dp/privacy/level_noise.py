@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, final
+from typing import Literal, TypedDict, final
 
 import numpy as np
 import scipy
@@ -134,6 +134,14 @@ class LevelNoise:
         pairs = zip(self.parameters, changes, strict=True)
         rho = sum((change[1] / (2 * variance) for variance, change in pairs), Fraction(0))
         return Cost.of_rho(rounded_up(rho), delta=delta)
+
+
+class LevelBudget(TypedDict):
+    """What `split_budget` splits; see there."""
+
+    distribution: DistributionPair
+    epsilon: float | Fraction
+    delta: float
 
 
 def split_budget(

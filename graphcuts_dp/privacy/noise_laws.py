@@ -20,41 +20,33 @@ class NoiseLaw(Protocol):
     @property
     def step(self) -> float:
         """The noise lies on a grid of this step, somewhere."""
-        ...
 
     @property
     def variance(self) -> float:
         """Of the noise, whatever the private number is."""
-        ...
 
     @property
     def largest(self) -> float:
         """The noise never passes this in modulus; infinity if it can."""
-        ...
 
     def log_mgf(self, s: float) -> float:
         """Upper bound on ln E e^(s X) and on ln E e^(-s X), for 0 < s < `end`."""
-        ...
 
     @property
     def end(self) -> float:
         """`log_mgf` is finite below this."""
-        ...
 
     def log_modulus(self, u: FloatVector) -> FloatVector:
         """Logarithm of |E e^(iuX)|: the same whatever the private number is."""
-        ...
 
     def phase(self, u: FloatVector) -> FloatVector:
         """|arg E e^(iuX)| for u >= 0, up to whole turns: the sign follows the private number."""
-        ...
 
     def log_point(self, s: float, count: int) -> float:
         """Bound on ln of the sum over j >= 0 of e^(-s d j) P(S = x + j d), d the step of X.
 
         S is a sum of `count` of them, each tilted by e^(sX), and x is arbitrary. At most 0.
         """
-        ...
 
 
 # Largest of deviation * P(S = j) over all sums S of independent bits and all j.

@@ -8,7 +8,6 @@ import pytest
 from graphcuts_dp.distinguishers.cut_list import CutList
 from graphcuts_dp.distinguishers.exact_cuts import ExactCuts
 from graphcuts_dp.distinguishers.exponential import Exponential
-from graphcuts_dp.distinguishers.gaussian_rank_one import GaussianRankOne
 from graphcuts_dp.distinguishers.power_method import PowerRankOne
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.grid import Grid
@@ -22,6 +21,7 @@ from graphcuts_dp.iterative.paper_tuning import PaperOffline
 from graphcuts_dp.iterative.pure_tuning import PureOffline
 from graphcuts_dp.iterative.tuning import PracticalOffline, TightOffline
 from graphcuts_dp.ledger.spending import Budget
+from scripts.figures.gaussian_rank_one import GaussianRankOne
 
 UNIVERSE = Universe(5)
 PLAIN = {"universe": UNIVERSE, "grid": Grid(), "queries": 3}

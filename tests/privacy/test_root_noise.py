@@ -15,7 +15,7 @@ from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive import bought_norms
 from graphcuts_dp.interactive.methods import make_mechanism
 from graphcuts_dp.iterative import construction
-from graphcuts_dp.measurements.root_degrees import ROOT_STEPS, buy_root_degrees
+from graphcuts_dp.measurements.degrees import ROOT_STEPS, buy_root_degrees
 from graphcuts_dp.privacy.calibration import TOTAL_SHARE
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import SeededEntropy

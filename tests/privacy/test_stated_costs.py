@@ -13,12 +13,11 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.distances import l1_plan, per_query, tree_counts
+from graphcuts_dp.distances import above_threshold, l1_plan, tree_counts
 from graphcuts_dp.distances.embeddings import exact_embedding
 from graphcuts_dp.distances.offline import release_distances
 from graphcuts_dp.distinguishers.base import Found
 from graphcuts_dp.errors import BudgetError
-from graphcuts_dp.evaluation.audits.registry import _PRODUCTS
 from graphcuts_dp.flows import releasing
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.universe import Universe
@@ -33,6 +32,7 @@ from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.protection import EDGE, Protection
 from graphcuts_dp.release import allocation, contributions, degree_bound, sparse_measure
+from tests.audits.registry import _PRODUCTS
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 
@@ -305,7 +305,7 @@ CASES = {
                 distances(mechanism, noise),
                 {
                     "levels": of_result(
-                        per_query if mechanism == "per-query" else tree_counts,
+                        above_threshold if mechanism == "per-query" else tree_counts,
                         "split_budget",
                         dearer_levels,
                     )
