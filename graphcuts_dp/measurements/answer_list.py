@@ -1,14 +1,31 @@
 """A list of answers to cuts, which notebooks show as a table."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from graphcuts_dp.display import Card, Displayed
+from graphcuts_dp.errors import QueryError
+from graphcuts_dp.graph.linear_query import LinearQuery, is_query
+from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.measurements.noisy_matrix import CutAnswer
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _COLUMNS = ("value", "low", "high", "confidence", "simultaneous", "estimate")
+
+
+def whole_query(S: Any, T: Any) -> LinearQuery:
+    """What was asked: a whole query, or the cut between two sets.
+
+    Raises:
+        QueryError: a whole query, and a set beside it.
+    """
+    if not is_query(S):
+        return CutQuery(S, T)
+    if T is not None:
+        raise QueryError("give either a whole query or two sets, not both")
+    query: LinearQuery = S
+    return query
 
 
 class AnswerList(list[CutAnswer], Displayed):

@@ -15,12 +15,10 @@ class Measurement(Protocol):
     @property
     def name(self) -> str:
         """As the parts of a guarantee name it: "total", "degrees", "entries" and the like."""
-        ...
 
     @property
     def epsilon(self) -> Fraction:
         """What it cost, exactly, for neighbours that differ in one pair."""
-        ...
 
 
 M = TypeVar("M")

@@ -1,4 +1,9 @@
-"""The noisy weight between public groups of a private graph, on several levels at once."""
+"""The noisy weight between public groups of a private graph, on several levels at once.
+
+Sums between public groups that one vertex cannot change by much, whatever edges it has.
+
+The noisy weight between the public groups of one level, for a release.
+"""
 
 import math
 from fractions import Fraction
@@ -8,18 +13,101 @@ import numpy as np
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.bounded_sums import BoundedEdges, doubled_sums, ends_of, vertices_of
 from graphcuts_dp.graph.cells import CellTree
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.groups import Groups
 from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.graph.vertices import vertex_sets
-from graphcuts_dp.measurements.bounded_cells import bounded_cells
 from graphcuts_dp.measurements.changes import Reach, cell_changes
-from graphcuts_dp.measurements.noisy_cells import NoisyCells
+from graphcuts_dp.measurements.noisy_groups import NoisyCells, NoisyGroups, Stage
 from graphcuts_dp.measurements.parts import PartedGraph, public_of, summed
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.level_noise import Change, LevelNoise
 from graphcuts_dp.privacy.protection import EDGE, Protection
+
+
+def measure_groups(
+    graph: AnyGraph | PartedGraph,
+    sides: "Sides",
+    *,
+    epsilon: Fraction,
+    whole: bool,
+    name: Stage,
+    source: EntropySource,
+) -> NoisyGroups:
+    """All sums between the groups of the finest level, with discrete Laplace noise.
+
+    Args:
+        graph: the private graph; weights without a cap need `hide_change`.
+        sides: public groups of its rows and columns, of as many levels each.
+        epsilon: privacy parameter of all sums together, exact.
+        whole: whether weights are rounded down to whole numbers first.
+        name: of the measurement.
+        source: where the noise comes from.
+
+    Raises:
+        ParameterError: weights whose bound nobody has given.
+        GraphError: groups without any pair.
+
+    Guarantee: epsilon-DP. Groups of a level are disjoint, so each pair lies in at most one cell,
+    and one pair changes one sum by at most s steps, s = `grid.sensitivity`: the L1 sensitivity is
+    s. Independent noise with P(k) proportional to e^(-rate |k|), rate = epsilon/s, on integers of
+    that sensitivity is epsilon-DP; see `measure_cells`.
+    """
+    public = public_of(graph)
+    grid = grid_of_cells(public, epsilon=float(epsilon), whole=whole)
+    tree = cell_tree(public, sides)
+    measured = measure_cells(
+        graph,
+        sides,
+        tree,
+        places=(tree.depth - 1,),
+        noise=LevelNoise("laplace", (epsilon / grid.sensitivity,)),
+        grid=grid,
+        whole=whole or not public.weighted,
+        source=source,
+    )
+    rows, columns = (side.codes() for side in sides)
+    if measured.cells.directed:
+        columns = rows.copy()  # not the same object: see `NoisyGroups`
+    return NoisyGroups(name, rows, columns, measured)
+
+
+def bounded_cells(
+    graph: AnyGraph, sides: tuple[Groups, Groups], cells: CellTree, grid: Grid
+) -> IntVector:
+    """The bounded sum f_D of each cell of the finest level in steps, shape (cells,). Private.
+
+    Each cell is bounded for itself: f_D of the edges in it, with D = `grid.sensitivity` for every
+    vertex, rounded down; see `graph.bounded_cuts`. So it is the true sum where no vertex has more
+    than D of weight within this cell, and less elsewhere.
+
+    Args:
+        graph: the private graph.
+        sides: public groups of its rows and columns.
+        cells: the public cells.
+        grid: a bounded one.
+
+    Guarantee: sensitivities are those of `vertex_changes.bounded_changes`.
+    """
+    place = cells.depth - 1
+    codes = tuple(side.codes() for side in sides)
+    cell = cells.locate(place, codes[0][graph.rows], codes[1][graph.columns])
+    # A vertex is one vertex of each cell that it has edges in: cells share none.
+    size = vertices_of(graph)
+    ends = (cell * size + each for each in ends_of(graph, graph.rows, graph.columns))
+    names, numbers = np.unique(np.concatenate(list(ends)), return_inverse=True)
+    edges = BoundedEdges(
+        numbers[: len(cell)],
+        numbers[len(cell) :],
+        grid.edge_steps(graph),
+        vertices=len(names),
+        part=names // size,
+        parts=cells.size(place),
+    )
+    return doubled_sums(edges, grid.sensitivity) // 2
+
 
 Sides = tuple[Groups, Groups]
 

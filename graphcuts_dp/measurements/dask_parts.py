@@ -22,8 +22,8 @@ import numpy as np
 
 from graphcuts_dp.arrays import FloatArray, IndexArray, IntVector
 from graphcuts_dp.errors import ClusterError, GraphCutsError, GraphError, ParameterError
+from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph, from_parts_on, on_space
-from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.columns import Column
 from graphcuts_dp.graph.edge_keys import EdgeParts, Merge
 from graphcuts_dp.graph.files import read_graph

@@ -13,7 +13,7 @@ from graphcuts_dp.measurements.blocks import Blocks, Layout, LocalBlocks, Pairs
 from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.noises import noise_distribution
+from graphcuts_dp.privacy.value_noise import noise_distribution
 
 _Edges = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.float64]]
 # (distribution, layout, the integers of each block's pairs) -> blocks
@@ -59,7 +59,7 @@ def randomized_response(
     layout = Layout.of(graph.space)
     bounds = layout.bounds()
     responses = [
-        _Response(distribution, layout, rows, _edges_of(graph, *rows), own)
+        _Response(distribution, layout, rows, edges_of(graph, *rows), own)
         for rows, own in zip(bounds, source.split(len(bounds)), strict=True)
     ]
     return NoisyMatrix(make_blocks(distribution, layout, responses), graph.space)
@@ -84,7 +84,7 @@ class _Response:
         return self.distribution.respond(end - first, self.edges[2], places, self.source)
 
 
-def _edges_of(graph: AnyGraph, start: int, stop: int) -> _Edges:
+def edges_of(graph: AnyGraph, start: int, stop: int) -> _Edges:
     """Rows, columns and weights of the edges whose row lies in start..stop-1."""
     edges = slice(*np.searchsorted(graph.rows, [start, stop]))
     return graph.rows[edges], graph.columns[edges], graph.weights[edges]

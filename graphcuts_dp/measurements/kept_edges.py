@@ -11,6 +11,7 @@ from graphcuts_dp.arrays import BoolVector, IndexArray, IntVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measurements.blocks import Layout
+from graphcuts_dp.measurements.entries import edges_of
 from graphcuts_dp.measurements.noisy_kept_edges import KeptEdges, pairs_at
 from graphcuts_dp.measurements.parts import PartedGraph, public_of
 from graphcuts_dp.measurements.steps import bounded_steps
@@ -88,7 +89,7 @@ def measure_kept_edges(
         found: Iterable[Kept] = graph.drawn(_kept, given)
     else:
         parts = [
-            KeepPart(distribution, threshold, layout, rows, *_edges_of(graph, *rows), each)
+            KeepPart(distribution, threshold, layout, rows, *edges_of(graph, *rows), each)
             for rows, each in zip(bounds, own, strict=True)
         ]
         found = in_parallel(lambda part: part(), parts) if keep is None else keep(parts)
@@ -166,7 +167,7 @@ def _kept(
     source: EntropySource,
 ) -> Kept:
     """What is kept of some rows, where their edges are."""
-    return KeepPart(distribution, threshold, layout, rows, *_edges_of(graph, *rows), source)()
+    return KeepPart(distribution, threshold, layout, rows, *edges_of(graph, *rows), source)()
 
 
 def _among(places: IntVector, sorted_places: IntVector) -> BoolVector:
@@ -176,11 +177,3 @@ def _among(places: IntVector, sorted_places: IntVector) -> BoolVector:
     at = np.minimum(np.searchsorted(sorted_places, places), len(sorted_places) - 1)
     found: BoolVector = sorted_places[at] == places
     return found
-
-
-def _edges_of(
-    graph: AnyGraph, start: int, stop: int
-) -> tuple[IndexArray, IndexArray, npt.NDArray[np.float64]]:
-    """Rows, columns and weights of the edges whose row lies in start..stop-1."""
-    edges = slice(*np.searchsorted(graph.rows, [start, stop]))
-    return graph.rows[edges], graph.columns[edges], graph.weights[edges]

@@ -13,6 +13,7 @@ from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.level_noise import LevelNoise, Spread
+from graphcuts_dp.privacy.tails import discrete_laplace_radius
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +24,7 @@ BOUNDS = tuple(
     sorted({step * 10**power for power in (0, 1, 2, 3) for step in _STEPS} - {0} | {100_000})
 )
 _MOST_BOUNDS = 1000
-_FAILURE = 0.05  # probability that noise alone makes a class count
+CONFIDENCE = 0.95  # with which what is told of left-out rows holds, for all bounds at once
 
 
 @final
@@ -84,41 +85,70 @@ class Contributions(Displayed):
         radius = LevelNoise("laplace", (self.rate,)).radii(spread, failure=failure)
         return int(above.sum()), math.ceil(radius[0])
 
-    def left_out(self, at_most: int) -> tuple[float, float]:
+    def left_out(self, at_most: int, *, most: int | None = None) -> tuple[float, float]:
         """What a bound leaves out of all rows: pairs, rows or units, from and to.
 
-        Noisy: of each class it is known only between which numbers its owners have. The second one
-        is infinite where owners are beyond the last bound. A class counts where it has more owners
-        than noise alone makes of an empty one: with probability 95 % no empty class counts, since
-        one owner of a hundred thousand rows that is not there would say more than all that are. A
-        few owners of very much can be missed for that.
+        With probability `CONFIDENCE`, what is left out lies in this range, for all bounds at once:
+        no class has more or fewer owners than its count says by more than `radius`. The upper end
+        is infinite without `most`, unless the last class is empty beyond doubt. It cannot be
+        otherwise: what is told with and without one owner has nearly the same distribution, however
+        many rows that owner has, so a finite number that covers them all could not hold.
 
         Args:
             at_most: one of `bounds`.
+            most: what no owner has more of, if that is publicly known, >= 1. Units are rounded up.
 
         Raises:
-            ParameterError: it is none of the bounds.
+            ParameterError: it is none of the bounds, or `most` is not a whole number from 1 on.
         """
-        place = self._place(at_most)
+        check_most(most)
         low = high = 0.0
-        for number in range(place + 1, len(self.counts)):
-            owners = int(self.counts[number])
-            if owners <= self._made_by_noise:
-                continue
-            low += owners * (self.bounds[number - 1] + 1 - at_most)
-            end = self.bounds[number] if number < len(self.bounds) else math.inf
-            high += owners * (end - at_most)
+        for owners, least, largest in self._beyond(at_most, most):
+            low += max(0, owners - self.radius) * least
+            could = max(0, owners + self.radius)
+            high += could * largest if could else 0.0  # none of an infinite number is 0
         return low, high
 
-    @property
-    def _made_by_noise(self) -> int:
-        """The number that noise alone passes in some class with probability .05 at most.
+    def left_out_by_seen(self, at_most: int, *, most: int | None = None) -> float:
+        """What a bound leaves out of the rows of owners that the noise cannot hide, at most.
 
-        P(N > t) <= e^(-rate (t+1)), for whole t.
+        Only classes that have owners beyond doubt count. With probability `CONFIDENCE`, all bounds
+        at once, their owners have no more rows beyond the bound than this. Of the class behind the
+        last bound its least number counts, unless `most` is given.
+
+        Args:
+            at_most: as for `left_out`.
+            most: likewise.
+
+        Raises:
+            ParameterError: as for `left_out`.
         """
+        check_most(most)
+        return sum(
+            (owners + self.radius) * (largest if math.isfinite(largest) else least)
+            for owners, least, largest in self._beyond(at_most, most)
+            if owners > self.radius
+        )
+
+    def _beyond(self, at_most: int, most: int | None) -> list[tuple[int, int, float]]:
+        """Of each class above a bound: its count, and what one owner there has beyond the bound."""
+        limit = math.inf if most is None else float(most)
+        found = []
+        for number in range(self._place(at_most) + 1, len(self.counts)):
+            least = self.bounds[number - 1] + 1
+            if least > limit:
+                break
+            end = self.bounds[number] if number < len(self.bounds) else math.inf
+            found.append((int(self.counts[number]), least - at_most, min(end, limit) - at_most))
+        return found
+
+    @property
+    def radius(self) -> int:
+        """No count is farther from the truth than this, with probability `CONFIDENCE`."""
         if self.rate is None:
             return 0
-        return math.ceil(math.log(len(self.counts) / _FAILURE) / float(self.rate)) - 1
+        each = (1 - CONFIDENCE) / len(self.counts)
+        return discrete_laplace_radius(float(self.rate), failure=each)
 
     def _place(self, at_most: int) -> int:
         if at_most not in self.bounds:
@@ -135,9 +165,18 @@ class Contributions(Displayed):
 
     def plot(self) -> "Figure":
         """Draw the noisy numbers of owners by class, as a figure of matplotlib."""
-        from graphcuts_dp.measurements.picture import drawn  # matplotlib takes a while to import
+        from graphcuts_dp.plotting.plans import classes_figure  # matplotlib is slow to import
 
-        return drawn(self)
+        promise = self.guarantee
+        told = "a public table" if promise is None else f"epsilon = {promise.epsilon:g}"
+        if promise is not None and promise.warning:
+            told += f", {promise.warning}"
+        return classes_figure(
+            self.names,
+            self.counts.astype(np.float64),
+            title=f"How many owners have how many {self.what} ({told})",
+            what=f"{self.what} of an owner",
+        )
 
     def to_pandas(self) -> "pd.DataFrame":
         """One row a class: over, at_most (missing for the last one), owners (noisy)."""
@@ -175,3 +214,14 @@ def check_bounds(bounds: tuple[int, ...] | list[int] | None) -> tuple[int, ...]:
     if any(a >= b for a, b in pairwise(found)):
         raise ParameterError("bounds must ascend")
     return tuple(map(int, found))
+
+
+def check_most(most: int | None) -> None:
+    """Check what no owner is known to have more of.
+
+    Raises:
+        ParameterError: not a whole number from 1 on.
+    """
+    whole = isinstance(most, int | np.integer) and not isinstance(most, bool)
+    if most is not None and not (whole and most >= 1):
+        raise ParameterError("most must be a whole number from 1 on: what no owner has more of")

@@ -44,10 +44,7 @@ class KeptEdges:
     distribution: LaplaceNoise
     space: Space
 
-    @property
-    def name(self) -> str:
-        """See `Measurement.name`."""
-        return "kept edges"
+    name = "kept edges"
 
     @property
     def epsilon(self) -> Fraction:

@@ -16,7 +16,7 @@ from graphcuts_dp.graph.queries import pairs_of_cut
 from graphcuts_dp.graph.vertices import Arcs, Space, VertexSet, sets_in
 from graphcuts_dp.measurements.blocks import Blocks, Layout, LocalBlocks, RowBlock
 from graphcuts_dp.privacy.distributions import NoiseDistribution
-from graphcuts_dp.privacy.noises import noise_distribution
+from graphcuts_dp.privacy.value_noise import noise_distribution
 
 _FORMAT = 1
 EstimateKind = Literal["unbiased", "shrunk", "model"]
@@ -92,10 +92,7 @@ class NoisyMatrix:
         """Of the columns; the same object as `left` for a symmetric matrix."""
         return sides_of(self.space)[1]
 
-    @property
-    def name(self) -> str:
-        """See `Measurement.name`."""
-        return "entries"
+    name = "entries"
 
     @property
     def epsilon(self) -> Fraction:

@@ -29,10 +29,7 @@ class NoisyTotal:
     rate: Fraction
     epsilon: Fraction
 
-    @property
-    def name(self) -> str:
-        """See `Measurement.name`."""
-        return "total"
+    name = "total"
 
     @property
     def law(self) -> TwoSidedGeometric:

@@ -34,10 +34,7 @@ class NoisyWeightCounts:
     rate: Fraction
     epsilon: Fraction
 
-    @property
-    def name(self) -> str:
-        """See `Measurement.name`."""
-        return "weights"
+    name = "weights"
 
     @property
     def law(self) -> TwoSidedGeometric:

@@ -11,13 +11,12 @@ from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.measurements.base import Measurement, Measurements
 from graphcuts_dp.measurements.blocks import LocalBlocks
-from graphcuts_dp.measurements.degrees import measure_degrees
+from graphcuts_dp.measurements.cells import measure_groups
+from graphcuts_dp.measurements.degrees import measure_degrees, measure_total
 from graphcuts_dp.measurements.entries import MakeBlocks, distribution_for, randomized_response
-from graphcuts_dp.measurements.groups import measure_groups
 from graphcuts_dp.measurements.noisy_groups import NoisyGroups, Stage
 from graphcuts_dp.measurements.noisy_sums import NoisyDegrees
 from graphcuts_dp.measurements.steps import check_sums
-from graphcuts_dp.measurements.total import measure_total
 from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.entropy import EntropySource
@@ -27,7 +26,7 @@ from graphcuts_dp.privacy.guarantee import (
     exact_epsilon,
     hidden_change,
 )
-from graphcuts_dp.privacy.noises import noise_distribution
+from graphcuts_dp.privacy.value_noise import noise_distribution
 from graphcuts_dp.release.choice import (
     ANSWERS,
     EARLY_SHARE,

@@ -14,7 +14,7 @@ import numpy as np
 from graphcuts_dp.display import Card, Displayed, size_text
 from graphcuts_dp.distinguishers.cut_list import CutList
 from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
-from graphcuts_dp.graph.atomic import atomic_set, atomic_write, check_writable_set
+from graphcuts_dp.files import atomic_set, atomic_write, check_writable_set
 from graphcuts_dp.graph.grid import Grid, possible_part
 from graphcuts_dp.graph.linear_query import LinearQuery, is_query
 from graphcuts_dp.graph.linear_steps import as_cut
@@ -24,7 +24,7 @@ from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.graph.vertices import VertexSet, labels_or_number, sets_in
 from graphcuts_dp.measurements.answer_list import AnswerList
 from graphcuts_dp.measurements.noisy_matrix import CutAnswer
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, promise_text
 from graphcuts_dp.privacy.k_norm import NORMS, KNormNoise
 from graphcuts_dp.receipts import (
     PathLike,
@@ -171,9 +171,16 @@ class FewAnswers(Displayed):
         Returns:
             A figure of matplotlib.
         """
-        from graphcuts_dp.release.picture import drawn_answers  # matplotlib takes a while
+        from graphcuts_dp.plotting.answer_lists import answer_list_figure  # slow: matplotlib
 
-        return drawn_answers(self, title)
+        ends = np.array([answer.interval for answer in self.answers])
+        return answer_list_figure(
+            values=np.array(self.values),
+            low=ends[:, 0],
+            high=ends[:, 1],
+            title=f"{title or 'Cuts'} ({promise_text(self.guarantee)})",
+            across=f"cut, in the order of the list; {self.confidence:.0%} for all at once",
+        )
 
     def save(self, path: PathLike, *, force: bool = False) -> tuple[str, ...]:
         """Write the cuts and their answers at `path`, a receipt at `path` + ".json".

@@ -18,7 +18,7 @@ import scipy
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measurements.noisy_sums import NoisyDegrees
-from graphcuts_dp.privacy.noises import noise_distribution
+from graphcuts_dp.privacy.value_noise import noise_distribution
 
 TOTAL_SHARE = Fraction(1, 50)  # of epsilon, for the total
 EARLY_SHARE = Fraction(2, 25)  # of the rest, for early degrees where the total leaves it open
@@ -33,7 +33,7 @@ WORKLOADS = {
     SYNTHETIC_GRAPH: f"workload {ANSWERS!r} never spends so much on degrees: on sparse graphs "
     "answers between groups are several times more precise, and the synthetic graph is worse",
 }
-# Thresholds tuned on the graphs called "tuning" in tests/benchmarks/baseline_graphs.py at epsilon
+# Thresholds tuned on the graphs called "tuning" in scripts/bench/baseline_graphs.py at epsilon
 # .5, 1 and 2; the others only decided whether they stay (bench_baselines.py).
 _SEEN_BY_ALL = 1.3  # signal over the noise's edge, above which entries may show blocks
 _SEEN_WELL = 1.9  # likewise, above which they do unless the blocks are many

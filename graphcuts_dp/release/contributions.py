@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import final
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.graph.atomic import PathLike
+from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.owned_rows import OwnedRows
 from graphcuts_dp.graph.vertices import public_vertices
 from graphcuts_dp.ledger.opening import Store
@@ -95,7 +95,7 @@ def choose_bound(
     """Choose privately a bound that about a given share of the owners exceeds.
 
     It needs far less epsilon than the table of `release_contributions`: 0.1 does for a thousand
-    owners.
+    owners. It says nothing of rows: the owners above the bound, however few, may have most of them.
 
     Args:
         rows: private.

@@ -10,8 +10,13 @@ from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import most_weight, possible_part
 from graphcuts_dp.graph.queries import CutQuery, answer_all, pairs_of_cut
 from graphcuts_dp.measurements.noisy_matrix import CutAnswer, NoisyMatrix
-from graphcuts_dp.release.answers import CutEstimator, Estimate, distinct_cuts, log_cuts
-from graphcuts_dp.release.shrinkage import shrunk_towards
+from graphcuts_dp.release.answers import (
+    CutEstimator,
+    Estimate,
+    distinct_cuts,
+    log_cuts,
+    shrunk_towards,
+)
 
 
 def cut_answers(

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import final
 
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged

@@ -13,15 +13,15 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import BoolVector, IntMatrix
 from graphcuts_dp.distinguishers.cut_list import CutList
 from graphcuts_dp.errors import GraphError, ParameterError
+from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
-from graphcuts_dp.measurements.bounding import paired_graph
+from graphcuts_dp.measurements.parts import paired_graph
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, hidden_change

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector, IntVector
-from graphcuts_dp.graph.group_unions import GroupUnion
+from graphcuts_dp.graph.groups import GroupUnion
 from graphcuts_dp.graph.linear_query import one_set, sides_of
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.vertices import ALL, Space

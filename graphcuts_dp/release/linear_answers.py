@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import final
 
@@ -24,20 +23,6 @@ from graphcuts_dp.privacy.noise_sums import NoiseSum, NoiseTerm
 _ROUNDING = 1e-11  # of all that is added up: what floats may be off
 _LEVELS = 200  # of coefficients that are kept apart
 _FOR_REST = 0.02  # of a failure probability: for what the levels leave out
-
-
-@final
-@dataclass(frozen=True)
-class LinearEstimate:
-    """An unbiased estimate of a linear query, and a proven interval.
-
-    Attributes:
-        value: the estimate.
-        interval: that holds the true value, cut to what the query can be.
-    """
-
-    value: float
-    interval: tuple[float, float]
 
 
 @final
@@ -68,8 +53,8 @@ class LinearEstimator:
 
     def estimate(
         self, query: LinearQuery, log_failures: float, *, simultaneous: bool
-    ) -> LinearEstimate:
-        """The estimate, and its interval.
+    ) -> tuple[float, tuple[float, float]]:
+        """The unbiased estimate, and its proven interval, cut to what the query can be.
 
         Args:
             query: any linear query.
@@ -84,7 +69,7 @@ class LinearEstimator:
         extent = Extent.of(query, noisy.space)
         possible = extent.possible(noisy.distribution.weight_cap)
         if not extent.largest:
-            return LinearEstimate(0.0, (0.0, 0.0))
+            return 0.0, (0.0, 0.0)
         coefficients = pair_coefficients(query, noisy.space)
         value, radius = self._combined(coefficients, log_failures)
         centre = value
@@ -101,7 +86,7 @@ class LinearEstimator:
         low, high = (
             min(max(x, possible[0]), possible[1]) for x in (centre - radius, centre + radius)
         )
-        return LinearEstimate(value, (low, high))
+        return value, (low, high)
 
     def _for_all(self, query: RankOneQuery, log_failures: float) -> float:
         """Of entries alone: u' E v is bilinear, so that it is largest at a cut of the cut norm.

@@ -60,11 +60,11 @@ def mixed_answers(
             one = of_cut(query, 1 - failure)
             answers.append(replace(one, confidence=confidence, together=together))
             continue
-        found = estimator.estimate(query, log_failures, simultaneous=simultaneous)
+        value, interval = estimator.estimate(query, log_failures, simultaneous=simultaneous)
         answers.append(
             CutAnswer(
-                value=found.value,
-                interval=found.interval,
+                value=value,
+                interval=interval,
                 confidence=confidence,
                 simultaneous=simultaneous,
                 seeded=seeded,

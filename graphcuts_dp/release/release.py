@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Self, cast, final, get_args
+from typing import TYPE_CHECKING, Any, Self, cast, final, get_args
 
 import numpy as np
 
@@ -15,8 +15,8 @@ from graphcuts_dp.fits.sparse_model import SparseModel
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.group_names import GroupNames, asked_query
 from graphcuts_dp.graph.linear_query import LinearQuery, is_query
-from graphcuts_dp.graph.queries import CutQuery, Subset
-from graphcuts_dp.graph.vertices import Space
+from graphcuts_dp.graph.queries import CutQuery, Subset, answer_all
+from graphcuts_dp.graph.vertices import Space, sets_in
 from graphcuts_dp.measurements.answer_list import AnswerList
 from graphcuts_dp.measurements.base import Measurements
 from graphcuts_dp.measurements.noisy_groups import NoisyGroups
@@ -24,7 +24,7 @@ from graphcuts_dp.measurements.noisy_matrix import CutAnswer, EstimateKind, Nois
 from graphcuts_dp.measurements.noisy_sums import NoisyDegrees, NoisyTotal
 from graphcuts_dp.measurements.worst_case import expected_worst_cut, noise_cut_bound
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, promise_text
 from graphcuts_dp.receipts import PathLike
 from graphcuts_dp.release import sparse_storage, storage
 from graphcuts_dp.release.answers import CutEstimator
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _FOR_TOTAL = 0.1  # of a failure probability
+_MOST_DRAWN = 200  # vertices
 ESTIMATES: tuple[str, ...] = get_args(EstimateKind)
 
 
@@ -294,30 +295,19 @@ class Release(Displayed):
         joint: bool,
         estimate: str,
     ) -> AnswerList:
+        asked: dict[str, Any] = {
+            "confidence": confidence,
+            "simultaneous": simultaneous,
+            "joint": joint,
+            "seeded": not self.guarantee.is_private,
+        }
         if self._model is not None:
-            return AnswerList(
-                sparse_answers(
-                    self.sparse_estimator,
-                    queries,
-                    confidence=confidence,
-                    simultaneous=simultaneous,
-                    joint=joint,
-                    model_only=estimate != "unbiased",
-                    seeded=not self.guarantee.is_private,
-                )
-            )
-        return AnswerList(
-            cut_answers(
-                self.noisy,
-                self._estimator,
-                queries,
-                confidence=confidence,
-                simultaneous=simultaneous,
-                joint=joint,
-                towards=self.graph if estimate == "shrunk" else None,
-                seeded=not self.guarantee.is_private,
-            )
-        )
+            model_only = estimate != "unbiased"
+            found = sparse_answers(self.sparse_estimator, queries, model_only=model_only, **asked)
+        else:
+            towards = self.graph if estimate == "shrunk" else None
+            found = cut_answers(self.noisy, self._estimator, queries, towards=towards, **asked)
+        return AnswerList(found)
 
     @cached_property
     def sparse_estimator(self) -> SparseEstimator:
@@ -350,9 +340,41 @@ class Release(Displayed):
         Raises:
             QueryError: no queries, or an unknown vertex.
         """
-        from graphcuts_dp.release.picture import drawn  # matplotlib takes a while to import
+        from graphcuts_dp.plotting.answer_lists import answer_list_figure  # slow: matplotlib
 
-        return drawn(self, queries, title)
+        names: list[str] = []
+        across = "query number"
+        if queries is None:
+            side = sets_in(self.space)[0]
+            step = -(-len(side) // _MOST_DRAWN)
+            labels = side.labels[::step]
+            names = [str(label) for label in labels]
+            asked = [CutQuery([label]) for label in labels]
+            across = "vertex, by its answer"
+            if step > 1:
+                across += f" (one vertex in {step})"
+            title = title or "Edges of each vertex"
+        else:
+            asked = list(queries)
+        if not asked:
+            raise QueryError("there are no queries to draw")
+        answers = self.answer_all(asked)
+        values = np.array([answer.value for answer in answers])
+        ends = np.array([answer.interval for answer in answers])
+        other = np.array(answer_all(asked, self.graph)) if self.has_graph else None
+        order = np.arange(len(asked))
+        if queries is None:
+            order = np.argsort(-values, kind="stable")
+        return answer_list_figure(
+            values=values[order],
+            low=ends[order, 0],
+            high=ends[order, 1],
+            names=[names[place] for place in order] if names else [],
+            other=None if other is None else other[order],
+            other_label="the synthetic graph",
+            title=f"{title or 'Cuts'} ({promise_text(self.guarantee)})",
+            across=across,
+        )
 
     def save(self, path: PathLike, *, force: bool = False) -> tuple[str, ...]:
         """Write the release: the graph at `path`, a receipt and the noisy matrix beside it.
@@ -371,19 +393,19 @@ class Release(Displayed):
                 Nothing is left behind then, and older files stay as they are.
         """
         if self._model is not None:
-            sparse = sparse_storage.SparseParts(
-                self._graph, self.measurements, self._model, self.fit
+            return sparse_storage.write_sparse(
+                path, self.measurements, self._model, self._graph, self.fit, force=force
             )
-            return sparse_storage.write_sparse(path, sparse, force=force)
-        parts = storage.ReleaseParts(
-            graph=self._graph,
-            measurements=self.measurements,
-            noisy=self.noisy,
-            fit=self.fit,
-            certificate=self.certificate,
+        return storage.write_release(
+            path,
+            self.measurements,
+            self.noisy,
+            self._graph,
+            self.fit,
+            self.certificate,
             workload=self.workload,
+            force=force,
         )
-        return storage.write_release(path, parts, force=force)
 
     @classmethod
     def load(cls, path: PathLike, *, graph: bool = True) -> Self:
@@ -398,21 +420,8 @@ class Release(Displayed):
             FileFormatError: a file is missing, damaged, or not the one that the receipt names.
         """
         if sparse_storage.is_sparse(path):
-            sparse = sparse_storage.read_sparse(path, graph=graph)
-            return cls(
-                measurements=sparse.measurements,
-                fit=sparse.fit,
-                _graph=sparse.graph,
-                _model=sparse.model,
-            )
-        parts = storage.read_release(path)
-        return cls(
-            measurements=parts.measurements,
-            fit=parts.fit,
-            certificate=parts.certificate,
-            _graph=parts.graph,
-            workload=parts.workload,
-        )
+            return cls(**sparse_storage.read_sparse(path, graph=graph))
+        return cls(**storage.read_release(path))
 
     def _card(self) -> Card:
         bought = ", ".join(value.name for value in self.measurements.values)

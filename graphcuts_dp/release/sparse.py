@@ -5,12 +5,11 @@ from dataclasses import replace
 import numpy as np
 
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.files import PathLike
 from graphcuts_dp.fits.base import FitSummary
 from graphcuts_dp.fits.sparse_fit import Bought, fit_sparse
-from graphcuts_dp.fits.sparse_model import SparseModel
 from graphcuts_dp.fits.sparse_sample import sample_edges
 from graphcuts_dp.graph.adjacency import AnyGraph, on_space
-from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.graph.vertices import Space
 from graphcuts_dp.ledger.opening import Store, Subject
@@ -29,8 +28,8 @@ from graphcuts_dp.progress import Progress
 from graphcuts_dp.release.allocation import promise
 from graphcuts_dp.release.group_shares import GroupPlan
 from graphcuts_dp.release.release import Release
-from graphcuts_dp.release.size import needed_memory
 from graphcuts_dp.release.sparse_measure import check_share, check_sparse, measure_sparse
+from graphcuts_dp.release.usefulness import needed_memory
 
 SPARSE = "sparse"
 _MANY_VERTICES = 2000  # of weights without a cap
@@ -217,29 +216,19 @@ def sparse_release(
     if not with_graph:
         return Release(measurements=measurements, _model=model)
     progress(0.8, "drawing the synthetic graph")
-    graph = synthetic_graph(
-        model,
-        seed=int.from_bytes(source.bytes(8).tobytes(), "little"),
-        weighted=weighted,
-        note="" if measurements.guarantee.is_private else SEEDED_WARNING,
-    )
-    progress(1.0, "done")
-    summary = replace(_SUMMARY, unweighted=not weighted)
-    return Release(measurements=measurements, fit=summary, _graph=graph, _model=model)
-
-
-def synthetic_graph(model: SparseModel, *, seed: int, weighted: bool, note: str) -> AnyGraph:
-    """A graph drawn from a model, the same for the same seed; see `sample_edges`."""
+    seed = int.from_bytes(source.bytes(8).tobytes(), "little")
     drawn = sample_edges(model, np.random.default_rng(seed), weighted=weighted)
-    schema = {"weight_cap": model.weight_cap} if weighted else {}
-    return on_space(
+    graph = on_space(
         model.space,
         drawn.rows,
         drawn.columns,
         drawn.weights if weighted else None,
-        note=note,
-        **schema,
+        note="" if measurements.guarantee.is_private else SEEDED_WARNING,
+        **({"weight_cap": model.weight_cap} if weighted else {}),
     )
+    progress(1.0, "done")
+    summary = replace(_SUMMARY, unweighted=not weighted)
+    return Release(measurements=measurements, fit=summary, _graph=graph, _model=model)
 
 
 def _bought(

@@ -13,18 +13,16 @@ from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph
 from graphcuts_dp.graph.groups import Groups
 from graphcuts_dp.graph.vertices import vertex_sets
 from graphcuts_dp.measurements.base import Measurement, Measurements
-from graphcuts_dp.measurements.cells import Sides
-from graphcuts_dp.measurements.degrees import measure_degrees
-from graphcuts_dp.measurements.groups import measure_groups
+from graphcuts_dp.measurements.cells import Sides, measure_groups
+from graphcuts_dp.measurements.degrees import measure_degrees, measure_weight_counts
 from graphcuts_dp.measurements.kept_edges import Keep, measure_kept_edges
 from graphcuts_dp.measurements.noisy_kept_edges import KeptEdges, threshold_for
 from graphcuts_dp.measurements.parts import PartedGraph, public_of
-from graphcuts_dp.measurements.weight_counts import measure_weight_counts
 from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON, exact_epsilon
-from graphcuts_dp.privacy.noises import noise_distribution
+from graphcuts_dp.privacy.value_noise import noise_distribution
 from graphcuts_dp.progress import Progress, silent
 from graphcuts_dp.release.allocation import promise
 from graphcuts_dp.release.group_shares import GroupPlan

@@ -5,16 +5,16 @@ import os
 from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple, final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.errors import FileFormatError
+from graphcuts_dp.files import atomic_write
 from graphcuts_dp.fits.base import FitSummary
 from graphcuts_dp.fits.sparse_model import SparseModel
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.atomic import atomic_write
 from graphcuts_dp.graph.file_sets import check_writable_files, writing_files, written_files
 from graphcuts_dp.graph.files import graph_files, read_graph, write_graph
 from graphcuts_dp.graph.vertices import Arcs, Space, VertexSet, sets_in
@@ -27,6 +27,7 @@ from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.receipts import (
     PathLike,
     check_files,
+    form_at,
     read_receipt,
     receipt_path,
     sha256_of,
@@ -35,23 +36,6 @@ from graphcuts_dp.receipts import (
 
 _FORMAT = "sparse 1"
 _Arrays = dict[str, npt.NDArray[Any]]
-
-
-@final
-class SparseParts(NamedTuple):
-    """What a sparse release consists of.
-
-    Attributes:
-        graph: the synthetic graph, or None.
-        measurements: all that was bought.
-        model: made of them.
-        fit: how, or None without a graph.
-    """
-
-    graph: AnyGraph | None
-    measurements: Measurements
-    model: SparseModel
-    fit: FitSummary | None
 
 
 def sparse_path(path: PathLike) -> Path:
@@ -65,10 +49,7 @@ def _names(path: PathLike) -> tuple[Path, Path, Path]:
 
 def is_sparse(path: PathLike) -> bool:
     """Whether the release at `path` is a sparse one, by the receipt; False if none can be read."""
-    try:
-        return bool(json.loads(receipt_path(path).read_bytes()).get("format") == _FORMAT)
-    except (OSError, ValueError, RecursionError, AttributeError):
-        return False  # whoever reads it next tells what is wrong
+    return form_at(path) == _FORMAT  # whoever reads it next tells what is wrong
 
 
 def check_sparse_path(path: PathLike, *, force: bool = False) -> None:
@@ -80,39 +61,47 @@ def check_sparse_path(path: PathLike, *, force: bool = False) -> None:
     check_writable_files(_names(path), force=force)
 
 
-def write_sparse(path: PathLike, parts: SparseParts, *, force: bool) -> tuple[str, ...]:
+def write_sparse(
+    path: PathLike,
+    measurements: Measurements,
+    model: SparseModel,
+    graph: AnyGraph | None,
+    fit: FitSummary | None,
+    *,
+    force: bool,
+) -> tuple[str, ...]:
     """Write the files of a sparse release; see `Release.save`."""
-    guarantee = parts.measurements.guarantee
-    arrays, described = _described(parts.measurements)
-    arrays |= {f"model/{name}": each for name, each in parts.model.to_parts().items()}
+    guarantee = measurements.guarantee
+    arrays, described = _described(measurements)
+    arrays |= {f"model/{name}": each for name, each in model.to_parts().items()}
     header = {
         "entropy": guarantee.to_dict()["entropy"],
-        "space": _space_to_dict(parts.model.space),
-        "weight_cap": parts.model.weight_cap,
-        "whole": parts.model.whole,
+        "space": _space_to_dict(model.space),
+        "weight_cap": model.weight_cap,
+        "whole": model.whole,
     }
     arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     files = writing_files(_names(path), force=force)
     with files as (graph_file, sparse_file, receipt_file):
-        written = [sparse_file] if parts.graph is None else [*graph_files(graph_file), sparse_file]
-        if parts.graph is not None:
-            write_graph(parts.graph, graph_file, about=guarantee.about)
+        written = [sparse_file] if graph is None else [*graph_files(graph_file), sparse_file]
+        if graph is not None:
+            write_graph(graph, graph_file, about=guarantee.about)
         with atomic_write(sparse_file) as handle:
             np.savez(handle, allow_pickle=False, **arrays)
         receipt = {
             "format": _FORMAT,
             "guarantee": guarantee.to_dict(),
-            "shape": list(parts.model.layout.shape),
+            "shape": list(model.layout.shape),
             "measurements": described,
-            "fit": None if parts.fit is None else asdict(parts.fit),
+            "fit": None if fit is None else asdict(fit),
             "files": {file.name: sha256_of(file) for file in written},
         }
         write_receipt(receipt_file, receipt)
-    return written_files(_names(path), graph=parts.graph is not None)
+    return written_files(_names(path), graph=graph is not None)
 
 
-def read_sparse(path: PathLike, *, graph: bool = True) -> SparseParts:
-    """Read the files of a sparse release; see `Release.load`.
+def read_sparse(path: PathLike, *, graph: bool = True) -> dict[str, Any]:
+    """Read the files of a sparse release: the fields of a `Release`; see `Release.load`.
 
     Args:
         path: of the release.
@@ -170,7 +159,8 @@ def read_sparse(path: PathLike, *, graph: bool = True) -> SparseParts:
             directed=isinstance(space, Arcs),
         )
     check_files(path, named)  # as it was read: others may replace a release meanwhile
-    return SparseParts(found, measurements, model, fit if graph else None)
+    fit = fit if graph else None
+    return {"measurements": measurements, "fit": fit, "_graph": found, "_model": model}
 
 
 def _check_degrees(degrees: NoisyDegrees | None, model: SparseModel) -> None:

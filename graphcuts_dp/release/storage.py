@@ -2,19 +2,19 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate, frozen_mask
 from graphcuts_dp.errors import FileFormatError
+from graphcuts_dp.files import atomic_write
 from graphcuts_dp.fits.base import FitSummary
 from graphcuts_dp.fits.certify import TOLERANCE
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.atomic import atomic_write
 from graphcuts_dp.graph.file_sets import check_writable_files, writing_files, written_files
 from graphcuts_dp.graph.files import graph_files, read_graph, write_graph
 from graphcuts_dp.measurements.base import Measurement, Measurements
@@ -48,19 +48,6 @@ _IN_RECEIPT: dict[str, Callable[[dict[str, Any]], Measurement]] = {
 }
 
 
-@final
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ReleaseParts:
-    """What a release consists of; see `Release`."""
-
-    graph: AnyGraph | None
-    measurements: Measurements
-    noisy: NoisyMatrix
-    fit: FitSummary | None
-    certificate: CutNormCertificate | None
-    workload: str = ANSWERS
-
-
 def noisy_path(path: PathLike) -> Path:
     """Where the noisy matrix of a release at `path` is."""
     return Path(f"{os.fspath(path)}.noisy.npz")
@@ -79,10 +66,19 @@ def check_release_path(path: PathLike, *, force: bool = False) -> None:
     check_writable_files(_names(path), force=force)
 
 
-def write_release(path: PathLike, parts: ReleaseParts, *, force: bool) -> tuple[str, ...]:
+def write_release(
+    path: PathLike,
+    measurements: Measurements,
+    noisy: NoisyMatrix,
+    graph: AnyGraph | None,
+    fit: FitSummary | None,
+    certificate: CutNormCertificate | None,
+    *,
+    workload: str,
+    force: bool,
+) -> tuple[str, ...]:
     """Write the files of a release; see `Release.save`."""
-    guarantee, noisy = parts.measurements.guarantee, parts.noisy
-    graph, certificate = parts.graph, parts.certificate
+    guarantee = measurements.guarantee
     files = writing_files(_names(path), force=force)
     with files as (graph_file, noisy_file, receipt_file):
         written = [noisy_file] if graph is None else [*graph_files(graph_file), noisy_file]
@@ -93,17 +89,15 @@ def write_release(path: PathLike, parts: ReleaseParts, *, force: bool) -> tuple[
         receipt = {
             "format": _FORMAT,
             "guarantee": guarantee.to_dict(),
-            "workload": parts.workload,
+            "workload": workload,
             "noise": _describe_noise(noisy),
             "measurements": {
                 value.name: value.to_dict()
-                for value in parts.measurements.values
+                for value in measurements.values
                 if isinstance(value, NoisyTotal | NoisyDegrees | NoisyGroups)
             },
-            "fit": None if parts.fit is None else asdict(parts.fit),
-            "time_limit": None
-            if parts.fit is None or parts.fit.time_limit is None
-            else _TIME_LIMIT,
+            "fit": None if fit is None else asdict(fit),
+            "time_limit": None if fit is None or fit.time_limit is None else _TIME_LIMIT,
             "certificate": None if certificate is None else _describe_certificate(certificate),
             "certificate_tolerance": None if certificate is None else TOLERANCE,
             "noise_bound": noise_cut_bound(
@@ -115,8 +109,8 @@ def write_release(path: PathLike, parts: ReleaseParts, *, force: bool) -> tuple[
     return written_files(_names(path), graph=graph is not None)
 
 
-def read_release(path: PathLike) -> ReleaseParts:
-    """Read the files of a release; see `Release.load`."""
+def read_release(path: PathLike) -> dict[str, Any]:
+    """Read the files of a release: the fields of a `Release`; see `Release.load`."""
     receipt = read_receipt(path, _FORMAT)
     try:
         expected = {noisy_path(path).name} | ({Path(path).name} if receipt["fit"] else set())
@@ -157,14 +151,13 @@ def read_release(path: PathLike) -> ReleaseParts:
             directed=noisy.directed,
         )
     check_files(path, receipt["files"])  # as it was read: others may replace a release meanwhile
-    return ReleaseParts(
-        graph=graph,
-        measurements=measurements,
-        noisy=noisy,
-        fit=fit,
-        certificate=certificate,
-        workload=workload,
-    )
+    return {
+        "measurements": measurements,
+        "fit": fit,
+        "certificate": certificate,
+        "_graph": graph,
+        "workload": workload,
+    }
 
 
 def _bipartite(noisy: NoisyMatrix) -> bool:

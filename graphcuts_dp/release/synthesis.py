@@ -1,48 +1,93 @@
-"""How a release is made: noise once, then a fit to it."""
+"""How a release is made: noise once, then a fit to it.
+
+Sparse releases of graphs whose edges lie in parts, on the workers of a cluster.
+"""
 
 import math
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
+from graphcuts_dp.files import PathLike
 from graphcuts_dp.fits.base import FitMethod, FitProblem
 from graphcuts_dp.fits.certify import weights_of
 from graphcuts_dp.fits.finishing import finished_fit
 from graphcuts_dp.fits.methods import fit_method
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, from_rows_on
-from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.groups import Groups
 from graphcuts_dp.graph.linear_query import sides_of as sides_in
 from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.graph.vertices import VertexSet
-from graphcuts_dp.ledger.opening import Store, Subject
+from graphcuts_dp.ledger.identity import Edges, identity_of_edges
+from graphcuts_dp.ledger.opening import Store, Subject, graph_schema
 from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.measurements.base import Measurements
 from graphcuts_dp.measurements.blocks import LocalBlocks
-from graphcuts_dp.measurements.bounding import paired_graph
 from graphcuts_dp.measurements.dask_blocks import DaskBlocks, dask_client
 from graphcuts_dp.measurements.entries import MakeBlocks, distribution_for
 from graphcuts_dp.measurements.noisy_groups import NoisyGroups
 from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
 from graphcuts_dp.measurements.noisy_sums import NoisyDegrees, NoisyTotal
-from graphcuts_dp.measurements.parts import PartedGraph, public_of
+from graphcuts_dp.measurements.parts import PartedGraph, paired_graph, public_of
 from graphcuts_dp.measurements.worst_case import accuracy_warning
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, entropy_source
+from graphcuts_dp.privacy.protection import Protection
 from graphcuts_dp.progress import Progress, silent
 from graphcuts_dp.release.allocation import least_distribution, measure, mechanism_for, promise
 from graphcuts_dp.release.choice import ANSWERS
 from graphcuts_dp.release.group_shares import group_plan
-from graphcuts_dp.release.parted import parted_graph
 from graphcuts_dp.release.release import Release
-from graphcuts_dp.release.size import check_size
-from graphcuts_dp.release.sparse import check_options, release_sparse, takes_sparse
+from graphcuts_dp.release.sparse import SPARSE, check_options, release_sparse, takes_sparse
+from graphcuts_dp.release.usefulness import check_size
+
+
+def parted_graph(
+    parts: PartedGraph, *, mechanism: str, protect: str, at_most: int | None, epsilon: float
+) -> tuple[Subject, Protection]:
+    """What a store is told of a graph in parts, and whom a release of it protects.
+
+    Args:
+        parts: the private graph.
+        mechanism: as for `release_graph`: "auto" or "sparse".
+        protect: likewise: "edges".
+        at_most: likewise.
+        epsilon: likewise.
+
+    Raises:
+        ParameterError: an option out of range, or one that is for a graph in one process.
+    """
+    if mechanism not in ("auto", SPARSE):
+        raise ParameterError("a graph in parts is released by mechanism='sparse'")
+    if protect != "edges":
+        raise ParameterError("a graph in parts is released with protect='edges'")
+    others = max(parts.public.shape) - 1
+    protection = Protection.of_pairs(protect, at_most=at_most, others=others, epsilon=epsilon)
+    return subject_of(parts), protection
+
+
+def subject_of(parts: PartedGraph) -> Subject:
+    """A graph in parts as the subject of a ledger: that of the same graph in one process.
+
+    So a store that was made for one is for the other. To make the digests, the edges pass through
+    this process, one part after the other.
+    """
+    edges = partial(parts.each, _edges)
+    return Subject(
+        graph_schema(parts.public), partial(identity_of_edges, parts.public, edges, whole=False)
+    )
+
+
+def _edges(part: AnyGraph) -> Edges:
+    return part.rows, part.columns, part.weights
+
 
 PLACES = ("local", "dask")
 _ROW_ENTRIES = 1 << 20  # entries of the synthetic matrix turned into edges at a time

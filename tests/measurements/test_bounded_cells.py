@@ -7,12 +7,11 @@ import pytest
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
-from graphcuts_dp.graph.bounded_cuts import bounded_cut
+from graphcuts_dp.graph.bounded_sums import bounded_cut
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.groups import Groups
-from graphcuts_dp.graph.random_graphs import planted_partition
-from graphcuts_dp.measurements.bounded_cells import bounded_cells
 from graphcuts_dp.measurements.cells import (
+    bounded_cells,
     cell_tree,
     changes_on,
     grid_of_cells,
@@ -20,6 +19,7 @@ from graphcuts_dp.measurements.cells import (
     sums_of_cells,
 )
 from graphcuts_dp.privacy.protection import EDGE, Protection
+from scripts.figures.random_graphs import planted_partition
 
 
 def graphs_of(kind, n, top):

@@ -12,14 +12,12 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import ClusterError, FileFormatError, GraphError, ParameterError
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.measurements import kept_edges
-from graphcuts_dp.measurements.cells import sides_of_groups
+from graphcuts_dp.measurements.cells import measure_groups, sides_of_groups
 from graphcuts_dp.measurements.dask_blocks import dask_client
 from graphcuts_dp.measurements.dask_parts import DaskParts, _results
-from graphcuts_dp.measurements.degrees import measure_degrees
-from graphcuts_dp.measurements.groups import measure_groups
+from graphcuts_dp.measurements.degrees import measure_degrees, measure_total
 from graphcuts_dp.measurements.kept_edges import measure_kept_edges
 from graphcuts_dp.measurements.parts import added, public_of
-from graphcuts_dp.measurements.total import measure_total
 from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy
 
@@ -249,7 +247,7 @@ def test_a_store_takes_parts_for_the_graph_that_they_are_of(tmp_path):
         gc.release_graph(there, **options)
     columns = {"source": "caller", "target": "callee", "weight": "minutes"}
     other = DaskParts.read([tmp_path / "part0.csv"], vertices=N, weight_cap=CAP, **columns)
-    with pytest.raises(gc.errors.LedgerError, match="not the one"):
+    with pytest.raises(gc.errors.LedgerError, match="other private data"):
         gc.release_graph(other, **{**options, "epsilon": 1e-3})
 
 

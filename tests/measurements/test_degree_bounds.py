@@ -8,7 +8,6 @@ import pytest
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
-from graphcuts_dp.graph.random_graphs import planted_partition
 from graphcuts_dp.measurements.degree_bounds import (
     bound_candidates,
     bound_scores,
@@ -18,6 +17,7 @@ from graphcuts_dp.measurements.degree_bounds import (
     score_rate,
 )
 from graphcuts_dp.privacy.entropy import SeededEntropy
+from scripts.figures.random_graphs import planted_partition
 
 N = 5
 PAIRS = list(combinations(range(N), 2))

@@ -19,7 +19,7 @@ from graphcuts_dp.measurements.kept_edges import measure_kept_edges, row_parts
 from graphcuts_dp.measurements.noisy_kept_edges import KeptEdges, pairs_at, threshold_for
 from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.noises import noise_distribution
+from graphcuts_dp.privacy.value_noise import noise_distribution
 
 LEVEL = 1e-9
 RUNS = 3000

@@ -14,12 +14,11 @@ from graphcuts_dp import receipts
 from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.measurements import degrees as degrees_module
-from graphcuts_dp.measurements import total as total_module
+from graphcuts_dp.measurements import degrees as total_module
 from graphcuts_dp.measurements.base import Measurements
-from graphcuts_dp.measurements.degrees import measure_degrees
+from graphcuts_dp.measurements.degrees import measure_degrees, measure_total
 from graphcuts_dp.measurements.entries import distribution_for, randomized_response
 from graphcuts_dp.measurements.noisy_sums import NoisyDegrees, NoisyTotal
-from graphcuts_dp.measurements.total import measure_total
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON

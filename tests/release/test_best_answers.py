@@ -17,9 +17,8 @@ from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.noise_laws import TwoSidedGeometric
 from graphcuts_dp.release import answers as answers_module
 from graphcuts_dp.release.allocation import measure
-from graphcuts_dp.release.answers import log_cuts
+from graphcuts_dp.release.answers import log_cuts, shrunk_towards
 from graphcuts_dp.release.release import Release
-from graphcuts_dp.release.shrinkage import shrunk_towards
 from graphcuts_dp.release.synthesis import release_graph
 
 ARCS = "arcs on 6 vertices"

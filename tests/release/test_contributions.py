@@ -22,9 +22,10 @@ N = 40
 
 
 def rows_of(sizes, counting="rows"):
-    """Owners with so many rows each, all of different pairs."""
+    """Owners with so many rows each, of different pairs as long as there are any."""
     first, second = np.triu_indices(N, 1)
-    picked = np.concatenate([np.arange(size) for size in sizes] or [np.zeros(0)]).astype(int)
+    each = [np.arange(size) % len(first) for size in sizes]
+    picked = np.concatenate(each or [np.zeros(0)]).astype(int)
     return OwnedRows(
         gc.VertexSet(N),
         np.repeat(np.arange(len(sizes)), sizes),
@@ -86,6 +87,92 @@ def test_how_many_are_above_and_what_is_left_out():
     assert not made.guarantee.is_private
 
 
+def heavy(rng, shape):
+    """Sizes of owners, in whole rows."""
+    usual = rng.integers(1, 15, 400)
+    return {
+        "uniform": usual,
+        "lognormal": np.ceil(rng.lognormal(1, 1.5, 400)).astype(int),
+        "one heavy": np.append(usual, 2200),  # 44 % of all rows
+        "ten heavy": np.append(usual, np.full(10, 500)),
+    }[shape]
+
+
+@pytest.mark.parametrize("shape", ["uniform", "lognormal", "one heavy", "ten heavy"])
+def test_what_is_left_out_lies_in_its_range_for_all_bounds_at_once(shape):
+    """Also where one owner has most of the rows, whom noise hides."""
+    sizes = heavy(np.random.default_rng(3), shape)
+    bounds, most = (1, 2, 5, 10, 50, 200, 1000), int(sizes.max())
+    rows = rows_of(sizes)
+    true = class_counts(rows, bounds)
+    beyond = {bound: int(np.maximum(sizes - bound, 0).sum()) for bound in bounds}
+    off = missed = 0
+    for seed in range(60):
+        table = release_contributions(rows, epsilon=0.5, bounds=bounds, seed=seed)
+        off += bool((np.abs(table.counts - true) > table.radius).any())
+        lost = False
+        for bound, truth in beyond.items():
+            low, high = table.left_out(bound, most=most)
+            unknown = table.left_out(bound)
+            assert unknown[0] >= low
+            assert unknown[1] >= high
+            lost |= not low <= truth <= high
+        missed += lost
+    # 5 % at most: 13 or more of 60 have a probability below 1e-5.
+    assert missed <= off < 13
+
+
+def test_no_finite_number_is_told_that_a_hidden_owner_could_pass():
+    sizes = heavy(np.random.default_rng(3), "one heavy")
+    with_one, without = rows_of(sizes), rows_of(sizes[:-1])
+    bounds = (1, 5, 10, 20)
+    told = {}
+    for name, rows in (("with", with_one), ("without", without)):
+        ends = [
+            release_contributions(rows, epsilon=0.5, bounds=bounds, seed=seed).left_out(10)[1]
+            for seed in range(100)
+        ]
+        told[name] = sum(map(math.isinf, ends))
+    # What is told differs by a factor of e^0.5, so it cannot be finite on one of them alone.
+    assert told["with"] >= 90
+    assert told["without"] >= 90
+
+
+def test_rows_of_owners_that_noise_cannot_hide():
+    table = Contributions(
+        bounds=(1, 5, 20), counts=np.array([900, -2, 300, 3]), rate=Fraction(1, 2)
+    )
+    # Of 4 classes: 2 e^(-(t + 1)/2)/(1 + e^(-1/2)) <= 0.05/4 from t = 9 on, and not before.
+    assert [2 * math.exp(-(t + 1) / 2) / (1 + math.exp(-0.5)) <= 0.0125 for t in (9, 8)] == [
+        True,
+        False,
+    ]
+    assert table.radius == 9
+    assert table.left_out_by_seen(5) == 309 * 15
+    assert table.left_out(5) == (291 * 1, math.inf)
+    assert table.left_out(5, most=40) == (291 * 1, 309 * 15 + 12 * 35)
+    assert table.left_out(5, most=20) == (291 * 1, 309 * 15)  # nobody is beyond
+    assert table.left_out(1, most=4) == (0, 7 * 3)
+    assert Contributions.public((1, 2), [5, 5, 5]).left_out_by_seen(1) == 5 + 5 * 2
+    for wrong in (0, -1, 1.5, True):
+        with pytest.raises(ParameterError, match="most must be"):
+            table.left_out(5, most=wrong)
+    hidden = gc.plan_bounds(table, epsilon=1)
+    assert hidden.confidence == 0.95
+    assert hidden.hidden == 9
+    assert "any number of rows" in hidden.warning
+    assert "unknown" in str(hidden)
+    assert str(hidden).endswith(hidden.warning)
+    known = gc.plan_bounds(table, epsilon=1, most=1000)
+    assert known.warning == ""
+    # 12 owners of 1,000 rows might be there: a bound that leaves out the fewest is recommended.
+    assert (hidden.best.at_most, known.best.at_most) == (20, 20)
+    assert known.best.left_out[1] == 12 * 980
+    few = Contributions(bounds=(1, 5, 20), counts=np.array([900, 9, 2, 0]), rate=Fraction(1, 2))
+    assert gc.plan_bounds(few, epsilon=0.1).best.at_most == 1
+    assert gc.plan_bounds(few, epsilon=0.1, most=30).best.at_most == 20
+
+
 def test_a_bound_that_is_chosen_is_near_the_quantile(tmp_path):
     sizes = [1] * 500 + [4] * 400 + [25] * 60 + [300] * 40
     store = gc.Store(tmp_path / "x.db", budget=2)
@@ -135,8 +222,9 @@ def test_the_plan_weighs_noise_against_what_is_left_out():
     assert row.left_out == (100 * 1 + 200 * 6, 100 * 5 + 200 * 15)
     assert row.owners_above == 300
     assert gc.plan_bounds(many, epsilon=1, cells=10_000).best.at_most == 1
-    assert str(plan).count("\n") == 5
-    assert "  <" in str(plan).splitlines()[-1]
+    assert str(plan).count("\n") == 6
+    assert "  <" in str(plan).splitlines()[-2]
+    assert (plan.confidence, plan.hidden, plan.warning) == (1.0, 0, "")
     with pytest.raises(ParameterError, match="cells must be"):
         gc.plan_bounds(many, epsilon=1, cells=0)
     with pytest.raises(ParameterError, match="epsilon"):

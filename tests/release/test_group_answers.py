@@ -12,7 +12,7 @@ from graphcuts_dp.graph.groups import Groups
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.measurements.noisy_groups import NoisyGroups
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.release import block_sums
+from graphcuts_dp.release import answers
 
 CASES = {
     "graph": (cliques, "binary"),
@@ -63,7 +63,7 @@ def test_classes_that_are_put_together_lose_precision_and_nothing_else(most, mon
     release = drawn(graph, groups, "degrees+response")
     pairs, patterns, _, variances = observations(release)
     inverse = np.linalg.inv(patterns.T @ (patterns / variances[:, None]))
-    monkeypatch.setattr(block_sums, "_MOST_SPLIT", most)
+    monkeypatch.setattr(answers, "_MOST_SPLIT", most)
     rng = np.random.default_rng(7)
     for _ in range(10):
         S, T = rng.random(graph.n) < 0.5, rng.random(graph.n) < 0.5

@@ -9,7 +9,7 @@ from group_cases import cliques, drawn, two_sided
 import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError, GraphError, ParameterError
 from graphcuts_dp.graph.groups import Groups
-from graphcuts_dp.measurements.groups import measure_groups
+from graphcuts_dp.measurements.cells import measure_groups
 from graphcuts_dp.measurements.noisy_groups import NoisyGroups
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release import group_shares

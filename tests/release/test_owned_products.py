@@ -138,5 +138,8 @@ def test_a_store_for_edges_takes_no_owners(tmp_path):
     rows = rows_of()
     store = tmp_path / "x.db"
     flows(rows, store=store)
+    whole = gc.Graph(rows.pairs >> 31, rows.pairs & (2**31 - 1), vertices=rows.space)
+    with pytest.raises(BudgetError, match="protect 1 owner, this one would protect 1 edge"):
+        gc.release_flows(whole, groups(), epsilon=1.0, store=store)
     with pytest.raises(LedgerError, match="about other private data"):
         gc.release_flows(rows.bounded(at_most=3), groups(), epsilon=1.0, store=store)

@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 
 from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
-from graphcuts_dp.fits import game
+from graphcuts_dp.fits import methods
 from graphcuts_dp.fits.base import FitProblem
 from graphcuts_dp.fits.cutting_plane import CuttingPlane
 from graphcuts_dp.fits.first_order import FirstOrder
-from graphcuts_dp.fits.spectral import Spectral
+from graphcuts_dp.fits.methods import Spectral
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.graph.vertices import VertexSet
 from graphcuts_dp.measurements.base import Measurements
 from graphcuts_dp.measurements.entries import randomized_response
 from graphcuts_dp.privacy import entropy
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.noises import noise_distribution
+from graphcuts_dp.privacy.value_noise import noise_distribution
 from graphcuts_dp.release import allocation as mechanism
 from graphcuts_dp.release import synthesis
 from graphcuts_dp.release.synthesis import release_graph
@@ -35,7 +35,7 @@ SEEDED = "seeded: not private"
 @pytest.fixture(autouse=True)
 def short_games(monkeypatch):
     """What holds here holds after any round; test_game.py plays to the end."""
-    monkeypatch.setattr(game, "default_rounds", lambda _: 60)
+    monkeypatch.setattr(methods, "default_rounds", lambda _: 60)
 
 
 def random_graph(n=14, *, cap=None, weighted=False, density=0.3):

@@ -15,7 +15,7 @@ from noisy_cases import indicators, planted, problem
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.errors import AccuracyWarning
 from graphcuts_dp.fits.first_order import FirstOrder
-from graphcuts_dp.privacy.noises import noise_distribution
+from graphcuts_dp.privacy.value_noise import noise_distribution
 from graphcuts_dp.release.release import Release
 from graphcuts_dp.release.synthesis import release_graph
 

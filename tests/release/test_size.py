@@ -10,16 +10,16 @@ from graphcuts_dp.cli import main
 from graphcuts_dp.errors import GraphError
 from graphcuts_dp.memory import memory_limit
 from graphcuts_dp.privacy import entropy
-from graphcuts_dp.release import size
-from graphcuts_dp.release.size import check_size, needed_memory, size_note
+from graphcuts_dp.release import usefulness
 from graphcuts_dp.release.synthesis import release_graph
+from graphcuts_dp.release.usefulness import check_size, needed_memory, size_note
 
 EVERY_PAIR = [(i, j) for i in range(30) for j in range(i)]
 
 
 @pytest.fixture
 def small_machine(monkeypatch):
-    monkeypatch.setattr(size, "memory_limit", lambda: 1000)
+    monkeypatch.setattr(usefulness, "memory_limit", lambda: 1000)
 
 
 @pytest.mark.usefixtures("small_machine")
@@ -53,7 +53,7 @@ def test_only_what_would_do_is_offered():
 
 
 def test_where_nobody_knows_the_memory_nothing_is_refused(monkeypatch):
-    monkeypatch.setattr(size, "memory_limit", lambda: None)
+    monkeypatch.setattr(usefulness, "memory_limit", lambda: None)
     check_size((10**9, 10**9), noise="binary", fit="auto", blocks="local")
 
 

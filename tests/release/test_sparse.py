@@ -9,11 +9,11 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError, QueryError
+from graphcuts_dp.measurements.degrees import measure_weight_counts
 from graphcuts_dp.measurements.noisy_groups import NoisyGroups
 from graphcuts_dp.measurements.noisy_kept_edges import KeptEdges
 from graphcuts_dp.measurements.noisy_sums import NoisyDegrees
 from graphcuts_dp.measurements.noisy_weights import NoisyWeightCounts, weight_classes
-from graphcuts_dp.measurements.weight_counts import measure_weight_counts
 from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.receipts import receipt_path

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.graph.group_unions import GroupUnion
+from graphcuts_dp.graph.groups import GroupUnion
 from graphcuts_dp.release import sparse_replies
 from graphcuts_dp.release.known_parts import CommonParts, parted_cuts
 
