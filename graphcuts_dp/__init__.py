@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from graphcuts_dp.flows.releasing import load_flows, release_flows
     from graphcuts_dp.flows.rounding import RoundedFlows
     from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
-    from graphcuts_dp.graph.arrow_convert import from_arrow
     from graphcuts_dp.graph.convert import (
+        from_arrow,
         from_edges,
         from_igraph,
         from_networkx,
@@ -106,8 +106,8 @@ _HOMES = {
     "flows.releasing": ("load_flows", "release_flows"),
     "flows.rounding": ("RoundedFlows",),
     "graph.adjacency": ("BipartiteGraph", "DirectedGraph", "Graph"),
-    "graph.arrow_convert": ("from_arrow",),
     "graph.convert": (
+        "from_arrow",
         "from_edges",
         "from_igraph",
         "from_networkx",

@@ -18,7 +18,7 @@ import scipy
 
 from graphcuts_dp._version import __version__
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
-from graphcuts_dp.graph.atomic import atomic_write
+from graphcuts_dp.files import atomic_write
 
 PathLike = str | os.PathLike[str]
 _DAMAGE = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError)

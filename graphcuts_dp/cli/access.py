@@ -2,21 +2,21 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import HELP, out, show_json, show_table
-from graphcuts_dp.cli.session_options import JsonOption
 from graphcuts_dp.cli.store_options import store_named
 from graphcuts_dp.errors import LedgerError, ParameterError
-from graphcuts_dp.graph.atomic import atomic_write
+from graphcuts_dp.files import atomic_write
 from graphcuts_dp.ledger.records import Head
+from graphcuts_dp.server.app import log_text
 from graphcuts_dp.server.book import Book, book_of
 from graphcuts_dp.server.chain import read_export, verify
-from graphcuts_dp.server.logs import log_text
 from graphcuts_dp.server.people import ROLES, People, Person
 
 ADD_EXAMPLE = """Example: graphcuts-dp access add mail.db ann --epsilon 1 --queries 10000
@@ -64,7 +64,7 @@ def add(
     queries: Annotated[
         int | None, typer.Option(help="Cap on the number of promised answers.")
     ] = None,
-    as_json: JsonOption = False,
+    as_json: options.Json = False,
 ) -> None:
     """Create a person, and show the token once."""
     person = Person(
@@ -80,7 +80,7 @@ def add(
 
 
 @access.command(epilog=RENEW_EXAMPLE)
-def renew(store: StoreArgument, name: NameArgument, as_json: JsonOption = False) -> None:
+def renew(store: StoreArgument, name: NameArgument, as_json: options.Json = False) -> None:
     """Withdraw all tokens of a person, and show a new one once."""
     with _people(store) as people:
         _show_token(name, people.renew(name, by=_BY).text, as_json)
@@ -95,7 +95,7 @@ def revoke(store: StoreArgument, name: NameArgument) -> None:
 
 
 @access.command("list", epilog=LIST_EXAMPLE)
-def list_people(store: StoreArgument, as_json: JsonOption = False) -> None:
+def list_people(store: StoreArgument, as_json: options.Json = False) -> None:
     """List who may use the server."""
     with _people(store) as people:
         found = people.all()
@@ -120,13 +120,8 @@ def list_people(store: StoreArgument, as_json: JsonOption = False) -> None:
 @access.command(epilog=LOG_EXAMPLE)
 def log(
     store: StoreArgument,
-    output: Annotated[
-        str | None,
-        typer.Option("-o", "--output", help="File to write to; standard output if omitted."),
-    ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace an existing output file.")
-    ] = False,
+    output: options.Output = None,
+    force: options.ForceOutput = False,
 ) -> None:
     """Write the audit log, with its digests, as JSON lines."""
     with _people(store) as people:
@@ -177,8 +172,5 @@ def _people(store: str) -> Iterator[People]:
     place = store_named(store)
     if not place.exists:
         raise LedgerError(f"the store {store} does not exist; `serve` makes it")
-    book = Book(book_of(place.file))
-    try:
+    with closing(Book(book_of(place.file))) as book:
         yield People(book)
-    finally:
-        book.close()

@@ -9,16 +9,16 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import out, say, show_json, show_table
 from graphcuts_dp.cli.group_options import GroupReading
 from graphcuts_dp.cli.query_files import AskedQuery, pairs_of_groups, read_query_file
 from graphcuts_dp.cli.reading import check_apart, read_sets, with_options
 from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
-from graphcuts_dp.graph.atomic import atomic_write, check_writable
-from graphcuts_dp.graph.group_names import GroupNames, asked_query
+from graphcuts_dp.files import atomic_write, check_writable
+from graphcuts_dp.graph.group_names import asked_query
 from graphcuts_dp.graph.linear_query import LinearQuery, sides_of
 from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.graph.vertices import Space
 from graphcuts_dp.interactive.query_lines import read_linear
 from graphcuts_dp.iterative.net_release import NetRelease, queries_path
 from graphcuts_dp.iterative.release import IterativeRelease, hypothesis_path
@@ -58,9 +58,7 @@ def answer(
     second: Annotated[
         str | None, typer.Option("--to", help="The set T; all other vertices if omitted.")
     ] = None,
-    complement: Annotated[
-        bool, typer.Option("--complement", help="T is all other vertices, as without --to.")
-    ] = False,
+    complement: options.Complement = False,
     query: Annotated[
         str | None, typer.Option(help="Instead of sets: one line of JSON, as in --queries.")
     ] = None,
@@ -87,9 +85,7 @@ def answer(
         str | None,
         typer.Option("-o", "--output", help="A .csv file to write the table of answers to."),
     ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace an existing output file.")
-    ] = False,
+    force: options.ForceOutput = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
 ) -> None:
     """Answer cut queries from a release: how much weight passes between S and T.
@@ -120,7 +116,8 @@ def answer(
     elif first is None and names is not None:
         asked = pairs_of_groups(names, space)
     else:
-        asked = [AskedQuery(_query(first or "", second, names, space), first or "", second)]
+        sets = read_sets(first or "", second, sides_of(space), names)
+        asked = [AskedQuery(asked_query(*sets, names), first or "", second)]
     cuts = [each.query for each in asked]
     shrunk: list[float | None] = [None] * len(cuts)
     found: Sequence[CutAnswer]
@@ -283,7 +280,3 @@ def _write(
         writer.writerow([*row, SEEDED_WARNING] if seeded else row)
     with atomic_write(path, force=force) as handle:
         handle.write(text.getvalue().encode())
-
-
-def _query(first: str, second: str | None, names: GroupNames | None, space: Space) -> CutQuery:
-    return asked_query(*read_sets(first, second, sides_of(space), names), names)

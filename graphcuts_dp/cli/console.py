@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from rich import box
 from rich.console import Console
@@ -15,9 +15,10 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as ProgressBar
 from rich.table import Table
 
-from graphcuts_dp.errors import AccuracyWarning
+from graphcuts_dp.errors import AccuracyWarning, ParameterError, PrivacyWarning
 from graphcuts_dp.progress import Progress, silent
 
+Number = TypeVar("Number", int, float)
 HELP = {"help_option_names": ["-h", "--help"]}
 _QUIET_SECONDS = 2.0  # work shorter than this gets no bar
 
@@ -33,6 +34,18 @@ def say(message: str) -> None:
     """
     shown = (c if c.isprintable() else repr(c)[1:-1] for c in message)
     err.print("".join(shown), markup=False)
+
+
+def numbers(text: str, kind: type[Number], problem: str) -> list[Number]:
+    """Numbers with commas between, as they were typed.
+
+    Raises:
+        ParameterError: with this text, where one is no such number.
+    """
+    try:
+        return [kind(part) for part in text.split(",")]
+    except ValueError:
+        raise ParameterError(problem) from None
 
 
 def show_json(value: Any) -> None:
@@ -105,13 +118,14 @@ def progress_bar(title: str) -> Iterator[Progress]:
 
 @contextmanager
 def accuracy_notes() -> Iterator[None]:
-    """Show accuracy warnings as one line the moment they are raised."""
+    """Show warnings about accuracy and privacy as one line the moment they are raised."""
     with warnings.catch_warnings():
-        warnings.simplefilter("always", AccuracyWarning)
+        for shown in (AccuracyWarning, PrivacyWarning):
+            warnings.simplefilter("always", shown)
         plain = warnings.showwarning
 
         def show(message: Any, category: type[Warning], *rest: Any, **named: Any) -> None:
-            if issubclass(category, AccuracyWarning):
+            if issubclass(category, AccuracyWarning | PrivacyWarning):
                 say(f"warning: {message}")
             else:
                 plain(message, category, *rest, **named)

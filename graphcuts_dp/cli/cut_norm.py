@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
+from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import say, show_facts, show_json
 from graphcuts_dp.cli.reading import Reading, with_options
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate
@@ -47,10 +48,10 @@ def evaluate_cut_norm(
     ] = None,
     *,
     reading: Reading,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    as_json: options.Json = False,
 ) -> None:
     """Bound the cut norm of a graph, or the cut distance of two, from both sides. NOT PRIVATE."""
-    options: dict[str, Any] = {
+    asked: dict[str, Any] = {
         "norm": norm,
         "method": method,
         "tolerance": tolerance,
@@ -58,9 +59,9 @@ def evaluate_cut_norm(
     }
     graph = reading.read(first)
     if second is None:
-        certificate = certified_norm(matrix_of(graph), **options)
+        certificate = certified_norm(matrix_of(graph), **asked)
     else:
-        certificate = cut_distance(graph, reading.read(second), **options)
+        certificate = cut_distance(graph, reading.read(second), **asked)
     if as_json:
         show_json(_facts(certificate, graph))
     else:

@@ -6,14 +6,15 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import out, progress_bar, say, show_json, show_table
 from graphcuts_dp.cli.reading import Reading, check_apart, with_options
 from graphcuts_dp.evaluation.cut_error import cut_errors, graph_cut_errors
+from graphcuts_dp.evaluation.cut_error_figure import cut_error_figure
 from graphcuts_dp.evaluation.tables import NOT_PRIVATE, CutErrorTable
+from graphcuts_dp.files import check_writable
 from graphcuts_dp.graph.adjacency import BipartiteGraph
-from graphcuts_dp.graph.atomic import check_writable
 from graphcuts_dp.interactive.query_lines import read_lines, read_query
-from graphcuts_dp.plotting.cut_errors import cut_error_figure
 from graphcuts_dp.plotting.saving import write_figure
 from graphcuts_dp.release.release import Release
 
@@ -28,6 +29,10 @@ Example: graphcuts-dp evaluate graphs mail.edges.gz other.csv --cuts queries.jso
 
 Measures the cut errors of any synthetic graph against the true one, on the same vertices. You may
 leave out the word `graphs`. NOT PRIVATE."""
+
+PlotOption = Annotated[
+    str | None, typer.Option(help="Also draw the errors to this .png or .pdf file.")
+]
 
 
 class GraphsByDefault(TyperGroup):
@@ -52,9 +57,7 @@ def evaluate_graphs(
             help='File of more cuts to measure, with lines like {"S": ["ann"], "T": ["kim"]}.'
         ),
     ] = None,
-    plot: Annotated[
-        str | None, typer.Option(help="Also draw the errors to this .png or .pdf file.")
-    ] = None,
+    plot: PlotOption = None,
     *,
     reading: Reading,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random cuts.")] = 0,
@@ -86,15 +89,13 @@ def evaluate_graphs(
 
 @with_options
 def evaluate_release(
-    source: Annotated[str, typer.Argument(metavar="IN", help="The private graph.")],
+    source: options.PrivateGraph,
     path: Annotated[
         str, typer.Argument(metavar="RELEASE", help="The file OUT that `release` wrote.")
     ],
     *,
     reading: Reading,
-    plot: Annotated[
-        str | None, typer.Option(help="Also draw the errors to this .png or .pdf file.")
-    ] = None,
+    plot: PlotOption = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random cuts.")] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing plot.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,

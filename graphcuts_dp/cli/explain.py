@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from graphcuts_dp.cli.console import out, show_json, show_table
+from graphcuts_dp.cli import options
+from graphcuts_dp.cli.console import numbers, out, show_json, show_table
 from graphcuts_dp.cli.spelling import spelled
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.planning.explanation import PRIORS
@@ -25,28 +26,21 @@ def explain(
     delta: Annotated[
         float, typer.Option(help="Delta of everything together; 0 for pure differential privacy.")
     ] = 0.0,
-    protect: Annotated[
-        str, typer.Option(help="What is protected: edges, owner or vertex.")
-    ] = "edges",
+    protect: options.Protect = "edges",
     at_most: Annotated[
         int | None,
         typer.Option(
             help="Number of edges protected together, or number of rows of an owner that count."
         ),
     ] = None,
-    degree_bound: Annotated[
-        int | None, typer.Option(help="Number of edges of a vertex that count.")
-    ] = None,
+    degree_bound: options.DegreeBound = None,
     priors: Annotated[
         str, typer.Option(help="Probabilities before the release, separated by commas.")
     ] = ",".join(map(str, PRIORS)),
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    as_json: options.Json = False,
 ) -> None:
     """Explain in plain words whom a guarantee protects, against what, and how well."""
-    try:
-        numbers = [float(part) for part in priors.split(",")]
-    except ValueError:
-        raise ParameterError("--priors are numbers with commas between: 0.01,0.5") from None
+    believed = numbers(priors, float, "--priors are numbers with commas between: 0.01,0.5")
     try:
         made = explained(
             epsilon=epsilon,
@@ -54,7 +48,7 @@ def explain(
             protect=protect,
             at_most=at_most,
             degree_bound=degree_bound,
-            priors=numbers,
+            priors=believed,
         )
     except ParameterError as problem:
         raise spelled(problem, "") from None

@@ -4,7 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
-from graphcuts_dp.cli.console import say, show_facts, show_json, show_table
+from graphcuts_dp.cli import options
+from graphcuts_dp.cli.console import accuracy_notes, say, show_facts, show_json, show_table
 from graphcuts_dp.cli.group_options import GroupColumns
 from graphcuts_dp.cli.protect_options import Protecting
 from graphcuts_dp.cli.publishing import tell_publishing
@@ -38,12 +39,10 @@ def flows(
     target: Annotated[
         str, typer.Argument(metavar="OUT", help="The .csv file to write the table to.")
     ],
-    epsilon: Annotated[float, typer.Option(help="Privacy parameter; smaller is more private.")],
+    epsilon: options.Epsilon,
     spending: Spending,
     protecting: Protecting,
-    delta: Annotated[
-        float, typer.Option(help="0 for pure differential privacy; otherwise choose far below 1/n.")
-    ] = 0.0,
+    delta: options.Delta = 0.0,
     workload: Annotated[
         str,
         typer.Option(help="What should be accurate: all levels, all cells, totals, or one level."),
@@ -58,11 +57,9 @@ def flows(
     *,
     columns: GroupColumns,
     reading: Reading,
-    seed: Annotated[
-        int | None, typer.Option(help="Seed of a repeatable run. NOT PRIVATE: for tests only.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    seed: options.Seed = None,
+    force: options.Force = False,
+    as_json: options.Json = False,
 ) -> None:
     """Release privately how much weight passes between public groups of vertices."""
     protecting.of.per_step(epsilon)
@@ -79,16 +76,17 @@ def flows(
     options: dict[str, Any] = {"delta": delta, "workload": workload, "noise": noise}
     for note in _forecast(graph, given, epsilon, whole, (protecting.of, reach), options).notes:
         say(f"note: {note}")
-    made = release_flows(
-        private,
-        given,
-        epsilon=epsilon,
-        whole=whole,
-        store=store,
-        seed=seed,
-        **options,
-        **protecting.options(vertices=True),
-    )
+    with accuracy_notes():
+        made = release_flows(
+            private,
+            given,
+            epsilon=epsilon,
+            whole=whole,
+            store=store,
+            seed=seed,
+            **options,
+            **protecting.options(vertices=True),
+        )
     written = made.save(target, force=force)
     if as_json:
         show_json({**_facts(made), "files": list(written)})

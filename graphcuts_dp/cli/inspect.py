@@ -1,15 +1,256 @@
-"""`graphcuts-dp inspect`: what a receipt says, in plain words, and whether its files are whole."""
+"""`graphcuts-dp inspect`: what a receipt says, in plain words, and whether its files are whole.
 
+A receipt in plain words: what was released, how, and whom the promise protects.
+"""
+
+import re
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import typer
 
+from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import out, show_json
 from graphcuts_dp.cli.publishing import KEEP, NOT_PRIVATE
-from graphcuts_dp.cli.receipt_words import how_made, kind_of, promise
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
+from graphcuts_dp.planning.explanation import explain, posterior
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.receipts import check_files, read_any_receipt
+
+Fields = Mapping[str, Any]
+_PRIOR = 0.01  # what an attacker may believe beforehand, for one line of odds
+
+
+def kind_of(receipt: Fields) -> str:
+    """Which product a receipt is of, or "" for none that is known."""
+    form = receipt.get("format")
+    if form is None:
+        return "distances" if {"mechanism", "answers"} <= set(receipt) else ""
+    if type(form) is int:
+        return "release"
+    name = str(form).rpartition(" ")[0]
+    return name if name in _HOW else ""
+
+
+def how_made(kind: str, receipt: Fields) -> dict[str, str]:
+    """What it is, how it was made and with which noise.
+
+    Raises:
+        LookupError, TypeError, ValueError: it has other fields than such a receipt has.
+    """
+    return _HOW[kind](receipt)
+
+
+def promise(guarantee: PrivacyGuarantee) -> dict[str, str]:
+    """Whom it protects, against what, and how well.
+
+    Raises:
+        GraphCutsError, ValueError: an epsilon or a protection that no release has.
+    """
+    budget = f"{guarantee.epsilon:g}"
+    delta = f"{guarantee.delta:g}" if guarantee.delta else "0 (pure differential privacy)"
+    words = {"Epsilon": budget, "Delta": delta}
+    if guarantee.parts:
+        spent = ", ".join(f"{name} {float(part):.3g}" for name, part in guarantee.parts)
+        words["Epsilon was spent on"] = spent
+    words["Protects"] = f"{guarantee.protects}; hidden is {guarantee.neighbours}."
+    words["Taken as known"] = f"{guarantee.public}."
+    if guarantee.epsilon == 0:
+        return words | {"Strength": "nothing private was read, so nothing can come out."}
+    count, what = _protected(guarantee)
+    if what == "people":
+        told = explain(epsilon=guarantee.epsilon, delta=guarantee.delta)
+        words["The attacker"] = (
+            "sees everything that is released and may know where everybody else is."
+        )
+        return words | {"Strength": _strength(told.sentences, guarantee)}
+    vertex = what == "vertex"
+    told = explain(
+        epsilon=guarantee.epsilon,
+        delta=guarantee.delta,
+        protect=what,
+        at_most=None if vertex else count,
+        degree_bound=count if vertex else None,
+    )
+    sentences = dict(told.sentences)
+    words |= {
+        heading: text
+        for heading, text in sentences.items()
+        if heading not in ("Protected", "Strength")
+    }
+    return words | {"Strength": _strength(told.sentences, guarantee)}
+
+
+def _strength(sentences: tuple[tuple[str, str], ...], guarantee: PrivacyGuarantee) -> str:
+    text = dict(sentences)["Strength"]
+    most = posterior(_PRIOR, guarantee.epsilon)
+    but = f", but for a chance of {guarantee.delta:g}" if guarantee.delta else ""
+    return (
+        f"{text} Who believed a guess with probability {_PRIOR:g} beforehand believes it with at "
+        f"most {most:.3g} afterwards{but}."
+    )
+
+
+def _protected(guarantee: PrivacyGuarantee) -> tuple[int, str]:
+    """How many, and of what kind, as `explain` takes them."""
+    found = re.fullmatch(r"([\d,]+) (edges?|owner|vertex|person|people)", guarantee.protects)
+    if found is None:
+        raise ValueError("an unknown protection")
+    count, what = int(found[1].replace(",", "")), found[2]
+    if what in ("owner", "vertex"):
+        bound = re.search(r"at most ([\d,]*\d)", guarantee.neighbours)
+        if bound is None:
+            raise ValueError("a protection without its bound")
+        return int(bound[1].replace(",", "")), what
+    return count, "edges" if what.startswith("edge") else "people"
+
+
+def _size(shape: Any) -> str:
+    rows, columns = (int(n) for n in shape)
+    return f"{rows:,} vertices" if rows == columns else f"{rows:,} x {columns:,} vertices"
+
+
+def _release(receipt: Fields) -> dict[str, str]:
+    noise, fit = receipt["noise"], receipt["fit"]
+    size = _size(noise["shape"])
+    what = f"a synthetic graph of {size}, and the noisy matrix it is made of."
+    if fit is None:
+        what = f"a noisy matrix of {size}, without a synthetic graph."
+    words = {
+        "What it is": what,
+        "Noise": f"{noise['distribution']}, on each pair of vertices by itself, with a standard "
+        f"deviation of {float(noise['standard_deviation']):.3g} in units of weight.",
+    }
+    bought = ", ".join(str(name) for name in receipt["measurements"])
+    if bought:
+        words["Also measured"] = f"{bought}; each with noise of its own."
+    if fit is not None:
+        words["How it was made"] = (
+            f"fitted to the noisy measurements by {fit['method']} ({fit['objective']}); nothing "
+            "but these measurements was read, so the fit costs no privacy."
+        )
+    if receipt["certificate"] is not None:
+        words["How near"] = (
+            "no cut of the graph is off from the noisy matrix by more than "
+            f"{float(receipt['certificate']['upper']):,.4g}, and with probability 95% no cut of "
+            f"the noisy matrix from the truth by more than {float(receipt['noise_bound']):,.4g} "
+            "(edges inside both sets counted twice)."
+        )
+    return words
+
+
+def _sparse(receipt: Fields) -> dict[str, str]:
+    bought = ", ".join(str(name) for name in receipt["measurements"])
+    size = _size(receipt["shape"])
+    fit = receipt["fit"]
+    what = "a sparse release without a graph" if fit is None else "a sparse synthetic graph"
+    words = {
+        "What it is": f"{what} of {size}, and what was measured for it.",
+        "Noise": f"geometric, on {bought}; not on every pair of vertices.",
+    }
+    if fit is not None:
+        words["How it was made"] = (
+            f"drawn from a model that was fitted to the noisy sums by {fit['method']}; pairs that "
+            "are not named among the measurements come from the model."
+        )
+    return words
+
+
+def _flows(receipt: Fields) -> dict[str, str]:
+    strategy = receipt["strategy"]
+    errors = ", ".join(
+        f"{name} {float(error):.3g}" for name, error in strategy["expected_deviations"].items()
+    )
+    return {
+        "What it is": "a table of what passes between public groups of vertices, with intervals.",
+        "Noise": f"discrete {strategy['noise']}, on sums between groups; standard deviations of "
+        f"the estimates: {errors}.",
+        "How it was made": f"sums of {', '.join(map(str, strategy['measured']))} were measured, "
+        "and made consistent by least squares.",
+        "Intervals": f"{receipt['intervals']}.",
+    }
+
+
+def _iterative(receipt: Fields) -> dict[str, str]:
+    settings, accuracy = receipt["settings"], receipt["accuracy"]
+    size = _sides(receipt)
+    error = accuracy["error"]
+    near = "nothing is proven about its error."
+    if error is not None:
+        near = (
+            f"answers are off by at most {float(error):,.4g}, of the queries "
+            f"{accuracy['queries']!r}, with probability {float(accuracy['confidence']):.0%}."
+        )
+    return {
+        "What it is": f"a synthetic graph of {size}, learnt from noisy answers to cuts.",
+        "How it was made": f"by {settings['construction']} with {settings['distinguisher']}, "
+        f"{int(settings['used'])} of at most {int(settings['rounds'])} rounds, calibration "
+        f"{settings['calibration']}.",
+        "Noise": "on the choice of each cut and on each answer, as the parts of epsilon above say.",
+        "How near": near,
+    }
+
+
+def _sides(receipt: Fields) -> str:
+    sizes = [n if isinstance(n, int) else len(n) for n in receipt["vertices"]]
+    return _size(sizes if len(sizes) == 2 else sizes * 2)
+
+
+def _net(receipt: Fields) -> dict[str, str]:
+    return {
+        "What it is": f"a graph of {_sides(receipt)}, chosen among {int(receipt['members']):,} "
+        "members of a public net.",
+        "How it was made": "the member whose answers to the given queries fit best, by scores "
+        "with noise.",
+        "Noise": f"discrete Laplace on each score, of rate {receipt['rate']} for a step of "
+        f"{float(receipt['unit']):g}.",
+    }
+
+
+def _sensing(receipt: Fields) -> dict[str, str]:
+    chance = 1 - float(receipt["beta"])
+    return {
+        "What it is": f"a matrix of {_sides(receipt)}, learnt from noisy linear queries.",
+        "Noise": f"on each answer, of a standard deviation of at most "
+        f"{float(receipt['deviation']):.3g}.",
+        "How near": f"answers to the given queries are off by at most "
+        f"{float(receipt['error']):,.4g}, with probability {chance:.0%}.",
+    }
+
+
+def _answers(receipt: Fields) -> dict[str, str]:
+    return {
+        "What it is": f"answers to {int(receipt['queries']):,} cuts of {_sides(receipt)}, bought "
+        "together.",
+        "Noise": f"{receipt['noise']}, on counts in steps of {float(receipt['grid']['unit']):g}, "
+        f"with rate {receipt['rate']}.",
+        "Intervals": f"noise moved no answer by more than {float(receipt['error']):,.4g}, with "
+        f"probability {float(receipt['confidence']):.0%} for all of them at once.",
+    }
+
+
+def _distances(receipt: Fields) -> dict[str, str]:
+    return {
+        "What it is": f"average distances from {len(receipt['answers']):,} places of a public map "
+        "to all people.",
+        "How it was made": f"by {receipt['mechanism']}; everything after the noisy counts is "
+        "post-processing.",
+        "Noise": f"{receipt['noise']}.",
+        "Intervals": f"all hold at once with probability {float(receipt['confidence']):.0%}.",
+    }
+
+
+_HOW: Mapping[str, Callable[[Fields], dict[str, str]]] = {
+    "release": _release,
+    "sparse": _sparse,
+    "flows": _flows,
+    "iterative construction": _iterative,
+    "net": _net,
+    "sensing": _sensing,
+    "answers": _answers,
+    "distances": _distances,
+}
+
 
 EXAMPLE = """Example: graphcuts-dp inspect synthetic.graphml.json
 
@@ -25,7 +266,7 @@ def inspect(
     receipt: Annotated[
         str, typer.Argument(metavar="RECEIPT", help="The .json file beside a release.")
     ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    as_json: options.Json = False,
 ) -> None:
     """Explain a receipt in plain words, and verify the files that it names."""
     file, fields = read_any_receipt(receipt)

@@ -7,7 +7,6 @@ import signal
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Annotated, Any
 
 import typer
@@ -16,6 +15,7 @@ from typer.exceptions import Abort, Exit, TyperException
 from typer.main import get_command
 
 from graphcuts_dp._version import __version__
+from graphcuts_dp.cli.checkout import load
 from graphcuts_dp.cli.console import HELP, out, say
 from graphcuts_dp.errors import GraphCutsError, ParameterError
 
@@ -91,7 +91,7 @@ COMMANDS: Mapping[str, _Line] = {
         "Explain a receipt in plain words, and verify the files that it names.",
     ),
     "distances": _Line(
-        ("graphcuts_dp.cli.distances", "distances"),
+        ("graphcuts_dp.cli.distance_sessions", "distances"),
         "Release privately the average distance of all people from every vertex of a map.",
     ),
     "distance-session": _Line(
@@ -99,11 +99,11 @@ COMMANDS: Mapping[str, _Line] = {
         "Answer the average distance of all people, vertex by vertex, with a durable ledger.",
     ),
     "audit": _Line(
-        ("graphcuts_dp.cli.audit", "audit"),
+        ("tests.audits.command", "audit"),
         "Audit the mechanisms and their broken twins, on made graphs.",
     ),
     "benchmark": _Line(
-        ("graphcuts_dp.cli.benchmark", "benchmark"),
+        ("scripts.benchmark.command", "benchmark"),
         "Run private methods on public graphs, and rank them by the errors of their cuts.",
     ),
     "datasets": _Line(
@@ -111,7 +111,7 @@ COMMANDS: Mapping[str, _Line] = {
         "List the bundled public graphs, or write one to a file.",
     ),
     "figures": _Line(
-        ("graphcuts_dp.cli.figures", "figures"),
+        ("scripts.figures.command", "figures"),
         "Measure and draw statements of the papers and say whether they hold; or list the figures.",
     ),
     "evaluate": _Line(
@@ -176,7 +176,7 @@ app = typer.Typer(
 @functools.cache
 def _loaded(name: str) -> Any:
     module_name, attribute = COMMANDS[name].place
-    module = import_module(module_name)
+    module = load(module_name)
     found = getattr(module, attribute)
     if not isinstance(found, typer.Typer):
         alone = typer.Typer(rich_markup_mode=None, add_completion=False)

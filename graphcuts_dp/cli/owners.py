@@ -1,9 +1,11 @@
 """`graphcuts-dp owners`: how much owners of rows have, privately, and which bound to take."""
 
+from math import isfinite
 from typing import Annotated, Any
 
 import typer
 
+from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import say, show_facts, show_json, show_table
 from graphcuts_dp.cli.reading import Reading, note_reading, with_options
 from graphcuts_dp.cli.store_options import Spending
@@ -22,7 +24,10 @@ Example: graphcuts-dp owners visits.csv --owner patient --vertices wards.txt --e
 The first command shows, with noise, how many owners have more than each bound and what the
 bound would leave out, beside the noise that it needs. The second chooses one bound that about
 the given share of the owners exceeds, which needs less epsilon. Both spend a part of the budget
-of the rows."""
+of the rows.
+
+Noise hides a few owners, and each of them may have most of the rows: no private table can rule
+that out. If no owner can have more than a known number, say it with --most."""
 
 
 @with_options
@@ -41,6 +46,12 @@ def owners(
         float | None,
         typer.Option(help="Choose a bound that about this share of the owners exceeds."),
     ] = None,
+    most: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Publicly known: no owner has more than this; for what is left out at most."
+        ),
+    ] = None,
     bounds: Annotated[
         str | None,
         typer.Option(
@@ -49,10 +60,8 @@ def owners(
     ] = None,
     *,
     reading: Reading,
-    seed: Annotated[
-        int | None, typer.Option(help="Seed of a repeatable run. NOT PRIVATE: for tests only.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    seed: options.Seed = None,
+    as_json: options.Json = False,
 ) -> None:
     """Estimate privately how much owners of rows have, and which bound on it to use."""
     for given in (epsilon, for_epsilon):
@@ -62,42 +71,50 @@ def owners(
         raise ParameterError("--cells must be 1 or more")
     if reading.owner is None:
         raise ParameterError("--owner COLUMN names whose each row is; it is needed")
+    if most is not None and share_above is not None:
+        raise ParameterError("--most is not for --share-above, which says nothing of left-out rows")
     store = spending.check()
     rows = reading.read_rows(source, tell=note_reading)
     spending.remind(rows, source)
-    options: dict[str, Any] = {
+    asked: dict[str, Any] = {
         "epsilon": epsilon,
         "bounds": candidates,
         "store": store,
         "seed": seed,
     }
     if share_above is not None:
-        chosen = choose_bound(rows, share_above=share_above, **options)
+        chosen = choose_bound(rows, share_above=share_above, **asked)
         facts = {"guarantee": str(chosen.guarantee), "at_most": chosen.at_most}
         if as_json:
             show_json(facts)
-            return
-        show_facts({"guarantee": str(chosen.guarantee), "at most": f"{chosen.at_most:,}"})
+        else:
+            show_facts({"guarantee": str(chosen.guarantee), "at most": f"{chosen.at_most:,}"})
+        say("note: The owners above the bound, however few, may have most of the rows.")
         return
-    table = release_contributions(rows, **options)
-    plan = plan_bounds(table, epsilon=for_epsilon, cells=cells)
+    table = release_contributions(rows, **asked)
+    plan = plan_bounds(table, epsilon=for_epsilon, cells=cells, most=most)
     if as_json:
         show_json({"guarantee": str(table.guarantee), **_plain(plan)})
         return
     show_facts({"guarantee": str(table.guarantee), "at most": f"{plan.best.at_most:,}"})
     show_table(
-        f"Noise of a sum at epsilon = {for_epsilon:g}, and what is left out; numbers are noisy",
-        ("at most", "noise", "owners above", f"{plan.what} left out, from", "to"),
+        f"Noise of a sum at epsilon = {for_epsilon:g}, and {plan.what} left out, with confidence"
+        f" {plan.confidence:.0%}",
+        ("at most", "noise", "owners above", "left out, from", "of owners that show, to", "to"),
         [
             (
                 f"{row.at_most:,}",
                 f"{row.noise:,.4g}",
                 f"{max(0, row.owners_above):,}",
-                *(f"{each:,.4g}" for each in row.left_out),
+                f"{row.left_out[0]:,.4g}",
+                f"{row.left_out_by_seen:,.4g}",
+                f"{row.left_out[1]:,.4g}" if isfinite(row.left_out[1]) else "unknown",
             )
             for row in plan.rows
         ],
     )
+    if plan.warning:
+        say(f"note: {plan.warning[0].upper()}{plan.warning[1:]}.")
     if plan.rows[-1].owners_above > table.owners_above(plan.rows[-1].at_most)[1]:
         say("note: Some owners have more than the last bound; give larger ones with --bounds.")
 
@@ -109,11 +126,19 @@ def _plain(plan: BoundPlan) -> dict[str, Any]:
             "noise": row.noise,
             "owners_above": row.owners_above,
             "left_out_from": row.left_out[0],
-            "left_out_to": None if row.left_out[1] == float("inf") else row.left_out[1],
+            "left_out_by_seen_to": row.left_out_by_seen,
+            "left_out_to": row.left_out[1] if isfinite(row.left_out[1]) else None,
         }
         for row in plan.rows
     ]
-    return {"what": plan.what, "best": plan.best.at_most, "bounds": rows}
+    return {
+        "what": plan.what,
+        "best": plan.best.at_most,
+        "confidence": plan.confidence,
+        "hidden_in_each_class": plan.hidden,
+        "warning": plan.warning,
+        "bounds": rows,
+    }
 
 
 def _numbers(text: str) -> list[int]:

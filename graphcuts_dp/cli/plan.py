@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from graphcuts_dp.cli.console import out, show_json, show_table
+from graphcuts_dp.cli import options
+from graphcuts_dp.cli.console import numbers, out, show_json, show_table
 from graphcuts_dp.display import short
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.groups import GroupTree
@@ -54,16 +55,9 @@ def plan(
     target_error: Annotated[
         float | None, typer.Option(help="Also show the epsilon that guarantees this error.")
     ] = None,
-    protect: Annotated[
-        str, typer.Option(help="What is protected: edges, owner or vertex.")
-    ] = "edges",
-    at_most: Annotated[
-        int | None,
-        typer.Option(help="Number of edges protected together, or of rows of an owner that count."),
-    ] = None,
-    degree_bound: Annotated[
-        int | None, typer.Option(help="Number of edges of a vertex that count.")
-    ] = None,
+    protect: options.Protect = "edges",
+    at_most: options.AtMost = None,
+    degree_bound: options.DegreeBound = None,
     most_right: Annotated[
         int | None, typer.Option(help="For --bipartite: no cut has more right vertices than this.")
     ] = None,
@@ -104,7 +98,9 @@ def plan(
     if bipartite and directed:
         raise ParameterError("a graph is --bipartite or --directed, not both")
     size = _vertices(vertices, bipartite=bipartite)
-    sizes = () if set_sizes is None else _whole("--set-sizes", set_sizes)
+    wrong = "--set-sizes are whole numbers with commas between: 50,100"
+    sizes = () if set_sizes is None else tuple(numbers(set_sizes, int, wrong))
+    epsilons = numbers(epsilon, float, "--epsilon is a number, or several: 0.5,1,2")
     plans = [
         planner.plan(
             size,
@@ -124,7 +120,7 @@ def plan(
             rank=rank,
             groups=None if groups is None else _groups(groups, size),
         )
-        for each in _numbers(epsilon)
+        for each in epsilons
     ]
     tables = [size_table(made, sizes) if sizes else [] for made in plans]
     if as_json:
@@ -142,20 +138,6 @@ def plan(
         out.print(remark, markup=False)
     for made in plans if len(plans) > 1 else ():
         out.print(f"epsilon = {made.setting.epsilon:g}. Advice: {made.advice}", markup=False)
-
-
-def _numbers(text: str) -> list[float]:
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise ParameterError("--epsilon is a number, or several: 0.5,1,2") from None
-
-
-def _whole(name: str, text: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(part) for part in text.split(","))
-    except ValueError:
-        raise ParameterError(f"{name} are whole numbers with commas between: 50,100") from None
 
 
 def _show_beside(plans: Sequence[Plan]) -> None:
@@ -202,13 +184,10 @@ def _told(
 
 
 def _vertices(text: str, *, bipartite: bool) -> int | tuple[int, int]:
-    try:
-        numbers = [int(part) for part in text.split(",")]
-    except ValueError:
-        raise ParameterError("--vertices must be a whole number, for example 5000") from None
-    if len(numbers) != (2 if bipartite else 1):
+    sides = numbers(text, int, "--vertices must be a whole number, for example 5000")
+    if len(sides) != (2 if bipartite else 1):
         raise ParameterError("--vertices is LEFT,RIGHT with --bipartite, and one number without it")
-    return (numbers[0], numbers[1]) if bipartite else numbers[0]
+    return (sides[0], sides[1]) if bipartite else sides[0]
 
 
 def _groups(text: str, size: int | tuple[int, int]) -> GroupTree | tuple[GroupTree, GroupTree]:
@@ -216,10 +195,8 @@ def _groups(text: str, size: int | tuple[int, int]) -> GroupTree | tuple[GroupTr
     sides = text.split(":")
     if len(sides) != (2 if isinstance(size, tuple) else 1):
         raise ParameterError("--groups is LEFT:RIGHT with --bipartite, and has no colon without it")
-    try:
-        counts = [[int(part) for part in side.split(",")] for side in sides]
-    except ValueError:
-        raise ParameterError("--groups are whole numbers, for example 5,50") from None
+    wrong = "--groups are whole numbers, for example 5,50"
+    counts = [numbers(side, int, wrong) for side in sides]
     if isinstance(size, tuple):
         return equal_groups(size[0], counts[0]), equal_groups(size[1], counts[1])
     return equal_groups(size, counts[0])

@@ -29,19 +29,7 @@ def show_release(
 
 
 def tell_publishing(guarantee: PrivacyGuarantee, files: Sequence[str], source: str) -> None:
-    """Say it, as the last line of a command; see `may_be_published`."""
-    say(f"note: {may_be_published(guarantee, files, source)}")
-
-
-def may_be_published(guarantee: PrivacyGuarantee, files: Sequence[str], source: str) -> str:
-    """One sentence.
-
-    Args:
-        guarantee: of what was released.
-        files: that were written.
-        source: the private file.
-    """
-    if not guarantee.is_private:
-        return NOT_PRIVATE
+    """Say it in one sentence, as the last line of a command that read the private file `source`."""
     names = ", ".join(Path(file).name for file in files)
-    return f"May be published: {names}. Keep to yourself: {source}, its store, errors against it."
+    text = f"May be published: {names}. Keep to yourself: {source}, its store, errors against it."
+    say(f"note: {text if guarantee.is_private else NOT_PRIVATE}")

@@ -50,7 +50,7 @@ class TextReading:
         str | None, typer.Option("--weight", metavar="COLUMN", help="Column of the weights.")
     ] = None
     header: Annotated[
-        bool | None, typer.Option("--header/--no-header", help="Whether row 1 names the columns.")
+        bool | None, typer.Option("--header/--no-header", help="Whether line 1 names the columns.")
     ] = None
     delimiter: Annotated[
         str | None, typer.Option(help="Separator of columns: a character, tab, or blank.")
@@ -147,22 +147,28 @@ class Reading(TextReading):
         if self.owner is not None:
             raise ParameterError("--owner is not for this command; it reads graphs")
         try:
-            return read_graph(
+            found: AnyGraph = read_graph(
                 path,
                 vertices=self._vertices() if public is None else public,
-                public_vertices_from_file=self.public_vertices_from_file,
                 weighted=False if self.ignore_weights else None,
                 weight_cap=self.weight_cap,
                 hide_change=self.hide_change,
-                bipartite=self.bipartite,
-                directed=self.directed,
-                one_based=self.one_based,
                 merge=cast(Merge, self.merge),
                 tell=tell,
                 **self.options(),
             )
         except GraphCutsError as problem:
             raise spelled(problem, path) from None
+        return found
+
+    def options(self) -> dict[str, Any]:
+        """The same for `read_graph` and `read_owned`, but for weights and the vertices."""
+        return super().options() | {
+            "public_vertices_from_file": self.public_vertices_from_file,
+            "bipartite": self.bipartite,
+            "directed": self.directed,
+            "one_based": self.one_based,
+        }
 
     @property
     def counts(self) -> tuple[int, int] | None:
@@ -197,10 +203,6 @@ class Reading(TextReading):
                 counting=cast(Counting, self.counting),
                 unit=self.unit,
                 vertices=self._vertices(),
-                public_vertices_from_file=self.public_vertices_from_file,
-                bipartite=self.bipartite,
-                directed=self.directed,
-                one_based=self.one_based,
                 tell=tell,
                 **self.options(),
             )

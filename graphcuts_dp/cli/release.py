@@ -1,39 +1,196 @@
-"""`graphcuts-dp release`: a private graph in, a synthetic graph out."""
+"""`graphcuts-dp release`: a private graph in, a synthetic graph out.
+
+Is it good for my questions? The last table of `release`, and all of `release --dry-run`.
+"""
 
 from contextlib import nullcontext
+from fractions import Fraction
 from typing import Annotated
 
+import numpy as np
 import typer
 
-from graphcuts_dp.cli.console import accuracy_notes, progress_bar, say, show_made
+from graphcuts_dp.cli import options
+from graphcuts_dp.cli.console import (
+    accuracy_notes,
+    out,
+    progress_bar,
+    say,
+    show_facts,
+    show_json,
+    show_made,
+    show_table,
+)
 from graphcuts_dp.cli.group_options import GroupReading
 from graphcuts_dp.cli.protect_options import Protecting
 from graphcuts_dp.cli.publishing import tell_publishing
 from graphcuts_dp.cli.reading import Reading, check_apart, with_options
 from graphcuts_dp.cli.store_options import Spending
-from graphcuts_dp.cli.useful import edges_fact, forecast, show_forecast, show_useful
+from graphcuts_dp.display import short
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.fits.methods import FIT_NAMES, ORACLES, fit_method
-from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.adjacency import AnyGraph, on_space
 from graphcuts_dp.graph.files import check_labels
 from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.graph.vertices import Arcs, Space, VertexSet
 from graphcuts_dp.idc.update_bounds import size_of
 from graphcuts_dp.measurements.dask_blocks import dask_cluster
 from graphcuts_dp.measurements.entries import distribution_for
 from graphcuts_dp.measurements.worst_case import accuracy_warning, expected_error_note
 from graphcuts_dp.planning.synthetic import degrees_needed
-from graphcuts_dp.privacy.noises import NOISES
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.protection import Protection
-from graphcuts_dp.release.allocation import ALL_MECHANISMS, least_distribution, mechanism_for
+from graphcuts_dp.privacy.value_noise import NOISES
+from graphcuts_dp.release.allocation import (
+    ALL_MECHANISMS,
+    least_distribution,
+    measure,
+    mechanism_for,
+)
 from graphcuts_dp.release.choice import ANSWERS, WORKLOADS
 from graphcuts_dp.release.group_shares import group_plan
 from graphcuts_dp.release.release import Release
-from graphcuts_dp.release.size import check_size, size_note
 from graphcuts_dp.release.sparse import SPARSE, check_options, sparse_notes, takes_sparse
 from graphcuts_dp.release.sparse_storage import check_sparse_path
 from graphcuts_dp.release.storage import check_release_path
 from graphcuts_dp.release.synthesis import PLACES, release_graph, sides_of
-from graphcuts_dp.release.usefulness import usefulness_of
+from graphcuts_dp.release.usefulness import Usefulness, check_size, size_note, usefulness_of
+
+_MOST_EDGES = 2e7  # of the graph that a forecast makes up
+TITLE = "Is it good for my questions? (95%, each question by itself)"
+
+
+def show_useful(found: Usefulness) -> None:
+    """The table with its advice, on standard output."""
+    show_table(TITLE, found.columns, found.cells())
+    out.print(f"Advice: {found.advice}", markup=False)
+
+
+def edges_fact(found: Usefulness) -> str:
+    """The noisy total with its interval."""
+    if found.interval is None:
+        return f"{short(found.edges)} (a public guess)"
+    low, high = found.interval
+    return f"{short(found.edges)} in [{short(low)}, {short(high)}] (95%)"
+
+
+def forecast(
+    reading: Reading,
+    grouping: GroupReading,
+    *,
+    each: Fraction,
+    edges: float | None,
+    noise: str,
+    mechanism: str,
+    share: float | None,
+    workload: str,
+    fit: str,
+) -> Usefulness:
+    """What a release would be good for, from public numbers alone: it is tried on a made-up graph.
+
+    The private graph is not read: the one that is released here has as many edges as was guessed,
+    at random, on the public vertex sets. Nothing is spent.
+
+    Args:
+        reading: vertex sets and schema, by options.
+        grouping: public groups.
+        each: epsilon of one edge.
+        edges: a public guess of how many.
+        noise: as for `release_graph`.
+        mechanism: likewise.
+        share: likewise.
+        workload: likewise.
+        fit: likewise.
+
+    Raises:
+        ParameterError: no vertex sets, no guess, or one that does not fit them.
+    """
+    graph = _made_up(reading, edges)
+    groups = grouping.read(graph.space)
+    cap = graph.weight_cap
+    choice = {"mechanism": mechanism, "noise": noise, "fit": fit, "blocks": "local"}
+    if takes_sparse(graph.shape, weight_cap=cap, **choice):
+        made = release_graph(
+            graph,
+            epsilon=float(each),
+            noise=noise,
+            mechanism=SPARSE,
+            groups=groups,
+            fit="none",
+            seed=0,
+        )
+        return usefulness_of(made, edges=edges)
+    check_size(graph.shape, noise=noise, fit=fit, blocks="local")
+    method = fit_method(fit, weight_cap=cap)
+    bought = measure(
+        graph,
+        epsilon=each,
+        noise=noise,
+        mechanism=mechanism_for(method, mechanism, share, workload),
+        share=share,
+        source=SeededEntropy(0),
+        groups=group_plan(graph, groups),
+        workload=workload,
+    )
+    return usefulness_of(Release(measurements=bought), edges=edges)
+
+
+def show_forecast(found: Usefulness, *, as_json: bool) -> None:
+    """All that `--dry-run` prints."""
+    if as_json:
+        show_json(found.to_dict() | {"dry_run": True})
+        return
+    show_facts({"edges": edges_fact(found)})
+    show_useful(found)
+    say("note: A dry run: no graph was read, nothing was spent, and nothing was written.")
+
+
+def _made_up(reading: Reading, edges: float | None) -> AnyGraph:
+    given = reading.public_sets
+    if given is None:
+        raise ParameterError("--dry-run reads no graph: name its vertices by --vertices")
+    if edges is None:
+        raise ParameterError(
+            "--dry-run reads no graph: guess from public sources how many edges there are, with "
+            "--expected-edges"
+        )
+    if reading.owner is not None and reading.counting != "edges":
+        raise ParameterError("--dry-run with owners is for --counting edges")
+    space: Space = given
+    if reading.directed and isinstance(given, VertexSet):
+        space = Arcs(given)
+    rows, columns = _pairs(space, edges)
+    cap, change = reading.weight_cap, reading.hide_change
+    weighted = (cap, change) != (None, None) and not reading.ignore_weights
+    weights = np.full(len(rows), 1.0 if cap is None else min(1.0, cap)) if weighted else None
+    schema = {"weight_cap": cap, "hide_change": change} if weighted else {}
+    return on_space(space, rows, columns, weights, **schema)
+
+
+def _pairs(space: Space, edges: float) -> tuple[np.ndarray, np.ndarray]:
+    """So many pairs of a space at random, some of them perhaps twice."""
+    sets = (space, space) if isinstance(space, VertexSet) else tuple(space)
+    sizes = len(sets[0]), len(sets[1])
+    pairs = sizes[0] * sizes[1]
+    if isinstance(space, VertexSet | Arcs):
+        pairs = sizes[0] * (sizes[0] - 1) // (1 if isinstance(space, Arcs) else 2)
+    if not 0 < edges <= min(pairs, _MOST_EDGES):
+        raise ParameterError(
+            f"--expected-edges must be above 0 and at most {min(pairs, int(_MOST_EDGES)):,}: the "
+            f"pairs of these vertices are {pairs:,}"
+        )
+    generator = np.random.default_rng(0)  # the graph is made up, and no noise comes from here
+    count = int(edges)
+    rows, columns = (generator.integers(0, size, 3 * count + 20) for size in sizes)
+    apart = np.ones(len(rows), dtype=np.bool_)
+    if isinstance(space, VertexSet | Arcs):
+        apart = rows != columns
+    if isinstance(space, VertexSet):
+        rows, columns = np.minimum(rows, columns), np.maximum(rows, columns)
+    keys = np.unique(rows[apart] * sizes[1] + columns[apart])
+    keys = generator.permutation(keys)[:count]
+    return keys // sizes[1], keys % sizes[1]
+
 
 EXAMPLE = """Example: graphcuts-dp release mail.edges.gz synthetic.graphml --epsilon 1
 
@@ -48,9 +205,9 @@ memory is too small for the others."""
 
 @with_options
 def release(
-    source: Annotated[str, typer.Argument(metavar="IN", help="The private graph.")],
+    source: options.PrivateGraph,
     target: Annotated[str, typer.Argument(metavar="OUT", help="File for the synthetic graph.")],
-    epsilon: Annotated[float, typer.Option(help="Privacy parameter; smaller is more private.")],
+    epsilon: options.Epsilon,
     spending: Spending,
     protecting: Protecting,
     noise: Annotated[
@@ -92,9 +249,7 @@ def release(
     expected_edges: Annotated[
         float | None, typer.Option(help="A public guess of the number of edges, for --dry-run.")
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Seed of a repeatable run. NOT PRIVATE: for tests only.")
-    ] = None,
+    seed: options.Seed = None,
     time_limit: Annotated[
         float | None,
         typer.Option(help="Seconds for the fit and certificates, beyond the shortest of both."),
@@ -115,8 +270,8 @@ def release(
             "--force-hopeless", help="Release even where the noise hides every graph of this size."
         ),
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    force: options.Force = False,
+    as_json: options.Json = False,
 ) -> None:
     """Release a synthetic graph with differential privacy."""
     each = protecting.of.per_step(epsilon)
@@ -149,63 +304,44 @@ def release(
         others=max(graph.shape) - 1,
         epsilon=epsilon,
     )
-    if takes_sparse(
-        graph.shape,
-        mechanism=mechanism,
-        noise=noise,
-        fit=fit,
-        blocks=blocks,
-        weight_cap=graph.weight_cap,
-    ):
+    choice = {"mechanism": mechanism, "noise": noise, "fit": fit, "blocks": blocks}
+    sparse = takes_sparse(graph.shape, weight_cap=graph.weight_cap, **choice)
+    if sparse:
         check_options(
             fit=fit, oracle=oracle, unweighted=unweighted, share=degree_share, blocks=blocks
         )
         check_sparse_path(target, force=force)
-        spending.remind(private, source)
-        check_labels(target, graph)
-        groups = grouping.read(graph.space)
-        for note in sparse_notes(graph.shape, asked=mechanism == SPARSE):
-            say(f"note: {note}")
-        with progress_bar("releasing") as progress:
-            made = release_graph(
-                private,
-                epsilon=epsilon,
-                store=store,
-                noise=noise,
-                mechanism=SPARSE,
-                degree_share=degree_share,
-                groups=groups,
-                fit=fit,
-                **protecting.options(),
-                seed=seed,
-                progress=progress,
-            )
-        _tell(made, _sparse_facts(made), (target, source), force=force, as_json=as_json)
-        return
-    check_size(graph.shape, noise=noise, fit=fit, blocks=blocks)
+    else:
+        check_size(graph.shape, noise=noise, fit=fit, blocks=blocks)
     spending.remind(private, source)
     check_labels(target, graph)
     groups = grouping.read(graph.space)
-    if noise == "discrete-laplace" and graph.weighted:
-        say("note: Weights are rounded down to whole numbers.")
-    method = fit_method(fit, weight_cap=graph.weight_cap, oracle=oracle, time_limit=time_limit)
-    mechanism = mechanism_for(method, mechanism, degree_share, workload)
-    plan = group_plan(graph, groups)
-    distribution = least_distribution(graph, noise, each, mechanism, degree_share, plan, workload)
-    notes = (
-        expected_error_note(distribution, graph.shape),
-        None if graph.weighted or fit == "none" else _synthetic_note(graph, float(each)),
-        size_note(graph.shape, noise=noise, fit=fit),
-    )
+    notes: tuple[str | None, ...]
+    if sparse:
+        notes = sparse_notes(graph.shape, asked=mechanism == SPARSE)
+        mechanism = SPARSE
+    else:
+        if noise == "discrete-laplace" and graph.weighted:
+            say("note: Weights are rounded down to whole numbers.")
+        method = fit_method(fit, weight_cap=graph.weight_cap, oracle=oracle, time_limit=time_limit)
+        mechanism = mechanism_for(method, mechanism, degree_share, workload)
+        plan = group_plan(graph, groups)
+        least = least_distribution(graph, noise, each, mechanism, degree_share, plan, workload)
+        notes = (
+            expected_error_note(least, graph.shape),
+            None if graph.weighted or fit == "none" else _synthetic_note(graph, float(each)),
+            size_note(graph.shape, noise=noise, fit=fit),
+        )
     for note in filter(None, notes):
         say(f"note: {note}")
-    warning = accuracy_warning(
-        distribution_for(graph, noise, each), *sides_of(graph), steps=protecting.of.steps
-    )
-    if warning is not None and not force_hopeless:
-        raise ParameterError(f"{warning}; --force-hopeless releases it all the same")
+    if not sparse and not force_hopeless:
+        noisy = distribution_for(graph, noise, each)
+        warning = accuracy_warning(noisy, *sides_of(graph), steps=protecting.of.steps)
+        if warning is not None:
+            raise ParameterError(f"{warning}; --force-hopeless releases it all the same")
     cluster = dask_cluster(scheduler) if blocks == "dask" else nullcontext()
-    with cluster, accuracy_notes(), progress_bar("fitting") as progress:
+    title = "releasing" if sparse else "fitting"
+    with cluster, accuracy_notes(), progress_bar(title) as progress:
         made = release_graph(
             private,
             epsilon=epsilon,
@@ -224,23 +360,15 @@ def release(
             blocks=blocks,
             progress=progress,
         )
-    _tell(made, _facts(made), (target, source), force=force, as_json=as_json)
-
-
-def _tell(
-    made: Release, facts: dict[str, object], paths: tuple[str, str], *, force: bool, as_json: bool
-) -> None:
-    """Save it at the first path, and say what was made of the second, and what may be published."""
-    target, source = paths
     written = made.save(target, force=force)
     useful = usefulness_of(made)
-    facts |= {"edges": edges_fact(useful)}
+    facts = _facts(made) | {"edges": edges_fact(useful)}
     if as_json:
-        facts |= {"good_for": useful.to_dict()}
+        show_made(facts | {"good_for": useful.to_dict()}, written, as_json)
+        return
     show_made(facts, written, as_json)
-    if not as_json:
-        show_useful(useful)
-        tell_publishing(made.guarantee, written, source)
+    show_useful(useful)
+    tell_publishing(made.guarantee, written, source)
 
 
 def _synthetic_note(graph: AnyGraph, epsilon: float) -> str:
@@ -252,16 +380,14 @@ def _synthetic_note(graph: AnyGraph, epsilon: float) -> str:
     )
 
 
-def _sparse_facts(made: Release) -> dict[str, object]:
-    return {
-        "guarantee": str(made.guarantee),
-        "epsilon_spent_on": dict(made.guarantee.parts),
-        "vertices": " x ".join(str(n) for n in made.shape),
-        "worst_cut_error_at_most": made.worst_cut_error_bound() if made.has_graph else None,
-    }
-
-
 def _facts(made: Release) -> dict[str, object]:
+    if made.is_sparse:
+        return {
+            "guarantee": str(made.guarantee),
+            "epsilon_spent_on": dict(made.guarantee.parts),
+            "vertices": " x ".join(str(n) for n in made.shape),
+            "worst_cut_error_at_most": made.worst_cut_error_bound() if made.has_graph else None,
+        }
     facts: dict[str, object] = {
         "guarantee": str(made.guarantee),
         "epsilon_spent_on": dict(made.guarantee.parts) or {"entries": made.guarantee.epsilon},

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from graphcuts_dp.cli import options
 from graphcuts_dp.cli.group_options import GroupReading
 from graphcuts_dp.cli.protect_options import Protecting
 from graphcuts_dp.cli.publishing import show_release
@@ -30,12 +31,12 @@ columns S and T, or has lines as for `session run`. With --groups, "@Sales" name
 
 @with_options
 def command(
-    source: Annotated[str, typer.Argument(metavar="IN", help="The private graph.")],
+    source: options.PrivateGraph,
     target: Annotated[str, typer.Argument(metavar="OUT", help="The .npz file to write.")],
     queries: Annotated[
         str, typer.Option(metavar="FILE", help="The public list of cuts: a .csv or .jsonl file.")
     ],
-    epsilon: Annotated[float, typer.Option(help="Privacy parameter; smaller is more private.")],
+    epsilon: options.Epsilon,
     spending: Spending,
     protecting: Protecting,
     noise: Annotated[
@@ -50,11 +51,9 @@ def command(
     *,
     grouping: GroupReading,
     reading: Reading,
-    seed: Annotated[
-        int | None, typer.Option(help="Seed of a repeatable run. NOT PRIVATE: for tests only.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    seed: options.Seed = None,
+    force: options.Force = False,
+    as_json: options.Json = False,
 ) -> None:
     """Answer a short list of cuts at once, with noise in the shape of what one pair can change."""
     protecting.of.per_step(epsilon)

@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from graphcuts_dp.cli.console import progress_bar
+from graphcuts_dp.cli import options
+from graphcuts_dp.cli.console import accuracy_notes, progress_bar
 from graphcuts_dp.cli.protect_options import Protecting
 from graphcuts_dp.cli.publishing import show_release
 from graphcuts_dp.cli.reading import Reading, check_apart, with_options
@@ -13,8 +14,8 @@ from graphcuts_dp.distinguishers.methods import DISTINGUISHER_NAMES
 from graphcuts_dp.graph.files import check_labels
 from graphcuts_dp.idc.norms import NORM_HELP
 from graphcuts_dp.interactive.query_lines import folder_of, read_asked, read_lines
-from graphcuts_dp.iterative.made import LEARNT_BY
 from graphcuts_dp.iterative.methods import release_iteratively
+from graphcuts_dp.iterative.outcome import LEARNT_BY
 from graphcuts_dp.iterative.paper_tuning import CALIBRATIONS
 from graphcuts_dp.iterative.release import IterativeRelease, check_iterative_path
 
@@ -29,9 +30,9 @@ makes better synthetic graphs."""
 
 @with_options
 def command(
-    source: Annotated[str, typer.Argument(metavar="IN", help="The private graph.")],
+    source: options.PrivateGraph,
     target: Annotated[str, typer.Argument(metavar="OUT", help="File for the synthetic graph.")],
-    epsilon: Annotated[float, typer.Option(help="Privacy parameter; smaller is more private.")],
+    epsilon: options.Epsilon,
     spending: Spending,
     protecting: Protecting,
     delta: Annotated[
@@ -72,11 +73,9 @@ def command(
     rounds: Annotated[int | None, typer.Option(help="Largest number of rounds.")] = None,
     *,
     reading: Reading,
-    seed: Annotated[
-        int | None, typer.Option(help="Seed of a repeatable run. NOT PRIVATE: for tests only.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    seed: options.Seed = None,
+    force: options.Force = False,
+    as_json: options.Json = False,
 ) -> None:
     """Learn a synthetic graph from noisy answers to cuts that a private search finds."""
     protecting.of.per_step(epsilon)
@@ -91,7 +90,7 @@ def command(
     if queries is not None and lines is not None:
         folder = folder_of(queries)
         asked = [read_asked(line, number, graph.space, folder=folder) for number, line in lines]
-    with progress_bar("learning") as progress:
+    with accuracy_notes(), progress_bar("learning") as progress:
         made = release_iteratively(
             private,
             epsilon=epsilon,

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from graphcuts_dp.cli import options
 from graphcuts_dp.cli.protect_options import Protecting
 from graphcuts_dp.cli.publishing import show_release
 from graphcuts_dp.cli.reading import Reading, check_apart, with_options
@@ -25,11 +26,11 @@ beside it (.json) and the queries (.queries.npz). `answer` gives their proven in
 
 @with_options
 def command(
-    source: Annotated[str, typer.Argument(metavar="IN", help="The private graph.")],
+    source: options.PrivateGraph,
     target: Annotated[
         str, typer.Argument(metavar="OUT", help="File to write the chosen graph to.")
     ],
-    epsilon: Annotated[float, typer.Option(help="Privacy parameter; smaller is more private.")],
+    epsilon: options.Epsilon,
     queries: Annotated[
         str,
         typer.Option(
@@ -50,11 +51,9 @@ def command(
     ] = None,
     *,
     reading: Reading,
-    seed: Annotated[
-        int | None, typer.Option(help="Seed of a repeatable run. NOT PRIVATE: for tests only.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    seed: options.Seed = None,
+    force: options.Force = False,
+    as_json: options.Json = False,
 ) -> None:
     """Choose privately a graph with nearly the same answers to given cuts; few vertices only."""
     protecting.of.per_step(epsilon)

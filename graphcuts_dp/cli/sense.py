@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import accuracy_notes, progress_bar
 from graphcuts_dp.cli.group_options import GroupReading
 from graphcuts_dp.cli.protect_options import Protecting
@@ -37,7 +38,7 @@ def sense(
     queries: Annotated[
         str, typer.Option(metavar="FILE", help="The public list of queries: a .csv or .jsonl file.")
     ],
-    epsilon: Annotated[float, typer.Option(help="Privacy parameter; smaller is more private.")],
+    epsilon: options.Epsilon,
     delta: Annotated[float, typer.Option(help="Second privacy parameter, for example 1e-6.")],
     spending: Spending,
     protecting: Protecting,
@@ -59,11 +60,9 @@ def sense(
     *,
     grouping: GroupReading,
     reading: Reading,
-    seed: Annotated[
-        int | None, typer.Option(help="Seed of a repeatable run. NOT PRIVATE: for tests only.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    seed: options.Seed = None,
+    force: options.Force = False,
+    as_json: options.Json = False,
 ) -> None:
     """Answer a list of queries on private ratings, and learn a matrix from the answers."""
     if reading.directed:

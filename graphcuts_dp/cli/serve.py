@@ -6,16 +6,12 @@ from typing import Annotated
 
 import typer
 
-from graphcuts_dp.cli.console import out
+from graphcuts_dp.cli import options
+from graphcuts_dp.cli.console import accuracy_notes, out
 from graphcuts_dp.cli.group_options import GroupReading
 from graphcuts_dp.cli.protect_options import Protecting
 from graphcuts_dp.cli.reading import Reading, with_options
-from graphcuts_dp.cli.store_options import (
-    BudgetDeltaOption,
-    BudgetEpsilonOption,
-    ExpectHeadOption,
-    store_named,
-)
+from graphcuts_dp.cli.store_options import store_named
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.ledger.opening import create_ledger
 from graphcuts_dp.server.people import CURATOR, People, Person
@@ -34,9 +30,9 @@ def serve(
         str, typer.Argument(metavar="STORE", help="The store; created if it does not exist.")
     ],
     graph: Annotated[str, typer.Option("--graph", help="The private graph.")],
-    budget_epsilon: BudgetEpsilonOption = None,
-    budget_delta: BudgetDeltaOption = 0.0,
-    expect_head: ExpectHeadOption = None,
+    budget_epsilon: options.BudgetEpsilon = None,
+    budget_delta: options.BudgetDelta = 0.0,
+    expect_head: options.ExpectHead = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[
         int, typer.Option(help="Port to listen on; 0 takes any free port.", min=0, max=65535)
@@ -52,7 +48,8 @@ def serve(
     behind_proxy: Annotated[
         str,
         typer.Option(
-            help="Address of a proxy that encrypts and passes on the address of the client."
+            help="Address of a proxy that encrypts and passes on the address of the client. Plain "
+            "HTTP from other addresses is refused. Several are separated by commas."
         ),
     ] = "",
     tick: Annotated[
@@ -97,7 +94,8 @@ def serve(
         private = reading.read_private(graph)
         groups = grouping.read(private.space)
         if not place.exists:
-            create_ledger(place, private, protects=str(protecting.of))
+            with accuracy_notes():
+                create_ledger(place, private, protects=str(protecting.of))
         whom = {
             name: value
             for name, value in protecting.options(vertices=True).items()
@@ -109,7 +107,12 @@ def serve(
         ):
             _tell_first_curator(desk.people)
             service = Service(
-                desk, limits=limits, ticks=ticks, hosts=binding.hosts, secure=binding.secure
+                desk,
+                limits=limits,
+                ticks=ticks,
+                hosts=binding.hosts,
+                secure=binding.secure,
+                proxies=binding.proxies,
             )
             run(service, binding, lambda url: out.print(f"listening on {url}", markup=False))
 

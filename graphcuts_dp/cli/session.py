@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import accuracy_notes, out, progress_bar, say, show_facts, show_json
 from graphcuts_dp.cli.group_options import GroupReading
 from graphcuts_dp.cli.protect_options import Protecting
@@ -18,27 +19,11 @@ from graphcuts_dp.cli.reading import (
     check_apart,
     with_options,
 )
-from graphcuts_dp.cli.session_options import (
-    GraphOption,
-    JsonOption,
-    NameOption,
-    StoreArgument,
-    UnguaranteedOption,
-    answer_text,
-    asked_sets,
-    remembered,
-    resume,
-)
-from graphcuts_dp.cli.store_options import (
-    BudgetDeltaOption,
-    BudgetEpsilonOption,
-    ExpectHeadOption,
-    store_named,
-)
+from graphcuts_dp.cli.session_options import answer_text, remembered, resume, typed_cut
+from graphcuts_dp.cli.store_options import store_named
 from graphcuts_dp.errors import ParameterError, QueryError
-from graphcuts_dp.graph.atomic import atomic_write, check_writable
+from graphcuts_dp.files import atomic_write, check_writable
 from graphcuts_dp.graph.graph_queries import STATISTICS, GraphQuery, Question
-from graphcuts_dp.graph.group_names import asked_query
 from graphcuts_dp.idc.norms import NORM_HELP
 from graphcuts_dp.interactive.group_start import GROUPS, STARTS
 from graphcuts_dp.interactive.methods import CALIBRATIONS, METHODS
@@ -83,14 +68,12 @@ free."""
 def start(
     graph: Annotated[str, typer.Argument(metavar="GRAPH", help="The private graph.")],
     store: Annotated[str, typer.Option(help="File that records what was spent on this graph.")],
-    epsilon: Annotated[
-        float, typer.Option(help="Epsilon of the whole session; smaller is more private.")
-    ],
-    queries: Annotated[int, typer.Option(help="Number of answers that the session promises.")],
+    epsilon: options.SessionEpsilon,
+    queries: options.Promised,
     delta: Annotated[
         float, typer.Option(help="Second privacy parameter; 0 is pure differential privacy.")
     ] = 0.0,
-    name: NameOption = "default",
+    name: options.Name = "default",
     method: Annotated[
         str,
         typer.Option(help=f"auto (smallest guaranteed error), or one of: {', '.join(METHODS)}."),
@@ -138,17 +121,15 @@ def start(
         float | None,
         typer.Option(help="A public guess of the number of edges, used only to choose the method."),
     ] = None,
-    budget_epsilon: BudgetEpsilonOption = None,
-    budget_delta: BudgetDeltaOption = 0.0,
-    expect_head: ExpectHeadOption = None,
+    budget_epsilon: options.BudgetEpsilon = None,
+    budget_delta: options.BudgetDelta = 0.0,
+    expect_head: options.ExpectHead = None,
     *,
     protecting: Protecting,
     reading: Reading,
     grouping: GroupReading,
-    seed: Annotated[
-        int | None, typer.Option(help="Seed of a repeatable run. NOT PRIVATE: for tests only.")
-    ] = None,
-    as_json: JsonOption = False,
+    seed: options.Seed = None,
+    as_json: options.Json = False,
 ) -> None:
     """Begin a session of cut queries on a private graph."""
     if begin_from == GROUPS and grouping.groups is None:
@@ -204,14 +185,12 @@ def start(
 
 @with_options
 def ask(
-    store: StoreArgument,
+    store: options.SessionStore,
     first: Annotated[
         str | None, typer.Option("--from", help='The set S of vertices; "*" is all of them.')
     ] = None,
     second: Annotated[str | None, typer.Option("--to", help="The set T.")] = None,
-    complement: Annotated[
-        bool, typer.Option("--complement", help="T is all other vertices, as without --to.")
-    ] = False,
+    complement: options.Complement = False,
     query: Annotated[
         str | None, typer.Option(help="Instead of sets: a line of JSON, as for `session run`.")
     ] = None,
@@ -219,13 +198,13 @@ def ask(
         str | None,
         typer.Option(help=f"Instead of sets, a statistic of the graph: {', '.join(STATISTICS)}."),
     ] = None,
-    name: NameOption = "default",
-    graph: GraphOption = None,
+    name: options.Name = "default",
+    graph: options.MovedGraph = None,
     *,
     grouping: GroupReading,
-    unguaranteed: UnguaranteedOption = False,
-    expect_head: ExpectHeadOption = None,
-    as_json: JsonOption = False,
+    unguaranteed: options.Unguaranteed = False,
+    expect_head: options.ExpectHead = None,
+    as_json: options.Json = False,
 ) -> None:
     """Ask how much weight passes between S and T."""
     if sum(each is not None for each in (first, query, statistic)) != 1 or (
@@ -243,7 +222,7 @@ def ask(
         elif query is not None:
             asked = read_asked(query, None, session.universe.space)
         else:
-            asked = asked_query(*asked_sets(session, first or "", second), session.groups)
+            asked = typed_cut(session, first or "", second)
         answer = session.ask(asked, unguaranteed=unguaranteed)
         guarantee = session.guarantee
     if as_json:
@@ -254,21 +233,19 @@ def ask(
 
 @with_options
 def run(
-    store: StoreArgument,
+    store: options.SessionStore,
     queries: Annotated[str, typer.Argument(metavar="QUERIES", help="A .jsonl file of queries.")],
     output: Annotated[
         str | None,
         typer.Option("-o", "--output", help="File for the answers; standard output if omitted."),
     ] = None,
-    name: NameOption = "default",
-    graph: GraphOption = None,
+    name: options.Name = "default",
+    graph: options.MovedGraph = None,
     *,
     grouping: GroupReading,
-    unguaranteed: UnguaranteedOption = False,
-    expect_head: ExpectHeadOption = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace an existing output file.")
-    ] = False,
+    unguaranteed: options.Unguaranteed = False,
+    expect_head: options.ExpectHead = None,
+    force: options.ForceOutput = False,
 ) -> None:
     """Answer a file of queries; it can be resumed after an interruption."""
     check_apart([output], store, queries, graph, *grouping.files)

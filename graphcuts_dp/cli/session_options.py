@@ -2,15 +2,15 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from graphcuts_dp.cli.group_options import GroupReading
 from graphcuts_dp.cli.reading import Reading, read_sets
 from graphcuts_dp.errors import LedgerError
 from graphcuts_dp.graph.graph_queries import Question
+from graphcuts_dp.graph.group_names import asked_query
 from graphcuts_dp.graph.owned_rows import PrivateData
+from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.graph.vertices import Label
 from graphcuts_dp.interactive.base import Answer
@@ -20,25 +20,6 @@ from graphcuts_dp.interactive.transcript import session_source
 from graphcuts_dp.ledger.opening import Store
 
 _SHOWN = 40  # characters of a set
-StoreArgument = Annotated[
-    str, typer.Argument(metavar="STORE", help="The store, made by `session start`.")
-]
-NameOption = Annotated[str, typer.Option(help="Name of the session within the store.")]
-AnyNameOption = Annotated[
-    str | None,
-    typer.Option("--name", help="Name of one session; all sessions in the store if omitted."),
-]
-GraphOption = Annotated[
-    str | None, typer.Option(help="The private graph, if its file has moved since the start.")
-]
-UnguaranteedOption = Annotated[
-    bool,
-    typer.Option(
-        "--unguaranteed",
-        help="When the session has no queries left, answer without guarantee, and mark it.",
-    ),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
 def remembered(path: str, reading: Reading) -> dict[str, Any]:
@@ -68,11 +49,10 @@ def resume(
     return open_session(private, store=store, name=name, groups=groups)
 
 
-def asked_sets(
-    session: Session, first: str, second: str | None
-) -> tuple[list[Label] | str, list[Label] | str | None]:
-    """The two sets of a query as they were typed; see `read_sets`."""
-    return read_sets(first, second, session.vertices, session.groups)
+def typed_cut(session: Session, first: str, second: str | None) -> CutQuery:
+    """The cut between two sets as they were typed; see `read_sets`."""
+    names = session.groups
+    return asked_query(*read_sets(first, second, session.vertices, names), names)
 
 
 def _read(path: str, source: dict[str, Any]) -> PrivateData:

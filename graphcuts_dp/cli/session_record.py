@@ -3,17 +3,14 @@
 import json
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Annotated
+from contextlib import closing
 
-import typer
-
+from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import out, show_facts, show_json, show_table
 from graphcuts_dp.cli.reading import check_apart
-from graphcuts_dp.cli.session_options import AnyNameOption, JsonOption, StoreArgument
-from graphcuts_dp.cli.store_options import ExpectHeadOption, store_named
+from graphcuts_dp.cli.store_options import store_named
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.graph.atomic import atomic_write
+from graphcuts_dp.files import atomic_write
 from graphcuts_dp.interactive.transcript import (
     LedgerStatus,
     SessionStatus,
@@ -22,7 +19,7 @@ from graphcuts_dp.interactive.transcript import (
     store_status,
 )
 from graphcuts_dp.ledger.ledger import Ledger
-from graphcuts_dp.ledger.opening import Store, open_ledger
+from graphcuts_dp.ledger.opening import open_ledger
 
 STATUS_EXAMPLE = "Example: graphcuts-dp session status mail.db"
 LIST_EXAMPLE = "Example: graphcuts-dp session list mail.db"
@@ -33,10 +30,10 @@ nothing secret, so you may publish it."""
 
 
 def status(
-    store: StoreArgument,
-    name: AnyNameOption = None,
-    expect_head: ExpectHeadOption = None,
-    as_json: JsonOption = False,
+    store: options.SessionStore,
+    name: options.AnyName = None,
+    expect_head: options.ExpectHead = None,
+    as_json: options.Json = False,
 ) -> None:
     """Show what the sessions have spent, and what is left of them."""
     found = store_status(store_named(store, expect_head=expect_head))
@@ -50,7 +47,7 @@ def status(
     show_facts(totals(found))
 
 
-def list_sessions(store: StoreArgument, as_json: JsonOption = False) -> None:
+def list_sessions(store: options.SessionStore, as_json: options.Json = False) -> None:
     """List the sessions in a store."""
     found = store_status(store_named(store))
     if as_json:
@@ -73,35 +70,21 @@ def list_sessions(store: StoreArgument, as_json: JsonOption = False) -> None:
 
 
 def export(
-    store: StoreArgument,
-    output: Annotated[
-        str | None,
-        typer.Option("-o", "--output", help="File to write to; standard output if omitted."),
-    ] = None,
-    name: AnyNameOption = None,
-    expect_head: ExpectHeadOption = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace an existing output file.")
-    ] = False,
+    store: options.SessionStore,
+    output: options.Output = None,
+    name: options.AnyName = None,
+    expect_head: options.ExpectHead = None,
+    force: options.ForceOutput = False,
 ) -> None:
     """Write the transcript and its guarantee, as JSON."""
     check_apart([output], store)
-    with _ledger(store_named(store, expect_head=expect_head)) as ledger:
+    with closing(open_ledger(store_named(store, expect_head=expect_head))) as ledger:
         _chosen(ledger_status(ledger), name)
         if output is None:
             sys.stdout.writelines(_document(ledger, name))
         else:
             with atomic_write(output, force=force) as handle:
                 handle.writelines(part.encode() for part in _document(ledger, name))
-
-
-@contextmanager
-def _ledger(store: Store) -> Iterator[Ledger]:
-    ledger = open_ledger(store)
-    try:
-        yield ledger
-    finally:
-        ledger.close()
 
 
 def _document(ledger: Ledger, name: str | None) -> Iterator[str]:

@@ -2,28 +2,17 @@
 
 import sys
 from collections.abc import Callable
-from typing import Annotated, final
+from typing import final
 
-import typer
-
+from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import out, say, show_facts
 from graphcuts_dp.cli.group_options import GroupReading
 from graphcuts_dp.cli.reading import with_options
-from graphcuts_dp.cli.session_options import (
-    GraphOption,
-    NameOption,
-    StoreArgument,
-    answer_text,
-    asked_sets,
-    query_text,
-    resume,
-)
+from graphcuts_dp.cli.session_options import answer_text, query_text, resume, typed_cut
 from graphcuts_dp.cli.session_record import session_facts
-from graphcuts_dp.cli.store_options import ExpectHeadOption, store_named
+from graphcuts_dp.cli.store_options import store_named
 from graphcuts_dp.errors import GraphCutsError, LedgerError, QueryError
 from graphcuts_dp.graph.graph_queries import Question
-from graphcuts_dp.graph.group_names import asked_query
-from graphcuts_dp.graph.vertices import Label
 from graphcuts_dp.interactive.query_lines import read_asked
 from graphcuts_dp.interactive.session import Session
 
@@ -50,19 +39,13 @@ Commands:
 
 @with_options
 def repl(
-    store: StoreArgument,
-    name: NameOption = "default",
-    graph: GraphOption = None,
+    store: options.SessionStore,
+    name: options.Name = "default",
+    graph: options.MovedGraph = None,
     *,
     grouping: GroupReading,
-    unguaranteed: Annotated[
-        bool,
-        typer.Option(
-            "--unguaranteed",
-            help="When the session has no queries left, answer without guarantee, and mark it.",
-        ),
-    ] = False,
-    expect_head: ExpectHeadOption = None,
+    unguaranteed: options.Unguaranteed = False,
+    expect_head: options.ExpectHead = None,
 ) -> None:
     """Ask queries at a prompt."""
     place = store_named(store, expect_head=expect_head)
@@ -138,16 +121,13 @@ class Prompt:
         left = self._session.remaining.queries
         return f"{self._session.name}> " if left is None else f"{left:,} left> "
 
-    def _sets(self, line: str) -> tuple[list[Label] | str, list[Label] | str | None]:
-        first, bar, second = line.partition("|")
-        if "|" in second:
-            raise QueryError("a query has one | at most, between its two sets")
-        return asked_sets(self._session, first.strip(), second.strip() if bar else None)
-
     def _query(self, line: str) -> Question:
         if line.startswith("{"):
             return read_asked(line, None, self._session.universe.space)
-        return asked_query(*self._sets(line), self._session.groups)
+        first, bar, second = line.partition("|")
+        if "|" in second:
+            raise QueryError("a query has one | at most, between its two sets")
+        return typed_cut(self._session, first.strip(), second.strip() if bar else None)
 
     def _ask(self, line: str) -> None:
         answer = self._session.ask(self._query(line), unguaranteed=self._unguaranteed)

@@ -16,6 +16,7 @@ _VALUES = (
     "counting|unit|owner|weight_cap|hide_change|vertices|source|target|weight|delimiter|encoding"
     "|protect|at_most|degree_bound"
 )
+_COLUMNS = ("source", "target", "weight", "owner")
 _SPELLED = re.compile(
     rf"\b(?:({'|'.join(_FLAGS)})|({_VALUES})=(?:'([\w-]+)'|(\d+))?|(one_based|weight_cap|at_most|degree_bound)\b)"
 )
@@ -37,4 +38,6 @@ def _as_option(found: re.Match[str]) -> str:
     if flag:
         return _FLAGS[flag]
     value = word or number
+    if number and name in _COLUMNS:
+        value = str(int(number) + 1)  # which are counted from 1 here
     return f"--{(name or alone).replace('_', '-')}" + (f" {value}" if value else "")

@@ -7,28 +7,13 @@ from typing import Annotated, final
 
 import typer
 
+from graphcuts_dp.cli import options
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.ledger.beside import stores_beside
 from graphcuts_dp.ledger.opening import Store, Subject
 from graphcuts_dp.ledger.records import Head
 from graphcuts_dp.ledger.spending import Budget
-
-BudgetEpsilonOption = Annotated[
-    float | None,
-    typer.Option(help="Budget of a new store: cap on epsilon of all uses of the data together."),
-]
-BudgetDeltaOption = Annotated[
-    float,
-    typer.Option(help="Budget of a new store: cap on delta of all uses of the data together."),
-]
-ExpectHeadOption = Annotated[
-    str | None,
-    typer.Option(
-        help="The head that `store status` printed earlier: refuse a store that "
-        "lacks later records."
-    ),
-]
 
 
 def store_named(
@@ -63,8 +48,8 @@ class Spending:
             help="File that records what was spent on the data; created if it does not exist."
         ),
     ] = None
-    budget_epsilon: BudgetEpsilonOption = None
-    budget_delta: BudgetDeltaOption = 0.0
+    budget_epsilon: options.BudgetEpsilon = None
+    budget_delta: options.BudgetDelta = 0.0
     uncounted: Annotated[
         bool,
         typer.Option(

@@ -2,10 +2,10 @@
 
 import typer
 
+from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import HELP, show_facts, show_json, show_table
-from graphcuts_dp.cli.session_options import JsonOption, StoreArgument
 from graphcuts_dp.cli.session_record import totals
-from graphcuts_dp.cli.store_options import ExpectHeadOption, store_named
+from graphcuts_dp.cli.store_options import store_named
 from graphcuts_dp.interactive.transcript import UseStatus, store_status
 
 STATUS_EXAMPLE = """Example: graphcuts-dp store status mail.db
@@ -30,7 +30,9 @@ def _group() -> None:
 
 @stores.command(epilog=STATUS_EXAMPLE)
 def status(
-    store: StoreArgument, expect_head: ExpectHeadOption = None, as_json: JsonOption = False
+    store: options.SessionStore,
+    expect_head: options.ExpectHead = None,
+    as_json: options.Json = False,
 ) -> None:
     """List all uses of the data, and what they cost together."""
     found = store_status(store_named(store, expect_head=expect_head))

@@ -10,15 +10,16 @@ from typing import Annotated, final
 
 import typer
 
+from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import out, say, show_json
 from graphcuts_dp.cli.spelling import spelled
 from graphcuts_dp.display import short
 from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.planning.explanation import explain
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON
-from graphcuts_dp.privacy.noises import noise_distribution
 from graphcuts_dp.privacy.protection import Protection
 from graphcuts_dp.privacy.tails import discrete_laplace_radius
+from graphcuts_dp.privacy.value_noise import noise_distribution
 
 EXAMPLE = """Example: graphcuts-dp wizard
 
@@ -64,14 +65,9 @@ def wizard(
     protect: Annotated[
         str | None, typer.Option(help="3. What to protect: edges, owner or vertex.")
     ] = None,
-    at_most: Annotated[
-        int | None,
-        typer.Option(help="Number of edges protected together, or of rows of an owner that count."),
-    ] = None,
+    at_most: options.AtMost = None,
     owner: Annotated[str | None, typer.Option(help="Column of the owner of each row.")] = None,
-    degree_bound: Annotated[
-        int | None, typer.Option(help="Number of edges of a vertex that count.")
-    ] = None,
+    degree_bound: options.DegreeBound = None,
     error: Annotated[
         float | None, typer.Option(help="4. Largest acceptable error of an answer, in edges (95%).")
     ] = None,
@@ -79,7 +75,7 @@ def wizard(
     vertices: Annotated[
         int | None, typer.Option(help="Number of vertices, if it is public; a release needs it.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    as_json: options.Json = False,
 ) -> None:
     """Ask five questions, and print the command to type with its forecast."""
     data = _file(_asked("1. Which file holds the private graph?", data, ""), "the private graph")
@@ -156,7 +152,7 @@ def propose(
                 "what a table costs that hides vertices depends on how many groups there are: "
                 "graphcuts-dp flows tells it before it spends; or choose --who analysts"
             )
-        epsilon = _least(lambda e: _radius(e / change, _FAILURE), error)
+        epsilon = _least(lambda e: discrete_laplace_radius(e / change, failure=_FAILURE), error)
         words: tuple[str, ...] = ("flows", data, groups, "flows.csv")
         promise = "a sum between two groups of one level, each with probability 95%"
         hint = "If the table of groups has several columns, add --levels NAME."
@@ -173,7 +169,10 @@ def propose(
         promise = "a cut between halves of all vertices, about, each with probability 95%"
         hint = "Before you spend: add --dry-run --expected-edges M for a forecast in full."
     else:
-        epsilon = _least(lambda e: _radius(e / change / _QUERIES, _FAILURE / _QUERIES), error)
+        epsilon = _least(
+            lambda e: discrete_laplace_radius(e / change / _QUERIES, failure=_FAILURE / _QUERIES),
+            error,
+        )
         words = ("session", "start", data, "--store", f"{data}.db", "--queries", str(_QUERIES))
         if who == TEAM:
             words = ("serve", f"{data}.db", "--graph", data)
@@ -205,10 +204,6 @@ def _options(
     elif protection.kind == "owner" or protection.steps > 1:
         words += ["--at-most", str(protection.steps)]
     return words
-
-
-def _radius(rate: float, failure: float) -> float:
-    return discrete_laplace_radius(rate, failure=failure)
 
 
 def _entries_radius(epsilon: float, pairs: float) -> float:

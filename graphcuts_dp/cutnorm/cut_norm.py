@@ -1,23 +1,48 @@
-"""The public functions: the cut norm and its two relatives, each with a certificate."""
+"""The public functions: the cut norm and its two relatives, each with a certificate.
 
+The Alon-Naor relaxation as it is written, solved by SCS: the reference for small matrices.
+
+Primal: maximise <B, X_12> over positive semidefinite X = [[X_11, X_12], [X_12^T, X_22]] with unit
+diagonal, B = A' for the cut norm. SCS returns a nearly feasible X, so its value proves nothing.
+What is proven is weak duality: its dual variables are weights d_U, d_V, and the scaling theorem of
+`upper_bound` holds for any positive ones, however inaccurate the solver.
+
+Krivine's rounding: with c = ln(1 + sqrt 2) and the Gram matrix G of the solution, the matrix with
+sinh(c G) within each side and sin(c G) across is again a Gram matrix of unit vectors, whose random
+hyperplanes give E[x_i y_j] = (2 c / pi) <u_i, v_j>: so SDP / 1.7822 <= ||B|| in expectation.
+
+Source: AN06 (relaxation, section 5.1 for Krivine's argument); Krivine 1979.
+
+The exact norm by enumeration: every set on the shorter side, the best answer on the other.
+
+With c = A^T 1_S, the best T takes the positive or the negative entries of c, so
+
+    max_T |A(S, T)| = (sum_j |c_j| + |sum_j c_j|) / 2,
+
+and for signs x the best y gives ||A^T x||_1. The sums of the low rows are tabulated once; each
+subset of the high rows shifts the whole table.
+"""
+
+import importlib
 import math
 import time
-from typing import Any, Literal
+import warnings
+from dataclasses import dataclass
+from typing import Any, Literal, final
 
 import numpy as np
 
+from graphcuts_dp.arrays import BoolVector, FloatArray
 from graphcuts_dp.cutnorm.certificate import (
     CutNormCertificate,
     NormName,
     build_certificate,
     witness_value,
 )
-from graphcuts_dp.cutnorm.exact import MAX_SIDE, ExactResult, enumerate_cuts, enumeration_cost
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.cutnorm.mixed_integer import ProgramResult, solve_program
-from graphcuts_dp.cutnorm.operand import Operand
-from graphcuts_dp.cutnorm.rounding import best_cuts, improve
-from graphcuts_dp.cutnorm.sdp import sdp_bound, sdp_cuts, solve_relaxation
+from graphcuts_dp.cutnorm.operand import Operand, gamma
+from graphcuts_dp.cutnorm.rounding import CutBatch, best_cuts, improve
 from graphcuts_dp.cutnorm.search import SearchLimits, search_low_rank
 from graphcuts_dp.cutnorm.spectral import (
     exact_normalised,
@@ -26,7 +51,213 @@ from graphcuts_dp.cutnorm.spectral import (
     row_norm_weights,
 )
 from graphcuts_dp.cutnorm.upper_bound import UpperBound, scaling_bound, trivial_bound
-from graphcuts_dp.errors import MatrixError, ParameterError
+from graphcuts_dp.errors import MatrixError, ParameterError, SolverError
+
+MAX_SIDE = 30
+_TABLE_BITS = 12
+_TABLE_ENTRIES = 1 << 18
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ExactResult:
+    """An optimal pair of sets and a proven bound on the optimum.
+
+    Attributes:
+        S: mask of rows.
+        T: mask of columns.
+        upper: at least the norm; above its computed value by the rounding of the table, and equal
+            to it for integers. Infinite if the time ran out.
+        finished: whether all sets were tried.
+    """
+
+    S: BoolVector
+    T: BoolVector
+    upper: float
+    finished: bool
+
+
+def enumeration_cost(shape: tuple[int, int]) -> float:
+    """Entries that an enumeration touches: 2^(shorter side) times the longer side."""
+    return 2.0 ** min(*shape, 1000) * max(shape)
+
+
+def enumerate_cuts(
+    operand: Operand, *, bordered: bool, time_limit: float | None = None
+) -> ExactResult:
+    """Try every set of the shorter side.
+
+    Args:
+        operand: the matrix, dense or sparse, shorter side at most 30 (24 takes seconds).
+        bordered: cut norm (True) or infinity-to-one norm (False).
+        time_limit: seconds, or None for no limit.
+
+    Raises:
+        MatrixError: the shorter side is above 30, or the matrix is an operator.
+    """
+    if operand.kind == "operator":
+        raise MatrixError("the exact method needs the entries; an operator hides them")
+    if min(operand.shape) > MAX_SIDE:
+        raise MatrixError(
+            f"the exact method tries 2^{min(operand.shape)} sets, 2^{MAX_SIDE} at most; "
+            'use method="low-rank"'
+        )
+    dense = operand.data.toarray() if operand.kind == "sparse" else operand.data
+    dense = np.asarray(dense, dtype=np.float64)
+    transpose = dense.shape[0] > dense.shape[1]
+    rows = np.ascontiguousarray(dense.T if transpose else dense)
+    deadline = None if time_limit is None else time.monotonic() + time_limit
+    best, subset, finished = _scan(rows, bordered, deadline)
+    sums = rows.T @ (subset.astype(np.float64) if bordered else 2.0 * subset - 1.0)
+    if bordered:
+        upward = np.maximum(sums, 0).sum() >= np.maximum(-sums, 0).sum()
+        answer = sums > 0 if upward else sums < 0
+    else:
+        answer = sums >= 0
+    slack = 0.0
+    if not operand.is_integer:
+        # a column sum: table, 64 Gray steps and a fresh start; intermediate sums reach 3 times |A|
+        slack = 3.0 * gamma(sum(rows.shape) + 96) * operand.absolute_total * 1.01
+    S, T = (answer, subset) if transpose else (subset, answer)
+    return ExactResult(S, T, best + slack if finished else np.inf, finished)
+
+
+def _scan(
+    rows: FloatArray, bordered: bool, deadline: float | None
+) -> tuple[float, BoolVector, bool]:
+    """The best value, its subset of rows, and whether the scan was complete."""
+    m, n = rows.shape
+    low = min(m, _TABLE_BITS, max(1, int(np.log2(_TABLE_ENTRIES / n)) if n < _TABLE_ENTRIES else 1))
+    offset, gain = (np.zeros(n), 1.0) if bordered else (-rows.sum(axis=0), 2.0)
+    table = np.zeros((n, 1))
+    for i in range(low):
+        table = np.concatenate((table, table + gain * rows[i][:, None]), axis=1)
+    work, values = np.empty_like(table), np.empty(table.shape[1])
+    best, best_code, finished = -1.0, 0, True
+    # a sign vector and its opposite have the same value: the last sign is fixed
+    high_codes = 1 << max(0, m - low - (0 if bordered else 1))
+    shift = offset.copy()
+    for code in range(high_codes):
+        gray = code ^ (code >> 1)
+        if code % 64 == 0:  # recompute now and then: rounding does not pile up
+            bits = (gray >> np.arange(m - low)) & 1
+            shift = offset + gain * (bits @ rows[low:])
+            if deadline is not None and time.monotonic() > deadline:
+                finished = False
+                break
+        else:
+            flipped = (code & -code).bit_length() - 1
+            shift += (gain if gray >> flipped & 1 else -gain) * rows[low + flipped]
+        np.add(table, shift[:, None], out=work)
+        if bordered:
+            total = work.sum(axis=0)
+        np.abs(work, out=work)
+        work.sum(axis=0, out=values)
+        if bordered:
+            values += np.abs(total)
+        index = int(values.argmax())
+        if values[index] > best:
+            best, best_code = float(values[index]), (gray << low) | index
+    subset = (best_code >> np.arange(m)) & 1 == 1
+    return best * (0.5 if bordered else 1.0), subset, finished
+
+
+MAX_SIZE = 260
+KRIVINE_CONSTANT = math.log(1.0 + math.sqrt(2.0))
+
+
+def bordered_matrix(dense: FloatArray) -> FloatArray:
+    """A' written out, border first: [[1^T A 1, -1^T A], [-A 1, A]].
+
+    Args:
+        dense: A, shape (n1, n2).
+    """
+    rows = np.concatenate((-dense.sum(axis=0, keepdims=True), dense))
+    return np.concatenate((-rows.sum(axis=1, keepdims=True), rows), axis=1)
+
+
+def solve_relaxation(
+    operand: Operand, *, bordered: bool, accuracy: float = 1e-6, time_limit: float | None = None
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Solve the semidefinite program.
+
+    Args:
+        operand: the matrix, dense or sparse, n1 + n2 <= 260.
+        bordered: cut norm (True, B = A') or infinity-to-one norm (False, B = A).
+        accuracy: SCS's relative and absolute tolerance.
+        time_limit: seconds, or None.
+
+    Returns:
+        (X, d_U, d_V): the primal matrix, shape (N, N), and the dual variables of its diagonal.
+
+    Raises:
+        MatrixError: too large, or an operator.
+        SolverError: SCS returned nothing usable.
+    """
+    if operand.kind == "operator":
+        raise MatrixError('the "sdp" method needs the entries; use method="low-rank"')
+    if sum(operand.shape) > MAX_SIZE:
+        raise MatrixError(
+            f"the sdp method takes n1 + n2 <= {MAX_SIZE}, not {sum(operand.shape)}; "
+            'use method="low-rank"'
+        )
+    cp: Any = importlib.import_module("cvxpy")  # here, for it takes a second
+
+    dense = operand.data.toarray() if operand.kind == "sparse" else operand.data
+    dense = np.asarray(dense, dtype=np.float64)
+    B = bordered_matrix(dense) if bordered else dense
+    scale = float(np.abs(B).max()) or 1.0
+    n1, n2 = B.shape
+    X = cp.Variable((n1 + n2, n1 + n2), PSD=True)
+    diagonal = cp.diag(X) == 1
+    objective = cp.Maximize(cp.sum(cp.multiply(B / scale, X[:n1, n1:])))
+    problem = cp.Problem(objective, [diagonal])
+    options: dict[str, float] = {"eps_abs": accuracy, "eps_rel": accuracy, "max_iters": 20_000}
+    if time_limit is not None:
+        options["time_limit_secs"] = max(time_limit, 0.01)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # "solution may be inaccurate": never relied upon
+            problem.solve(solver=cp.SCS, **options)
+    except cp.error.SolverError as error:
+        raise SolverError('SCS failed on this matrix; use method="low-rank"') from error
+    if X.value is None or diagonal.dual_value is None:
+        raise SolverError('SCS gave no solution in time; use method="low-rank"')
+    dual = np.abs(np.asarray(diagonal.dual_value, dtype=np.float64)) * scale
+    return np.asarray(X.value, dtype=np.float64), dual[:n1], dual[n1:]
+
+
+def sdp_cuts(
+    operand: Operand, X: FloatArray, *, bordered: bool, seed: int, hyperplanes: int = 256
+) -> CutBatch:
+    """Krivine's rounding of X by many hyperplanes, each cut improved by alternation.
+
+    Args:
+        operand: the matrix.
+        X: Gram matrix of the relaxation, rows first.
+        bordered: cut norm (True) or infinity-to-one norm (False).
+        seed: of the hyperplanes.
+        hyperplanes: how many.
+    """
+    rng = np.random.default_rng([seed, 5])
+    n1 = operand.shape[0] + int(bordered)
+    gram = np.clip((X + X.T) / 2.0, -1.0, 1.0)
+    c = KRIVINE_CONSTANT
+    krivine = np.sinh(c * gram)
+    krivine[:n1, n1:] = np.sin(c * gram[:n1, n1:])
+    krivine[n1:, :n1] = krivine[:n1, n1:].T
+    values, vectors = np.linalg.eigh(krivine)
+    factor = vectors * np.sqrt(np.maximum(values, 0.0))
+    signs = factor @ rng.standard_normal((factor.shape[1], hyperplanes)) >= 0
+    side = signs[n1:]
+    T = side[1:] != side[0] if bordered else side
+    return best_cuts(improve(operand, T, bordered=bordered), 8)
+
+
+def sdp_bound(operand: Operand, d_U: FloatArray, d_V: FloatArray, *, bordered: bool) -> UpperBound:
+    """The proven bound from the solver's dual variables, see `scaling_bound`."""
+    return scaling_bound(operand, d_U, d_V, bordered=bordered)
+
 
 Method = Literal["auto", "exact", "low-rank", "sdp", "spectral"]
 METHODS = ("auto", "exact", "low-rank", "sdp", "spectral")

@@ -163,19 +163,12 @@ class LowRankSolver:
         return float(np.einsum("ij,ij->", self.U, image, dtype=np.float64)) / self._divisor
 
     def subgradient_factors(self) -> tuple[RealMatrix, RealMatrix]:
-        """(P, Q), shapes (n1, k) and (n2, k), with `subgradient()` = P Q^T."""
+        """(P, Q), shapes (n1, k) and (n2, k): P Q^T is the gradient of `value` in the matrix.
+
+        That is G_ij = <u_i - u_0, v_j - v_0> / 4.
+        """
         scale = np.asarray(1.0 / self._divisor, dtype=self.dtype)
         return self._centred(self.U) * scale, self._centred(self.V).copy()
-
-    def subgradient(self, out: RealMatrix | None = None) -> RealMatrix:
-        """G_ij = <u_i - u_0, v_j - v_0> / 4: the gradient of `value` in the matrix.
-
-        Args:
-            out: an array of shape (n1, n2) and the solver's dtype to write into.
-        """
-        P, Q = self.subgradient_factors()
-        gradient: RealMatrix = np.matmul(P, Q.T, out=out)
-        return gradient
 
     def round(self, matrix: Any, hyperplanes: int = 64) -> tuple[BoolVector, BoolVector]:
         """The best cut found from random hyperplanes with alternating improvement.

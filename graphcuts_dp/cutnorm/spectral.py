@@ -39,16 +39,6 @@ _SCAN_ENTRIES = 1 << 24
 _FULL_SVD = 128
 
 
-def harmonic_factor(n: int) -> float:
-    """H_n = sum_{k=1..n} (sqrt(k) - sqrt(k-1))^2, about (ln n)/4 + 1.
-
-    Args:
-        n: at least 1.
-    """
-    roots = np.sqrt(np.arange(n + 1, dtype=np.float64))
-    return float(np.square(np.diff(roots)).sum())
-
-
 def largest_singular_value(operand: Operand, seed: int = 0) -> UpperBound:
     """A proven upper bound on sigma_1(A), which bounds the normalised cut norm.
 

@@ -7,6 +7,7 @@ import os
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
@@ -18,8 +19,9 @@ from graphcuts_dp.distances.locations import HIDDEN, PUBLIC, Locations
 from graphcuts_dp.distances.metric import Metric, as_metric
 from graphcuts_dp.distances.plan import DistancePlan, plan_distances
 from graphcuts_dp.errors import AccuracyWarning, ParameterError, QueryError
-from graphcuts_dp.graph.atomic import PathLike, atomic_set, atomic_write
+from graphcuts_dp.files import PathLike, atomic_set, atomic_write
 from graphcuts_dp.graph.vertices import Label, labels_or_number
+from graphcuts_dp.ledger.identity import identity_of_counts
 from graphcuts_dp.ledger.opening import Store, Subject
 from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
@@ -180,9 +182,29 @@ class DistanceAnswers(Displayed):
         Returns:
             A figure of matplotlib.
         """
-        from graphcuts_dp.distances.picture import drawn  # matplotlib takes a while to import
+        from graphcuts_dp.plotting import distance_map  # matplotlib is slow to import
 
-        return drawn(self, unit)
+        metric = self.metric
+        entries = metric.lengths.tocoo()
+        once = (entries.row < entries.col) & (metric.positions is None)  # else all pairs are edges
+        edges = np.column_stack([entries.row[once], entries.col[once]]).astype(np.int64)
+        points = metric.coordinates
+        if points is None:
+            points = distance_map.layout(edges, entries.data[once], len(metric))
+        best = self.best
+        possible = set(self.candidates)
+        drawing = distance_map.DistanceMap(
+            points=points,
+            edges=edges,
+            values=self.values,
+            possible=np.array([label in possible for label in metric.vertices.labels]),
+            best=metric.row(best.vertex),
+            label=f"{best.vertex}  {best.value:,.4g}{f' {unit}' if unit else ''}",
+            title=f"How far all people are, on average (epsilon = {self.guarantee.epsilon:g}"
+            f"{'' if self.guarantee.is_private else ', seeded: not private'})",
+            unit=unit,
+        )
+        return distance_map.distance_map_figure(drawing)
 
     def to_pandas(self) -> "pd.DataFrame":
         """One row a vertex: vertex, value, low, high."""
@@ -326,7 +348,7 @@ def locations_subject(placed: Locations) -> Subject:
         "vertices": [labels_or_number(placed.metric.vertices)],
         "people": placed.people,
     }
-    return Subject(schema, ((placed.counts, "<i8"),))
+    return Subject(schema, partial(identity_of_counts, placed.counts))
 
 
 def placed_on(metric: Metric, locations: Any) -> Locations:

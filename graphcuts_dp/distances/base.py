@@ -34,35 +34,29 @@ class DistanceMechanism(Protocol):
     @property
     def name(self) -> str:
         """The name under which users ask for it."""
-        ...
 
     @property
     def noise_parameters(self) -> tuple[Fraction, ...]:
         """Rates or variances of its noise, exactly."""
-        ...
 
     @property
     def typical(self) -> float | None:
         """The largest standard deviation of an answer; None where no formula tells it."""
-        ...
 
     @property
     def cost(self) -> Cost:
         """What one call of `answered` spends, for a change of one person's location."""
-        ...
 
     def radii(self, *, confidence: float) -> FloatVector:
         """How far off the answers are at most, beforehand: all at once with this probability.
 
         Shape (V,), or (1,) for one bound on all. In the units of the lengths; proven.
         """
-        ...
 
     def answered(
         self, locations: Locations, source: EntropySource, *, confidence: float
     ) -> Answered:
         """The only place that reads the locations."""
-        ...
 
 
 class NoisySums:

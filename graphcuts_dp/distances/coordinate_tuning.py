@@ -93,7 +93,7 @@ def tune_coordinate(
 
     Accuracy. A tangent is off by at most e = value radius + 2 W count radius anywhere; a test that
     fires shows q - h >= T - N >= e + g, so the exact tangents of earlier updates are off there by
-    at least g, and `learner_mistakes` bounds their number by 1 + sqrt(2 n W/g) <= c. A silent test
+    at least g, and there are at most 1 + sqrt(2 n W/g) <= c (HR12, Lemma 4). A silent test
     shows q - h < T + R. All with probability 1 - beta, a quarter each for N, R, values and counts.
 
     Args:

@@ -11,7 +11,7 @@ from typing import final
 
 import numpy as np
 
-from graphcuts_dp.distances.learner import Line, Numbers, PiecewiseLinear, learner_mistakes
+from graphcuts_dp.distances.learner import Line, Numbers, PiecewiseLinear
 
 
 @final
@@ -55,27 +55,3 @@ class DecomposableHypothesis:
         """
         pairs = zip(self.parts, lines, strict=True)
         return replace(self, parts=tuple(part.with_line(line) for part, line in pairs))
-
-
-def decomposable_tolerance(alpha: float, dimensions: int) -> float:
-    """How far each value and slope may be off: alpha_1/4 = alpha/(4 l), with alpha_1 = alpha/l.
-
-    The proof of Lemma 6 prints alpha_1/(4 l), its statement alpha/(4 l).
-
-    Source: HR12, Lemma 6.
-    """
-    return alpha / (4 * dimensions)
-
-
-def decomposable_mistakes(alpha: float, dimensions: int) -> int:
-    """Most mistakes of more than alpha on a sum of functions on [0, 1] with slopes in [-1, 1].
-
-    With values and slopes off by at most `decomposable_tolerance`, in every coordinate at every
-    mistake. No part of the hypothesis is more than alpha/(2 l) above its function, so a mistake is
-    a sum that is too low by more than alpha, and some coordinate is too low by more than alpha/l:
-    it is charged to that one, and none is charged more often than Lemma 5 allows.
-
-    Source: HR12, Lemma 6, m(alpha) = O(l^(3/2)/alpha^(1/2)).
-    """
-    share = alpha / dimensions
-    return dimensions * learner_mistakes(share, line_error=share / 2)

@@ -1,19 +1,30 @@
-"""HR12's learner as a mechanism for the answers of all vertices, beside the others of a plan."""
+"""HR12's learner as a mechanism for the answers of all vertices, beside the others of a plan.
 
+Any metric into l1: distances to random sets of query points.
+"""
+
+import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import final
+from typing import Unpack, final
 
 import numpy as np
+import numpy.typing as npt
 
-from graphcuts_dp.arrays import FloatVector
+from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.distances.base import Answered
-from graphcuts_dp.distances.bourgain import bourgain_embedding
-from graphcuts_dp.distances.embeddings import L1Embedding, exact_embedding
-from graphcuts_dp.distances.l1_plan import L1Plan
+from graphcuts_dp.distances.embeddings import (
+    L1Embedding,
+    check_entries,
+    exact_embedding,
+    grid_unit,
+    measured,
+    on_grid,
+)
+from graphcuts_dp.distances.l1_plan import L1Plan, L1Terms
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.distances.offline import release_distances
@@ -22,6 +33,84 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.level_noise import DistributionPair
+
+
+def bourgain_levels(queries: int) -> int:
+    """Sizes of random sets: ceil(log2 k) + 1, from all k query points down to about one.
+
+    Figure 3 prints log k. With k = 2 that leaves the set of all query points only, from which all
+    of them have distance 0: the contraction is infinite. The proof needs a level with
+    2^(level - 1) >= k, whose radius is at least d(x, y)/2: there its sum reaches d(x, y)/2.
+
+    Source: HR12, Figure 3.
+    """
+    return math.ceil(math.log2(queries)) + 1 if queries > 1 else 1
+
+
+def bourgain_repetitions(queries: int, points: int) -> int:
+    """K = 512 (log2 k + log2 n): so many sets of each size. n is the number of points to embed.
+
+    Source: HR12, Figure 3.
+    """
+    return math.ceil(512 * (math.log2(queries) + math.log2(points)))
+
+
+def bourgain_embedding(
+    metric: Metric,
+    queries: npt.ArrayLike | None = None,
+    *,
+    public_seed: int,
+    repetitions: int | None = None,
+) -> L1Embedding:
+    """Distances to random sets of query points, over their number: the 1-sensitive embedding.
+
+    Coordinate (i, j) of x is d(x, S_ij)/(K levels); S_ij has each query point with probability
+    2^-(i-1). By the triangle inequality no distance grows, whatever the sets: the expansion is at
+    most 1 with certainty, so that HR12's min(1, .) around embedded distances is never needed; it
+    would also not be a sum over coordinates any more. From an empty set all distances count as 0.
+    The sets are public coins, the metric and the query points are public.
+
+    Lengths that are not whole are rounded to 2^-24 of the diameter; the distortion is measured.
+
+    Args:
+        metric: of the map.
+        queries: rows of the vertices that may be asked about, shape (k,); None for all.
+        public_seed: of the sets.
+        repetitions: K; None for the paper's, for which Theorem 11 is proven. The contraction is
+            measured, and fewer do well.
+
+    Raises:
+        ParameterError: arguments out of range, a table of more than 2^27 entries, or an unlucky
+            seed with too few repetitions.
+
+    Source: HR12, Figure 3 and Theorem 11.
+    """
+    rows = np.arange(len(metric)) if queries is None else np.unique(np.asarray(queries, np.int64))
+    if not len(rows) or rows[0] < 0 or rows[-1] >= len(metric):
+        raise ParameterError("query points are row numbers of the map, at least one")
+    levels = bourgain_levels(len(rows))
+    count = bourgain_repetitions(len(rows), len(metric)) if repetitions is None else repetitions
+    if count < 1:
+        raise ParameterError("there is at least one repetition")
+    check_entries(len(metric), count * levels)
+    distances = metric.distances_from(rows)
+    step = grid_unit(distances, float(distances.max()) or 1.0)
+    raw = _set_distances(distances, levels, count, public_seed)
+    return measured(on_grid(raw, step), step / (count * levels), distances, rows)
+
+
+def _set_distances(distances: FloatMatrix, levels: int, count: int, seed: int) -> FloatMatrix:
+    """d(x, S_ij), shape (V, levels * count)."""
+    coins = np.random.default_rng(seed)
+    size = len(distances)
+    result = np.zeros((distances.shape[1], levels * count))
+    for level in range(levels):
+        for j in range(count):
+            chosen = coins.random(size) < 2.0**-level
+            if chosen.any():
+                result[:, level * count + j] = distances[chosen].min(axis=0)
+    return result
+
 
 _REPETITIONS = (1, 2, 4)  # of each size of random sets: few, since coordinates are dear
 _DIRECTIONS = (4, 8, 16)  # of projections
@@ -88,10 +177,7 @@ class LearntDistances:
         pairs = ((t.value_noise, t.count_noise) for t in self.plan.tunings)
         return tuple(noise.parameter for pair in pairs for noise in pair)
 
-    @property
-    def typical(self) -> float | None:
-        """None: how far off the learner is depends on where people are."""
-        return None
+    typical = None  # how far off the learner is depends on where people are
 
     @property
     def cost(self) -> Cost:
@@ -124,44 +210,18 @@ class LearntDistances:
             raise ParameterError("the learner was tuned for a smaller confidence")
 
 
-def best_plan(
-    embeddings: Sequence[L1Embedding],
-    *,
-    people: int,
-    queries: int | None,
-    epsilon: float | Fraction,
-    delta: float,
-    beta: float,
-) -> L1Plan:
+def best_plan(embeddings: Sequence[L1Embedding], **terms: Unpack[L1Terms]) -> L1Plan:
     """The plan for the embedding that promises most: more dimensions distort less, but cost more.
 
     HR12 chooses the dimension where the additive error of the mechanism meets that of the
     embedding, up to constants; here both are numbers, and their sum is what is compared.
-
-    Args:
-        embeddings: of one map, at least one.
-        people: as for `L1Plan`, as are the others.
-        queries: likewise.
-        epsilon: likewise.
-        delta: likewise.
-        beta: likewise.
 
     Raises:
         ParameterError: a number out of range.
 
     Source: HR12, Remark 7.1.
     """
-    plans = [
-        L1Plan(
-            embedding=embedding,
-            people=people,
-            queries=queries,
-            epsilon=epsilon,
-            delta=delta,
-            beta=beta,
-        )
-        for embedding in embeddings
-    ]
+    plans = [L1Plan(embedding=embedding, **terms) for embedding in embeddings]
     return min(plans, key=lambda plan: plan.radius)
 
 

@@ -1,8 +1,7 @@
 """Where people are: a private multiset of vertices of a public map."""
 
-import csv
-import io
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Self, final
 
 import numpy as np
@@ -11,12 +10,15 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.errors import FileFormatError, QueryError
-from graphcuts_dp.graph.atomic import PathLike
-from graphcuts_dp.graph.file_bytes import read_text
+from graphcuts_dp.files import PathLike
+from graphcuts_dp.graph.columns import TextOptions
+from graphcuts_dp.graph.edge_lists import read_rows
+from graphcuts_dp.graph.file_bytes import TextFormat, read_text
 from graphcuts_dp.graph.vertices import Label
 
 _VERTEX_HEADS = ("vertex", "location", "place", "label")
 _COUNT_HEADS = ("people", "count")
+_FORMS = {".csv": TextFormat(","), ".tsv": TextFormat("\t")}
 MOST_PEOPLE = 2**40
 HIDDEN = "where any one person is"
 PUBLIC = "the map and the number of people"
@@ -82,27 +84,38 @@ class Locations:
 
     @classmethod
     def read(cls, metric: Metric, path: PathLike) -> Self:
-        """Read a CSV file: one person a row, or one vertex a row with a number of people.
+        """Read one person a row, or one vertex a row with a number of people.
 
-        The first row may name the columns: vertex (or location, place, label), and people (or
-        count). Without it, the first column is the vertex and each row a person. Numbers are
-        integers if the map's labels are.
+        The name of the file says how: a .csv or .tsv file begins with the names of its columns:
+        vertex (or location, place, label), and people (or count); without the latter each row is a
+        person. Any other file has one vertex on each line, a person's. Each may be packed (.gz).
+        Numbers are integers if the map's labels are.
 
         Raises:
             FileFormatError: the file cannot be read, holds no location, or names in a row (told by
                 its number) a vertex that is not on the map, or no whole number of people.
         """
-        rows = _csv_rows(path)
+        form = _FORMS.get(Path(str(path).lower().removesuffix(".gz")).suffix)
+        text = read_text(path)
         vertex, people = 0, None
-        start = 0
-        if rows:
-            heads = [cell.strip().lower() for cell in rows[0][1]]
-            known = [i for i, head in enumerate(heads) if head in _VERTEX_HEADS]
-            if known and metric.vertices.find_text(rows[0][1][known[0]].strip()) is None:
-                vertex, start = known[0], 1
-                people = next((i for i, head in enumerate(heads) if head in _COUNT_HEADS), None)
+        lines = enumerate(text.split("\n"), 1)
+        rows = [(number, [line]) for number, line in lines if line.strip()]
+        if form is not None:
+            try:
+                names, rows = read_rows(text.encode(), form, TextOptions(header=True))
+            except FileFormatError as problem:
+                raise FileFormatError(f"{path!s}: {problem}") from None
+            heads = [cell.strip().lower() for cell in names or ()]
+            found = [i for i, head in enumerate(heads) if head in _VERTEX_HEADS]
+            people = next((i for i, head in enumerate(heads) if head in _COUNT_HEADS), None)
+            if not found:
+                raise FileFormatError(
+                    f"{path!s}: the first line names no column vertex; write vertex above the "
+                    "rows, or name a file with one vertex on each line .txt"
+                )
+            vertex = found[0]
         counts = np.zeros(len(metric), dtype=np.int64)
-        for line, cells in rows[start:]:
+        for line, cells in rows:
             row = metric.vertices.find_text(cells[vertex].strip()) if vertex < len(cells) else None
             if row is None:
                 raise FileFormatError(f"{path!s}: line {line}: not a vertex of the map")
@@ -121,11 +134,3 @@ def _people(cells: list[str], column: int, where: str) -> int:
     if not (text.isascii() and text.isdecimal()) or len(text) > 12:
         raise FileFormatError(f"{where}: the number of people is not a whole number >= 0")
     return int(text)
-
-
-def _csv_rows(path: PathLike) -> list[tuple[int, list[str]]]:
-    reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
-    try:
-        return [(reader.line_num, cells) for cells in reader if any(map(str.strip, cells))]
-    except csv.Error:
-        raise FileFormatError(f"{path!s}: line {reader.line_num}: not valid CSV") from None

@@ -10,8 +10,8 @@ import numpy as np
 from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.errors import FileFormatError
+from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.columns import TextOptions
 from graphcuts_dp.graph.file_bytes import read_text
 from graphcuts_dp.graph.files import read_graph

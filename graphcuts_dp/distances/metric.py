@@ -14,14 +14,15 @@ import numpy.typing as npt
 from scipy.sparse import csgraph
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
-from graphcuts_dp.distances.lengths import (
+from graphcuts_dp.distances.shapes import (
     COORDINATES,
     NormedPoints,
+    RootedTree,
     attribute_coordinates,
+    grid_positions,
     length_matrix,
     numbers,
 )
-from graphcuts_dp.distances.shapes import RootedTree, grid_positions
 from graphcuts_dp.errors import GraphError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.edge_store import Vertices

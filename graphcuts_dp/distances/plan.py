@@ -7,10 +7,10 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, final
 
+from graphcuts_dp.distances.above_threshold import PerQuery
 from graphcuts_dp.distances.base import DistanceMechanism
 from graphcuts_dp.distances.learnt import LearntDistances, learnt_cheaply
 from graphcuts_dp.distances.metric import Metric, as_metric
-from graphcuts_dp.distances.per_query import PerQuery
 from graphcuts_dp.distances.queries import checked_people
 from graphcuts_dp.distances.tree_counts import TreeCounts
 from graphcuts_dp.errors import ParameterError

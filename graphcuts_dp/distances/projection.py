@@ -12,31 +12,8 @@ from graphcuts_dp.distances.embeddings import (
     measured,
     on_grid,
 )
-from graphcuts_dp.distances.lengths import NormedPoints
+from graphcuts_dp.distances.shapes import NormedPoints
 from graphcuts_dp.errors import ParameterError
-
-
-def projection_dimensions(vertices: int, *, distortion: float, failure: float) -> int:
-    """Dimensions that suffice for factors 1 +- distortion on all pairs of V points.
-
-    For a unit vector and m independent Gaussian directions, the average of |g_j . v| is a
-    1/sqrt(m)-Lipschitz function of them with mean sqrt(2/pi), so it is off by t with probability at
-    most 2 exp(-m t^2/2): a union over pairs gives m = (pi/distortion^2) ln(V^2/failure). HR12's
-    O(l ln(1/a)/a^2) holds for all points of the cube at once; the vertices are public and finite.
-
-    Args:
-        vertices: V >= 2.
-        distortion: in (0, 1).
-        failure: in (0, 1).
-
-    Raises:
-        ParameterError: a number out of range.
-
-    Source: HR12, Lemma 9 (Figiel, Lindenstrauss, Milman 1977; Indyk 2006).
-    """
-    if not (vertices >= 2 and 0 < distortion < 1 and 0 < failure < 1):
-        raise ParameterError("vertices >= 2; distortion and failure lie between 0 and 1")
-    return math.ceil(math.pi / distortion**2 * math.log(vertices**2 / failure))
 
 
 def projection_embedding(
@@ -51,9 +28,9 @@ def projection_embedding(
     number of them is promised beforehand.
 
     Scaled so that the largest expansion of a pair is 1; then the contraction is at most
-    (1 + a)/(1 - a) with probability 1 - failure for `projection_dimensions(V, a, failure)`. It is
-    measured: all pairs are public. The directions are public coins that protect nothing, hence a
-    seed; so the embedding is oblivious to the people, and also to the queries.
+    (1 + a)/(1 - a) with probability 1 - failure, for p = 2 and (pi/a^2) ln(V^2/failure) dimensions.
+    It is measured: all pairs are public. The directions are public coins that protect nothing,
+    hence a seed; so the embedding is oblivious to the people, and also to the queries.
 
     Args:
         positions: public, of the vertices, finite and not all the same, shape (V, coordinates).

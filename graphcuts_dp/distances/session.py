@@ -1,31 +1,206 @@
-"""Sessions of distances: one vertex of a public map after the other, on a durable ledger."""
+"""Sessions of distances: one vertex of a public map after the other, on a durable ledger.
+
+Steps of one session of distances on its ledger, in the order that survives a crash at any point.
+
+The order, and why each point is safe, is told in `ledger.ledger`. Only this and the mechanism read
+the private locations for a session.
+"""
 
 import hashlib
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from types import TracebackType
 from typing import Any, Self, final
 
 from graphcuts_dp.distances.answers import locations_subject, placed_on
-from graphcuts_dp.distances.interactive import InteractiveDistances
+from graphcuts_dp.distances.interactive import InteractiveDistances, InteractiveState
 from graphcuts_dp.distances.l1_plan import L1Plan
 from graphcuts_dp.distances.learnt import best_plan, embeddings_of
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric, as_metric
-from graphcuts_dp.distances.session_records import DistanceReply
-from graphcuts_dp.distances.session_steps import DistanceRunner
-from graphcuts_dp.errors import AccuracyWarning, LedgerError, ParameterError
-from graphcuts_dp.graph.atomic import PathLike
+from graphcuts_dp.distances.session_records import (
+    DistanceReply,
+    answer_body,
+    encoded_query,
+    query_digest,
+    reply_of,
+    restored_state,
+    stored_state,
+)
+from graphcuts_dp.errors import AccuracyWarning, ExhaustedError, LedgerError, ParameterError
+from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.vertices import Label
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.opening import Store, open_ledger
-from graphcuts_dp.ledger.uses import DISTANCE_SESSION, Use, begin_use, opened, uses_of
+from graphcuts_dp.ledger.records import Kind, UseTotals
+from graphcuts_dp.ledger.uses import (
+    DISTANCE_SESSION,
+    OUT,
+    Use,
+    begin_use,
+    begun_totals,
+    check_agreed,
+    check_name,
+    noise_of,
+    opened,
+    uses_of,
+)
 from graphcuts_dp.privacy.composition import Cost, as_stored
-from graphcuts_dp.privacy.entropy import SEEDED_WARNING, SeededEntropy
+from graphcuts_dp.privacy.deltas import warn_of_delta
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, SeededEntropy
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
 from graphcuts_dp.privacy.protection import Protection
+
+
+@final
+class DistanceRunner:
+    """Answers queries of one session. Any number may exist for it, in threads and processes.
+
+    Args:
+        ledger: the open ledger.
+        number: of the session.
+        mechanism: the session's.
+        locations: private.
+        seed: of the noise, or None.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        number: int,
+        mechanism: InteractiveDistances,
+        locations: Locations,
+        seed: int | None,
+    ) -> None:
+        self.ledger = ledger
+        self.mechanism = mechanism
+        self._number = number
+        self._locations = locations
+        self._seed = seed
+
+    @property
+    def totals(self) -> UseTotals:
+        """What the records of the session add up to; within `Ledger.locked`."""
+        return self.ledger.uses[self._number]
+
+    @property
+    def promised(self) -> int:
+        """How many answers the session promises."""
+        return self.mechanism.plan.queries or 0
+
+    def start(self) -> None:
+        """Make the first state. BEGIN is on the disk already: its cost counts from then on."""
+        state = self.mechanism.start(self._locations, self._source())
+        with self.ledger.writing() as entries:
+            entries.with_state(Kind.STARTED, self._number, {}, stored_state(state))
+
+    def replies(self, rows: Sequence[int], *, unguaranteed: bool) -> list[DistanceReply]:
+        """Answer queries: from the record where possible, else by steps.
+
+        Args:
+            rows: of the vertices.
+            unguaranteed: what to do once the session has run out: False refuses, True answers from
+                what was learnt, marked.
+
+        Raises:
+            ExhaustedError: the session has run out. Answers before that are on the record.
+            BudgetError: the session was interrupted while it started.
+            LedgerError: the store cannot be used.
+        """
+        digests = {row: query_digest(row) for row in rows}
+        with self.ledger.locked():
+            known = self.totals.answers
+            fresh = [row for row, digest in digests.items() if digest not in known]
+            if fresh:
+                self._answer(fresh, unguaranteed=unguaranteed)
+            return [self.recorded(known[digests[row]]) for row in rows]
+
+    def recorded(self, seq: int) -> DistanceReply:
+        """The answer of a record; within `Ledger.locked`."""
+        return reply_of(self.ledger.record(seq)[1], self._locations.metric)
+
+    def present(self) -> InteractiveState:
+        """The state to go on from, after anything that was interrupted has been written off.
+
+        Raises:
+            BudgetError: the session was interrupted while it started.
+            LedgerError: the stored state does not belong to this session.
+        """
+        totals = begun_totals(self.ledger, self._number)
+        stored = self.ledger.state(self._number)
+        if stored is None:
+            raise LedgerError("the store was altered: a session has no state")
+        state, lost = restored_state(stored, self.mechanism.plan, self._locations)
+        if totals.reserved or lost:
+            source = self._source()
+            for _ in range(max(1, totals.reserved)):
+                state = self.mechanism.interrupted(state, source)
+            body = {"steps": totals.reserved, "queries": state.queries}
+            with self.ledger.writing() as entries:
+                entries.with_state(Kind.INTERRUPTED, self._number, body, stored_state(state))
+        return state
+
+    def stopped(self, state: InteractiveState) -> bool:
+        """Whether no further answer is guaranteed."""
+        return not state.guaranteed or state.queries >= self.promised
+
+    def _answer(self, fresh: list[int], *, unguaranteed: bool) -> None:
+        state, done = self.present(), 0
+        if not self.stopped(state):
+            wanted = fresh[: self.promised - state.queries]
+            with self.ledger.writing() as entries:  # 1.
+                for row in wanted:
+                    entries.content(encoded_query(row))
+                reserved = b"".join(query_digest(row) for row in wanted)
+                entries.add(Kind.RESERVE, self._number, reserved)
+            # Whatever fails from here on may depend on the noise or on where people are: the
+            # reservation stands, and the steps of this call are written off before the next.
+            made, state = self._steps(wanted, state)  # 2.
+            with self.ledger.writing() as entries:  # 3.
+                for index, (row, kind, body) in enumerate(made):
+                    if index + 1 < len(made):
+                        entries.plain(kind, self._number, body, query_digest(row))
+                    else:
+                        after = stored_state(state)
+                        entries.with_state(kind, self._number, body, after, query_digest(row))
+                if len(made) < len(wanted):
+                    entries.plain(Kind.RELEASE, self._number, {})
+            done = len(made)
+        if done < len(fresh):
+            if not unguaranteed:
+                raise ExhaustedError(OUT)
+            self._answer_freely(fresh[done:], state)
+
+    def _steps(
+        self, rows: list[int], state: InteractiveState
+    ) -> tuple[list[tuple[int, Kind, dict[str, Any]]], InteractiveState]:
+        source, made = self._source(), []
+        for row in rows:
+            if self.stopped(state):
+                break
+            before = state.hypothesis
+            state, answer = self.mechanism.step(state, row, source)
+            corrected = state.hypothesis != before
+            left = 0 if self.stopped(state) else self.promised - state.queries
+            body = answer_body(row, answer, corrected=corrected, left=left)
+            made.append((row, Kind.CORRECTION if corrected else Kind.ANSWER, body))
+        return made, state
+
+    def _answer_freely(self, rows: list[int], state: InteractiveState) -> None:
+        """Answers without guarantee; they read what was learnt only."""
+        with self.ledger.writing() as entries:
+            for row in rows:
+                answer = self.mechanism.plan.answer(
+                    state.hypothesis, row, guaranteed=False, seed=self._seed
+                )
+                entries.content(encoded_query(row))
+                body = answer_body(row, answer, corrected=False, left=0)
+                entries.plain(Kind.UNGUARANTEED, self._number, body, query_digest(row))
+
+    def _source(self) -> EntropySource:
+        return noise_of(self.ledger, self._number, self._seed)
+
 
 _CHUNK = 16  # queries that are reserved, and lost in a crash, together
 _DEFAULTS = {"delta": 0.0, "at_most": 1, "confidence": 0.95}
@@ -83,12 +258,7 @@ class DistanceSession:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *problem: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -234,8 +404,7 @@ def open_distance_session(
     Warns:
         AccuracyWarning: half the diameter for every vertex guarantees as much.
     """
-    if not isinstance(name, str) or not 0 < len(name) <= 100 or not name.isprintable():
-        raise ParameterError("a session's name is a printable text of 1 to 100 characters")
+    check_name(name)
     metric = as_metric(map_graph)
     placed = placed_on(metric, locations)
     given = {
@@ -252,31 +421,35 @@ def open_distance_session(
         ledger = open_ledger(place, subject)
     else:  # what is refused must leave no store
         terms = _terms(metric, placed.people, wanted, seed)
-        ledger = opened(place, subject, terms.cost, terms.guarantee)
+        ledger = opened(place, subject, *terms[2:])
     try:
         with ledger.locked():
             known = {use.name: use for use in uses_of(ledger) if use.kind == DISTANCE_SESSION}
             if name in known:
                 return _resumed(ledger, known[name], placed, wanted, seed)
             terms = terms or _terms(metric, placed.people, wanted, seed)
-            return _begun(ledger, name, terms, placed, seed, source or {})
+            plan, parameters, cost, guarantee = terms
+            use = begin_use(
+                ledger,
+                kind=DISTANCE_SESSION,
+                name=name,
+                parameters=parameters,
+                cost=cost,
+                guarantee=guarantee,
+                source=source,
+            )
+            runner = DistanceRunner(ledger, use.number, InteractiveDistances(plan), placed, seed)
+            runner.start()
+            return DistanceSession(ledger, use, runner, metric)
     except BaseException:
         ledger.close()
         raise
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class _Terms:
-    """What a session begins with."""
-
-    plan: L1Plan
-    parameters: dict[str, Any]
-    cost: Cost
-    guarantee: PrivacyGuarantee
-
-
-def _terms(metric: Metric, people: int, wanted: dict[str, Any], seed: int | None) -> _Terms:
+def _terms(
+    metric: Metric, people: int, wanted: dict[str, Any], seed: int | None
+) -> tuple[L1Plan, dict[str, Any], Cost, PrivacyGuarantee]:
+    """Plan, parameters, cost and promise of a new session."""
     for key, example in (("epsilon", "1.0"), ("queries", "100")):
         if key not in wanted:
             raise ParameterError(f"a new session needs {key}, for example {key}={example}")
@@ -294,9 +467,9 @@ def _terms(metric: Metric, people: int, wanted: dict[str, Any], seed: int | None
     cost = protection.cost(
         plan.built_cost, epsilon=exact_epsilon(asked["epsilon"]), delta=asked["delta"]
     )
-    guarantee = protection.promise(plan.guarantee(seed), cost)
+    warn_of_delta(cost.delta, count=people, of="people", stacklevel=3)
     parameters = {**asked, "map": metric_digest(metric), "plan": plan_digest(plan)}
-    return _Terms(plan=plan, parameters=parameters, cost=cost, guarantee=guarantee)
+    return plan, parameters, cost, protection.promise(plan.guarantee(seed), cost)
 
 
 def _plan(metric: Metric, people: int, asked: dict[str, Any]) -> tuple[L1Plan, Protection]:
@@ -325,41 +498,11 @@ def _plan(metric: Metric, people: int, asked: dict[str, Any]) -> tuple[L1Plan, P
     return plan, protection
 
 
-def _begun(
-    ledger: Ledger,
-    name: str,
-    terms: _Terms,
-    placed: Locations,
-    seed: int | None,
-    source: dict[str, Any],
-) -> DistanceSession:
-    mechanism = InteractiveDistances(terms.plan)
-    use = begin_use(
-        ledger,
-        kind=DISTANCE_SESSION,
-        name=name,
-        parameters=terms.parameters,
-        cost=terms.cost,
-        guarantee=terms.guarantee,
-        source=source,
-    )
-    runner = DistanceRunner(ledger, use.number, mechanism, placed, seed)
-    runner.start()
-    return DistanceSession(ledger, use, runner, placed.metric)
-
-
 def _resumed(
     ledger: Ledger, terms: Use, placed: Locations, wanted: dict[str, Any], seed: int | None
 ) -> DistanceSession:
-    agreed = {**terms.parameters, "seed": terms.seed}
-    if seed is not None:
-        wanted = {**wanted, "seed": seed}
-    for key, value in wanted.items():
-        if agreed.get(key) != value:
-            raise ParameterError(
-                f"session {terms.name!r} is on the store with {key}={agreed.get(key)!r}; "
-                "leave that out, or choose another name"
-            )
+    agreed = terms.parameters
+    check_agreed(terms, agreed, wanted if seed is None else {**wanted, "seed": seed})
     if agreed.get("map") != metric_digest(placed.metric):
         raise ParameterError(
             f"session {terms.name!r} was begun on another map; give that one, or another name"

@@ -44,7 +44,6 @@ class Search(Protocol):
         sign (q(G) - q(h)), or its size where there is no sign, is within
         `Distinguisher.shortfall(gamma)` of the largest |gap| of the class.
         """
-        ...
 
 
 class Distinguisher(Protocol):
@@ -81,22 +80,18 @@ class Distinguisher(Protocol):
     @property
     def name(self) -> str:
         """As users type it."""
-        ...
 
     @property
     def universe(self) -> Universe:
         """The public vertex pairs."""
-        ...
 
     @property
     def setup(self) -> Cost | None:
         """What `begin` costs, once; None when it draws no noise."""
-        ...
 
     @property
     def call(self) -> Cost | None:
         """What each `Search.find` costs; None when it reads only what `begin` has bought."""
-        ...
 
     def shortfall(self, gamma: float) -> float:
         """F: by how much the gap found may stay below the largest, but for probability gamma.
@@ -104,16 +99,13 @@ class Distinguisher(Protocol):
         Args:
             gamma: in (0, 1); for each call, or for all of them together where `call` is None.
         """
-        ...
 
     @property
     def usual_shortfall(self) -> float:
         """About what F usually is: measured, not proven. Only numbers of rounds rest on it."""
-        ...
 
     def with_rho(self, rho: float, *, rounds: int) -> Self:
         """The same distinguisher with `begin` and `rounds` calls rho-zCDP together."""
-        ...
 
     def with_epsilon(self, epsilon: Fraction, *, rounds: int) -> Self:
         """The same distinguisher with `begin` and `rounds` calls purely epsilon-DP together.
@@ -121,7 +113,6 @@ class Distinguisher(Protocol):
         Raises:
             ParameterError: no pure bound is proven for it.
         """
-        ...
 
     def begin(self, graph: AnyGraph, source: EntropySource) -> Search:
         """Start on a private graph.
@@ -129,4 +120,3 @@ class Distinguisher(Protocol):
         Raises:
             ParameterError: a graph that is not over `universe`.
         """
-        ...

@@ -29,7 +29,6 @@ class MatrixHypothesis(Protocol):
 
     def dense(self) -> FloatMatrix:
         """The matrix."""
-        ...
 
 
 @final

@@ -80,20 +80,14 @@ class ExactCuts:
             )
         self.scoring.rate(self.epsilon)
 
-    @property
-    def name(self) -> str:
-        """As users type it."""
-        return "exact-cuts"
+    name = "exact-cuts"
 
     @property
     def scoring(self) -> Scoring:
         """How gaps are scored."""
         return Scoring(self.universe, self.grid, self.score)
 
-    @property
-    def setup(self) -> Cost | None:
-        """None: nothing is bought at the start."""
-        return None
+    setup = None  # nothing is bought at the start
 
     @property
     def call(self) -> Cost:

@@ -76,10 +76,7 @@ class Exponential:
             raise ParameterError("signed scores are for cuts, which all grow with a weight")
         self.scoring.rate(self.epsilon)
 
-    @property
-    def name(self) -> str:
-        """As users type it."""
-        return "exponential"
+    name = "exponential"
 
     @property
     def universe(self) -> Universe:
@@ -91,10 +88,7 @@ class Exponential:
         """How gaps are scored."""
         return Scoring(self.universe, self.grid, self.score)
 
-    @property
-    def setup(self) -> Cost | None:
-        """None: nothing is bought at the start."""
-        return None
+    setup = None  # nothing is bought at the start
 
     @property
     def call(self) -> Cost:

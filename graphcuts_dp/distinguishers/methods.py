@@ -17,7 +17,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.privacy.distributions import NoiseDistribution
-from graphcuts_dp.privacy.noises import noise_distribution
+from graphcuts_dp.privacy.value_noise import noise_distribution
 
 _ANY = Fraction(1)  # the calibration chooses the budget
 
@@ -63,10 +63,6 @@ def _released(task: Task) -> Distinguisher:
     return Released(queries=queries, distribution=_response_noise(task), beta=task.beta)
 
 
-def _all(task: Task) -> Distinguisher:
-    return ExactCuts(universe=task.universe, epsilon=_ANY, grid=task.grid)
-
-
 def _response_noise(task: Task) -> NoiseDistribution:
     noise = "laplace" if task.grid.weighted else "binary"
     cap = task.grid.cap if task.grid.weighted else None
@@ -77,17 +73,13 @@ def _response(task: Task) -> Distinguisher:
     return ResponseRankOne(universe=task.universe, distribution=_response_noise(task))
 
 
-def _power(task: Task) -> Distinguisher:
-    return PowerRankOne(universe=task.universe, rho=1.0, delta=task.delta or 1e-6, grid=task.grid)
-
-
-def _certified_power(task: Task) -> Distinguisher:
+def _power(task: Task, certificate: float = 0.0) -> Distinguisher:
     return PowerRankOne(
         universe=task.universe,
         rho=1.0,
         delta=task.delta or 1e-6,
         grid=task.grid,
-        certificate=1.0,
+        certificate=certificate,
         beta=task.beta,
     )
 
@@ -95,10 +87,10 @@ def _certified_power(task: Task) -> Distinguisher:
 DISTINGUISHERS: Mapping[str, Callable[[Task], Distinguisher]] = {
     "exponential": _listed,
     "released": _released,
-    "exact-cuts": _all,
+    "exact-cuts": lambda task: ExactCuts(universe=task.universe, epsilon=_ANY, grid=task.grid),
     "response-rank-one": _response,
     "power-rank-one": _power,
-    "power-rank-one-certified": _certified_power,
+    "power-rank-one-certified": lambda task: _power(task, 1.0),
 }
 LISTED = ("exponential", "released")  # those that search a public list
 DISTINGUISHER_NAMES = ("auto", *DISTINGUISHERS)

@@ -122,10 +122,7 @@ class QuestionList(Sequence[Question]):
         """Whether a coefficient is negative."""
         return bool((self.rows < 0).any())
 
-    @property
-    def disjoint(self) -> bool:
-        """Never: nothing is assumed of the queries."""
-        return False
+    disjoint = False  # never: nothing is assumed of the queries
 
     def __len__(self) -> int:
         return len(self.asked)

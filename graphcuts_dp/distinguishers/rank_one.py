@@ -17,7 +17,7 @@ Everything here reads noisy data only. Source: GRU12 section 7, which leaves the
 
 import math
 from dataclasses import dataclass
-from typing import Literal, Protocol, final
+from typing import Literal, final
 
 import numpy as np
 import numpy.typing as npt
@@ -54,14 +54,6 @@ class UnitPair:
     left: FloatVector
     right: FloatVector
     gap: float
-
-
-class Explicit(Hypothesis, Protocol):
-    """A hypothesis that can be written out."""
-
-    def dense(self) -> FloatMatrix:
-        """The matrix over the universe."""
-        ...
 
 
 def written_out(hypothesis: Hypothesis, universe: Universe) -> FloatMatrix:

@@ -51,10 +51,7 @@ class Released:
     distribution: NoiseDistribution
     beta: float = 0.05
 
-    @property
-    def name(self) -> str:
-        """As users type it."""
-        return "released"
+    name = "released"
 
     @property
     def universe(self) -> Universe:
@@ -66,10 +63,7 @@ class Released:
         """Pure epsilon of the distribution."""
         return Cost.of_pure(self.distribution.epsilon)
 
-    @property
-    def call(self) -> None:
-        """Nothing: each call reads the release."""
-        return
+    call = None  # each call reads the release
 
     def radius(self, gamma: float) -> float:
         """r: no released answer of the list is farther off, but for probability gamma.

@@ -53,20 +53,14 @@ class ResponseRankOne:
     def __post_init__(self) -> None:
         checked_answer(self.answer)
 
-    @property
-    def name(self) -> str:
-        """As users type it."""
-        return "response-rank-one"
+    name = "response-rank-one"
 
     @property
     def setup(self) -> Cost:
         """Pure epsilon of the distribution."""
         return Cost.of_pure(self.distribution.epsilon)
 
-    @property
-    def call(self) -> None:
-        """Nothing: each call reads the noisy matrix."""
-        return
+    call = None  # each call reads the noisy matrix
 
     def unit_shortfall(self, gamma: float) -> float:
         """F for unit pairs: u'Rv >= sigma_1(R) - F at all calls, but for probability gamma.

@@ -197,20 +197,14 @@ class FitSummary:
     @classmethod
     def of(cls, fit: Fit, method: "FitMethod", *, unweighted: bool, mixed: float = 0.0) -> Self:
         """Summary of a fit by a method."""
+        said = {key: value for key, value in vars(fit).items() if key != "matrix"}
         return cls(
-            method=fit.method,
-            objective=fit.objective,
-            value=fit.value,
-            lower=fit.lower,
             gap=fit.gap,
-            rounds=fit.rounds,
-            stopped=fit.stopped,
             tolerance=method.tolerance,
             time_limit=method.time_limit,
             unweighted=unweighted,
             mixed=mixed,
-            near_noise=fit.near_noise,
-            directions=fit.directions,
+            **said,
         )
 
 
@@ -246,28 +240,23 @@ class FitMethod(Protocol):
     @property
     def tolerance(self) -> float | None:
         """Stop when the gap is at most this; None if the method has no gap."""
-        ...
 
     @property
     def time_limit(self) -> float | None:
         """Seconds after which the best point so far is returned, and after which a release looks
         for no better certificate and no mixture; None for no limit.
         """  # noqa: D205
-        ...
 
     @property
     def uses_degrees(self) -> bool:
         """Whether noisy degrees and a noisy total help it: a budget may then be split."""
-        ...
 
     @property
     def needs_cap(self) -> bool:
         """Whether it refuses weights without a public cap."""
-        ...
 
     def __call__(self, problem: FitProblem, *, progress: Progress = silent) -> Fit:
         """Minimise the norm of x - z over the box."""
-        ...
 
 
 def degree_matched_start(problem: FitProblem) -> RealMatrix:

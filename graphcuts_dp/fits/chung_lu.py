@@ -3,29 +3,13 @@
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.arrays import FloatMatrix, FloatVector
+from graphcuts_dp.arrays import FloatVector
 
 TOLERANCE = 1e-9  # of a row sum, relative to the mean degree
 MAX_ROUNDS = 2000
 _STANDSTILL = 1e-13  # change of the sums in a round, likewise, at which there is no use to go on
 _LARGEST = 1e100
 _SMALLEST = 1e-30  # lower degrees are zeros
-
-
-def chung_lu(degrees: npt.ArrayLike, *, max_rounds: int = MAX_ROUNDS) -> FloatMatrix:
-    """The matrix min(1, t_i t_j) with zero diagonal whose row sums are the given degrees.
-
-    Args:
-        degrees: as for `chung_lu_ends`, which tells how close the sums come.
-        max_rounds: likewise.
-
-    Returns:
-        Symmetric, entries in [0, 1], shape (n, n).
-    """
-    t = chung_lu_ends(degrees, max_rounds=max_rounds)
-    matrix: FloatMatrix = np.minimum(np.outer(t, t), 1.0)
-    np.fill_diagonal(matrix, 0.0)
-    return matrix
 
 
 def chung_lu_ends(degrees: npt.ArrayLike, *, max_rounds: int = MAX_ROUNDS) -> FloatVector:
@@ -66,40 +50,6 @@ def chung_lu_ends(degrees: npt.ArrayLike, *, max_rounds: int = MAX_ROUNDS) -> Fl
         t, before = np.sqrt(t * _solve(t, target + loops)), sums
     ends[positive] = t
     return ends
-
-
-def chung_lu_bipartite(
-    rows: npt.ArrayLike, columns: npt.ArrayLike, *, max_rounds: int = MAX_ROUNDS
-) -> FloatMatrix:
-    """The matrix min(1, r_i c_j) with given row and column sums.
-
-    Args:
-        rows: as for `chung_lu_bipartite_ends`.
-        columns: likewise.
-        max_rounds: likewise.
-
-    Returns:
-        Entries in [0, 1], shape (n_left, n_right).
-    """
-    r, c = chung_lu_bipartite_ends(rows, columns, max_rounds=max_rounds)
-    matrix: FloatMatrix = np.minimum(np.outer(r, c), 1.0)
-    return matrix
-
-
-def chung_lu_directed(rows: npt.ArrayLike, columns: npt.ArrayLike) -> FloatMatrix:
-    """The matrix min(1, r_i c_j) with zero diagonal and given row and column sums.
-
-    Args:
-        rows: as for `chung_lu_directed_ends`.
-        columns: likewise.
-
-    Returns:
-        Entries in [0, 1], shape (n, n).
-    """
-    r, c = chung_lu_directed_ends(rows, columns)
-    matrix: FloatMatrix = np.minimum(np.outer(r, c), 1.0)
-    np.fill_diagonal(matrix, 0.0)
-    return matrix
 
 
 def chung_lu_directed_ends(

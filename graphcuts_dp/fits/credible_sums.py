@@ -1,21 +1,25 @@
-"""Which sums of the private graph its noisy data show well: degrees, and sums between blocks."""
+"""Which sums of the private graph its noisy data show well: degrees, and sums between blocks.
+
+Better degrees than noisy ones, from the noisy ones alone.
+
+Sums between groups from two estimates, each with the weight that its precision deserves.
+
+Two ways to find the structure of a noisy matrix, and which of them to believe.
+
+Pairs on which a factored model would put more than a pair can weigh.
+"""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import final
 
 import numpy as np
 
-from graphcuts_dp.arrays import FloatMatrix, FloatVector
+from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.deadline import NEVER, Deadline
 from graphcuts_dp.fits.base import FitProblem
-from graphcuts_dp.fits.contenders import best_structure
-from graphcuts_dp.fits.degrees import (
-    gaussian_log_likelihood,
-    grid_for,
-    laplace_log_likelihood,
-    posterior_means,
-)
+from graphcuts_dp.fits.block_model import BlockModel, fit_blocks, sharpened_two_sided
 from graphcuts_dp.fits.group_targets import (
     PUBLIC_SLACK,
     PublicTargets,
@@ -23,11 +27,279 @@ from graphcuts_dp.fits.group_targets import (
     public_targets,
 )
 from graphcuts_dp.fits.log_odds import RIDGE, SLACK, GroupSums
-from graphcuts_dp.fits.structure import FEWEST, Structure
+from graphcuts_dp.fits.message_passing import sharpened_structure
+from graphcuts_dp.fits.sparse_model import SparseModel
+from graphcuts_dp.fits.structure import (
+    FEWEST,
+    Structure,
+    Triples,
+    directions_near_noise,
+    find_spectrum,
+    largest_triples,
+)
 from graphcuts_dp.fits.view import View
-from graphcuts_dp.fits.weighed_sums import weighed_sums
 from graphcuts_dp.measurements.noisy_sums import NoisyDegrees
 from graphcuts_dp.privacy.distributions import NoiseDistribution
+
+_MOST = 1 << 25  # pairs listed at once
+
+
+def saturated_pairs(model: SparseModel, limit: float) -> tuple[IntVector, IntVector]:
+    """Pairs whose residual weight is above a limit; of an undirected graph, rows < columns.
+
+    For each block both sides are sorted by factor, so that only pairs above the limit are met.
+
+    Args:
+        model: the model.
+        limit: of the weight, > 0.
+
+    Cost: O(n log n + groups^2 n + pairs found) at most; groups without such pairs are skipped.
+    """
+    rows = _by_group(model.row_codes, model.row_factors, model.blocks.shape[0])
+    columns = _by_group(model.column_codes, model.column_factors, model.blocks.shape[1])
+    tops = [np.array([g[1][0] if len(g[1]) else 0.0 for g in side]) for side in (rows, columns)]
+    met = np.outer(*tops) * model.blocks > limit
+    found: list[tuple[IntVector, IntVector]] = []
+    total = 0
+    for a, b in zip(*np.nonzero(met), strict=True):
+        (left, r), (right, c) = rows[a], columns[b]
+        needed = limit / (r * model.blocks[a, b] + 1e-300)
+        counts = np.searchsorted(-c, -needed, side="left")
+        total += int(counts.sum())
+        if total > _MOST:
+            break
+        here = np.repeat(left, counts)
+        starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+        there = right[np.arange(len(here)) - np.repeat(starts, counts)]
+        if model.symmetric:
+            ordered = here < there
+        else:
+            ordered = here != there if model.layout.hollow else np.ones(len(here), dtype=np.bool_)
+        found.append((here[ordered], there[ordered]))
+    if not found:
+        none = np.zeros(0, dtype=np.int64)
+        return none, none
+    return np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found])
+
+
+def _by_group(
+    codes: IntVector, factors: np.ndarray, count: int
+) -> list[tuple[IntVector, np.ndarray]]:
+    """Members of each group with their factors, the largest first."""
+    order = np.lexsort((-factors, codes))
+    ends = np.searchsorted(codes[order], np.arange(count + 1))
+    return [(order[start:end], factors[order[start:end]]) for start, end in pairwise(ends)]
+
+
+_MOST_VERTICES = 2048  # for block models, which read the matrix some hundred times
+_MOST_BLOCKS = 10
+_FEWEST = 6  # numbers of blocks up to this one are tried in any case
+_PATIENCE = 2  # above, until so many in a row are no better
+_MARGIN = 3.0  # above the evidence of one block: matrices of noise alone reached 2
+
+
+def best_structure(
+    view: View, deviation: float, deadline: Deadline = NEVER, *, cap: float = 1.0
+) -> Structure:
+    """The structure that the noisy matrix bears out.
+
+    Singular vectors, sharpened (`sharpened_structure`, `sharpened_two_sided`), find structure of
+    any kind, but what lies near the edge of the noise they lose, and then two blocks become one.
+    Block models (`fit_blocks`) find blocks there, and nothing else. Of these the one of largest
+    evidence competes, where that is clearly above one block's. Of both the one is kept whose
+    estimate has the larger likelihood under the law of the noise, less half the logarithm of the
+    number of pairs for each entry of the kernel, and of the vertices for each share. Blocks without
+    a direction that stands out count as near the noise.
+
+    Args:
+        view: the matrix.
+        deviation: s, of the noise of an entry.
+        deadline: when to stop.
+        cap: of an entry.
+
+    Source: Schwarz 1978 (the penalty).
+    """
+    triples = largest_triples(view)
+    seen, near = find_spectrum(view, triples), directions_near_noise(view, triples)
+    sharpened = sharpened_structure if view.symmetric else sharpened_two_sided
+    best = sharpened(view, deadline, seen=seen)
+    if max(view.shape) > _MOST_VERTICES:
+        return replace(best, near=near)
+    deviation = max(deviation, seen.deviation)  # what edges have of their own is noise, too
+    blocks = _likeliest(view, triples, deviation, cap, deadline)
+    if blocks is not None:
+        if not len(seen.signal):
+            near = max(near, 1)
+        found = blocks.structure()
+        ahead = explained(found, view) - explained(best, view)
+        if ahead > deviation**2 * _penalty(blocks.count, view):
+            best = found
+    return replace(best, near=near)
+
+
+def _likeliest(
+    view: View, triples: Triples, deviation: float, cap: float, deadline: Deadline
+) -> BlockModel | None:
+    """The block model of largest evidence, or None where one block explains as much."""
+    one = fit_blocks(view, triples, 1, deviation, cap).evidence
+    best, score, worse = None, one + _MARGIN, 0
+    most = min(_MOST_BLOCKS, min(view.shape) // 2, len(triples[0]))
+    for count in range(2, most + 1):
+        if deadline.passed() or (count > _FEWEST and worse >= _PATIENCE):
+            break
+        blocks = fit_blocks(view, triples, count, deviation, cap)
+        if blocks.evidence > score:
+            best, score, worse = blocks, blocks.evidence, 0
+        else:
+            worse += 1
+    return best
+
+
+def _penalty(count: int, view: View) -> float:
+    """For the kernel's entries, and the shares of the blocks of each side."""
+    n, m = view.shape
+    if view.symmetric:
+        return count * (count + 1) / 4 * math.log(n * (n - 1) / 2) + (count - 1) / 2 * math.log(n)
+    return count**2 / 2 * math.log(n * m) + (count - 1) / 2 * math.log(n * m)
+
+
+def explained(structure: Structure, view: View) -> float:
+    """Log likelihood of a noisy matrix above that of no structure, times s^2.
+
+    With T the structure's estimate, the sum over pairs of z T - T^2/2.
+    """
+    left, right = structure.left, structure.right
+    shown = (left * view.times(right)).sum(axis=0)
+    squares = float((structure.sizes**2).sum())
+    if view.blocks.layout.hollow:
+        diagonal = (left * right) @ structure.sizes
+        squares -= float(diagonal @ diagonal)
+    found = float(np.dot(structure.sizes, shown) - squares / 2)
+    return found / 2 if view.symmetric else found
+
+
+_SPREADS = 60  # of the grid for the unknown size of what the structure lacks
+_SMALLEST = 0.3  # of it, times the noise, if that is possible
+_NOTHING = 0.5  # prior chance that the structure lacks nothing
+
+
+def weighed_sums(
+    seen: FloatMatrix,
+    said: FloatMatrix,
+    left: FloatMatrix,
+    right: FloatMatrix,
+    deviation: float,
+    *,
+    largest: float,
+    symmetric: bool,
+) -> FloatMatrix:
+    """What two estimates of Q^T A R say together.
+
+    Both have the same row and column sums, so they differ only along directions that are orthogonal
+    to the vector of ones; there `seen` has noise of variance s^2 in every entry (2 s^2 on the
+    diagonal of a symmetric matrix, whose pairs count twice), and `said` errors of a common size b.
+    b is 0 with a prior chance of a half, else anything up to `largest`, evenly in its logarithm;
+    the best combination weighs `seen` by the posterior mean of b^2/(b^2 + variance). Where noise
+    covers all that the entries can be, the structure stays as it is.
+
+    Args:
+        seen: Q^T Z R, with the wanted row and column sums.
+        said: the same of the structure.
+        left: Q, orthonormal columns that span the vector of ones, shape (n_left, k).
+        right: R, likewise, shape (n_right, l).
+        deviation: s, of the noise of an entry of Z.
+        largest: what an entry of Q^T A R is not expected to pass; the mean degree.
+        symmetric: whether Z is, and Q = R.
+
+    Source: Mitchell, Beauchamp 1988 (a spike and a slab); James, Stein 1961 for what it replaces.
+    """
+    rows, columns = _apart_from_ones(left), _apart_from_ones(right)
+    difference = rows.T @ (seen - said) @ columns
+    free = np.ones(difference.shape, dtype=np.bool_)
+    noise = np.full(difference.shape, max(deviation, 1e-12) ** 2)
+    if symmetric:
+        difference = (difference + difference.T) / 2
+        np.fill_diagonal(noise, 2 * max(deviation, 1e-12) ** 2)
+        free = np.triu(free)
+    weights = np.zeros(difference.shape)
+    if difference.size:
+        weights[free] = _shares(difference[free], noise[free], largest)
+    if symmetric:
+        weights = np.triu(weights) + np.triu(weights, 1).T
+    weighed: FloatMatrix = said + rows @ (weights * difference) @ columns.T
+    return (weighed + weighed.T) / 2 if symmetric else weighed
+
+
+def _shares(difference: FloatVector, noise: FloatVector, largest: float) -> FloatVector:
+    """Posterior mean of b^2/(b^2 + noise), entry by entry, b being common to all."""
+    smallest = min(_SMALLEST * math.sqrt(float(noise.min())), largest / 2)
+    spreads = np.geomspace(smallest, largest, _SPREADS)
+    squares = np.concatenate([[0.0], spreads**2])[:, None]
+    logs = -0.5 * (np.log1p(squares / noise) + difference**2 / (squares + noise)).sum(axis=1)
+    logs[0] += math.log(_NOTHING)
+    logs[1:] += math.log((1 - _NOTHING) / _SPREADS)
+    chances = np.exp(logs - logs.max())
+    chances /= chances.sum()
+    mean: FloatVector = chances @ (squares / (squares + noise))
+    return mean
+
+
+def _apart_from_ones(frame: FloatMatrix) -> FloatMatrix:
+    """Orthonormal columns C such that frame C is orthogonal to the vector of ones."""
+    ones = frame.sum(axis=0)
+    whole = np.linalg.qr(np.column_stack([ones, np.eye(len(ones))]))[0]
+    apart: FloatMatrix = whole[:, 1:]
+    return apart
+
+
+_GRID = 121
+_ROUNDS = 150
+
+
+def posterior_means(log_likelihood: FloatMatrix, grid: FloatVector) -> FloatVector:
+    """Posterior mean of each unknown under the prior that fits all observations best.
+
+    The prior is any distribution on the grid (nonparametric maximum likelihood), found by
+    expectation maximisation. Errors are never much above those of the best common shrinkage.
+
+    Args:
+        log_likelihood: of each observation at each grid point, up to a constant in each row;
+            shape (observations, points).
+        grid: shape (points,).
+
+    Source: Robbins 1956; Kiefer, Wolfowitz 1956; Jiang, Zhang 2009.
+    """
+    likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
+    weights = np.full(len(grid), 1 / len(grid))
+    for _ in range(_ROUNDS):
+        shares = likelihood * weights
+        shares /= shares.sum(axis=1, keepdims=True)
+        weights = shares.mean(axis=0)
+    means: FloatVector = shares @ grid
+    return means
+
+
+def grid_for(observed: FloatVector) -> FloatVector:
+    """Points over the range of the observations, denser where most of them lie."""
+    spread = np.linspace(observed.min(), observed.max(), _GRID)
+    low, high = np.quantile(observed, [0.02, 0.98])
+    bulk = np.linspace(float(low), float(high), _GRID)
+    return np.unique(np.concatenate([spread, bulk]))
+
+
+def gaussian_log_likelihood(
+    observed: FloatVector, grid: FloatVector, deviation: float
+) -> FloatMatrix:
+    """Of a sum of many independent errors with a given standard deviation."""
+    scaled: FloatMatrix = (observed[:, None] - grid) / deviation
+    return -0.5 * scaled**2
+
+
+def laplace_log_likelihood(observed: FloatVector, grid: FloatVector, rate: float) -> FloatMatrix:
+    """Of two-sided geometric or Laplace noise with density falling as e^(-rate |x|)."""
+    distance: FloatMatrix = np.abs(observed[:, None] - grid)
+    return -rate * distance
+
 
 # Tuned with bench_fit_quality.py: over the twelve graphs of docs/releases.md the median worst cut
 # is 0.39 of the raw matrix's, the largest 0.56.

@@ -33,7 +33,7 @@ class Move:
         length: x moves by this times the scaled direction.
         cap: upper side of the box.
         keep: whether the present point, before the move, is the best so far.
-        bound: whether the sums of `Sums` are wanted.
+        bound: whether the sums that `move` returns are wanted.
     """
 
     left: RealMatrix
@@ -43,20 +43,6 @@ class Move:
     cap: float
     keep: bool
     bound: bool
-
-
-@final
-@dataclass(frozen=True)
-class Sums:
-    """Of the running sum W of directions over some rows.
-
-    Attributes:
-        positive: sum of its positive entries.
-        product: <W, z>.
-    """
-
-    positive: float
-    product: float
 
 
 @final
@@ -105,8 +91,12 @@ def start(block: RowBlock, rows: FloatVector, columns: FloatVector, cap: float) 
     block.held["average"] = np.zeros(block.shape, dtype=np.float32)
 
 
-def move(block: RowBlock, step: Move) -> Sums:
-    """Keep the present point if it is the best, add the direction to the running sum, and move."""
+def move(block: RowBlock, step: Move) -> tuple[float, float]:
+    """Keep the present point if it is the best, add the direction to the running sum W, and move.
+
+    Returns:
+        Where they are wanted, the sum of W's positive entries over these rows, and <W, z>.
+    """
     residual, average = block.held["residual"], block.held["average"]
     if step.keep and "best" not in block.held:
         kind = np.float32 if math.isinf(step.cap) else np.uint16
@@ -132,7 +122,7 @@ def move(block: RowBlock, step: Move) -> Sums:
         z -= np.float32(step.cap)
         part.clear_diagonal(z)
         np.maximum(short, z, out=short)
-    return Sums(positive, product)
+    return positive, product
 
 
 def return_to_best(block: RowBlock, cap: float) -> None:

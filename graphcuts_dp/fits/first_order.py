@@ -108,14 +108,6 @@ class FirstOrder:
         )
 
 
-def rank_of(n: int) -> int:
-    """Columns of U and V. An optimum of 2 sqrt(n) columns exists; with too few, the lower bound
-    stays low: at n = 10,000 the gap is 19 % after 150 steps with 32 columns, and 15 % after 90
-    steps with 64.
-    """  # noqa: D205
-    return 32 if n <= 2000 else 64
-
-
 def default_steps(n: int) -> int:
     """Steps that take seconds at n = 2,000, minutes at 10,000; the gap is then 5-20 %."""
     if n <= 1000:
@@ -131,9 +123,10 @@ class _Run:
         self.blocks = problem.blocks.copy()
         self.blocks.map(descent.start, *degree_matched_shifts(problem), problem.cap)
         self.residual = descent.Residual(self.blocks)
-        self.solver = LowRankSolver(
-            problem.shape, rank=rank_of(max(problem.shape)), dtype=np.float32, seed=0
-        )
+        # An optimum of 2 sqrt(n) columns of U and V exists; with too few, the lower bound stays
+        # low: at n = 10,000 the gap is 19 % after 150 steps with 32 columns, 15 % after 90 with 64.
+        rank = 32 if max(problem.shape) <= 2000 else 64
+        self.solver = LowRankSolver(problem.shape, rank=rank, dtype=np.float32, seed=0)
         self.best = math.inf
         self.lower = -math.inf
         self.aim = _LARGEST_AIM
@@ -234,9 +227,9 @@ class _Run:
         self.scale /= 1 - weight
         return fade, weight * self.scale
 
-    def _bound(self, sums: list[descent.Sums]) -> None:
+    def _bound(self, sums: list[tuple[float, float]]) -> None:
         """Raise the lower bound to the least <W, z - x> over the box."""
-        positive = sum(part.positive for part in sums)
+        positive = sum(positive for positive, _ in sums)
         box = self.problem.cap * positive if positive else 0.0
-        product = sum(part.product for part in sums)
+        product = sum(product for _, product in sums)
         self.lower = max(self.lower, (product - box) / self.scale)

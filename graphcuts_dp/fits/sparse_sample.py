@@ -5,7 +5,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 from graphcuts_dp.arrays import FloatVector, IntVector
-from graphcuts_dp.fits.saturation import saturated_pairs
+from graphcuts_dp.fits.credible_sums import saturated_pairs
 from graphcuts_dp.fits.sparse_model import SparseModel
 
 _RARE = 0.1  # chance of an edge up to which pairs are met by throwing ends

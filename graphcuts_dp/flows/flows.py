@@ -1,6 +1,5 @@
 """The object that a user gets: what passes between public groups, with intervals."""
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,28 +8,22 @@ from typing import TYPE_CHECKING, Self, final
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
+from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.flows import storage
-from graphcuts_dp.flows.consistency import LeastSquares, Values
+from graphcuts_dp.flows.base import ROUNDING, checked_failure
 from graphcuts_dp.flows.reading import FlowStatistics
 from graphcuts_dp.flows.rounding import RoundedFlows, rounded_cells
-from graphcuts_dp.flows.strategy import FlowStrategy
 from graphcuts_dp.flows.tails import error_radii
-from graphcuts_dp.graph.cells import CellTree
-from graphcuts_dp.graph.groups import GroupTree
 from graphcuts_dp.graph.vertices import Label
-from graphcuts_dp.measurements.noisy_cells import NoisyCells
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.receipts import PathLike
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Picked = Label | Iterable[Label]
-_ROUNDING = 1e-12  # relative to a value: more than floats lose in the two passes
 
 
 @final
@@ -63,7 +56,6 @@ class FlowAnswer:
 
 
 @final
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Flows(FlowStatistics, Displayed):
     """Noisy weights between public groups of a private graph, on all levels. All may be published.
 
@@ -76,90 +68,6 @@ class Flows(FlowStatistics, Displayed):
         strategy: which levels these are, and the shares.
         guarantee: the promise of differential privacy, for all of it together.
     """
-
-    noisy: NoisyCells
-    strategy: FlowStrategy
-    guarantee: PrivacyGuarantee
-
-    @property
-    def cells(self) -> CellTree:
-        """The public cells."""
-        return self.noisy.cells
-
-    @property
-    def levels(self) -> tuple[str, ...]:
-        """Names of the levels, from the coarsest to the finest."""
-        return self.cells.levels
-
-    @property
-    def groups(self) -> GroupTree:
-        """Names and sizes of the groups; of two sides those of the left one."""
-        return self.cells.rows
-
-    @property
-    def right_groups(self) -> GroupTree:
-        """Names and sizes of the groups of the right side; else `groups`."""
-        return self.cells.columns
-
-    @cached_property
-    def fit(self) -> LeastSquares:
-        """The least squares by which the levels are made consistent."""
-        return LeastSquares(self.cells, self.noisy.variances)
-
-    @cached_property
-    def estimates(self) -> Values:
-        """Estimates of all cells, in units of weight: for place 0 (everything) and each level."""
-        sums = {
-            place: values.astype(np.float64)
-            for place, values in zip(self.noisy.places, self.noisy.sums, strict=True)
-        }
-        return [values * self.noisy.unit for values in self.fit.estimates(sums)]
-
-    def values(self, level: str | None = None) -> FloatMatrix:
-        """Unbiased estimates of a level as a matrix, 0 where no pair of vertices is possible.
-
-        Args:
-            level: None for the finest.
-
-        Returns:
-            Shape (groups, groups), symmetric for one vertex set without directions.
-
-        Raises:
-            QueryError: no such level.
-        """
-        place = self.cells.place(level)
-        return self.cells.matrix(place, self.estimates[place])
-
-    def deviations(self, level: str | None = None) -> FloatMatrix:
-        """Standard deviations of the errors of `values`, likewise; at most, for Gaussian noise.
-
-        Raises:
-            QueryError: no such level.
-        """
-        place = self.cells.place(level)
-        return self.cells.matrix(place, np.sqrt(self.fit.variances[place]) * self.noisy.unit)
-
-    def intervals(
-        self,
-        level: str | None = None,
-        *,
-        confidence: float = 0.95,
-        simultaneous: bool = False,
-    ) -> tuple[FloatMatrix, FloatMatrix]:
-        """Lower and upper ends of the intervals of `values`, cut to what is possible.
-
-        Args:
-            level: None for the finest.
-            confidence: of each interval, in (0, 1).
-            simultaneous: ask for intervals that hold for all cells of all levels at once. Choose
-                it for cells that are picked after looking at the table.
-
-        Raises:
-            QueryError: no such level, or a confidence out of range.
-        """
-        place = self.cells.place(level)
-        low, high = self._bounds(place, confidence, simultaneous)
-        return self.cells.matrix(place, low), self.cells.matrix(place, high)
 
     def between(
         self,
@@ -229,26 +137,6 @@ class Flows(FlowStatistics, Displayed):
         """All cells of all levels: level, from, to, value, low, high; see `to_pandas`."""
         return self.to_pandas()
 
-    def to_pandas(
-        self,
-        level: str | None = None,
-        *,
-        confidence: float = 0.95,
-        simultaneous: bool = False,
-    ) -> "pd.DataFrame":
-        """The cells as a table with columns level, from, to, value, low, high.
-
-        Args:
-            level: None for all levels, from the coarsest to the finest.
-            confidence: of each interval, in (0, 1).
-            simultaneous: see `intervals`.
-
-        Raises:
-            QueryError: no such level, or a confidence out of range.
-        """
-        places = range(1, self.cells.depth) if level is None else [self.cells.place(level)]
-        return storage.frame_of([self._rows(p, confidence, simultaneous) for p in places])
-
     def rounded(self) -> RoundedFlows:
         """Whole, non-negative and possible numbers that add up too; biased where cells are small.
 
@@ -274,11 +162,10 @@ class Flows(FlowStatistics, Displayed):
         Raises:
             FileFormatError: another ending, a missing folder, files that are there, a full disk.
         """
-        parts = storage.FlowParts(
-            noisy=self.noisy, strategy=self.strategy, guarantee=self.guarantee
-        )
         tables = [self._rows(place, 0.95, False) for place in range(1, self.cells.depth)]
-        return storage.write_flows(path, parts, tables, force=force)
+        return storage.write_flows(
+            path, self.noisy, self.strategy, self.guarantee, tables, force=force
+        )
 
     @classmethod
     def load(cls, path: PathLike) -> Self:
@@ -290,13 +177,7 @@ class Flows(FlowStatistics, Displayed):
         Raises:
             FileFormatError: a file is missing, damaged, or not the one that the receipt names.
         """
-        parts = storage.read_flows(path)
-        return cls(noisy=parts.noisy, strategy=parts.strategy, guarantee=parts.guarantee)
-
-    def _rows(self, place: int, confidence: float, simultaneous: bool) -> storage.Table:
-        """The cells of a place: columns of the table."""
-        low, high = self._bounds(place, confidence, simultaneous)
-        return storage.rows_of(self.cells, place, (self.estimates[place], low, high))
+        return cls(**storage.read_flows(path))
 
     def _answer(
         self,
@@ -307,7 +188,7 @@ class Flows(FlowStatistics, Displayed):
         *,
         possible: bool,
     ) -> FlowAnswer:
-        _check_confidence(confidence)
+        failure = checked_failure(confidence)
         told = self.fit.coefficients({place: wanted})
         used = [self.noisy.variances[p] * float((told[p] ** 2).sum()) for p in self.noisy.places]
         unit = self.noisy.unit
@@ -316,11 +197,10 @@ class Flows(FlowStatistics, Displayed):
             radius = float(np.abs(wanted) @ self._radii(place, confidence, True))
         else:
             spread = self.fit.spread_of(told)
-            failure = 1 - confidence
             steps = error_radii(self.noisy.noise, self.noisy.places, spread, failure=failure)
             radius = float(steps[0]) * unit
         lost = wanted * self._lost(place)
-        slack = _ROUNDING * float(np.abs(wanted) @ np.abs(self.estimates[place]))
+        slack = ROUNDING * float(np.abs(wanted) @ np.abs(self.estimates[place]))
         ends = (
             value - radius + np.minimum(lost, 0).sum() - slack,
             value + radius + np.maximum(lost, 0).sum() + slack,
@@ -338,51 +218,6 @@ class Flows(FlowStatistics, Displayed):
             simultaneous=simultaneous,
             seeded=not self.guarantee.is_private,
         )
-
-    def _radii(self, place: int, confidence: float, simultaneous: bool) -> FloatVector:
-        """Half widths of the intervals of the cells of a place, in units of weight."""
-        _check_confidence(confidence)
-        failure = (1 - confidence) / (self.cells.total_size if simultaneous else 1)
-        spread = self.fit.spreads(place)
-        noisy = self.noisy
-        radii: FloatVector = error_radii(noisy.noise, noisy.places, spread, failure=failure)
-        return radii * float(noisy.unit)
-
-    def _lost(self, place: int) -> FloatVector:
-        """By how much rounding weights down can have lowered the sums."""
-        if self.noisy.whole:
-            return np.zeros(self.cells.size(place))
-        steps = self.cells.pairs(place)
-        if self.noisy.degree_bound is not None:  # each bounded sum is rounded down itself, too
-            parts = np.ones(self.cells.size(self.cells.depth - 1), dtype=np.int64)
-            for at in range(self.cells.depth - 1, place, -1):
-                parts = self.cells.sums(at, parts)
-            steps = steps + parts
-        lost: FloatVector = steps.astype(np.float64) * self.noisy.unit
-        return lost
-
-    def _bounds(
-        self, place: int, confidence: float, simultaneous: bool
-    ) -> tuple[FloatVector, FloatVector]:
-        values, radii = self.estimates[place], self._radii(place, confidence, simultaneous)
-        slack = _ROUNDING * np.abs(values)
-        low, high = values - radii - slack, values + radii + self._lost(place) + slack
-        return self._possible(low, high, self.cells.pairs(place))
-
-    def _possible(
-        self, low: FloatVector, high: FloatVector, pairs: IntVector
-    ) -> tuple[FloatVector, FloatVector]:
-        """The parts of intervals where sums over so many pairs can lie."""
-        cap = self.noisy.weight_cap
-        most: FloatVector = np.full(len(pairs), np.inf)
-        if cap is not None:
-            heaviest = math.floor(cap) if self.noisy.whole else cap
-            most = np.nextafter(pairs * float(heaviest), np.inf).astype(np.float64)
-        if self.noisy.whole:
-            low, high, most = np.ceil(low), np.floor(high), np.floor(most)
-            # No whole number lies between: take those beside.
-            low, high = np.minimum(low, high), np.maximum(low, high)
-        return np.clip(low, 0.0, most), np.clip(high, 0.0, most)
 
     def _card(self) -> Card:
         place = self.cells.depth - 1
@@ -407,10 +242,3 @@ class Flows(FlowStatistics, Displayed):
         counts = ", ".join(f"{len(self.groups.labels(name))} {name}" for name in self.groups.levels)
         mark = "" if self.guarantee.is_private else f", {SEEDED_WARNING}"
         return f"Flows({counts}, epsilon={self.guarantee.epsilon:g}{mark})"
-
-
-def _check_confidence(confidence: float) -> None:
-    if isinstance(confidence, bool) or not isinstance(confidence, float | int):
-        raise QueryError("confidence must be a number between 0 and 1, for example 0.95")
-    if not 0 < confidence < 1:
-        raise QueryError("confidence must lie between 0 and 1, for example 0.95")

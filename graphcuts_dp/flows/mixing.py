@@ -1,4 +1,7 @@
-"""Modularity and assortativity: ratios of quadratic functions of a table, with intervals."""
+"""Modularity and assortativity: ratios of quadratic functions of a table, with intervals.
+
+Bounds on the sum of squared shares of groups, from simultaneous bounds on each share.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,38 +10,57 @@ from typing import final
 import numpy as np
 
 from graphcuts_dp.arrays import FloatVector
-from graphcuts_dp.flows.base import FlowTable
-from graphcuts_dp.flows.mixing_shares import multiplied_shares, squared_shares
+from graphcuts_dp.flows.base import FlowTable, checked_failure
 from graphcuts_dp.flows.ratios import RatioBounds, Side
 from graphcuts_dp.flows.statistic_values import Statistic
-from graphcuts_dp.flows.statistics import TableEnds, as_statistic, checked_failure
+from graphcuts_dp.flows.statistics import TableEnds, as_statistic
 from graphcuts_dp.privacy.level_noise import Spread
+
+_OUTWARD = 1e-9  # more than floats and the search lose
+_ROUNDS = 60
+
+
+def squared_shares(low: FloatVector, high: FloatVector) -> tuple[float, float]:
+    """Bounds on sum p^2 over all p with low <= p <= high and sum p = 1.
+
+    The least is found by water filling: p is one number, clipped to its bounds. For the largest,
+    p^2 <= (low + high) p - low high between the bounds; the sum of that is linear in p and largest
+    where what low leaves of 1 goes to the largest low + high first.
+
+    Args:
+        low: shape (groups,), sum at most 1.
+        high: likewise, at least low, sum at least 1.
+    """
+    left, right = 0.0, 1.0
+    for _ in range(_ROUNDS):
+        middle = (left + right) / 2
+        if np.clip(middle, low, high).sum() > 1:
+            right = middle
+        else:
+            left = middle
+    least = float((np.clip(left, low, high) ** 2).sum())
+    order = np.argsort(-(low + high), kind="stable")
+    room = (high - low)[order]
+    given = np.clip(1 - low.sum() - (np.cumsum(room) - room), 0, room)
+    taken = low[order] + given
+    most = float(((low + high)[order] * taken - (low * high)[order]).sum())
+    return max(least - _OUTWARD, 0.0), min(most + _OUTWARD, 1.0)
+
+
+def multiplied_shares(
+    rows: tuple[FloatVector, FloatVector], columns: tuple[FloatVector, FloatVector]
+) -> tuple[float, float]:
+    """Bounds on sum p q, from those on the shares p and q."""
+    least, most = (float(rows[end] @ columns[end]) for end in (0, 1))
+    return max(least - _OUTWARD, 0.0), min(most + _OUTWARD, 1.0)
+
 
 _FEW = 64  # groups
 _BOX = 0.1  # of the failure: for the sums of rows and columns, all at once
 
 
-def modularity(flows: FlowTable, level: str | None, confidence: float) -> Statistic:
-    """(t trace E - sum r c)/t^2; see `FlowStatistics.modularity`."""
-    least = -0.5 if flows.cells.symmetric else -1.0
-    return _mixing(flows, level, confidence, "modularity", least, corrected=False)
-
-
-def assortativity(flows: FlowTable, level: str | None, confidence: float) -> Statistic:
-    """(t trace E - sum r c)/(t^2 - sum r c); see `FlowStatistics.assortativity`."""
-    return _mixing(flows, level, confidence, "assortativity", -1.0, corrected=True)
-
-
-def _mixing(
-    flows: FlowTable,
-    level: str | None,
-    confidence: float,
-    name: str,
-    least: float,
-    *,
-    corrected: bool,
-) -> Statistic:
-    """Either ratio; `corrected` for the second denominator.
+def mixing(flows: FlowTable, level: str | None, confidence: float, *, corrected: bool) -> Statistic:
+    """Modularity, (t trace E - sum r c)/t^2; corrected, over t^2 - sum r c: assortativity.
 
     Where there are few groups, half of the failure goes to each of two intervals, and what lies in
     both comes out: `_by_shares` is the shorter one for few edges, `_by_gradient` for many.
@@ -52,6 +74,8 @@ def _mixing(
         second = _by_shares(ends, failure / 2, corrected=corrected)
         low, high = max(low, second.low), min(high, second.high)
         low, high = min(low, high), max(low, high)  # apart only if one of them failed
+    name = "assortativity" if corrected else "modularity"
+    least = -0.5 if flows.cells.symmetric and not corrected else -1.0
     return as_statistic(flows, name, sides, RatioBounds(low, high), (least, 1.0), confidence)
 
 

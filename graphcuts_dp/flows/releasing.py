@@ -1,15 +1,14 @@
 """How flows are released: a strategy from public sizes, noise once, then least squares."""
 
+from graphcuts_dp.files import PathLike
 from graphcuts_dp.flows.flows import Flows
 from graphcuts_dp.flows.strategy import ALL_LEVELS, choose_strategy
 from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph
-from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.groups import Groups
 from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
-from graphcuts_dp.measurements.bounding import bounded_graph
 from graphcuts_dp.measurements.cells import (
     cell_tree,
     changes_on,
@@ -18,6 +17,7 @@ from graphcuts_dp.measurements.cells import (
     sides_of_groups,
 )
 from graphcuts_dp.measurements.changes import reach_of
+from graphcuts_dp.measurements.parts import bounded_graph
 from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.entropy import entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
@@ -60,7 +60,7 @@ def release_flows(
             pairs, rows or units count, see `OwnedRows.bounded`. Such weights are whole.
         degree_bound: of a vertex: D, public. Each cell of the finest level is then the largest
             weight that its edges can keep if no vertex keeps more than D of it in this cell (see
-            `graph.bounded_cuts`): the true one if no vertex has more than D there, never above it;
+            `graph.bounded_sums`): the true one if no vertex has more than D there, never above it;
             other levels are sums of these. Intervals are for this bounded table. The noise of a
             cell grows with D and with the number of groups.
         store: path of the store, or a `Store`, that remembers what was spent on this graph: the

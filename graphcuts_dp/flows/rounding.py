@@ -10,7 +10,7 @@ from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.flows.consistency import LeastSquares, Values
 from graphcuts_dp.graph.cells import CellTree
 from graphcuts_dp.graph.vertices import Label
-from graphcuts_dp.measurements.noisy_cells import NoisyCells
+from graphcuts_dp.measurements.noisy_groups import NoisyCells
 
 _ROUNDS = 100  # of bisection: more than a float has bits
 

@@ -7,12 +7,13 @@ its rows and columns.
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import numpy as np
 
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.errors import QueryError
-from graphcuts_dp.flows.base import FlowTable
+from graphcuts_dp.flows.base import FlowTable, checked_failure
 from graphcuts_dp.flows.ratios import RatioBounds, Side, ratio_bounds
 from graphcuts_dp.flows.statistic_values import GroupStatistic, Statistic
 from graphcuts_dp.graph.vertices import Label
@@ -109,12 +110,8 @@ def share(flows: FlowTable, level: str | None, confidence: float) -> Statistic:
 def turned(found: Statistic, name: str, change: Callable[[float], float]) -> Statistic:
     """A falling function of a statistic."""
     low, high = found.interval
-    return Statistic(
-        name=name,
-        value=change(found.value),
-        interval=(change(high), change(low)),
-        confidence=found.confidence,
-        seeded=found.seeded,
+    return replace(
+        found, name=name, value=change(found.value), interval=(change(high), change(low))
     )
 
 
@@ -162,19 +159,6 @@ def _conductance(ends: TableEnds, group: int, failure: float) -> tuple[float, fl
     high = float(np.clip(max(each.high for each in found), 0, 1))
     least = min(side.value for side in sides)
     return cut.value / least if least > 0 else np.nan, low, high
-
-
-def checked_failure(confidence: float) -> float:
-    """One minus a confidence.
-
-    Raises:
-        QueryError: it is no number between 0 and 1.
-    """
-    if isinstance(confidence, bool) or not isinstance(confidence, float | int):
-        raise QueryError("confidence must be a number between 0 and 1, for example 0.95")
-    if not 0 < confidence < 1:
-        raise QueryError("confidence must lie between 0 and 1, for example 0.95")
-    return 1 - confidence
 
 
 def as_statistic(

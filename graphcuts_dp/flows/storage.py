@@ -5,21 +5,20 @@ import io
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, final
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.errors import FileFormatError
+from graphcuts_dp.files import atomic_set, atomic_write, check_writable_set
 from graphcuts_dp.flows.strategy import FlowStrategy
-from graphcuts_dp.graph.atomic import atomic_set, atomic_write, check_writable_set
 from graphcuts_dp.graph.cells import CellTree
 from graphcuts_dp.graph.groups import GroupTree
-from graphcuts_dp.measurements.noisy_cells import NoisyCells
+from graphcuts_dp.measurements.noisy_groups import NoisyCells
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.level_noise import LevelNoise
@@ -40,16 +39,6 @@ Table = dict[str, npt.NDArray[Any]]  # columns of one level, see `COLUMNS`
 _FORMAT = "flows 2"
 COLUMNS = ("level", "from", "to", "value", "low", "high")
 _DIGITS = 10  # significant ones of the numbers in the table
-
-
-@final
-@dataclass(frozen=True, eq=False, kw_only=True)
-class FlowParts:
-    """What flows consist of; see `Flows`."""
-
-    noisy: NoisyCells
-    strategy: FlowStrategy
-    guarantee: PrivacyGuarantee
 
 
 def rows_of(cells: CellTree, place: int, numbers: Sequence[FloatVector]) -> Table:
@@ -88,27 +77,31 @@ def check_flows_path(path: PathLike, *, force: bool = False) -> None:
 
 
 def write_flows(
-    path: PathLike, parts: FlowParts, tables: Sequence[Table], *, force: bool
+    path: PathLike,
+    noisy: NoisyCells,
+    strategy: FlowStrategy,
+    guarantee: PrivacyGuarantee,
+    tables: Sequence[Table],
+    *,
+    force: bool,
 ) -> tuple[str, ...]:
     """Write the files of flows; see `Flows.save`."""
     check_flows_path(path, force=force)
     names = Path(path), sums_path(path), receipt_path(path)
     with atomic_set(names, force=force) as (table_file, sums_file, receipt_file):
         with atomic_write(table_file) as handle:
-            _write_table(handle, tables, seeded=not parts.guarantee.is_private)
+            _write_table(handle, tables, seeded=not guarantee.is_private)
         with atomic_write(sums_file) as handle:
-            _write_sums(handle, parts.noisy)
+            _write_sums(handle, noisy)
         receipt = {
             "format": _FORMAT,
-            "guarantee": parts.guarantee.to_dict(),
-            "strategy": _described(parts),
-            "intervals": intervals_text(parts.noisy.degree_bound),
+            "guarantee": guarantee.to_dict(),
+            "strategy": _described(strategy, noisy),
+            "intervals": intervals_text(noisy.degree_bound),
             "cells": {
-                "rows": parts.noisy.cells.rows.to_dict(),
-                "columns": None
-                if parts.noisy.cells.one_set
-                else parts.noisy.cells.columns.to_dict(),
-                "directed": parts.noisy.cells.directed,
+                "rows": noisy.cells.rows.to_dict(),
+                "columns": None if noisy.cells.one_set else noisy.cells.columns.to_dict(),
+                "directed": noisy.cells.directed,
             },
             "files": {file.name: sha256_of(file) for file in (table_file, sums_file)},
         }
@@ -128,8 +121,8 @@ def intervals_text(degree_bound: int | None) -> str:
     )
 
 
-def read_flows(path: PathLike) -> FlowParts:
-    """Read the files of flows; see `Flows.load`."""
+def read_flows(path: PathLike) -> dict[str, Any]:
+    """Read the files of flows: the fields of `Flows`; see `Flows.load`."""
     receipt = read_receipt(path, _FORMAT)
     try:
         if {Path(path).name, sums_path(path).name} != set(receipt["files"]):
@@ -152,8 +145,7 @@ def read_flows(path: PathLike) -> FlowParts:
     return parts
 
 
-def _described(parts: FlowParts) -> dict[str, Any]:
-    strategy, noisy = parts.strategy, parts.noisy
+def _described(strategy: FlowStrategy, noisy: NoisyCells) -> dict[str, Any]:
     names = ("total", *noisy.cells.levels)
     return {
         "workload": strategy.workload,
@@ -177,7 +169,7 @@ def _described(parts: FlowParts) -> dict[str, Any]:
     }
 
 
-def _parts(receipt: dict[str, Any], cells: CellTree, handle: BinaryIO) -> FlowParts:
+def _parts(receipt: dict[str, Any], cells: CellTree, handle: BinaryIO) -> dict[str, Any]:
     stored = receipt["strategy"]
     places = tuple(int(place) for place in stored["places"])
     noise = LevelNoise(
@@ -214,11 +206,8 @@ def _parts(receipt: dict[str, Any], cells: CellTree, handle: BinaryIO) -> FlowPa
         noise=noise,
         deviations=tuple(float(each) for each in stored["deviations_in_steps"]),
     )
-    return FlowParts(
-        noisy=noisy,
-        strategy=strategy,
-        guarantee=PrivacyGuarantee.from_dict(receipt["guarantee"]),
-    )
+    guarantee = PrivacyGuarantee.from_dict(receipt["guarantee"])
+    return {"noisy": noisy, "strategy": strategy, "guarantee": guarantee}
 
 
 def _write_sums(handle: BinaryIO, noisy: NoisyCells) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.cells import CellTree
-from graphcuts_dp.measurements.noisy_cells import place_variances
+from graphcuts_dp.measurements.noisy_groups import place_variances
 from graphcuts_dp.privacy.composition import as_stored, zcdp_rho
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.level_noise import Change, DistributionPair, LevelNoise

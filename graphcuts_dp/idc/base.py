@@ -3,20 +3,18 @@
 A hypothesis answers queries. When the truth is found at least alpha above or below one of its
 answers, the rule makes a better hypothesis out of it, and a potential argument bounds how often
 that can happen: B(alpha) = start potential / least drop of an update. Everything here reads
-noisy answers only, so it is post-processing; `potential` and `UpdateSequence` take the truth as an
-argument and serve tests and audits, which mark their output as not private.
+noisy answers only, so it is post-processing.
 
 Source: GRU12 section 3; DR14 section 5.2 (database update algorithms).
 """
 
 from collections.abc import Sequence
-from typing import Generic, Literal, Protocol, Self, TypeVar, final
+from typing import Literal, Protocol, Self, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatVector
-from graphcuts_dp.errors import HypothesisError, ParameterError
+from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.universe import Universe
 
@@ -32,7 +30,6 @@ class Hypothesis(Protocol):
     @property
     def universe(self) -> Universe:
         """The public vertex pairs."""
-        ...
 
     def estimate(self, query: LinearQuery) -> float:
         """The answer to one query.
@@ -40,15 +37,12 @@ class Hypothesis(Protocol):
         Raises:
             QueryError: a query that does not fit the vertex sets.
         """
-        ...
 
     def estimate_all(self, queries: Sequence[LinearQuery]) -> FloatVector:
         """Answers to many queries, shape (len(queries),)."""
-        ...
 
     def to_bytes(self) -> bytes:
         """The state, without the vertex labels; equal hypotheses give equal bytes."""
-        ...
 
     @classmethod
     def from_bytes(cls, data: bytes, universe: Universe) -> Self:
@@ -57,7 +51,6 @@ class Hypothesis(Protocol):
         Raises:
             FileFormatError: bytes that are damaged, of another kind, or for another universe.
         """
-        ...
 
 
 H = TypeVar("H", bound=Hypothesis)
@@ -69,11 +62,9 @@ class Construction(Protocol[H]):
     @property
     def alpha(self) -> float:
         """Tolerance: an update is due when an answer is off by at least this, in edges."""
-        ...
 
     def initial(self) -> H:
         """The hypothesis before the first update; the same each time."""
-        ...
 
     def update(
         self, hypothesis: H, query: LinearQuery, sign: Sign, value: float | None = None
@@ -91,19 +82,12 @@ class Construction(Protocol[H]):
             QueryError: a query outside the class that the bound is for.
             HypothesisError: an update that cannot be made.
         """
-        ...
 
     def least_drop(self, alpha: float) -> float:
         """By how much an update lowers the potential at least, if the rule is tuned to alpha."""
-        ...
 
     def update_bound(self, alpha: float) -> float:
         """B(alpha): no update sequence is longer, if the rule is tuned to alpha."""
-        ...
-
-    def potential(self, hypothesis: H, truth: npt.NDArray[np.float64]) -> float:
-        """How far a hypothesis is from the truth, a matrix over the universe. Not private."""
-        ...
 
 
 def checked_tuning(universe: Universe, alpha: float, rule: str, value_error: float | None) -> None:
@@ -132,65 +116,3 @@ def step_length(alpha: float, off: float, value_error: float | None) -> float:
         value_error: how far the value may be from the truth; None means alpha.
     """
     return max(alpha, off - (alpha if value_error is None else value_error))
-
-
-@final
-class UpdateSequence(Generic[H]):
-    """A database update sequence that refuses every step against its definition. Not private.
-
-    Args:
-        construction: the rule; its alpha is the tolerance.
-        truth: the true matrix over the universe, entries in [0, 1].
-
-    Attributes:
-        hypothesis: the present one.
-        count: updates made so far.
-
-    Raises:
-        MatrixError: a truth that is no such matrix.
-
-    Source: GRU12, Definition 3.1 (numbers in `update`) and Definition 3.2 (count <= B(alpha)).
-    """
-
-    def __init__(self, construction: Construction[H], truth: npt.ArrayLike) -> None:
-        self.construction = construction
-        self.hypothesis = construction.initial()  # 1. the start
-        self.truth = self.hypothesis.universe.checked(truth, upper=1)
-        self.count = 0
-
-    def discrepancy(self, query: LinearQuery) -> float:
-        """True answer minus the hypothesis's."""
-        true_answer = self.hypothesis.universe.answers([query], self.truth)[0]
-        return float(true_answer) - self.hypothesis.estimate(query)
-
-    def update(
-        self, query: LinearQuery, sign: Sign | None = None, value: float | None = None
-    ) -> None:
-        """Update by a query, checking that the step is valid and within the bound.
-
-        Args:
-            query: the distinguishing query.
-            sign: as for `Construction.update`; None takes the true one.
-            value: as for `Construction.update`.
-
-        Raises:
-            HypothesisError: |q(D) - q(h)| < alpha, a wrong sign, |q(D) - value| >= alpha, or more
-                updates than B(alpha).
-        """
-        alpha = self.construction.alpha
-        gap = self.discrepancy(query)
-        if not abs(gap) >= alpha:  # 2.
-            raise HypothesisError(
-                f"no update is due: the answer is off by {gap:g}, alpha={alpha:g}"
-            )
-        true_sign: Sign = 1 if gap > 0 else -1
-        if sign not in (None, true_sign):
-            raise HypothesisError(f"the sign is {sign:+d}, but the answer is off by {gap:+g}")
-        if value is not None:
-            off = value - (gap + self.hypothesis.estimate(query))
-            if not abs(off) < alpha:  # 3.
-                raise HypothesisError(f"the value is off by {off:g}, alpha={alpha:g}")
-        if self.count + 1 > self.construction.update_bound(alpha):
-            raise HypothesisError(f"update {self.count + 1} is more than B(alpha) allows")
-        self.hypothesis = self.construction.update(self.hypothesis, query, true_sign, value)  # 4.
-        self.count += 1

@@ -107,15 +107,12 @@ class GroupLearner(Protocol):
     @property
     def distance(self) -> Distance | None:
         """Its potential is a multiple of this; None where no bound is known for such a start."""
-        ...
 
     def potential_scale(self, total_weight: float) -> float:
         """The potential over the distance."""
-        ...
 
     def first(self, start: BlockStart) -> Hypothesis:
         """The first hypothesis."""
-        ...
 
 
 def start_from_sums(

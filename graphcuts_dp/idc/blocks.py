@@ -15,8 +15,8 @@ from graphcuts_dp.errors import FileFormatError, HypothesisError, QueryError
 from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.idc.bit_sets import tilt
 from graphcuts_dp.idc.chung_lu import answer_bilinear
-from graphcuts_dp.idc.dense import tilt
 from graphcuts_dp.idc.storage import Form, pack, unpack
 
 _KIND = "hypothesis on blocks"

@@ -43,14 +43,14 @@ def answer_bilinear(
 
 @final
 class ChungLu:
-    """C_ij = min(1, a_i b_j): expected graphs with given degrees; a constant is a special case.
+    """C_ij = a_i b_j, at most 1: expected graphs with given degrees; a constant is a special case.
 
     Args:
         a: shape (n,) or (n_left,), finite, >= 0.
         b: shape (n,) or (n_right,), likewise; equal to `a` if the universe is plain.
 
     Raises:
-        ParameterError: not vectors, negative or not finite.
+        ParameterError: not vectors, negative or not finite, or a product above 1.
     """
 
     def __init__(self, a: npt.ArrayLike, b: npt.ArrayLike) -> None:
@@ -58,14 +58,8 @@ class ChungLu:
         for x in (self.a, self.b):
             if x.ndim != 1 or not len(x) or not ((x >= 0) & (x < np.inf)).all():
                 raise ParameterError("degrees are vectors of finite numbers >= 0")
-        # A capped pair has a_i b_j > 1. For each such i its j are the first few by falling b.
-        self._heavy_a = np.flatnonzero(self.a * self.b.max() > 1)
-        self._heavy_b = np.flatnonzero(self.b * self.a.max() > 1)
-        self._heavy_b = self._heavy_b[np.argsort(-self.b[self._heavy_b], kind="stable")]
-        falling = self.b[self._heavy_b]
-        with np.errstate(divide="ignore"):
-            least = 1 / self.a[self._heavy_a]
-        self._capped = np.searchsorted(-falling, -least, side="left")
+        if self.a.max() * self.b.max() > 1:
+            raise ParameterError("the weight of a pair at the start is at most 1")
 
     @classmethod
     def constant(cls, shape: tuple[int, int], weight: float) -> "ChungLu":
@@ -75,46 +69,15 @@ class ChungLu:
         root = np.sqrt(weight)
         return cls(np.full(shape[0], root), np.full(shape[1], root))
 
-    @classmethod
-    def from_degrees(cls, degrees: npt.ArrayLike, right: npt.ArrayLike | None = None) -> "ChungLu":
-        """Pairs weigh d_i d_j / sum of degrees, at most 1. Noisy degrees below 0 count as 0.
-
-        Args:
-            degrees: noisy degrees of the vertices (left ones), shape (n,).
-            right: noisy degrees of the right vertices (in-degrees of a directed graph, whose
-                out-degrees are the others); None for a plain graph.
-
-        Raises:
-            ParameterError: not vectors, or not finite.
-        """
-        sides = [np.asarray(degrees, dtype=np.float64)]
-        if right is not None:
-            sides.append(np.asarray(right, dtype=np.float64))
-        if not all(np.isfinite(side).all() for side in sides):
-            raise ParameterError("degrees are vectors of finite numbers >= 0")
-        sides = [np.maximum(side, 0) for side in sides]
-        # Twice the number of edges of a plain graph, the mean of both sides' sums of others.
-        total = sum(float(side.sum()) for side in sides) / len(sides)
-        scale = np.sqrt(total) if total > 0 else 1.0
-        return cls(sides[0] / scale, sides[-1] / scale)
-
     def bilinear(self, u: FloatVector, v: FloatVector) -> float:
         """The form u' C v, the diagonal included; O(n)."""
         # Not `u @ a`: threads of the linear algebra library would cost more than they save.
-        uncapped = float(np.einsum("i,i", u, self.a)) * float(np.einsum("i,i", v, self.b))
-        if not len(self._heavy_a):
-            return uncapped
-        weights = u[self._heavy_a]
-        sums = np.zeros((2, len(self._heavy_b) + 1))
-        np.cumsum(v[self._heavy_b] * self.b[self._heavy_b], out=sums[0, 1:])
-        np.cumsum(v[self._heavy_b], out=sums[1, 1:])
-        above = self.a[self._heavy_a] * sums[0, self._capped] - sums[1, self._capped]
-        return uncapped - float(weights @ above)
+        return float(np.einsum("i,i", u, self.a)) * float(np.einsum("i,i", v, self.b))
 
     def diagonal_sum(self, x: FloatVector) -> float:
         """sum_i C_ii x_i."""
-        return float(np.einsum("i,i", x, np.minimum(1.0, self.a * self.b)))
+        return float(np.einsum("i,i", x, self.a * self.b))
 
     def dense(self) -> FloatMatrix:
         """C, the diagonal included."""
-        return np.minimum(1.0, np.outer(self.a, self.b))
+        return np.outer(self.a, self.b)

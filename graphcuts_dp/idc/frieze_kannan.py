@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, Self, TypeVar, final
 
 import numpy as np
-import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.errors import HypothesisError, ParameterError, QueryError
@@ -26,11 +25,9 @@ class Additive(Hypothesis, Protocol):
 
     def plus(self, query: LinearQuery, weight: float) -> Self:
         """A new hypothesis with `weight` times the query's coefficients added."""
-        ...
 
     def dense(self) -> FloatMatrix:
         """The matrix over the universe."""
-        ...
 
 
 A = TypeVar("A", bound=Additive)
@@ -119,11 +116,6 @@ class FriezeKannan(Generic[A]):
     def update_bound(self, alpha: float) -> float:
         """B(alpha) = start_potential / least_drop(alpha)."""
         return self.start_potential / self.least_drop(alpha)
-
-    def potential(self, hypothesis: A, truth: npt.NDArray[np.float64]) -> float:
-        """||D - h||_2^2 over pairs. Not private."""
-        difference = truth - hypothesis.dense()
-        return self.start.universe.total(difference * difference)
 
 
 def frieze_kannan(

@@ -1,9 +1,8 @@
 """Constructions that wait for their tolerance and for the total weight of the graph."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol, final
+from typing import Any, NotRequired, Protocol, TypedDict, Unpack, final
 
 from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.graph.queries import CutQuery
@@ -13,13 +12,22 @@ from graphcuts_dp.idc.block_start import BlockStart, Distance
 from graphcuts_dp.idc.blocks import BlockHypothesis
 from graphcuts_dp.idc.cut_sum import CutSum
 from graphcuts_dp.idc.frieze_kannan import frieze_kannan
-from graphcuts_dp.idc.median import DatabaseFamily, Median, all_graphs
+from graphcuts_dp.idc.median import Median, all_graphs
 from graphcuts_dp.idc.multiplicative_weights import multiplicative_weights
 
 # A side, where a matrix of all pairs is held: 8 n^2 bytes are then 512 MiB.
 MOST_DENSE_VERTICES = 8192
 MOST_PAIRS = 16  # of the median: it lists 2^16 graphs
 Learned = Construction[Any]
+
+
+class ToleranceTerms(TypedDict):
+    """What a construction is tuned to; see `Learner.construction`."""
+
+    alpha: float
+    total_weight: float
+    total_error: float
+    value_error: NotRequired[float | None]
 
 
 class Learner(Protocol):
@@ -50,12 +58,10 @@ class Learner(Protocol):
     @property
     def name(self) -> str:
         """As users type it."""
-        ...
 
     @property
     def universe(self) -> Universe:
         """The public vertex pairs."""
-        ...
 
     def construction(
         self,
@@ -76,7 +82,6 @@ class Learner(Protocol):
         Raises:
             ParameterError: an alpha that is too small for `total_error`.
         """
-        ...
 
     def check(self, query: CutQuery) -> None:
         """Refuse queries that a hypothesis could not be updated by.
@@ -84,7 +89,6 @@ class Learner(Protocol):
         Raises:
             QueryError: such a query, or unknown vertices.
         """
-        ...
 
 
 @final
@@ -99,26 +103,13 @@ class FriezeKannanLearner:
     disjoint: bool = False
     rule: Rule = "tight"
 
-    @property
-    def name(self) -> str:
-        """As users type it."""
-        return "frieze-kannan"
+    name = "frieze-kannan"
 
-    def construction(
-        self,
-        *,
-        alpha: float,
-        total_weight: float,
-        total_error: float,
-        value_error: float | None = None,
-    ) -> Learned:
+    def construction(self, **terms: Unpack[ToleranceTerms]) -> Learned:
         """See `Learner.construction`."""
         return frieze_kannan(
             self.universe,
-            alpha=alpha,
-            total_weight=total_weight,
-            total_error=total_error,
-            value_error=value_error,
+            **terms,
             rule=self.rule,
             largest_norm_squared=self.universe.disjoint_norm_squared if self.disjoint else None,
         )
@@ -175,26 +166,13 @@ class MultiplicativeWeightsLearner:
                 " vertices; use construction='frieze-kannan'"
             )
 
-    @property
-    def name(self) -> str:
-        """As users type it."""
-        return "multiplicative-weights"
+    name = "multiplicative-weights"
 
-    def construction(
-        self,
-        *,
-        alpha: float,
-        total_weight: float,
-        total_error: float,
-        value_error: float | None = None,
-    ) -> Learned:
+    def construction(self, **terms: Unpack[ToleranceTerms]) -> Learned:
         """See `Learner.construction`. No update can make more blocks than there are vertices."""
         return multiplicative_weights(
             self.universe,
-            alpha=alpha,
-            total_weight=total_weight,
-            total_error=total_error,
-            value_error=value_error,
+            **terms,
             rule=self.rule,
             max_blocks=max(self.universe.shape),
         )
@@ -237,65 +215,15 @@ class MedianLearner:
                 " multiplicative-weights or frieze-kannan"
             )
 
-    @property
-    def name(self) -> str:
-        """As users type it."""
-        return "median"
+    name = "median"
 
-    def construction(
-        self,
-        *,
-        alpha: float,
-        total_weight: float,  # noqa: ARG002
-        total_error: float,  # noqa: ARG002
-        value_error: float | None = None,  # noqa: ARG002
-    ) -> Learned:
+    def construction(self, **terms: Unpack[ToleranceTerms]) -> Learned:
         """See `Learner.construction`: the total weight plays no part."""
-        return Median(start=_every_graph(self.universe), alpha=alpha, lenient=True)
+        return Median(start=_every_graph(self.universe), alpha=terms["alpha"], lenient=True)
 
     def check(self, query: CutQuery) -> None:
         """See `Learner.check`."""
         self.universe.masks(query)
 
 
-@lru_cache(maxsize=4)
-def _every_graph(universe: Universe) -> DatabaseFamily:
-    return all_graphs(universe)
-
-
-@final
-@dataclass(frozen=True)
-class RuleLearner:
-    """Any update rule: the median, mirror descent with another potential, one of your own.
-
-    For offline runs, and with a version for sessions. Privacy does not rest on the rule's B;
-    accuracy does.
-
-    Args:
-        universe: the public vertex pairs.
-        name: of the method.
-        rule: called with the keywords of `Learner.construction`; returns the construction.
-        version: what a session's store knows the rule by, with the name; see `OwnLearner`.
-    """
-
-    universe: Universe
-    name: str
-    rule: Callable[..., Learned]
-    version: str | int | None = None
-
-    def construction(
-        self,
-        *,
-        alpha: float,
-        total_weight: float,
-        total_error: float,
-        value_error: float | None = None,
-    ) -> Learned:
-        """See `Learner.construction`."""
-        return self.rule(
-            alpha=alpha, total_weight=total_weight, total_error=total_error, value_error=value_error
-        )
-
-    def check(self, query: CutQuery) -> None:
-        """See `Learner.check`."""
-        self.universe.masks(query)
+_every_graph = lru_cache(maxsize=4)(all_graphs)

@@ -1,15 +1,15 @@
 """Constructions that learn from any linear queries: their hypotheses are matrices."""
 
 from dataclasses import dataclass, replace
-from typing import Any, final
+from typing import Any, Unpack, final
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Rule
-from graphcuts_dp.idc.dense import DenseHypothesis
+from graphcuts_dp.idc.bit_sets import DenseHypothesis
 from graphcuts_dp.idc.frieze_kannan import frieze_kannan
-from graphcuts_dp.idc.learners import Learned, Learner
+from graphcuts_dp.idc.learners import Learned, Learner, ToleranceTerms
 from graphcuts_dp.idc.multiplicative_weights import multiplicative_weights
 from graphcuts_dp.idc.norm_learner import MirrorDescentLearner
 
@@ -48,33 +48,18 @@ class DenseLearner:
                 " 'frieze-kannan', or the calibrations 'practical' or 'tight'"
             )
 
-    def construction(
-        self,
-        *,
-        alpha: float,
-        total_weight: float,
-        total_error: float,
-        value_error: float | None = None,
-    ) -> Learned:
+    def construction(self, **terms: Unpack[ToleranceTerms]) -> Learned:
         """See `Learner.construction`."""
-        terms: dict[str, Any] = {
-            "alpha": alpha,
-            "total_weight": total_weight,
-            "total_error": total_error,
-            "value_error": value_error,
-            "rule": self.rule,
-        }
-        flat = total_weight / self.universe.size
+        flat = terms["total_weight"] / self.universe.size
         found: Any
         if self.name == "frieze-kannan":
-            found = frieze_kannan(self.universe, **terms)
-            flat = flat if self.rule == "tight" else 0.0
-            found = replace(found, start=DenseHypothesis.constant(self.universe, flat))
+            found = frieze_kannan(self.universe, **terms, rule=self.rule)
+            flat, more = flat if self.rule == "tight" else 0.0, {}
         else:
-            found = multiplicative_weights(self.universe, **terms)
-            start = DenseHypothesis.constant(self.universe, flat)
-            found = replace(found, start=start, span=self.span)
-        learned: Learned = found
+            found = multiplicative_weights(self.universe, **terms, rule=self.rule)
+            more = {"span": self.span}
+        start = DenseHypothesis.constant(self.universe, flat)
+        learned: Learned = replace(found, start=start, **more)
         return learned
 
     def check(self, query: CutQuery) -> None:

@@ -23,7 +23,7 @@ from graphcuts_dp.errors import FileFormatError, HypothesisError, ParameterError
 from graphcuts_dp.graph.graph_queries import GraphQuery
 from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.base import Rule, Sign, checked_tuning
+from graphcuts_dp.idc.base import Sign, checked_tuning
 from graphcuts_dp.idc.storage import Form, pack, unpack
 
 _KIND, _GRAPHS = "family of databases", "family of graphs"
@@ -129,7 +129,7 @@ class Median:
 
     Args:
         start: a family that holds, for every possible truth, a database whose answers to the query
-            class are all strictly within alpha: `all_graphs`, `small_databases`, `alpha_net`.
+            class are all strictly within alpha: `all_graphs`, `alpha_net`.
         alpha: tolerance in edges, > 0.
         lenient: what becomes of answers that no database fits, as too much noise can make them:
             False refuses, True keeps the databases that come nearest.
@@ -180,14 +180,6 @@ class Median:
         """B = log2(N), for every alpha that the family is fine enough for."""
         return math.log2(len(self.start)) / self.least_drop(alpha)
 
-    def potential(
-        self,
-        hypothesis: DatabaseFamily,
-        truth: npt.NDArray[np.float64],  # noqa: ARG002
-    ) -> float:
-        """log2 of the number of databases left; it does not depend on the truth."""
-        return math.log2(len(hypothesis))
-
 
 def all_graphs(universe: Universe, edges: int | None = None) -> DatabaseFamily:
     """Every graph without weights, or every one with a given number of edges.
@@ -204,63 +196,13 @@ def all_graphs(universe: Universe, edges: int | None = None) -> DatabaseFamily:
     """
     X = universe.size
     if edges is None:
-        _check_size(float(X), X)
+        check_size(float(X), X)
         bits = np.arange(2**X)[:, None] >> np.arange(X)
         return DatabaseFamily(universe, bits & 1)
     if not 0 <= edges <= X:
         raise ParameterError(f"edges must lie in [0, {X}], not {edges}")
-    _check_size(_log2_binomial(X, edges), X)
-    return _from_indices(universe, itertools.combinations(range(X), edges), 1.0)
-
-
-def small_databases(universe: Universe, *, total_weight: float, size: int) -> DatabaseFamily:
-    """Every multiset of `size` pairs, scaled to total weight `total_weight`.
-
-    Args:
-        universe: the public vertex pairs.
-        total_weight: total weight m, > 0.
-        size: how many pairs to choose with repetition, >= 1; see `small_database_size`.
-
-    Raises:
-        HypothesisError: too many multisets; the message tells their number.
-        ParameterError: total_weight or size out of range.
-
-    Source: GRU12 Alg. 4 and Claim A.3.
-    """
-    if not 0 < total_weight < np.inf or size < 1 or not universe.size:
-        raise ParameterError(
-            "multisets need pairs, a finite total_weight > 0, and size an integer >= 1"
-        )
-    X = universe.size
-    _check_size(_log2_binomial(X + size - 1, size), X)
-    chosen = itertools.combinations_with_replacement(range(X), size)
-    return _from_indices(universe, chosen, total_weight / size)
-
-
-def small_database_size(
-    *, alpha: float, total_weight: float, queries: int, rule: Rule = "tight"
-) -> int:
-    """A size for `small_databases` with which some member is within alpha of every truth.
-
-    Sampling s pairs of D errs by alpha or more on one of k queries with probability at most
-    2 k exp(-2 s alpha^2 / m^2) (Hoeffding); below 1, some sample errs on none.
-
-    Args:
-        alpha: tolerance in edges, > 0.
-        total_weight: total weight m of the truth, > 0.
-        queries: k, how many there are in the class, coefficients in [0, 1].
-        rule: "tight": the least s for which that is below 1; "as printed": m^2 ln(k) / alpha^2,
-            which is enough from k = 3 on.
-
-    Raises:
-        ParameterError: a number out of range.
-    """
-    if not (0 < alpha < np.inf and 0 < total_weight < np.inf and queries >= 1):
-        raise ParameterError("alpha and total_weight must be finite numbers > 0, and queries >= 1")
-    ratio = (total_weight / alpha) ** 2
-    if rule == "as printed":
-        return max(1, math.ceil(ratio * math.log(queries)))
-    return math.floor(ratio * math.log(2 * queries) / 2) + 1
+    check_size(log2_binomial(X, edges), X)
+    return family_of(universe, itertools.combinations(range(X), edges), 1.0)
 
 
 def alpha_net(
@@ -281,7 +223,7 @@ def alpha_net(
     """
     if not 0 < alpha < np.inf or not queries:
         raise ParameterError("a net needs a finite alpha > 0 and at least one query")
-    _check_size(math.log2(len(family)), len(queries))
+    check_size(math.log2(len(family)), len(queries))
     answers = np.stack([family.answers(query) for query in queries], axis=1)
     uncovered = np.ones(len(family), dtype=np.bool_)
     members = []
@@ -294,7 +236,7 @@ def alpha_net(
     return DatabaseFamily(family.universe, family.databases[members])
 
 
-def _check_size(log2_count: float, numbers: int) -> None:
+def check_size(log2_count: float, numbers: int) -> None:
     """Refuse before anything is built."""
     if log2_count + math.log2(max(numbers, 1)) > math.log2(_MOST_NUMBERS) + 1e-9:
         count = f"{2**log2_count:.0f}" if log2_count < 40 else f"2^{log2_count:.1f}"
@@ -304,13 +246,15 @@ def _check_size(log2_count: float, numbers: int) -> None:
         )
 
 
-def _log2_binomial(n: int, k: int) -> float:
+def log2_binomial(n: int, k: int) -> float:
+    """The logarithm of the number of subsets of size k, in bits."""
     return (math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)) / math.log(2)
 
 
-def _from_indices(
+def family_of(
     universe: Universe, chosen: Iterator[tuple[int, ...]], weight: float
 ) -> DatabaseFamily:
+    """The databases with this weight at the chosen pairs, once for each time they are chosen."""
     columns = np.array(list(chosen), dtype=np.int64)
     databases = np.zeros((len(columns), universe.size))
     for column in columns.T:

@@ -23,15 +23,14 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatArray
 from graphcuts_dp.errors import HypothesisError, ParameterError, QueryError
 from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Rule, Sign, checked_tuning, step_length
-from graphcuts_dp.idc.dense import DenseHypothesis
-from graphcuts_dp.idc.potentials import Domain, Potential, bregman
+from graphcuts_dp.idc.bit_sets import DenseHypothesis
+from graphcuts_dp.idc.potentials import Domain, Potential
 
 
 def step_size(alpha: float, zeta: float, order: float) -> float:
@@ -60,15 +59,6 @@ def proven_drop(eta: float, alpha: float, zeta: float, order: float) -> float:
         order: see `step_size`.
     """
     return float(eta * alpha - (order - 1) / order * (eta * zeta) ** (order / (order - 1)))
-
-
-def printed_update_bound(alpha: float, zeta: float, order: float, start_potential: float) -> float:
-    """B = 2^(s-1) s^s zeta^s Psi / (T^s (s-1)^(s-1)) for T = 2 alpha, as JT12, Alg. 2 prints it.
-
-    Not proven for the printed step. For s = 2 it is what `step_size` proves, for larger s more.
-    """
-    factor = order**order / (2 * (order - 1) ** (order - 1))
-    return float(factor * (zeta / alpha) ** order * start_potential)
 
 
 @final
@@ -166,7 +156,7 @@ class MirrorDescent:
             HypothesisError: a query whose answer is the same on all hypotheses.
         """
         universe = self.start.universe
-        f = _coordinates(universe, universe.coefficients(query))
+        f = coordinates(universe, universe.coefficients(query))
         size = self.psi.dual_norm(f)
         if size > self.zeta * (1 + 1e-12):
             raise QueryError(
@@ -182,7 +172,7 @@ class MirrorDescent:
                 off = sign * (value - hypothesis.estimate(query))
                 length = step_length(self.alpha, off, self.value_error)
             eta = step_size(self._left(length), size, self.psi.order)
-        theta = self.psi.to_dual(_coordinates(universe, hypothesis.matrix)) + eta * sign * f
+        theta = self.psi.to_dual(coordinates(universe, hypothesis.matrix)) + eta * sign * f
         return _hypothesis(universe, self.psi.minimise(theta, self.domain))
 
     def least_drop(self, alpha: float) -> float:
@@ -194,12 +184,6 @@ class MirrorDescent:
     def update_bound(self, alpha: float) -> float:
         """B(alpha) = start_potential / least_drop(alpha)."""
         return self.start_potential / self.least_drop(alpha)
-
-    def potential(self, hypothesis: DenseHypothesis, truth: npt.NDArray[np.float64]) -> float:
-        """Delta(truth; hypothesis). Not private."""
-        universe = self.start.universe
-        x, y = _coordinates(universe, truth), _coordinates(universe, hypothesis.matrix)
-        return bregman(self.psi, x, y)
 
 
 def minimal_start(universe: Universe, psi: Potential, domain: Domain = None) -> DenseHypothesis:
@@ -215,7 +199,7 @@ def minimal_start(universe: Universe, psi: Potential, domain: Domain = None) -> 
             plain universe.
     """
     _check_universe(universe, psi)
-    nothing = np.zeros_like(_coordinates(universe, np.zeros(universe.shape)))
+    nothing = np.zeros_like(coordinates(universe, np.zeros(universe.shape)))
     return _hypothesis(universe, psi.minimise(nothing, domain))
 
 
@@ -224,7 +208,7 @@ def _check_universe(universe: Universe, psi: Potential) -> None:
         raise ParameterError("a potential of rows or singular values needs a bipartite universe")
 
 
-def _coordinates(universe: Universe, matrix: FloatArray) -> FloatArray:
+def coordinates(universe: Universe, matrix: FloatArray) -> FloatArray:
     """What the potential sees: each pair once."""
     return matrix[universe.pairs()] if universe.hollow else matrix
 

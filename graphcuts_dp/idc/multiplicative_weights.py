@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, Self, TypeVar, final
 
 import numpy as np
-import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.errors import ParameterError, QueryError
@@ -29,15 +28,12 @@ class Tiltable(Hypothesis, Protocol):
 
     def tilted(self, query: LinearQuery, exponent: float) -> Self:
         """A new hypothesis, weights times exp(exponent * coefficient), with the same total."""
-        ...
 
     def total(self) -> float:
         """Sum of the weights of all pairs."""
-        ...
 
     def dense(self) -> FloatMatrix:
         """The matrix over the universe."""
-        ...
 
 
 M = TypeVar("M", bound=Tiltable)
@@ -137,15 +133,6 @@ class MultiplicativeWeights(Generic[M]):
     def update_bound(self, alpha: float) -> float:
         """B(alpha) = start_potential / least_drop(alpha)."""
         return self.start_potential / self.least_drop(alpha)
-
-    def potential(self, hypothesis: M, truth: npt.NDArray[np.float64]) -> float:
-        """KL(D^ || h^) over pairs, in nats; D must not be zero. Not private."""
-        universe = self.start.universe
-        share = truth / universe.total(truth)
-        present = share > 0
-        against = hypothesis.dense()[present] / hypothesis.total()
-        terms = share[present] * np.log(share[present] / against)
-        return float(terms.sum()) / (2 if universe.symmetric else 1)
 
 
 def multiplicative_weights(

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol, Self, final, runtime_checkable
+from typing import Self, final
 
 import numpy as np
 
@@ -14,8 +14,8 @@ from graphcuts_dp.graph.linear_steps import MOST_COEFFICIENTS
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Rule
+from graphcuts_dp.idc.bit_sets import DenseHypothesis
 from graphcuts_dp.idc.block_start import BlockStart, Distance
-from graphcuts_dp.idc.dense import DenseHypothesis
 from graphcuts_dp.idc.learners import Learned, Learner, check_disjoint
 from graphcuts_dp.idc.mirror_descent import FlatStart, MirrorDescent
 from graphcuts_dp.idc.norms import AUTO, MOST_VERTICES, CutSizes, NormTerms, parse_norm, terms_of
@@ -24,24 +24,6 @@ from graphcuts_dp.parallel import one_blas_thread
 
 # The norms whose potential at a start from groups is known.
 _DISTANCES: Mapping[str, Distance] = {"l2": "squares", "entropy": "relative entropy"}
-
-
-@runtime_checkable
-class RootLearner(Protocol):
-    """A learner that can use a bound on the sum of root degrees, which has to be bought."""
-
-    @property
-    def buys_roots(self) -> bool:
-        """Whether it wants to have it."""
-        ...
-
-    def with_roots(self, roots: float) -> "Learner":
-        """The learner that knows it.
-
-        Args:
-            roots: an upper bound, noisy or not; in units of the root of the largest weight.
-        """
-        ...
 
 
 @final
@@ -102,10 +84,7 @@ class MirrorDescentLearner:
         for each in self._norms:
             self._terms(each, 1.0, 0.0)
 
-    @property
-    def name(self) -> str:
-        """As users type it."""
-        return "mirror-descent"
+    name = "mirror-descent"
 
     @cached_property
     def _parsed(self) -> tuple[str, float | None]:
@@ -125,14 +104,14 @@ class MirrorDescentLearner:
 
     @property
     def buys_roots(self) -> bool:
-        """See `RootLearner`: for 2,p, and for "auto" where it may help."""
+        """Whether it wants a bound on the sum of root degrees: for 2,p, "auto" if it may help."""
         if self._parsed[0] == AUTO:
             wanted = self._sizes.worth_buying() and not self.buys_nuclear
             return self.may_buy and "2,p" in self._norms and wanted
         return self._parsed[0] == "2,p"
 
     def with_roots(self, roots: float) -> Self:
-        """See `RootLearner`."""
+        """The learner that knows an upper bound of that sum, noisy or not; in units."""
         return replace(self, roots=roots)
 
     @property

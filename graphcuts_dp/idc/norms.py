@@ -318,15 +318,8 @@ def terms_of(
     else:
         zeta = sizes.most ** (1 - 1 / p) * _spectral(sizes) ** (2 / p - 1)
         length = bound ** (2 / p - 1) * most ** (1 - 1 / p)
-    found = NormTerms(
-        norm=norm,
-        p=p,
-        zeta=zeta,
-        start_potential=length**2 / (2 * (p - 1)),
-        weight=0.0,
-        shift=0.0,
-        rule=rule,
-    )
+    potential = length**2 / (2 * (p - 1))
+    found = replace(euclidean, p=p, zeta=zeta, start_potential=potential, weight=0.0)
     # With p = 2 the start is better than at 0.
     return min((found, euclidean), key=lambda terms: terms.updates(1.0)) if chosen else found
 
@@ -392,24 +385,15 @@ def norm_updates(
     names = sizes.norms() if name == AUTO else (name,)
     if not names:
         raise ParameterError(f"mirror descent is for up to {max(MOST_VERTICES.values())} vertices")
-    bounds = [_updates(n, edges, rule, disjoint, sizes, each, p, nuclear) for each in names]
+
+    def updates(norm: str) -> UpdateBound:
+        """Where it is another construction's formula, to the last digit: ties must be ties."""
+        terms = terms_of(norm, p, sizes, total_weight=edges, nuclear=nuclear, rule=rule)
+        if rule == "tight" and terms.norm == "entropy" and sizes.span == 1:
+            return multiplicative_weights_updates(n, edges)
+        if rule == "tight" and terms.p == 2 and sizes.right == sizes.shape[1]:
+            return frieze_kannan_updates(n, edges, disjoint=disjoint)
+        return terms.updates
+
+    bounds = [updates(each) for each in names]
     return lambda alpha: min(bound(alpha) for bound in bounds)
-
-
-def _updates(
-    n: Size,
-    edges: float,
-    rule: Rule,
-    disjoint: bool,
-    sizes: CutSizes,
-    norm: str,
-    p: float | None,
-    nuclear: float | None,
-) -> UpdateBound:
-    """Where it is another construction's formula, to the last digit: ties in tables are ties."""
-    terms = terms_of(norm, p, sizes, total_weight=edges, nuclear=nuclear, rule=rule)
-    if rule == "tight" and terms.norm == "entropy" and sizes.span == 1:
-        return multiplicative_weights_updates(n, edges)
-    if rule == "tight" and terms.p == 2 and sizes.right == sizes.shape[1]:
-        return frieze_kannan_updates(n, edges, disjoint=disjoint)
-    return terms.updates

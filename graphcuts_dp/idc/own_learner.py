@@ -1,14 +1,14 @@
 """Learners of one's own in sessions: known to the store by a name and a version."""
 
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import Any, Unpack, final
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.learners import Learned, Learner
+from graphcuts_dp.idc.learners import Learned, Learner, ToleranceTerms
 
-_START = "own: "
+OWN = "own: "  # how a stored method of somebody's own begins
 _LONGEST = 60
 
 
@@ -64,26 +64,12 @@ class OwnLearner:
     @property
     def method(self) -> str:
         """What a store keeps of it."""
-        return f"{_START}{self.name}, version {self.version}"
+        return f"{OWN}{self.name}, version {self.version}"
 
-    def construction(
-        self,
-        *,
-        alpha: float,
-        total_weight: float,
-        total_error: float,
-        value_error: float | None = None,
-    ) -> Learned:
+    def construction(self, **terms: Unpack[ToleranceTerms]) -> Learned:
         """See `Learner.construction`."""
-        return self.learner.construction(
-            alpha=alpha, total_weight=total_weight, total_error=total_error, value_error=value_error
-        )
+        return self.learner.construction(**terms)
 
     def check(self, query: CutQuery) -> None:
         """See `Learner.check`."""
         self.learner.check(query)
-
-
-def is_own(method: str) -> bool:
-    """Whether a stored method is a learner of somebody's own."""
-    return method.startswith(_START)

@@ -13,8 +13,6 @@ from typing import final
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.base import Rule
-from graphcuts_dp.idc.median import small_database_size
-from graphcuts_dp.idc.mirror_descent import printed_step_size, proven_drop, step_size
 
 UpdateBound = Callable[[float], float]
 
@@ -98,43 +96,6 @@ def multiplicative_weights_updates(n: Size, edges: float, *, rule: Rule = "tight
     else:
         constant = edges**2 * math.log(pairs / max(1.0, edges)) / 2
     return lambda alpha: constant / alpha**2
-
-
-def median_updates(n: Size, edges: float, queries: int, *, rule: Rule = "tight") -> UpdateBound:
-    """B of the median construction on all multisets of pairs: their size times log2 X.
-
-    GRU12 prints log where halving needs log2; both rules have log2.
-
-    Args:
-        n: vertices, (left, right), or `ArcsOn`.
-        edges: m > 0.
-        queries: k, size of the class.
-        rule: whose size of the multisets: see `small_database_size`.
-    """
-    bits = math.log2(max(2, pairs_of(n)))
-    return lambda alpha: (
-        bits * small_database_size(alpha=alpha, total_weight=edges, queries=queries, rule=rule)
-    )
-
-
-def mirror_descent_updates(
-    zeta: float, start_potential: float, *, order: float = 2.0, rule: Rule = "tight"
-) -> UpdateBound:
-    """B of mirror descent: start_potential over what a step proves.
-
-    Args:
-        zeta: largest dual norm of a query.
-        start_potential: bound on Delta(truth; start).
-        order: s of the potential.
-        rule: "tight": s (zeta/alpha)^s Psi; "as printed": what JT12's step proves, 16/7 of that for
-            s = 2.
-    """
-    step = printed_step_size if rule == "as printed" else step_size
-
-    def updates(alpha: float) -> float:
-        return start_potential / proven_drop(step(alpha, zeta, order), alpha, zeta, order)
-
-    return updates
 
 
 def at_least_one(update_bound: UpdateBound) -> UpdateBound:

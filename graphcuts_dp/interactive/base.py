@@ -85,32 +85,26 @@ class State(Protocol):
     @property
     def queries(self) -> int:
         """Answers that were given so far."""
-        ...
 
     @property
     def updates(self) -> int:
         """Corrections of the hypothesis so far."""
-        ...
 
     @property
     def stopped(self) -> bool:
         """Whether no further answer is guaranteed: `Mechanism.step` refuses."""
-        ...
 
     @property
     def public(self) -> bytes:
         """Counters and tuning: small (under 4 KiB), changes with every step. May be exported."""
-        ...
 
     @property
     def hypothesis(self) -> bytes:
         """What answers come from: may be large; changes only by updates. May be exported."""
-        ...
 
     @property
     def secret(self) -> bytes:
         """Noise that is still in use: small. Whoever reads it can undo the protection."""
-        ...
 
 
 S = TypeVar("S", bound=State)
@@ -125,27 +119,22 @@ class Mechanism(Protocol[S]):
     @property
     def name(self) -> str:
         """The method's name."""
-        ...
 
     @property
     def universe(self) -> Universe:
         """The public vertex pairs."""
-        ...
 
     @property
     def grid(self) -> Grid:
         """How true answers are counted."""
-        ...
 
     @property
     def cost(self) -> Cost:
         """What its whole life costs, from start to stop; known before anything is spent."""
-        ...
 
     @property
     def needs_truth(self) -> bool:
         """Whether `step` reads the graph; else all of it was read by `start`."""
-        ...
 
     def guarantee(self, seed: int | None = None) -> PrivacyGuarantee:
         """What its whole life promises: all that it ever outputs, taken together.
@@ -153,7 +142,6 @@ class Mechanism(Protocol[S]):
         Args:
             seed: of the noise, or None; a seed voids the promise.
         """
-        ...
 
     def expected_error(self, total_weight: float) -> float:
         """`error_bound` of a session on a graph of this total weight, before anything is drawn.
@@ -164,7 +152,6 @@ class Mechanism(Protocol[S]):
         Args:
             total_weight: a public guess, > 0.
         """
-        ...
 
     def error_bound(self, state: S) -> float:
         """The largest half width of an interval of a cut, in weight: that of the most pairs.
@@ -172,7 +159,6 @@ class Mechanism(Protocol[S]):
         As far as the guarantee holds, no answer is farther off than this. Rounding of floats, of
         a 10^9th part of the value and of this, comes on top.
         """
-        ...
 
     def start(self, graph: AnyGraph, source: EntropySource) -> S:
         """The state before the first query. Reads the graph if the method buys something first.
@@ -180,7 +166,6 @@ class Mechanism(Protocol[S]):
         Raises:
             ParameterError: the graph is not over this universe and grid.
         """
-        ...
 
     def check(self, state: S, query: Question) -> None:
         """Refuse a query that `step` cannot answer. Draws no noise and reads public data alone.
@@ -189,7 +174,6 @@ class Mechanism(Protocol[S]):
             ExhaustedError: the mechanism has stopped; see `unguaranteed`.
             QueryError: a query that does not fit.
         """
-        ...
 
     def step(
         self, state: S, query: Question, truth: int | None, source: EntropySource
@@ -213,7 +197,6 @@ class Mechanism(Protocol[S]):
             ExhaustedError, QueryError: as `check`, which it calls first. Any other error, and any
                 later one, may tell what the noise was: the step counts as interrupted.
         """
-        ...
 
     def interrupted(self, state: S, source: EntropySource) -> S:
         """The state after a step was begun from `state` and its result lost, answer included.
@@ -221,7 +204,6 @@ class Mechanism(Protocol[S]):
         Noise may have been drawn, even an answer computed. Counts as spent whatever the lost step
         can have used. Also right for a state restored without its secret.
         """
-        ...
 
     def unguaranteed(self, state: S, query: Question) -> Answer:
         """An answer from the hypothesis as it stands, free and without guarantee.
@@ -230,7 +212,6 @@ class Mechanism(Protocol[S]):
             ExhaustedError: the method has no hypothesis to answer from.
             QueryError: a query that does not fit.
         """
-        ...
 
     def restore(
         self,
@@ -253,4 +234,3 @@ class Mechanism(Protocol[S]):
             FileFormatError: bytes that are damaged, do not belong together, or belong to a
                 mechanism with other parameters.
         """
-        ...

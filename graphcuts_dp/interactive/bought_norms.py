@@ -7,9 +7,9 @@ from typing import final
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.idc.learners import Learner
-from graphcuts_dp.idc.norm_learner import MirrorDescentLearner, RootLearner
+from graphcuts_dp.idc.norm_learner import MirrorDescentLearner
+from graphcuts_dp.measurements.degrees import ROOT_STEPS, buy_root_degrees
 from graphcuts_dp.measurements.nuclear_norm import NUCLEAR_STEPS, buy_nuclear_norm
-from graphcuts_dp.measurements.root_degrees import ROOT_STEPS, buy_root_degrees
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.value_noise import ValueNoise
 
@@ -37,15 +37,13 @@ NUCLEAR = BoughtNorm("nuclear norm", NUCLEAR_STEPS, buy_nuclear_norm)
 
 def wanted_norm(learner: Learner) -> BoughtNorm | None:
     """What a learner wants to have bought; None if it needs nothing."""
-    if isinstance(learner, MirrorDescentLearner) and learner.buys_nuclear:
-        return NUCLEAR
-    return ROOTS if isinstance(learner, RootLearner) and learner.buys_roots else None
+    if not isinstance(learner, MirrorDescentLearner):
+        return None
+    return NUCLEAR if learner.buys_nuclear else ROOTS if learner.buys_roots else None
 
 
 def knowing(learner: Learner, bound: float | None) -> Learner:
     """The learner that knows the bound that was bought for it; None if there is none."""
-    if bound is None:
+    if bound is None or not isinstance(learner, MirrorDescentLearner):
         return learner
-    if isinstance(learner, MirrorDescentLearner) and learner.buys_nuclear:
-        return learner.with_nuclear(bound)
-    return learner.with_roots(bound) if isinstance(learner, RootLearner) else learner
+    return learner.with_nuclear(bound) if learner.buys_nuclear else learner.with_roots(bound)

@@ -30,22 +30,18 @@ class Calibration(Protocol):
     @property
     def name(self) -> str:
         """As users type it."""
-        ...
 
     @property
     def queries(self) -> int:
         """k: how many answers are promised."""
-        ...
 
     @property
     def beta(self) -> float:
         """Probability that any interval is wrong."""
-        ...
 
     @property
     def cost(self) -> Cost:
         """What is spent, whatever happens."""
-        ...
 
     def with_total(self, sensitivity: int) -> "tuple[ValueNoise, int, Cost, Calibration]":
         """Pay for a noisy total weight out of this budget.
@@ -54,7 +50,6 @@ class Calibration(Protocol):
             Its noise, how far it can be off (in steps), its cost, and what is left. Both costs
             together are `cost`.
         """
-        ...
 
     def tune(self, update_bound: UpdateBound, sensitivity: int) -> Tuning:
         """Choose the tolerance for a construction with this bound.
@@ -63,7 +58,6 @@ class Calibration(Protocol):
             ParameterError: the noise does not fit into 64 bits, or no tolerance is possible.
             BudgetError: the noise that was chosen costs more than the budget.
         """
-        ...
 
 
 @final
@@ -107,10 +101,7 @@ class Tight:
         if not 0 <= self.value_share < 1:
             raise ParameterError("value_share is a part of the budget: from 0 to less than 1")
 
-    @property
-    def name(self) -> str:
-        """As users type it."""
-        return "tight"
+    name = "tight"
 
     @property
     def _rho(self) -> float:

@@ -1,7 +1,11 @@
-"""Whether a session will be worth its price, from public numbers, before anything is spent."""
+"""Whether a session will be worth its price, from public numbers, before anything is spent.
+
+What a request to a session would use.
+"""
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import final
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.grid import Grid
@@ -10,6 +14,30 @@ from graphcuts_dp.idc.constructions import CONSTRUCTIONS
 from graphcuts_dp.interactive.group_start import TOTAL
 from graphcuts_dp.interactive.parameters import Parameters
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON
+
+
+@final
+@dataclass(frozen=True)
+class Preview:
+    """What a request would use.
+
+    Attributes:
+        queries: asked for, each distinct one once.
+        free: of these, already on the record, or without pairs.
+        new: of these, would be answered by the mechanism.
+        left: guaranteed answers that are left; None when there is no limit.
+    """
+
+    queries: int
+    free: int
+    new: int
+    left: int | None
+
+    @property
+    def allowed(self) -> bool:
+        """Whether enough is left for all of it."""
+        return self.left is None or self.new <= self.left
+
 
 _STEPS = 12  # of a bisection on the logarithm of epsilon: two digits
 

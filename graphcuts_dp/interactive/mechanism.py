@@ -79,7 +79,7 @@ class OnlineMechanism:
     public numbers. Restarts and bought values are interleaved with the analyst's choices, which
     the composition theorems in the calibrations allow for. What a start from groups buys is taken
     out of the same budget, before the tests are tuned: see `group_start.buy_start`.
-    Of a bounded grid the answers are bounded cuts (`graph.bounded_cuts`), among them the total.
+    Of a bounded grid the answers are bounded cuts (`graph.bounded_sums`), among them the total.
     Neighbours differ in the edges at one vertex v, and `steps` is 2: without the edges at v no
     answer is larger, and none more than D smaller, so either neighbour is one step of a monotone
     change by at most D from that graph. The hypothesis begins from the noisy bounded total.
@@ -159,10 +159,7 @@ class OnlineMechanism:
         """The calibration's, for all steps: everything is paid for out of its budget."""
         return self.calibration.cost.for_group(self.steps)
 
-    @property
-    def needs_truth(self) -> bool:
-        """True: each step reads the graph."""
-        return True
+    needs_truth = True  # each step reads the graph
 
     @property
     def _unit(self) -> float:

@@ -7,11 +7,12 @@ line here; a construction that sessions can run has its line in `idc.constructio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, final
+from typing import Any, Literal, final
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.idc.base import Rule
 from graphcuts_dp.idc.constructions import CONSTRUCTIONS, learner_of
 from graphcuts_dp.idc.learners import Learner, MedianLearner
 from graphcuts_dp.idc.norms import CutSizes
@@ -84,51 +85,41 @@ class SessionMethod:
     error: Callable[[Setting, bool], float]
 
 
-def _construction(  # noqa: PLR0913  # the terms of a session
+def _construction(
     name: str | Learner,
     *,
     universe: Universe,
     grid: Grid,
     calibration: str,
-    disjoint: bool,
     value_share: float,
-    adaptive: bool,
     epsilon: float,
     delta: float,
+    queries: int,
+    beta: float,
     protection: Protection,
-    norm: str | None,
-    most_right: int | None,
     linear: bool,
-    most_spectral: float | None,
-    **promise: Any,
+    adaptive: bool,
+    **announced: Any,
 ) -> OnlineMechanism:
     del adaptive
     tight = calibration == "tight"
     protection = protection.either_way if linear else protection.monotone
-    if tight:
-        promise["value_share"] = value_share
-    promise["epsilon"], promise["delta"] = protection.step_budget(
-        epsilon=epsilon, delta=delta, zcdp=tight
-    )
+    bought = {"value_share": value_share} if tight else {}
+    epsilon, delta = protection.step_budget(epsilon=epsilon, delta=delta, zcdp=tight)
+    rule: Rule = "tight" if tight else "as printed"
+    may_buy = grid.bounded is None
     return OnlineMechanism(
-        learner=learner_of(
-            name,
-            universe,
-            disjoint=disjoint,
-            rule="tight" if tight else "as printed",
-            norm=norm,
-            most_right=most_right,
-            may_buy=grid.bounded is None,
-            linear=linear,
-            most_spectral=most_spectral,
+        learner=learner_of(name, universe, rule=rule, may_buy=may_buy, linear=linear, **announced),
+        calibration=CALIBRATIONS[calibration].make(
+            epsilon=epsilon, delta=delta, queries=queries, beta=beta, **bought
         ),
-        calibration=CALIBRATIONS[calibration].make(**promise),
         grid=grid,
         steps=protection.steps,
     )
 
 
-def _gaussian(
+def _per_query(
+    distribution: Literal["gaussian", "laplace"],
     *,
     universe: Universe,
     grid: Grid,
@@ -140,34 +131,12 @@ def _gaussian(
     **_: Any,
 ) -> Mechanism[Any]:
     return PerQueryNoise(
-        distribution="gaussian",
+        distribution=distribution,
         universe=universe,
         grid=grid,
         epsilon=epsilon,
         queries=queries,
-        delta=delta,
-        beta=beta,
-        steps=protection.steps,
-    )
-
-
-def _laplace(
-    *,
-    universe: Universe,
-    grid: Grid,
-    epsilon: float,
-    queries: int,
-    beta: float,
-    protection: Protection,
-    **_: Any,
-) -> Mechanism[Any]:
-    return PerQueryNoise(
-        distribution="laplace",
-        universe=universe,
-        grid=grid,
-        epsilon=epsilon,
-        queries=queries,
-        delta=0.0,
+        delta=delta if distribution == "gaussian" else 0.0,
         beta=beta,
         steps=protection.steps,
     )
@@ -222,8 +191,8 @@ METHODS: Mapping[str, SessionMethod] = {
         make=partial(_construction, "mirror-descent"), error=mirror_descent_error
     ),
     "median": SessionMethod(make=_median, error=median_error),
-    "gaussian": SessionMethod(make=_gaussian, error=gaussian_error),
-    "laplace": SessionMethod(make=_laplace, error=laplace_error),
+    "gaussian": SessionMethod(make=partial(_per_query, "gaussian"), error=gaussian_error),
+    "laplace": SessionMethod(make=partial(_per_query, "laplace"), error=laplace_error),
     "binary": SessionMethod(make=_binary, error=binary_error),
 }
 

@@ -1,9 +1,9 @@
 """The papers' calibrations, to the letter; see each for what had to deviate."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
-from typing import final
+from typing import ClassVar, Self, final
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.idc.online_bounds import (
@@ -14,7 +14,7 @@ from graphcuts_dp.idc.online_bounds import (
     jt12_online,
 )
 from graphcuts_dp.idc.update_bounds import UpdateBound, at_least_one
-from graphcuts_dp.interactive.calibrations import Calibration, check_scale, paid
+from graphcuts_dp.interactive.calibrations import check_scale, paid
 from graphcuts_dp.interactive.sparse_vector import NoisyComparison, SharedThreshold
 from graphcuts_dp.interactive.tunings import Tuning
 from graphcuts_dp.privacy.calibration import TOTAL_SHARE, at_most
@@ -23,9 +23,44 @@ from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.value_noise import ValueNoise
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Paper:
+    """A paper's calibration: its attributes are as `Tight`'s, and so are its costs."""
+
+    epsilon: float
+    delta: float
+    queries: int
+    beta: float = 0.05
+    name: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        checked_promise(self.queries, self.epsilon, self.delta, self.beta)
+        exact_epsilon(self.epsilon)
+        if self.epsilon > 1:
+            raise ParameterError(
+                f"the theorem behind {self.name!r} is for epsilon up to 1; use calibration 'tight'"
+            )
+
+    @property
+    def cost(self) -> Cost:
+        """The (epsilon, delta) of the theorem."""
+        return Cost(epsilon=self.epsilon, delta=self.delta)
+
+    def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Self]:
+        """See `Calibration.with_total`: a part of epsilon, pure. The papers take m as public."""
+        total, share = Fraction(self.epsilon), float(TOTAL_SHARE)
+        spent = total * TOTAL_SHARE
+        left = math.nextafter(float(total - spent), 0)
+        noise = ValueNoise("laplace", spent / sensitivity)
+        radius = noise.radius(self.beta * share)
+        cost = noise.cost(sensitivity, delta=self.delta)
+        check_paid(compose([cost, Cost.of_pure(Fraction(left))], delta=0.0), Cost.of_pure(total))
+        return noise, radius, cost, replace(self, epsilon=left, beta=self.beta * (1 - share))
+
+
 @final
 @dataclass(frozen=True, kw_only=True)
-class GRU12:
+class GRU12(_Paper):
     """Noisy answers compared with the hypothesis: sigma = 1000 sqrt(B) ln(4/delta)/epsilon.
 
     T = 4 sigma ln(2k/beta), alpha = 3T/4; stops after update number B. Deviations: noise is the
@@ -54,38 +89,17 @@ class GRU12:
     Source: GRU12, Alg. 1.
     """
 
-    epsilon: float
-    delta: float
-    queries: int
-    beta: float = 0.05
-
-    def __post_init__(self) -> None:
-        _check(self)
-
-    @property
-    def name(self) -> str:
-        """As users type it."""
-        return "gru12"
-
-    @property
-    def cost(self) -> Cost:
-        """The (epsilon, delta) of the paper's theorem."""
-        return Cost(epsilon=self.epsilon, delta=self.delta)
-
-    def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Calibration]:
-        """See `Calibration.with_total`: a part of epsilon, pure. The paper takes m as public."""
-        noise, radius, cost, left, beta = _pure_total(self, sensitivity)
-        return noise, radius, cost, replace(self, epsilon=left, beta=beta)
+    name = "gru12"
 
     def tune(self, update_bound: UpdateBound, sensitivity: int) -> Tuning:
         """See `Calibration.tune`."""
-        bound = gru12_online(at_least_one(update_bound), **_numbers(self))
+        bound = gru12_online(at_least_one(update_bound), **asdict(self))
         return _comparison(self, bound, sensitivity, 5 / 4)
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class JT12:
+class JT12(_Paper):
     """As GRU12, with epsilon0 = epsilon/(100 sqrt(B) ln(4/delta)), T = (4/epsilon0) ln(2k/beta).
 
     Updates are valid for alpha = T/2. B is B(T/2); the paper takes it as given. Errors: 2T as
@@ -99,38 +113,17 @@ class JT12:
     Source: JT12, Alg. 1 and Theorem 2.
     """
 
-    epsilon: float
-    delta: float
-    queries: int
-    beta: float = 0.05
-
-    def __post_init__(self) -> None:
-        _check(self)
-
-    @property
-    def name(self) -> str:
-        """As users type it."""
-        return "jt12"
-
-    @property
-    def cost(self) -> Cost:
-        """The (epsilon, delta) of the paper's theorem."""
-        return Cost(epsilon=self.epsilon, delta=self.delta)
-
-    def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Calibration]:
-        """See `Calibration.with_total`: a part of epsilon, pure. The paper takes m as public."""
-        noise, radius, cost, left, beta = _pure_total(self, sensitivity)
-        return noise, radius, cost, replace(self, epsilon=left, beta=beta)
+    name = "jt12"
 
     def tune(self, update_bound: UpdateBound, sensitivity: int) -> Tuning:
         """See `Calibration.tune`."""
-        bound = jt12_online(at_least_one(update_bound), **_numbers(self))
+        bound = jt12_online(at_least_one(update_bound), **asdict(self))
         return _comparison(self, bound, sensitivity, 2.0)
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class DR14:
+class DR14(_Paper):
     """NumericSparse on both signs of every discrepancy, threshold 2 alpha, answers within 3 alpha.
 
     sigma(e) = sqrt(32 c ln(2/delta))/e, or 2c/e for delta = 0. The threshold has noise of scale
@@ -156,38 +149,23 @@ class DR14:
     Source: DR14, Alg. 3 (NumericSparse) and Alg. 11.
     """
 
-    epsilon: float
-    delta: float
-    queries: int
-    beta: float = 0.05
+    name = "dr14"
 
     def __post_init__(self) -> None:
         if self.delta:
-            _check(self)
+            super().__post_init__()
         checked_promise(self.queries, self.epsilon, self.delta or 0.5, self.beta)
         exact_epsilon(self.epsilon)
 
     @property
-    def name(self) -> str:
-        """As users type it."""
-        return "dr14"
-
-    @property
     def cost(self) -> Cost:
         """The book's; pure for delta = 0."""
-        if self.delta:
-            return Cost(epsilon=self.epsilon, delta=self.delta)
-        return Cost.of_pure(Fraction(self.epsilon))
-
-    def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Calibration]:
-        """See `Calibration.with_total`: a part of epsilon, pure. The book takes m as public."""
-        noise, radius, cost, left, beta = _pure_total(self, sensitivity)
-        return noise, radius, cost, replace(self, epsilon=left, beta=beta)
+        return super().cost if self.delta else Cost.of_pure(Fraction(self.epsilon))
 
     def tune(self, update_bound: UpdateBound, sensitivity: int) -> Tuning:
         """See `Calibration.tune`."""
         update_bound = at_least_one(update_bound)
-        bound = dr14_online(update_bound, **_numbers(self))
+        bound = dr14_online(update_bound, **asdict(self))
         # To the letter c is B(alpha), a real number; more of it means more noise.
         c = max(update_bound(bound.alpha), bound.updates)
         if self.delta == 0:
@@ -211,39 +189,6 @@ class DR14:
             halts=True,
         )
         return paid(tuning, self.cost, sensitivity)
-
-
-_Paper = GRU12 | JT12 | DR14
-
-
-def _check(promise: _Paper) -> None:
-    checked_promise(promise.queries, promise.epsilon, promise.delta, promise.beta)
-    exact_epsilon(promise.epsilon)
-    if promise.epsilon > 1:
-        raise ParameterError(
-            f"the theorem behind {promise.name!r} is for epsilon up to 1; use calibration 'tight'"
-        )
-
-
-def _numbers(promise: _Paper) -> dict[str, float]:
-    return {
-        "queries": promise.queries,
-        "epsilon": promise.epsilon,
-        "delta": promise.delta,
-        "beta": promise.beta,
-    }
-
-
-def _pure_total(promise: _Paper, sensitivity: int) -> tuple[ValueNoise, int, Cost, float, float]:
-    """Noise, failures, cost, and the epsilon and beta that are left."""
-    total, share = Fraction(promise.epsilon), float(TOTAL_SHARE)
-    spent = total * TOTAL_SHARE
-    left = math.nextafter(float(total - spent), 0)
-    noise = ValueNoise("laplace", spent / sensitivity)
-    radius = noise.radius(promise.beta * share)
-    cost = noise.cost(sensitivity, delta=promise.delta)
-    check_paid(compose([cost, Cost.of_pure(Fraction(left))], delta=0.0), Cost.of_pure(total))
-    return noise, radius, cost, left, promise.beta * (1 - share)
 
 
 def _comparison(promise: GRU12 | JT12, bound: ErrorBound, sensitivity: int, error: float) -> Tuning:

@@ -7,7 +7,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.own_learner import OwnLearner, is_own
+from graphcuts_dp.idc.own_learner import OWN, OwnLearner
 from graphcuts_dp.idc.update_bounds import size_of
 from graphcuts_dp.interactive.base import Mechanism
 from graphcuts_dp.interactive.choice import Setting
@@ -18,6 +18,10 @@ from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.protection import Protection
 
 _NEW = ("most_spectral",)  # left out where it has no value, as before there was such a thing
+_OF_THE_MECHANISM = (
+    *("epsilon", "delta", "queries", "beta", "calibration", "disjoint", "value_share", "norm"),
+    *("most_right", "linear", "most_spectral", "start"),
+)
 _GUESSED_DEGREE = 20  # average, where nobody says how many edges to expect
 
 
@@ -164,7 +168,7 @@ class Parameters:
             ParameterError: a number out of range, a method that does not suit the graph, or a
                 learner of one's own that was not given.
         """
-        own = is_own(self.method)
+        own = self.method.startswith(OWN)
         if own and (self.learner is None or self.learner.method != self.method):
             raise ParameterError(
                 f"the session learns by one of your own ({self.method.partition(': ')[2]}): open it"
@@ -174,19 +178,8 @@ class Parameters:
             self.learner if own and self.learner is not None else self.method,
             universe=universe,
             grid=grid,
-            epsilon=self.epsilon,
-            queries=self.queries,
-            delta=self.delta,
-            beta=self.beta,
-            calibration=self.calibration,
-            disjoint=self.disjoint,
-            value_share=self.value_share,
             protection=self.protection,
-            norm=self.norm,
-            most_right=self.most_right,
-            linear=self.linear,
-            most_spectral=self.most_spectral,
-            start=self.start,
+            **{name: getattr(self, name) for name in _OF_THE_MECHANISM},
         )
 
     def guarantee(self, made: Mechanism[Any], seed: int | None) -> PrivacyGuarantee:

@@ -53,15 +53,9 @@ class CountState:
         """See `State.public`."""
         return pack("public", self.owner, {"queries": self.queries})
 
-    @property
-    def hypothesis(self) -> bytes:
-        """Empty: nothing is learnt."""
-        return b""
+    hypothesis = b""  # empty: nothing is learnt
 
-    @property
-    def secret(self) -> bytes:
-        """Empty: no noise is kept."""
-        return b""
+    secret = b""  # empty: no noise is kept
 
 
 @final
@@ -158,10 +152,7 @@ class PerQueryNoise:
         stated_cost(all_of_them, epsilon=self.epsilon, delta=self.delta)
         return replace(all_of_them, epsilon=self.epsilon, delta=self.delta)
 
-    @property
-    def needs_truth(self) -> bool:
-        """True: each step reads the graph."""
-        return True
+    needs_truth = True  # each step reads the graph
 
     @cached_property
     def _owner(self) -> str:

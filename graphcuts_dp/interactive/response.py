@@ -82,10 +82,7 @@ class ResponseState:
         self.matrix.write(handle, entropy=entropy)
         return pack_hypothesis(self.owner, 0, handle.getvalue())
 
-    @property
-    def secret(self) -> bytes:
-        """Empty: no noise is kept."""
-        return b""
+    secret = b""  # empty: no noise is kept
 
 
 @final
@@ -150,10 +147,7 @@ class BinaryAnswers:
         if self.queries is None and not self.adaptive:
             raise ParameterError("intervals for fixed queries need their number: pass queries")
 
-    @property
-    def name(self) -> str:
-        """As users type it."""
-        return "binary"
+    name = "binary"
 
     @property
     def distribution(self) -> BinaryResponse:
@@ -166,10 +160,7 @@ class BinaryAnswers:
         one = stated_cost(Cost.of_pure(self.distribution.epsilon), epsilon=self.epsilon)
         return one.for_group(self.steps)
 
-    @property
-    def needs_truth(self) -> bool:
-        """No: the graph is read once, by `start`."""
-        return False
+    needs_truth = False  # no: the graph is read once, by `start`
 
     @cached_property
     def _owner(self) -> str:

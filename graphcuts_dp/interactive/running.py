@@ -4,12 +4,10 @@ The order, and why each point is safe, is told in `ledger`. This is the only pla
 mechanisms that reads the private graph for a session.
 """
 
-import hashlib
 from collections.abc import Sequence
 from typing import Any, final
 
 from graphcuts_dp.errors import (
-    BudgetError,
     ExhaustedError,
     FileFormatError,
     GraphCutsError,
@@ -29,11 +27,10 @@ from graphcuts_dp.interactive.encoding import (
 from graphcuts_dp.interactive.promises import NOTHING, in_numbers, possible_answer
 from graphcuts_dp.ledger.ledger import Entries, Ledger
 from graphcuts_dp.ledger.records import Kind, StoredState, UseTotals
-from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy, SystemEntropy
+from graphcuts_dp.ledger.uses import OUT, begun_totals, noise_of
+from graphcuts_dp.privacy.entropy import EntropySource
 
 _SNAPSHOT_EVERY = 32  # corrections that are made again when a session is opened, at most
-
-OUT = "the session has run out: no further answer is guaranteed; answers on the record stay free"
 
 
 @final
@@ -114,12 +111,7 @@ class Runner:
             BudgetError: the session was interrupted while it started.
             LedgerError: the stored state does not belong to this session's mechanism.
         """
-        totals = self.totals
-        if not totals.started:
-            raise BudgetError(
-                "this session was interrupted while it started, which counts as spent; "
-                "start another under a new name"
-            )
+        totals = begun_totals(self.ledger, self._number)
         lost = False
         if self._state is None or self._record != totals.state:
             self._state, lost = self._restored()
@@ -263,11 +255,7 @@ class Runner:
         return found
 
     def _source(self) -> EntropySource:
-        """Where noise comes from. A seeded session goes on the same way when it is reopened."""
-        if self._seed is None:
-            return SystemEntropy()
-        key = hashlib.sha256(f"{self._seed} {self._number} {self.ledger.records}".encode())
-        return SeededEntropy(int.from_bytes(key.digest()[:16], "big"))
+        return noise_of(self.ledger, self._number, self._seed)
 
 
 def recorded_query(ledger: Ledger, digest: bytes, universe: Universe) -> Question:

@@ -5,7 +5,6 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast, final
 
 from graphcuts_dp.arrays import FloatMatrix
@@ -17,8 +16,8 @@ from graphcuts_dp.errors import (
     ParameterError,
     QueryError,
 )
+from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph, without_edges
-from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.files import read_graph
 from graphcuts_dp.graph.graph_queries import GraphQuery, Question
 from graphcuts_dp.graph.group_names import GroupNames, asked_query
@@ -33,12 +32,11 @@ from graphcuts_dp.idc.learners import Learner
 from graphcuts_dp.idc.own_learner import OwnLearner
 from graphcuts_dp.interactive.base import Answer, Mechanism
 from graphcuts_dp.interactive.encoding import encode_query
-from graphcuts_dp.interactive.forecast import accuracy_warning
+from graphcuts_dp.interactive.forecast import Preview, accuracy_warning
 from graphcuts_dp.interactive.group_start import TOTAL
 from graphcuts_dp.interactive.mechanism import OnlineMechanism
 from graphcuts_dp.interactive.online_state import OnlineState
 from graphcuts_dp.interactive.parameters import Parameters
-from graphcuts_dp.interactive.preview import Preview
 from graphcuts_dp.interactive.query_lines import sides
 from graphcuts_dp.interactive.running import Runner
 from graphcuts_dp.interactive.transcript import (
@@ -49,11 +47,20 @@ from graphcuts_dp.interactive.transcript import (
     session_status,
 )
 from graphcuts_dp.ledger.ledger import Ledger
-from graphcuts_dp.ledger.opening import Store, open_ledger
-from graphcuts_dp.ledger.uses import SESSION, Use, begin_use, opened, sessions_of
-from graphcuts_dp.measurements.bounding import bounded_graph
+from graphcuts_dp.ledger.opening import Store, open_ledger, reading_of, size_of
+from graphcuts_dp.ledger.uses import (
+    SESSION,
+    Use,
+    begin_use,
+    check_agreed,
+    check_name,
+    opened,
+    sessions_of,
+)
 from graphcuts_dp.measurements.cells import Sides, sides_of_groups
+from graphcuts_dp.measurements.parts import bounded_graph
 from graphcuts_dp.privacy.composition import as_stored
+from graphcuts_dp.privacy.deltas import warn_of_delta
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, SeededEntropy
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.progress import Progress, silent
@@ -111,12 +118,7 @@ class Session(Displayed):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *problem: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -322,9 +324,22 @@ class Session(Displayed):
             QueryError: there are no answers yet.
             LedgerError: the store cannot be used.
         """
-        from graphcuts_dp.interactive.picture import drawn  # matplotlib takes a while to import
+        from graphcuts_dp.plotting import session_answers  # matplotlib is slow to import
 
-        return drawn(self, title)
+        points = [
+            session_answers.AnswerPoint(
+                entry.answer.value, *entry.answer.interval, entry.answer.updated
+            )
+            for entry in self.history
+        ]
+        if not points:
+            raise QueryError("there are no answers to draw yet")
+        promise = self.guarantee
+        text = f"{title or f'Session {self.name}'} (epsilon = {promise.epsilon:g}"
+        text += f", delta = {promise.delta:g})" if promise.delta else ")"
+        if not promise.is_private:
+            text += f"  {SEEDED_WARNING}"
+        return session_answers.session_answers_figure(points, title=text)
 
     def export(self) -> dict[str, Any]:
         """The transcript and what is promised for it, as plain values. Nothing secret."""
@@ -385,7 +400,7 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
         at_most: of edges: how many may change together, 1 if omitted; of an owner: how many of its
             pairs, rows or units count, see `OwnedRows.bounded`.
         degree_bound: of a vertex: D, public. Answers are then bounded cuts, see
-            `graph.bounded_cuts`: the true one if no vertex has more than D of weight across the
+            `graph.bounded_sums`: the true one if no vertex has more than D of weight across the
             cut, never above it. Intervals are for these.
         linear: see `Parameters`: say so if other queries than cuts will be asked and the method is
             "auto" or "mirror-descent".
@@ -432,7 +447,7 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
         ...     print(first.value == again.value, session.remaining.queries)
         True 9
     """
-    _check_name(name)
+    check_name(name)
     if not isinstance(graph, PrivateData):
         source = source or {"path": os.path.realpath(graph)}
         graph = read_graph(graph)
@@ -469,9 +484,23 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
         with ledger.locked():
             terms = sessions_of(ledger)
             if name in terms:
-                return Session(*_resumed(ledger, terms[name], graph, wanted, seed, own), names)
+                runner = _resumed(ledger, terms[name], graph, wanted, seed, own)
+                return Session(ledger, terms[name], runner, names)
             fresh = fresh or _fresh(graph, wanted, expected_edges, seed, own, between)
-            return Session(*_begun(ledger, name, *fresh, seed, source or {}), names)
+            parameters, mechanism, kept = fresh
+            use = begin_use(
+                ledger,
+                kind=SESSION,
+                name=name,
+                parameters=parameters.to_dict(),
+                cost=mechanism.cost,
+                guarantee=parameters.guarantee(mechanism, seed),
+                source=source,
+                reading=reading_of(graph),
+            )
+            runner = Runner(ledger, use.number, mechanism, kept, seed)
+            runner.start()
+            return Session(ledger, use, runner, names)
     except BaseException:
         ledger.close()
         raise
@@ -502,6 +531,8 @@ def _fresh(
         mechanism.start(_without_edges(graph), SeededEntropy(0))
     if seed is not None:
         SeededEntropy(seed)
+    count, of = size_of(private)
+    warn_of_delta(mechanism.cost.delta, count=count, of=of, stacklevel=3)
     warning = accuracy_warning(parameters, universe, grid, expected_edges)
     if warning is not None:
         warnings.warn(warning, AccuracyWarning, stacklevel=3)
@@ -517,29 +548,6 @@ def _without_edges(graph: AnyGraph) -> AnyGraph:
     )
 
 
-def _begun(
-    ledger: Ledger,
-    name: str,
-    parameters: Parameters,
-    mechanism: Mechanism[Any],
-    graph: AnyGraph,
-    seed: int | None,
-    source: dict[str, Any],
-) -> tuple[Ledger, Use, Runner]:
-    use = begin_use(
-        ledger,
-        kind=SESSION,
-        name=name,
-        parameters=parameters.to_dict(),
-        cost=mechanism.cost,
-        guarantee=parameters.guarantee(mechanism, seed),
-        source=source,
-    )
-    runner = Runner(ledger, use.number, mechanism, graph, seed)
-    runner.start()
-    return ledger, use, runner
-
-
 def _resumed(
     ledger: Ledger,
     terms: Use,
@@ -547,15 +555,15 @@ def _resumed(
     wanted: dict[str, Any],
     seed: int | None,
     own: OwnLearner | None,
-) -> tuple[Ledger, Use, Runner]:
-    if seed is not None:
-        wanted = {**wanted, "seed": seed}
-    agreed = {"linear": False, "start": TOTAL, **terms.parameters, "seed": terms.seed}
-    for key, value in wanted.items():
-        if agreed.get(key) != value:
+) -> Runner:
+    wanted = wanted if seed is None else {**wanted, "seed": seed}
+    check_agreed(terms, {"linear": False, "start": TOTAL, **terms.parameters}, wanted)
+    reading = reading_of(private)
+    for key in terms.reading | reading:
+        if terms.reading.get(key) != reading.get(key):
             raise ParameterError(
-                f"session {terms.name!r} is on the store with {key}={agreed.get(key)!r}; "
-                "leave that out, or choose another name"
+                f"session {terms.name!r} was begun on data read with {key}="
+                f"{terms.reading.get(key)!r}; read them so, or choose another name"
             )
     try:
         parameters = Parameters(**terms.parameters, learner=own)
@@ -566,9 +574,4 @@ def _resumed(
     runner = Runner(ledger, terms.number, mechanism, graph, terms.seed)
     if runner.totals.started:
         runner.present()
-    return ledger, terms, runner
-
-
-def _check_name(name: str) -> None:
-    if not isinstance(name, str) or not 0 < len(name) <= 100 or not name.isprintable():
-        raise ParameterError("a session's name is a printable text of 1 to 100 characters")
+    return runner

@@ -45,16 +45,9 @@ class GapTest(Protocol):
     @property
     def sides(self) -> int:
         """How many instances run at once."""
-        ...
-
-    @property
-    def secrets(self) -> int:
-        """How many whole numbers of noise `start` draws."""
-        ...
 
     def start(self, source: EntropySource) -> Secret:
         """Noise for `sides` new instances."""
-        ...
 
     def run(
         self, secret: Secret, truth: int, estimate: Fraction, source: EntropySource
@@ -67,11 +60,9 @@ class GapTest(Protocol):
             estimate: h, in steps.
             source: where noise comes from.
         """
-        ...
 
     def restart(self, secret: Secret, sign: Sign, source: EntropySource) -> Secret:
         """Noise after the instance that found `sign` has been replaced by a new one."""
-        ...
 
     def cost(self, sensitivity: int, *, updates: int, delta: float) -> Cost:
         """Of all tests until so many have fired, and values that they make.
@@ -81,7 +72,6 @@ class GapTest(Protocol):
             updates: c >= 0.
             delta: for which a cost that is not pure is stated, in [0, 1).
         """
-        ...
 
 
 @final
@@ -134,15 +124,7 @@ class OneSidedPair:
     query_rate: Fraction
     threshold: Fraction
 
-    @property
-    def sides(self) -> int:
-        """Two: above the threshold, and below its negative."""
-        return 2
-
-    @property
-    def secrets(self) -> int:
-        """The noisy threshold R of each side."""
-        return 2
+    sides = 2  # two: above the threshold, and below its negative
 
     def start(self, source: EntropySource) -> Secret:
         """R of the upper and of the lower instance."""
@@ -201,15 +183,7 @@ class SharedThreshold:
     query_rate: Fraction
     threshold: Fraction
 
-    @property
-    def sides(self) -> int:
-        """One instance sees both tests."""
-        return 1
-
-    @property
-    def secrets(self) -> int:
-        """The noisy threshold R."""
-        return 1
+    sides = 1  # one instance sees both tests
 
     def start(self, source: EntropySource) -> Secret:
         """Draw the noisy threshold R."""
@@ -256,15 +230,7 @@ class NoisyComparison:
     rate: Fraction
     threshold: Fraction
 
-    @property
-    def sides(self) -> int:
-        """One test for gaps of both signs."""
-        return 1
-
-    @property
-    def secrets(self) -> int:
-        """None: all noise is fresh."""
-        return 0
+    sides = 1  # one test for gaps of both signs
 
     def start(self, source: EntropySource) -> Secret:  # noqa: ARG002
         """Keep nothing: all noise is fresh."""

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final, overload
 
 from graphcuts_dp._version import __version__
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.graph.atomic import PathLike
+from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.graph_queries import Question
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.base import Answer
@@ -223,11 +224,8 @@ def store_status(store: PathLike | Store) -> LedgerStatus:
         >>> gc.store_status(store).epsilon
         1.0
     """
-    ledger = open_ledger(store)
-    try:
+    with closing(open_ledger(store)) as ledger:
         return ledger_status(ledger)
-    finally:
-        ledger.close()
 
 
 def ledger_status(ledger: Ledger) -> LedgerStatus:
@@ -320,12 +318,8 @@ def export_ledger(ledger: Ledger, name: str | None = None) -> Iterator[dict[str,
         with ledger.locked():
             shown = tuple(ledger.uses[each.terms.number].shown)
         for entry in History(ledger, shown, universe):
-            yield {"session": each.terms.name, **entry_to_dict(entry, universe)}
-
-
-def entry_to_dict(entry: HistoryEntry, universe: Universe) -> dict[str, Any]:
-    """One answer as plain values, with labels, as `read_asked` reads them."""
-    return query_to_dict(entry.query, universe) | answer_to_dict(entry.answer)
+            told = query_to_dict(entry.query, universe) | answer_to_dict(entry.answer)
+            yield {"session": each.terms.name, **told}
 
 
 def answer_to_dict(answer: Answer) -> dict[str, Any]:
@@ -360,12 +354,8 @@ def session_source(
         LedgerError: as `open_ledger`.
         ParameterError: no such session, or nobody knows where the graph is.
     """
-    ledger = open_ledger(store)
-    try:
-        with ledger.locked():
-            sessions = sessions_of(ledger)
-    finally:
-        ledger.close()
+    with closing(open_ledger(store)) as ledger, ledger.locked():
+        sessions = sessions_of(ledger)
     if name not in sessions:
         known = ", ".join(sessions) or "none"
         raise ParameterError(f"no session {name!r} in {ledger.file.path}; there is: {known}")

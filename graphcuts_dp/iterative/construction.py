@@ -27,10 +27,10 @@ from graphcuts_dp.idc.learners import (
     MultiplicativeWeightsLearner,
 )
 from graphcuts_dp.idc.linear_learners import DenseLearner
-from graphcuts_dp.idc.norm_learner import MirrorDescentLearner, RootLearner, bound_of
+from graphcuts_dp.idc.norm_learner import MirrorDescentLearner, bound_of
 from graphcuts_dp.iterative.outcome import InWeight, Measured, Outcome
 from graphcuts_dp.iterative.tuning import OfflineCalibration, OfflineTuning
-from graphcuts_dp.measurements.root_degrees import ROOT_STEPS, buy_root_degrees
+from graphcuts_dp.measurements.degrees import ROOT_STEPS, buy_root_degrees
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.progress import Progress, silent
@@ -49,7 +49,7 @@ class IterativeConstruction:
     """DR14 Alg. 8 (GRU12 Alg. 3, Nik17 Alg. 1) with any distinguisher and any construction.
 
     1. Buy a noisy total weight, if it is private, and the noisy sum of root degrees, if the
-       construction asks for it (`RootLearner`); tune with them.
+       construction asks for it (`MirrorDescentLearner.buys_roots`); tune with them.
     2. In each of at most T rounds:
        a. the distinguisher finds a cut, or several by the same hypothesis;
        b. each is counted, and discrete noise is added to its integer count;
@@ -131,7 +131,7 @@ class IterativeConstruction:
     @property
     def buys_roots(self) -> bool:
         """Whether step 1 buys the sum of root degrees."""
-        return isinstance(self.learner, RootLearner) and self.learner.buys_roots
+        return isinstance(self.learner, MirrorDescentLearner) and self.learner.buys_roots
 
     def run(
         self, graph: AnyGraph, source: EntropySource, *, progress: Progress = silent
@@ -150,7 +150,7 @@ class IterativeConstruction:
         self._check(graph)
         total_weight, total_error, rest = self._total(graph, source)
         learner = self.learner
-        if self.buys_roots and isinstance(learner, RootLearner):
+        if self.buys_roots and isinstance(learner, MirrorDescentLearner):
             noise, radius, _, rest = rest.with_total(ROOT_STEPS)
             learner = learner.with_roots(buy_root_degrees(graph, self.grid, noise, radius, source))
         tuning = rest.tune(

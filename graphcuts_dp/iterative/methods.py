@@ -1,30 +1,48 @@
-"""Iterative releases: the mechanism that the options describe, its run, and what is released."""
+"""Iterative releases: the mechanism that the options describe, its run, and what is released.
+
+What is made of a run of an iterative construction: promise, synthetic graph, accuracy.
+"""
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
+
+from graphcuts_dp.arrays import FloatMatrix
+from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.distinguishers.base import Distinguisher
+from graphcuts_dp.distinguishers.cut_list import CutList
 from graphcuts_dp.distinguishers.methods import Task, distinguisher_of
 from graphcuts_dp.distinguishers.question_list import QuestionList
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.files import PathLike
+from graphcuts_dp.fits.certify import weights_of
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.graph_queries import Question
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.idc.base import Rule
+from graphcuts_dp.idc.bit_sets import DenseHypothesis
 from graphcuts_dp.idc.constructions import learner_of
 from graphcuts_dp.idc.learners import Learner, MedianLearner
 from graphcuts_dp.idc.linear_learners import linear_learner
+from graphcuts_dp.idc.median import DatabaseFamily, all_graphs
+from graphcuts_dp.idc.norm_learner import MirrorDescentLearner
 from graphcuts_dp.iterative.construction import IterativeConstruction
-from graphcuts_dp.iterative.finished import construction_name, finished, guarantee_of
-from graphcuts_dp.iterative.made import MEDIAN, as_list, universe_of
-from graphcuts_dp.iterative.outcome import Outcome
+from graphcuts_dp.iterative.outcome import (
+    MEDIAN,
+    Outcome,
+    as_list,
+    pair_promise,
+    synthetic_graph,
+    universe_of,
+)
 from graphcuts_dp.iterative.paper_tuning import PaperOffline
 from graphcuts_dp.iterative.player_game import PLAYERS
-from graphcuts_dp.iterative.player_release import release_by_game
+from graphcuts_dp.iterative.player_release import game_of, release_by_game
 from graphcuts_dp.iterative.pure_tuning import PureOffline
-from graphcuts_dp.iterative.release import IterativeRelease
+from graphcuts_dp.iterative.release import Accuracy, IterativeRelease, Settings
 from graphcuts_dp.iterative.tuning import (
     OfflineCalibration,
     PracticalOffline,
@@ -33,12 +51,120 @@ from graphcuts_dp.iterative.tuning import (
 )
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
-from graphcuts_dp.measurements.bounding import paired_graph
-from graphcuts_dp.measurements.root_degrees import ROOT_STEPS
+from graphcuts_dp.measurements.degrees import ROOT_STEPS
+from graphcuts_dp.measurements.parts import paired_graph
+from graphcuts_dp.privacy.calibration import TOTAL_SHARE
 from graphcuts_dp.privacy.composition import as_stored, check_paid, compose
-from graphcuts_dp.privacy.entropy import entropy_source
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.protection import EDGE, Protection
 from graphcuts_dp.progress import Progress, silent
+
+
+def construction_name(learner: Learner) -> str:
+    """The name of a construction, with the norm unless it is l2."""
+    norm = learner.norm if isinstance(learner, MirrorDescentLearner) else "l2"
+    return learner.name if norm == "l2" else f"{learner.name}, norm {norm}"
+
+
+def finished(
+    graph: AnyGraph,
+    mechanism: IterativeConstruction,
+    outcome: Outcome,
+    *,
+    calibration: str,
+    beta: float,
+    seed: int | None,
+) -> IterativeRelease:
+    """What is made of an outcome. Reads the graph's schema only."""
+    cap = mechanism.grid.cap or 1.0
+    learnt: Any = outcome.hypothesis
+    listed = getattr(mechanism.distinguisher, "queries", None)
+    if isinstance(mechanism.learner, MedianLearner) and listed is not None:
+        learnt, off = nearest_graph(learnt, listed)
+        if outcome.error is not None:
+            outcome = replace(outcome, error=outcome.error + off)
+    matrix = learnt.dense() * mechanism.unit
+    weights = weights_of(np.clip(matrix, 0, cap), cap)
+    return IterativeRelease(
+        graph=synthetic_graph(graph, weights, cap, "" if seed is None else SEEDED_WARNING),
+        hypothesis=DenseHypothesis(mechanism.universe, matrix),
+        guarantee=guarantee_of(mechanism, seed),
+        accuracy=_accuracy(mechanism, outcome, beta, weights - matrix, listed),
+        settings=Settings(
+            construction=construction_name(mechanism.learner),
+            distinguisher=mechanism.distinguisher.name,
+            calibration=calibration,
+            rounds=outcome.tuning.rounds,
+            used=max((measured.round for measured in outcome.transcript), default=0),
+            stopped=outcome.stopped,
+            total=outcome.total_weight * mechanism.unit,
+        ),
+        transcript=outcome.transcript,
+        cap=cap,
+        listed=listed,
+    )
+
+
+def nearest_graph(
+    learnt: DatabaseFamily, listed: CutList | QuestionList
+) -> tuple[DenseHypothesis, float]:
+    """The graph whose answers to a list are nearest to those of a median, and how far they are.
+
+    Every graph without weights is looked at, so the true one is among them: where the median is
+    within E of the truth on the whole list, the nearest graph is within E of the median.
+
+    Source: DR14 Theorem 5.10, whose mechanism returns a database.
+    """
+    family = all_graphs(learnt.universe)
+    off = np.zeros(len(family))
+    for query in listed:
+        off = np.maximum(off, np.abs(family.answers(query) - learnt.estimate(query)))
+    nearest = int(np.argmin(off))
+    graph = DatabaseFamily(learnt.universe, family.databases[nearest : nearest + 1])
+    return DenseHypothesis(learnt.universe, graph.median_weights()), float(off[nearest])
+
+
+def guarantee_of(mechanism: IterativeConstruction, seed: int | None) -> PrivacyGuarantee:
+    """What a run promises for one pair."""
+    cost = mechanism.cost
+    parts: tuple[tuple[str, float], ...]
+    if isinstance(mechanism.calibration, PureOffline):
+        parts = mechanism.calibration.parts(roots=mechanism.buys_roots)
+    else:
+        parts = (("rounds", cost.epsilon),)
+        for bought in ("total weight", *(["root degrees"] if mechanism.buys_roots else [])):
+            left = parts[-1][1]
+            spent = left * float(TOTAL_SHARE)
+            parts = (*parts[:-1], (bought, spent), ("rounds", left - spent))
+    return pair_promise(mechanism.universe, mechanism.grid, cost, seed=seed, parts=parts)
+
+
+def _accuracy(
+    mechanism: IterativeConstruction,
+    outcome: Outcome,
+    beta: float,
+    moved: FloatMatrix,
+    listed: CutList | QuestionList | None,
+) -> Accuracy:
+    """Of the hypothesis, and of the graph, whose weights are `moved` away from it."""
+    if outcome.error is None:
+        return Accuracy(error=None, confidence=1 - beta, queries="none", graph_error=None)
+    grid = mechanism.grid
+    error = outcome.error * mechanism.unit + grid.rounding(mechanism.universe.size)
+    if isinstance(listed, QuestionList):
+        error = (error + listed.rounding(grid)) * listed.scale
+        shift = float(np.abs(listed.on_matrix(moved)).max()) * listed.scale
+    elif listed is not None:
+        shift = float(np.abs(listed.on_matrix(moved)).max())
+    else:
+        shift = cut_norm(moved).upper
+    return Accuracy(
+        error=error,
+        confidence=1 - beta,
+        queries="disjoint" if listed is None else "listed",
+        graph_error=error + shift,
+    )
 
 
 def release_iteratively(  # noqa: PLR0913  # each is a public number of its promise
@@ -140,19 +266,26 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
                 "a query player that learns takes no construction, norm, distinguisher, calibration"
                 " or refits"
             )
-        return release_by_game(
-            private,
+        game = game_of(
             graph,
             protection,
             player=player,
             epsilon=epsilon,
             delta=delta,
-            store=store,
             queries=queries,
             rounds=rounds,
             draws=queries_per_round,
             hide=hide_queries,
             beta=beta,
+        )
+        return release_by_game(
+            game,
+            private,
+            graph,
+            protection,
+            epsilon=epsilon,
+            delta=delta,
+            store=store,
             seed=seed,
             progress=progress,
         )
@@ -227,15 +360,22 @@ def iterative_mechanism(  # noqa: PLR0913  # the options of a release
         epsilon, delta = protection.step_budget(
             epsilon=epsilon, delta=delta, zcdp=calibration in ("practical", "tight")
         )
-    budget = _calibration(
-        calibration,
-        epsilon=epsilon,
-        delta=delta,
-        beta=beta,
-        rounds=rounds,
-        calls=queries_per_round,
-        distinguisher=finder,
-    )
+    budget: OfflineCalibration
+    if calibration not in ("practical", "tight"):
+        budget = PaperOffline(paper=calibration, epsilon=epsilon, delta=delta, beta=beta)
+        if rounds is not None or queries_per_round != 1:
+            raise ParameterError(
+                "rounds and queries_per_round are for the calibrations 'practical' and 'tight'"
+            )
+    elif calibration == "practical" and finder.call is None:
+        check_probabilities(delta, beta, pure=True)
+        pure = PureOffline(universe=universe, epsilon=epsilon, beta=beta, calls=queries_per_round)
+        budget = pure if rounds is None else replace(pure, rounds=rounds)
+    else:
+        kind = PracticalOffline if calibration == "practical" else TightOffline
+        budget = kind(
+            epsilon=epsilon, delta=delta, beta=beta, rounds=rounds, calls=queries_per_round
+        )
     printed = isinstance(budget, PaperOffline)
     rule: Rule = "as printed" if printed else "tight"
     return IterativeConstruction(
@@ -269,31 +409,6 @@ def _learner(
         norm = "l2"
     disjoint = listed.disjoint if listed is not None else finder.name == "exact-cuts"
     return learner_of(construction, universe, disjoint=disjoint, rule=rule, norm=norm)
-
-
-def _calibration(
-    name: str,
-    *,
-    epsilon: float,
-    delta: float,
-    beta: float,
-    rounds: int | None,
-    calls: int,
-    distinguisher: Distinguisher,
-) -> OfflineCalibration:
-    if name not in ("practical", "tight"):
-        made = PaperOffline(paper=name, epsilon=epsilon, delta=delta, beta=beta)
-        if rounds is not None or calls != 1:
-            raise ParameterError(
-                "rounds and queries_per_round are for the calibrations 'practical' and 'tight'"
-            )
-        return made
-    if name == "practical" and distinguisher.call is None:
-        check_probabilities(delta, beta, pure=True)
-        pure = PureOffline(universe=distinguisher.universe, epsilon=epsilon, beta=beta, calls=calls)
-        return pure if rounds is None else replace(pure, rounds=rounds)
-    kind = PracticalOffline if name == "practical" else TightOffline
-    return kind(epsilon=epsilon, delta=delta, beta=beta, rounds=rounds, calls=calls)
 
 
 def _check_outcome(mechanism: IterativeConstruction, outcome: Outcome) -> None:

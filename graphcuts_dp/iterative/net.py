@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix, IntMatrix
 from graphcuts_dp.errors import GraphError, HypothesisError, ParameterError
+from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph, on_space
-from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.graph.universe import Universe
@@ -18,7 +18,7 @@ from graphcuts_dp.idc.median import DatabaseFamily, all_graphs, alpha_net
 from graphcuts_dp.iterative.net_release import NetRelease
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
-from graphcuts_dp.measurements.bounding import paired_graph
+from graphcuts_dp.measurements.parts import paired_graph
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, hidden_change
@@ -59,7 +59,7 @@ def release_net(
         alpha: of the net, >= 0. A coarser net is smaller: less noise, but more rounding.
         family: public databases that the truth may be; None for every graph on these vertices,
             which takes at most 19 pairs. Less is possible when more is public: see `all_graphs`
-            with a number of edges; or a net of these, such as `construction_net`.
+            with a number of edges; or a net of these, such as the `construction_net` of a checkout.
         within: how far, on any query, the nearest member of the family may be from the truth: 0 if
             the truth is one of them, alpha of a net that was made elsewhere.
         seed: makes the run repeatable and voids the promise; None for the system's entropy.

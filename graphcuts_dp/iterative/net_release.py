@@ -6,21 +6,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Self, final
+from typing import Self, final
 
 import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.display import Card, Displayed
-from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
+from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.atomic import atomic_write
-from graphcuts_dp.graph.file_sets import check_writable_files, writing_files, written_files
-from graphcuts_dp.graph.files import graph_files, read_graph, write_graph
+from graphcuts_dp.graph.file_sets import check_writable_files
 from graphcuts_dp.graph.linear_query import LinearQuery
-from graphcuts_dp.graph.queries import CutQuery, Subset, answer_all
+from graphcuts_dp.graph.queries import Subset, answer_all
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.graph.vertices import VertexSet, labels_or_number, sets_in
+from graphcuts_dp.iterative.release import load_with_arrays, save_with_arrays
+from graphcuts_dp.measurements.answer_list import whole_query
 from graphcuts_dp.measurements.noisy_matrix import CutAnswer
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
@@ -28,12 +27,9 @@ from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.selection import shortfall
 from graphcuts_dp.receipts import (
     PathLike,
-    check_files,
     read_receipt,
     receipt_path,
-    sha256_of,
     telling_damage,
-    write_receipt,
 )
 
 _FORMAT = "net 1"
@@ -113,7 +109,7 @@ class NetRelease(Displayed):
         """
         if not 0 < confidence < 1:
             raise ParameterError(f"confidence must be between 0 and 1, not {confidence}")
-        query = _asked(S, T)
+        query = whole_query(S, T)
         row = self.universe.coefficients(query)[self.universe.pairs()]
         value = float(answer_all([query], self.graph)[0])
         low, high = float(row[row < 0].sum()), float(row[row > 0].sum())
@@ -153,16 +149,7 @@ class NetRelease(Displayed):
             FileFormatError: unknown ending, missing folder, files that are there, a full disk.
                 Nothing is left behind then, and older files stay as they are.
         """
-        files = writing_files(_names(path), force=force)
-        with files as (graph_file, queries_file, receipt_file):
-            write_graph(self.graph, graph_file)
-            with atomic_write(queries_file) as handle:
-                np.savez_compressed(handle, coefficients=self.coefficients)
-            write_receipt(receipt_file, self._receipt((*graph_files(graph_file), queries_file)))
-        return written_files(_names(path))
-
-    def _receipt(self, files: Iterable[Path]) -> dict[str, Any]:
-        return {
+        fields = {
             "format": _FORMAT,
             "guarantee": self.guarantee.to_dict(),
             "cost": self.cost.to_dict(),
@@ -171,12 +158,9 @@ class NetRelease(Displayed):
             "unit": self.unit,
             "rounding": self.rounding,
             "rate": str(self.rate),
-            "weighted": bool(self.graph.weighted),
-            "bipartite": self.universe.bipartite,
-            "directed": self.universe.directed,
-            "vertices": [labels_or_number(side) for side in sets_in(self.universe.space)],
-            "files": {file.name: sha256_of(file) for file in files},
         }
+        arrays = {"coefficients": self.coefficients}
+        return save_with_arrays(self.graph, _names(path), arrays, fields, force=force)
 
     @classmethod
     def load(cls, path: PathLike) -> Self:
@@ -190,18 +174,8 @@ class NetRelease(Displayed):
         """
         receipt = read_receipt(path, _FORMAT)
         with telling_damage(path):
-            _check_files(path, receipt["files"])
-            left, *right = (VertexSet(labels) for labels in receipt["vertices"])
-            with np.load(queries_path(path), allow_pickle=False) as stored:
-                coefficients = np.array(stored["coefficients"], dtype=np.float64)
-            graph = read_graph(
-                path,
-                vertices=(left, right[0]) if right else left,
-                weighted=receipt["weighted"],
-                bipartite=receipt["bipartite"],
-                directed=receipt["directed"],
-            )
-            _check_files(path, receipt["files"])  # as read: others may replace it meanwhile
+            graph, arrays = load_with_arrays(path, queries_path(path), receipt)
+            coefficients = np.array(arrays["coefficients"], dtype=np.float64)
             made = cls(
                 graph=graph,
                 guarantee=PrivacyGuarantee.from_dict(receipt["guarantee"]),
@@ -232,15 +206,6 @@ class NetRelease(Displayed):
         return f"NetRelease(epsilon={self.guarantee.epsilon:g}, members={self.members}{mark})"
 
 
-def _asked(S: Any, T: Any) -> LinearQuery:
-    if not hasattr(S, "coefficients"):
-        return CutQuery(S, T)
-    if T is not None:
-        raise QueryError("give either a query or two sets, not both")
-    query: LinearQuery = S
-    return query
-
-
 def queries_path(path: PathLike) -> Path:
     """Where the queries of a net release at `path` are."""
     return Path(f"{os.fspath(path)}.queries.npz")
@@ -257,9 +222,3 @@ def check_net_path(path: PathLike, *, force: bool = False) -> None:
         FileFormatError: unknown ending, missing folder, no permission, or a file that is there.
     """
     check_writable_files(_names(path), force=force)
-
-
-def _check_files(path: PathLike, files: dict[str, str]) -> None:
-    if set(files) != {file.name for file in (*graph_files(path), queries_path(path))}:
-        raise FileFormatError(f"{receipt_path(path)} is the receipt of another release")
-    check_files(path, files)

@@ -7,14 +7,14 @@ import numpy as np
 
 from graphcuts_dp.distinguishers.cut_list import CutList
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.files import PathLike
 from graphcuts_dp.fits.certify import weights_of
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.atomic import PathLike
 from graphcuts_dp.graph.graph_queries import Question
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.owned_rows import PrivateData
-from graphcuts_dp.idc.dense import DenseHypothesis
-from graphcuts_dp.iterative.made import as_list, synthetic_graph, universe_of
+from graphcuts_dp.idc.bit_sets import DenseHypothesis
+from graphcuts_dp.iterative.outcome import as_list, pair_promise, synthetic_graph, universe_of
 from graphcuts_dp.iterative.player_game import GameOutcome, Player, PlayerGame
 from graphcuts_dp.iterative.release import Accuracy, IterativeRelease, Settings
 from graphcuts_dp.iterative.tuning import PracticalOffline
@@ -22,25 +22,20 @@ from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.privacy.composition import as_stored, check_paid, compose
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, hidden_change
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.protection import Protection
 from graphcuts_dp.progress import Progress
 
 
-def release_by_game(  # noqa: PLR0913  # the options of a release
+def release_by_game(
+    game: PlayerGame,
     private: PrivateData,
     graph: AnyGraph,
     protection: Protection,
     *,
-    player: str,
     epsilon: float,
     delta: float,
     store: PathLike | Store | None,
-    queries: Iterable[Question] | None,
-    rounds: int | None,
-    draws: int,
-    hide: float | None,
-    beta: float,
     seed: int | None,
     progress: Progress,
 ) -> IterativeRelease:
@@ -48,18 +43,6 @@ def release_by_game(  # noqa: PLR0913  # the options of a release
 
     Guarantee: (epsilon, delta)-DP for whom the protection names: see `PlayerGame`.
     """
-    game = game_of(
-        graph,
-        protection,
-        player=player,
-        epsilon=epsilon,
-        delta=delta,
-        queries=queries,
-        rounds=rounds,
-        draws=draws,
-        hide=hide,
-        beta=beta,
-    )
     source = entropy_source(seed)
     cost = protection.cost(game.cost, epsilon=as_stored(epsilon), delta=delta)
     guarantee = protection.promise(_guarantee(game, seed), cost)
@@ -67,7 +50,7 @@ def release_by_game(  # noqa: PLR0913  # the options of a release
         store,
         private,
         kind="release-iteratively",
-        parameters={"construction": f"game, player {player}"},
+        parameters={"construction": f"game, player {game.player}"},
         cost=cost,
         guarantee=guarantee,
     ):
@@ -120,23 +103,10 @@ def game_of(
 
 
 def _guarantee(game: PlayerGame, seed: int | None) -> PrivacyGuarantee:
-    grid, cost = game.grid, game.cost
-    public = game.universe.public + (", the weight cap" if grid.weighted else "")
-    public += ", the number of queries" if game.hide is not None else ""
     _, bought, _ = game.bought()
-    return PrivacyGuarantee(
-        epsilon=cost.epsilon,
-        delta=cost.delta,
-        neighbours=hidden_change(
-            weighted=grid.weighted, weight_cap=grid.cap, directed=game.universe.directed
-        ),
-        public=public,
-        seed=seed,
-        parts=(
-            ("total weight", bought.epsilon),
-            ("rounds", cost.epsilon - bought.epsilon),
-        ),
-    )
+    parts = ("total weight", bought.epsilon), ("rounds", game.cost.epsilon - bought.epsilon)
+    public = ", the number of queries" if game.hide is not None else ""
+    return pair_promise(game.universe, game.grid, game.cost, seed=seed, parts=parts, public=public)
 
 
 def _released(

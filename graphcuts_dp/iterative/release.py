@@ -1,11 +1,14 @@
-"""What a user gets from an iterative construction: answers, graph, promise, transcript, files."""
+"""What a user gets from an iterative construction: answers, graph, promise, transcript, files.
+
+The arrays that an iterative release is saved in: what was measured, and the list of queries.
+"""
 
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, cast, final
+from typing import TYPE_CHECKING, Any, Self, final
 
 import numpy as np
 
@@ -13,22 +16,21 @@ from graphcuts_dp.display import Card, Displayed, size_text
 from graphcuts_dp.distinguishers.cut_list import CutList
 from graphcuts_dp.distinguishers.question_list import QuestionList
 from graphcuts_dp.errors import FileFormatError, QueryError
+from graphcuts_dp.files import atomic_write
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.atomic import atomic_write
 from graphcuts_dp.graph.file_sets import check_writable_files, writing_files, written_files
 from graphcuts_dp.graph.files import graph_files, read_graph, write_graph
 from graphcuts_dp.graph.graph_queries import GraphQuery, Question
 from graphcuts_dp.graph.grid import most_weight
-from graphcuts_dp.graph.linear_query import LinearQuery, is_query
+from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.linear_steps import Extent, as_cut
 from graphcuts_dp.graph.mixed_cuts import MixedCut, understood
-from graphcuts_dp.graph.queries import CutQuery, RankOneQuery, Subset
+from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, RankOneQuery, Subset
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.graph.vertices import VertexSet, labels_or_number, sets_in
-from graphcuts_dp.idc.dense import DenseHypothesis
+from graphcuts_dp.idc.bit_sets import DenseHypothesis
 from graphcuts_dp.iterative.outcome import Measured
-from graphcuts_dp.iterative.release_arrays import arrays_of, read_back
-from graphcuts_dp.measurements.answer_list import AnswerList
+from graphcuts_dp.measurements.answer_list import AnswerList, whole_query
 from graphcuts_dp.measurements.noisy_matrix import CutAnswer
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
@@ -44,6 +46,128 @@ from graphcuts_dp.receipts import (
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+Listed = CutList | QuestionList | None
+
+
+def save_with_arrays(
+    graph: AnyGraph,
+    names: tuple[Path, Path, Path],
+    arrays: dict[str, Any],
+    fields: dict[str, Any],
+    *,
+    force: bool,
+    about: Mapping[str, float | str] | None = None,
+) -> tuple[str, ...]:
+    """Write a graph, arrays beside it, and a receipt of both with these fields, or nothing."""
+    with writing_files(names, force=force) as (graph_file, arrays_file, receipt_file):
+        write_graph(graph, graph_file, about=about)
+        with atomic_write(arrays_file) as handle:
+            np.savez_compressed(handle, **arrays)
+        universe, files = Universe.of(graph), (*graph_files(graph_file), arrays_file)
+        schema = {
+            "weighted": bool(graph.weighted),
+            "bipartite": universe.bipartite,
+            "directed": universe.directed,
+            "vertices": [labels_or_number(side) for side in sets_in(universe.space)],
+            "files": {file.name: sha256_of(file) for file in files},
+        }
+        write_receipt(receipt_file, fields | schema)
+    return written_files(names)
+
+
+def load_with_arrays(
+    path: PathLike, beside: Path, receipt: dict[str, Any], **options: Any
+) -> tuple[AnyGraph, dict[str, Any]]:
+    """The graph and the arrays that `save_with_arrays` wrote.
+
+    Raises:
+        FileFormatError: files that are not those of the receipt.
+        OSError, LookupError, TypeError, ValueError: other damage; see `telling_damage`.
+    """
+    if set(receipt["files"]) != {file.name for file in (*graph_files(path), beside)}:
+        raise FileFormatError(f"{receipt_path(path)} is the receipt of another release")
+    check_files(path, receipt["files"])
+    left, *right = (VertexSet(labels) for labels in receipt["vertices"])
+    with np.load(beside, allow_pickle=False) as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    graph = read_graph(
+        path,
+        vertices=(left, right[0]) if right else left,
+        weighted=receipt["weighted"],
+        bipartite=receipt["bipartite"],
+        directed=receipt.get("directed", False),
+        **options,
+    )
+    check_files(path, receipt["files"])  # as read: others may replace it meanwhile
+    return graph, arrays
+
+
+def arrays_of(universe: Universe, transcript: Sequence[Measured], listed: Listed) -> dict[str, Any]:
+    """The transcript and the list as arrays; of a list of cuts their sets, of others coefficients.
+
+    Raises:
+        QueryError: a transcript of other queries than cuts, without their list.
+    """
+    arrays: dict[str, Any] = {
+        "values": np.array([measured.value for measured in transcript]),
+        "rounds": np.array([measured.round for measured in transcript], dtype=np.int64),
+        "updated": np.array([measured.updated for measured in transcript], dtype=np.bool_),
+    }
+    if isinstance(listed, QuestionList):
+        places = [listed.place(measured.query) for measured in transcript]
+        arrays["found_places"] = np.array(places, dtype=np.int64)
+        arrays["listed_rows"] = listed.given_rows
+        arrays["listed_statistics"] = np.array(
+            [each.statistic if isinstance(each, GraphQuery) else "" for each in listed.asked]
+        )
+        return arrays
+    masks = [universe.masks(_cut(measured.query)) for measured in transcript]
+    for name, side, n in zip("ST", (0, 1), universe.shape, strict=True):
+        sets = [mask[side] for mask in masks]
+        arrays[f"found_{name}"] = np.array(sets, dtype=np.bool_).reshape(len(sets), n)
+        if listed is not None:
+            arrays[f"listed_{name}"] = listed.words[side]
+    return arrays
+
+
+def read_back(universe: Universe, arrays: dict[str, Any]) -> tuple[tuple[Measured, ...], Listed]:
+    """The transcript and the list from what `arrays_of` made."""
+    listed: Listed = None
+    queries: list[Question]
+    if "listed_rows" in arrays:
+        asked = [
+            GraphQuery(str(statistic)) if statistic else _matrix(universe, row)
+            for statistic, row in zip(
+                arrays["listed_statistics"], arrays["listed_rows"], strict=True
+            )
+        ]
+        listed = QuestionList(universe, asked)
+        queries = [asked[int(place)] for place in arrays["found_places"]]
+    else:
+        if "listed_S" in arrays:
+            listed = CutList.of_words(universe, arrays["listed_S"], arrays["listed_T"])
+        queries = [
+            CutQuery(S, T) for S, T in zip(arrays["found_S"], arrays["found_T"], strict=True)
+        ]
+    rows = zip(arrays["rounds"], queries, arrays["values"], arrays["updated"], strict=True)
+    return tuple(
+        Measured(round=int(number), query=query, value=float(value), updated=bool(updated))
+        for number, query, value, updated in rows
+    ), listed
+
+
+def _cut(query: Question) -> CutQuery:
+    if not isinstance(query, CutQuery):
+        raise QueryError("this release has measured another query than a cut")
+    return query
+
+
+def _matrix(universe: Universe, row: Any) -> MatrixQuery:
+    matrix = np.zeros(universe.shape)
+    matrix[universe.pairs()] = row
+    return MatrixQuery(matrix)
+
 
 _FORMAT = "iterative construction 1"
 _OTHER_QUERIES = "iterative construction 2"  # with a list that has others than cuts
@@ -152,13 +276,7 @@ class IterativeRelease(Displayed):
         """
         if isinstance(S, GraphQuery):
             return self._statistic(S)
-        if is_query(S):
-            if T is not None:
-                raise QueryError("give either a whole query or two sets, not both")
-            asked: LinearQuery = S
-        else:
-            asked = CutQuery(cast(Subset, S), T)
-        query = understood(asked, self.universe.space)
+        query = understood(whole_query(S, T), self.universe.space)
         if isinstance(query, RankOneQuery):
             query = as_cut(query, self.universe.space) or query
         value = self.hypothesis.estimate(query)
@@ -192,9 +310,22 @@ class IterativeRelease(Displayed):
         Raises:
             QueryError: no cut was measured.
         """
-        from graphcuts_dp.iterative.picture import drawn  # matplotlib takes a while to import
+        from graphcuts_dp.plotting.answer_lists import answer_list_figure  # slow: matplotlib
 
-        return drawn(self, title)
+        if not self.transcript:
+            raise QueryError("no cut was measured, so there is nothing to draw")
+        answers = self.answer_all([measured.query for measured in self.transcript])
+        ends = np.array([answer.interval for answer in answers])
+        mark = f", {self.guarantee.warning}" if self.guarantee.warning else ""
+        return answer_list_figure(
+            values=np.array([answer.value for answer in answers]),
+            low=ends[:, 0],
+            high=ends[:, 1],
+            other=np.array([measured.value for measured in self.transcript]),
+            other_label="noisy, as measured",
+            title=f"{title or 'Measured cuts'} (epsilon = {self.guarantee.epsilon:g}{mark})",
+            across="cut, in the order of measuring",
+        )
 
     def _statistic(self, query: GraphQuery) -> CutAnswer:
         """The statistic of a hypothesis that is a graph without weights, in its steps."""
@@ -266,31 +397,17 @@ class IterativeRelease(Displayed):
             FileFormatError: unknown ending, missing folder, files that are there, a full disk.
                 Nothing is left behind then, and older files stay as they are.
         """
-        files = writing_files(_names(path), force=force)
-        with files as (graph_file, hypothesis_file, receipt_file):
-            write_graph(self.graph, graph_file, about=self.guarantee.about)
-            with atomic_write(hypothesis_file) as handle:
-                np.savez_compressed(handle, **self._arrays())
-            write_receipt(receipt_file, self._receipt((*graph_files(graph_file), hypothesis_file)))
-        return written_files(_names(path))
-
-    def _arrays(self) -> dict[str, Any]:
-        kept = arrays_of(self.universe, self.transcript, self.listed)
-        return {"matrix": self.hypothesis.matrix} | kept
-
-    def _receipt(self, files: Iterable[Path]) -> dict[str, Any]:
-        return {
+        fields = {
             "format": _OTHER_QUERIES if isinstance(self.listed, QuestionList) else _FORMAT,
             "guarantee": self.guarantee.to_dict(),
             "settings": asdict(self.settings),
             "accuracy": asdict(self.accuracy),
             "cap": self.cap,
-            "weighted": bool(self.graph.weighted),
-            "bipartite": self.universe.bipartite,
-            "directed": self.universe.directed,
-            "vertices": [labels_or_number(side) for side in sets_in(self.universe.space)],
-            "files": {file.name: sha256_of(file) for file in files},
         }
+        arrays = arrays_of(self.universe, self.transcript, self.listed)
+        arrays = {"matrix": self.hypothesis.matrix} | arrays
+        about = self.guarantee.about
+        return save_with_arrays(self.graph, _names(path), arrays, fields, force=force, about=about)
 
     @classmethod
     def load(cls, path: PathLike) -> Self:
@@ -304,22 +421,11 @@ class IterativeRelease(Displayed):
         """
         receipt = read_receipt(path, _FORMAT, _OTHER_QUERIES)
         with telling_damage(path):
-            _check_files(path, receipt["files"])
-            left, *right = (VertexSet(labels) for labels in receipt["vertices"])
-            directed = receipt.get("directed", False)
-            universe = Universe(left, *right, directed=directed)
-            with np.load(hypothesis_path(path), allow_pickle=False) as stored:
-                arrays = {name: stored[name] for name in stored.files}
             accuracy, settings = Accuracy(**receipt["accuracy"]), Settings(**receipt["settings"])
-            graph = read_graph(
-                path,
-                vertices=(left, right[0]) if right else left,
-                weighted=receipt["weighted"],
-                weight_cap=receipt["cap"],
-                bipartite=universe.bipartite,
-                directed=directed,
+            graph, arrays = load_with_arrays(
+                path, hypothesis_path(path), receipt, weight_cap=receipt["cap"]
             )
-            _check_files(path, receipt["files"])  # as read: others may replace it meanwhile
+            universe = Universe.of(graph)
             transcript, listed = read_back(universe, arrays)
             return cls(
                 graph=graph,
@@ -373,10 +479,3 @@ def check_iterative_path(path: PathLike, *, force: bool = False) -> None:
         FileFormatError: unknown ending, missing folder, no permission, or a file that is there.
     """
     check_writable_files(_names(path), force=force)
-
-
-def _check_files(path: PathLike, files: dict[str, str]) -> None:
-    expected = {file.name for file in (*graph_files(path), hypothesis_path(path))}
-    if set(files) != expected:
-        raise FileFormatError(f"{receipt_path(path)} is the receipt of another release")
-    check_files(path, files)

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any, Self, cast, final
 import numpy as np
 
 from graphcuts_dp.display import Card, Displayed, size_text
-from graphcuts_dp.errors import FileFormatError, QueryError
-from graphcuts_dp.graph.atomic import atomic_set, atomic_write, check_writable_set
-from graphcuts_dp.graph.linear_query import LinearQuery, is_query
+from graphcuts_dp.errors import FileFormatError
+from graphcuts_dp.files import atomic_set, atomic_write, check_writable_set
+from graphcuts_dp.graph.linear_query import LinearQuery
 from graphcuts_dp.graph.linear_steps import Extent, as_cut
 from graphcuts_dp.graph.mixed_cuts import understood
 from graphcuts_dp.graph.queries import CutQuery, RankOneQuery, Subset
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.graph.vertices import Space, VertexSet, labels_or_number, sets_in
-from graphcuts_dp.idc.dense import DenseHypothesis
+from graphcuts_dp.idc.bit_sets import DenseHypothesis
+from graphcuts_dp.measurements.answer_list import whole_query
 from graphcuts_dp.measurements.noisy_matrix import CutAnswer
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
@@ -106,13 +107,7 @@ class SensingRelease(Displayed):
         Raises:
             QueryError: a query that does not fit the vertex sets.
         """
-        if is_query(S):
-            if T is not None:
-                raise QueryError("give either a whole query or two sets, not both")
-            asked: LinearQuery = S
-        else:
-            asked = CutQuery(cast(Subset, S), T)
-        query = understood(asked, self.universe.space)
+        query = understood(whole_query(S, T), self.universe.space)
         low, high = Extent.of(query, self.universe.space).possible(self.cap)
         value, confidence = self.hypothesis.estimate(query), 1.0
         interval = low, high
@@ -150,9 +145,22 @@ class SensingRelease(Displayed):
             A figure of matplotlib: with intervals where every query was measured, else with what
             the hypothesis expected of each query before.
         """
-        from graphcuts_dp.iterative.picture import drawn_sensing  # matplotlib takes a while
+        from graphcuts_dp.plotting.answer_lists import answer_list_figure  # slow: matplotlib
 
-        return drawn_sensing(self, title)
+        values = np.array([made.value for made in self.measurements])
+        chosen = self.radius is None  # one by one; there is no interval for each of them
+        radius = np.inf if self.radius is None else self.radius
+        mark = f", {self.guarantee.warning}" if self.guarantee.warning else ""
+        return answer_list_figure(
+            values=values,
+            low=values - radius,
+            high=values + radius,
+            other=np.array([made.estimate for made in self.measurements]) if chosen else None,
+            other_label="expected by what was learnt before",
+            title=f"{title or 'Measured sums'} (epsilon = {self.guarantee.epsilon:g}{mark})",
+            across="query, in the order of measuring",
+            unit="sum of ratings",
+        )
 
     def _card(self) -> Card:
         return Card(

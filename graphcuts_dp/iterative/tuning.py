@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Protocol, Self, final
+from typing import ClassVar, Protocol, Self, final
 
 from graphcuts_dp.distinguishers.base import Distinguisher
 from graphcuts_dp.errors import ParameterError
@@ -79,7 +79,6 @@ class OfflineCalibration(Protocol):
     @property
     def cost(self) -> Cost:
         """What is promised, whatever happens."""
-        ...
 
     def with_total(self, sensitivity: int) -> "tuple[ValueNoise, int, Cost, OfflineCalibration]":
         """Pay for a noisy total weight out of this budget.
@@ -87,7 +86,6 @@ class OfflineCalibration(Protocol):
         Returns:
             Its noise, how far it can be off (in steps), its cost, and what is left.
         """
-        ...
 
     def tune(
         self, update_bound: UpdateBound, distinguisher: Distinguisher, *, one: float, steps: int
@@ -103,7 +101,6 @@ class OfflineCalibration(Protocol):
         Raises:
             ParameterError: no tuning is possible.
         """
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,6 +117,7 @@ class _ZcdpOffline(ABC):
     rounds: int | None = None
     calls: int = 1
     rho: float | None = None
+    _shares: ClassVar[tuple[Fraction, ...]]  # parts of rho for the distinguisher that are tried
 
     def __post_init__(self) -> None:
         exact_epsilon(self.epsilon)
@@ -157,9 +155,20 @@ class _ZcdpOffline(ABC):
             if alpha is None:
                 continue
             found = []
-            for share in self._shares():
-                split = self._split(rounds, share, distinguisher, steps)
-                found.append(self._made(rounds, alpha, *split, cost, one, steps))
+            for share in self._shares:
+                tuned, noise = self._split(rounds, share, distinguisher, steps)
+                split = OfflineTuning(
+                    rounds=rounds,
+                    alpha=alpha,
+                    threshold=None,
+                    distinguisher=tuned,
+                    noise=noise,
+                    value_error=0.0,
+                    error=None,
+                    cost=cost,
+                    calls=self.calls,
+                )
+                found.append(self._made(split, noise, one=one, steps=steps))
             here = min(found, key=lambda pair: pair[0])
             if best is None or here[0] < best[0]:
                 best = here
@@ -184,19 +193,8 @@ class _ZcdpOffline(ABC):
         return 1
 
     @abstractmethod
-    def _shares(self) -> tuple[Fraction, ...]:
-        """Parts of rho for the distinguisher that are tried."""
-
-    @abstractmethod
     def _made(
-        self,
-        rounds: int,
-        alpha: float,
-        tuned: Distinguisher,
-        noise: ValueNoise,
-        cost: Cost,
-        one: float,
-        steps: int,
+        self, split: OfflineTuning, noise: ValueNoise, *, one: float, steps: int
     ) -> tuple[float, OfflineTuning]:
         """The tuning, and a score of which the least is best."""
 
@@ -235,37 +233,22 @@ class PracticalOffline(_ZcdpOffline):
     Data Release* (MWEM), 2012, for using all rounds and old answers.
     """
 
+    _shares = (Fraction(1, 2), Fraction(3, 4), Fraction(9, 10))
+
     def _least_rounds(self, distinguisher: Distinguisher) -> int:
         return 2 if math.isfinite(distinguisher.shortfall(self.beta)) else 1
 
-    def _shares(self) -> tuple[Fraction, ...]:
-        return (Fraction(1, 2), Fraction(3, 4), Fraction(9, 10))
-
     def _made(
-        self,
-        rounds: int,
-        alpha: float,
-        tuned: Distinguisher,
-        noise: ValueNoise,
-        cost: Cost,
-        one: float,
-        steps: int,
+        self, split: OfflineTuning, noise: ValueNoise, *, one: float, steps: int
     ) -> tuple[float, OfflineTuning]:
+        tuned = split.distinguisher
         short = tuned.shortfall(self.beta / (2 * (1 if tuned.call is None else self.calls))) / one
         deviation = math.sqrt(noise.parameter) / steps
         radius = noise.radius(self.beta / (2 * self.calls)) / steps
         usual = tuned.usual_shortfall / one
-        return alpha / 4 + deviation + usual, OfflineTuning(
-            rounds=rounds,
-            alpha=alpha,
-            threshold=None,
-            distinguisher=tuned,
-            noise=noise,
-            value_error=deviation,
-            error=radius + short if math.isfinite(short) else None,
-            cost=cost,
-            calls=self.calls,
-        )
+        error = radius + short if math.isfinite(short) else None
+        made = replace(split, value_error=deviation, error=error)
+        return split.alpha / 4 + deviation + usual, made
 
 
 @final
@@ -295,34 +278,21 @@ class TightOffline(_ZcdpOffline):
     margins in place of eighths of alpha.
     """
 
-    def _shares(self) -> tuple[Fraction, ...]:
-        return tuple(Fraction(k, 10) for k in range(1, 10))
+    _shares = tuple(Fraction(k, 10) for k in range(1, 10))
 
     def _made(
-        self,
-        rounds: int,
-        alpha: float,
-        tuned: Distinguisher,
-        noise: ValueNoise,
-        cost: Cost,
-        one: float,
-        steps: int,
+        self, split: OfflineTuning, noise: ValueNoise, *, one: float, steps: int
     ) -> tuple[float, OfflineTuning]:
-        calls = rounds * self.calls
+        tuned, calls = split.distinguisher, split.rounds * self.calls
         value_error = noise.radius(self.beta / (2 * calls)) / steps
         short = tuned.shortfall(self.beta / (2 * (1 if tuned.call is None else calls))) / one
         proven = math.isfinite(short)
-        error = alpha + 2 * value_error + (short if proven else 0.0)
-        return error, OfflineTuning(
-            rounds=rounds,
-            alpha=alpha,
-            threshold=alpha + value_error,
-            distinguisher=tuned,
-            noise=noise,
+        error = split.alpha + 2 * value_error + (short if proven else 0.0)
+        return error, replace(
+            split,
+            threshold=split.alpha + value_error,
             value_error=value_error,
             error=error if proven else None,
-            cost=cost,
-            calls=self.calls,
         )
 
 

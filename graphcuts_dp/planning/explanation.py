@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
+import numpy as np
+
 from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.guarantee import exact_epsilon
@@ -66,9 +68,15 @@ class Explanation(Displayed):
 
     def plot(self) -> "Figure":
         """Draw what any belief can become, as a figure of matplotlib."""
-        from graphcuts_dp.planning.picture import odds_drawn  # matplotlib is slow to import
+        from graphcuts_dp.plotting.plans import odds_figure  # matplotlib is slow to import
 
-        return odds_drawn(self)
+        priors = np.linspace(0, 1, 201)
+        lowest, highest = (
+            np.array([posterior(float(prior), sign * self.epsilon) for prior in priors])
+            for sign in (-1, 1)
+        )
+        but = f", but for a chance of {self.delta:g}" if self.delta else ""
+        return odds_figure(priors, lowest, highest, title=f"epsilon = {self.epsilon:g}{but}")
 
     def __str__(self) -> str:
         lines = [f"{heading}: {text}" for heading, text in self.sentences]

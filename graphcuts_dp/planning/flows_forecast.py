@@ -15,7 +15,7 @@ from graphcuts_dp.flows.tails import error_radii
 from graphcuts_dp.graph.cells import CellTree
 from graphcuts_dp.graph.groups import GroupTree
 from graphcuts_dp.measurements.changes import cell_changes
-from graphcuts_dp.measurements.noisy_cells import place_variances
+from graphcuts_dp.measurements.noisy_groups import place_variances
 from graphcuts_dp.privacy.level_noise import Change
 from graphcuts_dp.privacy.protection import Protection
 

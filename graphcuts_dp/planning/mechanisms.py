@@ -34,10 +34,6 @@ _CONSTRUCTIONS = tuple(
 )
 
 
-def _always(_: Setting) -> bool:
-    return True
-
-
 @final
 @dataclass(frozen=True)
 class PlannedMechanism:
@@ -64,7 +60,7 @@ class PlannedMechanism:
     trivial: bool = False
     norm: str = ""
     offline: bool = False
-    fits: Callable[[Setting], bool] = _always
+    fits: Callable[[Setting], bool] = lambda _: True
     monotone: bool = True
 
     @property
@@ -177,10 +173,6 @@ def _density_typical(setting: Setting) -> float:
 # Mechanisms
 
 
-def _session(method: str, setting: Setting, *, adaptive: bool = True) -> float:
-    return guaranteed_error(method, setting, adaptive=adaptive)
-
-
 def _paper(paper: str, construction: str, setting: Setting, *, norm: str = "") -> float:
     """A paper's mechanism to the letter, its rule as printed."""
     known, updates = CALIBRATIONS[paper], CONSTRUCTIONS[construction].updates
@@ -246,70 +238,47 @@ def mechanisms_for(setting: Setting) -> tuple[PlannedMechanism, ...]:
     return tuple(each for each in MECHANISMS if each.method in _FOR_VERTICES)
 
 
+# Of public lists: the guarantee is for k of them that are chosen before.
+_listed = partial(PlannedMechanism, calibration="", cuts=FIXED, typical=None, offline=True)
 _OFFLINE = (
-    PlannedMechanism(
+    _listed(
         ANSWERS,
-        "",
-        FIXED,
-        offline.few_answers_error,
-        offline.few_answers_typical,
-        offline=True,
+        guaranteed=offline.few_answers_error,
+        typical=offline.few_answers_typical,
         fits=offline.few_answers_fit,
     ),
-    PlannedMechanism(
+    _listed(
         "offline MW",
-        "",
-        FIXED,
-        offline.listed_error,
-        _first_hypothesis,
-        offline=True,
+        guaranteed=offline.listed_error,
+        typical=_first_hypothesis,
         fits=offline.lists_fit,
     ),
-    PlannedMechanism(
-        "offline MW", "", LINEAR, offline.linear_error, None, offline=True, fits=offline.linear_fits
-    ),
-    PlannedMechanism(
+    _listed("offline MW", cuts=LINEAR, guaranteed=offline.linear_error, fits=offline.linear_fits),
+    _listed(
         "offline MW released",
-        "",
-        FIXED,
-        offline.released_error,
-        _first_hypothesis,
-        offline=True,
+        guaranteed=offline.released_error,
+        typical=_first_hypothesis,
         fits=offline.lists_fit,
     ),
-    PlannedMechanism(
-        "offline median",
-        "",
-        FIXED,
-        offline.median_offline_error,
-        None,
-        offline=True,
-        fits=offline.median_fits,
-    ),
+    _listed("offline median", guaranteed=offline.median_offline_error, fits=offline.median_fits),
     *(
-        PlannedMechanism(
+        _listed(
             f"game {player}",
-            "",
-            FIXED,
-            partial(offline.game_error, player),
-            None,
-            offline=True,
+            guaranteed=partial(offline.game_error, player),
             fits=offline.lists_fit,
             monotone=False,
         )
         for player in offline.LEARNING
     ),
-    PlannedMechanism(
-        "net", "", FIXED, offline.net_error, None, offline=True, fits=offline.net_fits
-    ),
-    PlannedMechanism(
-        "sensing", "", LINEAR, offline.sensing_error, None, offline=True, fits=offline.sensing_fits
-    ),
+    _listed("net", guaranteed=offline.net_error, fits=offline.net_fits),
+    _listed("sensing", cuts=LINEAR, guaranteed=offline.sensing_error, fits=offline.sensing_fits),
 )
 
 MECHANISMS = (
     *(
-        PlannedMechanism(rule, "tight", ADAPTIVE, partial(_session, rule), _first_hypothesis)
+        PlannedMechanism(
+            rule, "tight", ADAPTIVE, partial(guaranteed_error, rule), _first_hypothesis
+        )
         for rule in _CONSTRUCTIONS
     ),
     *(
@@ -327,16 +296,20 @@ MECHANISMS = (
         _MEDIAN,
         "",
         ADAPTIVE,
-        partial(_session, _MEDIAN),
+        partial(guaranteed_error, _MEDIAN),
         _first_hypothesis,
         fits=offline.median_fits,
     ),
-    PlannedMechanism("gaussian", "", ADAPTIVE, partial(_session, "gaussian"), _gaussian_typical),
-    PlannedMechanism("laplace", "", ADAPTIVE, partial(_session, "laplace"), _laplace_typical),
     PlannedMechanism(
-        "binary", "", FIXED, partial(_session, "binary", adaptive=False), _binary_typical
+        "gaussian", "", ADAPTIVE, partial(guaranteed_error, "gaussian"), _gaussian_typical
     ),
-    PlannedMechanism("binary", "", ALL, partial(_session, "binary"), _binary_typical),
+    PlannedMechanism(
+        "laplace", "", ADAPTIVE, partial(guaranteed_error, "laplace"), _laplace_typical
+    ),
+    PlannedMechanism(
+        "binary", "", FIXED, partial(guaranteed_error, "binary", adaptive=False), _binary_typical
+    ),
+    PlannedMechanism("binary", "", ALL, partial(guaranteed_error, "binary"), _binary_typical),
     PlannedMechanism("release", "", ALL, _release, None),
     *(
         PlannedMechanism(

@@ -9,6 +9,8 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, final
 
+import numpy as np
+
 from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.flows.strategy import choose_strategy
@@ -27,8 +29,12 @@ from graphcuts_dp.planning.mechanisms import (
     mechanisms_for,
     name_of,
 )
-from graphcuts_dp.planning.sparse import SparseForecast, sparse_forecast
-from graphcuts_dp.planning.synthetic import SyntheticForecast, synthetic_forecast
+from graphcuts_dp.planning.synthetic import (
+    SparseForecast,
+    SyntheticForecast,
+    sparse_forecast,
+    synthetic_forecast,
+)
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON
 from graphcuts_dp.privacy.protection import EDGE
 
@@ -252,9 +258,15 @@ class Plan(Displayed):
 
     def plot(self) -> "Figure":
         """Draw the guaranteed errors, best first, as a figure of matplotlib."""
-        from graphcuts_dp.planning.picture import plan_drawn  # matplotlib is slow to import
+        from graphcuts_dp.plotting.plans import plan_figure  # matplotlib is slow to import
 
-        return plan_drawn(self)
+        rows = [row for row in self.shown if 0 < row.guaranteed < math.inf]
+        return plan_figure(
+            [f"{row.name} ({row.cuts})" for row in rows],
+            np.array([row.guaranteed for row in rows]),
+            [row.trivial for row in rows],
+            title=self.title,
+        )
 
     def to_pandas(self) -> "pd.DataFrame":
         """The rows as a table: the attributes of `PlanRow`, one column each."""

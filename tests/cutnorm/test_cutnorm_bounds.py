@@ -17,10 +17,9 @@ from graphcuts_dp.cutnorm import (
     infinity_to_one_norm,
     normalised_cut_norm,
 )
-from graphcuts_dp.cutnorm.chebyshev import chebyshev_norm_bound
 from graphcuts_dp.cutnorm.operand import Operand
-from graphcuts_dp.cutnorm.spectral import harmonic_factor
-from graphcuts_dp.cutnorm.upper_bound import ScaledMatrix, scaling_bound
+from graphcuts_dp.cutnorm.upper_bound import ScaledMatrix, chebyshev_norm_bound, scaling_bound
+from scripts.figures.nikiforov import harmonic_factor
 
 ROUNDING = 1e-12
 NORMS = {"cut": cut_norm, "infinity-to-one": infinity_to_one_norm}

@@ -4,12 +4,13 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from graphcuts_dp.distances.bourgain import bourgain_embedding, bourgain_levels
 from graphcuts_dp.distances.embeddings import STEPS, exact_embedding, tree_points
+from graphcuts_dp.distances.learnt import bourgain_embedding, bourgain_levels
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
-from graphcuts_dp.distances.projection import projection_dimensions, projection_embedding
+from graphcuts_dp.distances.projection import projection_embedding
 from graphcuts_dp.errors import ParameterError
+from scripts.figures.distance_bounds import projection_dimensions
 
 
 def random_tree(size, seed, *, whole=True):

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphcuts_dp.distances.above_threshold import AboveThreshold
-from graphcuts_dp.distances.bourgain import bourgain_embedding
 from graphcuts_dp.distances.coordinate import Profile, start_coordinate, step_coordinate
 from graphcuts_dp.distances.coordinate_tuning import CoordinateTask, tune_coordinate
 from graphcuts_dp.distances.embeddings import exact_embedding
 from graphcuts_dp.distances.interactive import InteractiveDistances
 from graphcuts_dp.distances.l1_plan import L1Plan
+from graphcuts_dp.distances.learnt import bourgain_embedding
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.distances.offline import release_distances

@@ -5,13 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphcuts_dp.distances.decomposable import (
-    DecomposableHypothesis,
+from graphcuts_dp.distances.decomposable import DecomposableHypothesis
+from graphcuts_dp.distances.learner import Line, PiecewiseLinear
+from graphcuts_dp.errors import ParameterError
+from scripts.figures.distance_bounds import (
     decomposable_mistakes,
     decomposable_tolerance,
+    learner_mistakes,
 )
-from graphcuts_dp.distances.learner import Line, PiecewiseLinear, learner_mistakes
-from graphcuts_dp.errors import ParameterError
 
 
 def tangent(places, at):

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import graphcuts_dp as gc
 from graphcuts_dp.distances.above_threshold import AboveThreshold
 from graphcuts_dp.distances.coordinate import Profile
-from graphcuts_dp.distances.coordinate_bounds import coordinate_bounds
 from graphcuts_dp.distances.coordinate_tuning import CoordinateTask, CoordinateTuning
+from graphcuts_dp.distances.l1_plan import coordinate_bounds
 from graphcuts_dp.distances.learner import Line, PiecewiseLinear
 from graphcuts_dp.distances.learnt import LearntDistances, learnt_cheaply
 from graphcuts_dp.distances.queries import all_distances

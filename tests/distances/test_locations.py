@@ -15,14 +15,20 @@ TREE = Metric([0, 1, 1], [1, 2, 3], [1.0, 2.0, 0.5], vertices=["a", "b", "c", "d
 
 def test_labels_counts_and_files_agree(tmp_path):
     expected = [2, 0, 1, 0]
-    texts = ["a\nc\na\n", "vertex\na\nc\na\n", "people,place\n2,a\n1,c\n\n", "a,x\n a ,y\nc,z"]
-    for number, text in enumerate(texts):
-        path = tmp_path / f"{number}.csv"
+    files = {
+        "lines.txt": "a\nc\n a \n\n",
+        "people.csv": "vertex\na\nc\na\n",
+        "counts.csv": "people,place\n2,a\n1,c\n\n",
+        "other.csv": "place;age\na;30\n a ;40\nc;50",
+        "tabs.tsv": "age\tlocation\n1\ta\n2\ta\n3\tc\n",
+    }
+    for name, text in files.items():
+        path = tmp_path / name
         path.write_text(text)
         assert Locations.read(TREE, path).counts.tolist() == expected
     assert Locations.from_labels(TREE, ["a", "c", "a"]).counts.tolist() == expected
     assert Locations.from_counts(TREE, {"c": 1, "a": 2}).counts.tolist() == expected
-    numbered = tmp_path / "numbers.csv"
+    numbered = tmp_path / "numbers.txt"
     numbered.write_text("2\n0\n0\n")
     assert Locations.read(Metric.path(3), numbered).counts.tolist() == [2, 0, 1]
 
@@ -35,13 +41,14 @@ def test_only_the_number_of_people_is_told():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a\nsecret\n", "line 2: not a vertex"),
-        ("", "no people"),
+        ("vertex\na\nsecret\n", "line 3: not a vertex"),
+        ("secret\na\n", "names no column vertex; write vertex above"),
+        ("", "the file is empty"),
         ("vertex,people\na,0\n", "no people"),
         ("vertex,people\na,1.5\n", "line 2: the number of people"),
         ("vertex,people\na,-1\n", "line 2"),
         ("vertex,people\na\n", "line 2"),
-        ('"a\n', "line"),
+        ('vertex\n"a\na"\n', "line 2: malformed row: check its quotes"),
     ],
 )
 def test_bad_files_are_refused_without_quoting_them(tmp_path, text, message):

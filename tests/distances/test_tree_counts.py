@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphcuts_dp.distances import tree_counts
+from graphcuts_dp.distances.above_threshold import PerQuery
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
-from graphcuts_dp.distances.parts import halving_order, nested_parts
-from graphcuts_dp.distances.per_query import PerQuery
 from graphcuts_dp.distances.tree_counts import (
     TreeCounts,
     consistent_counts,
+    halving_order,
+    nested_parts,
     part_counts,
     part_spreads,
 )

@@ -7,7 +7,7 @@ import pytest
 from noisy_cases import gaussian, indicators
 
 from graphcuts_dp.fits.block_model import fit_blocks
-from graphcuts_dp.fits.contenders import _MARGIN
+from graphcuts_dp.fits.credible_sums import _MARGIN
 from graphcuts_dp.fits.structure import largest_triples
 from graphcuts_dp.fits.view import View
 from graphcuts_dp.measurements.blocks import LocalBlocks

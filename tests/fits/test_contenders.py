@@ -7,9 +7,9 @@ import pytest
 from noisy_cases import gaussian, planted_directed, problem
 
 from graphcuts_dp.deadline import Deadline
-from graphcuts_dp.fits import contenders
+from graphcuts_dp.fits import credible_sums
 from graphcuts_dp.fits.block_model import fit_blocks
-from graphcuts_dp.fits.contenders import best_structure, explained
+from graphcuts_dp.fits.credible_sums import best_structure, explained
 from graphcuts_dp.fits.message_passing import sharpened_structure
 from graphcuts_dp.fits.structure import largest_triples
 from graphcuts_dp.fits.view import View
@@ -67,7 +67,7 @@ def test_the_likelier_one_is_kept(monkeypatch):
     view, _ = planted_noise([100] * 4, 1.7 * 20 / 100)
     best = best_structure(view, 1.0)
     assert explained(best, view) >= explained(sharpened_structure(view), view)
-    monkeypatch.setattr(contenders, "_MOST_VERTICES", 10)
+    monkeypatch.setattr(credible_sums, "_MOST_VERTICES", 10)
     alone = best_structure(view, 1.0)
     assert np.array_equal(alone.sizes, sharpened_structure(view).sizes)
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from noisy_cases import indicators, planted, planted_bipartite, planted_directed, problem
 
-from graphcuts_dp.fits.credible_sums import credible_sums
-from graphcuts_dp.fits.degrees import (
+from graphcuts_dp.fits.credible_sums import (
+    credible_sums,
     gaussian_log_likelihood,
     grid_for,
     laplace_log_likelihood,

@@ -7,7 +7,7 @@ from noisy_cases import planted, planted_bipartite, problem
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.fits.base import FitProblem
 from graphcuts_dp.fits.first_order import FirstOrder
-from graphcuts_dp.fits.game import QueryGame, default_rounds
+from graphcuts_dp.fits.methods import QueryGame, default_rounds
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.release.release import Release
 from graphcuts_dp.release.synthesis import release_graph

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from graphcuts_dp.fits import kept_corrections
-from graphcuts_dp.fits.kept_corrections import corrections
+from graphcuts_dp.fits import sparse_fit
+from graphcuts_dp.fits.sparse_fit import corrections
 
 
 def made(seed, *, residual=40.0):
@@ -35,8 +35,8 @@ def dense(ends, spread, left, noise):
 def test_it_is_the_best_linear_estimate(seed, monkeypatch):
     ends, spread, _, left, _ = made(seed)
     left = left + 1000  # so that no residual degree comes near 0
-    monkeypatch.setattr(kept_corrections, "_NEAR", 1e-9)
-    monkeypatch.setattr(kept_corrections, "_ROUNDS", 500)
+    monkeypatch.setattr(sparse_fit, "_NEAR", 1e-9)
+    monkeypatch.setattr(sparse_fit, "_ROUNDS", 500)
     found = corrections((ends[0], ends[1]), spread, left, 9.0, np.zeros(60))
     np.testing.assert_allclose(found, dense(ends, spread, left, 9.0), rtol=1e-6, atol=1e-9)
 

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 from graphcuts_dp import parallel
 from graphcuts_dp.fits import log_odds
 from graphcuts_dp.fits.log_odds import GroupSums, OutOfTimeError, sigmoid, solve, synthetic_rows
-from graphcuts_dp.fits.maximum_entropy import MaximumEntropy
+from graphcuts_dp.fits.methods import MaximumEntropy
 from graphcuts_dp.measurements import blocks
 
 

@@ -8,10 +8,10 @@ from noisy_cases import planted, planted_bipartite, problem
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.fits.base import FitProblem
-from graphcuts_dp.fits.chung_lu import chung_lu
-from graphcuts_dp.fits.maximum_entropy import MaximumEntropy
+from graphcuts_dp.fits.methods import MaximumEntropy
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.release.synthesis import release_graph
+from scripts.benchmark.baselines import chung_lu
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphcuts_dp as gc
-from graphcuts_dp.fits import rounding
-from graphcuts_dp.fits.rounding import round_entries, round_keeping_degrees
+from graphcuts_dp.fits import finishing
+from graphcuts_dp.fits.finishing import round_entries, round_keeping_degrees
 from graphcuts_dp.privacy.entropy import SeededEntropy
 
 METHODS = [round_entries, round_keeping_degrees]
@@ -86,7 +86,7 @@ COPIES = 25
 @pytest.fixture
 def copies_in_one_order(monkeypatch):
     """The order of each copy in `largest_deviation` is that of the matrix alone."""
-    real = rounding._orders
+    real = finishing._orders
 
     def orders(matrix, *, symmetric):
         side = len(matrix) // COPIES
@@ -95,7 +95,7 @@ def copies_in_one_order(monkeypatch):
         rows, columns = ((starts + order).reshape(-1) for order in alone)
         return rows, columns
 
-    monkeypatch.setattr(rounding, "_orders", orders)
+    monkeypatch.setattr(finishing, "_orders", orders)
 
 
 def largest_deviation(method, matrix, *, symmetric, source, draws=1500):
@@ -138,8 +138,8 @@ def test_both_moves_of_an_entry_are_equally_likely(shape, seed):
     """Opposite coins give opposite moves, so each has probability 1/2 exactly."""
     rng = np.random.default_rng(seed)
     places = np.flatnonzero(rng.random(shape) < rng.random())
-    up = rounding._alternate(places, shape[1], FixedBytes(0))
-    down = rounding._alternate(places, shape[1], FixedBytes(255))
+    up = finishing._alternate(places, shape[1], FixedBytes(0))
+    down = finishing._alternate(places, shape[1], FixedBytes(255))
     assert np.array_equal(up, ~down)
     moves = np.zeros(shape)
     moves.reshape(-1)[places] = np.where(up, 1, -1)
@@ -159,8 +159,8 @@ def test_the_first_step_is_right_to_the_last_coin():
                 assert count == 4
                 return np.array([self.byte], dtype="<u4").view(np.uint8)
 
-        below = rounding._to_grid(entry, bits, Coin(threshold - 1))
-        above = rounding._to_grid(entry, bits, Coin(threshold))
+        below = finishing._to_grid(entry, bits, Coin(threshold - 1))
+        above = finishing._to_grid(entry, bits, Coin(threshold))
         assert below[0] == math.floor(scaled) + 1
         assert above[0] == math.floor(scaled)
 

@@ -14,6 +14,7 @@ from noisy_cases import (
 )
 
 from graphcuts_dp.deadline import Deadline
+from graphcuts_dp.fits.block_model import sharpened_two_sided
 from graphcuts_dp.fits.message_passing import sharpened_structure
 from graphcuts_dp.fits.structure import (
     Structure,
@@ -21,9 +22,8 @@ from graphcuts_dp.fits.structure import (
     find_spectrum,
     largest_triples,
 )
-from graphcuts_dp.fits.two_sided_messages import sharpened_two_sided
 from graphcuts_dp.fits.view import View
-from graphcuts_dp.graph.random_graphs import directed_blocks
+from scripts.figures.random_graphs import directed_blocks
 
 SIGNALS = (4.0, -3.0, 2.0)  # in units of the noise's deviation times sqrt(n)
 

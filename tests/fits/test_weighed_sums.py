@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from graphcuts_dp.fits.weighed_sums import weighed_sums
+from graphcuts_dp.fits.credible_sums import weighed_sums
 
 
 def frame_of(n, k, seed=0):

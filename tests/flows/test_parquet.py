@@ -7,7 +7,7 @@ import pytest
 from statistic_cases import planted
 
 from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.flows.parquet import write_parquet
+from graphcuts_dp.flows.reading import write_parquet
 from graphcuts_dp.flows.releasing import release_flows
 
 HERE = importlib.util.find_spec("pyarrow") is not None

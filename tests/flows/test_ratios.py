@@ -5,9 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from graphcuts_dp.flows.convex_radii import LineRadii
-from graphcuts_dp.flows.mixing_shares import multiplied_shares, squared_shares
-from graphcuts_dp.flows.ratios import Side, ratio_bounds
+from graphcuts_dp.flows.mixing import multiplied_shares, squared_shares
+from graphcuts_dp.flows.ratios import LineRadii, Side, ratio_bounds
 from graphcuts_dp.privacy.level_noise import LevelNoise
 
 LAPLACE = LevelNoise("laplace", (Fraction(1, 2), Fraction(2)))

@@ -12,7 +12,7 @@ from graphcuts_dp.flows.consistency import LeastSquares
 from graphcuts_dp.flows.strategy import _Shape, choose_strategy
 from graphcuts_dp.graph.cells import CellTree
 from graphcuts_dp.graph.groups import GroupTree
-from graphcuts_dp.measurements.noisy_cells import place_variances
+from graphcuts_dp.measurements.noisy_groups import place_variances
 
 
 def regular(*arities, size=5):

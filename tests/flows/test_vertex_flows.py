@@ -6,8 +6,8 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError, ParameterError
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.random_graphs import planted_partition
 from graphcuts_dp.measurements.cells import cell_tree, sides_of_groups, sums_of_cells
+from scripts.figures.random_graphs import planted_partition
 
 N = 120
 GRAPH = planted_partition(N, 2, 0.3, 0.05, seed=3)

@@ -10,12 +10,13 @@ from idc_cases import extreme_cuts, random_cut, universe_of
 from graphcuts_dp.errors import HypothesisError, MatrixError, ParameterError, QueryError
 from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, RankOneQuery
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.base import UpdateSequence, step_length
+from graphcuts_dp.idc.base import step_length
+from graphcuts_dp.idc.bit_sets import DenseHypothesis
 from graphcuts_dp.idc.chung_lu import ChungLu
 from graphcuts_dp.idc.cut_sum import CutSum
-from graphcuts_dp.idc.dense import DenseHypothesis
 from graphcuts_dp.idc.frieze_kannan import FriezeKannan, frieze_kannan
 from graphcuts_dp.idc.multiplicative_weights import MultiplicativeWeights, multiplicative_weights
+from scripts.figures.update_sequence import UpdateSequence, checked
 
 BUILDS = [frieze_kannan, multiplicative_weights]
 RULES = ["tight", "as printed"]
@@ -119,9 +120,9 @@ def test_queries_outside_the_class_are_refused():
 
 
 def test_starts_from_degrees_and_from_a_released_graph():
-    degrees = [5.0, 3, 2, 2, 1, 1.2]
-    chung_lu = CutSum(SIX, ChungLu.from_degrees(degrees))
-    released = DenseHypothesis.warm(SIX, chung_lu.dense())
+    ends = np.array([5.0, 3, 2, 2, 1, 1.2]) / 5
+    chung_lu = CutSum(SIX, ChungLu(ends, ends))
+    released = DenseHypothesis(SIX, chung_lu.dense())
     for start in (chung_lu, released):
         construction = FriezeKannan(start=start, alpha=1.0, start_potential=5.0)
         before = construction.initial().estimate(CUT)
@@ -210,7 +211,7 @@ def test_a_query_without_pairs_teaches_nothing():
 def test_a_huge_alpha_never_needs_an_update(build):
     construction = build(SIX, alpha=1e6, total_weight=3.0)
     assert construction.update_bound(1e6) < 1
-    sequence = UpdateSequence(construction, SIX.checked(np.full((6, 6), 0.2)))
+    sequence = UpdateSequence(construction, checked(SIX, np.full((6, 6), 0.2)))
     with pytest.raises(HypothesisError, match="no update is due"):
         sequence.update(CUT)
 
@@ -222,7 +223,7 @@ def test_learning_makes_answers_right(build):
     universe = Universe(30)
     truth = np.zeros((30, 30))
     truth[:10, :10] = truth[10:25, 10:25] = 1
-    truth = universe.checked(truth)
+    truth = checked(universe, truth)
     total_weight = universe.total(truth)
     construction = build(universe, alpha=0.1 * total_weight, total_weight=total_weight)
     sequence = UpdateSequence(construction, truth)
@@ -243,7 +244,7 @@ def test_learning_makes_answers_right(build):
 
 
 def test_update_sequences_refuse_what_the_definition_forbids():
-    truth = SIX.checked(np.ones((6, 6)))
+    truth = checked(SIX, np.ones((6, 6)))
     construction = frieze_kannan(SIX, alpha=2.0, total_weight=7.5, total_error=7.5)
     sequence = UpdateSequence(construction, truth)
     assert sequence.discrepancy(CUT) == pytest.approx(3)
@@ -265,7 +266,7 @@ def test_update_sequences_count():
     """A start potential that is not true is caught."""
     construction = replace(frieze_kannan(SIX, alpha=2.0, total_weight=7.5), start_potential=0.0)
     with pytest.raises(HypothesisError, match=r"more than B\(alpha\)"):
-        UpdateSequence(construction, SIX.checked(np.ones((6, 6)))).update(CUT)
+        UpdateSequence(construction, checked(SIX, np.ones((6, 6)))).update(CUT)
 
 
 def test_truths_with_weights_above_one_are_refused():

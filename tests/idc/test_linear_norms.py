@@ -8,10 +8,10 @@ import pytest
 from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, RankOneQuery
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.base import UpdateSequence
 from graphcuts_dp.idc.norm_learner import MirrorDescentLearner
 from graphcuts_dp.idc.norms import CutSizes, terms_of
 from graphcuts_dp.idc.potentials import SchattenNorm, bregman
+from scripts.figures.update_sequence import UpdateSequence
 
 SIZES = (24, 20)
 NORMS = ("l2", "lp", "l1.5", "2,p", "2,1.4", "entropy", "schatten", "schatten-1.2")

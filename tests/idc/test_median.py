@@ -8,15 +8,9 @@ import pytest
 from graphcuts_dp.errors import HypothesisError, ParameterError
 from graphcuts_dp.graph.queries import CutQuery, RankOneQuery
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.base import UpdateSequence
-from graphcuts_dp.idc.median import (
-    DatabaseFamily,
-    Median,
-    all_graphs,
-    alpha_net,
-    small_database_size,
-    small_databases,
-)
+from graphcuts_dp.idc.median import DatabaseFamily, Median, all_graphs, alpha_net
+from scripts.figures.small_databases import small_database_size, small_databases
+from scripts.figures.update_sequence import UpdateSequence
 
 FOUR = Universe(4)
 

@@ -10,7 +10,6 @@ import pytest
 from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.base import UpdateSequence
 from graphcuts_dp.idc.norm_learner import MirrorDescentLearner
 from graphcuts_dp.idc.norms import (
     MOST_VERTICES,
@@ -23,6 +22,7 @@ from graphcuts_dp.idc.norms import (
 )
 from graphcuts_dp.idc.potentials import GroupNorm, LpNorm, SchattenNorm, bregman, near_one
 from graphcuts_dp.idc.update_bounds import ArcsOn
+from scripts.figures.update_sequence import UpdateSequence
 
 SIZES = (14, 10)
 WAYS = ("l2", "lp", "l1.3", "2,p", "2,1.3", "entropy", "schatten", "schatten-1.4")

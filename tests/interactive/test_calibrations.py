@@ -9,14 +9,15 @@ from online_cases import two_communities
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.idc import online_bounds
 from graphcuts_dp.idc.update_bounds import multiplicative_weights_updates
+from graphcuts_dp.interactive import sparse_vector
 from graphcuts_dp.interactive.calibrations import Tight
 from graphcuts_dp.interactive.choice import Setting
 from graphcuts_dp.interactive.methods import CALIBRATIONS, guaranteed_error, make_mechanism
 from graphcuts_dp.interactive.paper_calibrations import DR14, GRU12, JT12
 from graphcuts_dp.interactive.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
 from graphcuts_dp.interactive.tunings import Tuning
-from graphcuts_dp.planning import bounds
 from graphcuts_dp.privacy.calibration import TOTAL_SHARE
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import SeededEntropy
@@ -26,7 +27,11 @@ PROMISE = {"epsilon": 1.0, "delta": 1e-6, "queries": 10**6, "beta": 0.05}
 UPDATES = multiplicative_weights_updates(5000, 50_000)
 # So large that the papers' modes allow for updates.
 PAPERS = multiplicative_weights_updates(10**6, 10**9, rule="as printed")
-FORMULAS = {GRU12: bounds.gru12_online, JT12: bounds.jt12_online, DR14: bounds.dr14_online}
+FORMULAS = {
+    GRU12: online_bounds.gru12_online,
+    JT12: online_bounds.jt12_online,
+    DR14: online_bounds.dr14_online,
+}
 
 
 @pytest.mark.parametrize("calibration", FORMULAS)
@@ -91,7 +96,7 @@ def test_the_tight_budget_is_never_passed(sensitivity, share):
 
 def test_tight_tuning_is_the_formula():
     tuning = Tight(**PROMISE).tune(UPDATES, 1)
-    bound = bounds.tight_online(UPDATES, **PROMISE)
+    bound = online_bounds.tight_online(UPDATES, **PROMISE)
     assert (tuning.updates, tuning.halts) == (bound.updates, False)
     assert tuning.alpha == pytest.approx(bound.alpha, rel=1e-6)
     assert bound.error - 3 <= tuning.error <= bound.error * (1 + 1e-6) + 1
@@ -109,6 +114,30 @@ def test_intervals_are_what_the_tails_give(sensitivity):
     failures += (c + 2) * math.exp(-float(test.threshold_rate) * float(rise + 1))
     assert 0.049 < failures <= 0.05
     assert isinstance(test, OneSidedPair)
+
+
+@pytest.mark.parametrize("updates", [0, 1, 6])
+def test_a_pair_of_tests_is_charged_for_every_instance_that_it_starts(updates, monkeypatch):
+    """Each threshold that is drawn is an instance: (a + b)-DP and (a + 2 b)^2/8-zCDP."""
+    started = []
+    real = sparse_vector.sample_geometric
+
+    def counting(rate, size, source):
+        started.extend([rate] * size)
+        return real(rate, size, source)
+
+    monkeypatch.setattr(sparse_vector, "sample_geometric", counting)
+    r1, r2, s = Fraction(1, 7), Fraction(1, 3), 4
+    test, source = OneSidedPair(r1, r2, Fraction(10)), SeededEntropy(1)
+    secret = test.start(source)
+    for number in range(updates):
+        secret = test.restart(secret, (-1) ** number, source)
+    assert set(started) == {r1}
+    cost = test.cost(s, updates=updates, delta=1e-6)
+    assert cost.pure == len(started) * s * (r1 + r2)
+    span = s * (r1 + 2 * r2)
+    assert Fraction(cost.rho) >= len(started) * span**2 / 8
+    assert cost.rho == pytest.approx(float(len(started) * span**2 / 8))
 
 
 @pytest.mark.parametrize("calibration", [Tight, GRU12, JT12, DR14])

@@ -9,7 +9,6 @@ from session_workers import kept_groups, private_graph
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.random_graphs import planted_partition
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.block_start import MOST_GROUPS
 from graphcuts_dp.interactive import group_start
@@ -19,6 +18,7 @@ from graphcuts_dp.measurements.group_sums import weighted_sensitivity
 from graphcuts_dp.privacy.calibration import TOTAL_SHARE
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import SeededEntropy
+from scripts.figures.random_graphs import planted_partition
 
 N, BLOCKS = 120, 4
 TERMS = {"epsilon": 8.0, "delta": 1e-6, "queries": 200, "start": "groups", "seed": 4}

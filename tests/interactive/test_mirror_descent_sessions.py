@@ -11,13 +11,13 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.random_graphs import imbalanced_bipartite
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.norms import best_exponent, parse_norm
 from graphcuts_dp.interactive.choice import Setting
 from graphcuts_dp.interactive.methods import guaranteed_error, make_mechanism
 from graphcuts_dp.interactive.session import open_session
 from graphcuts_dp.privacy.entropy import SeededEntropy
+from scripts.figures.random_graphs import imbalanced_bipartite
 
 SIDE, RIGHT = 48, 12
 NORMS = ("auto", "l2", "lp", "l1.5", "2,p", "2,1.4", "entropy", "schatten", "schatten-1.5")

@@ -8,9 +8,8 @@ import session_workers as workers
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.dense import DenseHypothesis
+from graphcuts_dp.idc.bit_sets import DenseHypothesis
 from graphcuts_dp.idc.frieze_kannan import FriezeKannan
-from graphcuts_dp.idc.learners import RuleLearner
 from graphcuts_dp.idc.own_learner import OwnLearner
 from graphcuts_dp.interactive.session import open_session
 
@@ -63,14 +62,6 @@ def test_a_session_goes_on_with_the_same_name_and_version(tmp_path, graph):
             answer.value for answer in whole
         ]
         assert (session.hypothesis == learnt).all()
-
-
-def test_a_rule_with_a_version_is_a_method(tmp_path, graph):
-    made = Halves(Universe.of(graph))
-    rule = RuleLearner(made.universe, "a rule", made.construction, version="2025-1")
-    with open_session(graph, store=tmp_path / "a.db", method=rule, **TERMS) as session:
-        assert session.parameters["method"] == "own: a rule, version 2025-1"
-        assert session.ask([1]).interval[1] > 0
 
 
 def test_another_version_or_name_is_refused_and_so_is_none(tmp_path, graph):

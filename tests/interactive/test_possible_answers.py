@@ -13,9 +13,9 @@ from graphcuts_dp.errors import ExhaustedError
 from graphcuts_dp.graph.grid import Grid, most_weight, possible_part
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive import session as session_module
+from graphcuts_dp.interactive.forecast import Preview
 from graphcuts_dp.interactive.methods import METHODS as EVERY_METHOD
 from graphcuts_dp.interactive.methods import make_mechanism
-from graphcuts_dp.interactive.preview import Preview
 from graphcuts_dp.privacy.entropy import SystemEntropy
 
 # The median lists all graphs, and refuses as many pairs as here: see test_median_sessions.

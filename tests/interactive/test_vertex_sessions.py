@@ -11,13 +11,13 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning, BudgetError, ParameterError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.graph.random_graphs import planted_partition
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.counts import EdgeCounter
 from graphcuts_dp.interactive.methods import make_mechanism
 from graphcuts_dp.interactive.sparse_vector import OneSidedPair
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.protection import Protection
+from scripts.figures.random_graphs import planted_partition
 
 N = 300
 GRAPH = planted_partition(N, 3, 0.2, 0.05, seed=2)

@@ -2,7 +2,8 @@
 
 import itertools
 import math
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -22,7 +23,6 @@ from graphcuts_dp.idc.learners import (
     FriezeKannanLearner,
     MedianLearner,
     MultiplicativeWeightsLearner,
-    RuleLearner,
 )
 from graphcuts_dp.idc.median import Median, all_graphs
 from graphcuts_dp.idc.mirror_descent import MirrorDescent, minimal_start
@@ -34,7 +34,7 @@ from graphcuts_dp.iterative.pure_tuning import PureOffline
 from graphcuts_dp.iterative.tuning import PracticalOffline, TightOffline
 from graphcuts_dp.privacy.composition import compose, zcdp_rho
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.noises import noise_distribution
+from graphcuts_dp.privacy.value_noise import noise_distribution
 
 N = 40
 UNIVERSE = Universe(N)
@@ -118,10 +118,22 @@ def test_all_parts_of_a_papers_mode_cost_the_budget(paper, delta):
     assert tuning.distinguisher.epsilon <= tuning.noise.parameter
 
 
+@dataclass(frozen=True)
+class RuleLearner:
+    """A learner of one's own: any update rule."""
+
+    universe: Universe
+    name: str
+    construction: Callable
+
+    def check(self, query):
+        self.universe.masks(query)
+
+
 def schatten(universe):
     """Mirror descent with a Schatten norm, from zero."""
 
-    def rule(*, alpha, total_weight, total_error, value_error):
+    def rule(*, alpha, total_weight, total_error, value_error=None):
         del total_error
         return MirrorDescent(
             start=minimal_start(universe, SchattenNorm(1.5)),
@@ -139,7 +151,7 @@ def halving(universe):
     """The median of all graphs."""
     family = all_graphs(universe)
 
-    def rule(*, alpha, total_weight, total_error, value_error):
+    def rule(*, alpha, total_weight, total_error, value_error=None):
         del total_weight, total_error, value_error
         return Median(start=family, alpha=alpha)
 

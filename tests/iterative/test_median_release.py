@@ -17,10 +17,10 @@ from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.learners import MedianLearner
 from graphcuts_dp.idc.linear_learners import DenseLearner
 from graphcuts_dp.iterative.construction import IterativeConstruction
-from graphcuts_dp.iterative.finished import nearest_graph
+from graphcuts_dp.iterative.methods import nearest_graph
 from graphcuts_dp.iterative.paper_tuning import PaperOffline
-from graphcuts_dp.planning.bounds import dr14_offline
 from graphcuts_dp.privacy.entropy import SeededEntropy
+from scripts.figures.bounds import dr14_offline
 
 N = 5
 UNIVERSE = Universe(N)

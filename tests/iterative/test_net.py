@@ -15,9 +15,10 @@ from graphcuts_dp.errors import (
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, RankOneQuery, answer_all
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.median import DatabaseFamily, all_graphs, small_databases
+from graphcuts_dp.idc.median import DatabaseFamily, all_graphs
 from graphcuts_dp.iterative.net import release_net
 from graphcuts_dp.iterative.net_release import NetRelease
+from scripts.figures.small_databases import small_databases
 
 PATH = Graph([0, 1, 2], [1, 2, 3], vertices=["a", "b", "c", "d"])
 CUTS = [CutQuery([label]) for label in "abcd"] + [CutQuery(["a", "b"]), CutQuery(["a", "c"])]

@@ -7,11 +7,11 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.graph.random_graphs import imbalanced_bipartite
 from graphcuts_dp.iterative.methods import iterative_mechanism
-from graphcuts_dp.measurements.root_degrees import ROOT_STEPS
+from graphcuts_dp.measurements.degrees import ROOT_STEPS
 from graphcuts_dp.privacy.composition import compose
 from graphcuts_dp.privacy.entropy import SeededEntropy
+from scripts.figures.random_graphs import imbalanced_bipartite
 
 SIDE = 12
 NORMS = ("l2", "lp", "l1.5", "2,p", "2,1.4", "entropy", "schatten", "schatten-1.5", "auto")

@@ -5,10 +5,10 @@ import pytest
 
 from graphcuts_dp.graph.queries import CutQuery, MatrixQuery
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.dense import DenseHypothesis
+from graphcuts_dp.idc.bit_sets import DenseHypothesis
 from graphcuts_dp.idc.mirror_descent import MirrorDescent, minimal_start
 from graphcuts_dp.idc.potentials import LpNorm, SchattenNorm
-from graphcuts_dp.iterative.query_blocks import QueryBlocks
+from graphcuts_dp.iterative.sensing import QueryBlocks
 
 SHAPE = (9, 7)
 RNG = np.random.default_rng(5)

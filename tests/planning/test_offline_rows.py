@@ -19,12 +19,12 @@ from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.learners import MedianLearner, MultiplicativeWeightsLearner
 from graphcuts_dp.idc.linear_learners import linear_learner
 from graphcuts_dp.iterative.construction import IterativeConstruction
-from graphcuts_dp.iterative.finished import finished
+from graphcuts_dp.iterative.methods import finished
 from graphcuts_dp.iterative.player_game import PlayerGame
 from graphcuts_dp.iterative.tuning import PracticalOffline, TightOffline
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.k_norm import KNormNoise
-from graphcuts_dp.privacy.noises import noise_distribution
+from graphcuts_dp.privacy.value_noise import noise_distribution
 
 PROMISE = {"epsilon": 2.0, "delta": 1e-6}
 BETA = 0.05

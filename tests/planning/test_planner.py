@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.idc import online_bounds
 from graphcuts_dp.idc.norms import CutSizes
 from graphcuts_dp.idc.update_bounds import (
     at_least_one,
@@ -19,9 +20,8 @@ from graphcuts_dp.idc.update_bounds import (
     shape_of,
 )
 from graphcuts_dp.measurements.worst_case import noise_cut_bound
-from graphcuts_dp.planning import bounds
 from graphcuts_dp.planning.planner import VACUOUS, plan
-from graphcuts_dp.privacy.noises import noise_distribution
+from graphcuts_dp.privacy.value_noise import noise_distribution
 
 PROMISE = {"epsilon": 1.0, "delta": 1e-6}
 MW, FK = "multiplicative-weights", "frieze-kannan"
@@ -73,7 +73,7 @@ def test_paper_rows_are_their_formulas(n, m, k):
     ):
         printed = at_least_one(updates(n, m, rule="as printed"))  # as a session takes it
         for name in ("gru12", "jt12", "dr14"):
-            formula = getattr(bounds, f"{name}_online")
+            formula = getattr(online_bounds, f"{name}_online")
             bound = formula(printed, queries=k, beta=0.05, **PROMISE)
             assert rows[construction, name, "any k"].guaranteed == bound.error
     # GRU12 with multiplicative weights in closed form: 5/3 alpha, where alpha solves equation (3).
@@ -87,7 +87,7 @@ def test_paper_rows_are_their_formulas(n, m, k):
         assert found > 5 / 3 * closed
     tight = rows[FK, "tight", "any k"].guaranteed
     disjoint = frieze_kannan_updates(n, m, disjoint=True)
-    assert tight == bounds.tight_online(disjoint, queries=k, beta=0.05, **PROMISE).error
+    assert tight == online_bounds.tight_online(disjoint, queries=k, beta=0.05, **PROMISE).error
 
 
 def test_release_and_all_cuts():

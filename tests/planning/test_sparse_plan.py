@@ -5,7 +5,7 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.measurements.noisy_kept_edges import KeptEdges, threshold_for
-from graphcuts_dp.privacy.noises import noise_distribution
+from graphcuts_dp.privacy.value_noise import noise_distribution
 
 
 @pytest.mark.parametrize(("n", "edges"), [(10**4, 5 * 10**4), (10**6, 10**7)])

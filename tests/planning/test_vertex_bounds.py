@@ -5,12 +5,12 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.graph.bounded_cuts import bounded_total
+from graphcuts_dp.graph.bounded_sums import bounded_total
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.random_graphs import planted_partition
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.interactive.methods import make_mechanism
 from graphcuts_dp.privacy.protection import Protection
+from scripts.figures.random_graphs import planted_partition
 
 GRAPH = planted_partition(200, 2, 0.2, 0.1, seed=1)
 GROUPS = gc.Groups(GRAPH.vertices, {"half": [v % 2 for v in range(200)]})
