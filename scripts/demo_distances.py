@@ -13,9 +13,7 @@ import numpy as np
 import graphcuts_dp as gc
 from graphcuts_dp.cli.console import out
 from graphcuts_dp.distances.map_files import read_coordinates
-from graphcuts_dp.distances.picture import drawing
 from graphcuts_dp.distances.queries import all_distances
-from graphcuts_dp.plotting.distance_map import distance_map_figure
 
 ROOT = Path(__file__).resolve().parents[1]
 OUTPUT = ROOT / "demo-output"
@@ -80,7 +78,7 @@ def main() -> None:
     out.print(f"4. How wrong is it? This reads the people again (not private): at most {error:.1f}")
     out.print(f"   km for any airport; the best one in truth is {best}", markup=False)
     figure = OUTPUT / "distance_map.png"
-    distance_map_figure(drawing(answers, "km")).savefig(figure)
+    answers.plot(unit="km").savefig(figure)
     for file in (*answers.save(OUTPUT / "distances.csv", force=True), figure):
         out.print(f"   wrote {Path(file).relative_to(ROOT)}")
 

@@ -1,6 +1,6 @@
 """Write docs/measured.md from what the benchmarks printed: docs/measured, one file for each.
 
-`python tests/benchmarks/run.py --save` keeps their output there.
+`python scripts/bench/run.py --save` keeps their output there.
 """
 
 import ast
@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-BENCHMARKS = ROOT / "tests" / "benchmarks"
+BENCHMARKS = ROOT / "scripts" / "bench"
 KEPT = ROOT / "docs" / "measured"
 PAGE = ROOT / "docs" / "measured.md"
 _HEAD = """# Measured

@@ -10,7 +10,7 @@ annotations, subscripts, margins for rounding.
 
 import ast
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -25,11 +25,11 @@ TARGETS = (
     "measurements/cells",
     "measurements/entries",
     "measurements/kept_edges",
-    "measurements/noisy_cells",
+    "measurements/noisy_groups",
     "measurements/noisy_sums",
     "measurements/steps",
-    "measurements/total",
-    "measurements/weight_counts",
+    "measurements/degrees",
+    "measurements/degrees",
     "flows/releasing",
     "flows/strategy",
     "release/allocation",
@@ -59,7 +59,7 @@ TARGETS = (
     "distances/coordinate",
     "distances/coordinate_tuning",
     "distances/learner",
-    "distances/per_query",
+    "distances/above_threshold",
     "distances/tree_counts",
 )
 # Files that draw noise or account for it.
@@ -293,36 +293,53 @@ def by_hand() -> list[Mutant]:
     """The mutants of `BY_HAND`.
 
     Raises:
-        ValueError: the text of one of them does not stand just once in its function.
+        ValueError: the text of one of them does not stand just once in just one such function.
     """
+    sources = [
+        (path.relative_to(ROOT).as_posix(), path.read_bytes())
+        for path in sorted((ROOT / "graphcuts_dp").rglob("*.py"))
+    ]
+    places: dict[str, list[tuple[str, bytes, int, int]]] = defaultdict(list)
+    for path, source in sources:
+        for name, begin, end in functions_of(source):
+            places[name].append((path, source, begin, end))
     found = []
     for edit in BY_HAND:
-        path = f"graphcuts_dp/{edit.path}.py"
-        source = (ROOT / path).read_bytes()
-        first, last = _lines_of(ast.parse(source), edit.function)
-        lines = source.splitlines(keepends=True)
-        begin, end = (sum(map(len, lines[:line])) for line in (first - 1, last))
         old = edit.old.encode()
-        if source[begin:end].count(old) != 1:
-            raise ValueError(f"{path} {edit.function} has changed: {_one_line(edit.old)}")
-        start = source.index(old, begin)
+        fitting = [
+            (path, source, begin + source[begin:end].index(old))
+            for path, source, begin, end in places[edit.function]
+            if source[begin:end].count(old) == 1
+        ]
+        if len(fitting) != 1:
+            raise ValueError(
+                f"{edit.function} has moved or changed ({len(fitting)} functions of this name have"
+                f" this text just once): {_one_line(edit.old)}"
+            )
+        ((path, source, start),) = fitting
         line = source[:start].count(b"\n") + 1
         span = start, start + len(old)
         found.append(Mutant(path, edit.function, line, "by hand", *span, edit.old, edit.new, True))
     return found
 
 
-def _lines_of(tree: ast.Module, function: str) -> tuple[int, int]:
-    """First and last line of a function, by its qualified name."""
-    body: list[ast.stmt] = tree.body
-    for name in function.split("."):
-        (node,) = (
-            node
-            for node in body
-            if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name
-        )
-        body = node.body
-    return node.lineno, node.end_lineno or node.lineno
+def functions_of(source: bytes) -> list[tuple[str, int, int]]:
+    """The functions and classes of a file: qualified name, first byte, and the byte after it."""
+    starts = [0]
+    for line in source.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    found = []
+
+    def walk(node: ast.AST, scope: str) -> None:
+        for child in ast.iter_child_nodes(node):
+            inner = scope
+            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                inner = f"{scope}.{child.name}".lstrip(".")
+                found.append((inner, starts[child.lineno - 1], starts[child.end_lineno or 0]))
+            walk(child, inner)
+
+    walk(ast.parse(source), "")
+    return found
 
 
 def candidates() -> list[Mutant]:

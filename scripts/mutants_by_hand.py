@@ -5,17 +5,27 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Edit:
-    """A mistake that somebody could make, by hand: all of `old` within a function becomes `new`."""
+    """A mistake that somebody could make, by hand: `old` within a function becomes `new`.
 
-    path: str
+    No file is named, so that the mistake survives moves: of all functions of this name in the
+    package, just one has this text, and has it once.
+
+    Attributes:
+        function: qualified name: "measure_degrees", "OneSidedPair.cost".
+        old: text of it.
+        new: the mistake.
+        killed_by: the test that fails with it, and passes without: `mutate.py --by-hand` tries. "" where only
+            a whole run of `mutate.py` tells.
+    """
+
     function: str
     old: str
     new: str
+    killed_by: str = ""
 
 
 BY_HAND = (
     Edit(  # the same noise for the rows and the columns of a bipartite graph
-        "measurements/degrees",
         "measure_degrees",
         """    rows += sample_discrete_laplace(rate, len(rows), source)
     if columns is not rows:
@@ -26,69 +36,92 @@ BY_HAND = (
     if columns is not rows:
         columns += noise[: len(columns)]
 """,
+        "tests/golden/test_golden.py::test_a_result_is_what_it_was_and_its_files_are[release: bipartite]",
     ),
     Edit(  # a threshold that is kept after its test has fired
-        "distances/coordinate",
         "step_coordinate",
         "secret=tuning.test.start(source)",
         "secret=secret",
+        "tests/distances/test_hr12_mechanisms.py::test_a_test_that_has_fired_goes_on_with_a_new_threshold",
     ),
     Edit(  # a lost step that is not counted as a tangent
-        "distances/coordinate", "lose_step", "state.lost + 1", "state.lost"
+        "lose_step",
+        "state.lost + 1",
+        "state.lost",
+        "tests/distances/test_distance_sessions.py::test_interruptions_cannot_start_more_instances_than_were_paid_for",
     ),
     Edit(  # shares that add up to more than the whole
-        "privacy/level_noise", "split_budget", "int(whole.sum())", "_SHARES"
+        "split_budget",
+        "int(whole.sum())",
+        "_SHARES",
+        "tests/distances/test_tree_counts.py::test_shares_of_levels_add_up_to_the_budget_exactly_however_small_some_are[1.0-laplace]",
     ),
     Edit(  # levels that each get the whole budget
-        "flows/strategy",
         "_noise",
         "Fraction(parts[place], _PARTS)",
         "Fraction(1)",
+        "tests/flows/test_strategy.py::test_one_level_gets_everything_and_many_levels_take_gaussian_noise",
     ),
     Edit(  # what a vertex has kept with some is not taken off what it may keep with others
-        "graph/bounded_sums", "doubled_sums", "left -= taken", "pass"
+        "doubled_sums",
+        "left -= taken",
+        "pass",
+        "tests/graph/test_bounded_cuts.py::test_no_vertex_changes_any_query_by_more_than_the_bound[plain-4-1-1]",
     ),
     Edit(  # a free vertex is one whose edges weigh at most twice its bound
-        "graph/bounded_sums", "doubled_sums", "degrees <= left", "degrees <= 2 * left"
+        "doubled_sums",
+        "degrees <= left",
+        "degrees <= 2 * left",
+        "tests/graph/test_bounded_cuts.py::test_no_vertex_changes_any_query_by_more_than_the_bound[plain-4-1-1]",
     ),
     Edit(  # a group is charged for one of the cells that it has with groups before it
-        "measurements/vertex_changes",
         "_incidences",
         "np.concatenate([numbers, numbers[~inside]])",
         "np.concatenate([numbers, numbers[~inside] * 0])",
+        "tests/measurements/test_bounded_cells.py::test_a_vertex_changes_a_table_by_no_more_than_is_claimed[three groups-1]",
     ),
     Edit(  # the vertex of a pair of neighbours is taken for one monotone step
-        "privacy/protection", "Protection.monotone", "steps=2", "steps=1"
+        "Protection.monotone",
+        "steps=2",
+        "steps=1",
+        "tests/interactive/test_vertex_sessions.py::test_tests_are_paid_for_both_steps[frieze-kannan]",
     ),
     Edit(  # sums of huge weights that overflow, so that one pair changes them by more
-        "measurements/cells", "_joined", "np.where(full, _LARGEST_SUM, joined)", "joined"
+        "_joined",
+        "np.where(full, _LARGEST_SUM, joined)",
+        "joined",
+        "tests/measurements/test_cells.py::test_sums_are_cut_above_and_stay_neighbours",
     ),
     Edit(  # an edge that is counted in the cell of its ends' order, which may be none
-        "measurements/cells",
         "sums_of_cells",
         "a, b = np.minimum(a, b), np.maximum(a, b)",
         "pass",
+        "tests/measurements/test_bounded_cells.py::test_each_cell_is_a_bounded_cut",
     ),
     Edit(  # a sensitivity that is rounded down
-        "iterative/sensing_steps",
         "Steps.__init__",
         "round(largest / self._of_coefficients)",
         "math.floor(largest / self._of_coefficients)",
     ),
     Edit(  # draws that are kept without looking at what rounding has added to small weights
-        "privacy/exact_choice", "Choice._kept", " - 2 / weight - 2**-50", ""
+        "Choice._kept",
+        " - 2 / weight - 2**-50",
+        "",
+        "tests/privacy/test_exact_choice.py::test_a_draw_is_kept_with_the_exact_ratio_of_its_weights_and_never_by_its_margin_alone[logs1-1e-12]",
     ),
     Edit(  # or at what the floats may be off
-        "privacy/exact_choice", "Choice._kept", "math.exp(-2 * self._error - 2 * _ROUNDING)", "1"
+        "Choice._kept",
+        "math.exp(-2 * self._error - 2 * _ROUNDING)",
+        "1",
+        "tests/privacy/test_exact_choice.py::test_choice_has_the_stated_probabilities_whatever_the_floats[0.4]",
     ),
     Edit(  # errors of any kind that count as refusals before the noise
-        "interactive/running",
         "Runner._steps",
         "except GraphCutsError as problem",
         "except Exception as problem",
+        "tests/interactive/test_errors_within_steps.py::test_an_error_that_is_no_refusal_is_paid_for_wherever_it_comes_from",
     ),
     Edit(  # and errors from within the step
-        "interactive/running",
         "Runner._steps",
         """                self.mechanism.check(state, key.query)
             except GraphCutsError as problem:
@@ -99,233 +132,715 @@ BY_HAND = (
             except Exception as problem:
                 return made, state, problem
 """,
+        "tests/interactive/test_errors_within_steps.py::test_an_error_at_any_line_of_a_step_is_paid_for[gaussian]",
     ),
     Edit(  # two draws of a block that are both read after a worker has died
-        "measurements/dask_blocks", "_check_draws", "list(seen[-1][: len(draws)])", "list(draws)"
+        "_check_draws",
+        "list(seen[-1][: len(draws)])",
+        "list(draws)",
     ),
     Edit(  # a mechanism that states what was asked for, whatever it costs
-        "privacy/composition",
         "stated_cost",
         "not built.keeps(epsilon=epsilon, delta=delta)",
         "False",
+        "tests/privacy/test_stated_costs.py::test_every_product_refuses_noise_that_costs_more_than_was_asked_for[release_graph-response-entries]",
     ),
-    Edit("privacy/composition", "check_paid", "not paid", "False"),
+    Edit(
+        "check_paid",
+        "not paid",
+        "False",
+        "tests/privacy/test_stated_costs.py::test_every_product_refuses_noise_that_costs_more_than_was_asked_for[release_iteratively-practical-answers]",
+    ),
     Edit(  # intervals that forget that the sign of what is odd in the noise is private
-        "privacy/noise_sums", "_Spectrum._failure", "np.maximum(kernel, 0)", "0 * kernel"
+        "_Spectrum._failure",
+        "np.maximum(kernel, 0)",
+        "0 * kernel",
+        "tests/privacy/test_noise_sums.py::test_every_bound_holds_for_every_number_of_ones[1-0.2]",
     ),
-    Edit("privacy/noise_sums", "_Spectrum.__init__", "phase, np.pi", "phase / 2, np.pi"),
+    Edit(
+        "_Spectrum.__init__",
+        "phase, np.pi",
+        "phase / 2, np.pi",
+        "tests/privacy/test_noise_sums.py::test_the_inversion_is_prawitz_inequality_with_the_worst_phase[40-3.0-2.2]",
+    ),
     Edit(  # an inversion without the part that makes it a bound
-        "privacy/noise_sums", "_Spectrum._failure", " - part.even * cosines[:end]", ""
+        "_Spectrum._failure",
+        " - part.even * cosines[:end]",
+        "",
+        "tests/privacy/test_noise_sums.py::test_every_bound_holds_for_every_number_of_ones[2-0.2]",
     ),
     Edit(  # one tail for two
-        "privacy/noise_sums", "NoiseSum.exponential_radius", " + math.log(2) + log", " + log"
+        "NoiseSum.exponential_radius",
+        " + math.log(2) + log",
+        " + log",
+        "tests/privacy/test_noise_sums.py::test_every_bound_holds_for_every_number_of_ones[2-0.2]",
     ),
     Edit(  # failure probabilities that floats cannot tell from none
-        "privacy/noise_sums", "equal_bits_radius", "wanted < _LEAST_INVERTED", "False"
+        "equal_bits_radius",
+        "wanted < _LEAST_INVERTED",
+        "False",
+        "tests/privacy/test_noise_sums.py::test_a_radius_grows_with_what_is_asked_and_never_ends[noise0]",
     ),
     Edit(  # one number of ones for all
-        "privacy/noise_sums", "equal_bits_radius", "range(count // 2 + 1)", "range(1)"
+        "equal_bits_radius",
+        "range(count // 2 + 1)",
+        "range(1)",
+        "tests/privacy/test_noise_sums.py::test_every_bound_holds_for_every_number_of_ones[2-3.0]",
     ),
     Edit(  # one sign for both
-        "privacy/noise_laws",
         "FlippedBit.log_mgf",
         "(s * self.step, -s * self.step)",
         "(-s * self.step,)",
+        "tests/privacy/test_noise_sums.py::test_the_transforms_of_a_law_are_those_of_its_probabilities[law0]",
     ),
-    Edit("privacy/noise_laws", "FlippedBit.log_point", "float(self.epsilon) + s", "-s"),
+    Edit(
+        "FlippedBit.log_point",
+        "float(self.epsilon) + s",
+        "-s",
+        "tests/privacy/test_noise_sums.py::test_every_bound_holds_for_every_number_of_ones[60-3.0]",
+    ),
     Edit(  # an interval without the noise of the degrees
-        "release/answers",
         "CutEstimator._noise",
         "NoiseTerm(degrees.law, k, count)",
         "NoiseTerm(degrees.law, k, 0)",
+        "tests/release/test_best_answers.py::test_the_value_is_the_best_of_all_unbiased_ones[binary-None-degrees+response-9]",
     ),
     Edit(  # or of the total
-        "release/answers",
         "CutEstimator._noise",
         "NoiseTerm(own, k * c, count)",
         "NoiseTerm(own, k * c, 0)",
+        "tests/release/test_best_answers.py::test_the_value_is_the_best_of_all_unbiased_ones[binary-None-auto-9]",
     ),
-    Edit("release/answers", "CutEstimator._rounding", "return math.fsum(moved)", "return 0.0"),
-    Edit("release/answers", "log_cuts_of_sizes", "math.log(math.comb(rows + 3, 3))", "0.0"),
-    Edit("release/answers", "log_cuts_of_sizes", "math.log(rows + 1)", "0.0"),
+    Edit(
+        "CutEstimator._rounding",
+        "return math.fsum(moved)",
+        "return 0.0",
+        "tests/release/test_best_answers.py::test_what_rounding_takes_is_in_the_interval",
+    ),
+    Edit(
+        "log_cuts_of_sizes",
+        "math.log(math.comb(rows + 3, 3))",
+        "0.0",
+        "tests/release/test_best_answers.py::test_shares_of_all_cuts_add_up_to_one_at_most[3-None]",
+    ),
+    Edit(
+        "log_cuts_of_sizes",
+        "math.log(rows + 1)",
+        "0.0",
+        "tests/release/test_best_answers.py::test_shares_of_all_cuts_add_up_to_one_at_most[2-3]",
+    ),
     Edit(  # a list of cuts, each of which may fail as often as all of them together
-        "release/cut_replies",
         "cut_answers",
         "log_failures = math.log(together) - math.log1p(-confidence)",
         "log_failures = -math.log1p(-confidence)",
+        "tests/release/test_cut_answers.py::test_joint_intervals_count_different_cuts",
     ),
     Edit(  # cuts between different sets that count as one
-        "release/answers", "distinct_cuts", "T.tobytes()", 'b""'
+        "distinct_cuts",
+        "T.tobytes()",
+        'b""',
+        "tests/release/test_cut_answers.py::test_joint_intervals_count_different_cuts",
     ),
     Edit(  # all cuts at once, with the interval of one
-        "release/cut_replies",
         "_for_all",
         "log += log_cuts(",
         "log += 0 * log_cuts(",
+        "tests/release/test_best_answers.py::test_intervals_hold_as_often_as_they_say[degrees+response-binary-None-9]",
     ),
     Edit(  # a false value beside the noisy weight of an edge
-        "measurements/kept_edges",
         "KeepPart.__call__",
         "empty = ~_among(false.places, edges)",
         "empty = np.ones(len(false.places), dtype=np.bool_)",
+        "tests/measurements/test_kept_edges.py::test_the_law_is_that_of_the_filtered_matrix[weights1]",
     ),
     Edit(  # edges first, then the false ones
-        "measurements/kept_edges",
         "KeepPart.__call__",
         "order = np.argsort(places)",
         "order = np.arange(len(places))",
+        "tests/measurements/test_kept_edges.py::test_large_weights_are_kept_with_their_noise[discrete-laplace-plain]",
     ),
     Edit(  # a pair leaves one class of weight and enters another
-        "measurements/weight_counts", "measure_weight_counts", "min(2, len(lower))", "1"
+        "measure_weight_counts",
+        "min(2, len(lower))",
+        "1",
+        "tests/release/test_sparse.py::test_classes_of_weight_cost_what_they_say",
     ),
     Edit(  # sums between groups that nobody pays for
-        "release/sparse_measure", "measure_sparse", "left -= part.epsilon", "pass"
+        "measure_sparse",
+        "left -= part.epsilon",
+        "pass",
+        "tests/golden/test_golden.py::test_a_result_is_what_it_was_and_its_files_are[release: sparse, groups, weighted]",
     ),
     Edit(  # of several edges together, zCDP that grows as k
-        "privacy/composition", "Cost.for_group", "steps**2", "steps"
+        "Cost.for_group",
+        "steps**2",
+        "steps",
+        "tests/privacy/test_protection.py::test_pure_costs_of_many_steps_are_those_of_randomised_response[0.01-2]",
     ),
     Edit(  # deltas of several edges that are only added up
-        "privacy/composition",
         "Cost._grown_delta",
         "math.expm1(self.epsilon * steps) / math.expm1(self.epsilon)",
         "steps",
+        "tests/privacy/test_protection.py::test_stated_costs_of_many_steps_hold_for_a_law_that_is_only_approximate[2]",
     ),
     Edit(  # a budget of each edge that leaves too much to it
-        "privacy/protection", "Protection.step_budget", "self.steps**2", "self.steps"
+        "Protection.step_budget",
+        "self.steps**2",
+        "self.steps",
+        "tests/privacy/test_protection.py::test_the_budget_of_a_step_keeps_that_of_all[True-1.0-1e-06-2]",
     ),
     Edit(  # epsilon of one edge for several
-        "privacy/protection", "Protection.per_step", "whole / self.steps, whole", "whole, whole"
+        "Protection.per_step",
+        "whole / self.steps, whole",
+        "whole, whole",
+        "tests/privacy/test_protection.py::test_each_step_has_its_part_of_epsilon_exactly",
     ),
     Edit(  # a use for other neighbours than those of its store
-        "ledger/uses", "check_protection", "protects != guarantee.protects", "False"
+        "check_protection",
+        "protects != guarantee.protects",
+        "False",
+        "tests/flows/test_vertex_flows.py::test_a_store_of_vertices_refuses_edges",
     ),
     Edit(  # many pairs taken for one that each lies in a cell of its own
-        "measurements/changes", "largest_squares", "taken**2", "taken"
+        "largest_squares",
+        "taken**2",
+        "taken",
+        "tests/privacy/test_protection.py::test_the_largest_squares_are_those_of_a_search",
     ),
     Edit(  # of an answer for several edges, the noise of one
-        "interactive/per_query",
         "PerQueryNoise._sensitivity",
         "self.grid.sensitivity * self.steps",
         "self.grid.sensitivity",
+        "tests/golden/test_golden.py::test_a_result_is_what_it_was_and_its_files_are[session: three edges]",
     ),
     Edit(  # other queries than cuts with the noise of a thousandth of their steps
-        "interactive/per_query", "PerQueryNoise.linear_noise", "LinearSteps.most", "1 << 20"
+        "PerQueryNoise.linear_noise",
+        "LinearSteps.most",
+        "1 << 20",
+        "tests/interactive/test_linear_queries.py::test_noise_is_that_of_a_cut_times_the_largest_coefficient[laplace]",
     ),
     Edit(  # coefficients that may have more steps than the noise is made for
-        "graph/linear_steps",
         "LinearSteps.steps",
         "np.clip(found, -self.most, self.most)",
         "(found * 2)",
+        "tests/interactive/test_linear_queries.py::test_counts_are_exact_whatever_the_size_of_the_numbers[plain]",
     ),
     Edit(  # weights of which the highest digits are left out
-        "graph/linear_steps", "exact_sums", "range(0, 53, 16)", "range(0, 17, 16)"
+        "exact_sums",
+        "range(0, 53, 16)",
+        "range(0, 17, 16)",
+        "tests/distinguishers/test_question_list.py::test_sums_of_products_are_exact",
     ),
     Edit(  # one vertex taken to touch one cell only
-        "measurements/vertex_changes",
         "bounded_changes",
         "int(linear.max())",
         "bound",
+        "tests/measurements/test_bounded_cells.py::test_a_vertex_changes_a_table_by_no_more_than_is_claimed[plain-1]",
     ),
     Edit(  # weights of an owner that are rounded up
-        "graph/owned_rows",
         "OwnedRows._kept",
         "counts * at_most // shared",
         "-(-counts * at_most // shared)",
+        "tests/golden/test_golden.py::test_a_result_is_what_it_was_and_its_files_are[owners: flows, gaussian]",
     ),
     Edit(  # one row too many of each owner
-        "graph/owned_rows", "OwnedRows._kept", "< at_most", "<= at_most"
+        "OwnedRows._kept",
+        "< at_most",
+        "<= at_most",
+        "tests/graph/test_owned_rows.py::test_an_owner_is_a_path_of_at_most_k_steps[edges-1-False]",
     ),
     Edit(  # mirror descent that steps up whatever the sign of the gap
-        "idc/mirror_descent", "MirrorDescent.update", "eta * sign * f", "eta * f"
+        "MirrorDescent.update",
+        "eta * sign * f",
+        "eta * f",
+        "tests/idc/test_mirror_descent.py::test_p_2_is_frieze_kannan[None-0.0-bipartite]",
     ),
     Edit(  # steps of mirror descent as long as if the total weight were known exactly
-        "idc/mirror_descent", "MirrorDescent._left", "return step - self.shift", "return step"
+        "MirrorDescent._left",
+        "return step - self.shift",
+        "return step",
+        "tests/golden/test_golden.py::test_a_result_is_what_it_was_and_its_files_are[session: mirror-descent, tight]",
     ),
     Edit(  # a bound on updates that forgets that, too
-        "idc/norms", "NormTerms.updates", "left = alpha - self.shift", "left = alpha"
+        "NormTerms.updates",
+        "left = alpha - self.shift",
+        "left = alpha",
+        "tests/golden/test_golden.py::test_a_result_is_what_it_was_and_its_files_are[session: mirror-descent, tight]",
     ),
     Edit(  # roots of weights in steps of the grid, of which one edge has many
-        "measurements/root_degrees",
         "root_degrees",
         "scale * int(weight) // grid.largest",
         "scale * int(weight)",
+        "tests/measurements/test_root_degrees.py::test_changing_a_weight_moves_the_sum_by_1024_steps_at_most",
     ),
     Edit(  # an upper bound of the root degrees that is the noisy sum
-        "measurements/root_degrees", "buy_root_degrees", "noisy + radius + graph.shape[0]", "noisy"
+        "buy_root_degrees",
+        "noisy + radius + graph.shape[0]",
+        "noisy",
+        "tests/measurements/test_root_degrees.py::test_what_is_bought_is_not_below_the_truth_where_the_noise_is_within_its_radius",
     ),
     Edit(  # root degrees of a session with the noise of one step
-        "interactive/mechanism",
         "OnlineMechanism.start",
         "_after_total.with_total(self._buys.steps)",
         "_after_total.with_total(1)",
     ),
     Edit(  # a nuclear norm of weights in steps of the grid, of which one rating has many
-        "measurements/nuclear_norm", "nuclear_norm", "steps / grid.largest", "steps * 1.0"
+        "nuclear_norm",
+        "steps / grid.largest",
+        "steps * 1.0",
+        "tests/measurements/test_nuclear_norm.py::test_changing_a_weight_moves_the_count_by_at_most_what_is_charged",
     ),
     Edit(  # an upper bound of the nuclear norm that is the noisy norm
-        "measurements/nuclear_norm", "buy_nuclear_norm", "noisy + radius + 2", "noisy"
+        "buy_nuclear_norm",
+        "noisy + radius + 2",
+        "noisy",
+        "tests/measurements/test_nuclear_norm.py::test_what_is_bought_is_not_below_the_truth_where_the_noise_is_within_its_radius",
     ),
     Edit(  # a nuclear norm of which nobody has checked how near it is
-        "measurements/nuclear_norm", "_is_near", "turned < 0.5 and off <= _OFF", "turned < 0.5"
+        "_is_near",
+        "turned < 0.5 and off <= _OFF",
+        "turned < 0.5",
+        "tests/measurements/test_nuclear_norm.py::test_the_check_finds_what_is_wrong",
     ),
     Edit(  # answers that change either way, paid for as cuts are
-        "privacy/protection", "Protection.either_way", "2 * self.steps", "self.steps"
+        "Protection.either_way",
+        "2 * self.steps",
+        "self.steps",
+        "tests/golden/test_golden.py::test_a_result_is_what_it_was_and_its_files_are[session: linear queries, mirror-descent]",
     ),
     Edit(  # a rating that moves an answer by fewer steps than it does
-        "interactive/asked", "Counting.of", "-(-exact // over)", "exact // over // 2"
+        "Counting.of",
+        "-(-exact // over)",
+        "exact // over // 2",
+        "tests/interactive/test_learning_linear_queries.py::test_counts_are_the_exact_ones_rounded_down_and_change_by_the_sensitivity",
     ),
     Edit(  # coefficients of a query that are counted before they are divided by the largest one
-        "interactive/asked", "Asked.of", "scale=extent.largest", "scale=1.0"
+        "Asked.of",
+        "scale=extent.largest",
+        "scale=1.0",
+        "tests/golden/test_golden.py::test_a_result_is_what_it_was_and_its_files_are[session: linear queries, mirror-descent]",
     ),
     Edit(  # a weighted sum of the sums between groups with the noise of one edge
-        "interactive/group_start",
         "buy_start",
         "rest.with_total(weighted_sensitivity(coefficients))",
         "rest.with_total(1)",
+        "tests/golden/test_golden.py::test_a_result_is_what_it_was_and_its_files_are[session: start from groups]",
     ),
     Edit(  # a start from groups that is taken for as near as the noisy number says
-        "interactive/group_start", "buy_start", "noisy + radius + 1", "noisy"
+        "buy_start",
+        "noisy + radius + 1",
+        "noisy",
+        "tests/golden/test_golden.py::test_a_result_is_what_it_was_and_its_files_are[session: start from groups]",
     ),
     Edit(  # a start whose sums are bought outside the budget
-        "interactive/group_start",
         "without_start",
         "rest = calibration.with_total(sensitivity)[3]",
         "rest = calibration",
+        "tests/golden/test_golden.py::test_a_result_is_what_it_was_and_its_files_are[session: start from groups]",
     ),
     Edit(  # likewise of an iterative release
-        "iterative/construction",
         "IterativeConstruction.run",
         "with_total(ROOT_STEPS)",
         "with_total(1)",
+        "tests/golden/test_golden.py::test_a_result_is_what_it_was_and_its_files_are[iterative: root degrees]",
     ),
     Edit(  # a list of queries that are not divided by the largest coefficient
-        "distinguishers/question_list",
         "QuestionList.__init__",
         "rows / self.scale",
         "rows * 1.0",
+        "tests/distinguishers/test_question_list.py::test_answers_are_those_of_the_queries_over_the_largest_coefficient[plain]",
     ),
     Edit(  # statistics in whole numbers, of which one edge changes many
-        "distinguishers/question_list",
         "QuestionList._fine",
         "asked.value(graph) // asked.sensitivity(self.universe.space)",
         "asked.value(graph)",
+        "tests/distinguishers/test_question_list.py::test_statistics_are_counted_in_their_steps",
     ),
     Edit(  # draws of a game paid for as if each hid the gain of one round
-        "iterative/player_game",
         "PlayerGame._tuned",
         "(rounds - 1) * rounds * (2 * rounds - 1) // 6",
         "rounds - 1",
+        "tests/theorems/test_dr14_player_game.py::test_the_average_play_is_within_the_bound[both-2000-1]",
     ),
     Edit(  # a hidden list whose scores are not cut
-        "iterative/player_game", "PlayerGame.scores", "np.clip(gains, -reach, reach)", "gains"
+        "PlayerGame.scores",
+        "np.clip(gains, -reach, reach)",
+        "gains",
+        "tests/golden/test_golden.py::test_a_result_is_what_it_was_and_its_files_are[player: query]",
     ),
     Edit(  # facets that nobody has checked
-        "privacy/k_norm", "_hull_facets", "top - 2 * k", "top + 2 * k"
+        "_hull_facets",
+        "top - 2 * k",
+        "top + 2 * k",
+        "tests/privacy/test_k_norm.py::test_the_norm_is_that_of_the_body_but_for_a_thousandth[all of two]",
     ),
     Edit(  # several answers with the noise that each alone would need
-        "privacy/k_norm",
         "KNormNoise.of_columns",
         "columns.sum(axis=1).max(initial=1)",
         "columns.max(initial=1)",
+        "tests/golden/test_golden.py::test_a_result_is_what_it_was_and_its_files_are[answers: k-norm]",
+    ),
+    Edit(  # noise of one sign only
+        "sample_discrete_laplace",
+        "block -= sample_geometric(rate, len(block), source)",
+        "block -= 0 * sample_geometric(rate, len(block), source)",
+        "tests/privacy/test_seeds_everywhere.py::test_samples[laplace]",
+    ),
+    Edit(  # the divergence of another order
+        "renyi_cost",
+        "order * cost.rho",
+        "cost.rho",
+        "tests/privacy/test_filters.py::test_divergences_of_zcdp_grow_with_the_order_and_unknown_ones_are_infinite",
+    ),
+    Edit(  # bits that flip as rarely as for twice epsilon
+        "sample_flips",
+        "_flip_sampler(epsilon)",
+        "_flip_sampler(2 * epsilon)",
+        "tests/privacy/test_seeds_everywhere.py::test_samples[flips]",
+    ),
+    Edit(  # a delta that is spent twice
+        "compose",
+        "zcdp_epsilon(shared, delta=delta - spent)",
+        "zcdp_epsilon(shared, delta=delta)",
+        "tests/privacy/test_cost.py::test_costs_without_zcdp_are_added_with_their_delta",
+    ),
+    Edit(  # proposals kept for half the variance
+        "sample_discrete_gaussian",
+        "_kept(proposals, variance, source)",
+        "_kept(proposals, variance / 2, source)",
+        "tests/privacy/test_seeds_everywhere.py::test_samples[gaussian]",
+    ),
+    Edit(  # a geometric variable without its highest digits
+        "_geometric_block",
+        "in others",
+        "in others[:-1]",
+        "tests/privacy/test_seeds_everywhere.py::test_samples[geometric]",
+    ),
+    Edit(  # a stated cost that is rounded to the nearest
+        "rounded_up",
+        "nearest if nearest >= number else math.nextafter(nearest, math.inf)",
+        "nearest",
+        "tests/privacy/test_cost.py::test_a_stated_epsilon_is_never_below_the_exact_one",
+    ),
+    Edit(  # pairs without an edge, all with the weight of the threshold
+        "sample_exceeding",
+        "sample_geometric(rate, len(places), source) + threshold",
+        "0 * sample_geometric(rate, len(places), source) + threshold",
+        "tests/privacy/test_sparse_noise.py::test_the_law_is_that_of_filtered_noise[sample_exceeding-1]",
+    ),
+    Edit(  # a calibration that is rounded to less noise
+        "zcdp_rho",
+        "(1 - _SLACK)",
+        "(1 + 1e-6)",
+        "tests/privacy/test_composition.py::test_rho_is_rounded_down_and_no_other_order_is_better[1e-15-0.01]",
+    ),
+    Edit(  # a doubtful sample decided by too few bits
+        "_Inversion._extend",
+        "prefix > self._cdf(value, bits)",
+        "prefix > self._cdf(value, 64)",
+        "tests/privacy/test_noise_sampling.py::test_numbers_around_a_cut_by_big_integers[sampler0-<lambda>-values0]",
+    ),
+    Edit(  # an edge taken to change one degree
+        "measure_degrees",
+        "rate = epsilon / (2 * grid.sensitivity_steps)",
+        "rate = epsilon / grid.sensitivity_steps",
+        "tests/privacy/test_stated_costs.py::test_every_product_states_at_most_what_was_asked_for[release_graph-auto]",
+    ),
+    Edit(  # the first use that counts for nothing
+        "begin_use",
+        "[other.cost for other in before]",
+        "[other.cost for other in before[1:]]",
+        "tests/ledger/test_uses.py::test_every_product_is_refused_beyond_the_budget_before_it_draws[release]",
+    ),
+    Edit(  # a total with less noise where weights have finer steps
+        "measure_total",
+        "rate = epsilon / grid.sensitivity_steps",
+        "rate = epsilon * grid.sensitivity_steps",
+        "tests/privacy/test_stated_costs.py::test_every_product_states_at_most_what_was_asked_for[release_graph-auto]",
+    ),
+    Edit(  # a store that says it has spent its largest use
+        "total_cost",
+        "sum(pure, Fraction(0))",
+        "max(pure)",
+        "tests/ledger/test_uses.py::test_releases_and_sessions_share_one_budget",
+    ),
+    Edit(  # every part of the matrix with the same source
+        "randomized_response",
+        "source.split(len(bounds))",
+        "[source] * len(bounds)",
+        "tests/privacy/test_seeds_everywhere.py::test_measurements_of_a_release[simple-binary-response]",
+    ),
+    Edit(  # a release that is not charged
+        "charged",
+        "if store is None:",
+        'if store is None or kind == "release":',
+        "tests/ledger/test_uses.py::test_every_product_is_charged_and_shown_with_time_and_user[release]",
+    ),
+    Edit(  # the last class without noise
+        "measure_contributions",
+        "counts += sample_discrete_laplace(rate, len(counts), source)",
+        "counts[:-1] += sample_discrete_laplace(rate, len(counts) - 1, source)",
+        "tests/measurements/test_drawn_noise.py::test_contributions",
+    ),
+    Edit(  # answers that are not charged
+        "release_answers",
+        """with charged(
+        store,""",
+        """with charged(
+        None,""",
+        "tests/ledger/test_uses.py::test_every_product_is_charged_and_shown_with_time_and_user[answers]",
+    ),
+    Edit(  # a weighted sum without noise
+        "buy_weighted_sum",
+        "exact // grid.largest + noise.draw(source)",
+        "exact // grid.largest",
+        "tests/measurements/test_drawn_noise.py::test_sums_between_groups",
+    ),
+    Edit(  # distances that are not charged
+        "answer_distances",
+        """with charged(
+        store,""",
+        """with charged(
+        None,""",
+        "tests/ledger/test_uses.py::test_every_product_is_charged_and_shown_with_time_and_user[distances]",
+    ),
+    Edit(  # one noise for all sums between groups
+        "buy_group_sums",
+        "sums + noise.draw_many(len(sums), source)",
+        "sums + noise.draw(source)",
+        "tests/golden/test_golden.py::test_a_result_is_what_it_was_and_its_files_are[session: start from groups]",
+    ),
+    Edit(  # coefficients below 0 that do not count
+        "weighted_sensitivity",
+        "np.abs(np.asarray(coefficients)).max()",
+        "np.asarray(coefficients).max()",
+        "tests/measurements/test_group_sums.py::test_one_pair_moves_one_sum_by_one_weight_and_the_weighted_sum_by_its_largest_coefficient[False]",
+    ),
+    Edit(  # every level with the noise of the first
+        "measure_cells",
+        "noise.draw(number, cells.size(place), source)",
+        "noise.draw(0, cells.size(place), source)",
+        "tests/golden/test_golden.py::test_a_result_is_what_it_was_and_its_files_are[flows: gaussian]",
+    ),
+    Edit(  # a sparse release that is not charged
+        "release_sparse",
+        """with charged(
+        store,""",
+        """with charged(
+        None,""",
+        "tests/release/test_sparse.py::test_a_store_is_charged",
+    ),
+    Edit(  # kept edges with their true weights
+        "KeepPart.__call__",
+        "noisy += sample_discrete_laplace(rate, len(noisy), self.source)",
+        "sample_discrete_laplace(rate, len(noisy), self.source)",
+        "tests/measurements/test_kept_edges.py::test_the_law_is_that_of_the_filtered_matrix[weights1]",
+    ),
+    Edit(  # an answer without noise
+        "PerQueryNoise.step",
+        "truth + asked.noise.draw(source)",
+        "truth",
+        "tests/golden/test_golden.py::test_a_result_is_what_it_was_and_its_files_are[session: gaussian]",
+    ),
+    Edit(  # edges that are kept whatever their noise
+        "KeepPart.__call__",
+        "reached = noisy >= self.threshold",
+        "reached = np.ones(len(noisy), dtype=np.bool_)",
+        "tests/measurements/test_kept_edges.py::test_the_law_is_that_of_the_filtered_matrix[weights1]",
+    ),
+    Edit(  # answers that are not counted
+        "PerQueryNoise.step",
+        "queries=state.queries + 1",
+        "queries=state.queries",
+        "tests/interactive/test_plain_mechanisms.py::test_sessions_of_every_method_keep_their_intervals_and_end[gaussian]",
+    ),
+    Edit(  # one owner taken to change a score by less
+        "share_sensitivity",
+        "return max(",
+        "return min(",
+        "tests/release/test_contributions.py::test_one_owner_changes_one_count_by_one_and_no_score_by_more_than_stated[edges]",
+    ),
+    Edit(  # a charge that comes after the noise
+        "charged",
+        """        use = begin_use(ledger, kind=kind, parameters=parameters, cost=cost, guarantee=guarantee)
+    yield
+""",
+        """        yield
+        use = begin_use(ledger, kind=kind, parameters=parameters, cost=cost, guarantee=guarantee)
+""",
+        "tests/ledger/test_uses.py::test_the_charge_is_on_the_disk_before_the_noise",
+    ),
+    Edit(  # an owner at a bound counted above it
+        "class_counts",
+        'side="left"',
+        'side="right"',
+        "tests/release/test_contributions.py::test_the_table_is_right_and_its_noise_as_stated",
+    ),
+    Edit(  # a conversion that is better than the theorem
+        "zcdp_epsilon",
+        "(math.log(a) + math.log(delta)) / excess",
+        "(2 * math.log(a) + math.log(delta)) / excess",
+        "tests/privacy/test_cost.py::test_epsilon_and_delta_are_inverse[1e-12-1e-06]",
+    ),
+    Edit(  # a degree bound chosen with twice the epsilon
+        "pick_bound",
+        "rate * score",
+        "2 * rate * score",
+        "tests/measurements/test_degree_bounds.py::test_draws_have_the_law",
+    ),
+    Edit(  # likewise, and it states what it has cost
+        "score_rate",
+        "epsilon / 2",
+        "epsilon",
+        "tests/release/test_degree_bound.py::test_a_bound_is_chosen_and_used_from_one_store",
+    ),
+    Edit(  # a threshold whose noise is kept after it has fired
+        "OneSidedPair.restart",
+        "(fresh, secret[1]) if sign > 0 else (secret[0], fresh)",
+        "secret",
+        "tests/interactive/test_online_mechanism.py::test_bought_answers_are_the_true_ones_and_fresh_noise_of_the_stated_size",
+    ),
+    Edit(  # steps of a vertex that count half
+        "Grid.of_vertices",
+        "math.floor(bound / unit)",
+        "math.floor(bound / unit) // 2",
+        "tests/golden/test_golden.py::test_a_result_is_what_it_was_and_its_files_are[session: vertex]",
+    ),
+    Edit(  # a pair that changes by more steps than are paid for
+        "Grid.of",
+        "math.ceil(largest / unit)",
+        "math.floor(largest / unit) - 1",
+        "tests/interactive/test_plain_mechanisms.py::test_grids_count_in_steps_and_never_raise_the_sensitivity",
+    ),
+    Edit(  # flows that are not charged
+        "release_flows",
+        """with charged(
+        store,""",
+        """with charged(
+        None,""",
+        "tests/flows/test_flows.py::test_flows_are_charged_to_a_store_before_their_noise",
+    ),
+    Edit(  # people who move half as far
+        "PerQuery.build",
+        "(np.floor(metric.eccentricities / step) + 1)",
+        "np.floor(metric.eccentricities / step / 2)",
+        "tests/golden/test_golden.py::test_a_result_is_what_it_was_and_its_files_are[distances: per-query, laplace]",
+    ),
+    Edit(  # all of delta for one criterion of several
+        "admits",
+        "Fraction(delta) / 2 * (1 + _SLACK)",
+        "Fraction(delta) * (1 + _SLACK)",
+        "tests/privacy/test_filters.py::test_what_is_admitted_is_admitted_at_every_step_before[8.0-0.01]",
+    ),
+    Edit(  # uses for other neighbours on one store
+        "begin_use",
+        """    check_protection(ledger, guarantee)
+""",
+        "",
+        "tests/flows/test_vertex_flows.py::test_a_store_of_vertices_refuses_edges",
+    ),
+    Edit(  # one noise for all distances
+        "PerQuery.answers",
+        "sums + self.noise.draw(0, len(sums), source)",
+        "sums + self.noise.draw(0, 1, source)",
+        "tests/golden/test_golden.py::test_a_result_is_what_it_was_and_its_files_are[distances: per-query, laplace]",
+    ),
+    Edit(  # a budget that each use may spend
+        "admits",
+        "sum(pure, Fraction(0)) <= most",
+        "max(pure) <= most",
+        "tests/privacy/test_filters.py::test_pure_costs_add_up_to_the_last_digit_of_the_budget",
+    ),
+    Edit(  # zCDP that does not add up
+        "Cost.times",
+        "rounded_up(Fraction(self.rho) * count)",
+        "self.rho",
+        "tests/privacy/test_stated_costs.py::test_costs_of_many_are_the_sums_of_each",
+    ),
+    Edit(  # a member of the net chosen with twice the epsilon
+        "release_net",
+        "rate = protection.per_step(epsilon) / (2 * net.sensitivity)",
+        "rate = protection.per_step(epsilon) / net.sensitivity",
+        "tests/privacy/test_stated_costs.py::test_every_product_states_at_most_what_was_asked_for[release_net-net]",
+    ),
+    Edit(  # all of delta for the Renyi criterion
+        "renyi_budget",
+        " - math.log(2)",
+        "",
+        "tests/privacy/test_filters.py::test_the_order_gives_nearly_what_half_of_delta_allows[0.1-1e-09]",
+    ),
+    Edit(  # a threshold without noise
+        "OneSidedPair.run",
+        "math.ceil(self.threshold + estimate) + secret[0]",
+        "math.ceil(self.threshold + estimate)",
+        "tests/golden/test_golden.py::test_a_result_is_what_it_was_and_its_files_are[gap test: one-sided]",
+    ),
+    Edit(  # the true graph beside the noisy matrix
+        "release_graph",
+        "return replace(made, workload=workload)",
+        "return replace(made, workload=workload, _graph=graph if made.has_graph else None)",
+        "tests/golden/test_golden.py::test_a_result_is_what_it_was_and_its_files_are[release: response, binary]",
+    ),
+    Edit(  # a threshold with half the noise
+        "OneSidedPair.start",
+        "self.threshold_rate, 2, source",
+        "2 * self.threshold_rate, 2, source",
+        "tests/golden/test_golden.py::test_a_result_is_what_it_was_and_its_files_are[gap test: one-sided]",
+    ),
+    Edit(  # one instance too few is paid for
+        "OneSidedPair.cost",
+        "rho = rounded_up((updates + 2)",
+        "rho = rounded_up((updates + 1)",
+        "tests/interactive/test_calibrations.py::test_a_pair_of_tests_is_charged_for_every_instance_that_it_starts",
+    ),
+    Edit(  # likewise of a pure cost
+        "OneSidedPair.cost",
+        "pure = (updates + 2)",
+        "pure = (updates + 1)",
+        "tests/interactive/test_calibrations.py::test_a_pair_of_tests_is_charged_for_every_instance_that_it_starts",
+    ),
+    Edit(  # answers taken to change one way
+        "SharedThreshold.cost",
+        "self.threshold_rate + 2 * self.query_rate",
+        "self.threshold_rate + self.query_rate",
+        "tests/golden/test_golden.py::test_a_result_is_what_it_was_and_its_files_are[gap test: shared threshold]",
+    ),
+    Edit(  # weights of a synthetic graph that are not cut to what is possible
+        "_post_process",
+        """_synthetic_graph(
+            (weights_of(rows, cap) for rows in _few_rows(made.matrix)),""",
+        """_synthetic_graph(
+            (rows for rows in _few_rows(made.matrix)),""",
+        "tests/release/test_release_graph.py::test_the_certificate_is_of_the_synthetic_graph_as_released",
+    ),
+    Edit(  # likewise of one threshold for both sides
+        "SharedThreshold.restart",
+        "return self.start(source)",
+        "return secret",
+        "tests/golden/test_golden.py::test_a_result_is_what_it_was_and_its_files_are[gap test: shared threshold]",
+    ),
+    Edit(  # a comparison paid for as if truths changed by one step
+        "NoisyComparison.cost",
+        "rounded_up(sensitivity * self.rate)",
+        "rounded_up(self.rate)",
+        "tests/golden/test_golden.py::test_a_result_is_what_it_was_and_its_files_are[gap test: noisy comparison]",
+    ),
+    Edit(  # a comparison with the true answer
+        "NoisyComparison.run",
+        "truth + int(sample_discrete_laplace(self.rate, 1, source)[0])",
+        "truth",
+        "tests/golden/test_golden.py::test_a_result_is_what_it_was_and_its_files_are[gap test: noisy comparison]",
+    ),
+    Edit(  # half the noise of a private norm
+        "buy_root_degrees",
+        "noise.draw(source)",
+        "noise.draw(source) // 2",
+        "tests/measurements/test_drawn_noise.py::test_norms",
+    ),
+    Edit(  # half the noise on one of two sides
+        "measure_degrees",
+        "sample_discrete_laplace(rate, len(columns), source)",
+        "sample_discrete_laplace(rate, len(columns), source) // 2",
+        "tests/measurements/test_drawn_noise.py::test_degrees",
     ),
 )

@@ -9,6 +9,9 @@ tests/mutation_survivors.md. Results are kept in a folder, so a stopped run goes
     python scripts/mutate.py --only privacy/  # those of some files
     python scripts/mutate.py --kind 'by hand' # those of one kind
     python scripts/mutate.py --retry          # run the survivors again, after new tests
+    python scripts/mutate.py --by-hand        # each mistake by hand against the test that it names
+    python scripts/mutate.py --record         # write down how many mutants each module has
+    python scripts/mutate.py --compare        # a finished run beside that record, by folder
 """
 
 import argparse
@@ -29,7 +32,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from mutants import ROOT, Mutant, candidates, select
+from mutants import ROOT, Mutant, by_hand, candidates, select
+from mutants_by_hand import BY_HAND
+
+SCORES = ROOT / "tests" / "golden" / "mutation_scores.json"
 
 # Written beside the instrumented copy; subprocesses of tests report through the same file.
 REACH = """
@@ -85,17 +91,22 @@ class Reach:
 
 
 class Ordered:
-    """Pytest plugin: runs the wanted tests in the wanted order; keeps the first failure."""
+    """Pytest plugin: runs the wanted tests in the wanted order; keeps the first failure.
+
+    A test that is wanted without parameters is wanted with all of them.
+    """
 
     def __init__(self, wanted: list[str]) -> None:
         self.rank = {nodeid: i for i, nodeid in enumerate(wanted)}
         self.failure = ""
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:  # noqa: D102
-        items[:] = sorted(
-            (item for item in items if item.nodeid in self.rank),
-            key=lambda item: self.rank[item.nodeid],
-        )
+        places = {item: self._place(item.nodeid) for item in items}
+        wanted = [item for item in items if places[item] is not None]
+        items[:] = sorted(wanted, key=lambda item: places[item])
+
+    def _place(self, nodeid: str) -> int | None:
+        return self.rank.get(nodeid, self.rank.get(nodeid.split("[")[0]))
 
     def pytest_collectreport(self, report: Any) -> None:  # noqa: D102
         self._note(report)
@@ -245,7 +256,7 @@ class Plan:
     def _sorted(self, nodeids: list[str]) -> list[str]:
         """Cheapest first, audits last."""
         return sorted(
-            nodeids, key=lambda n: (n.startswith("tests/statistical"), self.tests[n]["seconds"], n)
+            nodeids, key=lambda n: (n.startswith("tests/audits"), self.tests[n]["seconds"], n)
         )
 
 
@@ -323,7 +334,73 @@ def report(chosen: list[Mutant], results: dict[str, dict[str, Any]]) -> None:
             print(f"unexplained: line {mutant.line}: {mutant.entry}")
 
 
-def main() -> None:
+def against_named_tests(work: Path, only: str) -> int:
+    """Runs the named test of each mistake by hand; 1 if one survives or its test fails without."""
+    tree, log = work / "tree0", work / "by-hand.log"
+    copy_tree(tree)
+    pairs = [(e, m) for e, m in zip(BY_HAND, by_hand(), strict=True) if only in m.path]
+    pairs = [(edit, mutant) for edit, mutant in pairs if edit.killed_by]
+    state, failure = in_child(tree, sorted({edit.killed_by for edit, _ in pairs}), log, 3600)
+    if state != "passed":
+        print(f"a named test fails without any mistake: {failure}")
+        return 1
+    survivors = 0
+    for edit, mutant in pairs:
+        target, whole = tree / mutant.path, (ROOT / mutant.path).read_bytes()
+        target.write_bytes(whole[: mutant.start] + mutant.text.encode() + whole[mutant.stop :])
+        state, _ = in_child(tree, [edit.killed_by], log, 600)
+        target.write_bytes(whole)
+        survivors += state == "passed"
+        print(f"{'survived' if state == 'passed' else 'killed':8}  {mutant.key}", flush=True)
+    print(f"{len(pairs) - survivors} of {len(pairs)} killed")
+    return int(survivors > 0)
+
+
+def module_of(path: str) -> str:
+    """As the record names it: "privacy/noise"."""
+    return path.removeprefix("graphcuts_dp/").removesuffix(".py")
+
+
+def scores() -> dict[str, Any]:
+    """How many mutants each module has, how many are chosen, and its explained survivors."""
+    explained = (ROOT / "tests" / "mutation_survivors.md").read_text().splitlines()
+    found = candidates()
+    chosen = set(select(found, sample=150, seed=1))
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for mutant in found:
+        count = counts[module_of(mutant.path)]
+        count["mutants"] += 1
+        count["chosen"] += mutant in chosen
+        count["by hand"] += mutant.kind == "by hand"
+    for line in explained:
+        if line.startswith("- `"):
+            counts[module_of(line.split("`")[1])]["explained"] += 1
+    return {name: dict(sorted(count.items())) for name, count in sorted(counts.items())}
+
+
+def compare(chosen: list[Mutant], results: dict[str, dict[str, Any]]) -> int:
+    """Prints noticed shares by folder beside the record; 1 if one is lower.
+
+    Folders that are not in the record, after a move, are compared with all folders together.
+    """
+    recorded = json.loads(SCORES.read_text())["noticed"]
+    counts: dict[str, Counter[bool]] = defaultdict(Counter)
+    for mutant in chosen:
+        if mutant.key in results:
+            noticed = results[mutant.key]["outcome"] != "survived"
+            for name in (mutant.path.split("/")[1], "all"):
+                counts[name][noticed] += 1
+    lower = 0
+    for name, count in sorted(counts.items()):
+        before, of = recorded.get(name, recorded["all"])
+        share, least = count[True] / count.total(), before / of
+        lower += share < least
+        mark = "  lower than recorded" if share < least else ""
+        print(f"{name:16}{count[True]:5} of {count.total():4} = {share:.1%}, was {least:.1%}{mark}")
+    return int(lower > 0)
+
+
+def main() -> int:
     """Reads the options, runs what has no result yet, prints the report."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
@@ -335,16 +412,29 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1, help="of the sample")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--retry", action="store_true", help="run survivors again")
+    parser.add_argument("--by-hand", action="store_true", help="run the tests that they name")
+    parser.add_argument("--record", action="store_true", help="write the numbers of mutants")
+    parser.add_argument("--compare", action="store_true", help="results beside the record")
     folder = Path(tempfile.gettempdir()) / "graphcuts-mutants"
     parser.add_argument("--work", type=Path, default=folder, help="where copies and results lie")
     options = parser.parse_args()
+    if options.record:
+        record = json.loads(SCORES.read_text()) | {"modules": scores()}
+        SCORES.write_text(json.dumps(record, indent=1) + "\n")
+        return 0
+    if options.by_hand:
+        options.work.mkdir(parents=True, exist_ok=True)
+        preload()
+        return against_named_tests(options.work, options.only)
     chosen = select(candidates(), sample=options.sample, seed=options.seed)
     chosen = [m for m in chosen if options.only in m.path and options.kind in m.kind]
     if options.list:
         for mutant in chosen:
             print(mutant.key)
         print(f"{len(chosen)} mutants")
-        return
+        return 0
+    if options.compare:
+        return compare(chosen, kept_results(options.work / "results.jsonl"))
     options.work.mkdir(parents=True, exist_ok=True)
     keep = options.work / "results.jsonl"
     done = kept_results(keep)
@@ -356,7 +446,8 @@ def main() -> None:
     todo = [mutant for mutant in chosen if mutant.key not in done]
     work_through(todo, plan, options.work, options.jobs, keep)
     report(chosen, kept_results(keep))
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

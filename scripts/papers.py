@@ -15,7 +15,8 @@ _HEAD = """# The papers, statement by statement
 
 Every algorithm, theorem, lemma, remark and open problem of the papers that the package is made
 from: its name in Python, the command, the methods of sessions, the tests, and what is wrong with
-it as printed. Names without `gc.` are imported from their modules, as `graphcuts_dp.idc.median`.
+it as printed. Names without `gc.` are imported from their modules, as `graphcuts_dp.idc.median`;
+those that begin with `scripts.` are in a checkout of the source alone.
 Where there is neither a public function nor a command, or one that is not all of it, the last
 column says why. The page is made by `python scripts/papers.py` from the tables beside it; a test
 holds it to the code.
@@ -41,7 +42,8 @@ class Row:
         paper: its key, as in docstrings.
         at: which statement.
         what: in words.
-        python: names, public ones as `gc` has them, others from `graphcuts_dp` on.
+        python: names, public ones as `gc` has them, others from `graphcuts_dp` on, or from
+            `scripts` of a checkout.
         command: of the command line.
         session: methods of sessions.
         test: paths below tests, with or without the name of a test.

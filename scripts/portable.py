@@ -29,7 +29,7 @@ THREADS = (1, 2, 4)
 # What numpy must have found of the processor before a kernel can run on it.
 NEEDS = {"Haswell": "AVX2", "Zen": "AVX2", "SkylakeX": "AVX512F", "Sapphirerapids": "AVX512F"}
 # Folders whose tests compute nothing in floating point that could differ.
-NOT_NUMERICAL = {"architecture", "benchmarks", "crash", "scripts", "server"}
+NOT_NUMERICAL = {"architecture", "crash", "scripts", "server"}
 # Prints the kernels that numpy and scipy have loaded, as this process would use them.
 LOADED = """
 import json, numpy, scipy.linalg, threadpoolctl

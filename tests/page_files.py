@@ -94,7 +94,7 @@ def _roads(folder, rng):
         )
     )
     places = rng.integers(0, 24, 200)
-    (folder / "people.csv").write_text("".join(f"{corners[i]}\n" for i in places))
+    (folder / "people.csv").write_text("".join(["vertex\n", *(f"{corners[i]}\n" for i in places)]))
 
 
 def _ratings(folder, rng):

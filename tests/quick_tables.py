@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from graphcuts_dp.errors import AccuracyWarning
-from graphcuts_dp.evaluation.experiments.base import Table
-from graphcuts_dp.figures import find_figure
 from graphcuts_dp.parallel import one_blas_thread
+from scripts.figures.base import Table
+from scripts.figures.registry import find_figure
 
 
 @dataclass(frozen=True)

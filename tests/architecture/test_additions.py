@@ -82,7 +82,7 @@ ARROWS = '''
 import numpy as np
 
 from graphcuts_dp.graph.assemble import RawEdges
-from graphcuts_dp.graph.dialect import TextFormat
+from graphcuts_dp.graph.file_bytes import TextFormat
 from graphcuts_dp.graph.edge_lists import read_edge_list
 
 
@@ -117,7 +117,7 @@ class MultiwayCut(LinearQuery):
 ADDITIONS = {
     "noise": (
         ("privacy/wide_noise.py", WIDE_NOISE),
-        "privacy/noises.py",
+        "privacy/value_noise.py",
         '    "discrete-laplace": _discrete_laplace,\n',
         '    "wide": wide_noise,\n',
         "from graphcuts_dp.privacy.wide_noise import wide_noise\n",
@@ -157,9 +157,9 @@ import json, sys, warnings
 import numpy as np
 import graphcuts_dp as gc
 from graphcuts_dp.cli import main
-from graphcuts_dp.evaluation.audits.registry import ENTRIES, exported_mechanisms
+from tests.audits.registry import ENTRIES, exported_mechanisms
 from graphcuts_dp.graph.multiway_cut import MultiwayCut
-from graphcuts_dp.idc.dense import DenseHypothesis
+from graphcuts_dp.idc.bit_sets import DenseHypothesis
 from graphcuts_dp.graph.universe import Universe
 
 warnings.simplefilter("ignore")
@@ -212,7 +212,9 @@ def changed(tmp_path_factory):
     """A copy of the package with the additions, and the files that each of them touched."""
     tree = tmp_path_factory.mktemp("tree")
     package = tree / "graphcuts_dp"
-    shutil.copytree(ROOT / "graphcuts_dp", package, ignore=shutil.ignore_patterns("__pycache__"))
+    for part in ("graphcuts_dp", "scripts", "tests/audits"):  # audits of the benchmark's contenders
+        shutil.copytree(ROOT / part, tree / part, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "tests" / "__init__.py", tree / "tests")
     touched = {}
     for what, ((name, text), table, before, line, imported) in ADDITIONS.items():
         assert not (package / name).exists()

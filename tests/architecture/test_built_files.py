@@ -13,6 +13,10 @@ import graphcuts_dp as gc
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = {f"graphcuts_dp/bundled/{file.name}" for file in (ROOT / "datasets").iterdir()}
+PAGE = {
+    f"graphcuts_dp/server/page/{file.name}"
+    for file in (ROOT / "graphcuts_dp/server/page").iterdir()
+}
 BESIDE = ("CHANGELOG.md", "SECURITY.md", "CITATION.cff", "LICENSE", "README.md", "pyproject.toml")
 LOAD = """
 import graphcuts_dp as gc
@@ -55,10 +59,8 @@ def test_the_wheel_holds_the_package_and_its_data(built, tmp_path):
         if "__pycache__" not in file.parts
     }
     assert sources <= names
-    assert names >= DATA
-    assert "graphcuts_dp/py.typed" in names
-    others = {name for name in names - sources - DATA if ".dist-info/" not in name}
-    assert others <= {"graphcuts_dp/py.typed"}
+    beside = {name for name in names - sources if ".dist-info/" not in name}
+    assert beside == {"graphcuts_dp/py.typed", *DATA, *PAGE}, "nothing that needs a checkout"
     found = subprocess.run(
         [sys.executable, "-c", LOAD.format(folder=str(tmp_path))],
         env=os.environ | {"PYTHONPATH": str(tmp_path)},
@@ -76,12 +78,13 @@ def test_the_source_archive_holds_what_a_packager_needs(built):
     with tarfile.open(built[1]) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert set(BESIDE) <= names
-    tests = {
+    beside = {
         str(file.relative_to(ROOT))
-        for file in (ROOT / "tests").rglob("*")
+        for folder in ("docs/examples", "scripts", "tests")
+        for file in (ROOT / folder).rglob("*")
         if file.is_file() and "__pycache__" not in file.parts
     }
-    assert tests <= names
+    assert beside <= names
     assert {f"datasets/{file.name}" for file in (ROOT / "datasets").iterdir()} <= names
     assert not {name for name in names if "__pycache__" in name or name.startswith(".venv")}
 

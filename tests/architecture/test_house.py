@@ -11,7 +11,10 @@ import graphcuts_dp as gc
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "graphcuts_dp"
 # Folders of tests that are about the whole, not about one room.
-BESIDES = {"architecture", "attacks", "benchmarks", "crash", "scripts", "statistical", "theorems"}
+BESIDES = {
+    *("architecture", "attacks", "audits", "benchmark", "crash", "figures"),
+    *("golden", "scripts", "theorems"),
+}
 
 
 def classes():
@@ -57,6 +60,18 @@ def test_every_package_is_installed():
     found = {".".join(path.parent.relative_to(ROOT).parts) for path in PACKAGE.rglob("__init__.py")}
     assert set(setup["packages"]) == found | {"graphcuts_dp.bundled"}
     assert setup["package-dir"] == {"graphcuts_dp.bundled": "datasets"}
+
+
+def test_the_package_imports_nothing_that_is_not_installed_with_it():
+    """What lies beside it in a checkout is found by `cli/checkout.py` alone, by name."""
+    imported = {
+        name.split(".")[0]
+        for path in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in [getattr(node, "module", None) or "", *(alias.name for alias in node.names)]
+    }
+    assert not imported & {"scripts", "tests"}
 
 
 def test_public_names_are_where_type_checkers_see_them():

@@ -5,9 +5,10 @@ from functools import partial
 
 import pytest
 
-from graphcuts_dp.evaluation.audit import Claim, DistributionPair
-from graphcuts_dp.evaluation.audits import registry
-from graphcuts_dp.evaluation.audits.base import Entry, Enumerated
+from graphcuts_dp.evaluation.audit import Claim
+from tests.audits import registry
+from tests.audits.base import Entry, Enumerated
+from tests.audits.losses import DistributionPair
 
 
 @pytest.fixture
@@ -48,6 +49,21 @@ def test_json_and_epsilon(call):
 def test_a_seed_makes_it_repeatable(call):
     quick = ("baseline: density only", "--quick", "--seed", "3", "--json")
     assert call(*quick)[:2] == call(*quick)[:2]
+
+
+def test_an_audit_that_sees_less_than_half_says_why(call, monkeypatch):
+    bits = DistributionPair("bits", [0.55, 0.45], [0.45, 0.55])
+    little = Enumerated(claim=Claim(1.0), distributions=lambda: [bits], twins={})
+    entries = [Entry(name, lambda _: little, unseen="Made to be small.") for name in ("a", "b")]
+    full = Enumerated(claim=Claim(0.21), distributions=lambda: [bits], twins={})
+    entries[1] = Entry("b", lambda _: full, unseen="Not shown.")
+    monkeypatch.setattr(registry, "ENTRIES", tuple(entries))
+    status, out, _ = call("all")
+    assert status == 0
+    assert "a sees 20 %: Made to be small." in out
+    assert "Not shown" not in out
+    status, out, _ = call("all", "--json")
+    assert [each["unseen"] for each in json.loads(out)] == ["Made to be small.", ""]
 
 
 def test_status_1_and_a_line_for_each_failure(call, monkeypatch):

@@ -5,10 +5,10 @@ import sys
 
 import pytest
 
-from graphcuts_dp.evaluation.benchmark.contenders.table import CONTENDERS
-from graphcuts_dp.evaluation.benchmark.graphs import CASES
-from graphcuts_dp.evaluation.benchmark.runner import QUICK_CONTENDERS
-from graphcuts_dp.evaluation.benchmark.runs import read_runs
+from scripts.benchmark.contenders.table import CONTENDERS
+from scripts.benchmark.graphs import CASES
+from scripts.benchmark.runner import QUICK_CONTENDERS
+from scripts.benchmark.runs import read_runs
 
 MINE = """
 import numpy as np

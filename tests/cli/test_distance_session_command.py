@@ -11,7 +11,7 @@ def call(command_line, tmp_path):
     edges = ["source,target,weight", *(f"v{i},v{i + 1},{1 + i % 3}" for i in range(11))]
     (tmp_path / "roads.csv").write_text("\n".join(edges))
     (tmp_path / "people.csv").write_text("vertex,people\n" + "v3,90000\nv4,50000\nv9,2000\n")
-    (tmp_path / "strangers.csv").write_text("v3\nsecret\n")
+    (tmp_path / "strangers.csv").write_text("vertex\nv3\nsecret\n")
     return lambda *arguments: command_line("distance-session", *arguments)
 
 
@@ -90,7 +90,7 @@ def test_the_store_counts_it_with_the_rest(call, command_line):
         ((*BEGIN, "--at-most", "0"), "at_most"),
         ((*BEGIN, "--delta", "1"), "delta"),
         ((*BEGIN, "--budget-epsilon", "1"), "does not allow"),
-        (("start", "roads.csv", "strangers.csv", *BEGIN[3:]), "line 2: not a vertex"),
+        (("start", "roads.csv", "strangers.csv", *BEGIN[3:]), "line 3: not a vertex"),
         (("start", "none.csv", "people.csv", *BEGIN[3:]), "does not exist"),
         (("ask", "none.db", "v3"), "none.db"),
         (("ask", "kept.db", "v99"), "'v99' is not a vertex"),

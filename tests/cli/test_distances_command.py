@@ -22,7 +22,7 @@ def files(tmp_path):
     (tmp_path / "parts.csv").write_text("source,target,weight\na,b,1\nc,d,2\n")
     (tmp_path / "negative.csv").write_text("source,target,weight\na,b,-1\n")
     (tmp_path / "nan.csv").write_text("source,target,weight\na,b,nan\n")
-    (tmp_path / "strangers.csv").write_text("v3\nsecret\n")
+    (tmp_path / "strangers.csv").write_text("vertex\nv3\nsecret\n")
     (tmp_path / "empty.csv").write_text("")
 
 
@@ -107,8 +107,8 @@ def test_norms_of_coordinates(call, tmp_path, mechanism):
     [
         ((*BASE, "--lp", "1.5"), "--coordinates"),
         ((*BASE, "--lp", "3", "--coordinates", "points.csv"), "from 1 to 2"),
-        (("roads.csv", "strangers.csv", "--epsilon", "1"), "line 2: not a vertex"),
-        (("roads.csv", "empty.csv", "--epsilon", "1"), "no people"),
+        (("roads.csv", "strangers.csv", "--epsilon", "1"), "line 3: not a vertex"),
+        (("roads.csv", "empty.csv", "--epsilon", "1"), "the file is empty"),
         (("roads.csv", "none.csv", "--epsilon", "1"), "does not exist"),
         (("none.csv", "people.csv", "--epsilon", "1"), "does not exist"),
         (("parts.csv", "people.csv", "--epsilon", "1"), "not connected"),

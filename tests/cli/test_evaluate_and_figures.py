@@ -7,7 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import graphcuts_dp as gc
-from graphcuts_dp.figures import find_figure
+from scripts.figures.registry import find_figure
 
 
 def files_in(folder):
@@ -97,7 +97,7 @@ def test_figures_are_listed_made_and_not_overwritten(call, tmp_path, monkeypatch
     assert "laplace-tail" in out
     # How it looks, other tests see.
     small = replace(find_figure("nikiforov"), draw=lambda _: Figure(figsize=(1, 1)))
-    monkeypatch.setattr("graphcuts_dp.figures.FIGURES", (small,))
+    monkeypatch.setattr("scripts.figures.registry.FIGURES", (small,))
     folder = tmp_path / "out"  # made by the command
     status, out, err = call("figures", "nikiforov", "--quick", "-o", folder)
     assert status == 0, err

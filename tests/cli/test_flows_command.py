@@ -53,7 +53,7 @@ def test_table_and_receipt(call, tmp_path):
 
 
 def test_json(call):
-    status, out, _ = call(*BASE, "--levels", "3", "--json", "--delta", "1e-6")
+    status, out, _ = call(*BASE, "--levels", "3", "--groups-header", "--json", "--delta", "1e-6")
     told = json.loads(out)
     assert status == 0
     assert told["levels"] == {"unit": "4 x 4"}
@@ -63,7 +63,9 @@ def test_json(call):
 
 
 def test_other_tables_and_options(call, tmp_path):
-    assert call("mail.edges", "plain.csv", *BASE[2:])[0] == 0
+    plain = ("mail.edges", "plain.csv", *BASE[2:])
+    assert "pass --no-groups-header if the file has no header" in call(*plain)[2]
+    assert call(*plain, "--no-groups-header")[0] == 0
     (tmp_path / "some.csv").write_text("who,unit\nv1,a\nv2,b\nzoe,b\n")
     some = ("mail.edges", "some.csv", "some_out.csv", *BASE[3:], "--vertex-column", "who")
     status, _, err = call(*some)
@@ -85,7 +87,8 @@ def test_other_tables_and_options(call, tmp_path):
         (("--levels", "site,,unit"), "an empty name"),
         (("--levels", "town"), "exactly one column 'town'"),
         (("--levels", "unit,site"), "lies in two groups"),
-        (("--levels", "9"), "no such column"),
+        (("--levels", "9"), "pass --groups-header if the first line names the columns"),
+        (("--levels", "9", "--groups-header"), "no such column"),
         ((*COLUMNS, "--workload", "town"), "unknown workload 'town'"),
         ((*COLUMNS, "--noise", "gaussian"), "needs a delta"),
         ((*COLUMNS, "--top", "-1"), "--top must be 0 or more"),
@@ -112,7 +115,7 @@ def test_outputs_are_apart_from_inputs(call):
 def test_two_sides(call, tmp_path):
     (tmp_path / "films.csv").write_text("user,film\n" + "a,x\nb,y\nc,x\n")
     (tmp_path / "users.csv").write_text("user,region\na,N\nb,N\nc,S\n")
-    (tmp_path / "genres.csv").write_text("x,drama\ny,comedy\n")
+    (tmp_path / "genres.csv").write_text("film,kind\nx,drama\ny,comedy\n")
     base = ("films.csv", "users.csv", "out.csv", "--epsilon", "5", "--bipartite", "--header")
     status, _, err = call(*base)
     assert status == 2

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from graphcuts_dp.cli.receipt_words import how_made, kind_of, promise
+from graphcuts_dp.cli.inspect import how_made, kind_of, promise
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.receipts import read_any_receipt, write_receipt
 

@@ -89,6 +89,35 @@ def test_a_bound_by_its_share(folder, run):  # noqa: ARG001
     assert json.loads(chosen.stdout)["at_most"] == 3
 
 
+def test_what_nobody_can_tell_is_said(folder, run):
+    """One owner with most of the rows, whom noise hides: the upper end is unknown, not small."""
+    pairs = [(a, b) for a in range(20) for b in range(a)]
+    usual = [f"p{owner},{owner % 19},19" for owner in range(100)]
+    heavy = [f"hub,{a},{b}" for a, b in pairs]
+    (folder / "heavy.csv").write_text("\n".join(["patient,a,b", *usual, *heavy]) + "\n")
+    line = ["owners", "heavy.csv", *READ, "--epsilon", "1", "--bounds", "1,5,20", "--seed", "2"]
+    told = json.loads(run(*line, "--json").stdout)
+    assert told["best"] == 1
+    assert told["confidence"] == 0.95
+    assert told["hidden_in_each_class"] == 4
+    assert [row["left_out_to"] for row in told["bounds"]] == [None] * 3
+    assert "one owner may have any number of pairs" in told["warning"]
+    shown = run(*line)
+    assert "unknown" in shown.stdout
+    assert "with confidence 95%" in shown.stdout.replace("\n", " ")
+    assert "note: Noise can hide up to 4 owners" in shown.stderr
+    known = json.loads(run(*line, "--json", "--most", "190").stdout)
+    assert known["warning"] == ""
+    assert 189 <= known["bounds"][0]["left_out_to"] <= 3 * 8 * 189
+    assert known["best"] == 20
+    chosen = run(*line, "--share-above", "0.05")
+    assert chosen.exit_code == 0, chosen.stderr
+    assert "may have most of the rows" in chosen.stderr
+    wrong = run(*line, "--share-above", "0.05", "--most", "9")
+    assert wrong.exit_code == 2
+    assert "--most is not for --share-above" in wrong.stderr
+
+
 ROWS = ["visits.csv", "halves.csv", "x.csv", "--epsilon", "1"]
 
 

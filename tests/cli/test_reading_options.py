@@ -42,14 +42,17 @@ def test_time_stamps_are_not_published_and_the_user_is_told(call, tmp_path):
     for command in (RELEASE, START):
         status, _, err = call(*command)
         assert status == 0, err
-        assert "'Patient ID', 'Contacted Person'; ignored: 'Time Stamp'." in err
+        assert "column 1, column 2; ignored: 'timestamp'." in err
     assert gc.read_graph(tmp_path / "s.csv").weight_cap == 1
     assert "15974" not in (tmp_path / "s.csv").read_text()
     (tmp_path / "x.csv").write_text(TIMES.split("\n", 1)[1])
     for command in (RELEASE, START):
         status, _, err = call(*command)
         assert status == 2
-        assert "pass --weight if one is a weight, else --ignore-weights" in err
+        assert "pass --no-header if the file has no header" in err
+        status, _, err = call(*command, "--no-header")
+        assert status == 2
+        assert "pass --weight 3 if it is a weight, else --ignore-weights" in err
 
 
 def test_weights_are_released_only_with_a_cap_or_a_word(call, tmp_path):
@@ -70,9 +73,12 @@ def test_weights_are_released_only_with_a_cap_or_a_word(call, tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "told", "options"),
     [
-        ("x.csv", "a,b\nb,c\n", "--header or --no-header", ("--no-header",)),
-        ("x.csv", "p,q,r\na,b,3\n", "--source and --target", ("--source", "1", "--target", "q")),
-        ("x.edges", "a b 3\n", "--weight if", ("--weight", "3", "--weight-cap", "3")),
+        ("x.csv", "a,b\nb,c\n", "--no-header if", ("--no-header",)),
+        ("x.csv", "p,q,r\na,b,3\n", "--no-header if", ("--source", "1", "--target", "q")),
+        ("x.csv", "from,b,c\na,b,3\n", "--source and", ("--source", "1", "--target", "b")),
+        ("x.csv", "a,b\nb,c\n", "--no-header if", ("--source", "1", "--target", "2", "--header")),
+        ("x.edges", "from to\na b\n", "--header if it is, else --no-header", ("--no-header",)),
+        ("x.edges", "a b 3\n", "--weight 3 if", ("--weight", "3", "--weight-cap", "3")),
         ("x.csv", "source;target,to\na;b\n", "--delimiter", ("--delimiter", ";", "--header")),
         ("x.csv", "a:b\n", "--delimiter", ("--delimiter", ":", "--no-header")),
         ("x.csv", b"from,to\nzo\xeb,b\n", "--encoding cp1252", ("--encoding", "cp1252")),
@@ -113,18 +119,20 @@ def test_reading_options_of_a_session_are_remembered(call, tmp_path):
     options = ("--source", "Wer", "--target", "2", "--weight", "4", "--delimiter", "|")
     status, _, err = call(*START, *options, "--encoding", "cp1252", "--hide-change", "1")
     assert status == 0, err
-    assert "'Wer', 'Wen'; as its weight: 'Wie oft'; ignored: 'Wann'." in err
+    assert "'Wer', column 2; as its weight: column 4; ignored: column 3." in err
     status, _, err = call("session", "ask", "x.db", "--from", "Zoë")
     assert status == 0, err
 
 
 def test_a_map_is_read_by_the_same_options(call, tmp_path):
     (tmp_path / "map.csv").write_text("a;b;2.5\nb;c;1\n")
-    (tmp_path / "people.csv").write_text("a\nb\nb\n")
+    (tmp_path / "people.csv").write_text("vertex\na\nb\nb\n")
     line = ("distances", "map.csv", "people.csv", "--epsilon", "1", "--no-header")
+    assert "pass --delimiter" in call(*line)[2]
+    line += ("--delimiter", ";")
     status, _, err = call(*line)
     assert status == 2
-    assert "pass --weight if one is a weight, else --ignore-lengths" in err
+    assert "pass --weight 3 if it is a weight, else --ignore-lengths" in err
     assert call(*line, "--weight", "3")[0] == 0
     assert call(*line, "--ignore-lengths")[0] == 0
 

@@ -68,8 +68,8 @@ def test_iterative_releases_and_distances_are_charged_too(call, mail, tmp_path):
     iterative = ("release-iteratively", mail, "i.csv", "--epsilon", "1", "--rounds", "1", *CAPPED)
     assert call(*iterative)[0] == 0
     assert call(*iterative, "--force", "--epsilon", "1.5")[0] == 2
-    (tmp_path / "map.csv").write_text("0,1\n1,2\n2,3\n")
-    (tmp_path / "people.csv").write_text("0\n0\n3\n")
+    (tmp_path / "map.csv").write_text("source,target\n0,1\n1,2\n2,3\n")
+    (tmp_path / "people.csv").write_text("vertex\n0\n0\n3\n")
     people = ("--store", "people.db", "--budget-epsilon", "2")
     distances = ("distances", "map.csv", "people.csv", "--epsilon", "1.5")
     assert call(*distances, *people)[0] == 0

@@ -20,7 +20,7 @@ from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery, RankOneQuery
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.dense import DenseHypothesis
+from graphcuts_dp.idc.bit_sets import DenseHypothesis
 from graphcuts_dp.idc.frieze_kannan import frieze_kannan
 from graphcuts_dp.idc.median import all_graphs
 from graphcuts_dp.privacy.entropy import SeededEntropy

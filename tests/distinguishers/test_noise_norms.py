@@ -18,7 +18,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.distributions import BinaryResponse
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.noise import sample_discrete_gaussian
-from graphcuts_dp.privacy.noises import noise_distribution
+from graphcuts_dp.privacy.value_noise import noise_distribution
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 3.0, 12.0])

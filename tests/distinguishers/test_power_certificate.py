@@ -9,8 +9,7 @@ import pytest
 import scipy.stats
 from helpers import random_graph
 
-from graphcuts_dp.distinguishers import certifying, power_method
-from graphcuts_dp.distinguishers.certifying import COLUMNS, STEPS, quotient_sensitivity
+from graphcuts_dp.distinguishers import power_method
 from graphcuts_dp.distinguishers.power_certificate import (
     NoisyStep,
     PowerCertificate,
@@ -18,17 +17,23 @@ from graphcuts_dp.distinguishers.power_certificate import (
     noise_length,
     start_radius,
 )
-from graphcuts_dp.distinguishers.power_method import PowerRankOne, PowerSearch
+from graphcuts_dp.distinguishers.power_method import (
+    COLUMNS,
+    STEPS,
+    PowerRankOne,
+    PowerSearch,
+    quotient_sensitivity,
+)
 from graphcuts_dp.distinguishers.rank_one import UnitPair
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import BipartiteGraph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.random_graphs import planted_partition
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.dense import DenseHypothesis
+from graphcuts_dp.idc.bit_sets import DenseHypothesis
 from graphcuts_dp.iterative.methods import release_iteratively
 from graphcuts_dp.privacy import value_noise
 from graphcuts_dp.privacy.entropy import SeededEntropy
+from scripts.figures.random_graphs import planted_partition
 
 
 def all_cuts(R, *, bipartite):
@@ -106,7 +111,7 @@ def test_the_start_is_as_long_as_it_promises():
     for count in (1, 2, 3, 16):
         v = np.zeros(n)
         v[:count] = 1 / math.sqrt(count)
-        X = certifying.uniform_whole(steps, (runs * n, 3), source).reshape(runs, n, 3)
+        X = power_method.uniform_whole(steps, (runs * n, 3), source).reshape(runs, n, 3)
         lengths = np.linalg.norm(np.einsum("i,rik->rk", v, X), axis=1)
         short = (lengths <= radius).sum()
         assert short <= 1250
@@ -198,7 +203,7 @@ def test_a_certificate_spends_no_more_than_its_budget(kind, monkeypatch):
     universe, grid = Universe.of(graph), Grid.of(graph)
     of = PowerRankOne(universe=universe, rho=1.0, delta=1e-6, grid=grid, certificate=0.3)
     spent, move = [], grid.sensitivity
-    product, quotient = PowerSearch._noisy, certifying.ValueNoise
+    product, quotient = PowerSearch._noisy, power_method.ValueNoise
     ends = list(zip(*universe.pairs(), strict=True))
     shift = 0 if universe.symmetric else universe.shape[0]
 
@@ -225,8 +230,8 @@ def test_a_certificate_spends_no_more_than_its_budget(kind, monkeypatch):
         return quotient(kind, variance)
 
     monkeypatch.setattr(PowerSearch, "_noisy", noted_product)
-    monkeypatch.setattr(certifying, "quotient_sensitivity", noted_quotient)
-    monkeypatch.setattr(certifying, "ValueNoise", noted_noise)
+    monkeypatch.setattr(power_method, "quotient_sensitivity", noted_quotient)
+    monkeypatch.setattr(power_method, "ValueNoise", noted_noise)
     of.begin(graph, SeededEntropy(1)).certify(hypothesis, SeededEntropy(2))
     assert len(spent) == STEPS + 1
     assert Fraction(8, 10) * Fraction(0.3) < sum(spent) <= Fraction(0.3)

@@ -16,7 +16,7 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.linear_steps import exact_sums
 from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, RankOneQuery
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.dense import DenseHypothesis
+from graphcuts_dp.idc.bit_sets import DenseHypothesis
 from graphcuts_dp.idc.median import all_graphs
 from graphcuts_dp.privacy.entropy import SeededEntropy
 

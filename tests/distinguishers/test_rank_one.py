@@ -12,7 +12,6 @@ from helpers import random_graph
 from scipy.sparse.linalg import ArpackNoConvergence
 
 from graphcuts_dp.distinguishers import power_method, rank_one
-from graphcuts_dp.distinguishers.gaussian_rank_one import GaussianRankOne
 from graphcuts_dp.distinguishers.noise_norms import subgaussian_norm
 from graphcuts_dp.distinguishers.power_method import PowerRankOne, squared_sensitivity
 from graphcuts_dp.distinguishers.rank_one import (
@@ -28,11 +27,12 @@ from graphcuts_dp.errors import HypothesisError, ParameterError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.graph.random_graphs import planted_partition
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.dense import DenseHypothesis
+from graphcuts_dp.idc.bit_sets import DenseHypothesis
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.noises import noise_distribution
+from graphcuts_dp.privacy.value_noise import noise_distribution
+from scripts.figures.gaussian_rank_one import GaussianRankOne
+from scripts.figures.random_graphs import planted_partition
 
 
 def one_way():

@@ -16,9 +16,9 @@ from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.dense import DenseHypothesis
+from graphcuts_dp.idc.bit_sets import DenseHypothesis
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.noises import noise_distribution
+from graphcuts_dp.privacy.value_noise import noise_distribution
 
 UNIVERSE = Universe(12)
 GRAPH = random_graph(12, 1, density=0.4)

@@ -21,7 +21,7 @@ def test_the_page_is_made_from_what_was_kept() -> None:
 def test_each_result_says_what_was_run_when_and_with_what(kept: Path) -> None:
     command, versions, empty, *printed = kept.read_text().splitlines()
     script = f"bench_{kept.stem}.py"
-    assert re.fullmatch(rf"\$ python tests/benchmarks/{script}( --[a-z]+( \S+)*)*", command)
+    assert re.fullmatch(rf"\$ python scripts/bench/{script}( --[a-z]+( \S+)*)*", command)
     assert (measured.BENCHMARKS / script).exists()
     assert re.match(r"\d{4}-\d\d-\d\d: Python 3\.\d+\.\d+, graphcuts-dp .*; [\d,]+ s$", versions)
     assert empty == ""

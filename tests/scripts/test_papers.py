@@ -14,17 +14,17 @@ from graphcuts_dp.cli import main
 from graphcuts_dp.cutnorm.cut_norm import METHODS as CUT_NORM_METHODS
 from graphcuts_dp.distances.plan import MECHANISMS as DISTANCE_MECHANISMS
 from graphcuts_dp.distinguishers.methods import DISTINGUISHERS
-from graphcuts_dp.evaluation.audits.registry import find_audits
-from graphcuts_dp.figures import find_figure
 from graphcuts_dp.fits.methods import FIT_NAMES, ORACLES
 from graphcuts_dp.graph.graph_queries import STATISTICS
 from graphcuts_dp.interactive.methods import CALIBRATIONS, METHODS
-from graphcuts_dp.iterative.made import LEARNT_BY
+from graphcuts_dp.iterative.outcome import LEARNT_BY
 from graphcuts_dp.iterative.paper_tuning import CALIBRATIONS as OFFLINE
 from graphcuts_dp.iterative.player_game import PLAYERS
-from graphcuts_dp.privacy.noises import NOISES
 from graphcuts_dp.privacy.protection import PROTECTIONS
+from graphcuts_dp.privacy.value_noise import NOISES
 from graphcuts_dp.release.allocation import MECHANISMS
+from scripts.figures.registry import find_figure
+from tests.audits.registry import find_audits
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -77,12 +77,13 @@ def test_python_names_and_methods_are_there(paper):
 
 
 def _imported(name):
-    """A module below graphcuts_dp, or a name in one."""
+    """A module below graphcuts_dp or in scripts, or a name in one."""
+    place = name if name.startswith("scripts.") else f"graphcuts_dp.{name}"
     try:
-        return importlib.import_module(f"graphcuts_dp.{name}")
+        return importlib.import_module(place)
     except ModuleNotFoundError:
-        module, _, last = name.rpartition(".")
-        return getattr(importlib.import_module(f"graphcuts_dp.{module}"), last)
+        module, _, last = place.rpartition(".")
+        return getattr(importlib.import_module(module), last)
 
 
 @EACH
@@ -184,7 +185,8 @@ def _each(numbers):
 
 
 def docstrings():
-    for path in sorted((ROOT / "graphcuts_dp").rglob("*.py")):
+    folders = ("graphcuts_dp", "scripts", "tests/audits")
+    for path in sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
                 text = ast.get_docstring(node)

@@ -8,11 +8,11 @@ import numpy as np
 
 from graphcuts_dp.graph.queries import CutQuery, RankOneQuery
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.base import UpdateSequence
-from graphcuts_dp.idc.dense import DenseHypothesis
+from graphcuts_dp.idc.bit_sets import DenseHypothesis
 from graphcuts_dp.idc.frieze_kannan import FriezeKannan, frieze_kannan
 from graphcuts_dp.idc.median import DatabaseFamily, Median, all_graphs, alpha_net
 from graphcuts_dp.idc.multiplicative_weights import MultiplicativeWeights, multiplicative_weights
+from scripts.figures.update_sequence import UpdateSequence, potential
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def frieze_kannan_warm(case):
     """From a synthetic graph, with a potential that somebody measured."""
     noise = case.rng.random(case.universe.shape)
     noise = noise if case.universe.bipartite else (noise + noise.T) / 2
-    start = DenseHypothesis.warm(case.universe, 0.3 * case.truth + 0.7 * noise)
+    start = DenseHypothesis(case.universe, 0.3 * case.truth + 0.7 * noise)
     difference = case.truth - start.matrix
     return FriezeKannan(
         start=start, alpha=case.alpha, start_potential=case.universe.total(difference**2)
@@ -240,7 +240,8 @@ def run(construction, case, query_class, strategy, off=None):
     sequence = UpdateSequence(construction, case.truth)
     queries, coefficients = query_class(case.universe), coefficient_rows(case.universe, query_class)
     answers = coefficients @ case.truth[case.universe.pairs()]
-    potentials = [construction.potential(sequence.hypothesis, case.truth)]
+    rule = getattr(construction, "sound", construction)  # of a broken twin
+    potentials = [potential(rule, sequence.hypothesis, case.truth)]
     while True:
         gaps = answers - estimates(sequence.hypothesis, coefficients)
         chosen = choose(gaps, case.alpha, strategy, case.rng)
@@ -250,4 +251,4 @@ def run(construction, case, query_class, strategy, off=None):
         if off is not None:
             value = answers[chosen] + off * case.alpha * case.rng.uniform(-1, 1)
         sequence.update(queries[chosen], value=value)
-        potentials.append(construction.potential(sequence.hypothesis, case.truth))
+        potentials.append(potential(rule, sequence.hypothesis, case.truth))

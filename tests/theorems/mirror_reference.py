@@ -6,6 +6,7 @@ import numpy as np
 
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.idc.potentials import Entropy, GroupNorm, LpNorm, SchattenNorm
+from scripts.figures.update_sequence import potential
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,6 @@ def attack(sequence, queries, alpha, limit):
         worst = int(np.argmax(np.abs(gaps)))
         if abs(gaps[worst]) < alpha:
             return
-        before = rule.potential(sequence.hypothesis, truth)
+        before = potential(rule, sequence.hypothesis, truth)
         sequence.update(queries[worst])
-        yield gaps[worst], before - rule.potential(sequence.hypothesis, truth)
+        yield gaps[worst], before - potential(rule, sequence.hypothesis, truth)

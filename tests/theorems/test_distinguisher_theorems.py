@@ -19,7 +19,6 @@ from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.base import UpdateSequence
 from graphcuts_dp.idc.frieze_kannan import frieze_kannan
 from graphcuts_dp.idc.learners import FriezeKannanLearner, MultiplicativeWeightsLearner
 from graphcuts_dp.idc.update_bounds import frieze_kannan_updates, multiplicative_weights_updates
@@ -28,6 +27,7 @@ from graphcuts_dp.iterative.paper_tuning import MARGINS, PaperOffline
 from graphcuts_dp.iterative.tuning import PracticalOffline, TightOffline
 from graphcuts_dp.privacy.composition import Cost, compose
 from graphcuts_dp.privacy.entropy import SeededEntropy
+from scripts.figures.update_sequence import UpdateSequence
 
 N = 12
 UNIVERSE = Universe(N)

@@ -8,15 +8,15 @@ import pytest
 
 from graphcuts_dp.errors import HypothesisError, ParameterError
 from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, answer_all
-from graphcuts_dp.graph.random_graphs import planted_partition
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc import construction_net as nets
-from graphcuts_dp.idc.construction_net import construction_net
 from graphcuts_dp.idc.learners import MultiplicativeWeightsLearner
 from graphcuts_dp.idc.median import all_graphs
 from graphcuts_dp.idc.norm_learner import MirrorDescentLearner
 from graphcuts_dp.iterative.net import release_net
 from graphcuts_dp.iterative.net_release import NetRelease
+from scripts.figures import construction_net as nets
+from scripts.figures.construction_net import construction_net
+from scripts.figures.random_graphs import planted_partition
 
 LEARNERS = {
     "mw": MultiplicativeWeightsLearner,

@@ -12,7 +12,7 @@ from norm_reference import (
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.fits.base import FitProblem
 from graphcuts_dp.fits.cutting_plane import CuttingPlane
-from graphcuts_dp.fits.game import Play, QueryGame
+from graphcuts_dp.fits.methods import Play, QueryGame
 
 ROUNDING = 1 + 1e-9
 

@@ -12,16 +12,16 @@ import scipy.stats
 
 from graphcuts_dp.distinguishers.cut_list import CutList
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.evaluation.audits.games import _game, _paths
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.iterative import player_game
-from graphcuts_dp.iterative.data_players import BestResponder, WeightsPlayer, sum_of
-from graphcuts_dp.iterative.player_game import PlayerGame
+from graphcuts_dp.iterative.player_game import BestResponder, PlayerGame, WeightsPlayer, sum_of
 from graphcuts_dp.iterative.tuning import PracticalOffline
 from graphcuts_dp.privacy.entropy import SeededEntropy
+from scripts.figures.update_sequence import checked
+from tests.audits.games import _game, _paths
 
 UNIVERSES = (Universe(7), Universe(4, 5), Universe(5, directed=True))
 
@@ -50,7 +50,7 @@ def test_the_best_responder_plays_a_best_response(universe, total):
         )
         assert found == pytest.approx(-best.fun)
         assert universe.total(played) == pytest.approx(total)
-        universe.checked(played, upper=1)
+        checked(universe, played, upper=1)
 
 
 @pytest.mark.parametrize("universe", UNIVERSES, ids=repr)

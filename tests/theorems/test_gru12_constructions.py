@@ -22,12 +22,12 @@ from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.errors import HypothesisError, QueryError
 from graphcuts_dp.graph.queries import CutQuery, RankOneQuery
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.base import UpdateSequence
+from graphcuts_dp.idc.bit_sets import DenseHypothesis
 from graphcuts_dp.idc.cut_sum import CutSum
-from graphcuts_dp.idc.dense import DenseHypothesis
 from graphcuts_dp.idc.frieze_kannan import FriezeKannan, frieze_kannan
 from graphcuts_dp.idc.median import DatabaseFamily, Median
 from graphcuts_dp.idc.multiplicative_weights import multiplicative_weights
+from scripts.figures.update_sequence import UpdateSequence, checked, potential
 
 SHAPES = [(2, None), (3, None), (4, None), (5, None), (1, 3), (3, 3), (2, 5)]
 ROUNDING = 1e-9
@@ -55,7 +55,7 @@ def random_truth(universe, rng):
     matrix[0, -1] = 1
     if not universe.bipartite:
         matrix[-1, 0] = 1
-    return universe.checked(matrix)
+    return checked(universe, matrix)
 
 
 def random_case(seed):
@@ -156,19 +156,19 @@ def test_twelve_vertices_against_the_worst_disjoint_cut(build, rule, seed):
     rng = np.random.default_rng(seed)
     universe = Universe(12)
     truth = np.triu(rng.random((12, 12)) < np.outer(np.arange(12) < 6, [0.8] * 12) + 0.1, 1)
-    truth = universe.checked(truth + truth.T)
+    truth = checked(universe, truth + truth.T)
     total_weight = universe.total(truth)
     alpha = 0.1 * total_weight
     construction = build(universe, alpha=alpha, total_weight=total_weight, rule=rule)
     sequence = UpdateSequence(construction, truth)
     sides = np.array(masks(12))
-    potentials = [construction.potential(sequence.hypothesis, truth)]
+    potentials = [potential(construction, sequence.hypothesis, truth)]
     while True:
         query = worst_disjoint_cut(truth - sequence.hypothesis.dense(), sides)
         if abs(sequence.discrepancy(query)) < alpha:
             break
         sequence.update(query)
-        potentials.append(construction.potential(sequence.hypothesis, truth))
+        potentials.append(potential(construction, sequence.hypothesis, truth))
     check_drops(construction, potentials)
     assert 0 < sequence.count <= construction.update_bound(alpha)
 
@@ -186,7 +186,7 @@ def test_two_hundred_vertices_against_the_cut_norm_oracle(build, share):
     alpha = share * total_weight
     construction = build(universe, alpha=alpha, total_weight=total_weight)
     sequence = UpdateSequence(construction, truth)
-    potentials = [construction.potential(sequence.hypothesis, truth)]
+    potentials = [potential(construction, sequence.hypothesis, truth)]
     while True:
         found = cut_norm(truth - sequence.hypothesis.dense(), method="low-rank", tolerance=0.5)
         S, T = found.S, found.T
@@ -195,7 +195,7 @@ def test_two_hundred_vertices_against_the_cut_norm_oracle(build, share):
         if abs(sequence.discrepancy(query)) < alpha:
             break
         sequence.update(query)
-        potentials.append(construction.potential(sequence.hypothesis, truth))
+        potentials.append(potential(construction, sequence.hypothesis, truth))
     check_drops(construction, potentials)
     assert 3 <= sequence.count <= construction.update_bound(alpha)
 
@@ -208,7 +208,7 @@ class TooFar:
 
     def __init__(self, sound):
         self.sound, self.alpha = sound, sound.alpha
-        self.initial, self.potential = sound.initial, sound.potential
+        self.initial = sound.initial
         self.least_drop, self.update_bound = sound.least_drop, sound.update_bound
         self.start_potential = sound.start_potential
 
@@ -253,7 +253,7 @@ def test_erratum_gru12_mw_drop_is_alpha_squared_over_4_n_squared():
     start = construction.initial()
     assert start.estimate(query) >= alpha  # the truth is 0
     after = construction.update(start, query, -1)
-    fall = construction.potential(start, truth) - construction.potential(after, truth)
+    fall = potential(construction, start, truth) - potential(construction, after, truth)
     assert construction.least_drop(alpha) == pytest.approx(alpha**2 / (4 * total_weight**2))
     assert alpha**2 / (4 * total_weight**2) <= fall < alpha**2 / (4 * total_weight)
 
@@ -261,7 +261,7 @@ def test_erratum_gru12_mw_drop_is_alpha_squared_over_4_n_squared():
 def test_erratum_gru12_answers_scaled_by_m():
     """A probability distribution never answers above 1, so updates would not end."""
     universe = Universe(6)
-    truth = universe.checked(np.ones((6, 6)))
+    truth = checked(universe, np.ones((6, 6)))
     total_weight, alpha = 15.0, 2.0
     everything = CutQuery(range(6), range(6))
     scaled = multiplicative_weights(
@@ -300,10 +300,10 @@ def test_erratum_gru12_overlapping_sets_double_count():
     with pytest.raises(QueryError, match="allows 10"):
         printed.update(start, form, 1)
     # A sparse truth: the printed step overshoots, and the potential falls too little.
-    truth = universe.checked(np.full((5, 5), 0.16))
+    truth = checked(universe, np.full((5, 5), 0.16))
     assert form.value(truth) >= printed.alpha
     after = start.plus(form, printed.alpha / universe.size)
-    fall = printed.potential(start, truth) - printed.potential(after, truth)
+    fall = potential(printed, start, truth) - potential(printed, after, truth)
     assert fall < printed.least_drop(printed.alpha)
     after = printed.update(start, cut, 1)
     assert after.estimate(cut) == pytest.approx(printed.alpha)
@@ -334,7 +334,7 @@ def test_erratum_gru12_corollary_7_4_takes_a_quarter_of_the_bound():
 def test_erratum_dr14_algorithm_10_takes_the_unnormalised_alpha():
     """With alpha as a share of the total weight its steps are too short for Theorem 5.11."""
     universe, alpha = Universe(6), 5.0
-    truth = universe.checked(np.ones((6, 6)))
+    truth = checked(universe, np.ones((6, 6)))
     total_weight = universe.total(truth)
     everything = CutQuery(range(6), range(6))
     sound = frieze_kannan(universe, alpha=alpha, total_weight=total_weight, rule="as printed")

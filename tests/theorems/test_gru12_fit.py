@@ -25,7 +25,7 @@ from graphcuts_dp.fits import cutting_plane
 from graphcuts_dp.fits.base import FitProblem
 from graphcuts_dp.fits.cutting_plane import CutNormOracle, CuttingPlane
 from graphcuts_dp.fits.first_order import FirstOrder
-from graphcuts_dp.fits.spectral import Spectral
+from graphcuts_dp.fits.methods import Spectral
 
 SEEDS = 24  # every combination of density, noise level and kind of graph that there is
 ROUNDING = 1 + 1e-7

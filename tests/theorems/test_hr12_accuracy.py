@@ -12,17 +12,11 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from graphcuts_dp.distances.bounds import (
-    embedded_range,
-    hr12_interactive_error,
-    hr12_offline_error,
-    mistake_bound_error,
-)
-from graphcuts_dp.distances.bourgain import bourgain_embedding
 from graphcuts_dp.distances.coordinate import Profile
 from graphcuts_dp.distances.embeddings import L1Embedding, exact_embedding
 from graphcuts_dp.distances.interactive import InteractiveDistances
 from graphcuts_dp.distances.l1_plan import L1Plan
+from graphcuts_dp.distances.learnt import bourgain_embedding
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.distances.offline import release_distances
@@ -30,6 +24,12 @@ from graphcuts_dp.distances.projection import projection_embedding
 from graphcuts_dp.distances.queries import all_distances
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.entropy import SeededEntropy
+from scripts.figures.distance_bounds import (
+    embedded_range,
+    hr12_interactive_error,
+    hr12_offline_error,
+    mistake_bound_error,
+)
 
 RUNS, BETA = 24, 0.2
 MAPS = {

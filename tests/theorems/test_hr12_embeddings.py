@@ -9,15 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from graphcuts_dp.distances.bounds import embedded_range
-from graphcuts_dp.distances.bourgain import (
-    bourgain_contraction,
-    bourgain_embedding,
-    bourgain_repetitions,
-)
+from graphcuts_dp.distances.learnt import bourgain_embedding, bourgain_repetitions
 from graphcuts_dp.distances.metric import Metric
-from graphcuts_dp.distances.projection import projection_dimensions, projection_embedding
+from graphcuts_dp.distances.projection import projection_embedding
 from graphcuts_dp.errors import ParameterError
+from scripts.figures.distance_bounds import (
+    bourgain_contraction,
+    embedded_range,
+    projection_dimensions,
+)
 
 
 def random_metric(size, seed):

@@ -5,13 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from graphcuts_dp.distances.bounds import mistake_bound_error
-from graphcuts_dp.distances.decomposable import (
-    DecomposableHypothesis,
+from graphcuts_dp.distances.decomposable import DecomposableHypothesis
+from graphcuts_dp.distances.learner import Line, PiecewiseLinear
+from scripts.figures.distance_bounds import (
     decomposable_mistakes,
     decomposable_tolerance,
+    learner_mistakes,
+    mistake_bound_error,
 )
-from graphcuts_dp.distances.learner import Line, PiecewiseLinear, learner_mistakes
 
 POINTS = np.linspace(0, 1, 1001)
 

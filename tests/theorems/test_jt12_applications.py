@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphcuts_dp.graph.queries import MatrixQuery
-from graphcuts_dp.graph.random_graphs import imbalanced_bipartite, power_law_bipartite
 from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.idc.mirror_descent import MirrorDescent, minimal_start
 from graphcuts_dp.idc.potentials import Box, GroupNorm, LpNorm, SchattenNorm, near_one
+from scripts.figures.random_graphs import imbalanced_bipartite, power_law_bipartite
+from scripts.figures.update_sequence import potential
 
 
 @settings(max_examples=60, deadline=None)
@@ -124,11 +125,11 @@ def test_ratings_with_negative_entries():
             worst = int(np.argmax(np.abs(gaps)))
             if abs(gaps[worst]) < alpha:
                 break
-            before = construction.potential(hypothesis, truth)
+            before = potential(construction, hypothesis, truth)
             hypothesis = construction.update(
                 hypothesis, queries[worst], 1 if gaps[worst] > 0 else -1
             )
-            drop = before - construction.potential(hypothesis, truth)
+            drop = before - potential(construction, hypothesis, truth)
             assert drop >= construction.least_drop(alpha) * (1 - 1e-9)
             count += 1
         assert 0 < count <= construction.update_bound(alpha)

@@ -12,12 +12,10 @@ from mirror_reference import BOXED, NORMS, POTENTIALS, FourthPower, attack, poin
 from graphcuts_dp.errors import HypothesisError
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.base import UpdateSequence
 from graphcuts_dp.idc.mirror_descent import (
     MirrorDescent,
     minimal_start,
     printed_step_size,
-    printed_update_bound,
     proven_drop,
     step_size,
 )
@@ -30,6 +28,8 @@ from graphcuts_dp.idc.potentials import (
     SchattenNorm,
     bregman,
 )
+from scripts.figures.bounds import printed_update_bound
+from scripts.figures.update_sequence import UpdateSequence, potential
 
 seeds = st.integers(0, 10**6)
 names = st.sampled_from(sorted(POTENTIALS))
@@ -260,10 +260,10 @@ def test_values_make_longer_steps_and_fewer_updates():
             if abs(gaps[worst]) < alpha:
                 break
             true = gaps[worst] + sequence.hypothesis.estimate(queries[worst])
-            before = rule.potential(sequence.hypothesis, truth)
+            before = potential(rule, sequence.hypothesis, truth)
             noisy = true + rng.uniform(-off, off) if given_value else None
             sequence.update(queries[worst], value=noisy)
-            after = rule.potential(sequence.hypothesis, truth)
+            after = potential(rule, sequence.hypothesis, truth)
             assert before - after >= rule.least_drop(alpha) * (1 - 1e-9)
         counts[given_value] = sequence.count
     assert 0 < counts[True] < counts[False]

@@ -19,7 +19,7 @@ from graphcuts_dp.measurements.entries import distribution_for
 from graphcuts_dp.measurements.worst_case import expected_worst_cut
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.noises import noise_distribution
+from graphcuts_dp.privacy.value_noise import noise_distribution
 
 LOG_FAILURES = [1e-3, 0.1, 1.0, 3.0, 10.0, 25.0]
 

@@ -21,7 +21,7 @@ from graphcuts_dp.fits import finishing
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.measurements.entries import distribution_for
 from graphcuts_dp.measurements.worst_case import noise_cut_bound
-from graphcuts_dp.privacy.noises import noise_distribution
+from graphcuts_dp.privacy.value_noise import noise_distribution
 from graphcuts_dp.release.release import Release
 from graphcuts_dp.release.synthesis import release_graph
 

@@ -1,0 +1,70 @@
+"""Records anew what the results of a fixed seed are, and prints what has changed.
+
+    python scripts/golden.py            # all cases of tests/golden
+    python scripts/golden.py sessions   # those whose name contains a word; the others stay
+    python scripts/golden.py --check    # print what has changed, and write nothing
+    python scripts/golden.py --check --exactly  # fits to 1e-9, too: where the record was made
+    python scripts/golden.py --names    # the names that users can type, and no results
+
+Record only what was meant to change, and say in the changelog why it has.
+"""
+
+import argparse
+import json
+import sys
+import time
+import warnings
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parents[1] / "tests" / "golden"
+RECORD = FOLDER / "answers.json"
+
+
+def main() -> int:
+    """Reads the options, runs the cases; status 1 if --check finds a change."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("only", nargs="?", default="", help="part of the names of cases")
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    parser.add_argument("--exactly", action="store_true", help="compare fits to 1e-9 as well")
+    parser.add_argument("--names", action="store_true", help="record the names of all tables")
+    options = parser.parse_args()
+    sys.path[:0] = [str(FOLDER), str(FOLDER.parents[1])]
+    if options.names:
+        from golden_names import names
+
+        (FOLDER / "names.json").write_text(json.dumps(names(), indent=1) + "\n")
+        return 0
+    from golden_cases import CASES
+    from golden_facts import EXACTLY, differences
+
+    warnings.simplefilter("ignore")
+    known = json.loads(RECORD.read_text()) if RECORD.exists() else {}
+    gone = [name for name in known if name not in CASES]
+    changed, before = 0, set(known)
+    if gone and not options.check:
+        print("gone, and taken out of the record:", *gone, sep="\n  ")
+    for name, case in CASES.items():
+        if options.only not in name:
+            continue
+        begin = time.process_time()
+        told = json.loads(json.dumps(case.tell(case.make())))
+        lines = differences(told, known.get(name), EXACTLY if options.exactly else case.fitted)
+        if lines:
+            changed += 1
+            known[name] = told
+        state = "" if not lines else "new" if name not in before else "changed"
+        print(f"{time.process_time() - begin:6.2f} s  {name}  {state}")
+        for line in lines[:5] if state == "changed" else ():
+            print(f"          {line}")
+    print(f"{changed} changed, {len(gone)} gone")
+    if not options.check:
+        kept = {name: known[name] for name in CASES if name in known}
+        lines = [f"{json.dumps(name)}: {json.dumps(told)}" for name, told in kept.items()]
+        RECORD.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+        return 0
+    return int(changed + len(gone) > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,83 @@
+"""All names that a user can type or import, by the table that they stand in."""
+
+import inspect
+
+import graphcuts_dp as gc
+from graphcuts_dp.cli.main import COMMANDS
+from graphcuts_dp.cutnorm.cut_norm import NORMS as CUT_NORMS
+from graphcuts_dp.distances.plan import MECHANISMS as DISTANCES
+from graphcuts_dp.distinguishers.methods import DISTINGUISHER_NAMES
+from graphcuts_dp.fits.methods import FIT_NAMES, ORACLES
+from graphcuts_dp.graph.formats import FORMATS
+from graphcuts_dp.graph.graph_queries import STATISTICS
+from graphcuts_dp.idc.constructions import CONSTRUCTIONS
+from graphcuts_dp.idc.norms import NORMS as LEARNING_NORMS
+from graphcuts_dp.interactive.group_start import STARTS
+from graphcuts_dp.interactive.methods import CALIBRATIONS, LINEAR_METHODS, METHODS
+from graphcuts_dp.iterative.outcome import MEDIAN
+from graphcuts_dp.iterative.paper_tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
+from graphcuts_dp.iterative.player_game import PLAYERS
+from graphcuts_dp.privacy.k_norm import NORMS as ANSWER_NOISES
+from graphcuts_dp.privacy.protection import PROTECTIONS
+from graphcuts_dp.privacy.value_noise import NOISES
+from graphcuts_dp.release.allocation import ALL_MECHANISMS
+from graphcuts_dp.release.choice import WORKLOADS
+from scripts.benchmark.baselines import BASELINES
+from scripts.benchmark.contenders.table import CONTENDERS
+from scripts.figures.registry import FIGURES
+from tests.audits.registry import ENTRIES, exported_mechanisms
+
+
+def _public():
+    return {name: getattr(gc, name) for name in gc.__all__ if not name.startswith("_")}
+
+
+def _drawing_noise():
+    """Public functions that take an epsilon and a seed."""
+    functions = {name: f for name, f in _public().items() if inspect.isfunction(f)}
+    return [name for name, f in functions.items() if {"epsilon", "seed"} <= {*_options(f)}]
+
+
+def _options(function):
+    return inspect.signature(function).parameters
+
+
+def names():
+    """Each table with its names, sorted."""
+    public = _public()
+    found = {
+        "public names": public,
+        "public functions that draw noise": _drawing_noise(),
+        "kinds of query": [name for name in public if name.endswith("Query")],
+        "readers and converters": [
+            name for name in public if "from_" in name or "read_" in name or name.startswith("to_")
+        ],
+        "formats": FORMATS,
+        "formats that are written": [name for name, form in FORMATS.items() if form.write],
+        "noises": NOISES,
+        "noises of a list of answers": ANSWER_NOISES,
+        "mechanisms of a release": ALL_MECHANISMS,
+        "workloads": WORKLOADS,
+        "fits": FIT_NAMES,
+        "oracles": ORACLES,
+        "protections": PROTECTIONS,
+        "session methods": METHODS,
+        "session methods for linear queries": LINEAR_METHODS,
+        "calibrations of sessions": CALIBRATIONS,
+        "starts of sessions": STARTS,
+        "constructions": [*CONSTRUCTIONS, MEDIAN],
+        "norms of mirror descent": LEARNING_NORMS,
+        "distinguishers": DISTINGUISHER_NAMES,
+        "calibrations of iterative releases": OFFLINE_CALIBRATIONS,
+        "players": PLAYERS,
+        "statistics": STATISTICS,
+        "distance mechanisms": DISTANCES,
+        "cut norms": CUT_NORMS,
+        "baselines": BASELINES,
+        "contenders": CONTENDERS,
+        "figures": [figure.name for figure in FIGURES],
+        "commands": COMMANDS,
+        "audits": [entry.name for entry in ENTRIES],
+        "mechanisms that are audited": exported_mechanisms(),
+    }
+    return {table: sorted(set(map(str, listed))) for table, listed in found.items()}
