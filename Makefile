@@ -43,23 +43,22 @@ audit: $(STAMP)  ## audit every mechanism and its broken twins, on made graphs; 
 
 bench: $(STAMP)  ## speed and accuracy beside peers, as ratios
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,bench]'
-	$(BIN)/python tests/benchmarks/run.py
+	$(BIN)/python scripts/bench/run.py
 
 benchmark: $(STAMP)  ## PrivateCuts: every contender on every graph (hours, with JOBS=processes), then its pages
 	mkdir -p build
 	$(BIN)/graphcuts-dp benchmark --out build/benchmark.jsonl --jobs $(or $(JOBS),2) $(OPTIONS)
-	$(BIN)/python scripts/benchmark_page.py build/benchmark.jsonl
+	$(BIN)/python -m scripts.benchmark.pages build/benchmark.jsonl
 
 fuzz: $(STAMP)  ## feed damaged files to every reader, for a minute each, where that leads to new code
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,fuzz]'
 	$(BIN)/python scripts/fuzz.py
 
 figures: $(STAMP)  ## redraw everything in figures/ and the table in its README
-	for script in scripts/fig_*.py; do $(BIN)/python $$script || exit 1; done
-	$(BIN)/python scripts/index_figures.py
+	$(BIN)/python -m scripts.figures
 
 docs: $(VENV)/.docs  ## build the site into build/docs, its notebooks executed; a warning is an error
-	$(BIN)/sphinx-build -W --keep-going -q -b html docs build/docs
+	PYTHONPATH=$(CURDIR) $(BIN)/sphinx-build -W --keep-going -q -b html docs build/docs
 	@echo "open build/docs/index.html"
 
 $(VENV)/.docs: $(STAMP)
