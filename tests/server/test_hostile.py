@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from helpers import StandingClock
 from server_cases import QUICK, TERMS, Office
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.interactive import running
 from graphcuts_dp.interactive.counts import EdgeCounter
 from graphcuts_dp.ledger import uses
 from graphcuts_dp.privacy.distributions import BinaryResponse
@@ -292,8 +292,8 @@ def test_replies_are_the_same_for_all_graphs_but_for_noise(tmp_path, monkeypatch
             "respond",
             lambda self, pairs, _e, _p, source: respond(self, pairs, *nothing, source),
         )
-    monkeypatch.setattr(running, "SystemEntropy", lambda: SeededEntropy(7))
-    monkeypatch.setattr(uses, "_now", lambda: "2012-03-19T12:00:00+00:00")
+    monkeypatch.setattr(uses, "SystemEntropy", lambda: SeededEntropy(7))
+    monkeypatch.setattr(uses, "datetime", StandingClock)
     for module in ("people", "approval", "book"):
         monkeypatch.setattr(f"graphcuts_dp.server.{module}.now", lambda: "2012-03-19T12:00:00.000")
     found = []
