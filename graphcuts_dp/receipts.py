@@ -115,9 +115,6 @@ def form_at(path: PathLike) -> str:
 def read_any_receipt(path: PathLike) -> tuple[Path, dict[str, Any]]:
     """The receipt of whatever was released, and where it is.
 
-    Args:
-        path: of the receipt, or of what it is the receipt of.
-
     Raises:
         FileFormatError: there is none, or its fields do not fit its digest.
     """

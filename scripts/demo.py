@@ -10,7 +10,7 @@ from pathlib import Path
 
 import graphcuts_dp as gc
 from graphcuts_dp.cli.console import out, progress_bar
-from graphcuts_dp.cli.evaluate import save_cut_errors, show_cut_errors
+from graphcuts_dp.cli.evaluations import save_cut_errors, show_cut_errors
 
 ROOT = Path(__file__).resolve().parents[1]
 OUTPUT = ROOT / "demo-output"

@@ -28,8 +28,6 @@ TARGETS = (
     "measurements/noisy_groups",
     "measurements/noisy_sums",
     "measurements/steps",
-    "measurements/degrees",
-    "measurements/degrees",
     "flows/releasing",
     "flows/strategy",
     "release/allocation",
@@ -59,7 +57,6 @@ TARGETS = (
     "distances/coordinate",
     "distances/coordinate_tuning",
     "distances/learner",
-    "distances/above_threshold",
     "distances/tree_counts",
 )
 # Files that draw noise or account for it.

@@ -76,14 +76,14 @@ class Reach:
         self.file = file
         self.found: dict[str, dict[str, Any]] = {}
 
-    def pytest_runtest_logstart(self, nodeid: str) -> None:  # noqa: D102
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
         import mutation_reach  # type: ignore[import-not-found]
 
         mutation_reach.seen.clear()
         self.file.write_text("")
         self.found[nodeid] = {"seconds": 0.0, "entered": [], "ok": True}
 
-    def pytest_runtest_logreport(self, report: Any) -> None:  # noqa: D102
+    def pytest_runtest_logreport(self, report: Any) -> None:
         entry = self.found[report.nodeid]
         entry["seconds"] += report.duration
         entry["ok"] = entry["ok"] and report.outcome == "passed"
@@ -100,7 +100,7 @@ class Ordered:
         self.rank = {nodeid: i for i, nodeid in enumerate(wanted)}
         self.failure = ""
 
-    def pytest_collection_modifyitems(self, items: list[Any]) -> None:  # noqa: D102
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
         places = {item: self._place(item.nodeid) for item in items}
         wanted = [item for item in items if places[item] is not None]
         items[:] = sorted(wanted, key=lambda item: places[item])
@@ -108,10 +108,10 @@ class Ordered:
     def _place(self, nodeid: str) -> int | None:
         return self.rank.get(nodeid, self.rank.get(nodeid.split("[")[0]))
 
-    def pytest_collectreport(self, report: Any) -> None:  # noqa: D102
+    def pytest_collectreport(self, report: Any) -> None:
         self._note(report)
 
-    def pytest_runtest_logreport(self, report: Any) -> None:  # noqa: D102
+    def pytest_runtest_logreport(self, report: Any) -> None:
         self._note(report)
 
     def _note(self, report: Any) -> None:

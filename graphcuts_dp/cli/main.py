@@ -7,6 +7,9 @@ import signal
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Any
 
 import typer
@@ -14,8 +17,8 @@ from typer.core import TyperGroup
 from typer.exceptions import Abort, Exit, TyperException
 from typer.main import get_command
 
+import graphcuts_dp
 from graphcuts_dp._version import __version__
-from graphcuts_dp.cli.checkout import load
 from graphcuts_dp.cli.console import HELP, out, say
 from graphcuts_dp.errors import GraphCutsError, ParameterError
 
@@ -282,3 +285,22 @@ def _interrupted() -> int:
 def _drop_output() -> None:
     """Forget what standard output could not take, so that leaving does not fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def load(module: str) -> ModuleType:
+    """A module of this package, or one that lies beside it in a checkout of the source.
+
+    Raises:
+        ParameterError: there is no such file beside the package.
+    """
+    if not module.startswith("graphcuts_dp."):
+        root = Path(graphcuts_dp.__file__).resolve().parents[1]
+        if not root.joinpath(*module.split(".")).with_suffix(".py").is_file():
+            raise ParameterError(
+                "this command runs in a checkout of the source, which holds what is not "
+                "installed: get the source of graphcuts-dp, and in its folder "
+                "`pip install -e .`"
+            )
+        if str(root) not in sys.path:
+            sys.path.insert(0, str(root))
+    return import_module(module)

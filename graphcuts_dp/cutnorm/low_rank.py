@@ -34,9 +34,6 @@ def full_rank(shape: tuple[int, int]) -> int:
 
     The relaxation has n1 + n2 + 2 constraints, so an optimum of rank r with
     r (r + 1) / 2 <= n1 + n2 + 2 exists (Barvinok 1995, Pataki 1998).
-
-    Args:
-        shape: (n1, n2).
     """
     return math.ceil(math.sqrt(2.0 * (shape[0] + shape[1] + 2))) + 1
 
@@ -210,11 +207,7 @@ class LowRankSolver:
         return scaling_bound(operand, weights_U, weights_V, bordered=self.bordered, seed=self.seed)
 
     def sigma_estimate(self, matrix: Any) -> float:
-        """sigma_1 of the scaling theorem at the last step's weights, from below: 1 when solved.
-
-        Args:
-            matrix: the matrix of the last step.
-        """
+        """sigma_1 of the scaling theorem at the last step's weights, from below: 1 when solved."""
         return sigma_estimate(
             _operand(matrix), self.weights_U, self.weights_V, bordered=self.bordered
         )

@@ -412,9 +412,6 @@ def cholesky_norm_bound(scaled: ScaledMatrix) -> float:
     No eigenvalue routine is trusted: one only suggests t, and a t that is too small makes the
     factorisation break down.
 
-    Args:
-        scaled: M.
-
     Returns:
         theta, about 1e-9 relative above sigma_1 up to 160 rows, else 1e-4; infinite if M is not.
     """

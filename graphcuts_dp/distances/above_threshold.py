@@ -150,10 +150,5 @@ class AboveThreshold:
 
 
 def geometric_quantile(rate: Fraction, *, failure: float) -> int:
-    """The least whole t with P(N > t) = e^(-rate (t+1)) <= failure.
-
-    Args:
-        rate: > 0.
-        failure: in (0, 1).
-    """
+    """The least whole t with P(N > t) = e^(-rate (t+1)) <= failure."""
     return max(0, math.ceil(-math.log(failure) / float(rate) * (1 + 1e-12)) - 1)

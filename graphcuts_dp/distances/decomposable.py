@@ -49,9 +49,6 @@ class DecomposableHypothesis:
         All of them, not only those that were off, as HR12 has it: which ones were off depends on
         the data alone, without noise, so that which lines are new would tell it. More lines never
         do harm.
-
-        Args:
-            lines: one for each coordinate.
         """
         pairs = zip(self.parts, lines, strict=True)
         return replace(self, parts=tuple(part.with_line(line) for part, line in pairs))

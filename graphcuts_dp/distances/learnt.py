@@ -8,15 +8,19 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Unpack, final
 
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.arrays import FloatMatrix, FloatVector
+from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.distances.base import Answered
+from graphcuts_dp.distances.coordinate import Profile, start_coordinate, step_coordinate
+from graphcuts_dp.distances.coordinate_tuning import CoordinateTuning
+from graphcuts_dp.distances.decomposable import DecomposableHypothesis
 from graphcuts_dp.distances.embeddings import (
+    STEPS,
     L1Embedding,
     check_entries,
     exact_embedding,
@@ -24,14 +28,15 @@ from graphcuts_dp.distances.embeddings import (
     measured,
     on_grid,
 )
-from graphcuts_dp.distances.l1_plan import L1Plan, L1Terms
+from graphcuts_dp.distances.l1_plan import L1Answer, L1Plan, L1Terms
+from graphcuts_dp.distances.learner import PiecewiseLinear
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
-from graphcuts_dp.distances.offline import release_distances
-from graphcuts_dp.distances.projection import projection_embedding
+from graphcuts_dp.distances.shapes import NormedPoints
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.level_noise import DistributionPair
 
 
@@ -265,3 +270,172 @@ def embeddings_of(metric: Metric) -> tuple[L1Embedding, ...]:
     if not found:
         raise ParameterError("no embedding of this map was found; choose another mechanism")
     return tuple(found)
+
+
+def projection_embedding(
+    positions: npt.ArrayLike, *, dimensions: int, public_seed: int, p: float = 2.0
+) -> L1Embedding:
+    """Points whose l1 distances are nearly the l_p distances of given positions, 1 < p <= 2.
+
+    Each coordinate is a sum of the positions' coordinates with independent symmetric p-stable
+    weights: of a difference v it is distributed as |v|_p times one such variable Z, so that the
+    average of absolute values tends to |v|_p E|Z|, which is finite for p > 1. For p = 2 these are
+    Gaussian weights; below 2 they have heavy tails, so that more dimensions are needed, and no
+    number of them is promised beforehand.
+
+    Scaled so that the largest expansion of a pair is 1; then the contraction is at most
+    (1 + a)/(1 - a) with probability 1 - failure, for p = 2 and (pi/a^2) ln(V^2/failure) dimensions.
+    It is measured: all pairs are public. The directions are public coins that protect nothing,
+    hence a seed; so the embedding is oblivious to the people, and also to the queries.
+
+    Args:
+        positions: public, of the vertices, finite and not all the same, shape (V, coordinates).
+        dimensions: of the l1 space, >= 1.
+        public_seed: of the directions.
+        p: of the norm, in (1, 2].
+
+    Raises:
+        ParameterError: arguments out of range, or an unlucky seed with too few dimensions.
+
+    Source: HR12, Lemma 9, Theorem 10 and the remark after it (Johnson, Schechtman 1982).
+    """
+    given = np.asarray(positions, dtype=np.float64)
+    if given.ndim != 2 or not np.isfinite(given).all() or not np.ptp(given, axis=0).any():
+        raise ParameterError("positions are finite, shape (V, coordinates), and not all the same")
+    if dimensions < 1:
+        raise ParameterError("a projection has at least one dimension")
+    if not 1 < p <= 2:
+        raise ParameterError(f"projections are for norms with 1 < p <= 2, not {p}")
+    check_entries(len(given), dimensions)
+    shape = given.shape[1], dimensions
+    projected = given @ stable_variables(p, shape, np.random.default_rng(public_seed)) / dimensions
+    rows = np.arange(len(given))
+    true = NormedPoints(given, p).distances(rows)
+    unit = float(np.ptp(projected, axis=0).max()) / STEPS
+    raw = measured(on_grid(projected, unit), unit, true, rows)
+    # The largest ratio of any pair, also where it is below 1, becomes 1.
+    largest = max(
+        float((raw.distances_from(row)[apart] / true[row][apart]).max())
+        for row in rows.tolist()
+        if (apart := true[row] > 0).any()
+    )
+    return measured(raw.points, unit / largest, true, rows)
+
+
+def stable_variables(
+    p: float, shape: tuple[int, ...], source: np.random.Generator
+) -> npt.NDArray[np.float64]:
+    """Symmetric p-stable variables, with characteristic function e^(-|t|^p): public coins.
+
+    Args:
+        p: in (1, 2].
+        shape: of the result.
+        source: of the coins.
+
+    Source: Chambers, Mallows, Stuck 1976.
+    """
+    if p == 2:
+        return math.sqrt(2) * source.standard_normal(shape)
+    angle = math.pi * (source.random(shape) - 0.5)
+    wait = source.standard_exponential(shape)
+    cosine = np.cos(angle)
+    bent = np.cos((1 - p) * angle) / wait
+    return np.asarray(np.sin(p * angle) / cosine ** (1 / p) * bent ** ((1 - p) / p))
+
+
+@final
+@dataclass(frozen=True)
+class DistanceRelease:
+    """A hypothesis that answers all vertices. Public.
+
+    Attributes:
+        plan: that it was made by.
+        hypothesis: sums of distances in steps, for each coordinate.
+        guaranteed: whether no coordinate ran out of tangents, which has probability 1 - beta.
+        seed: of the noise, or None.
+    """
+
+    plan: L1Plan
+    hypothesis: DecomposableHypothesis
+    guaranteed: bool
+    seed: int | None
+
+    @property
+    def guarantee(self) -> PrivacyGuarantee:
+        """What it promises to the people."""
+        return self.plan.guarantee(self.seed)
+
+    def answer(self, row: int) -> L1Answer:
+        """About the vertex of one row of the map.
+
+        Raises:
+            QueryError: a row that may not be asked about.
+        """
+        self.plan.embedding.check(row)
+        low, high = self.ranges
+        return self.plan.answer(
+            self.hypothesis,
+            row,
+            guaranteed=self.guaranteed,
+            seed=self.seed,
+            interval=(float(low[row]), float(high[row])),
+        )
+
+    @cached_property
+    def ranges(self) -> tuple[FloatVector, FloatVector]:
+        """Intervals of the average distances of all vertices, shape (V,) each."""
+        rows = np.arange(len(self.plan.embedding.points))
+        return self.plan.ranges(self.hypothesis, rows, guaranteed=self.guaranteed)
+
+    def values(self) -> FloatVector:
+        """Estimates for all vertices, shape (V,), promised for query vertices only."""
+        points, people = self.plan.embedding.points, self.plan.people
+        widths = np.array(self.plan.embedding.widths)
+        total = np.zeros(len(points))
+        for j, part in enumerate(self.hypothesis.parts):
+            most = people * np.maximum(points[:, j], widths[j] - points[:, j])
+            total += np.minimum(part.at(points[:, j]), most)
+        scale = self.plan.embedding.unit / people
+        return np.asarray(np.minimum(total * scale, self.plan.embedding.reach))
+
+
+def release_distances(plan: L1Plan, locations: Locations, source: EntropySource) -> DistanceRelease:
+    """Learn every coordinate at every position that a vertex has.
+
+    HR12 asks on a grid of l/alpha points, and moves on between them since both the function and
+    its hypothesis are 1-Lipschitz; queries are vertices here, so their positions are all there is.
+
+    Guarantee: `plan.cost`, for moving any one person.
+
+    Args:
+        plan: with `queries` None.
+        locations: private.
+        source: of noise.
+
+    Raises:
+        ParameterError: a plan for a number of queries, or for other locations.
+
+    Source: HR12, Theorem 2.
+    """
+    if plan.queries is not None:
+        raise ParameterError("an offline release answers all vertices: plan with queries=None")
+    profiles = plan.profiles(locations)
+    found = [
+        _learn(tuning, profile, np.unique(plan.embedding.points[:, j]), source)
+        for j, (tuning, profile) in enumerate(zip(plan.tunings, profiles, strict=True))
+    ]
+    return DistanceRelease(
+        plan=plan,
+        hypothesis=DecomposableHypothesis(tuple(part for part, _ in found)),
+        guaranteed=all(kept for _, kept in found),
+        seed=source.seed,
+    )
+
+
+def _learn(
+    tuning: CoordinateTuning, profile: Profile, positions: IntVector, source: EntropySource
+) -> tuple[PiecewiseLinear, bool]:
+    state = start_coordinate(tuning, source)
+    for at in positions.tolist():
+        state = step_coordinate(tuning, state, profile, at, source)
+    return state.hypothesis, state.secret is not None

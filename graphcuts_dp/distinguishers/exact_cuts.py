@@ -100,9 +100,6 @@ class ExactCuts:
         c = epsilon for "signed" (behind the largest gap then), epsilon/2 else. Of the 3^n pairs of
         sets, twice that with signs, two have the largest |gap|. Directed: one has, so another ln 2
         for the sign. Bipartite: (n1 + n2) ln 2, and another ln 2 for the sign.
-
-        Args:
-            gamma: in (0, 1).
         """
         left, right = self.universe.shape
         outcomes = (left + right) * math.log(2) if self.universe.bipartite else left * math.log(3)

@@ -101,9 +101,6 @@ class Exponential:
         """ln(k/gamma)/c for k scores, and a sub-step for rounding, in weight.
 
         With the score "signed" it is behind the largest gap, not the largest |gap|.
-
-        Args:
-            gamma: in (0, 1).
         """
         entries = len(self.queries) * self.scoring.signs
         steps = math.log(entries / gamma) / float(self.scoring.rate(self.epsilon))

@@ -66,11 +66,7 @@ class Released:
     call = None  # each call reads the release
 
     def radius(self, gamma: float) -> float:
-        """r: no released answer of the list is farther off, but for probability gamma.
-
-        Args:
-            gamma: in (0, 1).
-        """
+        """r: no released answer of the list is farther off, but for probability gamma."""
         pairs, noise = self.queries.most_pairs, self.distribution
         failures = math.log(len(self.queries) / gamma)
         return noise.radius(pairs, log_failures=failures) + pairs * noise.rounding

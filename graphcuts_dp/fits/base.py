@@ -92,7 +92,7 @@ class FitProblem:
 
         Args:
             direction: same shape and symmetry as z.
-        """  # noqa: D205
+        """
         negative = float(np.minimum(direction, 0).sum(dtype=np.float64))
         box = self.cap * negative if negative else 0.0
         return box - float(np.vdot(direction.astype(np.float64), self.noisy))
@@ -245,7 +245,7 @@ class FitMethod(Protocol):
     def time_limit(self) -> float | None:
         """Seconds after which the best point so far is returned, and after which a release looks
         for no better certificate and no mixture; None for no limit.
-        """  # noqa: D205
+        """
 
     @property
     def uses_degrees(self) -> bool:

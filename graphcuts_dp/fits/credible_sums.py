@@ -49,10 +49,6 @@ def saturated_pairs(model: SparseModel, limit: float) -> tuple[IntVector, IntVec
 
     For each block both sides are sorted by factor, so that only pairs above the limit are met.
 
-    Args:
-        model: the model.
-        limit: of the weight, > 0.
-
     Cost: O(n log n + groups^2 n + pairs found) at most; groups without such pairs are skipped.
     """
     rows = _by_group(model.row_codes, model.row_factors, model.blocks.shape[0])
@@ -558,7 +554,7 @@ def _raked(
         right: R.
         u: shape (n_left,).
         v: shape (n_right,), of the same total.
-    """  # noqa: D205
+    """
     n, m = len(left), len(right)
     ones_left, ones_right = left.sum(axis=0), right.sum(axis=0)
     raked: FloatMatrix = groups + np.outer(left.T @ u, ones_right) / m

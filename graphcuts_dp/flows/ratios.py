@@ -200,12 +200,7 @@ class Side:
 @final
 @dataclass(frozen=True)
 class RatioBounds:
-    """Lower and upper bounds of a ratio; infinite where the denominator may be 0.
-
-    Attributes:
-        low: the lower bound.
-        high: the upper bound.
-    """
+    """Lower and upper bounds of a ratio; infinite where the denominator may be 0."""
 
     low: float
     high: float

@@ -8,16 +8,21 @@ clipped to it. No error tells more of the private edges than where the source br
 Undirected edges are never read as two arcs: what hides one arc would then hide half an edge.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
+from itertools import count, repeat
+from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatArray, IntegerVector, IntVector
 from graphcuts_dp.errors import GraphCutsError
 from graphcuts_dp.graph.adjacency import AnyGraph, from_parts_on
 from graphcuts_dp.graph.edge_keys import EdgeParts
-from graphcuts_dp.graph.numbering import row_numbers
-from graphcuts_dp.graph.raw_edges import Options, RawEdges
+from graphcuts_dp.graph.gathered import CodedText, pieces
+from graphcuts_dp.graph.raw_edges import Ends, GivenVertices, Options, RawEdges
+from graphcuts_dp.graph.schema import is_integer_literal, labels_of, token_table
 from graphcuts_dp.graph.vertices import Arcs, Label, Space, VertexSet
 
 UNDIRECTED = "the source holds undirected edges; leave out directed=True"
@@ -148,3 +153,212 @@ def split_sides(
         for wanted in (0, 1)
     ]
     return [within[left], within[right]], (sets[0], sets[1])
+
+
+_Change = Callable[[IntegerVector], IntegerVector]
+
+
+def row_numbers(
+    raw: RawEdges, options: Options
+) -> tuple[IntegerVector, IntegerVector, tuple[VertexSet, ...]]:
+    """Row numbers of both ends of each edge, and the vertex set, or both sets, that they count in.
+
+    Raises:
+        GraphCutsError: of the class `raw.error`: an end outside the given set, or no vertices.
+    """
+    declared = raw.schema.sides if options.bipartite else raw.schema.vertices
+    given = options.vertices
+    if raw.as_rows:
+        return _relabelled(raw, given, declared)
+    ends: list[Ends] = [raw.sources, raw.targets]
+    if options.one_based:
+        ends = [_shifted(end, raw) for end in ends]
+    public = given if given is not None else declared
+    if public is None:
+        rows, columns, found = _occurring(ends, raw, options.bipartite)
+        if options.public_vertices:
+            return rows, columns, found
+        return rows, columns, tuple(VertexSet(each, inferred=True) for each in found)
+    sets = public if isinstance(public, tuple) else (public,)
+    places = [
+        _find(end, vertices, raw) for end, vertices in zip(ends, (sets[0], sets[-1]), strict=True)
+    ]
+    return places[0], places[1], sets
+
+
+def _relabelled(
+    raw: RawEdges, given: GivenVertices, declared: GivenVertices
+) -> tuple[IntegerVector, IntegerVector, tuple[VertexSet, ...]]:
+    """Row numbers as they are, or moved to where the given vertex set has the same labels."""
+    assert declared is not None  # noqa: S101  # rows are rows of something
+    old = declared if isinstance(declared, tuple) else (declared,)
+    ends = [np.asarray(raw.sources, dtype=np.int64), np.asarray(raw.targets, dtype=np.int64)]
+    if given is None and not raw.arbitrary_order:
+        return ends[0], ends[1], old
+    if given is None:
+        new = tuple(VertexSet(sorted(vertices.labels, key=_label_order)) for vertices in old)
+    else:
+        new = given if isinstance(given, tuple) else (given,)
+    if raw.anonymous:
+        if [len(vertices) for vertices in old] != [len(vertices) for vertices in new]:
+            raise raw.error("the number of given vertices differs from that of the matrix")
+        return ends[0], ends[1], new
+    moves = []
+    for before, after in zip(old, new, strict=True):
+        names = list(map(str, before.labels)) if raw.as_text else list(before.labels)
+        moves.append(_find(names, after, raw, of_edges=False))
+    return moves[0][ends[0]], moves[-1][ends[1]], new
+
+
+def _shifted(ends: Ends, raw: RawEdges) -> Ends:
+    """Ids 1, 2, ... as 0, 1, ..."""
+    if isinstance(ends, np.ndarray):
+        if len(ends) and ends.min() < 1:
+            raise raw.error(f"{raw.where(int(np.argmax(ends < 1)))}: one_based ids are 1 or more")
+        return _changed(ends, lambda piece: piece - 1, raw.owned)
+    for position, end in enumerate(listed(ends)):
+        if not is_integer_literal(str(end)) or str(end)[0] in "-0":
+            raise raw.error(f"{raw.where(position)}: one_based needs integer ids of 1 or more")
+    return [str(int(end) - 1) for end in listed(ends)]
+
+
+def _find(
+    ends: Ends, vertices: VertexSet, raw: RawEdges, *, of_edges: bool = True
+) -> IntegerVector:
+    """Row numbers of the ends in a public vertex set."""
+    rows: IntegerVector
+    if isinstance(ends, np.ndarray) and vertices.is_default:
+        n = len(vertices)
+        rows = _changed(ends, lambda piece: np.where(piece < n, piece, -1), raw.owned)
+    elif isinstance(ends, np.ndarray):
+        distinct, (codes,) = _coded([ends], raw.owned)
+        names: list[Any] = distinct.tolist()
+        if raw.as_text:
+            names = list(map(str, names))
+        rows = _looked_up(codes, names, vertices, raw)
+    elif isinstance(ends, CodedText):
+        rows = _looked_up(ends.codes, ends.names, vertices, raw)
+    else:
+        look = _lookup(vertices, raw)
+        rows = np.fromiter(map(look, ends, repeat(-1)), dtype=np.int64, count=len(ends))
+    if len(rows) and rows.min() < 0:
+        place = f"{raw.where(int(np.argmax(rows < 0)))}: " if of_edges else ""
+        hint = "" if not vertices.is_default else f" 0..{len(vertices) - 1}"
+        raise raw.error(f"{place}a vertex is not in the public vertex set{hint}")
+    return rows
+
+
+def _looked_up(
+    codes: IntegerVector, names: Sequence[Any], vertices: VertexSet, raw: RawEdges
+) -> IntegerVector:
+    look = _lookup(vertices, raw)
+    table = np.fromiter(map(look, names, repeat(-1)), dtype=np.int32, count=len(names))
+    return _changed(codes, table.__getitem__, raw.owned)
+
+
+def _lookup(vertices: VertexSet, raw: RawEdges) -> Callable[[Any, int], int]:
+    if not raw.as_text:
+        table: dict[Any, int] = {label: row for row, label in enumerate(vertices.labels)}
+        return table.get
+    return token_table(vertices).get
+
+
+def _occurring(
+    ends: list[Ends], raw: RawEdges, bipartite: bool
+) -> tuple[IntegerVector, IntegerVector, tuple[VertexSet, ...]]:
+    """The vertices that occur, sorted, and row numbers in them."""
+    if not len(ends[0]):
+        raise raw.error("no edges and no vertices; give the public vertex set with vertices=")
+    if bipartite:
+        left, (rows,) = _ranked(ends[:1], raw)
+        right, (columns,) = _ranked(ends[1:], raw)
+        return rows, columns, (left, right)
+    vertices, (rows, columns) = _ranked(ends, raw)
+    return rows, columns, (vertices,)
+
+
+def listed(ends: Ends) -> Sequence[Label]:
+    """The ends as labels, one after the other."""
+    if isinstance(ends, np.ndarray):
+        return cast(list[Label], ends.tolist())
+    return ends.listed() if isinstance(ends, CodedText) else ends
+
+
+def _ranked(ends: list[Ends], raw: RawEdges) -> tuple[VertexSet, list[IntegerVector]]:
+    """The vertices that occur in some arrays of ends, sorted, and row numbers in them."""
+    found: list[IntegerVector]
+    if all(isinstance(each, np.ndarray) for each in ends):
+        labels, found = _coded(cast(list[IntegerVector], ends), raw.owned)
+        return VertexSet(labels), found
+    if all(isinstance(each, CodedText) for each in ends):
+        texts = cast(list[CodedText], ends)
+        used, found = _coded([text.codes for text in texts], raw.owned)
+        names = texts[0].names
+        distinct: list[Label] = [names[i] for i in used.tolist()]
+        owned = raw.owned
+    else:
+        # One pass over the ends: each new one gets the next number.
+        table: defaultdict[Label, int] = defaultdict(count().__next__)
+        found = [
+            np.fromiter(map(table.__getitem__, listed(each)), dtype=np.int64, count=len(each))
+            for each in ends
+        ]
+        distinct, owned = list(table), True
+    labelled = labels_of(cast(list[str], distinct)) if raw.as_text else distinct
+    alike = len({type(name) for name in labelled}) == 1  # then no key is needed, which is faster
+    key: Any = labelled.__getitem__ if alike else lambda i: _label_order(labelled[i])
+    order = sorted(range(len(labelled)), key=key)
+    ranks = np.empty(len(order), dtype=np.int32)
+    ranks[order] = np.arange(len(order))
+    vertices = VertexSet([labelled[i] for i in order])
+    return vertices, [_changed(codes, ranks.__getitem__, owned) for codes in found]
+
+
+def _label_order(label: Label) -> tuple[bool, Label]:
+    return isinstance(label, str), label  # integers by size, then strings by letters
+
+
+def _coded(ends: list[IntegerVector], owned: bool) -> tuple[IntVector, list[IntegerVector]]:
+    """The distinct integers of some arrays, sorted, and for each entry its place among them."""
+    size = sum(map(len, ends))
+    low = min(int(each.min()) for each in ends if len(each)) if size else 0
+    high = max(int(each.max()) for each in ends if len(each)) if size else -1
+    if high - low >= 4 * size + 1024:
+        labels = _distinct(ends)
+        return labels, [_changed(each, lambda p: _places(labels, p), owned) for each in ends]
+    present = np.zeros(high - low + 1, dtype=np.bool_)
+    for each in ends:
+        for piece in pieces(each):
+            present[piece - low] = True
+    labels = np.flatnonzero(present) + low
+    if len(labels) == len(present):
+        return labels, [_changed(each, lambda piece: piece - low, owned) for each in ends]
+    table = np.cumsum(present, dtype=np.int32) - np.int32(1)
+    return labels, [_changed(each, lambda piece: table[piece - low], owned) for each in ends]
+
+
+def _distinct(ends: list[IntegerVector]) -> IntVector:
+    """The distinct integers of some arrays, sorted; pieces join when as many have come."""
+    found = np.empty(0, dtype=np.int64)
+    pending: list[npt.NDArray[Any]] = []
+    count = 0
+    for each in ends:
+        for piece in pieces(each):
+            pending.append(np.unique(piece))
+            count += len(pending[-1])
+            if count > len(found):
+                found, pending, count = np.unique(np.concatenate([found, *pending])), [], 0
+    return np.unique(np.concatenate([found, *pending])).astype(np.int64)
+
+
+def _places(labels: IntVector, piece: IntegerVector) -> IntegerVector:
+    distinct, inverse = np.unique(piece, return_inverse=True)
+    return np.searchsorted(labels, distinct)[inverse]
+
+
+def _changed(ends: IntegerVector, change: _Change, owned: bool) -> IntegerVector:
+    """change(ends), where they are if they may be written over."""
+    out = ends if owned and ends.flags.writeable else np.empty(len(ends), dtype=ends.dtype)
+    for old, new in zip(pieces(ends), pieces(out), strict=True):
+        new[:] = change(old)
+    return out

@@ -18,11 +18,10 @@ from graphcuts_dp.arrays import FloatArray
 from graphcuts_dp.errors import GraphError
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.graph.arrow_tables import gather, is_label, is_number, pyarrow
-from graphcuts_dp.graph.assemble import build, split_sides
+from graphcuts_dp.graph.assemble import build, listed, split_sides
 from graphcuts_dp.graph.edge_keys import Merge
 from graphcuts_dp.graph.edge_store import Vertices
 from graphcuts_dp.graph.matrices import matrix_edges
-from graphcuts_dp.graph.numbering import listed
 from graphcuts_dp.graph.raw_edges import Ends, GivenVertices, Options, RawEdges
 from graphcuts_dp.graph.schema import Schema
 from graphcuts_dp.graph.vertices import Label, VertexSet

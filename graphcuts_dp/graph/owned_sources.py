@@ -9,7 +9,7 @@ import numpy as np
 from graphcuts_dp.arrays import IntegerVector
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
 from graphcuts_dp.files import PathLike
-from graphcuts_dp.graph.assemble import numbered
+from graphcuts_dp.graph.assemble import listed, numbered
 from graphcuts_dp.graph.columns import Column, ColumnPlaces, TextOptions
 from graphcuts_dp.graph.convert import ends_of, numbers_of, options_of
 from graphcuts_dp.graph.edge_store import Vertices
@@ -17,7 +17,6 @@ from graphcuts_dp.graph.file_bytes import opened_unpacked
 from graphcuts_dp.graph.files import VertexSource, ending_of, public_vertices_of
 from graphcuts_dp.graph.formats import FORMATS, FileFormat
 from graphcuts_dp.graph.gathered import CodedText
-from graphcuts_dp.graph.numbering import listed
 from graphcuts_dp.graph.owned_rows import Counting, Marks, OwnedRows, check_counting
 from graphcuts_dp.graph.raw_edges import Ends, Options, RawEdges
 

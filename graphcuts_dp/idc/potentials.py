@@ -298,9 +298,6 @@ def near_one(size: int) -> float:
 class _PowerNorm(ABC):
     """||x||_p^2 / (2(p-1)) where ||.||_p is the l_p norm of some magnitudes of x.
 
-    Attributes:
-        p: in (1, 2].
-
     Raises:
         ParameterError: p out of range.
     """
@@ -334,9 +331,6 @@ class _PowerNorm(ABC):
 @dataclass(frozen=True)
 class LpNorm(_PowerNorm):
     """||x||_p^2 / (2(p-1)) of the entries; p = 2 makes mirror descent the Frieze-Kannan update.
-
-    Attributes:
-        p: in (1, 2].
 
     Raises:
         ParameterError: p out of range.

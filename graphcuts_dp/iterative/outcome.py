@@ -152,12 +152,7 @@ class Outcome:
 @final
 @dataclass(frozen=True)
 class InWeight:
-    """A hypothesis whose answers are in units, shown in weight.
-
-    Attributes:
-        units: the hypothesis.
-        one: weight of a unit.
-    """
+    """A hypothesis whose answers are in units, shown in weight."""
 
     units: Any
     one: float

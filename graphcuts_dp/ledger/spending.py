@@ -16,10 +16,6 @@ from graphcuts_dp.privacy.guarantee import exact_epsilon
 class Budget:
     """The most that all uses of a graph may cost together.
 
-    Attributes:
-        epsilon: > 0.
-        delta: in [0, 1).
-
     Raises:
         ParameterError: a number out of range.
     """

@@ -55,9 +55,6 @@ class FlowPicture:
 def heat_map_figure(drawn: FlowPicture) -> Figure:
     """Draw a table as a heat map.
 
-    Args:
-        drawn: the table.
-
     Returns:
         A figure: darker cells hold more; the colours follow the square root, so that small flows
         show. Cells whose estimate is below 0 have the colour of 0 and are hatched (dotted, where

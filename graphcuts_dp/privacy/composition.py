@@ -240,10 +240,6 @@ def zcdp_epsilon(rho: float, *, delta: float) -> float:
     epsilon = inf over a > 1 of a rho + ln(1 - 1/a) - ln(a delta)/(a - 1), and every a gives a
     valid one.
 
-    Args:
-        rho: > 0.
-        delta: in (0, 1).
-
     Raises:
         ParameterError: rho or delta out of range.
 
@@ -273,10 +269,6 @@ def zcdp_delta(rho: float, epsilon: float) -> float:
     delta = inf over a > 1 of exp((a-1)(a rho - epsilon)) (1 - 1/a)^a / (a - 1). Every a gives a
     valid delta, so an inexact minimum errs to a weaker claim.
 
-    Args:
-        rho: > 0.
-        epsilon: > 0.
-
     Returns:
         delta in (0, 1].
 
@@ -297,10 +289,6 @@ def zcdp_rho(*, epsilon: float, delta: float) -> float:
     """The largest rho for which rho-zCDP implies (epsilon, delta)-differential privacy.
 
     Rounded down. (1, 1e-6) allows 0.02436.
-
-    Args:
-        epsilon: > 0.
-        delta: in (0, 1).
 
     Raises:
         ParameterError: epsilon or delta out of range.

@@ -154,9 +154,6 @@ class KNormNoise:
 
         `k_norm_radius`; where few whole vectors matter, their chances are added up, which gives
         less. For "laplace" a union over the counts of exact tails.
-
-        Args:
-            failure: in (0, 1).
         """
         rate, k = float(self.rate), self.counts
         if not len(self.facets) or k == 1:
@@ -204,11 +201,6 @@ def k_norm_radius(counts: int, rate: float, failure: float) -> int:
     The lesser of two bounds, for which N(z) need only be a norm with max |z_i| <= N(z) <= ||z||_1:
     `_by_integrals`; and by counting, since (2t+1)^k - (2t-1)^k whole vectors have max |z_i| = t,
     and all weights together are at least sum e^(-rate ||z||_1) = coth(rate/2)^k.
-
-    Args:
-        counts: k >= 1.
-        rate: > 0.
-        failure: in (0, 1).
     """
     bound, reach = (_by_integrals(counts, rate, failure * part) for part in (1, _CUT))
     if reach > _MOST_LISTED:

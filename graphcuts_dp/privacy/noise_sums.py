@@ -40,11 +40,7 @@ class NoiseTerm(NamedTuple):
 @final
 @dataclass(frozen=True)
 class NoiseSum:
-    """A sum of independent noises; what its laws leave open, the private data decide.
-
-    Attributes:
-        terms: of the sum.
-    """
+    """A sum of independent noises; what its laws leave open, the private data decide."""
 
     terms: tuple[NoiseTerm, ...]
 

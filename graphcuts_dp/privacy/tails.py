@@ -13,10 +13,6 @@ def discrete_gaussian_radius(scale: float, *, failure: float) -> int:
 
     P(X >= x) is at most the continuous distribution's P(N >= x - 1).
 
-    Args:
-        scale: > 0.
-        failure: in (0, 1).
-
     Source: Canonne, Kamath, Steinke, *The Discrete Gaussian for Differential Privacy*, 2020,
     Proposition 25.
     """
@@ -27,10 +23,6 @@ def discrete_laplace_radius(rate: float, *, failure: float) -> int:
     """Half width t, the least one, with P(|X| > t) <= failure for X ~ e^(-rate |x|).
 
     P(|X| >= x) = 2 e^(-rate x)/(1 + e^-rate) for whole x >= 1.
-
-    Args:
-        rate: > 0.
-        failure: in (0, 1).
     """
     least = (math.log(2) - math.log1p(math.exp(-rate)) - math.log(failure)) / rate
     return max(0, math.ceil(least * (1 + 1e-12)) - 1)

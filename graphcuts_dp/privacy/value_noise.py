@@ -127,11 +127,7 @@ class ValueNoise:
         return Cost.of_rho(rounded_up(sensitivity**2 / (2 * self.parameter)), delta=delta)
 
     def radius(self, failure: float) -> int:
-        """The number of steps t with P(|noise| > t) <= failure, proven.
-
-        Args:
-            failure: in (0, 1).
-        """
+        """The number of steps t with P(|noise| > t) <= failure, proven."""
         if self.distribution == "laplace":
             return discrete_laplace_radius(float(self.parameter), failure=failure)
         return discrete_gaussian_radius(math.sqrt(self.parameter), failure=failure)

@@ -98,9 +98,6 @@ class Changes:
 class Book:
     """An open book; made if it is not there.
 
-    Args:
-        path: see `book_of`.
-
     Raises:
         LedgerError: not a book of this version, readable by others, or damaged.
     """

@@ -17,9 +17,9 @@ from typing import Any, cast
 import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
+from graphcuts_dp.distinguishers.methods import ResponseRankOne
 from graphcuts_dp.distinguishers.power_method import PowerRankOne
 from graphcuts_dp.distinguishers.rank_one import MatrixSearch, heavier_sign, top_pair
-from graphcuts_dp.distinguishers.response_rank_one import ResponseRankOne
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.queries import CutQuery
 from graphcuts_dp.graph.universe import Universe

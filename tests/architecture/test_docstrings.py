@@ -2,6 +2,8 @@
 
 import doctest
 import inspect
+import subprocess
+import sys
 
 import pytest
 
@@ -37,3 +39,18 @@ def test_every_name_begins_with_a_sentence(name):
 def test_what_people_meet_first_has_an_example():
     first = ("read_graph", "release_graph", "release_flows", "open_session", "plan", "CutQuery")
     assert [name for name in first if not examples_of(name)] == []
+
+
+def public_modules():
+    """The files whose names `gc.__all__` reaches."""
+    named = [getattr(gc, name) for name in PUBLIC]
+    modules = {value if inspect.ismodule(value) else inspect.getmodule(value) for value in named}
+    return sorted(module.__file__ for module in modules)
+
+
+def test_docstrings_of_public_modules_are_whole():
+    line = [sys.executable, "-m", "ruff", "check", "--select", "D", "--output-format", "concise"]
+    # Magic methods explain themselves, and `__init__` is documented on its class.
+    line += ["--ignore", "D105,D107", *public_modules()]
+    found = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stdout + found.stderr

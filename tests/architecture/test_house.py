@@ -63,7 +63,7 @@ def test_every_package_is_installed():
 
 
 def test_the_package_imports_nothing_that_is_not_installed_with_it():
-    """What lies beside it in a checkout is found by `cli/checkout.py` alone, by name."""
+    """What lies beside it in a checkout is found by `cli/main.py` alone, by name."""
     imported = {
         name.split(".")[0]
         for path in PACKAGE.rglob("*.py")

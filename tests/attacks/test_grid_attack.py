@@ -36,9 +36,9 @@ import graphcuts_dp as gc
 from graphcuts_dp.distances.embeddings import exact_embedding
 from graphcuts_dp.distances.interactive import InteractiveDistances
 from graphcuts_dp.distances.l1_plan import L1Plan
-from graphcuts_dp.distances.offline import release_distances
+from graphcuts_dp.distances.learnt import release_distances
 from graphcuts_dp.distances.plan import plan_distances
-from graphcuts_dp.distinguishers.response_rank_one import ResponseRankOne
+from graphcuts_dp.distinguishers.methods import ResponseRankOne
 from graphcuts_dp.errors import AccuracyWarning, ParameterError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.queries import CutQuery, MatrixQuery

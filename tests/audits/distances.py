@@ -19,9 +19,9 @@ from graphcuts_dp.distances.coordinate_tuning import CoordinateTask, CoordinateT
 from graphcuts_dp.distances.embeddings import exact_embedding
 from graphcuts_dp.distances.interactive import InteractiveDistances
 from graphcuts_dp.distances.l1_plan import L1Plan
+from graphcuts_dp.distances.learnt import release_distances
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
-from graphcuts_dp.distances.offline import release_distances
 from graphcuts_dp.distances.tree_counts import TreeCounts, part_counts
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.privacy.entropy import EntropySource

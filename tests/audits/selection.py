@@ -19,8 +19,8 @@ from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.distinguishers.cut_list import CutList
 from graphcuts_dp.distinguishers.exact_cuts import ExactCuts
 from graphcuts_dp.distinguishers.exponential import Exponential
+from graphcuts_dp.distinguishers.methods import ResponseRankOne
 from graphcuts_dp.distinguishers.power_method import PowerRankOne
-from graphcuts_dp.distinguishers.response_rank_one import ResponseRankOne
 from graphcuts_dp.evaluation.audit import Claim, Draw, Neighbours
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.graph.linear_query import LinearQuery

@@ -17,9 +17,9 @@ from graphcuts_dp.distances.embeddings import exact_embedding
 from graphcuts_dp.distances.interactive import InteractiveDistances
 from graphcuts_dp.distances.l1_plan import L1Plan
 from graphcuts_dp.distances.learner import PiecewiseLinear
+from graphcuts_dp.distances.learnt import release_distances
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
-from graphcuts_dp.distances.offline import release_distances
 from graphcuts_dp.evaluation.audit import audit
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.value_noise import ValueNoise

@@ -6,7 +6,7 @@ epsilon exactly is in tests/release.
 
 import numpy as np
 
-from graphcuts_dp.distinguishers.response_rank_one import ResponseRankOne
+from graphcuts_dp.distinguishers.methods import ResponseRankOne
 from graphcuts_dp.evaluation.audit import audit
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid

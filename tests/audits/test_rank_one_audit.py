@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from graphcuts_dp.distinguishers import power_method
+from graphcuts_dp.distinguishers.methods import ResponseRankOne
 from graphcuts_dp.distinguishers.power_method import PowerRankOne
-from graphcuts_dp.distinguishers.response_rank_one import ResponseRankOne
 from graphcuts_dp.evaluation.audit import ALPHA, audit, clopper_pearson
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.universe import Universe

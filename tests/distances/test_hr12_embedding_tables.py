@@ -5,10 +5,9 @@ import numpy as np
 import pytest
 
 from graphcuts_dp.distances.embeddings import STEPS, exact_embedding, tree_points
-from graphcuts_dp.distances.learnt import bourgain_embedding, bourgain_levels
+from graphcuts_dp.distances.learnt import bourgain_embedding, bourgain_levels, projection_embedding
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
-from graphcuts_dp.distances.projection import projection_embedding
 from graphcuts_dp.errors import ParameterError
 from scripts.figures.distance_bounds import projection_dimensions
 

@@ -15,10 +15,9 @@ from graphcuts_dp.distances.coordinate_tuning import CoordinateTask, tune_coordi
 from graphcuts_dp.distances.embeddings import exact_embedding
 from graphcuts_dp.distances.interactive import InteractiveDistances
 from graphcuts_dp.distances.l1_plan import L1Plan
-from graphcuts_dp.distances.learnt import bourgain_embedding
+from graphcuts_dp.distances.learnt import bourgain_embedding, release_distances
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
-from graphcuts_dp.distances.offline import release_distances
 from graphcuts_dp.distances.queries import all_distances
 from graphcuts_dp.errors import ExhaustedError, ParameterError, QueryError
 from graphcuts_dp.privacy.entropy import SeededEntropy

@@ -7,8 +7,12 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.distances import learnt
-from graphcuts_dp.distances.learnt import best_plan, embeddings_of
-from graphcuts_dp.distances.projection import projection_embedding, stable_variables
+from graphcuts_dp.distances.learnt import (
+    best_plan,
+    embeddings_of,
+    projection_embedding,
+    stable_variables,
+)
 from graphcuts_dp.distances.queries import all_distances
 from graphcuts_dp.errors import GraphError, ParameterError
 

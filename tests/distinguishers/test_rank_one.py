@@ -12,6 +12,7 @@ from helpers import random_graph
 from scipy.sparse.linalg import ArpackNoConvergence
 
 from graphcuts_dp.distinguishers import power_method, rank_one
+from graphcuts_dp.distinguishers.methods import ResponseRankOne
 from graphcuts_dp.distinguishers.noise_norms import subgaussian_norm
 from graphcuts_dp.distinguishers.power_method import PowerRankOne, squared_sensitivity
 from graphcuts_dp.distinguishers.rank_one import (
@@ -22,7 +23,6 @@ from graphcuts_dp.distinguishers.rank_one import (
     pair_scale,
     top_pair,
 )
-from graphcuts_dp.distinguishers.response_rank_one import ResponseRankOne
 from graphcuts_dp.errors import HypothesisError, ParameterError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.graph.grid import Grid

@@ -8,7 +8,7 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.distances.embeddings import exact_embedding
-from graphcuts_dp.distances.offline import release_distances
+from graphcuts_dp.distances.learnt import release_distances
 from graphcuts_dp.distances.queries import all_distances
 from graphcuts_dp.errors import BudgetError, ParameterError
 from graphcuts_dp.privacy.entropy import SeededEntropy

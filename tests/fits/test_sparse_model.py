@@ -9,7 +9,7 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.fits.communities import found_groups
 from graphcuts_dp.fits.credible_sums import saturated_pairs
-from graphcuts_dp.fits.residual_degrees import posterior_residuals
+from graphcuts_dp.fits.sparse_fit import posterior_residuals
 from graphcuts_dp.fits.sparse_model import SparseModel
 from graphcuts_dp.fits.sparse_sample import sample_edges
 from graphcuts_dp.fits.weight_prior import WeightPrior

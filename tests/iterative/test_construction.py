@@ -13,7 +13,7 @@ from graphcuts_dp.distinguishers.base import Found
 from graphcuts_dp.distinguishers.cut_list import CutList
 from graphcuts_dp.distinguishers.exact_cuts import ExactCuts
 from graphcuts_dp.distinguishers.exponential import Exponential
-from graphcuts_dp.distinguishers.response_rank_one import ResponseRankOne
+from graphcuts_dp.distinguishers.methods import ResponseRankOne
 from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.graph.grid import Grid

@@ -15,7 +15,7 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.distances import above_threshold, l1_plan, tree_counts
 from graphcuts_dp.distances.embeddings import exact_embedding
-from graphcuts_dp.distances.offline import release_distances
+from graphcuts_dp.distances.learnt import release_distances
 from graphcuts_dp.distinguishers.base import Found
 from graphcuts_dp.errors import BudgetError
 from graphcuts_dp.flows import releasing

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import StandingClock
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from helpers import StandingClock
 from server_cases import QUICK, TERMS, Office
 
 import graphcuts_dp as gc

@@ -16,11 +16,13 @@ from graphcuts_dp.distances.coordinate import Profile
 from graphcuts_dp.distances.embeddings import L1Embedding, exact_embedding
 from graphcuts_dp.distances.interactive import InteractiveDistances
 from graphcuts_dp.distances.l1_plan import L1Plan
-from graphcuts_dp.distances.learnt import bourgain_embedding
+from graphcuts_dp.distances.learnt import (
+    bourgain_embedding,
+    projection_embedding,
+    release_distances,
+)
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
-from graphcuts_dp.distances.offline import release_distances
-from graphcuts_dp.distances.projection import projection_embedding
 from graphcuts_dp.distances.queries import all_distances
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.entropy import SeededEntropy

@@ -9,9 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from graphcuts_dp.distances.learnt import bourgain_embedding, bourgain_repetitions
+from graphcuts_dp.distances.learnt import (
+    bourgain_embedding,
+    bourgain_repetitions,
+    projection_embedding,
+)
 from graphcuts_dp.distances.metric import Metric
-from graphcuts_dp.distances.projection import projection_embedding
 from graphcuts_dp.errors import ParameterError
 from scripts.figures.distance_bounds import (
     bourgain_contraction,
