@@ -675,7 +675,7 @@ def test_commands_say_and_write_the_same_for_all_graphs(command, watch, monkeypa
         folder = watch.folder
         monkeypatch.chdir(folder)
         (folder / "graph.private.edges").write_text(edges_of(graph))
-        (folder / "map.csv").write_text("".join(f"{i},{i + 1}\n" for i in range(N - 1)))
+        (folder / "map.csv").write_text("source,target\n" + "".join(f"{i},{i + 1}\n" for i in range(N - 1)))
         staff = "".join(f"{i},{i // 4},{i // 2}\n" for i in range(N))
         (folder / "staff.csv").write_text("vertex,half,pair\n" + staff)
         people = [("0", 9), ("7", 9), ("3", 9)][number]

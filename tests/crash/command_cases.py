@@ -27,7 +27,7 @@ from saving_cases import (
 import graphcuts_dp as gc
 from graphcuts_dp.cli import main
 from graphcuts_dp.interactive.session import open_session
-from scripts.figures import registry
+from scripts.figures import command, registry
 from scripts.figures.base import Finding, Table
 from scripts.figures.registry import FigureSpec
 
@@ -207,12 +207,13 @@ def quick_work() -> Iterator[None]:
             "cli.release_iteratively.release_iteratively": ready(learnt),
             "cli.release_net.release_net": ready(chosen),
             "cli.release_answers.release_answers": ready(asked_at_once),
-            "cli.distances.answer_distances": ready(answered),
+            "cli.distance_sessions.answer_distances": ready(answered),
             "cli.flows.release_flows": ready(tabled),
             "distances.answers.DistanceAnswers.plot": _small,
-            "cli.evaluate.cut_error_figure": _small,
+            "cli.evaluations.cut_error_figure": _small,
             "interactive.session.Session.plot": _small,
         }.items():
             patches.enter_context(mock.patch(f"graphcuts_dp.{place}", stand_in))
-        patches.enter_context(mock.patch.object(registry, "FIGURES", (_TOY,)))
+        for module in (registry, command):
+            patches.enter_context(mock.patch.object(module, "FIGURES", (_TOY,)))
         yield

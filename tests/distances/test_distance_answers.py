@@ -104,7 +104,7 @@ def test_the_guarantee_is_told():
 
 def test_all_kinds_of_locations(tmp_path):
     graph = nx.path_graph(3)
-    file = tmp_path / "people.csv"
+    file = tmp_path / "people.txt"
     file.write_text("0\n2\n2\n")
     maps = gc.Metric.from_networkx(graph)
     given = (file, str(file), [0, 2, 2], {0: 1, 2: 2}, gc.Locations(maps, [1, 0, 2]))
