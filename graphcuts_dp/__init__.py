@@ -27,12 +27,11 @@ if TYPE_CHECKING:
     from graphcuts_dp.distances.queries import DistanceQuery
     from graphcuts_dp.distances.session import DistanceSession, open_distance_session
     from graphcuts_dp.distances.session_records import DistanceReply
-    from graphcuts_dp.distinguishers.cut_list import CutList
+    from graphcuts_dp.estimate.noisy_contributions import Contributions
+    from graphcuts_dp.estimate.noisy_matrix import CutAnswer
+    from graphcuts_dp.estimate.whole_tables import RoundedFlows
     from graphcuts_dp.evaluation.cut_distance import cut_distance
     from graphcuts_dp.evaluation.cut_error import cut_errors
-    from graphcuts_dp.flows.flows import FlowAnswer, Flows
-    from graphcuts_dp.flows.releasing import load_flows, release_flows
-    from graphcuts_dp.flows.rounding import RoundedFlows
     from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
     from graphcuts_dp.graph.convert import (
         from_arrow,
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
         to_scipy,
     )
     from graphcuts_dp.graph.files import read_graph, write_graph
-    from graphcuts_dp.graph.graph_queries import GraphQuery
     from graphcuts_dp.graph.group_sources import (
         groups_from_dict,
         groups_from_igraph,
@@ -55,37 +53,39 @@ if TYPE_CHECKING:
         groups_from_pandas,
         read_groups,
     )
-    from graphcuts_dp.graph.groups import Groups, GroupTree
-    from graphcuts_dp.graph.linear_query import LinearQuery
     from graphcuts_dp.graph.owned_rows import OwnedRows
     from graphcuts_dp.graph.owned_sources import owned_from_pandas, read_owned
-    from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, RankOneQuery, answer_all
-    from graphcuts_dp.graph.vertices import VertexSet
-    from graphcuts_dp.interactive.base import Answer
-    from graphcuts_dp.interactive.session import Session, open_session
-    from graphcuts_dp.interactive.transcript import LedgerStatus, store_status
-    from graphcuts_dp.iterative.methods import release_iteratively
-    from graphcuts_dp.iterative.net import release_net
-    from graphcuts_dp.iterative.net_release import NetRelease
-    from graphcuts_dp.iterative.release import IterativeRelease
-    from graphcuts_dp.iterative.sensing import release_sensing as release_sensing
-    from graphcuts_dp.iterative.sensing_release import SensingRelease as SensingRelease
     from graphcuts_dp.ledger.opening import Store
-    from graphcuts_dp.measurements.dask_parts import DaskParts
-    from graphcuts_dp.measurements.noisy_contributions import Contributions
-    from graphcuts_dp.measurements.noisy_matrix import CutAnswer
+    from graphcuts_dp.measure.dask_parts import DaskParts
+    from graphcuts_dp.offline.answers_at_once import FewAnswers
+    from graphcuts_dp.offline.cut_list import CutList
+    from graphcuts_dp.offline.few_answers import release_answers
+    from graphcuts_dp.offline.methods import release_iteratively
+    from graphcuts_dp.offline.net import release_net
+    from graphcuts_dp.offline.net_release import NetRelease
+    from graphcuts_dp.offline.release import IterativeRelease
+    from graphcuts_dp.offline.sensing import release_sensing as release_sensing
+    from graphcuts_dp.offline.sensing_release import SensingRelease as SensingRelease
+    from graphcuts_dp.pairs.graph_queries import GraphQuery
+    from graphcuts_dp.pairs.groups import Groups, GroupTree
+    from graphcuts_dp.pairs.linear_query import LinearQuery
+    from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery, answer_all
+    from graphcuts_dp.pairs.vertices import VertexSet
     from graphcuts_dp.planning.explanation import Explanation, explain
     from graphcuts_dp.planning.owner_bounds import BoundPlan, BoundRow, plan_bounds
     from graphcuts_dp.planning.planner import Plan, PlanRow, plan
     from graphcuts_dp.planning.vertex_bounds import DegreePlan, DegreeRow, plan_degree_bounds
     from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
-    from graphcuts_dp.release.answers_at_once import FewAnswers
     from graphcuts_dp.release.contributions import ChosenBound, choose_bound, release_contributions
     from graphcuts_dp.release.degree_bound import DegreeBound, choose_degree_bound
-    from graphcuts_dp.release.few_answers import release_answers
-    from graphcuts_dp.release.release import Release
+    from graphcuts_dp.release.flow_release import load_flows, release_flows
     from graphcuts_dp.release.synthesis import release_graph
+    from graphcuts_dp.results.flows import FlowAnswer, Flows
+    from graphcuts_dp.results.release import Release
     from graphcuts_dp.server.client import RemoteSession, connect
+    from graphcuts_dp.session.base import Answer
+    from graphcuts_dp.session.session import Session, open_session
+    from graphcuts_dp.session.transcript import LedgerStatus, store_status
 
 # Modules are imported when something of theirs is first used: a command that reads a graph should
 # not wait for everything else. Type checkers see the imports above; a test compares the two.
@@ -93,18 +93,17 @@ _HOMES = {
     "cutnorm.certificate": ("CutNormCertificate",),
     "cutnorm.cut_norm": ("cut_norm", "infinity_to_one_norm", "normalised_cut_norm"),
     "distances.answers": ("DistanceAnswer", "DistanceAnswers", "answer_distances"),
-    "distances.session": ("DistanceSession", "open_distance_session"),
-    "distances.session_records": ("DistanceReply",),
     "distances.locations": ("Locations",),
     "distances.metric": ("Metric",),
     "distances.plan": ("DistancePlan", "plan_distances"),
     "distances.queries": ("DistanceQuery",),
-    "distinguishers.cut_list": ("CutList",),
+    "distances.session": ("DistanceSession", "open_distance_session"),
+    "distances.session_records": ("DistanceReply",),
+    "estimate.noisy_contributions": ("Contributions",),
+    "estimate.noisy_matrix": ("CutAnswer",),
+    "estimate.whole_tables": ("RoundedFlows",),
     "evaluation.cut_distance": ("cut_distance",),
     "evaluation.cut_error": ("cut_errors",),
-    "flows.flows": ("FlowAnswer", "Flows"),
-    "flows.releasing": ("load_flows", "release_flows"),
-    "flows.rounding": ("RoundedFlows",),
     "graph.adjacency": ("BipartiteGraph", "DirectedGraph", "Graph"),
     "graph.convert": (
         "from_arrow",
@@ -119,7 +118,6 @@ _HOMES = {
         "to_scipy",
     ),
     "graph.files": ("read_graph", "write_graph"),
-    "graph.graph_queries": ("GraphQuery",),
     "graph.group_sources": (
         "groups_from_dict",
         "groups_from_igraph",
@@ -127,37 +125,39 @@ _HOMES = {
         "groups_from_pandas",
         "read_groups",
     ),
-    "graph.groups": ("GroupTree", "Groups"),
-    "graph.linear_query": ("LinearQuery",),
-    "graph.queries": ("CutQuery", "MatrixQuery", "RankOneQuery", "answer_all"),
-    "graph.vertices": ("VertexSet",),
-    "interactive.base": ("Answer",),
-    "interactive.session": ("Session", "open_session"),
-    "interactive.transcript": ("LedgerStatus", "store_status"),
-    "iterative.methods": ("release_iteratively",),
-    "iterative.net": ("release_net",),
-    "iterative.net_release": ("NetRelease",),
-    "iterative.release": ("IterativeRelease",),
-    "iterative.sensing": ("release_sensing",),
-    "iterative.sensing_release": ("SensingRelease",),
+    "graph.owned_rows": ("OwnedRows",),
+    "graph.owned_sources": ("owned_from_pandas", "read_owned"),
     "ledger.opening": ("Store",),
-    "measurements.noisy_matrix": ("CutAnswer",),
+    "measure.dask_parts": ("DaskParts",),
+    "offline.answers_at_once": ("FewAnswers",),
+    "offline.cut_list": ("CutList",),
+    "offline.few_answers": ("release_answers",),
+    "offline.methods": ("release_iteratively",),
+    "offline.net": ("release_net",),
+    "offline.net_release": ("NetRelease",),
+    "offline.release": ("IterativeRelease",),
+    "offline.sensing": ("release_sensing",),
+    "offline.sensing_release": ("SensingRelease",),
+    "pairs.graph_queries": ("GraphQuery",),
+    "pairs.groups": ("GroupTree", "Groups"),
+    "pairs.linear_query": ("LinearQuery",),
+    "pairs.queries": ("CutQuery", "MatrixQuery", "RankOneQuery", "answer_all"),
+    "pairs.vertices": ("VertexSet",),
     "planning.explanation": ("Explanation", "explain"),
+    "planning.owner_bounds": ("BoundPlan", "BoundRow", "plan_bounds"),
     "planning.planner": ("Plan", "PlanRow", "plan"),
     "planning.vertex_bounds": ("DegreePlan", "DegreeRow", "plan_degree_bounds"),
     "privacy.guarantee": ("PrivacyGuarantee",),
-    "release.release": ("Release",),
-    "release.degree_bound": ("DegreeBound", "choose_degree_bound"),
-    "release.synthesis": ("release_graph",),
-    "graph.owned_rows": ("OwnedRows",),
-    "graph.owned_sources": ("owned_from_pandas", "read_owned"),
-    "release.answers_at_once": ("FewAnswers",),
-    "release.few_answers": ("release_answers",),
     "release.contributions": ("ChosenBound", "choose_bound", "release_contributions"),
-    "measurements.dask_parts": ("DaskParts",),
-    "measurements.noisy_contributions": ("Contributions",),
-    "planning.owner_bounds": ("BoundPlan", "BoundRow", "plan_bounds"),
+    "release.degree_bound": ("DegreeBound", "choose_degree_bound"),
+    "release.flow_release": ("load_flows", "release_flows"),
+    "release.synthesis": ("release_graph",),
+    "results.flows": ("FlowAnswer", "Flows"),
+    "results.release": ("Release",),
     "server.client": ("RemoteSession", "connect"),
+    "session.base": ("Answer",),
+    "session.session": ("Session", "open_session"),
+    "session.transcript": ("LedgerStatus", "store_status"),
 }
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
 

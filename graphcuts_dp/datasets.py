@@ -9,8 +9,8 @@ from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.convert import from_networkx
 from graphcuts_dp.graph.files import read_graph
-from graphcuts_dp.graph.groups import Groups
-from graphcuts_dp.graph.vertices import VertexSet
+from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.pairs.vertices import VertexSet
 
 _HERE = Path(__file__).resolve().parent
 # In the installed package, or in a checkout.

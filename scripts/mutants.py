@@ -21,38 +21,48 @@ from mutants_by_hand import BY_HAND
 ROOT = Path(__file__).resolve().parents[1]
 TARGETS = (
     "privacy/*",
-    "measurements/degrees",
-    "measurements/cells",
-    "measurements/entries",
-    "measurements/kept_edges",
-    "measurements/noisy_groups",
-    "measurements/noisy_sums",
-    "measurements/steps",
-    "flows/releasing",
-    "flows/strategy",
+    "measure/degrees",
+    "measure/cells",
+    "measure/entries",
+    "measure/kept_edges",
+    "estimate/noisy_groups",
+    "estimate/noisy_sums",
+    "measure/steps",
+    "release/flow_release",
+    "estimate/strategy",
     "release/allocation",
-    "release/few_answers",
+    "offline/few_answers",
     "release/sparse_measure",
-    "iterative/construction",
-    "iterative/*tuning",
-    "iterative/net",
-    "iterative/player_game",
-    "iterative/sensing",
-    "iterative/sensing_steps",
-    "interactive/calibrations",
-    "interactive/choice",
-    "interactive/counts",
-    "interactive/mechanism",
-    "interactive/paper_calibrations",
-    "interactive/per_query",
-    "interactive/response",
-    "interactive/running",
-    "interactive/sparse_vector",
+    "offline/construction",
+    "offline/*tuning",
+    "offline/net",
+    "offline/player_game",
+    "offline/sensing",
+    "offline/sensing_steps",
+    "session/calibrations",
+    "session/choice",
+    "session/counts",
+    "session/mechanism",
+    "session/paper_calibrations",
+    "session/per_query",
+    "session/response",
+    "session/running",
+    "session/sparse_vector",
     "ledger/ledger",
     "ledger/opening",
     "ledger/spending",
     "ledger/uses",
-    "distinguishers/*",
+    "offline/cut_list",
+    "offline/distinguisher*",
+    "offline/exact_cuts",
+    "offline/exponential",
+    "offline/noise_norms",
+    "offline/noisy_pairs",
+    "offline/power_*",
+    "offline/question_list",
+    "offline/rank_one",
+    "offline/released",
+    "offline/scoring",
     "distances/above_threshold",
     "distances/coordinate",
     "distances/coordinate_tuning",
@@ -63,10 +73,11 @@ TARGETS = (
 CORE = re.compile(
     "privacy/(calibration|comparisons|composition|exact_choice|distributions|level_noise|noise|"
     "selection|value_noise)|"
-    "interactive/(calibrations|mechanism|paper_cal|per_query|running|sparse_vector)|ledger/(spending|uses)|"
-    "measurements/(cells|degrees|entries|steps|total)|release/allocation|flows/strategy|"
-    "iterative/(construction|net|pure_tuning|paper_tuning|sensing|sensing_steps|tuning)|"
-    "distinguishers/(exponential|exact_cuts|gaussian|power_method|scoring)|"
+    "session/(calibrations|mechanism|paper_cal|per_query|running|sparse_vector)|"
+    "ledger/(spending|uses)|"
+    "measure/(cells|degrees|entries|steps)|release/allocation|estimate/strategy|"
+    "offline/(construction|net|pure_tuning|paper_tuning|sensing|sensing_steps|tuning)|"
+    "offline/(exponential|exact_cuts|power_method|scoring)|"
     "distances/(above_threshold|coordinate|per_query)[.]"
 )
 GUARDED = re.compile(r"1e-\d+|_SLACK")  # margins for rounding: a flip changes the last digits

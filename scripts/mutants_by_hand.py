@@ -60,7 +60,7 @@ BY_HAND = (
         "_noise",
         "Fraction(parts[place], _PARTS)",
         "Fraction(1)",
-        "tests/flows/test_strategy.py::test_one_level_gets_everything_and_many_levels_take_gaussian_noise",
+        "tests/estimate/test_strategy.py::test_one_level_gets_everything_and_many_levels_take_gaussian_noise",
     ),
     Edit(  # what a vertex has kept with some is not taken off what it may keep with others
         "doubled_sums",
@@ -78,25 +78,25 @@ BY_HAND = (
         "_incidences",
         "np.concatenate([numbers, numbers[~inside]])",
         "np.concatenate([numbers, numbers[~inside] * 0])",
-        "tests/measurements/test_bounded_cells.py::test_a_vertex_changes_a_table_by_no_more_than_is_claimed[three groups-1]",
+        "tests/measure/test_bounded_cells.py::test_a_vertex_changes_a_table_by_no_more_than_is_claimed[three groups-1]",
     ),
     Edit(  # the vertex of a pair of neighbours is taken for one monotone step
         "Protection.monotone",
         "steps=2",
         "steps=1",
-        "tests/interactive/test_vertex_sessions.py::test_tests_are_paid_for_both_steps[frieze-kannan]",
+        "tests/session/test_vertex_sessions.py::test_tests_are_paid_for_both_steps[frieze-kannan]",
     ),
     Edit(  # sums of huge weights that overflow, so that one pair changes them by more
         "_joined",
         "np.where(full, _LARGEST_SUM, joined)",
         "joined",
-        "tests/measurements/test_cells.py::test_sums_are_cut_above_and_stay_neighbours",
+        "tests/measure/test_cells.py::test_sums_are_cut_above_and_stay_neighbours",
     ),
     Edit(  # an edge that is counted in the cell of its ends' order, which may be none
         "sums_of_cells",
         "a, b = np.minimum(a, b), np.maximum(a, b)",
         "pass",
-        "tests/measurements/test_bounded_cells.py::test_each_cell_is_a_bounded_cut",
+        "tests/measure/test_bounded_cells.py::test_each_cell_is_a_bounded_cut",
     ),
     Edit(  # a sensitivity that is rounded down
         "Steps.__init__",
@@ -119,7 +119,7 @@ BY_HAND = (
         "Runner._steps",
         "except GraphCutsError as problem",
         "except Exception as problem",
-        "tests/interactive/test_errors_within_steps.py::test_an_error_that_is_no_refusal_is_paid_for_wherever_it_comes_from",
+        "tests/session/test_errors_within_steps.py::test_an_error_that_is_no_refusal_is_paid_for_wherever_it_comes_from",
     ),
     Edit(  # and errors from within the step
         "Runner._steps",
@@ -132,7 +132,7 @@ BY_HAND = (
             except Exception as problem:
                 return made, state, problem
 """,
-        "tests/interactive/test_errors_within_steps.py::test_an_error_at_any_line_of_a_step_is_paid_for[gaussian]",
+        "tests/session/test_errors_within_steps.py::test_an_error_at_any_line_of_a_step_is_paid_for[gaussian]",
     ),
     Edit(  # two draws of a block that are both read after a worker has died
         "_check_draws",
@@ -203,61 +203,61 @@ BY_HAND = (
         "CutEstimator._noise",
         "NoiseTerm(degrees.law, k, count)",
         "NoiseTerm(degrees.law, k, 0)",
-        "tests/release/test_best_answers.py::test_the_value_is_the_best_of_all_unbiased_ones[binary-None-degrees+response-9]",
+        "tests/estimate/test_best_answers.py::test_the_value_is_the_best_of_all_unbiased_ones[binary-None-degrees+response-9]",
     ),
     Edit(  # or of the total
         "CutEstimator._noise",
         "NoiseTerm(own, k * c, count)",
         "NoiseTerm(own, k * c, 0)",
-        "tests/release/test_best_answers.py::test_the_value_is_the_best_of_all_unbiased_ones[binary-None-auto-9]",
+        "tests/estimate/test_best_answers.py::test_the_value_is_the_best_of_all_unbiased_ones[binary-None-auto-9]",
     ),
     Edit(
         "CutEstimator._rounding",
         "return math.fsum(moved)",
         "return 0.0",
-        "tests/release/test_best_answers.py::test_what_rounding_takes_is_in_the_interval",
+        "tests/estimate/test_best_answers.py::test_what_rounding_takes_is_in_the_interval",
     ),
     Edit(
         "log_cuts_of_sizes",
         "math.log(math.comb(rows + 3, 3))",
         "0.0",
-        "tests/release/test_best_answers.py::test_shares_of_all_cuts_add_up_to_one_at_most[3-None]",
+        "tests/estimate/test_best_answers.py::test_shares_of_all_cuts_add_up_to_one_at_most[3-None]",
     ),
     Edit(
         "log_cuts_of_sizes",
         "math.log(rows + 1)",
         "0.0",
-        "tests/release/test_best_answers.py::test_shares_of_all_cuts_add_up_to_one_at_most[2-3]",
+        "tests/estimate/test_best_answers.py::test_shares_of_all_cuts_add_up_to_one_at_most[2-3]",
     ),
     Edit(  # a list of cuts, each of which may fail as often as all of them together
         "cut_answers",
         "log_failures = math.log(together) - math.log1p(-confidence)",
         "log_failures = -math.log1p(-confidence)",
-        "tests/release/test_cut_answers.py::test_joint_intervals_count_different_cuts",
+        "tests/estimate/test_cut_answers.py::test_joint_intervals_count_different_cuts",
     ),
     Edit(  # cuts between different sets that count as one
         "distinct_cuts",
         "T.tobytes()",
         'b""',
-        "tests/release/test_cut_answers.py::test_joint_intervals_count_different_cuts",
+        "tests/estimate/test_cut_answers.py::test_joint_intervals_count_different_cuts",
     ),
     Edit(  # all cuts at once, with the interval of one
         "_for_all",
         "log += log_cuts(",
         "log += 0 * log_cuts(",
-        "tests/release/test_best_answers.py::test_intervals_hold_as_often_as_they_say[degrees+response-binary-None-9]",
+        "tests/estimate/test_best_answers.py::test_intervals_hold_as_often_as_they_say[degrees+response-binary-None-9]",
     ),
     Edit(  # a false value beside the noisy weight of an edge
         "KeepPart.__call__",
         "empty = ~_among(false.places, edges)",
         "empty = np.ones(len(false.places), dtype=np.bool_)",
-        "tests/measurements/test_kept_edges.py::test_the_law_is_that_of_the_filtered_matrix[weights1]",
+        "tests/measure/test_kept_edges.py::test_the_law_is_that_of_the_filtered_matrix[weights1]",
     ),
     Edit(  # edges first, then the false ones
         "KeepPart.__call__",
         "order = np.argsort(places)",
         "order = np.arange(len(places))",
-        "tests/measurements/test_kept_edges.py::test_large_weights_are_kept_with_their_noise[discrete-laplace-plain]",
+        "tests/measure/test_kept_edges.py::test_large_weights_are_kept_with_their_noise[discrete-laplace-plain]",
     ),
     Edit(  # a pair leaves one class of weight and enters another
         "measure_weight_counts",
@@ -299,7 +299,7 @@ BY_HAND = (
         "check_protection",
         "protects != guarantee.protects",
         "False",
-        "tests/flows/test_vertex_flows.py::test_a_store_of_vertices_refuses_edges",
+        "tests/release/test_vertex_flows.py::test_a_store_of_vertices_refuses_edges",
     ),
     Edit(  # many pairs taken for one that each lies in a cell of its own
         "largest_squares",
@@ -317,25 +317,25 @@ BY_HAND = (
         "PerQueryNoise.linear_noise",
         "LinearSteps.most",
         "1 << 20",
-        "tests/interactive/test_linear_queries.py::test_noise_is_that_of_a_cut_times_the_largest_coefficient[laplace]",
+        "tests/session/test_linear_queries.py::test_noise_is_that_of_a_cut_times_the_largest_coefficient[laplace]",
     ),
     Edit(  # coefficients that may have more steps than the noise is made for
         "LinearSteps.steps",
         "np.clip(found, -self.most, self.most)",
         "(found * 2)",
-        "tests/interactive/test_linear_queries.py::test_counts_are_exact_whatever_the_size_of_the_numbers[plain]",
+        "tests/session/test_linear_queries.py::test_counts_are_exact_whatever_the_size_of_the_numbers[plain]",
     ),
     Edit(  # weights of which the highest digits are left out
         "exact_sums",
         "range(0, 53, 16)",
         "range(0, 17, 16)",
-        "tests/distinguishers/test_question_list.py::test_sums_of_products_are_exact",
+        "tests/offline/test_question_list.py::test_sums_of_products_are_exact",
     ),
     Edit(  # one vertex taken to touch one cell only
         "bounded_changes",
         "int(linear.max())",
         "bound",
-        "tests/measurements/test_bounded_cells.py::test_a_vertex_changes_a_table_by_no_more_than_is_claimed[plain-1]",
+        "tests/measure/test_bounded_cells.py::test_a_vertex_changes_a_table_by_no_more_than_is_claimed[plain-1]",
     ),
     Edit(  # weights of an owner that are rounded up
         "OwnedRows._kept",
@@ -353,7 +353,7 @@ BY_HAND = (
         "MirrorDescent.update",
         "eta * sign * f",
         "eta * f",
-        "tests/idc/test_mirror_descent.py::test_p_2_is_frieze_kannan[None-0.0-bipartite]",
+        "tests/learn/test_mirror_descent.py::test_p_2_is_frieze_kannan[None-0.0-bipartite]",
     ),
     Edit(  # steps of mirror descent as long as if the total weight were known exactly
         "MirrorDescent._left",
@@ -371,13 +371,13 @@ BY_HAND = (
         "root_degrees",
         "scale * int(weight) // grid.largest",
         "scale * int(weight)",
-        "tests/measurements/test_root_degrees.py::test_changing_a_weight_moves_the_sum_by_1024_steps_at_most",
+        "tests/measure/test_root_degrees.py::test_changing_a_weight_moves_the_sum_by_1024_steps_at_most",
     ),
     Edit(  # an upper bound of the root degrees that is the noisy sum
         "buy_root_degrees",
         "noisy + radius + graph.shape[0]",
         "noisy",
-        "tests/measurements/test_root_degrees.py::test_what_is_bought_is_not_below_the_truth_where_the_noise_is_within_its_radius",
+        "tests/measure/test_root_degrees.py::test_what_is_bought_is_not_below_the_truth_where_the_noise_is_within_its_radius",
     ),
     Edit(  # root degrees of a session with the noise of one step
         "OnlineMechanism.start",
@@ -388,19 +388,19 @@ BY_HAND = (
         "nuclear_norm",
         "steps / grid.largest",
         "steps * 1.0",
-        "tests/measurements/test_nuclear_norm.py::test_changing_a_weight_moves_the_count_by_at_most_what_is_charged",
+        "tests/measure/test_nuclear_norm.py::test_changing_a_weight_moves_the_count_by_at_most_what_is_charged",
     ),
     Edit(  # an upper bound of the nuclear norm that is the noisy norm
         "buy_nuclear_norm",
         "noisy + radius + 2",
         "noisy",
-        "tests/measurements/test_nuclear_norm.py::test_what_is_bought_is_not_below_the_truth_where_the_noise_is_within_its_radius",
+        "tests/measure/test_nuclear_norm.py::test_what_is_bought_is_not_below_the_truth_where_the_noise_is_within_its_radius",
     ),
     Edit(  # a nuclear norm of which nobody has checked how near it is
         "_is_near",
         "turned < 0.5 and off <= _OFF",
         "turned < 0.5",
-        "tests/measurements/test_nuclear_norm.py::test_the_check_finds_what_is_wrong",
+        "tests/measure/test_nuclear_norm.py::test_the_check_finds_what_is_wrong",
     ),
     Edit(  # answers that change either way, paid for as cuts are
         "Protection.either_way",
@@ -412,7 +412,7 @@ BY_HAND = (
         "Counting.of",
         "-(-exact // over)",
         "exact // over // 2",
-        "tests/interactive/test_learning_linear_queries.py::test_counts_are_the_exact_ones_rounded_down_and_change_by_the_sensitivity",
+        "tests/session/test_learning_linear_queries.py::test_counts_are_the_exact_ones_rounded_down_and_change_by_the_sensitivity",
     ),
     Edit(  # coefficients of a query that are counted before they are divided by the largest one
         "Asked.of",
@@ -448,13 +448,13 @@ BY_HAND = (
         "QuestionList.__init__",
         "rows / self.scale",
         "rows * 1.0",
-        "tests/distinguishers/test_question_list.py::test_answers_are_those_of_the_queries_over_the_largest_coefficient[plain]",
+        "tests/offline/test_question_list.py::test_answers_are_those_of_the_queries_over_the_largest_coefficient[plain]",
     ),
     Edit(  # statistics in whole numbers, of which one edge changes many
         "QuestionList._fine",
         "asked.value(graph) // asked.sensitivity(self.universe.space)",
         "asked.value(graph)",
-        "tests/distinguishers/test_question_list.py::test_statistics_are_counted_in_their_steps",
+        "tests/offline/test_question_list.py::test_statistics_are_counted_in_their_steps",
     ),
     Edit(  # draws of a game paid for as if each hid the gain of one round
         "PlayerGame._tuned",
@@ -580,7 +580,7 @@ BY_HAND = (
         "measure_contributions",
         "counts += sample_discrete_laplace(rate, len(counts), source)",
         "counts[:-1] += sample_discrete_laplace(rate, len(counts) - 1, source)",
-        "tests/measurements/test_drawn_noise.py::test_contributions",
+        "tests/measure/test_drawn_noise.py::test_contributions",
     ),
     Edit(  # answers that are not charged
         "release_answers",
@@ -594,7 +594,7 @@ BY_HAND = (
         "buy_weighted_sum",
         "exact // grid.largest + noise.draw(source)",
         "exact // grid.largest",
-        "tests/measurements/test_drawn_noise.py::test_sums_between_groups",
+        "tests/measure/test_drawn_noise.py::test_sums_between_groups",
     ),
     Edit(  # distances that are not charged
         "answer_distances",
@@ -614,7 +614,7 @@ BY_HAND = (
         "weighted_sensitivity",
         "np.abs(np.asarray(coefficients)).max()",
         "np.asarray(coefficients).max()",
-        "tests/measurements/test_group_sums.py::test_one_pair_moves_one_sum_by_one_weight_and_the_weighted_sum_by_its_largest_coefficient[False]",
+        "tests/measure/test_group_sums.py::test_one_pair_moves_one_sum_by_one_weight_and_the_weighted_sum_by_its_largest_coefficient[False]",
     ),
     Edit(  # every level with the noise of the first
         "measure_cells",
@@ -634,7 +634,7 @@ BY_HAND = (
         "KeepPart.__call__",
         "noisy += sample_discrete_laplace(rate, len(noisy), self.source)",
         "sample_discrete_laplace(rate, len(noisy), self.source)",
-        "tests/measurements/test_kept_edges.py::test_the_law_is_that_of_the_filtered_matrix[weights1]",
+        "tests/measure/test_kept_edges.py::test_the_law_is_that_of_the_filtered_matrix[weights1]",
     ),
     Edit(  # an answer without noise
         "PerQueryNoise.step",
@@ -646,13 +646,13 @@ BY_HAND = (
         "KeepPart.__call__",
         "reached = noisy >= self.threshold",
         "reached = np.ones(len(noisy), dtype=np.bool_)",
-        "tests/measurements/test_kept_edges.py::test_the_law_is_that_of_the_filtered_matrix[weights1]",
+        "tests/measure/test_kept_edges.py::test_the_law_is_that_of_the_filtered_matrix[weights1]",
     ),
     Edit(  # answers that are not counted
         "PerQueryNoise.step",
         "queries=state.queries + 1",
         "queries=state.queries",
-        "tests/interactive/test_plain_mechanisms.py::test_sessions_of_every_method_keep_their_intervals_and_end[gaussian]",
+        "tests/session/test_plain_mechanisms.py::test_sessions_of_every_method_keep_their_intervals_and_end[gaussian]",
     ),
     Edit(  # one owner taken to change a score by less
         "share_sensitivity",
@@ -686,7 +686,7 @@ BY_HAND = (
         "pick_bound",
         "rate * score",
         "2 * rate * score",
-        "tests/measurements/test_degree_bounds.py::test_draws_have_the_law",
+        "tests/measure/test_degree_bounds.py::test_draws_have_the_law",
     ),
     Edit(  # likewise, and it states what it has cost
         "score_rate",
@@ -698,7 +698,7 @@ BY_HAND = (
         "OneSidedPair.restart",
         "(fresh, secret[1]) if sign > 0 else (secret[0], fresh)",
         "secret",
-        "tests/interactive/test_online_mechanism.py::test_bought_answers_are_the_true_ones_and_fresh_noise_of_the_stated_size",
+        "tests/session/test_online_mechanism.py::test_bought_answers_are_the_true_ones_and_fresh_noise_of_the_stated_size",
     ),
     Edit(  # steps of a vertex that count half
         "Grid.of_vertices",
@@ -710,7 +710,7 @@ BY_HAND = (
         "Grid.of",
         "math.ceil(largest / unit)",
         "math.floor(largest / unit) - 1",
-        "tests/interactive/test_plain_mechanisms.py::test_grids_count_in_steps_and_never_raise_the_sensitivity",
+        "tests/session/test_plain_mechanisms.py::test_grids_count_in_steps_and_never_raise_the_sensitivity",
     ),
     Edit(  # flows that are not charged
         "release_flows",
@@ -718,7 +718,7 @@ BY_HAND = (
         store,""",
         """with charged(
         None,""",
-        "tests/flows/test_flows.py::test_flows_are_charged_to_a_store_before_their_noise",
+        "tests/results/test_flows.py::test_flows_are_charged_to_a_store_before_their_noise",
     ),
     Edit(  # people who move half as far
         "PerQuery.build",
@@ -737,7 +737,7 @@ BY_HAND = (
         """    check_protection(ledger, guarantee)
 """,
         "",
-        "tests/flows/test_vertex_flows.py::test_a_store_of_vertices_refuses_edges",
+        "tests/release/test_vertex_flows.py::test_a_store_of_vertices_refuses_edges",
     ),
     Edit(  # one noise for all distances
         "PerQuery.answers",
@@ -791,13 +791,13 @@ BY_HAND = (
         "OneSidedPair.cost",
         "rho = rounded_up((updates + 2)",
         "rho = rounded_up((updates + 1)",
-        "tests/interactive/test_calibrations.py::test_a_pair_of_tests_is_charged_for_every_instance_that_it_starts",
+        "tests/session/test_calibrations.py::test_a_pair_of_tests_is_charged_for_every_instance_that_it_starts",
     ),
     Edit(  # likewise of a pure cost
         "OneSidedPair.cost",
         "pure = (updates + 2)",
         "pure = (updates + 1)",
-        "tests/interactive/test_calibrations.py::test_a_pair_of_tests_is_charged_for_every_instance_that_it_starts",
+        "tests/session/test_calibrations.py::test_a_pair_of_tests_is_charged_for_every_instance_that_it_starts",
     ),
     Edit(  # answers taken to change one way
         "SharedThreshold.cost",
@@ -835,12 +835,12 @@ BY_HAND = (
         "buy_root_degrees",
         "noise.draw(source)",
         "noise.draw(source) // 2",
-        "tests/measurements/test_drawn_noise.py::test_norms",
+        "tests/measure/test_drawn_noise.py::test_norms",
     ),
     Edit(  # half the noise on one of two sides
         "measure_degrees",
         "sample_discrete_laplace(rate, len(columns), source)",
         "sample_discrete_laplace(rate, len(columns), source) // 2",
-        "tests/measurements/test_drawn_noise.py::test_degrees",
+        "tests/measure/test_drawn_noise.py::test_degrees",
     ),
 )

@@ -15,7 +15,7 @@ _HEAD = """# The papers, statement by statement
 
 Every algorithm, theorem, lemma, remark and open problem of the papers that the package is made
 from: its name in Python, the command, the methods of sessions, the tests, and what is wrong with
-it as printed. Names without `gc.` are imported from their modules, as `graphcuts_dp.idc.median`;
+it as printed. Names without `gc.` are imported from their modules, as `graphcuts_dp.learn.median`;
 those that begin with `scripts.` are in a checkout of the source alone.
 Where there is neither a public function nor a command, or one that is not all of it, the last
 column says why. The page is made by `python scripts/papers.py` from the tables beside it; a test

@@ -8,13 +8,13 @@ import numpy as np
 
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.bit_sets import DenseHypothesis
-from graphcuts_dp.interactive.mechanism import OnlineMechanism
-from graphcuts_dp.interactive.sparse_vector import OneSidedPair
-from graphcuts_dp.interactive.tunings import Tuning
+from graphcuts_dp.learn.bit_sets import DenseHypothesis
+from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.session.mechanism import OnlineMechanism
+from graphcuts_dp.session.sparse_vector import OneSidedPair
+from graphcuts_dp.session.tunings import Tuning
 
 EDGE = CutQuery([0], [1])
 UNIVERSE = Universe(4)

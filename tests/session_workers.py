@@ -14,9 +14,9 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning, BudgetError
-from graphcuts_dp.interactive.session import Session, open_session
 from graphcuts_dp.ledger import file as store_module
 from graphcuts_dp.ledger.records import Kind
+from graphcuts_dp.session.session import Session, open_session
 
 N = 48
 PROMISED = 100_000

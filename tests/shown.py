@@ -6,8 +6,8 @@ import numpy as np
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning
-from graphcuts_dp.iterative.net import release_net
-from graphcuts_dp.iterative.sensing import release_sensing
+from graphcuts_dp.offline.net import release_net
+from graphcuts_dp.offline.sensing import release_sensing
 
 EVIL = "<script>alert('x')</script>"
 N = 8

@@ -15,19 +15,19 @@ from graphcuts_dp.cli.group_options import GroupReading
 from graphcuts_dp.cli.query_files import AskedQuery, pairs_of_groups, read_query_file
 from graphcuts_dp.cli.reading import check_apart, read_sets, with_options
 from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
+from graphcuts_dp.estimate.noisy_matrix import NO_GUARANTEE, CutAnswer
 from graphcuts_dp.files import atomic_write, check_writable
-from graphcuts_dp.graph.group_names import asked_query
-from graphcuts_dp.graph.linear_query import LinearQuery, sides_of
-from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.interactive.query_lines import read_linear
-from graphcuts_dp.iterative.net_release import NetRelease, queries_path
-from graphcuts_dp.iterative.release import IterativeRelease, hypothesis_path
-from graphcuts_dp.iterative.sensing_release import SensingRelease, is_sensing
-from graphcuts_dp.measurements.noisy_matrix import NO_GUARANTEE, CutAnswer
+from graphcuts_dp.offline.answers_at_once import FewAnswers, is_answers
+from graphcuts_dp.offline.net_release import NetRelease, queries_path
+from graphcuts_dp.offline.release import IterativeRelease, hypothesis_path
+from graphcuts_dp.offline.sensing_release import SensingRelease, is_sensing
+from graphcuts_dp.pairs.group_names import asked_query
+from graphcuts_dp.pairs.linear_query import LinearQuery, sides_of
+from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
-from graphcuts_dp.release.answers_at_once import FewAnswers, is_answers
-from graphcuts_dp.release.release import Release
-from graphcuts_dp.release.sparse_storage import is_sparse
+from graphcuts_dp.results.release import Release
+from graphcuts_dp.results.sparse_storage import is_sparse
+from graphcuts_dp.session.query_lines import read_linear
 
 EXAMPLE = """Example: graphcuts-dp answer synthetic.graphml --from "SFO,LAX,SAN" --to "JFK,LGA,EWR"
 

@@ -48,12 +48,12 @@ from graphcuts_dp.errors import (
 )
 from graphcuts_dp.files import check_writable_set
 from graphcuts_dp.graph.columns import TextOptions
-from graphcuts_dp.graph.vertices import Label
 from graphcuts_dp.ledger.opening import Store, open_ledger
 from graphcuts_dp.ledger.uses import DISTANCE_SESSION, uses_of
+from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.plotting.saving import write_figure
 from graphcuts_dp.privacy.guarantee import exact_epsilon
-from graphcuts_dp.receipts import receipt_path
+from graphcuts_dp.results.receipts import receipt_path
 
 EXAMPLE = """Example: graphcuts-dp distances roads.csv people.csv --epsilon 1 --plot map.png
 

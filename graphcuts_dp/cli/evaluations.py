@@ -17,10 +17,10 @@ from graphcuts_dp.evaluation.cut_error_figure import cut_error_figure
 from graphcuts_dp.evaluation.tables import NOT_PRIVATE, CutErrorTable
 from graphcuts_dp.files import check_writable
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
-from graphcuts_dp.graph.vertices import Label, VertexSet
-from graphcuts_dp.interactive.query_lines import read_lines, read_query
+from graphcuts_dp.pairs.vertices import Label, VertexSet
 from graphcuts_dp.plotting.saving import write_figure
-from graphcuts_dp.release.release import Release
+from graphcuts_dp.results.release import Release
+from graphcuts_dp.session.query_lines import read_lines, read_query
 
 NORM_EXAMPLE = """Example: graphcuts-dp evaluate cut-norm before.edges after.edges --vertices 1000
 

@@ -12,16 +12,17 @@ from graphcuts_dp.cli.publishing import tell_publishing
 from graphcuts_dp.cli.reading import Reading, check_apart, with_options
 from graphcuts_dp.cli.store_options import Spending
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.flows.flows import Flows
-from graphcuts_dp.flows.releasing import release_flows
-from graphcuts_dp.flows.storage import check_flows_path
-from graphcuts_dp.flows.strategy import ALL_LEVELS, NOISES, choose_strategy
+from graphcuts_dp.estimate.changes import Reach
+from graphcuts_dp.estimate.strategy import ALL_LEVELS, NOISES, choose_strategy
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.groups import Groups
-from graphcuts_dp.measurements.cells import cell_tree, changes_on, grid_of_cells, sides_of_groups
-from graphcuts_dp.measurements.changes import Reach, reach_of
+from graphcuts_dp.graph.owned_rows import reach_of
+from graphcuts_dp.measure.cells import cell_tree, changes_on, grid_of_cells, sides_of_groups
+from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.planning.flows_forecast import FlowsForecast, forecast_of
 from graphcuts_dp.privacy.protection import Protection
+from graphcuts_dp.release.flow_release import release_flows
+from graphcuts_dp.results.flow_storage import check_flows_path
+from graphcuts_dp.results.flows import Flows
 
 EXAMPLE = """Example: graphcuts-dp flows mail.edges.gz staff.csv flows.csv --epsilon 1
   --vertices staff.txt --levels division,department

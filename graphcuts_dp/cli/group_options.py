@@ -7,10 +7,10 @@ import typer
 
 from graphcuts_dp.cli.reading import column_of, delimiter_of
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
-from graphcuts_dp.graph.group_names import GroupNames
 from graphcuts_dp.graph.group_sources import read_groups
-from graphcuts_dp.graph.groups import Groups
-from graphcuts_dp.graph.vertices import Space, VertexSet, vertex_sets
+from graphcuts_dp.pairs.group_names import GroupNames
+from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.pairs.vertices import Space, VertexSet, vertex_sets
 
 _OPTIONS = (
     ("columns=", "--levels"),

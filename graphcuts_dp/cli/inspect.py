@@ -15,7 +15,7 @@ from graphcuts_dp.cli.publishing import KEEP, NOT_PRIVATE
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
 from graphcuts_dp.planning.explanation import explain, posterior
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
-from graphcuts_dp.receipts import check_files, read_any_receipt
+from graphcuts_dp.results.receipts import check_files, read_any_receipt
 
 Fields = Mapping[str, Any]
 _PRIOR = 0.01  # what an attacker may believe beforehand, for one line of odds

@@ -6,11 +6,11 @@ from typing import final
 
 from graphcuts_dp.cli.reading import read_set
 from graphcuts_dp.errors import FileFormatError, QueryError
-from graphcuts_dp.graph.group_names import MARK, GroupNames, asked_query
-from graphcuts_dp.graph.linear_query import LinearQuery, sides_of
-from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.graph.vertices import Label, Space, VertexSet
-from graphcuts_dp.interactive.query_lines import folder_of, read_linear, read_lines
+from graphcuts_dp.pairs.group_names import MARK, GroupNames, asked_query
+from graphcuts_dp.pairs.linear_query import LinearQuery, sides_of
+from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.vertices import Label, Space, VertexSet
+from graphcuts_dp.session.query_lines import folder_of, read_linear, read_lines
 
 _MOST_PAIRS = 10_000
 _SHOWN = 40  # characters of a set

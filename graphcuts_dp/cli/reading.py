@@ -22,12 +22,12 @@ from graphcuts_dp.graph.files import (
     read_graph,
     read_vertices,
 )
-from graphcuts_dp.graph.group_names import GroupNames, is_group
-from graphcuts_dp.graph.groups import Groups
 from graphcuts_dp.graph.owned_rows import COUNTINGS, Counting, OwnedRows, PrivateData
 from graphcuts_dp.graph.owned_sources import read_owned
 from graphcuts_dp.graph.raw_edges import GivenVertices
-from graphcuts_dp.graph.vertices import ALL, Label, VertexSet, sets_in
+from graphcuts_dp.pairs.group_names import GroupNames, is_group
+from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.pairs.vertices import ALL, Label, VertexSet, sets_in
 
 _GROUP = "@@"  # before the name of a group; a single @ is for files
 _DELIMITERS = {"tab": "\t", "\\t": "\t", "blank": " "}

@@ -28,15 +28,14 @@ from graphcuts_dp.cli.reading import Reading, check_apart, with_options
 from graphcuts_dp.cli.store_options import Spending
 from graphcuts_dp.display import short
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.fits.methods import FIT_NAMES, ORACLES, fit_method
+from graphcuts_dp.estimate.worst_case import accuracy_warning, expected_error_note
 from graphcuts_dp.graph.adjacency import AnyGraph, on_space
 from graphcuts_dp.graph.files import check_labels
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.graph.vertices import Arcs, Space, VertexSet
-from graphcuts_dp.idc.update_bounds import size_of
-from graphcuts_dp.measurements.dask_blocks import dask_cluster
-from graphcuts_dp.measurements.entries import distribution_for
-from graphcuts_dp.measurements.worst_case import accuracy_warning, expected_error_note
+from graphcuts_dp.learn.update_bounds import size_of
+from graphcuts_dp.measure.dask_blocks import dask_cluster
+from graphcuts_dp.measure.entries import distribution_for
+from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet
 from graphcuts_dp.planning.synthetic import degrees_needed
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.protection import Protection
@@ -47,14 +46,14 @@ from graphcuts_dp.release.allocation import (
     measure,
     mechanism_for,
 )
-from graphcuts_dp.release.choice import ANSWERS, WORKLOADS
 from graphcuts_dp.release.group_shares import group_plan
-from graphcuts_dp.release.release import Release
 from graphcuts_dp.release.sparse import SPARSE, check_options, sparse_notes, takes_sparse
-from graphcuts_dp.release.sparse_storage import check_sparse_path
-from graphcuts_dp.release.storage import check_release_path
 from graphcuts_dp.release.synthesis import PLACES, release_graph, sides_of
 from graphcuts_dp.release.usefulness import Usefulness, check_size, size_note, usefulness_of
+from graphcuts_dp.results.release import Release
+from graphcuts_dp.results.sparse_storage import check_sparse_path
+from graphcuts_dp.results.storage import ANSWERS, WORKLOADS, check_release_path
+from graphcuts_dp.synth.methods import FIT_NAMES, ORACLES, fit_method
 
 _MOST_EDGES = 2e7  # of the graph that a forecast makes up
 TITLE = "Is it good for my questions? (95%, each question by itself)"

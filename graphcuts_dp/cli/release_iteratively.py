@@ -10,14 +10,14 @@ from graphcuts_dp.cli.protect_options import Protecting
 from graphcuts_dp.cli.publishing import show_release
 from graphcuts_dp.cli.reading import Reading, check_apart, with_options
 from graphcuts_dp.cli.store_options import Spending
-from graphcuts_dp.distinguishers.methods import DISTINGUISHER_NAMES
 from graphcuts_dp.graph.files import check_labels
-from graphcuts_dp.idc.norms import NORM_HELP
-from graphcuts_dp.interactive.query_lines import folder_of, read_asked, read_lines
-from graphcuts_dp.iterative.methods import release_iteratively
-from graphcuts_dp.iterative.outcome import LEARNT_BY
-from graphcuts_dp.iterative.paper_tuning import CALIBRATIONS
-from graphcuts_dp.iterative.release import IterativeRelease, check_iterative_path
+from graphcuts_dp.learn.norms import NORM_HELP
+from graphcuts_dp.offline.distinguishers import DISTINGUISHER_NAMES
+from graphcuts_dp.offline.methods import release_iteratively
+from graphcuts_dp.offline.outcome import LEARNT_BY
+from graphcuts_dp.offline.paper_tuning import CALIBRATIONS
+from graphcuts_dp.offline.release import IterativeRelease, check_iterative_path
+from graphcuts_dp.session.query_lines import folder_of, read_asked, read_lines
 
 EXAMPLE = """Example: graphcuts-dp release-iteratively mail.edges.gz out.graphml --epsilon 1
 --delta 1e-6 --queries cuts.jsonl

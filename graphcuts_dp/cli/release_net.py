@@ -10,11 +10,11 @@ from graphcuts_dp.cli.publishing import show_release
 from graphcuts_dp.cli.reading import Reading, check_apart, with_options
 from graphcuts_dp.cli.store_options import Spending
 from graphcuts_dp.graph.files import check_labels
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.median import all_graphs
-from graphcuts_dp.interactive.query_lines import read_lines, read_query
-from graphcuts_dp.iterative.net import release_net
-from graphcuts_dp.iterative.net_release import NetRelease, check_net_path
+from graphcuts_dp.learn.median import all_graphs
+from graphcuts_dp.offline.net import release_net
+from graphcuts_dp.offline.net_release import NetRelease, check_net_path
+from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.session.query_lines import read_lines, read_query
 
 EXAMPLE = """Example: graphcuts-dp release-net team.edges out.graphml --epsilon 1
 --queries cuts.jsonl --vertices people.txt

@@ -14,9 +14,9 @@ from graphcuts_dp.cli.query_files import read_query_file
 from graphcuts_dp.cli.reading import Reading, check_apart, with_options
 from graphcuts_dp.cli.store_options import Spending
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.graph.linear_query import space_of
-from graphcuts_dp.iterative.sensing import release_sensing
-from graphcuts_dp.iterative.sensing_release import SensingRelease, check_sensing_path
+from graphcuts_dp.offline.sensing import release_sensing
+from graphcuts_dp.offline.sensing_release import SensingRelease, check_sensing_path
+from graphcuts_dp.pairs.linear_query import space_of
 
 EXAMPLE = """Example: graphcuts-dp sense ratings.csv out.npz --queries sums.jsonl --epsilon 1
 --delta 1e-6 --weight-cap 5 --vertices users.txt,films.txt

@@ -23,14 +23,14 @@ from graphcuts_dp.cli.session_options import answer_text, remembered, resume, ty
 from graphcuts_dp.cli.store_options import store_named
 from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.files import atomic_write, check_writable
-from graphcuts_dp.graph.graph_queries import STATISTICS, GraphQuery, Question
-from graphcuts_dp.idc.norms import NORM_HELP
-from graphcuts_dp.interactive.group_start import GROUPS, STARTS
-from graphcuts_dp.interactive.methods import CALIBRATIONS, METHODS
-from graphcuts_dp.interactive.query_lines import folder_of, read_asked, read_lines
-from graphcuts_dp.interactive.session import open_session
-from graphcuts_dp.interactive.transcript import answer_to_dict
+from graphcuts_dp.learn.norms import NORM_HELP
+from graphcuts_dp.pairs.graph_queries import STATISTICS, GraphQuery, Question
 from graphcuts_dp.progress import Progress
+from graphcuts_dp.session.group_start import GROUPS, STARTS
+from graphcuts_dp.session.methods import CALIBRATIONS, METHODS
+from graphcuts_dp.session.query_lines import folder_of, read_asked, read_lines
+from graphcuts_dp.session.session import open_session
+from graphcuts_dp.session.transcript import answer_to_dict
 
 START_EXAMPLE = """Example: graphcuts-dp session start mail.edges.gz --store mail.db --epsilon 1
 --delta 1e-6 --queries 10000

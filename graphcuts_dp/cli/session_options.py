@@ -7,17 +7,17 @@ from typing import Any
 from graphcuts_dp.cli.group_options import GroupReading
 from graphcuts_dp.cli.reading import Reading, read_sets
 from graphcuts_dp.errors import LedgerError
-from graphcuts_dp.graph.graph_queries import Question
-from graphcuts_dp.graph.group_names import asked_query
 from graphcuts_dp.graph.owned_rows import PrivateData
-from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.graph.vertices import Label
-from graphcuts_dp.interactive.base import Answer
-from graphcuts_dp.interactive.query_lines import labels_of_cut, query_title
-from graphcuts_dp.interactive.session import Session, open_session
-from graphcuts_dp.interactive.transcript import session_source
 from graphcuts_dp.ledger.opening import Store
+from graphcuts_dp.pairs.graph_queries import Question
+from graphcuts_dp.pairs.group_names import asked_query
+from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.pairs.vertices import Label
+from graphcuts_dp.session.base import Answer
+from graphcuts_dp.session.query_lines import labels_of_cut, query_title
+from graphcuts_dp.session.session import Session, open_session
+from graphcuts_dp.session.transcript import session_source
 
 _SHOWN = 40  # characters of a set
 

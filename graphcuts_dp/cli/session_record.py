@@ -11,15 +11,15 @@ from graphcuts_dp.cli.reading import check_apart
 from graphcuts_dp.cli.store_options import store_named
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.files import atomic_write
-from graphcuts_dp.interactive.transcript import (
+from graphcuts_dp.ledger.ledger import Ledger
+from graphcuts_dp.ledger.opening import open_ledger
+from graphcuts_dp.session.transcript import (
     LedgerStatus,
     SessionStatus,
     export_ledger,
     ledger_status,
     store_status,
 )
-from graphcuts_dp.ledger.ledger import Ledger
-from graphcuts_dp.ledger.opening import open_ledger
 
 STATUS_EXAMPLE = "Example: graphcuts-dp session status mail.db"
 LIST_EXAMPLE = "Example: graphcuts-dp session list mail.db"

@@ -12,9 +12,9 @@ from graphcuts_dp.cli.session_options import answer_text, query_text, resume, ty
 from graphcuts_dp.cli.session_record import session_facts
 from graphcuts_dp.cli.store_options import store_named
 from graphcuts_dp.errors import GraphCutsError, LedgerError, QueryError
-from graphcuts_dp.graph.graph_queries import Question
-from graphcuts_dp.interactive.query_lines import read_asked
-from graphcuts_dp.interactive.session import Session
+from graphcuts_dp.pairs.graph_queries import Question
+from graphcuts_dp.session.query_lines import read_asked
+from graphcuts_dp.session.session import Session
 
 EXAMPLE = """Example: graphcuts-dp session repl mail.db
 

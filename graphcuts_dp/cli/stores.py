@@ -6,7 +6,7 @@ from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import HELP, show_facts, show_json, show_table
 from graphcuts_dp.cli.session_record import totals
 from graphcuts_dp.cli.store_options import store_named
-from graphcuts_dp.interactive.transcript import UseStatus, store_status
+from graphcuts_dp.session.transcript import UseStatus, store_status
 
 STATUS_EXAMPLE = """Example: graphcuts-dp store status mail.db
 

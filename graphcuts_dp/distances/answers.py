@@ -20,14 +20,14 @@ from graphcuts_dp.distances.metric import Metric, as_metric
 from graphcuts_dp.distances.plan import DistancePlan, plan_distances
 from graphcuts_dp.errors import AccuracyWarning, ParameterError, QueryError
 from graphcuts_dp.files import PathLike, atomic_set, atomic_write
-from graphcuts_dp.graph.vertices import Label, labels_or_number
 from graphcuts_dp.ledger.identity import identity_of_counts
 from graphcuts_dp.ledger.opening import Store, Subject
 from graphcuts_dp.ledger.uses import charged
+from graphcuts_dp.pairs.vertices import Label, labels_or_number
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
 from graphcuts_dp.privacy.protection import Protection
-from graphcuts_dp.receipts import receipt_path, write_receipt
+from graphcuts_dp.results.receipts import receipt_path, write_receipt
 
 if TYPE_CHECKING:
     import pandas as pd

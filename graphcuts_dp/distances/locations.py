@@ -14,7 +14,7 @@ from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.columns import TextOptions
 from graphcuts_dp.graph.edge_lists import read_rows
 from graphcuts_dp.graph.file_bytes import TextFormat, read_text
-from graphcuts_dp.graph.vertices import Label
+from graphcuts_dp.pairs.vertices import Label
 
 _VERTEX_HEADS = ("vertex", "location", "place", "label")
 _COUNT_HEADS = ("people", "count")

@@ -15,7 +15,7 @@ from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.columns import TextOptions
 from graphcuts_dp.graph.file_bytes import read_text
 from graphcuts_dp.graph.files import read_graph
-from graphcuts_dp.graph.vertices import VertexSet
+from graphcuts_dp.pairs.vertices import VertexSet
 
 _PLANE = ("x", "y")
 _SPHERE = (("lon", "lat"), ("longitude", "latitude"))

@@ -26,7 +26,7 @@ from graphcuts_dp.distances.shapes import (
 from graphcuts_dp.errors import GraphError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.edge_store import Vertices
-from graphcuts_dp.graph.vertices import Label, VertexSet
+from graphcuts_dp.pairs.vertices import Label, VertexSet
 from graphcuts_dp.progress import Progress, silent
 
 if TYPE_CHECKING:

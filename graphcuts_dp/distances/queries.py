@@ -7,7 +7,7 @@ from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.distances.locations import MOST_PEOPLE, Locations
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.graph.vertices import Label
+from graphcuts_dp.pairs.vertices import Label
 
 
 @final

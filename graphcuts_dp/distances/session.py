@@ -30,7 +30,6 @@ from graphcuts_dp.distances.session_records import (
 )
 from graphcuts_dp.errors import AccuracyWarning, ExhaustedError, LedgerError, ParameterError
 from graphcuts_dp.files import PathLike
-from graphcuts_dp.graph.vertices import Label
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.opening import Store, open_ledger
 from graphcuts_dp.ledger.records import Kind, UseTotals
@@ -46,6 +45,7 @@ from graphcuts_dp.ledger.uses import (
     opened,
     uses_of,
 )
+from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.privacy.composition import Cost, as_stored
 from graphcuts_dp.privacy.deltas import warn_of_delta
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, SeededEntropy

@@ -12,8 +12,8 @@ from graphcuts_dp.distances.learner import Line, PiecewiseLinear
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.errors import LedgerError
-from graphcuts_dp.graph.vertices import Label
 from graphcuts_dp.ledger.records import StoredState
+from graphcuts_dp.pairs.vertices import Label
 
 _VERSION = 1
 

@@ -14,10 +14,10 @@ from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.evaluation.cut_distance import check_kinds
 from graphcuts_dp.evaluation.tables import CutErrorRow, CutErrorTable, CutPoint
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph, Graph
-from graphcuts_dp.graph.queries import CutQuery, answer_all
-from graphcuts_dp.graph.vertices import Label
+from graphcuts_dp.pairs.queries import CutQuery, answer_all
+from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.progress import Progress, silent
-from graphcuts_dp.release.release import Release
+from graphcuts_dp.results.release import Release
 
 _RANDOM_CUTS = 200
 _LEAST_COMMUNITY = 10

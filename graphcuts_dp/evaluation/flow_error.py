@@ -8,11 +8,11 @@ import numpy as np
 from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.errors import GraphError
 from graphcuts_dp.evaluation.tables import NOT_PRIVATE
-from graphcuts_dp.flows.flows import Flows
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
-from graphcuts_dp.graph.groups import Groups
-from graphcuts_dp.graph.vertices import Label
-from graphcuts_dp.measurements.cells import cell_tree, sides_of_groups
+from graphcuts_dp.measure.cells import cell_tree, sides_of_groups
+from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.pairs.vertices import Label
+from graphcuts_dp.results.flows import Flows
 
 
 @final

@@ -24,7 +24,7 @@ from graphcuts_dp.graph.edge_store import (
     matching,
     matrix_weights,
 )
-from graphcuts_dp.graph.vertices import Arcs, Label, Space, VertexSet
+from graphcuts_dp.pairs.vertices import Arcs, Label, Space, VertexSet
 
 
 @final

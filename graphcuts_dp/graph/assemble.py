@@ -23,7 +23,7 @@ from graphcuts_dp.graph.edge_keys import EdgeParts
 from graphcuts_dp.graph.gathered import CodedText, pieces
 from graphcuts_dp.graph.raw_edges import Ends, GivenVertices, Options, RawEdges
 from graphcuts_dp.graph.schema import is_integer_literal, labels_of, token_table
-from graphcuts_dp.graph.vertices import Arcs, Label, Space, VertexSet
+from graphcuts_dp.pairs.vertices import Arcs, Label, Space, VertexSet
 
 UNDIRECTED = "the source holds undirected edges; leave out directed=True"
 

@@ -24,7 +24,7 @@ from graphcuts_dp.graph.edge_store import Vertices
 from graphcuts_dp.graph.matrices import matrix_edges
 from graphcuts_dp.graph.raw_edges import Ends, GivenVertices, Options, RawEdges
 from graphcuts_dp.graph.schema import Schema
-from graphcuts_dp.graph.vertices import Label, VertexSet
+from graphcuts_dp.pairs.vertices import Label, VertexSet
 
 if TYPE_CHECKING:
     import igraph

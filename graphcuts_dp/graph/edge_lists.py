@@ -52,7 +52,7 @@ from graphcuts_dp.graph.schema import (
     token_table,
 )
 from graphcuts_dp.graph.text_scan import scan_block, split_cells
-from graphcuts_dp.graph.vertices import VertexSet
+from graphcuts_dp.pairs.vertices import VertexSet
 
 _CHUNK = 1 << 16
 

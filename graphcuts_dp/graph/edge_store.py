@@ -19,7 +19,7 @@ from graphcuts_dp.graph.edge_keys import (
     sorted_merged,
     unpacked_keys,
 )
-from graphcuts_dp.graph.vertices import Label, VertexSet
+from graphcuts_dp.pairs.vertices import Label, VertexSet
 
 Vertices = VertexSet | int | Iterable[Label]
 

@@ -20,7 +20,7 @@ from graphcuts_dp.graph.schema import (
     labels_of,
     load_schema,
 )
-from graphcuts_dp.graph.vertices import Label, VertexSet, sets_in
+from graphcuts_dp.pairs.vertices import Label, VertexSet, sets_in
 
 # What XML cannot hold, or what character references do not bring back.
 _UNWRITABLE = re.compile(

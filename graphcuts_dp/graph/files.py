@@ -33,7 +33,7 @@ from graphcuts_dp.graph.file_bytes import opened_unpacked, read_text
 from graphcuts_dp.graph.formats import FORMATS
 from graphcuts_dp.graph.raw_edges import GivenVertices, Options
 from graphcuts_dp.graph.schema import Schema, dump_schema, labels_of, load_schema
-from graphcuts_dp.graph.vertices import VertexSet
+from graphcuts_dp.pairs.vertices import VertexSet
 
 VertexSource = Vertices | PathLike
 

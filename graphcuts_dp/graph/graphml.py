@@ -20,7 +20,7 @@ from graphcuts_dp.graph.exchange import (
     pick_names,
     written_names,
 )
-from graphcuts_dp.graph.vertices import Label
+from graphcuts_dp.pairs.vertices import Label
 
 _FACTS = "graphcuts_dp"
 _NODE_KEYS = ("name", "label", "bipartite", "type")

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import final
 
 import numpy as np
@@ -11,7 +10,8 @@ import numpy.typing as npt
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
 from graphcuts_dp.graph.bounded_sums import LARGEST_TOTAL, bounded_cut, bounded_total, vertices_of
-from graphcuts_dp.graph.queries import CutQuery
+from graphcuts_dp.pairs.layout import most_weight
+from graphcuts_dp.pairs.queries import CutQuery
 
 _STEP_BITS = 30  # a weight at the cap has 2^30 to 2^31 steps
 _LARGEST_STEPS = 2**52  # of one weight; a float holds every integer up to it
@@ -197,26 +197,3 @@ def most_degree(graph: AnyGraph) -> float | None:
     else:
         others = (graph.shape[0] - 1) * (1 if isinstance(graph, Graph) else 2)
     return None if graph.weight_cap is None else most_weight(others, graph.weight_cap)
-
-
-def most_weight(pairs: int, cap: float | None) -> float:
-    """What so many pairs can weigh at most, rounded up; infinity without a cap."""
-    if cap is None:
-        return math.inf
-    most = cap * pairs
-    exact = math.isinf(most) or Fraction(most) >= Fraction(cap) * pairs
-    return most if exact else math.nextafter(most, math.inf)
-
-
-def possible_part(interval: tuple[float, float], most: float) -> tuple[float, float]:
-    """The part of an interval where a cut can lie: no graph has weights below 0.
-
-    It holds every possible truth that the interval holds. One that lies beside all possible truths
-    becomes the nearest of them.
-
-    Args:
-        interval: (low, high).
-        most: what the pairs of the cut can weigh, see `most_weight`.
-    """
-    low, high = interval
-    return min(max(low, 0.0), most), min(max(high, 0.0), most)

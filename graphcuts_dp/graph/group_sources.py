@@ -13,9 +13,9 @@ from graphcuts_dp.graph.columns import Column, TextOptions, has_header, place_of
 from graphcuts_dp.graph.edge_lists import Row, read_rows
 from graphcuts_dp.graph.file_bytes import TextFormat, read_unpacked
 from graphcuts_dp.graph.graphml import read_node_attributes
-from graphcuts_dp.graph.groups import Groups, vertices_of
 from graphcuts_dp.graph.schema import labels_of
-from graphcuts_dp.graph.vertices import Label, VertexSet
+from graphcuts_dp.pairs.groups import Groups, vertices_of
+from graphcuts_dp.pairs.vertices import Label, VertexSet
 
 if TYPE_CHECKING:
     import igraph

@@ -23,7 +23,7 @@ from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.file_bytes import check_archive
 from graphcuts_dp.graph.raw_edges import RawEdges
 from graphcuts_dp.graph.schema import Schema, dump_schema, load_schema
-from graphcuts_dp.graph.vertices import VertexSet
+from graphcuts_dp.pairs.vertices import VertexSet
 
 _LEVEL = 3  # of compression: a third of the time of the default, and hardly larger
 _NPZ_PIECE = 1 << 20  # entries written at once

@@ -11,9 +11,10 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatArray, IntegerVector, IntVector
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.estimate.changes import Reach
 from graphcuts_dp.graph.adjacency import AnyGraph, from_parts_on
 from graphcuts_dp.graph.edge_keys import EdgeParts, unpacked_keys
-from graphcuts_dp.graph.vertices import Arcs, Space, VertexSet, sets_in
+from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet, sets_in
 
 Counting = Literal["edges", "owners", "rows", "weight"]
 COUNTINGS: tuple[Counting, ...] = get_args(Counting)
@@ -258,3 +259,8 @@ def _mixed(marks: Marks, pairs: IntVector, copies: IntVector) -> Marks:
             found = (found ^ (found >> np.uint64(shift))) * np.uint64(factor)
         found = found ^ (found >> np.uint64(31))
     return found
+
+
+def reach_of(data: PrivateData) -> Reach | None:
+    """What one owner's rows can change; None for a graph. Reads the schema only."""
+    return Reach(data.once, data.owner_is_tail) if isinstance(data, OwnedRows) else None

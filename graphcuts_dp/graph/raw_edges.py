@@ -11,7 +11,7 @@ from graphcuts_dp.graph.columns import ColumnPlaces
 from graphcuts_dp.graph.edge_keys import Merge
 from graphcuts_dp.graph.gathered import CodedText
 from graphcuts_dp.graph.schema import Schema
-from graphcuts_dp.graph.vertices import Label, VertexSet
+from graphcuts_dp.pairs.vertices import Label, VertexSet
 
 Ends = IntegerVector | CodedText | Sequence[Label]
 GivenVertices = VertexSet | tuple[VertexSet, VertexSet] | None

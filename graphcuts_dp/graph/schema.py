@@ -14,7 +14,7 @@ import numpy as np
 
 from graphcuts_dp.errors import FileFormatError, GraphError
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph
-from graphcuts_dp.graph.vertices import Label, VertexSet, labels_or_number
+from graphcuts_dp.pairs.vertices import Label, VertexSet, labels_or_number
 
 MARK = "graphcuts-dp:"
 _INTEGER = re.compile(r"(?:0|-?[1-9][0-9]*)\Z", re.ASCII)

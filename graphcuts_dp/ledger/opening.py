@@ -14,8 +14,6 @@ from graphcuts_dp.errors import LedgerError, ParameterError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph
 from graphcuts_dp.graph.owned_rows import OwnedRows, PrivateData
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.graph.vertices import Arcs, VertexSet, labels_or_number, sets_in
 from graphcuts_dp.ledger.identity import (
     ENTRIES,
     Identity,
@@ -25,6 +23,8 @@ from graphcuts_dp.ledger.identity import (
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.records import Head
 from graphcuts_dp.ledger.spending import Budget
+from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.pairs.vertices import Arcs, VertexSet, labels_or_number, sets_in
 from graphcuts_dp.privacy.deltas import warn_of_delta
 
 _FORMAT = 5

@@ -9,13 +9,13 @@ import numpy as np
 
 from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.flows.consistency import LeastSquares
-from graphcuts_dp.flows.strategy import ALL_LEVELS, FlowStrategy, choose_strategy
-from graphcuts_dp.flows.tails import error_radii
-from graphcuts_dp.graph.cells import CellTree
-from graphcuts_dp.graph.groups import GroupTree
-from graphcuts_dp.measurements.changes import cell_changes
-from graphcuts_dp.measurements.noisy_groups import place_variances
+from graphcuts_dp.estimate.changes import cell_changes
+from graphcuts_dp.estimate.consistency import LeastSquares
+from graphcuts_dp.estimate.noisy_groups import place_variances
+from graphcuts_dp.estimate.strategy import ALL_LEVELS, FlowStrategy, choose_strategy
+from graphcuts_dp.estimate.tails import error_radii
+from graphcuts_dp.pairs.cells import CellTree
+from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.privacy.level_noise import Change
 from graphcuts_dp.privacy.protection import Protection
 

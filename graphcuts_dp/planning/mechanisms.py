@@ -15,15 +15,15 @@ from fractions import Fraction
 from functools import partial
 from typing import final
 
-from graphcuts_dp.idc.constructions import CONSTRUCTIONS
-from graphcuts_dp.idc.norms import AUTO, NORMS, CutSizes, norm_updates, parse_norm, terms_of
-from graphcuts_dp.idc.update_bounds import at_least_one, shape_of
-from graphcuts_dp.interactive.choice import Setting, gaussian_deviation, mirror_descent_error
-from graphcuts_dp.interactive.methods import CALIBRATIONS, LINEAR_METHODS, guaranteed_error
-from graphcuts_dp.measurements.worst_case import noise_cut_bound
+from graphcuts_dp.estimate.worst_case import noise_cut_bound
+from graphcuts_dp.learn.constructions import CONSTRUCTIONS
+from graphcuts_dp.learn.norms import AUTO, NORMS, CutSizes, norm_updates, parse_norm, terms_of
+from graphcuts_dp.learn.update_bounds import at_least_one, shape_of
 from graphcuts_dp.planning import offline
 from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.privacy.tails import discrete_laplace_radius
+from graphcuts_dp.session.choice import Setting, gaussian_deviation, mirror_descent_error
+from graphcuts_dp.session.methods import CALIBRATIONS, LINEAR_METHODS, guaranteed_error
 
 ANSWERS = "answers"
 ADAPTIVE, FIXED, ALL, LINEAR = "any k", "fixed k", "all", "linear k"

@@ -12,34 +12,34 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, cast, final
 
-from graphcuts_dp.distinguishers.base import Distinguisher
-from graphcuts_dp.distinguishers.cut_list import CutList
-from graphcuts_dp.distinguishers.exponential import Exponential
-from graphcuts_dp.distinguishers.question_list import MOST_NUMBERS, rounding_of
-from graphcuts_dp.distinguishers.released import Released
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.graph.vertices import ALL
-from graphcuts_dp.idc.learners import MOST_DENSE_VERTICES, MOST_PAIRS
-from graphcuts_dp.idc.update_bounds import (
+from graphcuts_dp.learn.learners import MOST_DENSE_VERTICES, MOST_PAIRS
+from graphcuts_dp.learn.update_bounds import (
     ArcsOn,
     Size,
     UpdateBound,
     multiplicative_weights_updates,
     shape_of,
 )
-from graphcuts_dp.interactive.choice import Setting
-from graphcuts_dp.iterative.net import MOST_LISTED
-from graphcuts_dp.iterative.player_game import Player, PlayerGame
-from graphcuts_dp.iterative.sensing import FOR_TEST
-from graphcuts_dp.iterative.sensing_steps import MOST_SENSED_PAIRS, Steps
-from graphcuts_dp.iterative.tuning import PracticalOffline, TightOffline
+from graphcuts_dp.offline.cut_list import CutList
+from graphcuts_dp.offline.distinguisher import Distinguisher
+from graphcuts_dp.offline.exponential import Exponential
+from graphcuts_dp.offline.net import MOST_LISTED
+from graphcuts_dp.offline.player_game import Player, PlayerGame
+from graphcuts_dp.offline.question_list import MOST_NUMBERS, rounding_of
+from graphcuts_dp.offline.released import Released
+from graphcuts_dp.offline.sensing import FOR_TEST
+from graphcuts_dp.offline.sensing_steps import MOST_SENSED_PAIRS, Steps
+from graphcuts_dp.offline.tuning import PracticalOffline, TightOffline
+from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.pairs.vertices import ALL
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.k_norm import MOST_COUNTS, k_norm_radius, laplace_radius
 from graphcuts_dp.privacy.selection import shortfall
 from graphcuts_dp.privacy.value_noise import ValueNoise
+from graphcuts_dp.session.choice import Setting
 
 _EDGES = Grid()
 _SIGNED = 2.0  # span of coefficients in [-1, 1]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import final
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.measurements.noisy_contributions import CONFIDENCE, Contributions
+from graphcuts_dp.estimate.noisy_contributions import CONFIDENCE, Contributions
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 
 

@@ -13,13 +13,11 @@ import numpy as np
 
 from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.flows.strategy import choose_strategy
-from graphcuts_dp.graph.cells import CellTree
-from graphcuts_dp.graph.groups import GroupTree
-from graphcuts_dp.idc.update_bounds import ArcsOn, Size, shape_of
-from graphcuts_dp.interactive.choice import Setting
-from graphcuts_dp.interactive.methods import METHODS
-from graphcuts_dp.measurements.changes import cell_changes
+from graphcuts_dp.estimate.changes import cell_changes
+from graphcuts_dp.estimate.strategy import choose_strategy
+from graphcuts_dp.learn.update_bounds import ArcsOn, Size, shape_of
+from graphcuts_dp.pairs.cells import CellTree
+from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.planning.flows_forecast import guaranteed_flows
 from graphcuts_dp.planning.mechanisms import (
     ANSWERS,
@@ -37,6 +35,8 @@ from graphcuts_dp.planning.synthetic import (
 )
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON
 from graphcuts_dp.privacy.protection import EDGE
+from graphcuts_dp.session.choice import Setting
+from graphcuts_dp.session.methods import METHODS
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,10 +8,10 @@ graph of so many edges, placed at random, differs from them (the hypergeometric 
 import math
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.idc.update_bounds import shape_of
-from graphcuts_dp.interactive.choice import Setting
+from graphcuts_dp.learn.update_bounds import shape_of
 from graphcuts_dp.planning.mechanisms import count_deviation, mean_absolute
 from graphcuts_dp.planning.planner import Plan, PlanRow
+from graphcuts_dp.session.choice import Setting
 
 _BY_ANSWER = ("gaussian", "laplace")
 

@@ -23,9 +23,9 @@ import math
 from dataclasses import dataclass
 from typing import Literal, final
 
-from graphcuts_dp.idc.update_bounds import Size, pairs_of, shape_of
-from graphcuts_dp.interactive.choice import Setting
+from graphcuts_dp.learn.update_bounds import Size, pairs_of, shape_of
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON
+from graphcuts_dp.session.choice import Setting
 
 _KEPT_SHARE, _DEGREE_SHARE = 0.65, 0.21  # of epsilon, with public groups, where edges are kept
 _ALL_DEGREES = 0.93  # where none are

@@ -6,17 +6,16 @@ from dataclasses import replace
 from fractions import Fraction
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.fits.base import FitMethod
+from graphcuts_dp.estimate.blocks import LocalBlocks
+from graphcuts_dp.estimate.measurement import Measurement, Measurements
+from graphcuts_dp.estimate.noisy_groups import NoisyGroups, Stage
+from graphcuts_dp.estimate.noisy_sums import NoisyDegrees
 from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.measurements.base import Measurement, Measurements
-from graphcuts_dp.measurements.blocks import LocalBlocks
-from graphcuts_dp.measurements.cells import measure_groups
-from graphcuts_dp.measurements.degrees import measure_degrees, measure_total
-from graphcuts_dp.measurements.entries import MakeBlocks, distribution_for, randomized_response
-from graphcuts_dp.measurements.noisy_groups import NoisyGroups, Stage
-from graphcuts_dp.measurements.noisy_sums import NoisyDegrees
-from graphcuts_dp.measurements.steps import check_sums
+from graphcuts_dp.measure.cells import measure_groups
+from graphcuts_dp.measure.degrees import measure_degrees, measure_total
+from graphcuts_dp.measure.entries import MakeBlocks, distribution_for, randomized_response
+from graphcuts_dp.measure.steps import check_sums
+from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.entropy import EntropySource
@@ -27,15 +26,10 @@ from graphcuts_dp.privacy.guarantee import (
     hidden_change,
 )
 from graphcuts_dp.privacy.value_noise import noise_distribution
-from graphcuts_dp.release.choice import (
-    ANSWERS,
-    EARLY_SHARE,
-    MOST_BESIDE_GROUPS,
-    TOTAL_SHARE,
-    WORKLOADS,
-    Prospect,
-)
+from graphcuts_dp.release.choice import EARLY_SHARE, MOST_BESIDE_GROUPS, TOTAL_SHARE, Prospect
 from graphcuts_dp.release.group_shares import GroupPlan, telling
+from graphcuts_dp.results.storage import ANSWERS, WORKLOADS
+from graphcuts_dp.synth.base import FitMethod
 
 MECHANISMS = ("auto", "response", "degrees+response")
 ALL_MECHANISMS = (*MECHANISMS, "sparse")  # the last has no noisy matrix: see `release.sparse`

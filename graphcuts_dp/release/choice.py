@@ -16,23 +16,15 @@ import numpy as np
 import scipy
 
 from graphcuts_dp.arrays import IntVector
+from graphcuts_dp.estimate.noisy_sums import NoisyDegrees
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.measurements.noisy_sums import NoisyDegrees
 from graphcuts_dp.privacy.value_noise import noise_distribution
+from graphcuts_dp.results.storage import ANSWERS
 
 TOTAL_SHARE = Fraction(1, 50)  # of epsilon, for the total
 EARLY_SHARE = Fraction(2, 25)  # of the rest, for early degrees where the total leaves it open
 MOST_SHARE = Fraction(19, 20)  # of what is then left, for degrees where a graph alone is wanted
 MOST_BESIDE_GROUPS = Fraction(9, 10)  # likewise of what public groups leave
-ANSWERS, SYNTHETIC_GRAPH = "answers", "synthetic graph"
-# What a release is to be good at where degrees and entries compete, and what the other would give.
-WORKLOADS = {
-    ANSWERS: f"where the noisy total shows no communities, workload {SYNTHETIC_GRAPH!r} spends "
-    "nearly all on degrees: a better synthetic graph, answers between groups several times less "
-    "precise",
-    SYNTHETIC_GRAPH: f"workload {ANSWERS!r} never spends so much on degrees: on sparse graphs "
-    "answers between groups are several times more precise, and the synthetic graph is worse",
-}
 # Thresholds tuned on the graphs called "tuning" in scripts/bench/baseline_graphs.py at epsilon
 # .5, 1 and 2; the others only decided whether they stay (bench_baselines.py).
 _SEEN_BY_ALL = 1.3  # signal over the noise's edge, above which entries may show blocks

@@ -5,18 +5,18 @@ from fractions import Fraction
 from typing import final
 
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.estimate.noisy_contributions import Contributions, check_bounds
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.owned_rows import OwnedRows
-from graphcuts_dp.graph.vertices import public_vertices
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
-from graphcuts_dp.measurements.contributions import (
+from graphcuts_dp.measure.contributions import (
     choose_by_share,
     measure_contributions,
     rate_of_choice,
     share_sensitivity,
 )
-from graphcuts_dp.measurements.noisy_contributions import Contributions, check_bounds
+from graphcuts_dp.pairs.vertices import public_vertices
 from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.entropy import entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon

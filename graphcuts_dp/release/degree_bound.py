@@ -7,15 +7,15 @@ from typing import final
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
-from graphcuts_dp.measurements.degree_bounds import (
+from graphcuts_dp.measure.degree_bounds import (
     bound_candidates,
     choice_cost,
     pick_bound,
     score_rate,
 )
+from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import stated_cost
 from graphcuts_dp.privacy.entropy import entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon

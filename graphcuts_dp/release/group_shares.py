@@ -10,11 +10,11 @@ import scipy
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.errors import GraphError
-from graphcuts_dp.fits.group_targets import CellEstimates
+from graphcuts_dp.estimate.noisy_groups import NoisyGroups
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.groups import Groups
-from graphcuts_dp.measurements.cells import Sides, sides_of_groups
-from graphcuts_dp.measurements.noisy_groups import NoisyGroups
+from graphcuts_dp.measure.cells import Sides, sides_of_groups
+from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.synth.group_targets import CellEstimates
 
 MOST_GROUPS = 256  # of one level: the fit takes O(n^2 groups) a step
 # Tuned with bench_groups.py on its tuning graphs, epsilon = 1, random groups among them.

@@ -5,31 +5,31 @@ from dataclasses import replace
 import numpy as np
 
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.estimate.measurement import Measurements
+from graphcuts_dp.estimate.noisy_groups import NoisyGroups
+from graphcuts_dp.estimate.noisy_kept_edges import KeptEdges
+from graphcuts_dp.estimate.noisy_sums import NoisyDegrees
+from graphcuts_dp.estimate.noisy_weights import NoisyWeightCounts
 from graphcuts_dp.files import PathLike
-from graphcuts_dp.fits.base import FitSummary
-from graphcuts_dp.fits.sparse_fit import Bought, fit_sparse
-from graphcuts_dp.fits.sparse_sample import sample_edges
 from graphcuts_dp.graph.adjacency import AnyGraph, on_space
 from graphcuts_dp.graph.owned_rows import PrivateData
-from graphcuts_dp.graph.vertices import Space
 from graphcuts_dp.ledger.opening import Store, Subject
 from graphcuts_dp.ledger.uses import charged
-from graphcuts_dp.measurements.base import Measurements
-from graphcuts_dp.measurements.noisy_groups import NoisyGroups
-from graphcuts_dp.measurements.noisy_kept_edges import KeptEdges
-from graphcuts_dp.measurements.noisy_sums import NoisyDegrees
-from graphcuts_dp.measurements.noisy_weights import NoisyWeightCounts
-from graphcuts_dp.measurements.parts import PartedGraph, public_of
+from graphcuts_dp.measure.parts import PartedGraph, public_of
 from graphcuts_dp.memory import memory_limit
+from graphcuts_dp.pairs.vertices import Space
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, entropy_source
 from graphcuts_dp.privacy.protection import Protection
 from graphcuts_dp.progress import Progress
 from graphcuts_dp.release.allocation import promise
 from graphcuts_dp.release.group_shares import GroupPlan
-from graphcuts_dp.release.release import Release
 from graphcuts_dp.release.sparse_measure import check_share, check_sparse, measure_sparse
 from graphcuts_dp.release.usefulness import needed_memory
+from graphcuts_dp.results.release import Release
+from graphcuts_dp.synth.base import FitSummary
+from graphcuts_dp.synth.sparse_fit import Bought, fit_sparse
+from graphcuts_dp.synth.sparse_sample import sample_edges
 
 SPARSE = "sparse"
 _MANY_VERTICES = 2000  # of weights without a cap

@@ -7,17 +7,15 @@ from typing import final
 import numpy as np
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.fits.communities import found_groups
-from graphcuts_dp.fits.weight_prior import WeightPrior
+from graphcuts_dp.estimate.measurement import Measurement, Measurements
+from graphcuts_dp.estimate.noisy_kept_edges import KeptEdges, threshold_for
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph
-from graphcuts_dp.graph.groups import Groups
-from graphcuts_dp.graph.vertices import vertex_sets
-from graphcuts_dp.measurements.base import Measurement, Measurements
-from graphcuts_dp.measurements.cells import Sides, measure_groups
-from graphcuts_dp.measurements.degrees import measure_degrees, measure_weight_counts
-from graphcuts_dp.measurements.kept_edges import Keep, measure_kept_edges
-from graphcuts_dp.measurements.noisy_kept_edges import KeptEdges, threshold_for
-from graphcuts_dp.measurements.parts import PartedGraph, public_of
+from graphcuts_dp.measure.cells import Sides, measure_groups
+from graphcuts_dp.measure.degrees import measure_degrees, measure_weight_counts
+from graphcuts_dp.measure.kept_edges import Keep, measure_kept_edges
+from graphcuts_dp.measure.parts import PartedGraph, public_of
+from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.pairs.vertices import vertex_sets
 from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.privacy.entropy import EntropySource
@@ -32,6 +30,8 @@ from graphcuts_dp.release.sparse_shares import (
     SparseShares,
     sparse_shares,
 )
+from graphcuts_dp.synth.communities import found_groups
+from graphcuts_dp.synth.weight_prior import WeightPrior
 
 _SHARES = (0.01, 0.95)  # of epsilon, that degrees may have
 _LEAST_EPSILON = 100 * SMALLEST_EPSILON  # every part then stays above the smallest

@@ -7,10 +7,10 @@ from typing import final
 
 import numpy as np
 
-from graphcuts_dp.fits.weight_prior import WeightPrior
-from graphcuts_dp.measurements.noisy_kept_edges import threshold_for
-from graphcuts_dp.measurements.noisy_weights import NoisyWeightCounts
+from graphcuts_dp.estimate.noisy_kept_edges import threshold_for
+from graphcuts_dp.estimate.noisy_weights import NoisyWeightCounts
 from graphcuts_dp.privacy.distributions import LaplaceNoise
+from graphcuts_dp.synth.weight_prior import WeightPrior
 
 COUNTS_SHARE = Fraction(1, 50)  # of epsilon, for how many edges weigh how much
 FOUND_SHARE = Fraction(1, 5)  # of what kept edges leave, for groups that are found on them

@@ -15,38 +15,38 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
+from graphcuts_dp.estimate.blocks import LocalBlocks
+from graphcuts_dp.estimate.measurement import Measurements
+from graphcuts_dp.estimate.noisy_groups import NoisyGroups
+from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
+from graphcuts_dp.estimate.noisy_sums import NoisyDegrees, NoisyTotal
+from graphcuts_dp.estimate.worst_case import accuracy_warning
 from graphcuts_dp.files import PathLike
-from graphcuts_dp.fits.base import FitMethod, FitProblem
-from graphcuts_dp.fits.certify import weights_of
-from graphcuts_dp.fits.finishing import finished_fit
-from graphcuts_dp.fits.methods import fit_method
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, from_rows_on
-from graphcuts_dp.graph.groups import Groups
-from graphcuts_dp.graph.linear_query import sides_of as sides_in
 from graphcuts_dp.graph.owned_rows import PrivateData
-from graphcuts_dp.graph.vertices import VertexSet
 from graphcuts_dp.ledger.identity import Edges, identity_of_edges
 from graphcuts_dp.ledger.opening import Store, Subject, graph_schema
 from graphcuts_dp.ledger.uses import charged
-from graphcuts_dp.measurements.base import Measurements
-from graphcuts_dp.measurements.blocks import LocalBlocks
-from graphcuts_dp.measurements.dask_blocks import DaskBlocks, dask_client
-from graphcuts_dp.measurements.entries import MakeBlocks, distribution_for
-from graphcuts_dp.measurements.noisy_groups import NoisyGroups
-from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
-from graphcuts_dp.measurements.noisy_sums import NoisyDegrees, NoisyTotal
-from graphcuts_dp.measurements.parts import PartedGraph, paired_graph, public_of
-from graphcuts_dp.measurements.worst_case import accuracy_warning
+from graphcuts_dp.measure.dask_blocks import DaskBlocks, dask_client
+from graphcuts_dp.measure.entries import MakeBlocks, distribution_for
+from graphcuts_dp.measure.parts import PartedGraph, paired_graph, public_of
+from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.pairs.linear_query import sides_of as sides_in
+from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, entropy_source
 from graphcuts_dp.privacy.protection import Protection
 from graphcuts_dp.progress import Progress, silent
 from graphcuts_dp.release.allocation import least_distribution, measure, mechanism_for, promise
-from graphcuts_dp.release.choice import ANSWERS
 from graphcuts_dp.release.group_shares import group_plan
-from graphcuts_dp.release.release import Release
 from graphcuts_dp.release.sparse import SPARSE, check_options, release_sparse, takes_sparse
 from graphcuts_dp.release.usefulness import check_size
+from graphcuts_dp.results.release import Release
+from graphcuts_dp.results.storage import ANSWERS
+from graphcuts_dp.synth.base import FitMethod, FitProblem
+from graphcuts_dp.synth.certify import weights_of
+from graphcuts_dp.synth.finishing import finished_fit
+from graphcuts_dp.synth.methods import fit_method
 
 
 def parted_graph(

@@ -17,12 +17,12 @@ import numpy as np
 from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.display import Card, Displayed, short
 from graphcuts_dp.errors import GraphError
-from graphcuts_dp.graph.queries import CutQuery, pairs_of_cut
-from graphcuts_dp.graph.vertices import Arcs, VertexSet
-from graphcuts_dp.measurements.noisy_groups import NoisyGroups
+from graphcuts_dp.estimate.answers import CutEstimator
+from graphcuts_dp.estimate.noisy_groups import NoisyGroups
 from graphcuts_dp.memory import memory_limit
-from graphcuts_dp.release.answers import CutEstimator
-from graphcuts_dp.release.release import Release
+from graphcuts_dp.pairs.queries import CutQuery, pairs_of_cut
+from graphcuts_dp.pairs.vertices import Arcs, VertexSet
+from graphcuts_dp.results.release import Release
 
 # Bytes for each entry of the matrix (n^2; left times right) that a release takes at least. Peaks of
 # ru_maxrss in processes of their own, less what they took after reading the graph (10 n edges,

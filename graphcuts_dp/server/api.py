@@ -6,8 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Header, Path, Query, Request
 from fastapi.responses import StreamingResponse
 
-from graphcuts_dp.graph.vertices import VertexSet
-from graphcuts_dp.interactive.query_lines import sides
+from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.server.access import Check
 from graphcuts_dp.server.models import Ask, DummyIn, PlanIn, Queries, SessionIn
 from graphcuts_dp.server.people import ANALYST, CURATOR, Login, Person
@@ -36,6 +35,7 @@ from graphcuts_dp.server.telling import (
     told_session_of,
     told_sessions,
 )
+from graphcuts_dp.session.query_lines import sides
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"model": Problem, "content": {"application/problem+json": {}}}

@@ -7,15 +7,15 @@ from typing import Any, final
 
 from graphcuts_dp.errors import BudgetError
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.graph.vertices import sets_in
-from graphcuts_dp.interactive.forecast import accuracy_warning
-from graphcuts_dp.interactive.parameters import Parameters
 from graphcuts_dp.ledger.uses import Use
+from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.pairs.vertices import sets_in
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.deltas import delta_warning
 from graphcuts_dp.server.book import Book, Changes, now
 from graphcuts_dp.server.people import Person
+from graphcuts_dp.session.forecast import accuracy_warning
+from graphcuts_dp.session.parameters import Parameters
 
 WAITING, APPROVED, REFUSED = "waiting", "approved", "refused"
 

@@ -26,16 +26,16 @@ from graphcuts_dp.errors import (
     QueryError,
     ServerError,
 )
-from graphcuts_dp.graph.graph_queries import GraphQuery, Question
-from graphcuts_dp.graph.linear_query import LinearQuery, is_query
-from graphcuts_dp.graph.queries import CutQuery, RankOneQuery, Subset
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.graph.vertices import VertexSet
-from graphcuts_dp.interactive.base import Answer, Update
-from graphcuts_dp.interactive.forecast import Preview
-from graphcuts_dp.interactive.query_lines import query_of, query_to_dict
-from graphcuts_dp.interactive.transcript import Remaining
+from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
+from graphcuts_dp.pairs.linear_query import LinearQuery, is_query
+from graphcuts_dp.pairs.queries import CutQuery, RankOneQuery, Subset
+from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.progress import Progress, silent
+from graphcuts_dp.session.base import Answer, Update
+from graphcuts_dp.session.forecast import Preview
+from graphcuts_dp.session.query_lines import query_of, query_to_dict
+from graphcuts_dp.session.transcript import Remaining
 
 _PAUSES = (0.1, 0.2, 0.5, 1.0, *[2.0] * 20)  # seconds before a request is sent again
 _AGAIN = (429, 503)

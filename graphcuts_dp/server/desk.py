@@ -31,26 +31,16 @@ from graphcuts_dp.errors import (
     PrivacyWarning,
 )
 from graphcuts_dp.graph.adjacency import AnyGraph, on_space
-from graphcuts_dp.graph.graph_queries import Question
-from graphcuts_dp.graph.group_names import GroupNames
-from graphcuts_dp.graph.groups import Groups
-from graphcuts_dp.graph.linear_query import LinearQuery
-from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.interactive.base import Answer
-from graphcuts_dp.interactive.group_start import GROUPS
-from graphcuts_dp.interactive.parameters import Parameters
-from graphcuts_dp.interactive.session import Session, open_session
-from graphcuts_dp.interactive.transcript import (
-    LedgerStatus,
-    SessionStatus,
-    export_ledger,
-    ledger_status,
-)
 from graphcuts_dp.ledger.opening import Store, ledger_budget, open_ledger
 from graphcuts_dp.ledger.spending import Budget
 from graphcuts_dp.ledger.uses import Use, check_budget
-from graphcuts_dp.measurements.cells import sides_of_groups
+from graphcuts_dp.measure.cells import sides_of_groups
+from graphcuts_dp.pairs.graph_queries import Question
+from graphcuts_dp.pairs.group_names import GroupNames
+from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.pairs.linear_query import LinearQuery
+from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.planning.planner import plan
 from graphcuts_dp.server.approval import (
     APPROVED,
@@ -68,6 +58,16 @@ from graphcuts_dp.server.book import Book
 from graphcuts_dp.server.models import Ask, DummyIn, PlanIn, QueryIn, SessionIn, Terms
 from graphcuts_dp.server.people import CURATOR, People, Person
 from graphcuts_dp.server.problems import RefusedError
+from graphcuts_dp.session.base import Answer
+from graphcuts_dp.session.group_start import GROUPS
+from graphcuts_dp.session.parameters import Parameters
+from graphcuts_dp.session.session import Session, open_session
+from graphcuts_dp.session.transcript import (
+    LedgerStatus,
+    SessionStatus,
+    export_ledger,
+    ledger_status,
+)
 
 _DEGREE = 20  # average, of a made graph
 _SEED = 2012

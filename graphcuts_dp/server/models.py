@@ -20,11 +20,11 @@ from pydantic import (
 )
 
 from graphcuts_dp.errors import QueryError
-from graphcuts_dp.graph.graph_queries import GraphQuery
-from graphcuts_dp.graph.linear_query import LinearQuery
-from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.interactive.query_lines import query_of
+from graphcuts_dp.pairs.graph_queries import GraphQuery
+from graphcuts_dp.pairs.linear_query import LinearQuery
+from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.session.query_lines import query_of
 
 MOST_QUERIES = 10**12
 _BIGGEST = 2**63 - 1  # of an integer label

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from graphcuts_dp.graph.graph_queries import Question
-from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, RankOneQuery
-from graphcuts_dp.graph.vertices import Label, VertexSet
-from graphcuts_dp.interactive.query_lines import query_title, query_to_dict, sides
 from graphcuts_dp.ledger.spending import total_cost
+from graphcuts_dp.pairs.graph_queries import Question
+from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery
+from graphcuts_dp.pairs.vertices import Label, VertexSet
 from graphcuts_dp.server.approval import Request, forecast
 from graphcuts_dp.server.models import SessionIn
 from graphcuts_dp.server.people import Person
@@ -25,6 +24,7 @@ from graphcuts_dp.server.replies import (
     Spent,
 )
 from graphcuts_dp.server.service import Service
+from graphcuts_dp.session.query_lines import query_title, query_to_dict, sides
 
 _LINES = 50  # of a transcript, read at once
 _SHOWN = 20  # labels of a set in a history

@@ -27,7 +27,7 @@ import networkx as nx
 import numpy as np
 
 import graphcuts_dp as gc
-from graphcuts_dp.graph.queries import pairs_between
+from graphcuts_dp.pairs.queries import pairs_between
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release.allocation import measure
 from scripts.figures.random_graphs import power_law_bipartite

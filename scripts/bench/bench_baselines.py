@@ -28,10 +28,10 @@ from baseline_graphs import MADE, Entry, bundled, from_folder
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning
-from graphcuts_dp.measurements.entries import distribution_for
+from graphcuts_dp.measure.entries import distribution_for
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release.allocation import measure as buy
-from graphcuts_dp.release.choice import WORKLOADS
+from graphcuts_dp.results.storage import WORKLOADS
 from scripts.benchmark.baselines import BASELINES
 
 DATA_VARIABLE = "GRAPHCUTS_DP_DATA"

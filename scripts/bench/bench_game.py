@@ -11,12 +11,12 @@ import time
 import numpy as np
 
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
-from graphcuts_dp.fits.base import FitMethod, FitProblem
-from graphcuts_dp.fits.first_order import FirstOrder
-from graphcuts_dp.fits.methods import QueryGame
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.measurements.entries import distribution_for, randomized_response
+from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.synth.base import FitMethod, FitProblem
+from graphcuts_dp.synth.first_order import FirstOrder
+from graphcuts_dp.synth.methods import QueryGame
 
 METHODS: tuple[FitMethod, ...] = (
     FirstOrder(),

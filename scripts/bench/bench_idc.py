@@ -12,10 +12,10 @@ from collections.abc import Callable
 import numpy as np
 
 import graphcuts_dp as gc
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.bit_sets import DenseHypothesis
-from graphcuts_dp.idc.blocks import BlockHypothesis
-from graphcuts_dp.idc.cut_sum import CutSum
+from graphcuts_dp.learn.bit_sets import DenseHypothesis
+from graphcuts_dp.learn.blocks import BlockHypothesis
+from graphcuts_dp.learn.cut_sum import CutSum
+from graphcuts_dp.pairs.universe import Universe
 
 Masks = list[tuple[np.ndarray, np.ndarray]]
 

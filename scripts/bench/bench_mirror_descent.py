@@ -15,9 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 import graphcuts_dp as gc
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.mirror_descent import MirrorDescent, minimal_start
-from graphcuts_dp.idc.potentials import (
+from graphcuts_dp.learn.mirror_descent import MirrorDescent, minimal_start
+from graphcuts_dp.learn.potentials import (
     Box,
     Entropy,
     GroupNorm,
@@ -26,6 +25,7 @@ from graphcuts_dp.idc.potentials import (
     bregman,
     near_one,
 )
+from graphcuts_dp.pairs.universe import Universe
 from scripts.figures.random_graphs import imbalanced_bipartite, power_law_bipartite
 from scripts.figures.update_sequence import UpdateSequence
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 import graphcuts_dp as gc
-from graphcuts_dp.idc.potentials import near_one
+from graphcuts_dp.learn.potentials import near_one
 from scripts.figures.random_graphs import imbalanced_bipartite, power_law_bipartite
 
 EXPONENT = 1.25  # of the power law, inside the paper's 1 < b < 3/2

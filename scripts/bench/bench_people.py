@@ -28,7 +28,7 @@ import pandas as pd
 import graphcuts_dp as gc
 from graphcuts_dp.graph.bounded_sums import bounded_cut
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.measurements.cells import bounded_cells
+from graphcuts_dp.measure.cells import bounded_cells
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 

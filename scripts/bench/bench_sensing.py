@@ -16,9 +16,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from graphcuts_dp.graph.adjacency import BipartiteGraph
-from graphcuts_dp.graph.linear_query import LinearQuery
-from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, answer_all
-from graphcuts_dp.iterative.sensing import release_sensing
+from graphcuts_dp.offline.sensing import release_sensing
+from graphcuts_dp.pairs.linear_query import LinearQuery
+from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, answer_all
 from graphcuts_dp.privacy.composition import zcdp_rho
 
 DELTA = 1e-6

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 import graphcuts_dp as gc
-from graphcuts_dp.interactive.session import open_session
+from graphcuts_dp.session.session import open_session
 
 METHODS = ("frieze-kannan", "gaussian")
 

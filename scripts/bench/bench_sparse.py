@@ -32,14 +32,14 @@ from unittest import mock
 import numpy as np
 
 import graphcuts_dp as gc
-from graphcuts_dp.fits.sparse_fit import Bought, fit_sparse
-from graphcuts_dp.measurements.cells import measure_groups
-from graphcuts_dp.measurements.degrees import measure_degrees, measure_weight_counts
-from graphcuts_dp.measurements.kept_edges import measure_kept_edges
-from graphcuts_dp.measurements.noisy_kept_edges import threshold_for
+from graphcuts_dp.estimate.noisy_kept_edges import threshold_for
+from graphcuts_dp.measure.cells import measure_groups
+from graphcuts_dp.measure.degrees import measure_degrees, measure_weight_counts
+from graphcuts_dp.measure.kept_edges import measure_kept_edges
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.value_noise import noise_distribution
 from graphcuts_dp.release import sparse_measure
+from graphcuts_dp.synth.sparse_fit import Bought, fit_sparse
 
 SIZES = (0.4, 0.3, 0.2, 0.1)
 COLUMNS = ("halves", "sets", "degrees", "pairs", "half groups", "worst")

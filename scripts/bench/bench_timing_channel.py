@@ -21,16 +21,16 @@ import numpy as np
 
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.interactive.counts import EdgeCounter
-from graphcuts_dp.interactive.methods import make_mechanism
-from graphcuts_dp.measurements.degrees import measure_degrees
-from graphcuts_dp.measurements.entries import randomized_response
+from graphcuts_dp.measure.degrees import measure_degrees
+from graphcuts_dp.measure.entries import randomized_response
+from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.entropy import SystemEntropy
 from graphcuts_dp.privacy.noise import sample_discrete_laplace, sample_flips
 from graphcuts_dp.privacy.value_noise import noise_distribution
+from graphcuts_dp.session.counts import EdgeCounter
+from graphcuts_dp.session.methods import make_mechanism
 
 SOURCE = SystemEntropy()
 # Name, code, and both inputs.

@@ -6,7 +6,7 @@ from typing import Any, Literal, Protocol, TypeAlias, final
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.groups import Groups
+from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 
 Kind = Literal["undirected", "directed", "bipartite"]

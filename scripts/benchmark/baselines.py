@@ -15,20 +15,20 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix, IntVector
 from graphcuts_dp.errors import GraphError
-from graphcuts_dp.fits.chung_lu import (
+from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph, Graph
+from graphcuts_dp.measure.degrees import measure_degrees, measure_total
+from graphcuts_dp.measure.entries import randomized_response
+from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.privacy.distributions import NoiseDistribution
+from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
+from graphcuts_dp.privacy.value_noise import noise_distribution
+from graphcuts_dp.synth.chung_lu import (
     MAX_ROUNDS,
     chung_lu_bipartite_ends,
     chung_lu_directed_ends,
     chung_lu_ends,
 )
-from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph, Graph
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.measurements.degrees import measure_degrees, measure_total
-from graphcuts_dp.measurements.entries import randomized_response
-from graphcuts_dp.privacy.distributions import NoiseDistribution
-from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
-from graphcuts_dp.privacy.value_noise import noise_distribution
 
 COUNT_SHARE = Fraction(1, 10)  # of the budget of `top_m_filter`, for the number of edges
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph
-from graphcuts_dp.graph.groups import Groups
+from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, hidden_change
 from scripts.benchmark.base import Contender, Method, Submission
 from scripts.benchmark.contenders.table import CONTENDERS

@@ -12,8 +12,8 @@ from graphcuts_dp import datasets
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.files import read_graph
-from graphcuts_dp.graph.groups import Groups
-from graphcuts_dp.graph.vertices import VertexSet
+from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.pairs.vertices import VertexSet
 from scripts.benchmark import made_graphs as made
 from scripts.benchmark.base import Contender, Kind
 

@@ -31,12 +31,12 @@ from matplotlib.lines import Line2D
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.errors import AccuracyWarning
 from graphcuts_dp.graph.adjacency import BipartiteGraph
-from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.idc.potentials import near_one
-from graphcuts_dp.idc.update_bounds import UpdateBound
-from graphcuts_dp.interactive.session import open_session
+from graphcuts_dp.learn.potentials import near_one
+from graphcuts_dp.learn.update_bounds import UpdateBound
+from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.plotting.style import PAGE, house_style
 from graphcuts_dp.progress import Progress
+from graphcuts_dp.session.session import open_session
 from scripts.figures.analysts import worst_cut
 from scripts.figures.base import Finding, Table, exponent_finding
 from scripts.figures.bounds import mirror_descent_updates

@@ -8,11 +8,11 @@ import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.errors import HypothesisError, ParameterError
-from graphcuts_dp.graph.linear_query import LinearQuery
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.base import Sign
-from graphcuts_dp.idc.learners import Learned, Learner
-from graphcuts_dp.idc.median import DatabaseFamily
+from graphcuts_dp.learn.base import Sign
+from graphcuts_dp.learn.learners import Learned, Learner
+from graphcuts_dp.learn.median import DatabaseFamily
+from graphcuts_dp.pairs.linear_query import LinearQuery
+from graphcuts_dp.pairs.universe import Universe
 
 _MOST_NUMBERS = 1 << 22  # hypotheses times pairs or queries: 32 MiB
 _ROUNDED = 9  # decimals: hypotheses that agree to them are one member

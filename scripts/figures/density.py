@@ -23,15 +23,15 @@ from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.queries import CutQuery, answer_all
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.interactive.methods import make_mechanism
-from graphcuts_dp.iterative.methods import release_iteratively
+from graphcuts_dp.offline.methods import release_iteratively
+from graphcuts_dp.pairs.queries import CutQuery, answer_all
+from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.plotting.style import PAGE, house_style
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.value_noise import noise_distribution
 from graphcuts_dp.progress import Progress
 from graphcuts_dp.release.synthesis import release_graph
+from graphcuts_dp.session.methods import make_mechanism
 from scripts.benchmark.baselines import density_only, elementwise_clip
 from scripts.figures.base import Finding, Table, exponent_finding, fitted_exponent
 from scripts.figures.random_graphs import planted_partition

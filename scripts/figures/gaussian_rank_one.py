@@ -7,8 +7,11 @@ from typing import NoReturn, Self, final
 
 import numpy as np
 
-from graphcuts_dp.distinguishers.noise_norms import subgaussian_norm
-from graphcuts_dp.distinguishers.rank_one import (
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.offline.noise_norms import subgaussian_norm
+from graphcuts_dp.offline.rank_one import (
     Answer,
     MatrixSearch,
     checked_answer,
@@ -19,11 +22,8 @@ from graphcuts_dp.distinguishers.rank_one import (
     pair_scale,
     usual_cut_norm,
 )
-from graphcuts_dp.distinguishers.scoring import check_rounds
-from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.offline.scoring import check_rounds
+from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.noise import sample_discrete_gaussian

@@ -28,8 +28,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from graphcuts_dp.arrays import FloatMatrix
-from graphcuts_dp.idc.mirror_descent import step_size
-from graphcuts_dp.idc.potentials import LpNorm, Potential, SchattenNorm, near_one
+from graphcuts_dp.learn.mirror_descent import step_size
+from graphcuts_dp.learn.potentials import LpNorm, Potential, SchattenNorm, near_one
 from graphcuts_dp.parallel import one_blas_thread
 from graphcuts_dp.plotting.style import PAGE, house_style
 from graphcuts_dp.progress import Progress

@@ -17,13 +17,13 @@ from matplotlib.lines import Line2D
 
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.queries import CutQuery, answer_all
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.interactive.methods import make_mechanism
+from graphcuts_dp.pairs.queries import CutQuery, answer_all
+from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.planning.planner import plan
 from graphcuts_dp.plotting.style import COLOURS, PAGE, house_style
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.progress import Progress
+from graphcuts_dp.session.methods import make_mechanism
 from scripts.figures.base import Finding, Table, exponent_finding
 from scripts.figures.random_graphs import planted_partition
 from scripts.figures.style import draw_series, label_ends, light_grid, log_log, look, trivial_look

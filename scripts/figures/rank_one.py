@@ -17,13 +17,13 @@ from typing import Any, cast
 import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
-from graphcuts_dp.distinguishers.methods import ResponseRankOne
-from graphcuts_dp.distinguishers.power_method import PowerRankOne
-from graphcuts_dp.distinguishers.rank_one import MatrixSearch, heavier_sign, top_pair
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.bit_sets import DenseHypothesis
+from graphcuts_dp.learn.bit_sets import DenseHypothesis
+from graphcuts_dp.offline.distinguishers import ResponseRankOne
+from graphcuts_dp.offline.power_method import PowerRankOne
+from graphcuts_dp.offline.rank_one import MatrixSearch, heavier_sign, top_pair
+from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.value_noise import noise_distribution

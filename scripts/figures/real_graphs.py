@@ -18,7 +18,7 @@ from graphcuts_dp import datasets
 from graphcuts_dp.arrays import RealMatrix
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
-from graphcuts_dp.iterative.methods import release_iteratively
+from graphcuts_dp.offline.methods import release_iteratively
 from graphcuts_dp.plotting.style import PAGE, house_style
 from graphcuts_dp.progress import Progress
 from graphcuts_dp.release.synthesis import release_graph

@@ -6,9 +6,9 @@ import math
 import numpy as np
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.base import Rule
-from graphcuts_dp.idc.median import DatabaseFamily, check_size, family_of, log2_binomial
+from graphcuts_dp.learn.base import Rule
+from graphcuts_dp.learn.median import DatabaseFamily, check_size, family_of, log2_binomial
+from graphcuts_dp.pairs.universe import Universe
 
 
 def small_databases(universe: Universe, *, total_weight: float, size: int) -> DatabaseFamily:

@@ -8,14 +8,14 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.errors import HypothesisError, MatrixError
-from graphcuts_dp.graph.linear_query import LinearQuery
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.base import Construction, H, Sign
-from graphcuts_dp.idc.frieze_kannan import FriezeKannan
-from graphcuts_dp.idc.median import Median
-from graphcuts_dp.idc.mirror_descent import MirrorDescent, coordinates
-from graphcuts_dp.idc.multiplicative_weights import MultiplicativeWeights
-from graphcuts_dp.idc.potentials import bregman
+from graphcuts_dp.learn.base import Construction, H, Sign
+from graphcuts_dp.learn.frieze_kannan import FriezeKannan
+from graphcuts_dp.learn.median import Median
+from graphcuts_dp.learn.mirror_descent import MirrorDescent, coordinates
+from graphcuts_dp.learn.multiplicative_weights import MultiplicativeWeights
+from graphcuts_dp.learn.potentials import bregman
+from graphcuts_dp.pairs.linear_query import LinearQuery
+from graphcuts_dp.pairs.universe import Universe
 
 
 @final

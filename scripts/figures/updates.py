@@ -19,14 +19,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from graphcuts_dp.arrays import FloatMatrix
-from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.base import Construction, Rule
-from graphcuts_dp.idc.frieze_kannan import frieze_kannan
-from graphcuts_dp.idc.median import DatabaseFamily, Median, all_graphs
-from graphcuts_dp.idc.mirror_descent import MirrorDescent, minimal_start
-from graphcuts_dp.idc.multiplicative_weights import multiplicative_weights
-from graphcuts_dp.idc.potentials import (
+from graphcuts_dp.learn.base import Construction, Rule
+from graphcuts_dp.learn.frieze_kannan import frieze_kannan
+from graphcuts_dp.learn.median import DatabaseFamily, Median, all_graphs
+from graphcuts_dp.learn.mirror_descent import MirrorDescent, minimal_start
+from graphcuts_dp.learn.multiplicative_weights import multiplicative_weights
+from graphcuts_dp.learn.potentials import (
     Entropy,
     GroupNorm,
     LpNorm,
@@ -34,6 +32,8 @@ from graphcuts_dp.idc.potentials import (
     SchattenNorm,
     near_one,
 )
+from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.plotting.style import COLOURS, PAGE, house_style
 from graphcuts_dp.progress import Progress
 from scripts.figures.analysts import worst_cut

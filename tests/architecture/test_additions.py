@@ -34,7 +34,7 @@ CLIPPED = '''
 
 from dataclasses import dataclass
 
-from graphcuts_dp.fits.base import Fit
+from graphcuts_dp.synth.base import Fit
 from graphcuts_dp.progress import silent
 
 
@@ -55,8 +55,8 @@ HALF_STEPS = '''
 
 from dataclasses import dataclass
 
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.frieze_kannan import frieze_kannan
+from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.learn.frieze_kannan import frieze_kannan
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ MULTIWAY_CUT = '''
 
 import numpy as np
 
-from graphcuts_dp.graph.linear_query import LinearQuery
+from graphcuts_dp.pairs.linear_query import LinearQuery
 
 
 class MultiwayCut(LinearQuery):
@@ -123,15 +123,15 @@ ADDITIONS = {
         "from graphcuts_dp.privacy.wide_noise import wide_noise\n",
     ),
     "fit": (
-        ("fits/clipped.py", CLIPPED),
-        "fits/methods.py",
+        ("synth/clipped.py", CLIPPED),
+        "synth/methods.py",
         '    "spectral": lambda _, limit: Spectral(time_limit=limit),\n',
         '    "clipped": lambda _, limit: Clipped(time_limit=limit),\n',
-        "from graphcuts_dp.fits.clipped import Clipped\n",
+        "from graphcuts_dp.synth.clipped import Clipped\n",
     ),
     "update rule": (
-        ("idc/half_steps.py", HALF_STEPS),
-        "idc/constructions.py",
+        ("learn/half_steps.py", HALF_STEPS),
+        "learn/constructions.py",
         "CONSTRUCTIONS: Mapping[str, KnownConstruction] = {\n",
         """    "half-steps": KnownConstruction(
         initials="HS",
@@ -140,7 +140,7 @@ ADDITIONS = {
         online=True,
     ),
 """,
-        "from graphcuts_dp.idc.half_steps import HalfSteps\n",
+        "from graphcuts_dp.learn.half_steps import HalfSteps\n",
     ),
     "file format": (
         ("graph/arrows.py", ARROWS),
@@ -159,8 +159,8 @@ import graphcuts_dp as gc
 from graphcuts_dp.cli import main
 from tests.audits.registry import ENTRIES, exported_mechanisms
 from graphcuts_dp.graph.multiway_cut import MultiwayCut
-from graphcuts_dp.idc.bit_sets import DenseHypothesis
-from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.learn.bit_sets import DenseHypothesis
+from graphcuts_dp.pairs.universe import Universe
 
 warnings.simplefilter("ignore")
 graph = gc.Graph([0, 1, 2, 3, 4], [1, 2, 3, 4, 5], vertices=8)

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.distinguishers.base import Distinguisher, Found
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.fits.base import Fit, FitMethod
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.cut_sum import CutSum
-from graphcuts_dp.idc.frieze_kannan import FriezeKannan
-from graphcuts_dp.idc.learners import Learner
-from graphcuts_dp.measurements.worst_case import noise_cut_bound
+from graphcuts_dp.estimate.worst_case import noise_cut_bound
+from graphcuts_dp.learn.cut_sum import CutSum
+from graphcuts_dp.learn.frieze_kannan import FriezeKannan
+from graphcuts_dp.learn.learners import Learner
+from graphcuts_dp.offline.distinguisher import Distinguisher, Found
+from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.progress import silent
+from graphcuts_dp.synth.base import Fit, FitMethod
 
 CUTS = [gc.CutQuery(["a", "b"]), gc.CutQuery(["a"], ["c", "d"]), gc.CutQuery(["e"], ["a"])]
 

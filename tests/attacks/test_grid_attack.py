@@ -38,21 +38,21 @@ from graphcuts_dp.distances.interactive import InteractiveDistances
 from graphcuts_dp.distances.l1_plan import L1Plan
 from graphcuts_dp.distances.learnt import release_distances
 from graphcuts_dp.distances.plan import plan_distances
-from graphcuts_dp.distinguishers.methods import ResponseRankOne
 from graphcuts_dp.errors import AccuracyWarning, ParameterError
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.queries import CutQuery, MatrixQuery
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.interactive.methods import CALIBRATIONS, make_mechanism
-from graphcuts_dp.interactive.promises import pairs_of
-from graphcuts_dp.iterative.net import release_net
-from graphcuts_dp.iterative.sensing import release_sensing
-from graphcuts_dp.iterative.sensing_steps import Steps
-from graphcuts_dp.measurements.degrees import measure_total
+from graphcuts_dp.measure.degrees import measure_total
+from graphcuts_dp.offline.distinguishers import ResponseRankOne
+from graphcuts_dp.offline.net import release_net
+from graphcuts_dp.offline.sensing import release_sensing
+from graphcuts_dp.offline.sensing_steps import Steps
+from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
+from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.value_noise import NOISES, noise_distribution
-from graphcuts_dp.receipts import receipt_path
-from graphcuts_dp.release.storage import noisy_path
+from graphcuts_dp.results.receipts import receipt_path
+from graphcuts_dp.results.storage import noisy_path
+from graphcuts_dp.session.methods import CALIBRATIONS, make_mechanism
+from graphcuts_dp.session.promises import pairs_of
 from scripts.benchmark.baselines import density_only, noisy_degrees, noisy_weight
 from scripts.figures.gaussian_rank_one import GaussianRankOne
 

@@ -19,8 +19,8 @@ import pytest
 import scipy.stats
 
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.measurements.blocks import Layout
-from graphcuts_dp.measurements.entries import randomized_response
+from graphcuts_dp.measure.entries import randomized_response
+from graphcuts_dp.pairs.layout import Layout
 from graphcuts_dp.privacy import noise
 from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy
 from graphcuts_dp.privacy.exact_choice import Choice, happens

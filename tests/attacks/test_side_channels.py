@@ -32,25 +32,24 @@ from graphcuts_dp.cli import main
 from graphcuts_dp.distances import answers as distance_answers
 from graphcuts_dp.distances import session as distance_session
 from graphcuts_dp.distances.locations import Locations
-from graphcuts_dp.distinguishers import exact_cuts, power_method
-from graphcuts_dp.distinguishers.cut_list import CutList
-from graphcuts_dp.distinguishers.question_list import QuestionList
+from graphcuts_dp.estimate.noisy_kept_edges import KeptEdges
 from graphcuts_dp.graph.adjacency import on_space
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.interactive.counts import EdgeCounter
-from graphcuts_dp.iterative import net, sensing_steps
-from graphcuts_dp.iterative.net import release_net
-from graphcuts_dp.iterative.sensing import release_sensing
 from graphcuts_dp.ledger import opening, uses
-from graphcuts_dp.measurements import cells, contributions, degrees, group_sums, kept_edges
-from graphcuts_dp.measurements.noisy_kept_edges import KeptEdges
+from graphcuts_dp.measure import cells, contributions, degrees, group_sums, kept_edges
+from graphcuts_dp.offline import exact_cuts, net, power_method, sensing_steps
+from graphcuts_dp.offline.cut_list import CutList
+from graphcuts_dp.offline.net import release_net
+from graphcuts_dp.offline.question_list import QuestionList
+from graphcuts_dp.offline.sensing import release_sensing
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.receipts import receipt_path
 from graphcuts_dp.release.sparse import sparse_release
 from graphcuts_dp.release.sparse_measure import measure_sparse
 from graphcuts_dp.release.sparse_shares import SparseShares
-from graphcuts_dp.release.storage import noisy_path
+from graphcuts_dp.results.receipts import receipt_path
+from graphcuts_dp.results.storage import noisy_path
+from graphcuts_dp.session.counts import EdgeCounter
 from scripts.benchmark import baselines
 
 N = 8
@@ -675,7 +674,9 @@ def test_commands_say_and_write_the_same_for_all_graphs(command, watch, monkeypa
         folder = watch.folder
         monkeypatch.chdir(folder)
         (folder / "graph.private.edges").write_text(edges_of(graph))
-        (folder / "map.csv").write_text("source,target\n" + "".join(f"{i},{i + 1}\n" for i in range(N - 1)))
+        (folder / "map.csv").write_text(
+            "source,target\n" + "".join(f"{i},{i + 1}\n" for i in range(N - 1))
+        )
         staff = "".join(f"{i},{i // 4},{i // 2}\n" for i in range(N))
         (folder / "staff.csv").write_text("vertex,half,pair\n" + staff)
         people = [("0", 9), ("7", 9), ("3", 9)][number]

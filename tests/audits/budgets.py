@@ -13,18 +13,19 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
+from graphcuts_dp.estimate.noisy_sums import NoisyDegrees
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
-from graphcuts_dp.measurements.degrees import measure_degrees, measure_total
-from graphcuts_dp.measurements.entries import distribution_for, randomized_response
-from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
-from graphcuts_dp.measurements.noisy_sums import NoisyDegrees
+from graphcuts_dp.measure.degrees import measure_degrees, measure_total
+from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.noise import sample_discrete_laplace
 from graphcuts_dp.privacy.value_noise import NOISES
 from graphcuts_dp.release.allocation import measure
-from graphcuts_dp.release.choice import ANSWERS, SYNTHETIC_GRAPH, Prospect
-from graphcuts_dp.release.release import Release
+from graphcuts_dp.release.choice import Prospect
+from graphcuts_dp.results.release import Release
+from graphcuts_dp.results.storage import ANSWERS, SYNTHETIC_GRAPH
 from tests.audits.base import Audit, ByLaw, Entry, Sampled, column_of
 from tests.audits.graphs import BIPARTITE, DIRECTED, HUB, LAST_PAIR, capped
 

@@ -22,15 +22,15 @@ from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.evaluation.audit import Claim
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.constructions import CONSTRUCTIONS
-from graphcuts_dp.interactive.mechanism import OnlineMechanism
-from graphcuts_dp.interactive.methods import CALIBRATIONS, make_mechanism
-from graphcuts_dp.interactive.per_query import PerQueryNoise
-from graphcuts_dp.interactive.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
-from graphcuts_dp.interactive.tunings import Tuning
+from graphcuts_dp.learn.constructions import CONSTRUCTIONS
+from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.protection import EDGE, Protection
+from graphcuts_dp.session.mechanism import OnlineMechanism
+from graphcuts_dp.session.methods import CALIBRATIONS, make_mechanism
+from graphcuts_dp.session.per_query import PerQueryNoise
+from graphcuts_dp.session.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
+from graphcuts_dp.session.tunings import Tuning
 from tests.audits.base import Audit, Entry, Enumerated
 from tests.audits.losses import DistributionPair
 

@@ -12,8 +12,8 @@ import numpy as np
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.evaluation.audit import Claim
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.graph.groups import Groups
-from graphcuts_dp.graph.universe import Universe
+from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import EntropySource
 from scripts.benchmark.baselines import noisy_degrees
 from scripts.benchmark.contenders.simple import DRAWN, GROUP_SUMS, drawn_graph

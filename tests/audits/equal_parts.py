@@ -13,17 +13,17 @@ import numpy as np
 
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.linear_query import LinearQuery
-from graphcuts_dp.idc.update_bounds import UpdateBound
-from graphcuts_dp.interactive.calibrations import Calibration
-from graphcuts_dp.interactive.mechanism import OnlineMechanism
-from graphcuts_dp.interactive.online_state import OnlineState
-from graphcuts_dp.interactive.sparse_vector import OneSidedPair
-from graphcuts_dp.interactive.tunings import Tuning
-from graphcuts_dp.measurements.degrees import ROOT_STEPS
+from graphcuts_dp.learn.update_bounds import UpdateBound
+from graphcuts_dp.measure.degrees import ROOT_STEPS
+from graphcuts_dp.pairs.linear_query import LinearQuery
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.value_noise import ValueNoise
+from graphcuts_dp.session.calibrations import Calibration
+from graphcuts_dp.session.mechanism import OnlineMechanism
+from graphcuts_dp.session.online_state import OnlineState
+from graphcuts_dp.session.sparse_vector import OneSidedPair
+from graphcuts_dp.session.tunings import Tuning
 
 
 @final

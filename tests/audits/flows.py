@@ -12,15 +12,13 @@ from functools import partial
 import numpy as np
 
 from graphcuts_dp.arrays import IntVector
+from graphcuts_dp.estimate.consistency import LeastSquares
+from graphcuts_dp.estimate.noisy_groups import NoisyCells, place_variances
+from graphcuts_dp.estimate.strategy import FlowStrategy, choose_strategy
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
-from graphcuts_dp.flows.consistency import LeastSquares
-from graphcuts_dp.flows.strategy import FlowStrategy, choose_strategy
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
-from graphcuts_dp.graph.cells import CellTree
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.groups import Groups
-from graphcuts_dp.graph.vertices import VertexSet
-from graphcuts_dp.measurements.cells import (
+from graphcuts_dp.measure.cells import (
     Sides,
     cell_tree,
     changes_on,
@@ -28,7 +26,9 @@ from graphcuts_dp.measurements.cells import (
     measure_cells,
     sums_of_cells,
 )
-from graphcuts_dp.measurements.noisy_groups import NoisyCells, place_variances
+from graphcuts_dp.pairs.cells import CellTree
+from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.protection import EDGE, Protection

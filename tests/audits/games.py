@@ -7,14 +7,14 @@ from typing import cast
 
 import numpy as np
 
-from graphcuts_dp.distinguishers.cut_list import CutList
-from graphcuts_dp.distinguishers.released import Released
 from graphcuts_dp.evaluation.audit import Claim
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.iterative.player_game import PLAYERS, GameTuning, Player, PlayerGame
-from graphcuts_dp.iterative.tuning import PracticalOffline
+from graphcuts_dp.offline.cut_list import CutList
+from graphcuts_dp.offline.player_game import PLAYERS, GameTuning, Player, PlayerGame
+from graphcuts_dp.offline.released import Released
+from graphcuts_dp.offline.tuning import PracticalOffline
+from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.value_noise import noise_distribution
 from tests.audits.base import Audit, Entry, Enumerated, Run, Sampled

@@ -11,13 +11,13 @@ from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.groups import Groups
-from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.learners import FriezeKannanLearner
-from graphcuts_dp.interactive.group_start import GROUPS
-from graphcuts_dp.interactive.mechanism import OnlineMechanism
+from graphcuts_dp.learn.learners import FriezeKannanLearner
+from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.session.group_start import GROUPS
+from graphcuts_dp.session.mechanism import OnlineMechanism
 from tests.audits.base import Audit, Entry, Sampled
 from tests.audits.equal_parts import EqualParts, asked_until_it_stops
 

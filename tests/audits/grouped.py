@@ -8,18 +8,18 @@ from functools import partial
 import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
+from graphcuts_dp.estimate.measurement import Measurements
+from graphcuts_dp.estimate.noisy_groups import NoisyGroups
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph
-from graphcuts_dp.graph.groups import Groups
-from graphcuts_dp.measurements.base import Measurements
-from graphcuts_dp.measurements.cells import measure_groups
-from graphcuts_dp.measurements.entries import distribution_for, randomized_response
-from graphcuts_dp.measurements.noisy_groups import NoisyGroups
+from graphcuts_dp.measure.cells import measure_groups
+from graphcuts_dp.measure.entries import distribution_for, randomized_response
+from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.value_noise import NOISES
 from graphcuts_dp.release.allocation import measure
 from graphcuts_dp.release.group_shares import GroupPlan, group_plan
-from graphcuts_dp.release.release import Release
+from graphcuts_dp.results.release import Release
 from tests.audits.base import Audit, ByLaw, Entry, Sampled, column_of
 from tests.audits.budgets import (
     PAIRS,

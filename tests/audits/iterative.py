@@ -11,26 +11,26 @@ from typing import Any, cast, final
 import numpy as np
 import scipy
 
-from graphcuts_dp.distinguishers.base import Distinguisher
-from graphcuts_dp.distinguishers.cut_list import CutList
-from graphcuts_dp.distinguishers.exponential import Exponential
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.constructions import CONSTRUCTIONS
-from graphcuts_dp.idc.learners import (
+from graphcuts_dp.learn.constructions import CONSTRUCTIONS
+from graphcuts_dp.learn.learners import (
     FriezeKannanLearner,
     Learner,
     MultiplicativeWeightsLearner,
 )
-from graphcuts_dp.idc.norm_learner import MirrorDescentLearner
-from graphcuts_dp.idc.update_bounds import UpdateBound
-from graphcuts_dp.iterative.construction import IterativeConstruction
-from graphcuts_dp.iterative.methods import iterative_mechanism
-from graphcuts_dp.iterative.paper_tuning import CALIBRATIONS
-from graphcuts_dp.iterative.tuning import OfflineTuning
+from graphcuts_dp.learn.norm_learner import MirrorDescentLearner
+from graphcuts_dp.learn.update_bounds import UpdateBound
+from graphcuts_dp.offline.construction import IterativeConstruction
+from graphcuts_dp.offline.cut_list import CutList
+from graphcuts_dp.offline.distinguisher import Distinguisher
+from graphcuts_dp.offline.exponential import Exponential
+from graphcuts_dp.offline.methods import iterative_mechanism
+from graphcuts_dp.offline.paper_tuning import CALIBRATIONS
+from graphcuts_dp.offline.tuning import OfflineTuning
+from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.protection import Protection

@@ -8,10 +8,10 @@ import numpy.typing as npt
 
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.graph.queries import CutQuery
+from graphcuts_dp.offline.few_answers import Buying, buying_of
+from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.k_norm import NORMS, KNormNoise
-from graphcuts_dp.release.few_answers import Buying, buying_of
 from tests.audits.base import Audit, Entry, Run, Sampled
 
 _CUTS = [CutQuery([0]), CutQuery([0, 2]), CutQuery([0], [1])]  # the pair (0, 1) is in all of them

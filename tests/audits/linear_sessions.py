@@ -16,15 +16,15 @@ from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.queries import MatrixQuery
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.norm_learner import MirrorDescentLearner
-from graphcuts_dp.interactive.asked import Counting
-from graphcuts_dp.interactive.counts import linear_count
-from graphcuts_dp.interactive.mechanism import OnlineMechanism
-from graphcuts_dp.interactive.methods import make_mechanism
-from graphcuts_dp.interactive.sparse_vector import OneSidedPair
+from graphcuts_dp.learn.norm_learner import MirrorDescentLearner
+from graphcuts_dp.pairs.queries import MatrixQuery
+from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
+from graphcuts_dp.session.asked import Counting
+from graphcuts_dp.session.counts import linear_count
+from graphcuts_dp.session.mechanism import OnlineMechanism
+from graphcuts_dp.session.methods import make_mechanism
+from graphcuts_dp.session.sparse_vector import OneSidedPair
 from tests.audits.base import Audit, Entry, Enumerated, Sampled
 from tests.audits.calibrations import instance
 from tests.audits.equal_parts import EqualParts, norm_and_answers

@@ -9,12 +9,12 @@ import numpy as np
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.graph.graph_queries import GraphQuery
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.learners import MedianLearner
-from graphcuts_dp.interactive.mechanism import OnlineMechanism
+from graphcuts_dp.learn.learners import MedianLearner
+from graphcuts_dp.pairs.graph_queries import GraphQuery
+from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.session.mechanism import OnlineMechanism
 from tests.audits.base import Audit, Entry, Sampled
 from tests.audits.transcripts import ByHand, Kind, Run
 

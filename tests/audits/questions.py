@@ -7,15 +7,15 @@ from functools import partial
 
 import numpy as np
 
-from graphcuts_dp.distinguishers.exponential import Exponential
-from graphcuts_dp.distinguishers.question_list import QuestionList
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
-from graphcuts_dp.graph.graph_queries import GraphQuery, Question
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.queries import CutQuery, MatrixQuery
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.iterative.tuning import OfflineTuning, PracticalOffline
+from graphcuts_dp.offline.exponential import Exponential
+from graphcuts_dp.offline.question_list import QuestionList
+from graphcuts_dp.offline.tuning import OfflineTuning, PracticalOffline
+from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
+from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
+from graphcuts_dp.pairs.universe import Universe
 from tests.audits.base import Audit, Entry, Enumerated
 from tests.audits.distances import normal_distribution
 from tests.audits.losses import DistributionPair

@@ -7,22 +7,22 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 
 import graphcuts_dp
 from graphcuts_dp.distances import plan as distance_plan
-from graphcuts_dp.distinguishers.methods import DISTINGUISHERS
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.evaluation.audit import ALPHA
-from graphcuts_dp.fits.methods import FIT_NAMES
-from graphcuts_dp.idc.constructions import CONSTRUCTIONS
-from graphcuts_dp.interactive.group_start import STARTS, TOTAL
-from graphcuts_dp.interactive.methods import CALIBRATIONS, METHODS
-from graphcuts_dp.iterative.outcome import MEDIAN
-from graphcuts_dp.iterative.paper_tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
-from graphcuts_dp.iterative.player_game import PLAYERS
+from graphcuts_dp.learn.constructions import CONSTRUCTIONS
+from graphcuts_dp.offline.distinguishers import DISTINGUISHERS
+from graphcuts_dp.offline.outcome import MEDIAN
+from graphcuts_dp.offline.paper_tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
+from graphcuts_dp.offline.player_game import PLAYERS
 from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.k_norm import NORMS
 from graphcuts_dp.privacy.value_noise import NOISES
 from graphcuts_dp.progress import Progress, silent
 from graphcuts_dp.release.allocation import MECHANISMS
+from graphcuts_dp.session.group_start import STARTS, TOTAL
+from graphcuts_dp.session.methods import CALIBRATIONS, METHODS
+from graphcuts_dp.synth.methods import FIT_NAMES
 from scripts.benchmark.baselines import BASELINES
 from tests.audits import (
     budgets,

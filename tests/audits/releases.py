@@ -10,12 +10,12 @@ import numpy as np
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.errors import AccuracyWarning, PrivacyWarning
 from graphcuts_dp.evaluation.audit import Claim
-from graphcuts_dp.fits.methods import FIT_NAMES
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.measurements.entries import randomized_response
+from graphcuts_dp.measure.entries import randomized_response
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.value_noise import noise_distribution
 from graphcuts_dp.release.synthesis import release_graph
+from graphcuts_dp.synth.methods import FIT_NAMES
 from scripts.benchmark.baselines import BASELINES, chung_lu, noisy_degrees
 from tests.audits.base import Audit, Entry, Sampled
 from tests.audits.graphs import HUB, LAST_PAIR

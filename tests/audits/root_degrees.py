@@ -9,12 +9,12 @@ from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.norm_learner import MirrorDescentLearner
-from graphcuts_dp.interactive.mechanism import OnlineMechanism
-from graphcuts_dp.measurements.degrees import ROOT_STEPS, root_degrees
+from graphcuts_dp.learn.norm_learner import MirrorDescentLearner
+from graphcuts_dp.measure.degrees import ROOT_STEPS, root_degrees
+from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.session.mechanism import OnlineMechanism
 from tests.audits.base import Audit, ByLaw, Entry, Sampled
 from tests.audits.equal_parts import EqualParts, norm_and_answers, ratio_of_bought
 

@@ -16,19 +16,19 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatVector
-from graphcuts_dp.distinguishers.cut_list import CutList
-from graphcuts_dp.distinguishers.exact_cuts import ExactCuts
-from graphcuts_dp.distinguishers.exponential import Exponential
-from graphcuts_dp.distinguishers.methods import ResponseRankOne
-from graphcuts_dp.distinguishers.power_method import PowerRankOne
 from graphcuts_dp.evaluation.audit import Claim, Draw, Neighbours
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
-from graphcuts_dp.graph.linear_query import LinearQuery
-from graphcuts_dp.graph.queries import CutQuery, MatrixQuery
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.bit_sets import DenseHypothesis
-from graphcuts_dp.iterative import net
-from graphcuts_dp.iterative.sensing_steps import Steps
+from graphcuts_dp.learn.bit_sets import DenseHypothesis
+from graphcuts_dp.offline import net
+from graphcuts_dp.offline.cut_list import CutList
+from graphcuts_dp.offline.distinguishers import ResponseRankOne
+from graphcuts_dp.offline.exact_cuts import ExactCuts
+from graphcuts_dp.offline.exponential import Exponential
+from graphcuts_dp.offline.power_method import PowerRankOne
+from graphcuts_dp.offline.sensing_steps import Steps
+from graphcuts_dp.pairs.linear_query import LinearQuery
+from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
+from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
 from graphcuts_dp.privacy.value_noise import noise_distribution

@@ -12,13 +12,13 @@ from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.queries import CutQuery, MatrixQuery
-from graphcuts_dp.interactive.base import Mechanism
-from graphcuts_dp.interactive.counts import linear_count
-from graphcuts_dp.interactive.per_query import PerQueryNoise
-from graphcuts_dp.interactive.response import BinaryAnswers
-from graphcuts_dp.interactive.session import open_session
+from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
 from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
+from graphcuts_dp.session.base import Mechanism
+from graphcuts_dp.session.counts import linear_count
+from graphcuts_dp.session.per_query import PerQueryNoise
+from graphcuts_dp.session.response import BinaryAnswers
+from graphcuts_dp.session.session import open_session
 from tests.audits.base import Audit, Entry, Sampled
 from tests.audits.transcripts import EDGE, PAIRS, UNIVERSE, Run, transcript
 

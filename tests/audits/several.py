@@ -18,23 +18,23 @@ import numpy as np
 
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.errors import AccuracyWarning, PrivacyWarning
+from graphcuts_dp.estimate.noisy_sums import NoisyDegrees
+from graphcuts_dp.estimate.noisy_weights import NoisyWeightCounts
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import BipartiteGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.owned_rows import PrivateData
-from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.norm_learner import MirrorDescentLearner
-from graphcuts_dp.interactive.mechanism import OnlineMechanism
-from graphcuts_dp.iterative.methods import release_iteratively
-from graphcuts_dp.iterative.net import release_net
-from graphcuts_dp.iterative.sensing import release_sensing
-from graphcuts_dp.measurements.noisy_sums import NoisyDegrees
-from graphcuts_dp.measurements.noisy_weights import NoisyWeightCounts
+from graphcuts_dp.learn.norm_learner import MirrorDescentLearner
+from graphcuts_dp.offline.methods import release_iteratively
+from graphcuts_dp.offline.net import release_net
+from graphcuts_dp.offline.sensing import release_sensing
+from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.protection import Protection
 from graphcuts_dp.release.sparse_measure import measure_sparse
+from graphcuts_dp.session.mechanism import OnlineMechanism
 from tests.audits.base import Audit, Entry, Enumerated, Sampled
 from tests.audits.calibrations import calibrated, transcripts_of
 from tests.audits.iterative import LOOSE, rounds_of, tuned

@@ -9,18 +9,18 @@ from fractions import Fraction
 
 import pytest
 
-from graphcuts_dp.distinguishers.cut_list import CutList
-from graphcuts_dp.distinguishers.exact_cuts import ExactCuts, ExactCutsSearch
-from graphcuts_dp.distinguishers.exponential import Exponential, ExponentialSearch
 from graphcuts_dp.evaluation.audit import audit
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.bit_sets import DenseHypothesis
-from graphcuts_dp.idc.learners import FriezeKannanLearner
-from graphcuts_dp.iterative.construction import IterativeConstruction
-from graphcuts_dp.iterative.tuning import OfflineTuning
+from graphcuts_dp.learn.bit_sets import DenseHypothesis
+from graphcuts_dp.learn.learners import FriezeKannanLearner
+from graphcuts_dp.offline.construction import IterativeConstruction
+from graphcuts_dp.offline.cut_list import CutList
+from graphcuts_dp.offline.exact_cuts import ExactCuts, ExactCutsSearch
+from graphcuts_dp.offline.exponential import Exponential, ExponentialSearch
+from graphcuts_dp.offline.tuning import OfflineTuning
+from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.value_noise import ValueNoise

@@ -13,10 +13,10 @@ import pytest
 
 from graphcuts_dp.evaluation.audit import audit
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.graph.queries import CutQuery, MatrixQuery
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.iterative import net
-from graphcuts_dp.iterative.net import release_net
+from graphcuts_dp.offline import net
+from graphcuts_dp.offline.net import release_net
+from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
+from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.noise import sample_geometric
 from tests.audits.selection import choice_probabilities
 

@@ -11,11 +11,11 @@ from online_cases import EDGE, UNIVERSE, toy, toy_graph
 
 from graphcuts_dp.evaluation.audit import audit
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.interactive.per_query import PerQueryNoise
-from graphcuts_dp.interactive.response import BinaryAnswers
-from graphcuts_dp.interactive.sparse_vector import OneSidedPair
+from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.session.per_query import PerQueryNoise
+from graphcuts_dp.session.response import BinaryAnswers
+from graphcuts_dp.session.sparse_vector import OneSidedPair
 
 R1, R2 = Fraction(1, 5), Fraction(1)
 BOUND = float(R1 + R2)  # of one instance

@@ -6,14 +6,14 @@ epsilon exactly is in tests/release.
 
 import numpy as np
 
-from graphcuts_dp.distinguishers.methods import ResponseRankOne
 from graphcuts_dp.evaluation.audit import audit
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.learners import FriezeKannanLearner
-from graphcuts_dp.iterative.construction import IterativeConstruction
-from graphcuts_dp.iterative.pure_tuning import PureOffline
+from graphcuts_dp.learn.learners import FriezeKannanLearner
+from graphcuts_dp.offline.construction import IterativeConstruction
+from graphcuts_dp.offline.distinguishers import ResponseRankOne
+from graphcuts_dp.offline.pure_tuning import PureOffline
+from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.value_noise import noise_distribution
 

@@ -14,13 +14,13 @@ import math
 import numpy as np
 import pytest
 
-from graphcuts_dp.distinguishers import power_method
-from graphcuts_dp.distinguishers.methods import ResponseRankOne
-from graphcuts_dp.distinguishers.power_method import PowerRankOne
 from graphcuts_dp.evaluation.audit import ALPHA, audit, clopper_pearson
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.bit_sets import DenseHypothesis
+from graphcuts_dp.learn.bit_sets import DenseHypothesis
+from graphcuts_dp.offline import power_method
+from graphcuts_dp.offline.distinguishers import ResponseRankOne
+from graphcuts_dp.offline.power_method import PowerRankOne
+from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.value_noise import noise_distribution
 from scripts.figures.gaussian_rank_one import GaussianRankOne

@@ -11,7 +11,7 @@ import pytest
 
 from graphcuts_dp.evaluation.audit import audit
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
-from graphcuts_dp.measurements.entries import distribution_for, randomized_response
+from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.value_noise import noise_distribution
 from graphcuts_dp.release.synthesis import release_graph

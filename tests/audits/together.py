@@ -18,21 +18,21 @@ from graphcuts_dp.distances.answers import answer_distances
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import as_metric
 from graphcuts_dp.errors import AccuracyWarning, PrivacyWarning
+from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
+from graphcuts_dp.estimate.noisy_sums import NoisyDegrees
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
-from graphcuts_dp.flows.releasing import release_flows
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.groups import Groups
 from graphcuts_dp.graph.owned_rows import OwnedRows, PrivateData
-from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.graph.vertices import Space
-from graphcuts_dp.interactive.methods import make_mechanism
-from graphcuts_dp.measurements.noisy_matrix import NoisyMatrix
-from graphcuts_dp.measurements.noisy_sums import NoisyDegrees
+from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.vertices import Space
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.protection import Protection
 from graphcuts_dp.release.allocation import measure
+from graphcuts_dp.release.flow_release import release_flows
 from graphcuts_dp.release.synthesis import release_graph
+from graphcuts_dp.session.methods import make_mechanism
 from tests.audits.base import Audit, Entry, Sampled
 from tests.audits.graphs import EMPTY
 from tests.audits.transcripts import UNIVERSE

@@ -18,15 +18,18 @@ from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.learners import FriezeKannanLearner, Learner, MultiplicativeWeightsLearner
-from graphcuts_dp.idc.norm_learner import MirrorDescentLearner
-from graphcuts_dp.idc.update_bounds import UpdateBound
-from graphcuts_dp.interactive.base import Mechanism
-from graphcuts_dp.interactive.calibrations import Calibration
-from graphcuts_dp.interactive.mechanism import OnlineMechanism
-from graphcuts_dp.interactive.sparse_vector import (
+from graphcuts_dp.learn.learners import FriezeKannanLearner, Learner, MultiplicativeWeightsLearner
+from graphcuts_dp.learn.norm_learner import MirrorDescentLearner
+from graphcuts_dp.learn.update_bounds import UpdateBound
+from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
+from graphcuts_dp.privacy.value_noise import ValueNoise
+from graphcuts_dp.session.base import Mechanism
+from graphcuts_dp.session.calibrations import Calibration
+from graphcuts_dp.session.mechanism import OnlineMechanism
+from graphcuts_dp.session.sparse_vector import (
     GapFinding,
     GapTest,
     NoisyComparison,
@@ -34,10 +37,7 @@ from graphcuts_dp.interactive.sparse_vector import (
     Secret,
     SharedThreshold,
 )
-from graphcuts_dp.interactive.tunings import Tuning
-from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
-from graphcuts_dp.privacy.value_noise import ValueNoise
+from graphcuts_dp.session.tunings import Tuning
 from tests.audits.base import Audit, Entry, Sampled
 
 Kind = Literal["one-sided", "shared", "comparison"]

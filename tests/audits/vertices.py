@@ -14,21 +14,21 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatVector, IntVector
+from graphcuts_dp.estimate.noisy_groups import NoisyCells
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.learners import FriezeKannanLearner
-from graphcuts_dp.interactive.mechanism import OnlineMechanism
-from graphcuts_dp.interactive.per_query import PerQueryNoise
-from graphcuts_dp.measurements.cells import changes_on
-from graphcuts_dp.measurements.degree_bounds import bound_candidates, bound_scores, normalised
-from graphcuts_dp.measurements.noisy_groups import NoisyCells
+from graphcuts_dp.learn.learners import FriezeKannanLearner
+from graphcuts_dp.measure.cells import changes_on
+from graphcuts_dp.measure.degree_bounds import bound_candidates, bound_scores, normalised
+from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.protection import Protection
+from graphcuts_dp.session.mechanism import OnlineMechanism
+from graphcuts_dp.session.per_query import PerQueryNoise
 from tests.audits.base import Audit, Entry, Enumerated, Sampled
 from tests.audits.distances import normal_distribution
 from tests.audits.flows import (

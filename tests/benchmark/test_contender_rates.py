@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from helpers import random_graph
 
-from graphcuts_dp.measurements import degrees
+from graphcuts_dp.measure import degrees
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from scripts.benchmark.contenders import (
     high_pass_filter,

@@ -6,7 +6,7 @@ import pytest
 
 from graphcuts_dp.cli.inspect import how_made, kind_of, promise
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
-from graphcuts_dp.receipts import read_any_receipt, write_receipt
+from graphcuts_dp.results.receipts import read_any_receipt, write_receipt
 
 EDGES = "".join(f"{i} {(i + step) % 12}\n" for i in range(12) for step in (1, 3))
 VERTEX = ("--protect", "vertex", "--degree-bound", "4")

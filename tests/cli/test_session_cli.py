@@ -13,7 +13,7 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.cli import session as session_cli
 from graphcuts_dp.cli import session_repl
-from graphcuts_dp.interactive.session import open_session
+from graphcuts_dp.session.session import open_session
 
 NAMES = ["ann", "bob", "eve", "kim", "lee", *(f"p{i}" for i in range(25))]
 TERMS = ("--epsilon", "40", "--delta", "0.001", "--queries", "500", "--method", "gaussian")

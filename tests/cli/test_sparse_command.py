@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.release import release, sparse
+from graphcuts_dp.release import sparse
+from graphcuts_dp.results import release
 
 
 @pytest.fixture

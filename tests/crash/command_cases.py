@@ -26,7 +26,7 @@ from saving_cases import (
 
 import graphcuts_dp as gc
 from graphcuts_dp.cli import main
-from graphcuts_dp.interactive.session import open_session
+from graphcuts_dp.session.session import open_session
 from scripts.figures import command, registry
 from scripts.figures.base import Finding, Table
 from scripts.figures.registry import FigureSpec
@@ -211,7 +211,7 @@ def quick_work() -> Iterator[None]:
             "cli.flows.release_flows": ready(tabled),
             "distances.answers.DistanceAnswers.plot": _small,
             "cli.evaluations.cut_error_figure": _small,
-            "interactive.session.Session.plot": _small,
+            "session.session.Session.plot": _small,
         }.items():
             patches.enter_context(mock.patch(f"graphcuts_dp.{place}", stand_in))
         for module in (registry, command):

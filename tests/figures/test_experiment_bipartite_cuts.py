@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.mirror_descent import MirrorDescent, minimal_start
-from graphcuts_dp.idc.online_bounds import tight_online
-from graphcuts_dp.idc.potentials import Entropy, GroupNorm, LpNorm, bregman, near_one
+from graphcuts_dp.learn.mirror_descent import MirrorDescent, minimal_start
+from graphcuts_dp.learn.online_bounds import tight_online
+from graphcuts_dp.learn.potentials import Entropy, GroupNorm, LpNorm, bregman, near_one
+from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.progress import silent
 from scripts.figures import bipartite_cuts, imbalanced, power_law
 from scripts.figures.bipartite_cuts import METHODS, update_bounds

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from graphcuts_dp.graph.queries import MatrixQuery
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.mirror_descent import MirrorDescent, minimal_start
-from graphcuts_dp.idc.potentials import LpNorm, SchattenNorm
+from graphcuts_dp.learn.mirror_descent import MirrorDescent, minimal_start
+from graphcuts_dp.learn.potentials import LpNorm, SchattenNorm
+from graphcuts_dp.pairs.queries import MatrixQuery
+from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.progress import silent
 from scripts.figures import low_rank
 from scripts.figures.low_rank import (

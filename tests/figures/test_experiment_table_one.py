@@ -1,11 +1,11 @@
-"""GRU12's Table 1 with its constants: the formulas in ln k are those of `idc.online_bounds`."""
+"""GRU12's Table 1 with its constants: the formulas in ln k are those of `learn.online_bounds`."""
 
 import math
 
 import pytest
 
-from graphcuts_dp.idc.online_bounds import gru12_online, tight_online
-from graphcuts_dp.idc.update_bounds import (
+from graphcuts_dp.learn.online_bounds import gru12_online, tight_online
+from graphcuts_dp.learn.update_bounds import (
     frieze_kannan_updates,
     multiplicative_weights_updates,
     pairs_of,

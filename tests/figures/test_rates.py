@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.idc.online_bounds import gru12_online
-from graphcuts_dp.idc.update_bounds import (
+from graphcuts_dp.learn.online_bounds import gru12_online
+from graphcuts_dp.learn.update_bounds import (
     frieze_kannan_updates,
     multiplicative_weights_updates,
 )

@@ -6,22 +6,22 @@ import graphcuts_dp as gc
 from graphcuts_dp.cli.main import COMMANDS
 from graphcuts_dp.cutnorm.cut_norm import NORMS as CUT_NORMS
 from graphcuts_dp.distances.plan import MECHANISMS as DISTANCES
-from graphcuts_dp.distinguishers.methods import DISTINGUISHER_NAMES
-from graphcuts_dp.fits.methods import FIT_NAMES, ORACLES
 from graphcuts_dp.graph.formats import FORMATS
-from graphcuts_dp.graph.graph_queries import STATISTICS
-from graphcuts_dp.idc.constructions import CONSTRUCTIONS
-from graphcuts_dp.idc.norms import NORMS as LEARNING_NORMS
-from graphcuts_dp.interactive.group_start import STARTS
-from graphcuts_dp.interactive.methods import CALIBRATIONS, LINEAR_METHODS, METHODS
-from graphcuts_dp.iterative.outcome import MEDIAN
-from graphcuts_dp.iterative.paper_tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
-from graphcuts_dp.iterative.player_game import PLAYERS
+from graphcuts_dp.learn.constructions import CONSTRUCTIONS
+from graphcuts_dp.learn.norms import NORMS as LEARNING_NORMS
+from graphcuts_dp.offline.distinguishers import DISTINGUISHER_NAMES
+from graphcuts_dp.offline.outcome import MEDIAN
+from graphcuts_dp.offline.paper_tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
+from graphcuts_dp.offline.player_game import PLAYERS
+from graphcuts_dp.pairs.graph_queries import STATISTICS
 from graphcuts_dp.privacy.k_norm import NORMS as ANSWER_NOISES
 from graphcuts_dp.privacy.protection import PROTECTIONS
 from graphcuts_dp.privacy.value_noise import NOISES
 from graphcuts_dp.release.allocation import ALL_MECHANISMS
-from graphcuts_dp.release.choice import WORKLOADS
+from graphcuts_dp.results.storage import WORKLOADS
+from graphcuts_dp.session.group_start import STARTS
+from graphcuts_dp.session.methods import CALIBRATIONS, LINEAR_METHODS, METHODS
+from graphcuts_dp.synth.methods import FIT_NAMES, ORACLES
 from scripts.benchmark.baselines import BASELINES
 from scripts.benchmark.contenders.table import CONTENDERS
 from scripts.figures.registry import FIGURES

@@ -16,9 +16,9 @@ from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.graph.convert import from_edges, from_igraph, from_networkx, from_scipy
 from graphcuts_dp.graph.files import KNOWN_ENDINGS, describe_reading, read_graph, write_graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, RankOneQuery, answer_all
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.graph.vertices import Arcs, VertexSet
+from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery, answer_all
+from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.pairs.vertices import Arcs, VertexSet
 from scripts.figures.update_sequence import checked
 
 WRITTEN = [ending for ending in KNOWN_ENDINGS if ending != ".konect"]

@@ -8,7 +8,7 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.owned_rows import COUNTINGS, MOST_STEPS, OwnedRows
-from graphcuts_dp.graph.vertices import Arcs, VertexSet
+from graphcuts_dp.pairs.vertices import Arcs, VertexSet
 
 N = 3
 EDGES = [(0, 1), (0, 2), (1, 2)]

@@ -16,7 +16,7 @@ from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.records import Head
 
 PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["graphcuts_dp.interactive.session"])
+PROCESSES.set_forkserver_preload(["graphcuts_dp.session.session"])
 
 _ENDLESS = 5000
 

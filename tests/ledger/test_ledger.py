@@ -12,9 +12,9 @@ import session_workers as workers
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import GraphCutsError, LedgerError
-from graphcuts_dp.interactive.session import open_session
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.records import Kind, StoredState
+from graphcuts_dp.session.session import open_session
 
 SECRET = b"the noise of a running test"
 

@@ -7,8 +7,8 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.flows.strategy import choose_strategy
-from graphcuts_dp.graph.cells import CellTree
+from graphcuts_dp.estimate.strategy import choose_strategy
+from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.planning.flows_forecast import (
     equal_groups,
     forecast_flows,

@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.distinguishers.cut_list import CutList
-from graphcuts_dp.distinguishers.exponential import Exponential
-from graphcuts_dp.distinguishers.question_list import QuestionList
-from graphcuts_dp.distinguishers.released import Released
 from graphcuts_dp.errors import AccuracyWarning
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.learners import MedianLearner, MultiplicativeWeightsLearner
-from graphcuts_dp.idc.linear_learners import linear_learner
-from graphcuts_dp.iterative.construction import IterativeConstruction
-from graphcuts_dp.iterative.methods import finished
-from graphcuts_dp.iterative.player_game import PlayerGame
-from graphcuts_dp.iterative.tuning import PracticalOffline, TightOffline
+from graphcuts_dp.learn.learners import MedianLearner, MultiplicativeWeightsLearner
+from graphcuts_dp.learn.linear_learners import linear_learner
+from graphcuts_dp.offline.construction import IterativeConstruction
+from graphcuts_dp.offline.cut_list import CutList
+from graphcuts_dp.offline.exponential import Exponential
+from graphcuts_dp.offline.methods import finished
+from graphcuts_dp.offline.player_game import PlayerGame
+from graphcuts_dp.offline.question_list import QuestionList
+from graphcuts_dp.offline.released import Released
+from graphcuts_dp.offline.tuning import PracticalOffline, TightOffline
+from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.k_norm import KNormNoise
 from graphcuts_dp.privacy.value_noise import noise_distribution

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.idc import online_bounds
-from graphcuts_dp.idc.norms import CutSizes
-from graphcuts_dp.idc.update_bounds import (
+from graphcuts_dp.estimate.worst_case import noise_cut_bound
+from graphcuts_dp.learn import online_bounds
+from graphcuts_dp.learn.norms import CutSizes
+from graphcuts_dp.learn.update_bounds import (
     at_least_one,
     frieze_kannan_updates,
     multiplicative_weights_updates,
     shape_of,
 )
-from graphcuts_dp.measurements.worst_case import noise_cut_bound
 from graphcuts_dp.planning.planner import VACUOUS, plan
 from graphcuts_dp.privacy.value_noise import noise_distribution
 

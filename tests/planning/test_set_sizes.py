@@ -7,9 +7,9 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.interactive.choice import Setting
 from graphcuts_dp.planning.set_sizes import held, size_table
 from graphcuts_dp.privacy.value_noise import noise_distribution
+from graphcuts_dp.session.choice import Setting
 
 NUMBERS = {"edges": 400, "queries": 20, "epsilon": 1.0, "delta": 0.0}
 

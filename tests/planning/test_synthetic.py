@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.idc.update_bounds import ArcsOn
-from graphcuts_dp.interactive.choice import Setting
+from graphcuts_dp.learn.update_bounds import ArcsOn
 from graphcuts_dp.planning.synthetic import degrees_needed, synthetic_forecast
+from graphcuts_dp.session.choice import Setting
 
 
 def forecast(n, edges, epsilon):

@@ -5,22 +5,22 @@ from fractions import Fraction
 
 import pytest
 
-from graphcuts_dp.distinguishers.cut_list import CutList
-from graphcuts_dp.distinguishers.exact_cuts import ExactCuts
-from graphcuts_dp.distinguishers.exponential import Exponential
-from graphcuts_dp.distinguishers.power_method import PowerRankOne
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.interactive.calibrations import Tight
-from graphcuts_dp.interactive.paper_calibrations import DR14, GRU12, JT12
-from graphcuts_dp.interactive.per_query import PerQueryNoise
-from graphcuts_dp.interactive.response import BinaryAnswers
-from graphcuts_dp.iterative.paper_tuning import PaperOffline
-from graphcuts_dp.iterative.pure_tuning import PureOffline
-from graphcuts_dp.iterative.tuning import PracticalOffline, TightOffline
 from graphcuts_dp.ledger.spending import Budget
+from graphcuts_dp.offline.cut_list import CutList
+from graphcuts_dp.offline.exact_cuts import ExactCuts
+from graphcuts_dp.offline.exponential import Exponential
+from graphcuts_dp.offline.paper_tuning import PaperOffline
+from graphcuts_dp.offline.power_method import PowerRankOne
+from graphcuts_dp.offline.pure_tuning import PureOffline
+from graphcuts_dp.offline.tuning import PracticalOffline, TightOffline
+from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.session.calibrations import Tight
+from graphcuts_dp.session.paper_calibrations import DR14, GRU12, JT12
+from graphcuts_dp.session.per_query import PerQueryNoise
+from graphcuts_dp.session.response import BinaryAnswers
 from scripts.figures.gaussian_rank_one import GaussianRankOne
 
 UNIVERSE = Universe(5)

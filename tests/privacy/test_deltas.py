@@ -7,8 +7,8 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.errors import PrivacyWarning
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.universe import Universe
 from graphcuts_dp.ledger.opening import Store, create_ledger
+from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.deltas import delta_warning
 from graphcuts_dp.server.approval import forecast
 

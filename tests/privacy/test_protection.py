@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from graphcuts_dp.errors import BudgetError, ParameterError
-from graphcuts_dp.graph.cells import CellTree
-from graphcuts_dp.graph.groups import GroupTree
-from graphcuts_dp.measurements.changes import cell_changes, largest_squares
+from graphcuts_dp.estimate.changes import cell_changes, largest_squares
+from graphcuts_dp.pairs.cells import CellTree
+from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.privacy.composition import Cost, zcdp_delta, zcdp_rho
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.protection import EDGE, Protection

@@ -11,14 +11,14 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.interactive import bought_norms
-from graphcuts_dp.interactive.methods import make_mechanism
-from graphcuts_dp.iterative import construction
-from graphcuts_dp.measurements.degrees import ROOT_STEPS, buy_root_degrees
+from graphcuts_dp.measure.degrees import ROOT_STEPS, buy_root_degrees
+from graphcuts_dp.offline import construction
+from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.calibration import TOTAL_SHARE
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.session import bought_norms
+from graphcuts_dp.session.methods import make_mechanism
 
 GRAPH = gc.BipartiteGraph(*np.divmod(np.arange(0, 900, 2), 30), left=30, right=30)
 BUDGET = {"epsilon": 2.0, "delta": 1e-6}

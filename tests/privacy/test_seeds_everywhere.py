@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.interactive import running
 from graphcuts_dp.privacy import noise
 from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.session import running
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 

@@ -16,22 +16,27 @@ import graphcuts_dp as gc
 from graphcuts_dp.distances import above_threshold, l1_plan, tree_counts
 from graphcuts_dp.distances.embeddings import exact_embedding
 from graphcuts_dp.distances.learnt import release_distances
-from graphcuts_dp.distinguishers.base import Found
 from graphcuts_dp.errors import BudgetError
-from graphcuts_dp.flows import releasing
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.constructions import CONSTRUCTIONS
-from graphcuts_dp.interactive import calibrations, paper_calibrations
-from graphcuts_dp.interactive import per_query as fresh_noise
-from graphcuts_dp.interactive import response as bits
-from graphcuts_dp.interactive.methods import CALIBRATIONS, METHODS, make_mechanism
-from graphcuts_dp.iterative import paper_tuning, player_game, pure_tuning, sensing_steps, tuning
+from graphcuts_dp.learn.constructions import CONSTRUCTIONS
+from graphcuts_dp.offline import paper_tuning, player_game, pure_tuning, sensing_steps, tuning
+from graphcuts_dp.offline.distinguisher import Found
+from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost, check_paid, stated_cost, zcdp_delta, zcdp_rho
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.protection import EDGE, Protection
-from graphcuts_dp.release import allocation, contributions, degree_bound, sparse_measure
+from graphcuts_dp.release import (
+    allocation,
+    contributions,
+    degree_bound,
+    flow_release,
+    sparse_measure,
+)
+from graphcuts_dp.session import calibrations, paper_calibrations
+from graphcuts_dp.session import per_query as fresh_noise
+from graphcuts_dp.session import response as bits
+from graphcuts_dp.session.methods import CALIBRATIONS, METHODS, make_mechanism
 from tests.audits.registry import _PRODUCTS
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
@@ -365,7 +370,7 @@ CASES = {
             flows(noise, **protection),
             {
                 "levels": of_result(
-                    releasing,
+                    flow_release,
                     "choose_strategy",
                     lambda made: replace(made, noise=dearer_levels(made.noise)),
                 )

@@ -8,12 +8,12 @@ import scipy.stats
 
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.interactive.per_query import PerQueryNoise
+from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy import noise
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.value_noise import ValueNoise
+from graphcuts_dp.session.per_query import PerQueryNoise
 
 COUNT = 600
 # Kolmogorov-Smirnov distances above this have probability below 1e-9.

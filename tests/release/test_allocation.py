@@ -10,32 +10,31 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphcuts_dp import receipts
 from graphcuts_dp.errors import FileFormatError, ParameterError
+from graphcuts_dp.estimate.measurement import Measurements
+from graphcuts_dp.estimate.noisy_sums import NoisyDegrees, NoisyTotal
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
-from graphcuts_dp.measurements import degrees as degrees_module
-from graphcuts_dp.measurements import degrees as total_module
-from graphcuts_dp.measurements.base import Measurements
-from graphcuts_dp.measurements.degrees import measure_degrees, measure_total
-from graphcuts_dp.measurements.entries import distribution_for, randomized_response
-from graphcuts_dp.measurements.noisy_sums import NoisyDegrees, NoisyTotal
+from graphcuts_dp.measure import degrees as degrees_module
+from graphcuts_dp.measure import degrees as total_module
+from graphcuts_dp.measure.degrees import measure_degrees, measure_total
+from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON
 from graphcuts_dp.release import allocation as mechanism
 from graphcuts_dp.release.allocation import measure
 from graphcuts_dp.release.choice import (
-    ANSWERS,
     EARLY_SHARE,
     MOST_SHARE,
-    SYNTHETIC_GRAPH,
     TOTAL_SHARE,
     Prospect,
     degree_share,
     spread,
 )
-from graphcuts_dp.release.release import Release
 from graphcuts_dp.release.synthesis import release_graph
+from graphcuts_dp.results import receipts
+from graphcuts_dp.results.release import Release
+from graphcuts_dp.results.storage import ANSWERS, SYNTHETIC_GRAPH
 
 SHAPES = [None, (5, 9)]  # a graph of 30 vertices, or a bipartite one
 

@@ -9,13 +9,13 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError, ParameterError
+from graphcuts_dp.estimate.noisy_contributions import BOUNDS, Contributions
 from graphcuts_dp.graph.owned_rows import COUNTINGS, OwnedRows
-from graphcuts_dp.measurements.contributions import (
+from graphcuts_dp.measure.contributions import (
     class_counts,
     share_scores,
     share_sensitivity,
 )
-from graphcuts_dp.measurements.noisy_contributions import BOUNDS, Contributions
 from graphcuts_dp.release.contributions import choose_bound, release_contributions
 
 N = 40

@@ -8,19 +8,20 @@ from group_cases import cliques, drawn, two_sided
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError, GraphError, ParameterError
-from graphcuts_dp.graph.groups import Groups
-from graphcuts_dp.measurements.cells import measure_groups
-from graphcuts_dp.measurements.noisy_groups import NoisyGroups
+from graphcuts_dp.estimate.noisy_groups import NoisyGroups
+from graphcuts_dp.measure.cells import measure_groups
+from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release import group_shares
 from graphcuts_dp.release.allocation import least_distribution, measure
-from graphcuts_dp.release.choice import ANSWERS, MOST_BESIDE_GROUPS, SYNTHETIC_GRAPH
+from graphcuts_dp.release.choice import MOST_BESIDE_GROUPS
 from graphcuts_dp.release.group_shares import (
     degree_share_beside_groups,
     group_plan,
     group_share,
     telling,
 )
+from graphcuts_dp.results.storage import ANSWERS, SYNTHETIC_GRAPH
 
 
 def test_shares_follow_their_formulas():

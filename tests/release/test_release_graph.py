@@ -10,21 +10,21 @@ import numpy as np
 import pytest
 
 from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
-from graphcuts_dp.fits import methods
-from graphcuts_dp.fits.base import FitProblem
-from graphcuts_dp.fits.cutting_plane import CuttingPlane
-from graphcuts_dp.fits.first_order import FirstOrder
-from graphcuts_dp.fits.methods import Spectral
+from graphcuts_dp.estimate.measurement import Measurements
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
-from graphcuts_dp.graph.vertices import VertexSet
-from graphcuts_dp.measurements.base import Measurements
-from graphcuts_dp.measurements.entries import randomized_response
+from graphcuts_dp.measure.entries import randomized_response
+from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.privacy import entropy
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.value_noise import noise_distribution
 from graphcuts_dp.release import allocation as mechanism
 from graphcuts_dp.release import synthesis
 from graphcuts_dp.release.synthesis import release_graph
+from graphcuts_dp.synth import methods
+from graphcuts_dp.synth.base import FitProblem
+from graphcuts_dp.synth.cutting_plane import CuttingPlane
+from graphcuts_dp.synth.first_order import FirstOrder
+from graphcuts_dp.synth.methods import Spectral
 
 NOISES = ["binary", "laplace", "discrete-laplace"]
 NORM_FITS = ["cutting-plane", "first-order", "spectral", "game"]  # they minimise a norm, to a gap

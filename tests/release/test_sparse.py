@@ -9,18 +9,18 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError, QueryError
-from graphcuts_dp.measurements.degrees import measure_weight_counts
-from graphcuts_dp.measurements.noisy_groups import NoisyGroups
-from graphcuts_dp.measurements.noisy_kept_edges import KeptEdges
-from graphcuts_dp.measurements.noisy_sums import NoisyDegrees
-from graphcuts_dp.measurements.noisy_weights import NoisyWeightCounts, weight_classes
+from graphcuts_dp.estimate.noisy_groups import NoisyGroups
+from graphcuts_dp.estimate.noisy_kept_edges import KeptEdges
+from graphcuts_dp.estimate.noisy_sums import NoisyDegrees
+from graphcuts_dp.estimate.noisy_weights import NoisyWeightCounts, weight_classes
+from graphcuts_dp.measure.degrees import measure_weight_counts
 from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.receipts import receipt_path
 from graphcuts_dp.release import sparse
 from graphcuts_dp.release.sparse import takes_sparse
 from graphcuts_dp.release.sparse_shares import sparse_shares
-from graphcuts_dp.release.sparse_storage import sparse_path
+from graphcuts_dp.results.receipts import receipt_path
+from graphcuts_dp.results.sparse_storage import sparse_path
 
 N = 900
 

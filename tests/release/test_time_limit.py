@@ -13,12 +13,12 @@ from noisy_cases import planted, problem, spectral_structure
 from graphcuts_dp.cutnorm import search
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.deadline import Deadline
-from graphcuts_dp.fits import certify, cutting_plane, finishing, first_order, log_odds, mixtures
-from graphcuts_dp.fits.message_passing import sharpened_structure
-from graphcuts_dp.fits.view import View
-from graphcuts_dp.receipts import receipt_path
-from graphcuts_dp.release.release import Release
 from graphcuts_dp.release.synthesis import release_graph
+from graphcuts_dp.results.receipts import receipt_path
+from graphcuts_dp.results.release import Release
+from graphcuts_dp.synth import certify, cutting_plane, finishing, first_order, log_odds, mixtures
+from graphcuts_dp.synth.message_passing import sharpened_structure
+from graphcuts_dp.synth.view import View
 
 GRAPH = planted((20, 20), 0.9, 0.05)[0]
 OVER = 1e-9

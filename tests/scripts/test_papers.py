@@ -13,16 +13,16 @@ import graphcuts_dp as gc
 from graphcuts_dp.cli import main
 from graphcuts_dp.cutnorm.cut_norm import METHODS as CUT_NORM_METHODS
 from graphcuts_dp.distances.plan import MECHANISMS as DISTANCE_MECHANISMS
-from graphcuts_dp.distinguishers.methods import DISTINGUISHERS
-from graphcuts_dp.fits.methods import FIT_NAMES, ORACLES
-from graphcuts_dp.graph.graph_queries import STATISTICS
-from graphcuts_dp.interactive.methods import CALIBRATIONS, METHODS
-from graphcuts_dp.iterative.outcome import LEARNT_BY
-from graphcuts_dp.iterative.paper_tuning import CALIBRATIONS as OFFLINE
-from graphcuts_dp.iterative.player_game import PLAYERS
+from graphcuts_dp.offline.distinguishers import DISTINGUISHERS
+from graphcuts_dp.offline.outcome import LEARNT_BY
+from graphcuts_dp.offline.paper_tuning import CALIBRATIONS as OFFLINE
+from graphcuts_dp.offline.player_game import PLAYERS
+from graphcuts_dp.pairs.graph_queries import STATISTICS
 from graphcuts_dp.privacy.protection import PROTECTIONS
 from graphcuts_dp.privacy.value_noise import NOISES
 from graphcuts_dp.release.allocation import MECHANISMS
+from graphcuts_dp.session.methods import CALIBRATIONS, METHODS
+from graphcuts_dp.synth.methods import FIT_NAMES, ORACLES
 from scripts.figures.registry import find_figure
 from tests.audits.registry import find_audits
 

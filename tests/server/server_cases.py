@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 
 import graphcuts_dp as gc
-from graphcuts_dp.interactive.parameters import Parameters
 from graphcuts_dp.ledger.opening import Store, create_ledger
 from graphcuts_dp.server.app import make_app
 from graphcuts_dp.server.book import Book, book_of
@@ -15,6 +14,7 @@ from graphcuts_dp.server.limits import Limits
 from graphcuts_dp.server.people import Person
 from graphcuts_dp.server.service import Service
 from graphcuts_dp.server.ticks import Ticks
+from graphcuts_dp.session.parameters import Parameters
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

@@ -14,13 +14,13 @@ from server_cases import QUICK, TERMS, Office
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.interactive.counts import EdgeCounter
 from graphcuts_dp.ledger import uses
 from graphcuts_dp.privacy.distributions import BinaryResponse
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.server.app import POLICY
 from graphcuts_dp.server.limits import Limits
 from graphcuts_dp.server.running import Binding
+from graphcuts_dp.session.counts import EdgeCounter
 
 ASK = "/v1/sessions/ann.default/answers"
 NAMES = ["S", "T", "queries", "name", "epsilon", "x", "left", "right", "entries", "terms"]

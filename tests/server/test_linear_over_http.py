@@ -8,11 +8,11 @@ from server_cases import Office
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import QueryError
-from graphcuts_dp.interactive.query_lines import query_to_dict, read_asked
 from graphcuts_dp.server import telling
 from graphcuts_dp.server.client import RemoteSession
 from graphcuts_dp.server.limits import Limits
 from graphcuts_dp.server.ticks import Ticks
+from graphcuts_dp.session.query_lines import query_to_dict, read_asked
 
 FORMS = [
     {"left": {"v1": 0.5, "v2": 1}, "right": {"v3": 0.25, "v1": 1}},

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphcuts_dp.graph.queries import CutQuery, RankOneQuery
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.bit_sets import DenseHypothesis
-from graphcuts_dp.idc.frieze_kannan import FriezeKannan, frieze_kannan
-from graphcuts_dp.idc.median import DatabaseFamily, Median, all_graphs, alpha_net
-from graphcuts_dp.idc.multiplicative_weights import MultiplicativeWeights, multiplicative_weights
+from graphcuts_dp.learn.bit_sets import DenseHypothesis
+from graphcuts_dp.learn.frieze_kannan import FriezeKannan, frieze_kannan
+from graphcuts_dp.learn.median import DatabaseFamily, Median, all_graphs, alpha_net
+from graphcuts_dp.learn.multiplicative_weights import MultiplicativeWeights, multiplicative_weights
+from graphcuts_dp.pairs.queries import CutQuery, RankOneQuery
+from graphcuts_dp.pairs.universe import Universe
 from scripts.figures.update_sequence import UpdateSequence, potential
 
 

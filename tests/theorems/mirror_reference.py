@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.idc.potentials import Entropy, GroupNorm, LpNorm, SchattenNorm
+from graphcuts_dp.learn.potentials import Entropy, GroupNorm, LpNorm, SchattenNorm
+from graphcuts_dp.pairs.queries import CutQuery
 from scripts.figures.update_sequence import potential
 
 

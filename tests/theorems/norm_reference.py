@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
-from graphcuts_dp.measurements.entries import distribution_for, randomized_response
+from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.privacy.entropy import SeededEntropy
 
 NOISES = ["binary", "laplace", "discrete-laplace"]

@@ -12,19 +12,19 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from graphcuts_dp.distinguishers.cut_list import CutList
-from graphcuts_dp.distinguishers.exact_cuts import ExactCuts
-from graphcuts_dp.distinguishers.exponential import Exponential
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.frieze_kannan import frieze_kannan
-from graphcuts_dp.idc.learners import FriezeKannanLearner, MultiplicativeWeightsLearner
-from graphcuts_dp.idc.update_bounds import frieze_kannan_updates, multiplicative_weights_updates
-from graphcuts_dp.iterative.construction import IterativeConstruction
-from graphcuts_dp.iterative.paper_tuning import MARGINS, PaperOffline
-from graphcuts_dp.iterative.tuning import PracticalOffline, TightOffline
+from graphcuts_dp.learn.frieze_kannan import frieze_kannan
+from graphcuts_dp.learn.learners import FriezeKannanLearner, MultiplicativeWeightsLearner
+from graphcuts_dp.learn.update_bounds import frieze_kannan_updates, multiplicative_weights_updates
+from graphcuts_dp.offline.construction import IterativeConstruction
+from graphcuts_dp.offline.cut_list import CutList
+from graphcuts_dp.offline.exact_cuts import ExactCuts
+from graphcuts_dp.offline.exponential import Exponential
+from graphcuts_dp.offline.paper_tuning import MARGINS, PaperOffline
+from graphcuts_dp.offline.tuning import PracticalOffline, TightOffline
+from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost, compose
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from scripts.figures.update_sequence import UpdateSequence

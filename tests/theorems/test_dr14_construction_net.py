@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from graphcuts_dp.errors import HypothesisError, ParameterError
-from graphcuts_dp.graph.queries import CutQuery, MatrixQuery, answer_all
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.learners import MultiplicativeWeightsLearner
-from graphcuts_dp.idc.median import all_graphs
-from graphcuts_dp.idc.norm_learner import MirrorDescentLearner
-from graphcuts_dp.iterative.net import release_net
-from graphcuts_dp.iterative.net_release import NetRelease
+from graphcuts_dp.learn.learners import MultiplicativeWeightsLearner
+from graphcuts_dp.learn.median import all_graphs
+from graphcuts_dp.learn.norm_learner import MirrorDescentLearner
+from graphcuts_dp.offline.net import release_net
+from graphcuts_dp.offline.net_release import NetRelease
+from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, answer_all
+from graphcuts_dp.pairs.universe import Universe
 from scripts.figures import construction_net as nets
 from scripts.figures.construction_net import construction_net
 from scripts.figures.random_graphs import planted_partition

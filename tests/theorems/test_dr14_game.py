@@ -10,9 +10,9 @@ from norm_reference import (
 )
 
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
-from graphcuts_dp.fits.base import FitProblem
-from graphcuts_dp.fits.cutting_plane import CuttingPlane
-from graphcuts_dp.fits.methods import Play, QueryGame
+from graphcuts_dp.synth.base import FitProblem
+from graphcuts_dp.synth.cutting_plane import CuttingPlane
+from graphcuts_dp.synth.methods import Play, QueryGame
 
 ROUNDING = 1 + 1e-9
 

@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from graphcuts_dp.graph.graph_queries import STATISTICS, GraphQuery
-from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.median import Median, all_graphs
+from graphcuts_dp.learn.median import Median, all_graphs
+from graphcuts_dp.pairs.graph_queries import STATISTICS, GraphQuery
+from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.universe import Universe
 
 UNIVERSE = Universe(4)
 EVERY = all_graphs(UNIVERSE)

@@ -8,9 +8,9 @@ import pytest
 from scipy.stats import binom
 
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.graph.queries import CutQuery, RankOneQuery, answer_all
-from graphcuts_dp.iterative import net
-from graphcuts_dp.iterative.net import release_net
+from graphcuts_dp.offline import net
+from graphcuts_dp.offline.net import release_net
+from graphcuts_dp.pairs.queries import CutQuery, RankOneQuery, answer_all
 
 BETA, RUNS = 0.2, 300
 

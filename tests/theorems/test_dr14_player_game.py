@@ -10,15 +10,15 @@ import pytest
 import scipy.optimize
 import scipy.stats
 
-from graphcuts_dp.distinguishers.cut_list import CutList
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.iterative import player_game
-from graphcuts_dp.iterative.player_game import BestResponder, PlayerGame, WeightsPlayer, sum_of
-from graphcuts_dp.iterative.tuning import PracticalOffline
+from graphcuts_dp.offline import player_game
+from graphcuts_dp.offline.cut_list import CutList
+from graphcuts_dp.offline.player_game import BestResponder, PlayerGame, WeightsPlayer, sum_of
+from graphcuts_dp.offline.tuning import PracticalOffline
+from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from scripts.figures.update_sequence import checked
 from tests.audits.games import _game, _paths

@@ -20,13 +20,13 @@ from hypothesis import strategies as st
 
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.errors import HypothesisError, QueryError
-from graphcuts_dp.graph.queries import CutQuery, RankOneQuery
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.bit_sets import DenseHypothesis
-from graphcuts_dp.idc.cut_sum import CutSum
-from graphcuts_dp.idc.frieze_kannan import FriezeKannan, frieze_kannan
-from graphcuts_dp.idc.median import DatabaseFamily, Median
-from graphcuts_dp.idc.multiplicative_weights import multiplicative_weights
+from graphcuts_dp.learn.bit_sets import DenseHypothesis
+from graphcuts_dp.learn.cut_sum import CutSum
+from graphcuts_dp.learn.frieze_kannan import FriezeKannan, frieze_kannan
+from graphcuts_dp.learn.median import DatabaseFamily, Median
+from graphcuts_dp.learn.multiplicative_weights import multiplicative_weights
+from graphcuts_dp.pairs.queries import CutQuery, RankOneQuery
+from graphcuts_dp.pairs.universe import Universe
 from scripts.figures.update_sequence import UpdateSequence, checked, potential
 
 SHAPES = [(2, None), (3, None), (4, None), (5, None), (1, 3), (3, 3), (2, 5)]

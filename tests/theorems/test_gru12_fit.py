@@ -21,11 +21,11 @@ from norm_reference import (
 
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
-from graphcuts_dp.fits import cutting_plane
-from graphcuts_dp.fits.base import FitProblem
-from graphcuts_dp.fits.cutting_plane import CutNormOracle, CuttingPlane
-from graphcuts_dp.fits.first_order import FirstOrder
-from graphcuts_dp.fits.methods import Spectral
+from graphcuts_dp.synth import cutting_plane
+from graphcuts_dp.synth.base import FitProblem
+from graphcuts_dp.synth.cutting_plane import CutNormOracle, CuttingPlane
+from graphcuts_dp.synth.first_order import FirstOrder
+from graphcuts_dp.synth.methods import Spectral
 
 SEEDS = 24  # every combination of density, noise level and kind of graph that there is
 ROUNDING = 1 + 1e-7

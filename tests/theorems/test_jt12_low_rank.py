@@ -9,8 +9,8 @@ import math
 import numpy as np
 import pytest
 
-from graphcuts_dp.idc.online_bounds import tight_online
-from graphcuts_dp.idc.potentials import LpNorm, SchattenNorm, near_one
+from graphcuts_dp.learn.online_bounds import tight_online
+from graphcuts_dp.learn.potentials import LpNorm, SchattenNorm, near_one
 from scripts.figures.base import fitted_exponent
 
 SIZES = (20, 40, 80, 160)

@@ -10,16 +10,14 @@ from hypothesis import strategies as st
 from mirror_reference import BOXED, NORMS, POTENTIALS, FourthPower, attack, point, random_cuts
 
 from graphcuts_dp.errors import HypothesisError
-from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.idc.mirror_descent import (
+from graphcuts_dp.learn.mirror_descent import (
     MirrorDescent,
     minimal_start,
     printed_step_size,
     proven_drop,
     step_size,
 )
-from graphcuts_dp.idc.potentials import (
+from graphcuts_dp.learn.potentials import (
     Ball,
     Box,
     Entropy,
@@ -28,6 +26,8 @@ from graphcuts_dp.idc.potentials import (
     SchattenNorm,
     bregman,
 )
+from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.universe import Universe
 from scripts.figures.bounds import printed_update_bound
 from scripts.figures.update_sequence import UpdateSequence, potential
 

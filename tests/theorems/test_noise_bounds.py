@@ -13,10 +13,10 @@ from norm_reference import NOISES, exact_cut_norm, truth_and_noisy
 
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
+from graphcuts_dp.estimate.worst_case import expected_worst_cut
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.measurements.entries import distribution_for
-from graphcuts_dp.measurements.worst_case import expected_worst_cut
+from graphcuts_dp.measure.entries import distribution_for
+from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.value_noise import noise_distribution

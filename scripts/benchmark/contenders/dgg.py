@@ -1,7 +1,7 @@
 """Noisy degrees, and a graph of dense blocks of vertices of like degree."""
 
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.groups import Groups
+from graphcuts_dp.pairs.groups import Groups
 from scripts.benchmark.base import Contender, Submission
 from scripts.benchmark.baselines import noisy_degrees
 from scripts.benchmark.contenders.opening import (

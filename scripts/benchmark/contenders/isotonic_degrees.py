@@ -7,7 +7,7 @@ import scipy
 
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.groups import Groups
+from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.noise import sample_discrete_laplace
 from scripts.benchmark.base import Contender, Submission

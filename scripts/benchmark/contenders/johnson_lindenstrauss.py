@@ -12,7 +12,7 @@ import scipy
 from graphcuts_dp.arrays import FloatMatrix, IntMatrix
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
-from graphcuts_dp.graph.groups import Groups
+from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.noise import sample_discrete_gaussian

@@ -6,16 +6,16 @@ import numpy as np
 
 from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.errors import GraphError
-from graphcuts_dp.flows.releasing import release_flows
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.groups import Groups
-from graphcuts_dp.graph.queries import CutQuery
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.iterative.methods import release_iteratively
-from graphcuts_dp.measurements.cells import cell_tree, sides_of_groups
-from graphcuts_dp.release.choice import SYNTHETIC_GRAPH
-from graphcuts_dp.release.release import Release
+from graphcuts_dp.measure.cells import cell_tree, sides_of_groups
+from graphcuts_dp.offline.methods import release_iteratively
+from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.release.flow_release import release_flows
 from graphcuts_dp.release.synthesis import release_graph
+from graphcuts_dp.results.release import Release
+from graphcuts_dp.results.storage import SYNTHETIC_GRAPH
 from scripts.benchmark.base import Contender, Kind, Method, Submission
 from scripts.benchmark.contenders.blocks import spread_evenly
 

@@ -9,10 +9,10 @@ import scipy.sparse as sp
 from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.errors import GraphError
 from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph
-from graphcuts_dp.graph.groups import Groups
-from graphcuts_dp.graph.universe import Universe
-from graphcuts_dp.measurements.cells import measure_groups, sides_of_groups
-from graphcuts_dp.measurements.degrees import measure_degrees
+from graphcuts_dp.measure.cells import measure_groups, sides_of_groups
+from graphcuts_dp.measure.degrees import measure_degrees
+from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
 from graphcuts_dp.privacy.value_noise import noise_distribution

@@ -6,12 +6,12 @@ from fractions import Fraction
 import numpy as np
 
 from graphcuts_dp.arrays import IntegerVector, IntVector
+from graphcuts_dp.estimate.noisy_kept_edges import pairs_at
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.groups import Groups
-from graphcuts_dp.measurements.blocks import Layout
-from graphcuts_dp.measurements.degrees import measure_total
-from graphcuts_dp.measurements.kept_edges import measure_kept_edges
-from graphcuts_dp.measurements.noisy_kept_edges import pairs_at
+from graphcuts_dp.measure.degrees import measure_total
+from graphcuts_dp.measure.kept_edges import measure_kept_edges
+from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.pairs.layout import Layout
 from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.value_noise import noise_distribution

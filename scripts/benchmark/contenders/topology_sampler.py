@@ -7,10 +7,10 @@ from fractions import Fraction
 import numpy as np
 
 from graphcuts_dp.arrays import FloatVector, IntVector
+from graphcuts_dp.estimate.noisy_kept_edges import pairs_at
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.groups import Groups
-from graphcuts_dp.measurements.blocks import Layout
-from graphcuts_dp.measurements.noisy_kept_edges import pairs_at
+from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.pairs.layout import Layout
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.exact_choice import Choice

@@ -1,0 +1,1 @@
+"""What noisy values say: measurements that were made, answers to queries with their intervals."""

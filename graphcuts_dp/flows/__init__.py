@@ -1,1 +1,0 @@
-"""Tables of what passes between public groups: strategy, measurement, consistency, intervals."""

@@ -1,0 +1,399 @@
+"""Norms of mirror descent for cuts: the potential, its exponent, its start, and the B of them.
+
+A graph's matrix x has entries in [0, 1]. With M its total weight, V_1 rows, X pairs, N the most
+pairs of a query and t the most columns of one, B = 2 (zeta/alpha)^2 Psi for
+
+    norm        start    zeta               Psi: a bound on Delta(x; start)
+    l2          M/X      N^(1/2)            M (1 - M/X)/2
+    lp          0        N^(1-1/p)          M^(2/p)/(2(p-1))           since x^p <= x
+    2,p         0        V_1^(1-1/p) t^1/2  R_p^2/(2(p-1)),  R_p <= R^(2/p-1) M^(1-1/p)
+    entropy     M/X      1/2                M^2 ln(X/M)
+    schatten    0        N^(1/2)            R_p^2/(2(p-1)):            cuts have rank one
+
+For schatten R_p <= R_*^(2/p-1) M^(1-1/p), where R_* is the nuclear norm, a private number that has
+to be bought, and never above (rank M)^(1/2). Of other linear queries, with coefficients in [-1, 1],
+zeta of the entropy is 1, and where no query has a singular value above `spectral`, zeta of schatten
+is N^(1-1/p) spectral^(2/p-1): Hoelder's inequality between its largest and its Euclidean norm.
+
+For 2,p, R is the sum of the roots of the left degrees, a private number that has to be bought: a
+row's Euclidean norm is at most the root of its degree, so ||x||_{2,1} <= R and ||x||_{2,2}^2 <= M,
+and Hoelder's inequality lies between. By Cauchy and Schwarz R is never above (V_1 M)^(1/2).
+
+The exponents of least B: for lp, 2,p and schatten it is C e^(-2r/p)/(p-1), with r = ln(N/M),
+r = ln(V_1 M/R^2) and r = ln(N M/(spectral R_*)^2), least at p = r - (r^2 - 2r)^(1/2) if r > 2,
+else at p = 2. With p = 2 every norm is l2, and starts where l2 does;
+so p = 2 is taken, too, where that start makes B less.
+
+Source: JT12, sections 3.2, 4.1 and 4.2; the choice of p is not in it.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import final
+
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.learn.base import Rule
+from graphcuts_dp.learn.mirror_descent import printed_step_size, proven_drop, step_size
+from graphcuts_dp.learn.potentials import (
+    Box,
+    Domain,
+    Entropy,
+    GroupNorm,
+    LpNorm,
+    Potential,
+    SchattenNorm,
+    near_one,
+)
+from graphcuts_dp.learn.update_bounds import (
+    Size,
+    UpdateBound,
+    frieze_kannan_updates,
+    largest_disjoint_cut,
+    multiplicative_weights_updates,
+    pairs_of,
+    shape_of,
+)
+
+NORMS = ("l2", "lp", "2,p", "entropy", "schatten")
+AUTO = "auto"
+OF_TWO_SIDES = ("2,p", "schatten")
+# Vertices a side: a matrix of all pairs, its rows sorted, its singular values.
+MOST_VERTICES = {"l2": 8192, "entropy": 8192, "lp": 4096, "2,p": 4096, "schatten": 2048}
+_WRITTEN = {"l": "lp", "2,": "2,p", "schatten-": "schatten"}
+NORM_HELP = f"{AUTO}, {', '.join(NORMS)}; a number for p, as in 2,1.25, fixes it"
+
+
+def parse_norm(text: str) -> tuple[str, float | None]:
+    """A norm of `NORMS` or "auto", and its exponent where one was given.
+
+    Args:
+        text: a name; or "l1.5", "2,1.5", "schatten-1.5" for a given exponent in (1, 2].
+
+    Raises:
+        ParameterError: anything else.
+    """
+    if text in (AUTO, *NORMS):
+        return text, 2.0 if text == "l2" else None
+    for start, norm in _WRITTEN.items():
+        number = text.removeprefix(start) if isinstance(text, str) else ""
+        if number and number != text and number.replace(".", "", 1).isdecimal():
+            p = float(number)
+            if 1 < p <= 2:
+                return norm, p
+            raise ParameterError(f"the exponent p of a norm must be above 1 and at most 2, not {p}")
+    raise ParameterError(f"unknown norm {text!r:.60}; choose one of {NORM_HELP}")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class CutSizes:
+    """Public sizes that a bound for cuts rests on.
+
+    Attributes:
+        shape: of the matrix.
+        pairs: X.
+        most: N, the most pairs of a query.
+        right: t, the most columns that a query has pairs in.
+        bipartite: whether rows and columns are two sides.
+        span: largest difference of two coefficients of a query: 1 of cuts, 2 where some are -1.
+        spectral: the largest singular value that a query can have; None where it is not known, or
+            of cuts, whose only one is their Euclidean norm.
+    """
+
+    shape: tuple[int, int]
+    pairs: int
+    most: int
+    right: int
+    bipartite: bool
+    span: float = 1.0
+    spectral: float | None = None
+
+    @classmethod
+    def of(cls, n: Size, *, disjoint: bool, most_right: int | None = None) -> "CutSizes":
+        """From the size of a graph.
+
+        Args:
+            n: its size.
+            disjoint: whether S and T of all queries are disjoint.
+            most_right: the most right vertices that T has, of a bipartite graph; None for all.
+
+        Raises:
+            ParameterError: a `most_right` that is none.
+        """
+        shape, bipartite = shape_of(n), isinstance(n, tuple)
+        right = shape[1]
+        if most_right is not None:
+            if not bipartite:
+                raise ParameterError("most_right is for bipartite graphs: the other side of a cut")
+            if isinstance(most_right, bool) or not isinstance(most_right, int) or most_right < 1:
+                raise ParameterError("most_right must be a whole number of right vertices, >= 1")
+            right = min(right, most_right)
+        most = shape[0] * right if bipartite else pairs_of(n)
+        if disjoint and not bipartite:
+            most = largest_disjoint_cut(n)
+        return cls(shape=shape, pairs=pairs_of(n), most=most, right=right, bipartite=bipartite)
+
+    @classmethod
+    def linear(
+        cls, n: Size, *, most_right: int | None = None, spectral: float | None = None
+    ) -> "CutSizes":
+        """Of any linear queries with coefficients in [-1, 1].
+
+        Args:
+            n: the size of the graph.
+            most_right: the most right vertices that a query has coefficients at; None for all.
+            spectral: the largest singular value of a query's matrix of coefficients.
+
+        Raises:
+            ParameterError: a number out of range, or one that is for bipartite graphs.
+        """
+        sizes = cls.of(n, disjoint=False, most_right=most_right)
+        if spectral is not None:
+            if not sizes.bipartite:
+                raise ParameterError("most_spectral is for bipartite graphs")
+            if isinstance(spectral, bool) or not isinstance(spectral, int | float):
+                raise ParameterError("most_spectral is a number, for example 50.0")
+            if not 1 <= spectral < math.inf:
+                raise ParameterError(
+                    "most_spectral is at least 1: no query of largest coefficient 1 has less"
+                )
+            spectral = min(float(spectral), math.sqrt(sizes.most))
+        return replace(sizes, span=2.0, spectral=spectral)
+
+    def worth_nuclear(self) -> bool:
+        """Whether the nuclear norm can make Schatten's the norm of least B, for some graph.
+
+        The exponent of least B is below 2 if N M > e^2 (spectral R)^2, where R, the nuclear norm,
+        is at least M^(1/2) for a matrix of 0 and 1.
+        """
+        return self.spectral is not None and math.e * self.spectral < math.sqrt(self.most)
+
+    def norms(self) -> tuple[str, ...]:
+        """Those of `NORMS` that such a graph can have."""
+        return tuple(
+            norm
+            for norm in NORMS
+            if (self.bipartite or norm not in OF_TWO_SIDES)
+            and max(self.shape) <= MOST_VERTICES[norm]
+        )
+
+    def worth_buying(self) -> bool:
+        """Whether the sum of root degrees can make 2,p the norm of least B, for some graph.
+
+        With T of more than e^-2 of all right vertices entropy is never worse. R is at least
+        M V_2^(-1/2), in full rows: then, with L = ln(X/M), the group norm has
+        B alpha^2 = (t/V_2) X^2 e^(-2L/p)/(p-1), entropy X^2 e^(-2L) L/2. If L <= 2 that has its
+        minimum at p = 2, where l2 has no more; at L = 2 they meet for t/V_2 = e^-2, and the larger
+        L, the smaller is the t/V_2 where they do.
+        """
+        return self.bipartite and self.right < math.exp(-2) * self.shape[1]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class NormTerms:
+    """Mirror descent with one norm, but for its tolerance.
+
+    Attributes:
+        norm: of `NORMS`.
+        p: its exponent; None for entropy.
+        zeta: largest dual norm of a query.
+        start_potential: bound on Delta(truth; start).
+        weight: of every pair, in the start.
+        shift: how far answers of the truth that the bound is about, a multiple of the true one with
+            the total that is known, may be from the true ones.
+        rule: see `Rule`.
+    """
+
+    norm: str
+    p: float | None
+    zeta: float
+    start_potential: float
+    weight: float
+    shift: float
+    rule: Rule
+
+    @property
+    def shown(self) -> str:
+        """As users can type it."""
+        if self.norm == "l2" or self.p is None:
+            return self.norm
+        start = next(start for start, norm in _WRITTEN.items() if norm == self.norm)
+        return f"{start}{self.p:.6g}"
+
+    def psi(self, total: float) -> Potential:
+        """The potential; of the entropy with this total."""
+        if self.p is None:
+            return Entropy(total)
+        # With p = 2 the norms are one, and that of entries is the fastest.
+        if self.p < 2 and self.norm in OF_TWO_SIDES:
+            return GroupNorm(self.p) if self.norm == "2,p" else SchattenNorm(self.p)
+        return LpNorm(self.p)
+
+    @property
+    def domain(self) -> Domain:
+        """Where the truth is known to be: [0, 1], where the potential has a projection on it."""
+        boxed = self.p == 2 or self.norm not in ("entropy", "schatten")
+        return Box() if boxed else None
+
+    def updates(self, alpha: float) -> float:
+        """B(alpha); infinite for a tolerance that the shift does not allow."""
+        left = alpha - self.shift
+        if not left > 0:
+            return math.inf
+        step = printed_step_size if self.rule == "as printed" else step_size
+        return self.start_potential / proven_drop(step(left, self.zeta, 2), left, self.zeta, 2)
+
+
+def terms_of(
+    norm: str,
+    p: float | None,
+    sizes: CutSizes,
+    *,
+    total_weight: float,
+    total_error: float = 0.0,
+    roots: float | None = None,
+    nuclear: float | None = None,
+    rule: Rule = "tight",
+) -> NormTerms:
+    """The terms of a norm, with the best exponent that is known unless one is given.
+
+    Args:
+        norm: of `NORMS`.
+        p: the exponent; None for the one of least B, or as printed `near_one` of the number of
+            rows (2,p) or pairs.
+        sizes: of the graph and its cuts.
+        total_weight: M or a noisy value of it, in (0, X].
+        total_error: how far the true one may be, >= 0.
+        roots: an upper bound of R for 2,p; None for (V_1 M)^(1/2).
+        nuclear: an upper bound of the nuclear norm for schatten; None for (rank M)^(1/2).
+        rule: see `Rule`.
+
+    Raises:
+        ParameterError: a norm of matrices for one vertex set.
+    """
+    if norm in OF_TWO_SIDES and not sizes.bipartite:
+        raise ParameterError(f"norm {norm!r} is for bipartite graphs; use 'l2', 'lp' or 'entropy'")
+    most = min(total_weight + total_error, float(sizes.pairs))
+    least = max(total_weight - total_error, 0.0)
+    density = total_weight / sizes.pairs
+    if norm == "entropy":
+        entropy = math.log(max(1.0, least))
+        return NormTerms(
+            norm=norm,
+            p=None,
+            zeta=sizes.span / 2,
+            start_potential=total_weight**2 * (math.log(sizes.pairs) - entropy),
+            weight=density,
+            shift=total_error,
+            rule=rule,
+        )
+    off = total_weight * (1 - density) + total_error * abs(1 - 2 * density)
+    euclidean = NormTerms(
+        norm=norm,
+        p=2.0,
+        zeta=math.sqrt(sizes.most),
+        start_potential=off / 2,
+        weight=density,
+        shift=0.0,
+        rule=rule,
+    )
+    rows = sizes.shape[0]
+    highest = math.sqrt(rows * most)
+    lowest = max(math.sqrt(least), least / math.sqrt(sizes.shape[1]))
+    bound = highest if roots is None else min(max(roots, lowest, 1e-9), highest)
+    if norm == "schatten":
+        highest = math.sqrt(min(sizes.shape) * most)
+        bound = highest if nuclear is None else min(max(nuclear, 1e-9), highest)
+    chosen = p is None and rule == "tight"
+    if p is None:
+        p = _exponent(norm, sizes, most, bound, rule)
+    if p == 2:
+        return euclidean
+    if norm == "lp":
+        zeta, length = sizes.most ** (1 - 1 / p), most ** (1 / p)
+    elif norm == "2,p":
+        zeta = rows ** (1 - 1 / p) * math.sqrt(sizes.right)
+        length = bound ** (2 / p - 1) * most ** (1 - 1 / p)
+    else:
+        zeta = sizes.most ** (1 - 1 / p) * _spectral(sizes) ** (2 / p - 1)
+        length = bound ** (2 / p - 1) * most ** (1 - 1 / p)
+    potential = length**2 / (2 * (p - 1))
+    found = replace(euclidean, p=p, zeta=zeta, start_potential=potential, weight=0.0)
+    # With p = 2 the start is better than at 0.
+    return min((found, euclidean), key=lambda terms: terms.updates(1.0)) if chosen else found
+
+
+def _exponent(norm: str, sizes: CutSizes, most: float, roots: float, rule: Rule) -> float:
+    """Of least B; as printed JT12's."""
+    rows = sizes.shape[0]
+    if rule == "as printed" and norm != "l2":
+        return near_one(rows if norm == "2,p" else sizes.pairs)
+    if norm == "lp":
+        return best_exponent(math.log(sizes.most / most))
+    if norm == "2,p":
+        return best_exponent(math.log(rows * most) - 2 * math.log(roots))
+    if norm == "schatten" and sizes.spectral is not None:
+        return best_exponent(math.log(sizes.most * most) - 2 * math.log(sizes.spectral * roots))
+    return 2.0  # of cuts, whose dual norm is the same for all p
+
+
+def _spectral(sizes: CutSizes) -> float:
+    """The largest singular value of a query: at most its Euclidean norm."""
+    return math.sqrt(sizes.most) if sizes.spectral is None else sizes.spectral
+
+
+def best_exponent(r: float) -> float:
+    """The p in (1, 2] for which e^(-2r/p)/(p-1) is least.
+
+    The derivative of its logarithm is (2r(p-1) - p^2)/(p^2 (p-1)): negative for all p if r < 2.
+    """
+    return 2.0 if r <= 2 else 2 * r / (r + math.sqrt(r * (r - 2)))
+
+
+def norm_updates(
+    n: Size,
+    edges: float,
+    rule: Rule = "tight",
+    disjoint: bool = False,
+    *,
+    norm: str = AUTO,
+    most_right: int | None = None,
+    sizes: CutSizes | None = None,
+    nuclear: float | None = None,
+) -> UpdateBound:
+    """B of mirror descent on simple graphs of m edges, whatever their degrees.
+
+    Args:
+        n: the size.
+        edges: m, in (0, X].
+        rule: see `Rule`.
+        disjoint: whether all queries have disjoint S and T.
+        norm: see `parse_norm`; "auto" is the least of all, for each alpha.
+        most_right: see `CutSizes.of`.
+        sizes: of other queries than cuts, in place of `disjoint` and `most_right`.
+        nuclear: a guess of the nuclear norm, for schatten.
+
+    Raises:
+        ParameterError: a number out of range, or a norm that such a graph cannot have.
+    """
+    if sizes is None:
+        sizes = CutSizes.of(n, disjoint=disjoint, most_right=most_right)
+    else:
+        disjoint = False
+    name, p = parse_norm(norm)
+    names = sizes.norms() if name == AUTO else (name,)
+    if not names:
+        raise ParameterError(f"mirror descent is for up to {max(MOST_VERTICES.values())} vertices")
+
+    def updates(norm: str) -> UpdateBound:
+        """Where it is another construction's formula, to the last digit: ties must be ties."""
+        terms = terms_of(norm, p, sizes, total_weight=edges, nuclear=nuclear, rule=rule)
+        if rule == "tight" and terms.norm == "entropy" and sizes.span == 1:
+            return multiplicative_weights_updates(n, edges)
+        if rule == "tight" and terms.p == 2 and sizes.right == sizes.shape[1]:
+            return frieze_kannan_updates(n, edges, disjoint=disjoint)
+        return terms.updates
+
+    bounds = [updates(each) for each in names]
+    return lambda alpha: min(bound(alpha) for bound in bounds)

@@ -1,0 +1,318 @@
+"""The noisy weight between public groups of a private graph, on several levels at once.
+
+Sums between public groups that one vertex cannot change by much, whatever edges it has.
+
+The noisy weight between the public groups of one level, for a release.
+"""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from graphcuts_dp.arrays import IntVector
+from graphcuts_dp.errors import GraphError, ParameterError
+from graphcuts_dp.estimate.changes import Reach, cell_changes
+from graphcuts_dp.estimate.noisy_groups import NoisyCells, NoisyGroups, Stage
+from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.bounded_sums import BoundedEdges, doubled_sums, ends_of, vertices_of
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.owned_rows import PrivateData
+from graphcuts_dp.measure.parts import PartedGraph, public_of, summed
+from graphcuts_dp.pairs.cells import CellTree
+from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.pairs.vertices import vertex_sets
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.level_noise import Change, LevelNoise
+from graphcuts_dp.privacy.protection import EDGE, Protection
+
+
+def measure_groups(
+    graph: AnyGraph | PartedGraph,
+    sides: "Sides",
+    *,
+    epsilon: Fraction,
+    whole: bool,
+    name: Stage,
+    source: EntropySource,
+) -> NoisyGroups:
+    """All sums between the groups of the finest level, with discrete Laplace noise.
+
+    Args:
+        graph: the private graph; weights without a cap need `hide_change`.
+        sides: public groups of its rows and columns, of as many levels each.
+        epsilon: privacy parameter of all sums together, exact.
+        whole: whether weights are rounded down to whole numbers first.
+        name: of the measurement.
+        source: where the noise comes from.
+
+    Raises:
+        ParameterError: weights whose bound nobody has given.
+        GraphError: groups without any pair.
+
+    Guarantee: epsilon-DP. Groups of a level are disjoint, so each pair lies in at most one cell,
+    and one pair changes one sum by at most s steps, s = `grid.sensitivity`: the L1 sensitivity is
+    s. Independent noise with P(k) proportional to e^(-rate |k|), rate = epsilon/s, on integers of
+    that sensitivity is epsilon-DP; see `measure_cells`.
+    """
+    public = public_of(graph)
+    grid = grid_of_cells(public, epsilon=float(epsilon), whole=whole)
+    tree = cell_tree(public, sides)
+    measured = measure_cells(
+        graph,
+        sides,
+        tree,
+        places=(tree.depth - 1,),
+        noise=LevelNoise("laplace", (epsilon / grid.sensitivity,)),
+        grid=grid,
+        whole=whole or not public.weighted,
+        source=source,
+    )
+    rows, columns = (side.codes() for side in sides)
+    if measured.cells.directed:
+        columns = rows.copy()  # not the same object: see `NoisyGroups`
+    return NoisyGroups(name, rows, columns, measured)
+
+
+def bounded_cells(
+    graph: AnyGraph, sides: tuple[Groups, Groups], cells: CellTree, grid: Grid
+) -> IntVector:
+    """The bounded sum f_D of each cell of the finest level in steps, shape (cells,). Private.
+
+    Each cell is bounded for itself: f_D of the edges in it, with D = `grid.sensitivity` for every
+    vertex, rounded down; see `graph.bounded_cuts`. So it is the true sum where no vertex has more
+    than D of weight within this cell, and less elsewhere.
+
+    Args:
+        graph: the private graph.
+        sides: public groups of its rows and columns.
+        cells: the public cells.
+        grid: a bounded one.
+
+    Guarantee: sensitivities are those of `vertex_changes.bounded_changes`.
+    """
+    place = cells.depth - 1
+    codes = tuple(side.codes() for side in sides)
+    cell = cells.locate(place, codes[0][graph.rows], codes[1][graph.columns])
+    # A vertex is one vertex of each cell that it has edges in: cells share none.
+    size = vertices_of(graph)
+    ends = (cell * size + each for each in ends_of(graph, graph.rows, graph.columns))
+    names, numbers = np.unique(np.concatenate(list(ends)), return_inverse=True)
+    edges = BoundedEdges(
+        numbers[: len(cell)],
+        numbers[len(cell) :],
+        grid.edge_steps(graph),
+        vertices=len(names),
+        part=names // size,
+        parts=cells.size(place),
+    )
+    return doubled_sums(edges, grid.sensitivity) // 2
+
+
+Sides = tuple[Groups, Groups]
+
+_CAPPED_BITS, _OPEN_BITS = 30, 20  # the scale of the noise of all of epsilon has 2^bits steps
+_BOUNDED_BITS, _FEWEST_BITS = 37, 8  # what changes at all groups of a table together has, at most
+_LARGEST_SUM = 2**62  # in steps
+_HALF = 26  # bits of the lower half of a sum that is added up in two halves
+_BLOCK = 1 << 21  # edges at a time
+
+
+def sides_of_groups(graph: PrivateData, groups: Groups | tuple[Groups, Groups]) -> Sides:
+    """The groups of the rows and of the columns; one object for a graph with one vertex set.
+
+    Raises:
+        GraphError: something else than groups of the vertices of this graph.
+    """
+    sets = vertex_sets(graph.space)
+    one_set = sets[0] is sets[1]
+    pair = isinstance(groups, tuple) and len(groups) == 2
+    given = groups if isinstance(groups, tuple) else (groups, groups)
+    if pair is one_set or not all(isinstance(each, Groups) for each in given):
+        wanted = "a Groups" if one_set else "a pair of Groups, left and right"
+        raise GraphError(f"the groups of this graph are {wanted}; make them with read_groups")
+    if any(each.vertices != own for each, own in zip(given, sets, strict=True)):
+        raise GraphError("the groups are of other vertices than the graph's; make them from it")
+    return given[0], given[1]
+
+
+def cell_tree(graph: AnyGraph, sides: Sides) -> CellTree:
+    """The public cells of a table of a graph of this kind.
+
+    Raises:
+        GraphError: groups that have no table; see `CellTree`.
+    """
+    left, right = vertex_sets(graph.space)
+    if left is right:
+        return CellTree(sides[0].tree, directed=not isinstance(graph, Graph))
+    return CellTree(sides[0].tree, sides[1].tree)
+
+
+def grid_of_cells(
+    graph: AnyGraph,
+    *,
+    epsilon: float,
+    whole: bool = False,
+    protection: Protection = EDGE,
+    groups: int = 1,
+) -> Grid:
+    """The steps that weights are counted in. Reads the schema of the graph only.
+
+    The scale of noise of all of epsilon, cap/epsilon, has 2^30 to 2^31 steps; without a cap 2^20,
+    so that sums have room above. Of bounded sums the bound has 2^30 steps, or fewer where there are
+    so many groups that the noise would not fit.
+
+    Args:
+        graph: the private graph.
+        epsilon: of all levels together.
+        whole: whether weights are rounded down to whole numbers.
+        protection: whom the promise is for.
+        groups: how many groups the finest level has on both sides together.
+
+    Raises:
+        ParameterError: weights whose bound nobody has given, or a degree bound out of range.
+    """
+    if protection.degree_bound is not None:
+        room = _BOUNDED_BITS + math.log2(min(epsilon, 1.0) / groups)
+        bits = max(_FEWEST_BITS, min(_CAPPED_BITS, math.floor(room)))
+        return Grid.of_vertices(
+            graph, protection.degree_bound, bits=bits, whole=whole, cells=2 * groups
+        )
+    graph.check_bounded()
+    if not graph.weighted:
+        return Grid()
+    largest = graph.weight_cap or 1.0
+    bits = _OPEN_BITS if graph.weight_cap is None else _CAPPED_BITS
+    unit = 1.0 if whole else 2.0 ** (math.floor(math.log2(largest / epsilon)) - bits)
+    return Grid(unit, math.ceil(Fraction(largest) / Fraction(unit)), graph.weight_cap)
+
+
+def changes_on(
+    grid: Grid, cells: CellTree, protection: Protection, reach: Reach | None = None
+) -> tuple[Change, ...]:
+    """By how much the cells of each place can change between neighbours, in steps of a grid.
+
+    Args:
+        grid: the steps.
+        cells: the public cells.
+        protection: whom the promise is for.
+        reach: of an owner: which cells its rows can touch.
+
+    Raises:
+        ParameterError: a grid for the neighbours of others.
+    """
+    if (grid.bounded is None) is (protection.degree_bound is not None):
+        raise ParameterError("bounded sums are for protect='vertex', and the only ones for it")
+    return cell_changes(
+        cells,
+        protection,
+        sensitivity=grid.sensitivity,
+        capped=grid.cap is not None,
+        largest=grid.largest,
+        reach=reach,
+    )
+
+
+def measure_cells(
+    graph: AnyGraph | PartedGraph,
+    sides: Sides,
+    cells: CellTree,
+    *,
+    places: tuple[int, ...],
+    noise: LevelNoise,
+    grid: Grid,
+    whole: bool = False,
+    protection: Protection = EDGE,
+    reach: Reach | None = None,
+    source: EntropySource,
+) -> NoisyCells:
+    """The weight in each cell of some places, each with its own noise.
+
+    Args:
+        graph: the private graph.
+        sides: public groups of its rows and columns.
+        cells: the public cells, as `cell_tree` makes them.
+        places: those to measure, ascending.
+        noise: with a parameter for each of these places.
+        grid: the steps that weights are counted in.
+        whole: whether these are whole numbers, see `grid_of_cells`.
+        protection: whom the promise is for.
+        reach: of an owner: which cells its rows can touch.
+        source: where the noise comes from.
+
+    Guarantee: with s = `grid.sensitivity` and discrete Laplace noise of rates r_i, exactly
+    (sum s r_i)-DP; with discrete Gaussian noise of variances v_i, (sum s^2/(2 v_i))-zCDP. Whoever
+    changes k pairs, or all edges of a vertex (of which the grid is then a bounded one), changes
+    more: `cell_changes` says by how much, and `NoisyCells.cost` counts it.
+    Neighbours are graphs on the same vertices that differ in one pair. Proof: that pair lies in
+    exactly one cell of each place, since groups of a level are disjoint and hold all vertices. A
+    weight changes its steps by at most s: rounding down to steps keeps that (see `Grid`), adding
+    up does, and so does cutting sums at 2^62, since min(x, c) never moves two numbers apart. So of
+    each place one sum changes, by at most s, and places with independent noise compose. Which
+    cells are left out is known from the sizes of the groups. Source: DR14 Theorem 3.16; Canonne,
+    Kamath, Steinke 2020, Theorem 4.
+    Side channel: adding up takes time proportional to the number of edges.
+    """
+    public = public_of(graph)
+    sums = summed(graph, sums_of_cells, sides, cells, grid)
+    changes = changes_on(grid, cells, protection, reach)
+    noisy = []
+    for number, place in enumerate(places):
+        drawn = noise.draw(number, cells.size(place), source)
+        noisy.append(np.minimum(sums[place], _LARGEST_SUM) + drawn)
+    for each in noisy:
+        each.flags.writeable = False
+    return NoisyCells(
+        cells=cells,
+        places=places,
+        sums=tuple(noisy),
+        noise=noise,
+        unit=grid.unit,
+        changes=tuple(changes[place] for place in places),
+        weight_cap=public.weight_cap,
+        weighted=public.weighted,
+        whole=whole or not public.weighted,
+        degree_bound=protection.degree_bound,
+    )
+
+
+def sums_of_cells(graph: AnyGraph, sides: Sides, cells: CellTree, grid: Grid) -> list[IntVector]:
+    """Weight of each cell of each place in steps, at most 2^62. Private.
+
+    Of a bounded grid each cell of the finest level is bounded, and others are sums of these.
+    """
+    place = cells.depth - 1
+    if grid.bounded is not None:
+        sums = [bounded_cells(graph, sides, cells, grid)]
+        for at in range(place, 0, -1):
+            sums.insert(0, cells.sums(at, sums[0]))
+        return sums
+    codes = tuple(side.codes() for side in sides)
+    width = cells.shape(place)[1]
+    table = np.zeros((2, cells.shape(place)[0] * width), dtype=np.int64)
+    for start in range(0, len(graph.rows), _BLOCK):
+        part = slice(start, start + _BLOCK)
+        a, b = codes[0][graph.rows[part]], codes[1][graph.columns[part]]
+        if cells.symmetric:
+            a, b = np.minimum(a, b), np.maximum(a, b)
+        if not graph.weighted:  # each edge is one step
+            table[1] += np.bincount(a * width + b, minlength=table.shape[1])
+            continue
+        steps = grid.steps(graph.weights[part])
+        # Two halves: a sum of 64-bit integers could overflow.
+        for half, values in zip(table, (steps >> _HALF, steps & (2**_HALF - 1)), strict=True):
+            np.add.at(half, a * width + b, values)
+    a, b = cells.cells(place)
+    high, low = (half[a * width + b] for half in table)
+    found = [_joined(high, low)]
+    for at in range(place, 0, -1):
+        high, low = cells.sums(at, high), cells.sums(at, low)
+        found.insert(0, _joined(high, low))
+    return found
+
+
+def _joined(high: IntVector, low: IntVector) -> IntVector:
+    high = high + (low >> _HALF)
+    full = high >= _LARGEST_SUM >> _HALF
+    joined = (np.where(full, 0, high) << _HALF) + (low & (2**_HALF - 1))
+    return np.where(full, _LARGEST_SUM, joined)

@@ -1,0 +1,548 @@
+"""Rank-one distinguisher by the private power method: a few noisy products with A at each call.
+
+How the certificate of the power method is bought: noisy products, and one noisy quotient.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import NoReturn, Self, final
+
+import numpy as np
+import scipy.sparse as sp
+
+from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntMatrix, IntVector
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.learn.base import Hypothesis
+from graphcuts_dp.offline.distinguisher import Found
+from graphcuts_dp.offline.power_certificate import (
+    NoisyStep,
+    PowerCertificate,
+    largest_possible,
+    noise_length,
+    start_radius,
+)
+from graphcuts_dp.offline.rank_one import (
+    Answer,
+    UnitPair,
+    best_partner,
+    checked_answer,
+    checked_budget,
+    checked_graph,
+    found_cut,
+    found_pair,
+    heavier_sign,
+    pair_scale,
+    written_out,
+)
+from graphcuts_dp.offline.scoring import check_rounds
+from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.noise import sample_discrete_gaussian
+from graphcuts_dp.privacy.value_noise import ValueNoise
+
+COLUMNS = 8  # of the start: fewer may all be small, and more share the noise
+STEPS = 4
+_BITS = 12  # a vector of equal entries has about 2^12 steps in each
+_PAIR_BITS = 8
+_SHARE = Fraction(9, 10)  # of the budget for products; the rest is for the quotient
+
+# X in steps of 2^-bits, bits, h, budget, source: the noisy product, the variance in steps squared.
+Product = Callable[
+    [IntMatrix, int, FloatMatrix, Fraction, EntropySource], tuple[FloatMatrix, Fraction]
+]
+
+
+def largest_product(universe: Universe, grid: Grid, rho: float) -> float:
+    """A number of steps that neither products nor noise can pass: to be below 2^63."""
+    n = sum(universe.shape)
+    entry = 4 * grid.sensitivity << _BITS
+    noise: float = 40 * entry * math.sqrt(n * COLUMNS * STEPS / rho)
+    return max(2.0 * n * entry, noise)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Certifying:
+    """The purchase of one certificate about one private graph.
+
+    Guarantee: rho-zCDP, see `PowerSearch.certify`.
+
+    Attributes:
+        universe: the public vertex pairs.
+        grid: of the graph.
+        rho: budget.
+        beta: probability that the certificate is wrong, in (0, 1).
+        matrix: of the graph in steps, both sides. Private.
+        sides: places of the rows and of the columns in it.
+        product: a noisy product with it.
+    """
+
+    universe: Universe
+    grid: Grid
+    rho: float
+    beta: float
+    matrix: sp.csr_array
+    sides: tuple[slice, slice]
+    product: Product
+
+    def certificate(self, dense: FloatMatrix, source: EntropySource) -> PowerCertificate:
+        """Buy it, for a hypothesis that is written out."""
+        known, reached, start, steps, on_left = self._products(dense, source)
+        of_reached, _, mixed = np.linalg.svd(reached, full_matrices=False)
+        left, right = of_reached[:, 0], known @ mixed[0]
+        if not on_left:
+            left, right = right, left
+        pair, radius = self.quotient(left, right, dense, source)
+        return PowerCertificate(
+            pair=pair,
+            upper=largest_possible(start, steps, _most(dense, self.grid.cap or math.inf)),
+            lower=pair.gap - radius,
+            scale=pair_scale(self.universe),
+            confidence=1 - self.beta,
+        )
+
+    def _products(
+        self, dense: FloatMatrix, source: EntropySource
+    ) -> tuple[FloatMatrix, FloatMatrix, float, list[NoisyStep], bool]:
+        """Step 1: the last X and Y, |z_0|, the steps, and whether Y is on the left."""
+        bits = _BITS + math.ceil(math.log2(max(self.universe.shape)) / 2)
+        budget = Fraction(self.rho) * _SHARE / STEPS
+        there, here = self.sides
+        length = here.stop - here.start
+        most = math.floor(math.sqrt(3 / length) * 2**bits)
+        vectors = np.zeros((self.matrix.shape[0], COLUMNS), dtype=np.int64)
+        vectors[here] = uniform_whole(most, (length, COLUMNS), source)
+        start = math.ldexp(start_radius(most, COLUMNS, self.beta / 2), -bits)
+        steps = []
+        for _ in range(STEPS):
+            known = np.ldexp(vectors[here].astype(np.float64), -bits)
+            every, variance = self.product(vectors, bits, dense, budget, source)
+            reached = every[there]
+            vectors = np.zeros_like(vectors)
+            step, vectors[there] = self._scaled(reached, variance, bits)
+            steps.append(step)
+            here, there = there, here
+        return known, reached, start, steps, here == self.sides[0]
+
+    def _scaled(
+        self, reached: FloatMatrix, variance: Fraction, bits: int
+    ) -> tuple[NoisyStep, IntMatrix]:
+        """What a product tells, and the next X."""
+        norm = float(np.linalg.norm(reached, 2))
+        scale = 1 / max(norm, 1e-300)
+        following: IntMatrix = np.rint(np.ldexp(scale * reached, bits)).astype(np.int64)
+        off = np.ldexp(following.astype(np.float64), -bits) - scale * reached
+        proxy = math.ldexp(float(variance), -2 * bits) * self.grid.unit**2
+        step = NoisyStep(
+            norm=norm,
+            noise=noise_length(proxy, COLUMNS, self.beta / (4 * STEPS)),
+            scale=scale,
+            rounding=float(np.linalg.norm(off)) * (1 + 1e-9),
+        )
+        return step, following
+
+    def quotient(
+        self, left: FloatVector, right: FloatVector, dense: FloatMatrix, source: EntropySource
+    ) -> tuple[UnitPair, float]:
+        """Step 2: the pair with its noisy quotient, and how far that may be off."""
+        bits = _PAIR_BITS + math.ceil(math.log2(max(self.universe.shape)) / 2)
+        U, V = (_whole(vector, bits) for vector in (left, right))
+        whole = np.zeros(self.matrix.shape[0], dtype=np.int64)
+        whole[self.sides[1]] = V
+        private = (self.matrix @ whole)[self.sides[0]]
+        count = sum(int(a) * int(b) for a, b in zip(U, private, strict=True))
+        move = quotient_sensitivity(U, V, self.universe) * self.grid.sensitivity
+        budget = Fraction(self.rho) * (1 - _SHARE)
+        noise = ValueNoise("gaussian", Fraction(max(1, move)) ** 2 / (2 * budget))
+        lengths = [float(np.linalg.norm(vector)) for vector in (U, V)]
+        one = 1 / (lengths[0] * lengths[1])
+        known = float(U @ (dense @ V)) * one
+        value = (count + noise.draw(source)) * self.grid.unit * one - known
+        # The noise is sub-Gaussian; its exact tail takes seconds at such a scale.
+        steps = math.sqrt(2 * noise.parameter * math.log(8 / self.beta)) * (1 + 1e-9)
+        radius = steps * self.grid.unit * one
+        sign = 1 if value >= 0 else -1
+        pair = UnitPair(sign * U / lengths[0], V / lengths[1], abs(value))
+        return pair, radius + 1e-9 * (radius + abs(known) + pair.gap)
+
+
+def quotient_sensitivity(left: IntVector, right: IntVector, universe: Universe) -> int:
+    """By how much U'AV moves when one pair's weight moves by one step, at most.
+
+    |U_i V_j| + |U_j V_i|, or |U_i V_j| where pairs are ordered: at most 2 max |U| max |V|.
+
+    Args:
+        left: U, whole entries.
+        right: V, likewise.
+        universe: the public vertex pairs.
+    """
+    most = int(np.abs(left).max()) * int(np.abs(right).max())
+    return 2 * most if universe.symmetric else most
+
+
+def uniform_whole(most: int, shape: tuple[int, int], source: EntropySource) -> IntMatrix:
+    """Independent whole numbers, uniform on -most .. most: public randomness.
+
+    Args:
+        most: at most 2^30.
+        shape: of the result.
+        source: where the bytes come from.
+    """
+    width, count = 2 * most + 1, shape[0] * shape[1]
+    limit = 2**32 - 2**32 % width  # of equal shares
+    found = np.zeros(0, dtype=np.int64)
+    while len(found) < count:
+        words = source.bytes(4 * (count - len(found))).copy().view(np.uint32).astype(np.int64)
+        found = np.concatenate([found, words[words < limit] % width])
+    return found.reshape(shape) - most
+
+
+def _whole(vector: FloatVector, bits: int) -> IntVector:
+    """A unit vector in steps of 2^-bits, not zero."""
+    length = float(np.linalg.norm(vector))
+    if not length:
+        return np.ones(len(vector), dtype=np.int64)
+    steps: IntVector = np.rint(np.ldexp(vector / length, bits)).astype(np.int64)
+    return steps
+
+
+def _most(dense: FloatMatrix, cap: float) -> float:
+    """What sigma_1(A - h) cannot pass for any A with entries in [0, cap]: |R| is within a matrix.
+
+    The norm of that is at most the root of its largest row sum times its largest column sum.
+    """
+    reach = np.maximum(np.abs(dense), np.abs(cap - dense))
+    return math.sqrt(float(reach.sum(axis=0).max()) * float(reach.sum(axis=1).max())) * (1 + 1e-9)
+
+
+_ENTRY_BITS = 8  # a vector of equal entries has about 2^8 steps in each
+_CLIP = 0.5  # vectors are cut at this over sqrt(n): nearly signs, which need the least noise
+_LARGEST = 2**61  # of products and of the noise, so that both fit into 64 bits
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class PowerRankOne:
+    """Iterate Y = (A - h) X + noise, X = the orthonormal basis of Y, from random signs.
+
+    Args:
+        universe: the public vertex pairs.
+        rho: zCDP budget of one call, >= 1e-12.
+        delta: for which its cost is stated, in (0, 1).
+        grid: of the graph.
+        steps: noisy products that look for the pair, >= 1. A cut costs one more.
+        vectors: columns of X, 1 to 3. They share the noise: one is best unless several singular
+            values are nearly alike.
+        answer: "cut" or "pair"; see `rank_one`.
+        certificate: zCDP budget of one certificate (see `PowerSearch.certify`); 0 for none. What
+            `with_rho` gives is halved if there is one.
+        beta: probability that the certificate is wrong, in (0, 1).
+
+    Guarantee, for one call: rho-zCDP. X has whole entries, in steps of a power of two, and is
+        public: it is made from random signs and earlier noisy products. Graphs that differ in the
+        pair {i, j} by d steps have products A X that differ in row i by d X_j, in row j by d X_i,
+        and nowhere else. So the squared Euclidean sensitivity is s^2 max (|X_i|^2 + |X_j|^2) over
+        pairs, exactly (`squared_sensitivity`), and independent discrete Gaussian noise of parameter
+        v = that/(2 rho') on the integers A X is rho'-zCDP, with rho' = rho/products. h X is public.
+        Entries of X are cut at 1/(2 sqrt(n)), which keeps the sensitivity near the least one for
+        vectors of that length: post-processing, as is all else. It more than doubles what is
+        found, unless the singular vectors sit on few vertices.
+        Side channel: products take time proportional to the number of edges.
+
+    No bound on the shortfall is proven beforehand: the start is random, and few steps lose a factor
+    of the largest singular value rather than a summand. `shortfall` is infinite; what is measured
+    stands in the experiment `rank_one`. Afterwards a certificate proves a factor, for the graphs
+    that have a signal: see `power_certificate`.
+
+    Raises:
+        ParameterError: an unknown answer, a number out of range, or weights without a cap.
+
+    Source: Hardt, Price, *The Noisy Power Method*, 2014; Canonne, Kamath, Steinke 2020 (zCDP).
+    """
+
+    universe: Universe
+    rho: float
+    delta: float
+    grid: Grid = field(default_factory=Grid)
+    steps: int = 8
+    vectors: int = 1
+    answer: Answer = "cut"
+    certificate: float = 0.0
+    beta: float = 0.05
+
+    def __post_init__(self) -> None:
+        checked_answer(self.answer)
+        checked_budget(self.rho, self.grid)
+        if self.certificate:
+            self._check_certificate()
+        if self.steps < 1 or not 1 <= self.vectors <= min(3, *self.universe.shape):
+            raise ParameterError("steps must be at least 1, vectors from 1 to 3 and at most n")
+        entry = 2 * self.grid.sensitivity * 2**_ENTRY_BITS
+        noise = 40 * entry * math.sqrt(self.vectors * self.products / self.rho)
+        if sum(self.universe.shape) * entry >= _LARGEST or noise >= _LARGEST:
+            raise ParameterError("products of these weights do not fit into 64 bits; raise rho")
+
+    def _check_certificate(self) -> None:
+        checked_budget(self.certificate, self.grid)
+        if not 0 < self.beta < 1:
+            raise ParameterError(f"beta must be between 0 and 1, not {self.beta}")
+        largest = largest_product(self.universe, self.grid, self.certificate)
+        if largest >= _LARGEST:
+            raise ParameterError("products of these weights do not fit into 64 bits; raise rho")
+
+    @property
+    def name(self) -> str:
+        """As users type it."""
+        return "power-rank-one-certified" if self.certificate else "power-rank-one"
+
+    @property
+    def setup(self) -> Cost | None:
+        """What the certificate costs, once; None without one."""
+        return Cost.of_rho(self.certificate, delta=self.delta) if self.certificate else None
+
+    @property
+    def call(self) -> Cost:
+        """rho-zCDP for each call."""
+        return Cost.of_rho(self.rho, delta=self.delta)
+
+    @property
+    def products(self) -> int:
+        """Noisy products of one call."""
+        return self.steps + (self.answer == "cut")
+
+    @property
+    def vector_bits(self) -> int:
+        """The entries of X count steps of 2^-vector_bits."""
+        return _ENTRY_BITS + math.ceil(math.log2(max(self.universe.shape)) / 2)
+
+    def shortfall(self, gamma: float) -> float:  # noqa: ARG002
+        """Infinite: nothing is proven, see the class."""
+        return math.inf
+
+    @property
+    def usual_shortfall(self) -> float:
+        """`pair_scale` times the length of a product's noise, for vectors at their cut."""
+        one = self.grid.unit * self.grid.sensitivity
+        return pair_scale(self.universe) * math.sqrt(self.products / self.rho) * one
+
+    def with_rho(self, rho: float, *, rounds: int) -> Self:
+        """See `Distinguisher.with_rho`."""
+        check_rounds(rounds)
+        certificate = rho / 2 if self.certificate else 0.0
+        rho = math.nextafter(rho - certificate, 0) if certificate else rho
+        each = math.nextafter(rho / rounds, 0) if rounds > 1 else rho
+        return replace(self, rho=each, certificate=certificate)
+
+    def with_epsilon(self, epsilon: Fraction, *, rounds: int) -> NoReturn:  # noqa: ARG002
+        """Refused: Gaussian noise has no pure bound.
+
+        Raises:
+            ParameterError: always.
+        """
+        raise ParameterError("the power method has no pure bound: use 'response-rank-one', or rho")
+
+    def begin(self, graph: AnyGraph, source: EntropySource) -> "PowerSearch":  # noqa: ARG002
+        """See `Distinguisher.begin`. Draws no noise.
+
+        Raises:
+            ParameterError: other vertices, or weights counted on another grid.
+        """
+        checked_graph(graph, self.universe, self.grid)
+        return PowerSearch(self, graph)
+
+
+@final
+class PowerSearch:
+    """The power method at work on one graph. Holds its edges: private.
+
+    Args:
+        distinguisher: its parameters.
+        graph: the private graph.
+    """
+
+    def __init__(self, distinguisher: PowerRankOne, graph: AnyGraph) -> None:
+        self._of = distinguisher
+        self._matrix = double(graph, distinguisher.grid)
+        rows, columns = distinguisher.universe.shape
+        self._sides = [slice(0, rows)]
+        if not distinguisher.universe.symmetric:
+            self._sides.append(slice(rows, rows + columns))
+        self._left, self._right = self._sides[0], self._sides[-1]
+        self._certified = False
+
+    def __repr__(self) -> str:
+        return "PowerSearch()"
+
+    def find(self, hypothesis: Hypothesis, source: EntropySource) -> Found:
+        """See `Search.find`: the pair, or a cut made from it with one more noisy product.
+
+        The first set is where u has one sign; the noisy sums of R over it give its best partner,
+        and the sign of the gap.
+        """
+        of = self._of
+        dense = written_out(hypothesis, of.universe)
+        pair = self._iterate(dense, source)
+        if of.answer == "pair":
+            return found_pair(pair, of.universe)
+        S = heavier_sign(pair.left)
+        indicator = np.zeros((self._matrix.shape[0], 1), dtype=np.int64)
+        indicator[self._left, 0] = S
+        sums = self._product(indicator, 0, dense, source)[self._right, 0]
+        T, gap = best_partner(sums, S, ordered=not of.universe.symmetric)
+        return found_cut(S, T, gap)
+
+    def find_pair(self, hypothesis: Hypothesis, source: EntropySource) -> UnitPair:
+        """The pair alone, for `steps` of the `products` that a call pays for."""
+        return self._iterate(written_out(hypothesis, self._of.universe), source)
+
+    @property
+    def certifies(self) -> bool:
+        """Whether there is a budget for a certificate that was not spent yet."""
+        return self._of.certificate > 0 and not self._certified
+
+    def certify(self, hypothesis: Hypothesis, source: EntropySource) -> PowerCertificate:
+        """A pair, and how large sigma_1 and its own u'Rv can be; see `power_certificate`.
+
+        Steps:
+        1. A random start of k = 8 columns and T = 4 noisy products, with 9/10 of the budget.
+        2. The top singular pair of the last one, rounded to a grid; its Rayleigh quotient u'Rv with
+           discrete Gaussian noise, with the rest.
+
+        Guarantee: `PowerRankOne.certificate`-zCDP. The products as in `PowerRankOne`; with whole U
+        and V the quotient U'AV moves by at most |U_i V_j| + |U_j V_i| steps with pair {i, j}, hence
+        by 2 max |U| max |V| at most (half of that where pairs are ordered). It is made once.
+        All that it says holds with probability 1 - beta, of which the start has a half, noise on
+        products and on the quotient a quarter each.
+
+        Args:
+            hypothesis: as for `find`.
+            source: likewise.
+
+        Raises:
+            ParameterError: there is no budget for it, or it was spent.
+            HypothesisError: as for `find`.
+        """
+        of = self._of
+        if not self.certifies:
+            raise ParameterError("there is no budget left for a certificate: it is bought once")
+        dense = written_out(hypothesis, of.universe)
+        self._certified = True
+        return self.certifying().certificate(dense, source)
+
+    def certifying(self) -> Certifying:
+        """What `certify` runs; for audits."""
+        of = self._of
+        return Certifying(
+            universe=of.universe,
+            grid=of.grid,
+            rho=of.certificate,
+            beta=of.beta,
+            matrix=self._matrix,
+            sides=(self._left, self._right),
+            product=self._noisy,
+        )
+
+    def _iterate(self, dense: FloatMatrix, source: EntropySource) -> UnitPair:
+        bits = self._of.vector_bits
+        vectors = self._signs(source)
+        for step in range(self._of.steps):
+            reached = self._product(vectors, bits, dense, source)
+            if step + 1 < self._of.steps:
+                for side in self._sides:
+                    vectors[side] = on_grid(reached[side], bits)
+        # In the span of X = Q C the noisy R Q is Y C^-1; its top singular pair is what is found.
+        basis, mixing = np.linalg.qr(np.ldexp(vectors[self._right], -bits))
+        left, values, right = np.linalg.svd(
+            reached[self._left] @ np.linalg.pinv(mixing), full_matrices=False
+        )
+        return UnitPair(left[:, 0], basis @ right[0], float(values[0]))
+
+    def _signs(self, source: EntropySource) -> IntMatrix:
+        """Random signs over sqrt(n), on the grid."""
+        shape = self._matrix.shape[0], self._of.vectors
+        coins = np.unpackbits(source.bytes(-(-shape[0] * shape[1] // 8)))[: shape[0] * shape[1]]
+        signs = coins.reshape(shape) * 2.0 - 1
+        for side in self._sides:
+            signs[side] /= np.linalg.norm(signs[side], axis=0)
+        return np.rint(np.ldexp(signs, self._of.vector_bits)).astype(np.int64)
+
+    def _product(
+        self, vectors: IntMatrix, bits: int, dense: FloatMatrix, source: EntropySource
+    ) -> FloatMatrix:
+        """One of the products that a call pays for."""
+        budget = Fraction(self._of.rho) / self._of.products
+        return self._noisy(vectors, bits, dense, budget, source)[0]
+
+    def _noisy(
+        self,
+        vectors: IntMatrix,
+        bits: int,
+        dense: FloatMatrix,
+        budget: Fraction,
+        source: EntropySource,
+    ) -> tuple[FloatMatrix, Fraction]:
+        """(A - h) X with noise, for whole X in steps of 2^-bits; see the guarantee of the class.
+
+        Args:
+            vectors: X.
+            bits: of its entries.
+            dense: h.
+            budget: zCDP that it may cost.
+            source: where the noise comes from.
+
+        Returns:
+            The product, and the variance of its noise, in steps squared.
+        """
+        of = self._of
+        reach = squared_sensitivity(vectors, of.universe) * of.grid.sensitivity**2
+        variance = max(1, reach) / (2 * budget)
+        noise = sample_discrete_gaussian(variance, vectors.size, source)
+        private = self._matrix @ vectors
+        hidden = np.ldexp((private + noise.reshape(vectors.shape)).astype(np.float64), -bits)
+        known = np.ldexp(vectors.astype(np.float64), -bits)
+        reached: FloatMatrix = hidden * of.grid.unit
+        reached[self._left] -= dense @ known[self._right]
+        if not of.universe.symmetric:
+            reached[self._right] -= dense.T @ known[self._left]
+        return reached, variance
+
+
+def double(graph: AnyGraph, grid: Grid) -> sp.csr_array:
+    """The symmetric matrix of a graph in whole steps: A, or [[0, B], [B', 0]]. Private."""
+    rows, columns = graph.rows, graph.columns
+    n = graph.n if isinstance(graph, Graph) else sum(graph.shape)
+    if not isinstance(graph, Graph):
+        columns = columns + np.int32(graph.shape[0])
+    steps = np.tile(grid.steps(graph.weights), 2)
+    places = np.concatenate([rows, columns]), np.concatenate([columns, rows])
+    return sp.csr_array((steps, places), shape=(n, n))
+
+
+def squared_sensitivity(vectors: IntMatrix, universe: Universe) -> int:
+    """By how much A X moves, squared, when one pair's weight moves by one step, at most.
+
+    The largest |X_i|^2 + |X_j|^2 over the pairs {i, j} of the universe: exactly that, but for arcs,
+    where i and j may be one vertex here, which can only be more.
+
+    Args:
+        vectors: X, whole entries, shape (n, k); the left vertices before the right ones.
+        universe: the public vertex pairs.
+    """
+    lengths = np.square(vectors).sum(axis=1)
+    if not universe.symmetric:
+        ends = lengths[: universe.shape[0]].max(), lengths[universe.shape[0] :].max()
+        return int(ends[0]) + int(ends[1])
+    return int(np.sort(lengths)[-2:].sum())
+
+
+def on_grid(reached: FloatMatrix, bits: int) -> IntMatrix:
+    """An orthonormal basis of noisy columns, cut at 1/(2 sqrt(n)), in steps of 2^-bits."""
+    basis, _ = np.linalg.qr(reached)
+    most = _CLIP / math.sqrt(len(basis))
+    steps: IntMatrix = np.rint(np.ldexp(np.clip(basis, -most, most), bits)).astype(np.int64)
+    return steps

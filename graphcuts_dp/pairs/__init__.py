@@ -1,0 +1,1 @@
+"""What public code needs of a graph: which pairs there are, vertices, groups, cells, queries."""

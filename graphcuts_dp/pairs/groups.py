@@ -1,0 +1,457 @@
+"""Public groups of vertices, on one or several nested levels: departments, tracts in counties.
+
+Groups are public: they come out with everything that is computed from them, as do their sizes. This
+module knows no edges, so post-processing may use it.
+
+Sets that are unions of public groups, held as these.
+"""
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Self, final
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcuts_dp.arrays import BoolVector, IntVector
+from graphcuts_dp.errors import GraphError, QueryError
+from graphcuts_dp.pairs.group_codes import codes_of, listed, sorted_within, with_rest
+from graphcuts_dp.pairs.vertices import Arcs, Label, NamedSet, VertexSet
+
+
+@final
+class GroupUnion(NamedSet):
+    """All vertices of some groups: held as the groups, of which there are few.
+
+    Args:
+        groups: that the names are of.
+        names: label and level of each group; levels may differ.
+
+    Raises:
+        QueryError: no such level, or no such group in it.
+    """
+
+    def __init__(self, groups: "Groups", names: Sequence[tuple[Label, str]]) -> None:
+        self.groups = groups
+        self._names = tuple(names)
+        within = [groups.within(label, level) for label, level in self._names]
+        self.chosen: BoolVector = np.logical_or.reduce(within)
+        self.chosen.flags.writeable = False
+
+    @classmethod
+    def of(cls, unions: Sequence["GroupUnion"]) -> "GroupUnion":
+        """Of sets of the same groups together; there is at least one."""
+        if len(unions) == 1:
+            return unions[0]
+        found = cls.__new__(cls)
+        found.groups = unions[0].groups
+        found._names = tuple(name for each in unions for name in each._names)
+        found.chosen = np.logical_or.reduce([each.chosen for each in unions])
+        found.chosen.flags.writeable = False
+        return found
+
+    def truth_vector(self) -> BoolVector:
+        """See `NamedSet.truth_vector`; of a single group one object each time."""
+        if len(self._names) == 1:
+            return self.groups.members(*self._names[0])
+        found: BoolVector = self.chosen[self.groups.codes()]
+        found.flags.writeable = False
+        return found
+
+    def __iter__(self) -> Iterator[Label]:
+        labels = self.groups.vertices.labels
+        return (labels[row] for row in np.flatnonzero(self.truth_vector()).tolist())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        return np.array(self.truth_vector(), dtype=dtype, copy=copy)
+
+    def __repr__(self) -> str:
+        return f"GroupUnion({', '.join(repr(label) for label, _ in self._names)})"
+
+
+_KEPT_BYTES = 1 << 27  # of truth vectors of groups that were asked for
+
+
+class GroupTree:
+    """Names and sizes of nested groups, without their members: the rows and columns of flows.
+
+    Groups of a level are numbered by codes 0, 1, ..., those of one enclosing group after each
+    other.
+
+    Args:
+        labels: name of each level, from the coarsest to the finest, and the labels of its groups
+            in the order of their codes.
+        sizes: how many vertices each group has, for each level; whole numbers >= 1.
+        parents: for each level the code of the group of the level before that holds the group;
+            zeros for the first level.
+
+    Raises:
+        GraphError: no level, no group, a label twice in a level or not a string or integer, or
+            numbers that do not fit together.
+    """
+
+    def __init__(
+        self,
+        labels: Mapping[str, Iterable[Label]],
+        sizes: Sequence[npt.ArrayLike],
+        parents: Sequence[npt.ArrayLike],
+    ) -> None:
+        self._names = _checked_names(labels)
+        self._sets = tuple(_label_set(name, given) for name, given in labels.items())
+        self._sizes = tuple(_frozen(np.asarray(given)) for given in sizes)
+        self._parents = tuple(_frozen(np.asarray(given)) for given in parents)
+        if not len(self._sets) == len(self._sizes) == len(self._parents):
+            raise GraphError("groups need labels, sizes and parents for every level")
+        above = np.array([self._sizes[0].sum()])
+        for names, own, parent in zip(self._sets, self._sizes, self._parents, strict=True):
+            shapes = {own.shape, parent.shape, (len(names),)}
+            if len(shapes) > 1 or (own < 1).any() or (np.diff(parent) < 0).any():
+                raise GraphError("sizes of groups are at least 1, and parents are in order")
+            if not (parent.min() >= 0 and parent.max() < len(above)) or not np.array_equal(
+                np.bincount(parent, weights=own, minlength=len(above)), above
+            ):
+                raise GraphError("sizes of groups do not add up to those of the level before")
+            above = own
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """Names of the levels, from the coarsest to the finest."""
+        return self._names
+
+    @property
+    def n(self) -> int:
+        """Number of vertices."""
+        return int(self._sizes[0].sum())
+
+    def labels(self, level: str | None = None) -> tuple[Label, ...]:
+        """Labels of the groups of a level in the order of their codes; None for the finest.
+
+        Raises:
+            QueryError: no such level.
+        """
+        return tuple(self._sets[self.place(level)].labels)
+
+    def label_of_text(self, text: str, level: str | None = None) -> Label | None:
+        """The label of a level that is written like this, if there is one.
+
+        Raises:
+            QueryError: no such level.
+        """
+        groups = self._sets[self.place(level)]
+        code = groups.find_text(text)
+        if code is None or str(groups.labels[code]) != text:  # 007 is not 7
+            return None
+        return groups.labels[code]
+
+    def sizes(self, level: str | None = None) -> IntVector:
+        """How many vertices each group has, shape (groups,). Do not write to it.
+
+        Raises:
+            QueryError: no such level.
+        """
+        return self._sizes[self.place(level)]
+
+    def parents(self, level: str | None = None) -> IntVector:
+        """Codes of the enclosing groups of the level before, shape (groups,); 0 for the first.
+
+        Raises:
+            QueryError: no such level.
+        """
+        return self._parents[self.place(level)]
+
+    def place(self, level: str | None = None) -> int:
+        """Number of a level from 0, the coarsest; None for the finest.
+
+        Raises:
+            QueryError: no such level.
+        """
+        if level is None:
+            return len(self._names) - 1
+        if level not in self._names:
+            raise QueryError(f"unknown level {level!r:.60}; there are {listed(self._names)}")
+        return self._names.index(level)
+
+    def code(self, label: Hashable, level: str | None = None) -> int:
+        """Number of a group within its level.
+
+        Raises:
+            QueryError: no such level, or no such group in it.
+        """
+        place = self.place(level)
+        found = self._sets[place].find(label)
+        if found is None:
+            others = [
+                name
+                for name, groups in zip(self._names, self._sets, strict=True)
+                if groups.find(label) is not None
+            ]
+            there = f"; say level={others[0]!r:.60} for that of this name" if others else ""
+            raise QueryError(
+                f"unknown group {label!r:.60}; level {self._names[place]!r:.60} has "
+                f"{len(self._sets[place])} groups{there}"
+            )
+        return found
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, GroupTree):
+            return NotImplemented
+        mine, theirs = (each.to_dict()["levels"] for each in (self, other))
+        return bool(mine == theirs)
+
+    def __hash__(self) -> int:
+        return hash((self._names, self._sets))
+
+    def __repr__(self) -> str:
+        counts = (f"{len(s)} {name}" for name, s in zip(self._names, self._sets, strict=True))
+        return f"{type(self).__name__}(n={self.n}; {', '.join(counts)})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """For receipts: plain values."""
+        parts = zip(self._names, self._sets, self._sizes, self._parents, strict=True)
+        return {
+            "levels": [
+                {
+                    "name": name,
+                    "labels": list(labels.labels),
+                    "sizes": sizes.tolist(),
+                    "parents": parents.tolist(),
+                }
+                for name, labels, sizes, parents in parts
+            ]
+        }
+
+    @staticmethod
+    def from_dict(stored: Mapping[str, Any]) -> "GroupTree":
+        """Read what `to_dict` wrote.
+
+        Raises:
+            GraphError, KeyError, TypeError, ValueError: it is something else.
+        """
+        levels = stored["levels"]
+        return GroupTree(
+            {level["name"]: level["labels"] for level in levels},
+            [np.array(level["sizes"], dtype=np.int64) for level in levels],
+            [np.array(level["parents"], dtype=np.int64) for level in levels],
+        )
+
+
+@final
+class Groups(GroupTree):
+    """A public map from vertices to groups, on one or several nested levels.
+
+    Every group of a level lies in one group of the level before. Groups are public: do not make
+    them from private edges. Groups of a level are sorted within the group that holds them, integers
+    by size and then strings by letters, unless `order` is given.
+
+    Args:
+        vertices: the public vertex set; of a bipartite graph, that of one side.
+        levels: name of each level, from the coarsest to the finest, and the label of the group of
+            each vertex, in the order of the vertices: strings or integers; None, "" and NaN stand
+            for no group.
+        rest: name of the group of all vertices without one; None refuses them. Below the first
+            level it is "GROUP/rest", GROUP being the group that holds them.
+        order: for some levels, the labels of the groups in the order that they shall have within
+            the group that holds them, each once; groups of the rest come last.
+
+    Raises:
+        GraphError: no level, labels of the wrong number or kind, a vertex without a group (and no
+            `rest`), a group that lies in two groups of the level before, or an order that leaves
+            out a group or names one without vertices.
+    """
+
+    def __init__(
+        self,
+        vertices: VertexSet,
+        levels: Mapping[str, Sequence[Any] | npt.NDArray[Any]],
+        *,
+        rest: str | None = None,
+        order: Mapping[str, Sequence[Label]] | None = None,
+    ) -> None:
+        if not isinstance(vertices, VertexSet):
+            raise GraphError("groups are of a VertexSet: pass graph.vertices, or one side")
+        names = _checked_names(levels)
+        order = dict(order or {})
+        if not set(order) <= set(names):
+            raise GraphError(f"the order names a level that is none of {listed(names)}")
+        if rest is not None and (not isinstance(rest, str) or not rest):
+            raise GraphError("rest is the name of a group, for example rest='other'")
+        self.vertices = vertices
+        codes = np.zeros(len(vertices), dtype=np.int64)
+        above: tuple[Label, ...] = ()
+        tables, parents = [], []
+        self._codes: list[IntVector] = []
+        self._members: dict[tuple[int, int], BoolVector] = {}  # truth vectors asked for so far
+        for name, given in levels.items():
+            found, table = codes_of(vertices, name, given)
+            own_order = order.get(name)
+            if (found < 0).any():
+                known = len(table)
+                found, table = with_rest(vertices, name, (found, table), (codes, above), rest)
+                if own_order is not None:
+                    own_order = [*own_order, *table[known:]]
+            found, table, parent = sorted_within(name, (found, table), codes, own_order)
+            codes, above = found, tuple(table)
+            tables.append(above)
+            parents.append(parent)
+            self._codes.append(_frozen(codes))
+        super().__init__(
+            dict(zip(names, tables, strict=True)),
+            [np.bincount(found) for found in self._codes],
+            parents,
+        )
+
+    @classmethod
+    def of_codes(cls, vertices: VertexSet, tree: GroupTree, codes: IntVector) -> Self:
+        """Groups of known names, from the code of the finest group of each vertex.
+
+        Raises:
+            GraphError: groups of other sizes.
+        """
+        found = cls.__new__(cls)
+        GroupTree.__init__(
+            found,
+            {name: tree.labels(name) for name in tree.levels},
+            [tree.sizes(name) for name in tree.levels],
+            [tree.parents(name) for name in tree.levels],
+        )
+        counted = np.bincount(codes, minlength=len(tree.sizes()))
+        if len(codes) != len(vertices) or not np.array_equal(counted, tree.sizes()):
+            raise GraphError("the groups have other sizes")
+        found.vertices, found._members = vertices, {}
+        found._codes = [_frozen(above[codes]) for above in found._above]
+        return found
+
+    @property
+    def tree(self) -> GroupTree:
+        """Names and sizes alone."""
+        return GroupTree(
+            {name: self.labels(name) for name in self.levels}, self._sizes, self._parents
+        )
+
+    def codes(self, level: str | None = None) -> IntVector:
+        """The code of the group of each vertex, shape (n,). Do not write to it.
+
+        Raises:
+            QueryError: no such level.
+        """
+        return self._codes[self.place(level)]
+
+    def members(self, label: Label, level: str | None = None) -> BoolVector:
+        """Truth vector of the vertices of a group, shape (n,), read-only: a set of a `CutQuery`.
+
+        Raises:
+            QueryError: no such level, or no such group in it.
+        """
+        which = self.place(level), self.code(label, level)
+        found = self._members.get(which)
+        if found is None:
+            found = self._codes[which[0]] == which[1]
+            found.flags.writeable = False
+            if len(self._members) * len(found) >= _KEPT_BYTES:
+                self._members.clear()
+            self._members[which] = found
+        return found
+
+    def within(self, label: Label, level: str | None = None) -> BoolVector:
+        """Which groups of the finest level lie in a group, shape (finest groups,).
+
+        Raises:
+            QueryError: no such level, or no such group in it.
+        """
+        place, code = self.place(level), self.code(label, level)
+        found: BoolVector = self._above[place] == code
+        return found
+
+    @cached_property
+    def read_names(self) -> dict[str, NamedSet]:
+        """Groups by the texts that named them so far."""
+        return {}
+
+    @cached_property
+    def _above(self) -> list[IntVector]:
+        """For each level, the code of the group that holds each group of the finest level."""
+        found = [np.arange(len(self._sizes[-1]))]
+        for parents in reversed(self._parents[1:]):
+            found.append(parents[found[-1]])
+        return found[::-1]
+
+    def down_to(self, level: str) -> "Groups":
+        """The same without the levels below one.
+
+        Raises:
+            QueryError: no such level.
+        """
+        if level == self.levels[-1]:
+            return self
+        kept = self.place(level) + 1
+        labels = {name: self.labels(name) for name in self.levels[:kept]}
+        tree = GroupTree(labels, self._sizes[:kept], self._parents[:kept])
+        return Groups.of_codes(self.vertices, tree, self._codes[kept - 1])
+
+    def group_of(self, vertex: Label, level: str | None = None) -> Label:
+        """The group of a vertex.
+
+        Raises:
+            QueryError: no such level or vertex.
+        """
+        row = self.vertices.find(vertex)
+        if row is None:
+            raise QueryError(f"unknown vertex {vertex!r:.60}")
+        return self.labels(level)[int(self.codes(level)[row])]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Groups):
+            return NotImplemented
+        return (
+            self.vertices == other.vertices
+            and self.tree == other.tree
+            and np.array_equal(self.codes(), other.codes())
+        )
+
+    __hash__ = GroupTree.__hash__
+
+
+def vertices_of(graph: Any) -> VertexSet:
+    """The vertex set of a graph or of rows with owners, or a vertex set itself.
+
+    Raises:
+        GraphError: a bipartite graph, of which one side must be named, or something else.
+    """
+    if isinstance(graph, VertexSet):
+        return graph
+    for name in ("vertices", "space"):
+        found = getattr(graph, name, None)
+        if isinstance(found, VertexSet):
+            return found
+        if isinstance(found, Arcs):
+            return found.vertices
+    if hasattr(graph, "left"):
+        raise GraphError("a bipartite graph has two sides: pass graph.left or graph.right")
+    if isinstance(getattr(graph, "space", None), tuple):
+        raise GraphError("these rows join two sides: pass the VertexSet of one, rows.space[0]")
+    raise GraphError("groups are of a graph or a VertexSet: pass the graph, or graph.vertices")
+
+
+def _checked_names(levels: Mapping[str, Any]) -> tuple[str, ...]:
+    if not isinstance(levels, Mapping) or not levels:
+        raise GraphError("groups need at least one level: {'department': [...]}")
+    if not all(isinstance(name, str) and name for name in levels):
+        raise GraphError("names of levels are strings that are not empty")
+    return tuple(levels)
+
+
+def _frozen(values: npt.NDArray[Any]) -> IntVector:
+    if values.dtype.kind not in "iu" or values.ndim != 1 or not len(values):
+        raise GraphError("sizes and parents of groups are whole numbers, one a group")
+    found = values.astype(np.int64)
+    found.flags.writeable = False
+    return found
+
+
+def _label_set(level: str, labels: Iterable[Label]) -> VertexSet:
+    """Labels with a way back to their codes; they keep the rules of the labels of vertices."""
+    try:
+        return VertexSet(list(labels))
+    except GraphError as problem:
+        text = str(problem).replace("vertex label", "group label")
+        raise GraphError(f"level {level!r:.60}: {text}") from None

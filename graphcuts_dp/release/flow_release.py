@@ -1,0 +1,198 @@
+"""How flows are released: a strategy from public sizes, noise once, then least squares."""
+
+from graphcuts_dp.estimate.strategy import ALL_LEVELS, choose_strategy
+from graphcuts_dp.files import PathLike
+from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph
+from graphcuts_dp.graph.owned_rows import PrivateData, reach_of
+from graphcuts_dp.ledger.opening import Store
+from graphcuts_dp.ledger.uses import charged
+from graphcuts_dp.measure.cells import (
+    cell_tree,
+    changes_on,
+    grid_of_cells,
+    measure_cells,
+    sides_of_groups,
+)
+from graphcuts_dp.measure.parts import bounded_graph
+from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.privacy.composition import Cost, stated_cost
+from graphcuts_dp.privacy.entropy import entropy_source
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
+from graphcuts_dp.privacy.protection import EDGE, Protection
+from graphcuts_dp.results.flows import Flows
+
+
+def release_flows(
+    graph: PrivateData,
+    groups: Groups | tuple[Groups, Groups],
+    *,
+    epsilon: float,
+    delta: float = 0.0,
+    workload: str = ALL_LEVELS,
+    noise: str = "auto",
+    whole: bool = False,
+    protect: str = "edges",
+    at_most: int | None = None,
+    degree_bound: int | None = None,
+    store: PathLike | Store | None = None,
+    seed: int | None = None,
+) -> Flows:
+    """Release the weight between public groups of a private graph, for all cells of all levels.
+
+    Args:
+        graph: the private graph, or rows with owners.
+        groups: the public groups of its vertices; of a bipartite graph a pair, left and right,
+            with the same number of levels. They come out with the table, so they must be public,
+            and not made from the edges.
+        epsilon: privacy parameter, for whom `protect` names, in [1e-6, 50]; all of it is spent.
+        delta: in [0, 1); 0 for pure privacy. Above 0 the noise may be Gaussian, where many levels
+            pay for it.
+        workload: what the levels' shares of the budget are chosen for: "all levels" (every level
+            counts alike), "all cells" (every cell of every level counts alike, so that the finest
+            level counts most), "totals" (the grand total), or the name of a level.
+        noise: "laplace", "gaussian" (which needs a delta), or "auto" for the less expected error.
+        whole: count weights in whole numbers, rounded down; else in small steps.
+        protect: whom the promise is for: "edges", "vertex", or "owner" of rows; see
+            `Protection.of`.
+        at_most: of edges: how many may change together, 1 if omitted; of an owner: how many of its
+            pairs, rows or units count, see `OwnedRows.bounded`. Such weights are whole.
+        degree_bound: of a vertex: D, public. Each cell of the finest level is then the largest
+            weight that its edges can keep if no vertex keeps more than D of it in this cell (see
+            `graph.bounded_sums`): the true one if no vertex has more than D there, never above it;
+            other levels are sums of these. Intervals are for this bounded table. The noise of a
+            cell grows with D and with the number of groups.
+        store: path of the store, or a `Store`, that remembers what was spent on this graph: the
+            flows are charged to it, and refused if its budget does not allow them. None for a
+            graph of which nothing else is ever released.
+        seed: makes the run repeatable and voids the promise; None for the system's entropy.
+
+    Raises:
+        ParameterError: an option out of range; weights whose bound nobody has given (of a vertex
+            they need none).
+        GraphError: groups of other vertices, or that can hold no pair.
+        BudgetError: the budget of the store does not allow it. Nothing was spent.
+        LedgerError: the store cannot be used.
+
+    Guarantee: epsilon-DP, or (epsilon, delta)-DP, at edge level: `measure_cells` draws all noise,
+    at a cost that is added up from its scales before any is drawn; which levels and shares there
+    are is chosen from public sizes; the rest is computed from the noisy sums. Neighbours: graphs on
+    the same public vertices that differ in one pair, or in `at_most` of them, or in all edges of
+    one vertex (proof in `bounded_changes`). With `whole` or a fine grid the sums are those of
+    weights rounded down, and intervals of the fine grid allow for it.
+
+    Examples:
+        >>> flows = gc.release_flows(
+        ...     gc.datasets.load("karate"), gc.datasets.load_groups("karate"), epsilon=1.0
+        ... )
+        >>> low, high = flows.between("Mr. Hi", "Officer").interval
+    """
+    protection = Protection.of(protect, at_most=at_most, degree_bound=degree_bound)
+    private, reach = graph, reach_of(graph)
+    graph = bounded_graph(private, protection)
+    whole = whole or reach is not None
+    sides = sides_of_groups(graph, groups)
+    cells = cell_tree(graph, sides)
+    exact = exact_epsilon(epsilon)
+    protection.per_step(exact)  # refuses what would leave too little
+    grid = grid_of_cells(
+        graph,
+        epsilon=float(exact),
+        whole=whole,
+        protection=protection,
+        groups=sum(cells.shape(cells.depth - 1)),
+    )
+    changes = changes_on(grid, cells, protection, reach)
+    strategy = choose_strategy(
+        cells,
+        epsilon=exact,
+        delta=delta,
+        changes=changes,
+        workload=workload,
+        noise=noise,
+    )
+    source = entropy_source(seed)
+    measured = [changes[place] for place in strategy.places]
+    built = strategy.noise.cost(delta=delta, changes=measured)
+    cost = stated_cost(built, epsilon=epsilon, delta=delta)
+    names = ("total", *cells.levels)
+    with charged(
+        store,
+        private,
+        kind="flows",
+        parameters={
+            "workload": workload,
+            "levels": [names[p] for p in strategy.places],
+            **({} if degree_bound is None else {"degree_bound": degree_bound}),
+        },
+        cost=cost,
+        guarantee=flows_promise(graph, cost, protection, seed=source.seed),
+    ):
+        noisy = measure_cells(
+            graph,
+            sides,
+            cells,
+            places=strategy.places,
+            noise=strategy.noise,
+            grid=grid,
+            whole=whole,
+            protection=protection,
+            reach=reach,
+            source=source,
+        )
+    # From here on nothing reads the private graph.
+    parts: tuple[tuple[str, float], ...] = ()
+    if strategy.noise.distribution == "laplace" and len(strategy.places) > 1:
+        shares = zip(strategy.places, strategy.shares, strict=True)
+        parts = tuple((names[p], float(share * exact)) for p, share in shares)
+    guarantee = flows_promise(graph, cost, protection, seed=source.seed, parts=parts)
+    return Flows(noisy=noisy, strategy=strategy, guarantee=guarantee)
+
+
+def flows_promise(
+    graph: AnyGraph,
+    cost: Cost,
+    protection: Protection = EDGE,
+    *,
+    seed: int | None,
+    parts: tuple[tuple[str, float], ...] = (),
+) -> PrivacyGuarantee:
+    """What flows promise. Reads the schema of the graph only.
+
+    Args:
+        graph: the private graph.
+        cost: of everything together.
+        protection: whom it protects.
+        seed: of the noise, or None.
+        parts: what epsilon was spent on, by level.
+    """
+    public = f"{Universe.of(graph).public} and the groups"
+    if graph.weighted and graph.weight_cap is not None:
+        public += " and the weight cap"
+    if protection.degree_bound is not None:
+        public += " and the degree bound"
+    step = PrivacyGuarantee(
+        epsilon=cost.epsilon,
+        delta=cost.delta,
+        neighbours=hidden_change(
+            weighted=graph.weighted,
+            weight_cap=graph.weight_cap,
+            directed=isinstance(graph, DirectedGraph),
+        ),
+        public=public,
+        seed=seed,
+        parts=parts,
+    )
+    return protection.promise(step, cost)
+
+
+def load_flows(path: PathLike) -> Flows:
+    """Read flows that `Flows.save` wrote.
+
+    Args:
+        path: the same path as for `save`.
+
+    Raises:
+        FileFormatError: a file is missing, damaged, or not the one that the receipt names.
+    """
+    return Flows.load(path)

@@ -1,0 +1,244 @@
+"""The object that a user gets: what passes between public groups, with intervals."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Self, final
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcuts_dp.arrays import FloatVector
+from graphcuts_dp.display import Card, Displayed
+from graphcuts_dp.errors import QueryError
+from graphcuts_dp.estimate.tails import error_radii
+from graphcuts_dp.estimate.whole_tables import RoundedFlows, rounded_cells
+from graphcuts_dp.pairs.vertices import Label
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING
+from graphcuts_dp.results import flow_storage
+from graphcuts_dp.results.flow_reading import FlowStatistics
+from graphcuts_dp.results.flow_table import ROUNDING, checked_failure
+from graphcuts_dp.results.receipts import PathLike
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Picked = Label | Iterable[Label]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class FlowAnswer:
+    """The weight between groups, or a linear combination of cells, in units of weight.
+
+    Attributes:
+        value: unbiased, so it may be below 0; values may be added up.
+        deviation: standard deviation of its error; exact for Laplace noise, at most that for
+            Gaussian noise.
+        interval: (low, high), cut to what is possible.
+        confidence: that the interval holds the truth, in (0, 1).
+        simultaneous: whether the intervals of all cells and combinations hold at once.
+        seeded: whether the noise came from a seed, so that the answer is not private.
+    """
+
+    value: float
+    deviation: float
+    interval: tuple[float, float]
+    confidence: float
+    simultaneous: bool = False
+    seeded: bool = False
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        scope = f"{self.confidence:.0%}{', all at once' if self.simultaneous else ''}"
+        mark = f" [{SEEDED_WARNING}]" if self.seeded else ""
+        return f"{self.value:,.6g} in [{low:,.6g}, {high:,.6g}] ({scope}){mark}"
+
+
+@final
+class Flows(FlowStatistics, Displayed):
+    """Noisy weights between public groups of a private graph, on all levels. All may be published.
+
+    The estimates are unbiased and add up over the levels: a cell is the sum of the cells of the
+    next level within it. Of one vertex set without directions, the cell (a, b) is the weight of
+    the edges between a and b, and (a, a) that of the edges inside a, each edge once.
+
+    Attributes:
+        noisy: what was measured: sums with noise, for the levels that got a share.
+        strategy: which levels these are, and the shares.
+        guarantee: the promise of differential privacy, for all of it together.
+    """
+
+    def between(
+        self,
+        a: Picked,
+        b: Picked,
+        level: str | None = None,
+        *,
+        confidence: float = 0.95,
+        simultaneous: bool = False,
+    ) -> FlowAnswer:
+        """What passes between two groups, or two unions of groups; inside one if they are one.
+
+        Args:
+            a: label of a group, or several; they may overlap with b. Every edge counts once.
+            b: likewise; of a directed graph where the arcs go, of two sides on the right.
+            level: None for the finest.
+            confidence: of the interval, in (0, 1).
+            simultaneous: ask for intervals that hold for all pairs of groups at once.
+
+        Raises:
+            QueryError: no such level or group, or a confidence out of range.
+        """
+        place = self.cells.place(level)
+        wanted = self.cells.picked(place, a, b).astype(np.float64)
+        return self._answer(place, wanted, confidence, simultaneous, possible=True)
+
+    def linear(
+        self,
+        coefficients: npt.ArrayLike,
+        level: str | None = None,
+        *,
+        confidence: float = 0.95,
+        simultaneous: bool = False,
+    ) -> FlowAnswer:
+        """A linear combination of the cells of a level, with its exact variance.
+
+        Args:
+            coefficients: one for each cell, shape (groups, groups); symmetric for one vertex set
+                without directions, where each cell (a, b) = (b, a) counts once.
+            level: None for the finest.
+            confidence: of the interval, in (0, 1).
+            simultaneous: ask for intervals that hold for all combinations at once: the sum of
+                |coefficient| times the half widths of the cells. Choose it for coefficients that
+                were made after looking at the table.
+
+        Raises:
+            QueryError: no such level, coefficients that do not fit, or a confidence out of range.
+        """
+        found = np.asarray(coefficients, dtype=np.float64)
+        place = self.cells.place(level)
+        if found.shape != self.cells.shape(place) or not np.isfinite(found).all():
+            raise QueryError(
+                f"coefficients of this level are finite numbers of shape {self.cells.shape(place)}"
+            )
+        if self.cells.symmetric and (found != found.T).any():
+            raise QueryError("coefficients must be symmetric: (a, b) and (b, a) are one cell")
+        wanted = found[self.cells.cells(place)]
+        return self._answer(place, wanted, confidence, simultaneous, possible=False)
+
+    @cached_property
+    def total(self) -> FlowAnswer:
+        """The weight of all edges, with a 95 % interval."""
+        return self._answer(0, np.ones(1), 0.95, False, possible=True)
+
+    @property
+    def table(self) -> "pd.DataFrame":
+        """All cells of all levels: level, from, to, value, low, high; see `to_pandas`."""
+        return self.to_pandas()
+
+    def rounded(self) -> RoundedFlows:
+        """Whole, non-negative and possible numbers that add up too; biased where cells are small.
+
+        From the top down: of the numbers within [0, what is possible] that add up to their cell,
+        those that are nearest to the estimates in least squares, then rounded to whole steps by
+        largest remainders. Post-processing of the estimates, which stay as they are.
+        """
+        return rounded_cells(self.noisy, self.fit, self.estimates)
+
+    def save(self, path: PathLike, *, force: bool = False) -> tuple[str, ...]:
+        """Write the table, a receipt, and the measured sums from which all can be made again.
+
+        Args:
+            path: of the table, ending in .csv, with columns level, from, to, value, low, high
+                (intervals of 95 % each); of a seeded run also `mark`, which says in every row
+                that it is not private. The receipt is `path` + ".json", the sums are in `path` +
+                ".noisy.npz".
+            force: replace files that are there.
+
+        Returns:
+            The paths written, the receipt last.
+
+        Raises:
+            FileFormatError: another ending, a missing folder, files that are there, a full disk.
+        """
+        tables = [self._rows(place, 0.95, False) for place in range(1, self.cells.depth)]
+        return flow_storage.write_flows(
+            path, self.noisy, self.strategy, self.guarantee, tables, force=force
+        )
+
+    @classmethod
+    def load(cls, path: PathLike) -> Self:
+        """Read back what `save` wrote.
+
+        Args:
+            path: the same path as for `save`.
+
+        Raises:
+            FileFormatError: a file is missing, damaged, or not the one that the receipt names.
+        """
+        return cls(**flow_storage.read_flows(path))
+
+    def _answer(
+        self,
+        place: int,
+        wanted: FloatVector,
+        confidence: float,
+        simultaneous: bool,
+        *,
+        possible: bool,
+    ) -> FlowAnswer:
+        failure = checked_failure(confidence)
+        told = self.fit.coefficients({place: wanted})
+        used = [self.noisy.variances[p] * float((told[p] ** 2).sum()) for p in self.noisy.places]
+        unit = self.noisy.unit
+        value = float(wanted @ self.estimates[place])
+        if simultaneous:
+            radius = float(np.abs(wanted) @ self._radii(place, confidence, True))
+        else:
+            spread = self.fit.spread_of(told)
+            steps = error_radii(self.noisy.noise, self.noisy.places, spread, failure=failure)
+            radius = float(steps[0]) * unit
+        lost = wanted * self._lost(place)
+        slack = ROUNDING * float(np.abs(wanted) @ np.abs(self.estimates[place]))
+        ends = (
+            value - radius + np.minimum(lost, 0).sum() - slack,
+            value + radius + np.maximum(lost, 0).sum() + slack,
+        )
+        if possible:
+            pairs = self.cells.pairs(place)[wanted > 0]
+            low, high = (np.array([end]) for end in ends)
+            low, high = self._possible(low, high, np.array([pairs.sum()]))
+            ends = low[0], high[0]
+        return FlowAnswer(
+            value=value,
+            deviation=float(np.sqrt(sum(used))) * unit,
+            interval=(float(ends[0]), float(ends[1])),
+            confidence=confidence,
+            simultaneous=simultaneous,
+            seeded=not self.guarantee.is_private,
+        )
+
+    def _card(self) -> Card:
+        place = self.cells.depth - 1
+        table = self._rows(place, 0.95, False)
+        order = np.argsort(-table["value"], kind="stable").tolist()
+        names = ("from", "to", "value", "low", "high")
+        return Card(
+            title=f"Flows between groups: {', '.join(self.levels)}",
+            facts=(
+                *self.guarantee.facts,
+                ("noise", self.strategy.noise.distribution),
+                ("total", self.total),
+            ),
+            columns=names,
+            rows=[[table[name][row] for name in names] for row in order[:20]],
+            size=len(order),
+            warning=self.guarantee.warning,
+            notes=(f"Largest cells of level {self.levels[-1]!r}, each with an interval of 95%.",),
+        )
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{len(self.groups.labels(name))} {name}" for name in self.groups.levels)
+        mark = "" if self.guarantee.is_private else f", {SEEDED_WARNING}"
+        return f"Flows({counts}, epsilon={self.guarantee.epsilon:g}{mark})"

@@ -1,0 +1,278 @@
+"""Queries and answers as bytes: one form for each query, however it was written."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, final
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcuts_dp.arrays import BoolVector
+from graphcuts_dp.errors import LedgerError, QueryError
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
+from graphcuts_dp.pairs.linear_query import LinearQuery
+from graphcuts_dp.pairs.linear_steps import Extent, as_cut, pair_coefficients
+from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery, pairs_of_cut
+from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.session.base import Answer, Update
+
+_COMPLEMENT, _PAIR, _RANK_ONE, _DENSE, _SPARSE, _STATISTIC = range(6)
+_BITS, _ROWS, _NAMED = 0, 1, 2
+_SHORT = 64  # bytes: longer sets are kept once each, and queries name them
+
+
+@final
+@dataclass(frozen=True)
+class EncodedQuery:
+    """A query in its one form.
+
+    Attributes:
+        query: a cut with truth vectors for sets, a `RankOneQuery`, a `GraphQuery`, or for every
+            other linear query a `MatrixQuery` with each pair's coefficient at one place.
+        data: the query as bytes.
+        digest: SHA-256 of them: equal for equal queries.
+        sets: long parts as bytes, which `data` names by their SHA-256: to be kept with it.
+        pairs: how many vertex pairs it counts, or has to; of a `GraphQuery` the largest it can be:
+            0 if the answer is 0 on every graph.
+        extent: of the coefficients; None of a cut and of a `GraphQuery`.
+        sensitivity: of a `GraphQuery`: what its number is divided by; else 1.
+    """
+
+    query: Question = field(repr=False)
+    data: bytes = field(repr=False)
+    digest: bytes
+    sets: tuple[bytes, ...] = field(repr=False)
+    pairs: int
+    extent: Extent | None = None
+    sensitivity: int = 1
+
+    def possible(self, grid: Grid) -> tuple[float, float]:
+        """(low, high) between which the answer lies on every graph of the grid."""
+        if self.extent is None:
+            return 0.0, grid.most(self.pairs)
+        return self.extent.possible(grid.cap)
+
+
+def encode_query(query: Question, universe: Universe) -> EncodedQuery:
+    """The one form of a query.
+
+    Sets are compared as sets. The complement of S is stored as such. In an undirected graph (S, T)
+    and (T, S) are one query, and S may also be exchanged with its complement; u and v of a rank-one
+    query likewise. A rank-one query that is a cut is stored as that cut, one that is given by its
+    coefficients by them.
+
+    Raises:
+        QueryError: no linear query, unknown vertices, or a truth vector of the wrong length.
+    """
+    if isinstance(query, GraphQuery):
+        return _encode_statistic(query, universe)
+    if isinstance(query, RankOneQuery):
+        cut = as_cut(query, universe.space)
+        if cut is None:
+            return _encode_rank_one(query, universe)
+        query = cut
+    if not isinstance(query, CutQuery):
+        return _encode_coefficients(query, universe)
+    S, T = query.masks(universe.space)
+    if universe.bipartite:
+        complement = bool(T.all())
+    else:
+        complement = query.T is None or np.array_equal(T, ~S)
+        if universe.symmetric and _later(S, T):
+            S, T = T, S
+    sets = [_encode_set(mask) for mask in ((S,) if complement else (S, T))]
+    found = CutQuery(S) if complement else CutQuery(S, T)
+    pairs = pairs_of_cut(S, T, universe.space)
+    return _named(_COMPLEMENT if complement else _PAIR, sets, found, pairs)
+
+
+def _named(
+    tag: int, parts: list[bytes], query: LinearQuery, pairs: int, extent: Extent | None = None
+) -> EncodedQuery:
+    """A query from its parts, of which long ones are named."""
+    named = [each if len(each) <= _SHORT else _name_of(each) for each in parts]
+    data = bytes([tag]) + b"".join(named)
+    long = tuple(each for each in parts if len(each) > _SHORT)
+    return EncodedQuery(query, data, hashlib.sha256(data).digest(), long, pairs, extent)
+
+
+def _encode_statistic(query: GraphQuery, universe: Universe) -> EncodedQuery:
+    query.check(universe.space)
+    data = bytes([_STATISTIC]) + query.statistic.encode()
+    return EncodedQuery(
+        query,
+        data,
+        hashlib.sha256(data).digest(),
+        sets=(),
+        pairs=query.largest(universe.space),
+        sensitivity=query.sensitivity(universe.space),
+    )
+
+
+def _encode_rank_one(query: RankOneQuery, universe: Universe) -> EncodedQuery:
+    u, v = query.vectors(universe.shape)
+    parts = [_encode_numbers(x) for x in (u, v)]
+    if universe.symmetric:
+        parts.sort()
+    extent = Extent.of(query, universe.space)
+    return _named(_RANK_ONE, parts, query, universe.size if extent.largest else 0, extent)
+
+
+def _encode_coefficients(query: LinearQuery, universe: Universe) -> EncodedQuery:
+    coefficients = pair_coefficients(query, universe.space)
+    rows, columns = np.nonzero(coefficients)
+    if 2 * len(rows) < universe.size:
+        ends = [ends.astype("<u4").tobytes() for ends in (rows, columns)]
+        values = coefficients[rows, columns].astype("<f8").tobytes()
+        tag, parts = _SPARSE, [_encoded(_ROWS, part) for part in (*ends, values)]
+    else:
+        tag, parts = _DENSE, [_encode_numbers(coefficients)]
+    found = MatrixQuery(coefficients)
+    extent = Extent.of(found, universe.space)
+    return _named(tag, parts, found, universe.size if extent.largest else 0, extent)
+
+
+def _encode_numbers(numbers: npt.NDArray[np.float64]) -> bytes:
+    return _encoded(_ROWS, (numbers + 0.0).astype("<f8").tobytes())
+
+
+def decode_query(data: bytes, universe: Universe, content: Callable[[bytes], bytes]) -> Question:
+    """The query that `encode_query` made these bytes of.
+
+    Args:
+        data: the bytes.
+        universe: the public vertex pairs.
+        content: gives a long set by its SHA-256.
+
+    Raises:
+        LedgerError: other bytes.
+    """
+    try:
+        if data[0] in (_RANK_ONE, _DENSE, _SPARSE):
+            return _decode_linear(data, universe.shape, content)
+        if data[0] == _STATISTIC:
+            return GraphQuery(data[1:].decode())
+        S, rest = _decode_set(data[1:], universe.shape[0], content)
+        if data[0] == _COMPLEMENT and not rest:
+            return CutQuery(S)
+        T, rest = _decode_set(rest, universe.shape[1], content)
+        if data[0] == _PAIR and not rest:
+            return CutQuery(S, T)
+    except (ValueError, IndexError, QueryError):
+        pass
+    raise LedgerError("a query on the record is of another version or another graph")
+
+
+def _decode_linear(
+    data: bytes, shape: tuple[int, int], content: Callable[[bytes], bytes]
+) -> LinearQuery:
+    parts, rest = [], data[1:]
+    while rest:
+        part, rest = _decode_part(rest, content)
+        parts.append(part)
+    if data[0] == _RANK_ONE:
+        u, v = (np.frombuffer(part, "<f8") for part in parts)
+        found = RankOneQuery(u, v)
+        found.vectors(shape)
+        return found
+    if data[0] == _DENSE:
+        (values,) = parts
+        return MatrixQuery(np.frombuffer(values, "<f8").reshape(shape))
+    first, second, values = parts
+    matrix = np.zeros(shape)
+    matrix[np.frombuffer(first, "<u4"), np.frombuffer(second, "<u4")] = np.frombuffer(values, "<f8")
+    return MatrixQuery(matrix)
+
+
+def _later(S: BoolVector, T: BoolVector) -> bool:
+    """Whether T comes first: it is smaller, or as large and holds the first vertex not in both."""
+    sizes = np.count_nonzero(S), np.count_nonzero(T)
+    if sizes[0] != sizes[1]:
+        return bool(sizes[1] < sizes[0])
+    first = int((S != T).argmax())
+    return bool(T[first] and not S[first])
+
+
+def _encode_set(mask: BoolVector) -> bytes:
+    """Row numbers or bits, whichever is shorter."""
+    rows = np.flatnonzero(mask)
+    if 4 * len(rows) < len(mask) / 8:
+        form, payload = _ROWS, rows.astype("<u4").tobytes()
+    else:
+        form, payload = _BITS, np.packbits(mask).tobytes()
+    return _encoded(form, payload)
+
+
+def _encoded(form: int, payload: bytes) -> bytes:
+    return bytes([form]) + len(payload).to_bytes(4, "little") + payload
+
+
+def _decode_part(data: bytes, content: Callable[[bytes], bytes]) -> tuple[bytes, bytes]:
+    """The payload of the first part, and what follows it."""
+    length = int.from_bytes(data[1:5], "little")
+    payload, rest = data[5 : 5 + length], data[5 + length :]
+    if len(payload) < length:
+        raise ValueError
+    return (_decode_part(content(payload), content)[0] if data[0] == _NAMED else payload), rest
+
+
+def _name_of(encoded: bytes) -> bytes:
+    return _encoded(_NAMED, hashlib.sha256(encoded).digest())
+
+
+def _decode_set(
+    data: bytes, size: int, content: Callable[[bytes], bytes]
+) -> tuple[BoolVector, bytes]:
+    length = int.from_bytes(data[1:5], "little")
+    payload, rest = data[5 : 5 + length], data[5 + length :]
+    if data[0] == _NAMED:
+        return _decode_set(content(payload), size, content)[0], rest
+    if data[0] == _BITS:
+        bits: npt.NDArray[np.uint8] = np.unpackbits(np.frombuffer(payload, np.uint8))
+        if not 0 <= len(bits) - size < 8:
+            raise ValueError
+        return bits[:size].astype(np.bool_), rest
+    mask = np.zeros(size, dtype=np.bool_)
+    mask[np.frombuffer(payload, "<u4")] = True
+    return mask, rest
+
+
+def encode_answer(answer: Answer) -> dict[str, Any]:
+    """An answer as plain values, short: there will be many."""
+    values: dict[str, Any] = {
+        "value": answer.value,
+        "interval": list(answer.interval),
+        "confidence": answer.confidence,
+        "left": [answer.queries_left, answer.updates_left],
+    }
+    if not answer.guaranteed:
+        values["guaranteed"] = False
+    if answer.updates:
+        values["updates"] = [[update.sign, update.value] for update in answer.updates]
+    if answer.seeded:
+        values["seeded"] = True
+    return values
+
+
+def decode_answer(values: dict[str, Any]) -> Answer:
+    """The answer that `encode_answer` made these values of.
+
+    Raises:
+        LedgerError: other values.
+    """
+    try:
+        low, high = values["interval"]
+        return Answer(
+            value=values["value"],
+            interval=(low, high),
+            confidence=values["confidence"],
+            guaranteed=values.get("guaranteed", True),
+            updates=tuple(Update(sign, value) for sign, value in values.get("updates", ())),
+            queries_left=values["left"][0],
+            updates_left=values["left"][1],
+            seeded=values.get("seeded", False),
+        )
+    except (LookupError, TypeError, ValueError):
+        raise LedgerError("an answer on the record is of another version") from None

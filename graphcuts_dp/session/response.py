@@ -1,0 +1,335 @@
+"""Randomised response once, at the start; then every cut is answered from the noisy matrix."""
+
+import io
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import final
+
+from graphcuts_dp.arrays import FloatVector
+from graphcuts_dp.errors import ExhaustedError, FileFormatError, ParameterError, QueryError
+from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
+from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.learn.learners import check_disjoint
+from graphcuts_dp.measure.entries import randomized_response
+from graphcuts_dp.pairs.graph_queries import Question
+from graphcuts_dp.pairs.layout import Layout
+from graphcuts_dp.pairs.linear_steps import Extent
+from graphcuts_dp.pairs.queries import CutQuery, RankOneQuery
+from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.privacy.composition import Cost, stated_cost
+from graphcuts_dp.privacy.distributions import BinaryResponse
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
+from graphcuts_dp.privacy.tails import response_radius
+from graphcuts_dp.session.base import Answer, Update
+from graphcuts_dp.session.packing import (
+    fingerprint,
+    pack,
+    pack_hypothesis,
+    unpack,
+    unpack_hypothesis,
+    whole_number,
+)
+from graphcuts_dp.session.promises import (
+    NOTHING,
+    check_graph,
+    only_linear,
+    pairs_of,
+    promise,
+)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ResponseState:
+    """State of `BinaryAnswers`: the noisy matrix, which is public.
+
+    Attributes:
+        owner: fingerprint of the mechanism.
+        matrix: the noisy matrix.
+        limit: number of answers promised, or None.
+        seeded: whether the noise came from a seed.
+        queries: answers so far.
+        updates: none.
+    """
+
+    owner: str = field(repr=False)
+    matrix: NoisyMatrix = field(repr=False)
+    limit: int | None
+    seeded: bool
+    queries: int = 0
+    updates: int = 0
+
+    @property
+    def stopped(self) -> bool:
+        """See `State.stopped`."""
+        return self.limit is not None and self.queries >= self.limit
+
+    @property
+    def public(self) -> bytes:
+        """See `State.public`."""
+        return pack("public", self.owner, {"queries": self.queries, "seeded": self.seeded})
+
+    @property
+    def hypothesis(self) -> bytes:
+        """See `State.hypothesis`: n^2/16 bytes; the same from start to end."""
+        handle = io.BytesIO()
+        entropy = SEEDED_WARNING if self.seeded else "operating system"
+        self.matrix.write(handle, entropy=entropy)
+        return pack_hypothesis(self.owner, 0, handle.getvalue())
+
+    secret = b""  # empty: no noise is kept
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class BinaryAnswers:
+    """Binary randomised response: all of epsilon is spent by `start`, answers are free.
+
+    Guarantee: epsilon-DP; see `randomized_response`. Everything after it is post-processing. All
+    answers come from the same noise, so who has seen some can ask for a cut where it is large.
+    Adaptive intervals therefore hold for all cuts at once: a failure probability of beta/3^n for
+    each of the at most 3^n/2 pairs of disjoint sets, beta/4^n for the at most 4^n/2 others,
+    beta/2^(left + right) for each cut of a bipartite graph. In a directed graph, where (S, T) and
+    (T, S) are two cuts, half of those of the plain one. They grow as n^1.5.
+
+    Rank-one queries, proven on the same event, so that nothing more may fail. Let E be the noise,
+    and draw each vertex i into S with chance u_i and into T with v_i, independently of the others.
+    u' E v is the mean of 1_S' E 1_T, since E has no diagonal; and that is the noise on the cut
+    (S, T) plus, in an undirected graph, the noise on the pairs within both. If u + v <= 1, S and T
+    can be drawn disjoint. A radius r is the least of functions that are affine in the number of
+    pairs, hence concave, so the mean of r(pairs) is at most r(c), where c, the mean of pairs, is
+    the sum of the coefficients. So the radius is a^2 r(c/a^2) with a = max(u + v), by the query
+    (u/a, v/a), or 2 r(c/2) of any cuts, from both parts: the lesser one. Of two sides, and of arcs,
+    it is r(c).
+    Other linear queries can follow the noise pair by pair, once answers were seen: they are
+    refused.
+
+    Attributes:
+        universe: the public vertex pairs.
+        grid: how true answers are counted; of a graph without weights.
+        epsilon: in [1e-6, 50].
+        queries: k, or None for any number.
+        beta: in (0, 1).
+        disjoint: only cuts with disjoint S and T are answered.
+        steps: how many pairs are hidden together; `epsilon` is for one of them, `cost` for all.
+        adaptive: whether queries may depend on earlier answers. If not, k of them share beta, and
+            intervals grow as the root of the number of pairs; they promise nothing about queries
+            that were chosen after an answer was seen.
+
+    Raises:
+        ParameterError: a graph with weights, a number out of range, or adaptive=False without k.
+
+    Source: GRU12 section 6 and Remark 6.4; Warner 1965.
+    """
+
+    universe: Universe
+    grid: Grid
+    epsilon: float
+    queries: int | None = None
+    beta: float = 0.05
+    disjoint: bool = False
+    adaptive: bool = True
+    steps: int = 1
+
+    def __post_init__(self) -> None:
+        exact_epsilon(self.epsilon)
+        if self.grid.weighted:
+            raise ParameterError("binary noise is for graphs without weights: use method 'laplace'")
+        if self.queries is not None and self.queries < 1:
+            raise ParameterError("queries must be at least 1")
+        if not 0 < self.beta < 1:
+            raise ParameterError(f"beta must be between 0 and 1, not {self.beta}")
+        if self.queries is None and not self.adaptive:
+            raise ParameterError("intervals for fixed queries need their number: pass queries")
+
+    name = "binary"
+
+    @property
+    def distribution(self) -> BinaryResponse:
+        """Of the noise on each pair."""
+        return BinaryResponse(Fraction(self.epsilon), 1.0)
+
+    @property
+    def cost(self) -> Cost:
+        """Pure epsilon of the distribution for each step, whatever happens."""
+        one = stated_cost(Cost.of_pure(self.distribution.epsilon), epsilon=self.epsilon)
+        return one.for_group(self.steps)
+
+    needs_truth = False  # no: the graph is read once, by `start`
+
+    @cached_property
+    def _owner(self) -> str:
+        return fingerprint(self)
+
+    def expected_error(self, total_weight: float) -> float:  # noqa: ARG002
+        """See `Mechanism.expected_error`: the same for all graphs."""
+        disjoint = self.disjoint or self.universe.bipartite
+        pairs = self.universe.disjoint_norm_squared if disjoint else self.universe.size
+        return self._radius(pairs, disjoint=disjoint)
+
+    def error_bound(self, state: ResponseState) -> float:  # noqa: ARG002
+        """See `Mechanism.error_bound`."""
+        return self.expected_error(0.0)
+
+    def guarantee(self, seed: int | None = None) -> PrivacyGuarantee:
+        """See `Mechanism.guarantee`."""
+        return promise(self.cost, self.universe, self.grid, seed=seed)
+
+    def start(self, graph: AnyGraph, source: EntropySource) -> ResponseState:
+        """See `Mechanism.start`: draws the noisy matrix."""
+        check_graph(graph, self.universe, self.grid)
+        matrix = randomized_response(graph, self.distribution, source)
+        return ResponseState(self._owner, matrix, self.queries, source.seed is not None)
+
+    def check(self, state: ResponseState, query: Question) -> None:
+        """See `Mechanism.check`: cuts and rank-one queries."""
+        if state.stopped:
+            raise ExhaustedError(
+                "the session has given all the answers that it promised; ask for answers without"
+                " guarantee"
+            )
+        query = only_linear(query)
+        if isinstance(query, RankOneQuery):
+            self._check_rank_one(query)
+            return
+        if not isinstance(query, CutQuery):
+            raise QueryError(
+                "method 'binary' answers cut and rank-one queries: who has seen answers can make"
+                " other linear queries that follow its noise; methods 'gaussian' and 'laplace'"
+                " answer every linear query"
+            )
+        self.universe.masks(query)
+        if self.disjoint:
+            check_disjoint(query, self.universe)
+
+    def _check_rank_one(self, query: RankOneQuery) -> None:
+        u, v = query.vectors(self.universe.shape)
+        if not self.adaptive:
+            raise QueryError("intervals for fixed queries are those of cuts")
+        if self.disjoint and self.universe.hollow and bool((u + v > 1).any()):
+            raise QueryError(
+                "only cuts with disjoint S and T were announced: u + v of a rank-one query must be"
+                " at most 1; start again without disjoint=True"
+            )
+
+    def step(
+        self,
+        state: ResponseState,
+        query: Question,
+        truth: int | None,  # noqa: ARG002
+        source: EntropySource,  # noqa: ARG002
+    ) -> tuple[ResponseState, Answer]:
+        """See `Mechanism.step`: draws no noise. A cut without pairs is 0, free and certain."""
+        self.check(state, query)
+        if not self._value_and_radius(state, query)[1]:
+            left = None if state.limit is None else state.limit - state.queries
+            return state, replace(NOTHING, queries_left=left)
+        state = replace(state, queries=state.queries + 1)
+        return state, self._answer(state, query)
+
+    def interrupted(
+        self,
+        state: ResponseState,
+        source: EntropySource,  # noqa: ARG002
+    ) -> ResponseState:
+        """See `Mechanism.interrupted`: a step reads public data only, so nothing was spent."""
+        return state
+
+    def unguaranteed(self, state: ResponseState, query: Question) -> Answer:
+        """See `Mechanism.unguaranteed`; an adaptive interval holds all the same."""
+        return replace(self._answer(state, query), guaranteed=self.adaptive)
+
+    def _answer(self, state: ResponseState, query: Question) -> Answer:
+        value, radius = self._value_and_radius(state, query)
+        left = None if state.limit is None else max(0, state.limit - state.queries)
+        return Answer(
+            value=value,
+            interval=(value - radius, value + radius),
+            confidence=1 - self.beta,
+            queries_left=left,
+            seeded=state.seeded,
+        )
+
+    def _value_and_radius(self, state: ResponseState, query: Question) -> tuple[float, float]:
+        """The estimate, and how far it is off at most; both 0 where no pair counts."""
+        if isinstance(query, RankOneQuery):
+            u, v = query.vectors(self.universe.shape)
+            value = float(u @ state.matrix.blocks.times(v[:, None])[:, 0])
+            return value, self._rank_one_radius(query, u, v) + 1e-9 * abs(value)
+        if not isinstance(query, CutQuery):
+            raise QueryError("method 'binary' answers cut and rank-one queries")
+        S, T = self.universe.masks(query)
+        radius = self._radius(
+            pairs_of(query, self.universe),
+            disjoint=self.universe.bipartite or not (S & T).any(),
+        )
+        return state.matrix.cut_value(S, T), radius
+
+    def _rank_one_radius(self, query: RankOneQuery, u: FloatVector, v: FloatVector) -> float:
+        """See the class."""
+        extent = Extent.of(query, self.universe.space)
+        if not extent.largest:
+            return 0.0
+        pairs = extent.positive
+        if self.universe.bipartite:
+            return self._radius(math.ceil(pairs), disjoint=True)
+        most = float((u + v).max())
+        scale = max(most, 1.0)  # no more pairs than there are
+        disjoint = scale**2 * self._radius(math.ceil(pairs / scale**2), disjoint=True)
+        if most <= 1:
+            return disjoint
+        if self.universe.directed:
+            return min(disjoint, self._radius(math.ceil(pairs), disjoint=False))
+        return min(disjoint, 2 * self._radius(math.ceil(pairs / 2), disjoint=False))
+
+    def _radius(self, pairs: int, *, disjoint: bool) -> float:
+        if not self.adaptive and self.queries is not None:
+            return _fixed_radius(self.distribution, pairs, self.beta / self.queries)
+        rows, columns = self.universe.shape
+        if self.universe.bipartite:
+            cuts = (rows + columns) * math.log(2)
+        else:
+            cuts = rows * math.log(3 if disjoint else 4)
+            if self.universe.directed:  # there are twice as many
+                cuts += math.log(2)
+        return _adaptive_radius(self.distribution, pairs, cuts - math.log(self.beta))
+
+    def restore(
+        self,
+        public: bytes,
+        secret: bytes | None,  # noqa: ARG002
+        hypothesis: bytes | None = None,
+        since: Iterable[tuple[Question, Update]] = (),  # noqa: ARG002
+    ) -> ResponseState:
+        """See `Mechanism.restore`; needs the hypothesis, which is the noisy matrix."""
+        content = unpack(public, "public", self._owner)
+        if hypothesis is None:
+            raise FileFormatError("the noisy matrix of the session is missing")
+        _, data = unpack_hypothesis(hypothesis, self._owner)
+        matrix = NoisyMatrix.read(io.BytesIO(data))
+        same = matrix.blocks.layout == Layout.of(self.universe.space)
+        if not same or matrix.distribution != self.distribution:
+            raise FileFormatError("the noisy matrix belongs to another session")
+        return ResponseState(
+            self._owner,
+            matrix,
+            self.queries,
+            content.get("seeded") is not False,
+            whole_number(content, "queries"),
+        )
+
+
+# Each is a search for the best exponent, a millisecond; many cuts have equally many pairs.
+@lru_cache(maxsize=1 << 16)
+def _fixed_radius(distribution: BinaryResponse, pairs: int, failure: float) -> float:
+    return response_radius(distribution, pairs, failure=failure)
+
+
+@lru_cache(maxsize=1 << 16)
+def _adaptive_radius(distribution: BinaryResponse, pairs: int, log_failures: float) -> float:
+    return distribution.radius(pairs, log_failures=log_failures)

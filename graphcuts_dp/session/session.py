@@ -1,0 +1,577 @@
+"""Sessions: queries on a private graph, answered one by one, on a durable ledger."""
+
+import os
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Self, cast, final
+
+from graphcuts_dp.arrays import FloatMatrix
+from graphcuts_dp.display import Card, Displayed, size_text
+from graphcuts_dp.errors import (
+    AccuracyWarning,
+    ExhaustedError,
+    LedgerError,
+    ParameterError,
+    QueryError,
+)
+from graphcuts_dp.files import PathLike
+from graphcuts_dp.graph.adjacency import AnyGraph, without_edges
+from graphcuts_dp.graph.files import read_graph
+from graphcuts_dp.graph.owned_rows import PrivateData
+from graphcuts_dp.learn.learners import Learner
+from graphcuts_dp.learn.own_learner import OwnLearner
+from graphcuts_dp.ledger.ledger import Ledger
+from graphcuts_dp.ledger.opening import Store, open_ledger, reading_of, size_of
+from graphcuts_dp.ledger.uses import (
+    SESSION,
+    Use,
+    begin_use,
+    check_agreed,
+    check_name,
+    opened,
+    sessions_of,
+)
+from graphcuts_dp.measure.cells import Sides, sides_of_groups
+from graphcuts_dp.measure.parts import bounded_graph
+from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
+from graphcuts_dp.pairs.group_names import GroupNames, asked_query
+from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.pairs.linear_query import is_query
+from graphcuts_dp.pairs.mixed_cuts import understood
+from graphcuts_dp.pairs.queries import CutQuery, Subset
+from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.pairs.vertices import VertexSet
+from graphcuts_dp.privacy.composition import as_stored
+from graphcuts_dp.privacy.deltas import warn_of_delta
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING, SeededEntropy
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.progress import Progress, silent
+from graphcuts_dp.session.base import Answer, Mechanism
+from graphcuts_dp.session.encoding import encode_query
+from graphcuts_dp.session.forecast import Preview, accuracy_warning
+from graphcuts_dp.session.group_start import TOTAL
+from graphcuts_dp.session.mechanism import OnlineMechanism
+from graphcuts_dp.session.online_state import OnlineState
+from graphcuts_dp.session.parameters import Parameters
+from graphcuts_dp.session.query_lines import sides
+from graphcuts_dp.session.running import Runner
+from graphcuts_dp.session.transcript import (
+    History,
+    Remaining,
+    SessionStatus,
+    export_ledger,
+    session_status,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_CHUNK = 64  # queries of a batch that are reserved, and lost in a crash, together
+
+
+@final
+class Session(Displayed):
+    """A session that answers queries about one private graph; made by `open_session`.
+
+    Several sessions, threads and processes may work on one store: steps are made one after the
+    other. All answers together have `guarantee`; it was paid for when the session began. A query
+    that was answered before is answered from the record, free, in whatever form it is written. A
+    cut without pairs is 0; it costs nothing, and is not put on the record.
+    Use it as a context manager, or call `close`.
+    """
+
+    def __init__(
+        self, ledger: Ledger, terms: Use, runner: Runner, names: GroupNames | None = None
+    ) -> None:
+        self._ledger = ledger
+        self._names = names
+        self._terms = terms
+        self._runner = runner
+
+    def _card(self) -> Card:
+        facts: list[tuple[str, object]] = [
+            ("method", self._terms.parameters["method"]),
+            ("vertices", size_text(self.universe.shape)),
+        ]
+        try:
+            status = self.status
+        except LedgerError as problem:  # such as a store that was closed
+            facts.append(("store", problem))
+        else:
+            left = status.remaining.queries
+            facts += [
+                ("answers", f"{status.answers:,}, {status.corrections:,} of them corrected"),
+                ("queries left", "no limit" if left is None else f"{left:,}"),
+            ]
+        return Card(
+            title=f"Session {self.name!r}",
+            facts=(*facts, *self.guarantee.facts),
+            warning=self.guarantee.warning,
+        )
+
+    def __repr__(self) -> str:
+        mark = "" if self._terms.seed is None else f", {SEEDED_WARNING}"
+        return f"Session({self.name!r}, {self._terms.parameters['method']}{mark})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the store back. Nothing is lost without it, but files stay beside the store."""
+        self._ledger.close()
+
+    @property
+    def name(self) -> str:
+        """Of the session within the store."""
+        return self._terms.name
+
+    @property
+    def guarantee(self) -> PrivacyGuarantee:
+        """What is promised for all answers of this session together."""
+        return self._terms.guarantee
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Of the mechanism, with "auto" replaced by what was chosen."""
+        return dict(self._terms.parameters)
+
+    @property
+    def error_bound(self) -> float:
+        """The largest half width of an interval of a cut that the session can give, in weight.
+
+        With probability 1 - beta no guaranteed answer is farther off; see `Mechanism.error_bound`.
+        Of other linear queries answers are off by so many times the largest coefficient.
+
+        Raises:
+            BudgetError: the session was interrupted while it started.
+            LedgerError: the store cannot be used.
+        """
+        with self._ledger.locked():
+            return self._runner.mechanism.error_bound(self._runner.present())
+
+    @property
+    def norm(self) -> str | None:
+        """The norm that mirror descent has taken, with its exponent; None for other methods.
+
+        Raises:
+            BudgetError: the session was interrupted while it started.
+            LedgerError: the store cannot be used.
+        """
+        mechanism = self._runner.mechanism
+        if not isinstance(mechanism, OnlineMechanism):
+            return None
+        with self._ledger.locked():
+            return mechanism.norm_of(cast(OnlineState, self._runner.present()))
+
+    @property
+    def hypothesis(self) -> FloatMatrix:
+        """What a construction has learnt so far: a noisy weight for each pair; public.
+
+        Raises:
+            ExhaustedError: the method has none.
+            ParameterError: more vertices than a matrix of all pairs can have.
+            BudgetError: as for `error_bound`.
+            LedgerError: likewise.
+        """
+        mechanism = self._runner.mechanism
+        if not isinstance(mechanism, OnlineMechanism):
+            raise ExhaustedError("this method has no hypothesis: it answers each query by itself")
+        with self._ledger.locked():
+            return mechanism.learnt(cast(OnlineState, self._runner.present()))
+
+    @property
+    def vertices(self) -> tuple[VertexSet, VertexSet]:
+        """The public vertex sets of S and of T; the same one unless the graph is bipartite."""
+        return sides(self.universe)
+
+    @property
+    def universe(self) -> Universe:
+        """All public vertex pairs."""
+        return self._runner.mechanism.universe
+
+    @property
+    def groups(self) -> GroupNames | None:
+        """The public groups that queries may name, if the session was opened with any."""
+        return self._names
+
+    def ask(
+        self,
+        S: Subset | str | Question,
+        T: Subset | str | None = None,
+        *,
+        unguaranteed: bool = False,
+    ) -> Answer:
+        """The weight of the edges between S and T, each edge once; or any other query.
+
+        The answer is on the disk before it is returned.
+
+        Args:
+            S: vertex labels, or a truth vector (left vertices of a bipartite graph), or "*" for all
+                of them; in a session that was opened with groups also names such as "@Sales", see
+                `GroupNames`. Labels of a bipartite graph may be of both sides, see `MixedCut`. Or
+                a whole query: a `CutQuery`, a `RankOneQuery`, a `MatrixQuery`, one of your own, or
+                a `GraphQuery`.
+            T: likewise (right ones). None: all vertices outside S (all right vertices).
+            unguaranteed: what to do when the session has run out: False refuses, True answers
+                from what was learnt so far, marked as without guarantee.
+
+        Raises:
+            QueryError: unknown vertices, or a query that the method does not take.
+            ExhaustedError: the session has run out.
+            BudgetError: the session was interrupted while it started.
+            LedgerError: the store is busy, or its disk is full or fails.
+        """
+        if is_query(S):
+            if T is not None:
+                raise QueryError("give either a whole query or two sets, not both")
+            return self.ask_all([S], unguaranteed=unguaranteed)[0]
+        query = asked_query(cast(Subset | str, S), T, self._names)
+        return self.ask_all([query], unguaranteed=unguaranteed)[0]
+
+    def ask_all(
+        self,
+        queries: Iterable[Question],
+        *,
+        unguaranteed: bool = False,
+        progress: Progress = silent,
+    ) -> list[Answer]:
+        """Answer many queries; much faster than one by one.
+
+        They are reserved and written in chunks of 64. After an interruption, ask again: what is on
+        the record is free.
+
+        Args:
+            queries: cut, rank-one and matrix queries, linear queries of your own, or statistics of
+                the whole graph (`GraphQuery`), in the order in which they are to be answered.
+                Methods "gaussian" and "laplace" answer all, with noise for the largest coefficient
+                or the sensitivity of the statistic, "mirror-descent" with `linear` all linear
+                queries, "binary" cuts and rank-one queries, "median" cuts and statistics, the
+                others cuts.
+            unguaranteed: as for `ask`.
+            progress: called with the part that is done (0 where the number of queries is not
+                known) and a message.
+
+        Raises:
+            QueryError: as for `ask`; the chunk's earlier answers are on the record.
+            ExhaustedError: likewise.
+            BudgetError: as for `ask`.
+            LedgerError: likewise.
+        """
+        total = len(queries) if isinstance(queries, Sequence) else 0
+        source = self._named(queries)
+        answers: list[Answer] = []
+        while chunk := [encode_query(query, self.universe) for query in islice(source, _CHUNK)]:
+            answers += self._runner.answers(chunk, unguaranteed=unguaranteed)
+            progress(len(answers) / total if total else 0.0, f"{len(answers):,} answers")
+        return answers
+
+    def _named(self, queries: Iterable[Question]) -> Iterator[Question]:
+        for query in queries:
+            if isinstance(query, GraphQuery):
+                yield query
+                continue
+            named = query
+            if self._names is not None and isinstance(query, CutQuery):
+                named = self._names.named(query)
+            yield understood(named, self.universe.space)
+
+    def cost(self, queries: Iterable[Question]) -> Preview:
+        """What `ask_all` would use. Nothing is asked.
+
+        Raises:
+            QueryError: unknown vertices.
+        """
+        coded = (encode_query(query, self.universe) for query in self._named(queries))
+        asked = {key.digest: key.pairs for key in coded}
+        with self._ledger.locked():
+            on_record = self._runner.totals.answers.keys()
+            new = sum(pairs > 0 for digest, pairs in asked.items() if digest not in on_record)
+        return Preview(len(asked), len(asked) - new, new, self.remaining.queries)
+
+    @property
+    def remaining(self) -> Remaining:
+        """What is left, as of the latest answer."""
+        return self.status.remaining
+
+    @property
+    def status(self) -> SessionStatus:
+        """Where the session stands."""
+        with self._ledger.locked():
+            return session_status(self._ledger, self._terms)
+
+    @property
+    def history(self) -> History:
+        """All answers so far, oldest first, by whichever process."""
+        with self._ledger.locked():
+            shown = tuple(self._runner.totals.shown)
+        return History(self._ledger, shown, self.universe)
+
+    def plot(self, *, title: str | None = None) -> "Figure":
+        """Draw all answers so far with their intervals, in order; corrections are marked.
+
+        Args:
+            title: above the picture, before the guarantee.
+
+        Returns:
+            A figure of matplotlib.
+
+        Raises:
+            QueryError: there are no answers yet.
+            LedgerError: the store cannot be used.
+        """
+        from graphcuts_dp.plotting import session_answers  # matplotlib is slow to import
+
+        points = [
+            session_answers.AnswerPoint(
+                entry.answer.value, *entry.answer.interval, entry.answer.updated
+            )
+            for entry in self.history
+        ]
+        if not points:
+            raise QueryError("there are no answers to draw yet")
+        promise = self.guarantee
+        text = f"{title or f'Session {self.name}'} (epsilon = {promise.epsilon:g}"
+        text += f", delta = {promise.delta:g})" if promise.delta else ")"
+        if not promise.is_private:
+            text += f"  {SEEDED_WARNING}"
+        return session_answers.session_answers_figure(points, title=text)
+
+    def export(self) -> dict[str, Any]:
+        """The transcript and what is promised for it, as plain values. Nothing secret."""
+        header, *answers = export_ledger(self._ledger, self.name)
+        return {**header, "answers": answers}
+
+
+def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed on once
+    graph: PrivateData | PathLike,
+    *,
+    store: PathLike | Store,
+    name: str = "default",
+    epsilon: float | None = None,
+    delta: float | None = None,
+    queries: int | None = None,
+    method: str | Learner = "auto",
+    beta: float | None = None,
+    calibration: str | None = None,
+    disjoint: bool | None = None,
+    value_share: float | None = None,
+    protect: str | None = None,
+    at_most: int | None = None,
+    degree_bound: int | None = None,
+    linear: bool | None = None,
+    norm: str | None = None,
+    most_right: int | None = None,
+    most_spectral: float | None = None,
+    expected_edges: float | None = None,
+    groups: Groups | tuple[Groups, Groups] | None = None,
+    start: str | None = None,
+    seed: int | None = None,
+    source: dict[str, Any] | None = None,
+) -> Session:
+    """Begin a session on a private graph, or resume one.
+
+    The store is a file that remembers everything that was spent on this graph: all uses of the
+    graph belong into one store. It is made if it is not there. A session of this name that is on
+    it is resumed; parameters may then be left out, and must agree where they are given.
+
+    Args:
+        graph: the private graph, a file for `read_graph`, or rows with owners.
+        store: path of the store, for example "mail.db", or a `Store`, which can say more, such as
+            the budget of a new one. It holds secrets: only its owner may read it.
+        name: of the session; analysts with sessions of their own choose their own.
+        epsilon: privacy of the whole session, in [1e-6, 50].
+        delta: in [0, 1), for example 1e-6; 0 if omitted.
+        queries: how many answers are promised.
+        method: "auto" (least guaranteed error), one of `interactive.methods.METHODS`, or a learner
+            of your own: an object as `idc.learners.Learner` describes it, with a `version`. The
+            store keeps its name and version; give it again when the session is resumed.
+        beta: probability that any of the intervals is wrong; 0.05 if omitted.
+        calibration: of the constructions: "tight" if omitted, or "gru12", "jt12", "dr14" for the
+            papers' constants.
+        disjoint: see `Parameters`.
+        value_share: see `Parameters`.
+        protect: whom the whole session protects: "edges" if omitted, "vertex", or "owner" of rows;
+            see `Protection.of`.
+        at_most: of edges: how many may change together, 1 if omitted; of an owner: how many of its
+            pairs, rows or units count, see `OwnedRows.bounded`.
+        degree_bound: of a vertex: D, public. Answers are then bounded cuts, see
+            `graph.bounded_sums`: the true one if no vertex has more than D of weight across the
+            cut, never above it. Intervals are for these.
+        linear: see `Parameters`: say so if other queries than cuts will be asked and the method is
+            "auto" or "mirror-descent".
+        norm: of "mirror-descent": "auto" (least guaranteed error) if omitted, "l2", "lp", "2,p",
+            "entropy" or "schatten"; a number in place of p fixes it, as in "2,1.25". With "2,p" the
+            noisy sum of root degrees is bought; the session chooses the rest from what it bought.
+        most_right: of a bipartite graph: see `Parameters`. Without it "entropy" is never worse.
+        most_spectral: of "mirror-descent" with `linear`, on a bipartite graph: no query that will
+            be asked has a matrix of coefficients of which the largest singular value is more than
+            so many times the largest coefficient. With norm "schatten" or "auto" the nuclear norm
+            of the graph is then bought, and the error is smaller if that is.
+        expected_edges: a public guess of the number of edges, for method "auto" and the warning.
+        groups: public groups that queries may name, as `ask("@Sales", "@IT")`; of a bipartite graph
+            a pair, left and right. They are not kept: pass them again when the session is resumed.
+        start: of the constructions: "total" if omitted: the first hypothesis has the same weight on
+            all pairs. "groups" buys noisy sums between the groups (of the finest level) with a
+            twentieth of the budget, and starts from these: answers about cuts that the groups
+            explain are then near the truth from the first on, and fewer corrections are needed. The
+            forecast counts the price, and nothing for what the groups may say.
+        seed: makes the noise repeatable. NOT PRIVATE: for tests only.
+        source: how the graph was read, kept for the command line.
+
+    Returns:
+        An open session.
+
+    Raises:
+        ParameterError: a parameter is missing, out of range, or not that of the session.
+        BudgetError: the budget does not allow the session. Nothing was spent.
+        LedgerError: the store is damaged, about another graph or of another version, readable by
+            others, or busy.
+        FileFormatError: the graph cannot be read.
+        GraphError: groups of other vertices.
+
+    Warns:
+        AccuracyWarning: before anything is spent, when the answers are promised no better than
+            half of what a cut of this vertex set can hold would be.
+
+    Examples:
+        >>> import tempfile, pathlib
+        >>> store = pathlib.Path(tempfile.mkdtemp()) / "club.db"
+        >>> club = gc.datasets.load("karate")
+        >>> with gc.open_session(club, store=store, epsilon=1.0, queries=10) as session:
+        ...     first, again = session.ask([0, 1]), session.ask([0, 1])
+        ...     print(first.value == again.value, session.remaining.queries)
+        True 9
+    """
+    check_name(name)
+    if not isinstance(graph, PrivateData):
+        source = source or {"path": os.path.realpath(graph)}
+        graph = read_graph(graph)
+    between = None if groups is None else sides_of_groups(graph, groups)
+    names = None if between is None else GroupNames(*between)
+    own = None if isinstance(method, str) else OwnLearner.of(method)
+    given = {
+        "epsilon": None if epsilon is None else as_stored(epsilon),
+        "delta": delta,
+        "queries": queries,
+        "method": None if method == "auto" else method if own is None else own.method,
+        "beta": beta,
+        "calibration": calibration,
+        "disjoint": disjoint,
+        "value_share": value_share,
+        "protect": protect,
+        "at_most": at_most,
+        "degree_bound": degree_bound,
+        "linear": linear,
+        "norm": norm,
+        "most_right": most_right,
+        "most_spectral": most_spectral,
+        "start": start,
+    }
+    wanted = {key: value for key, value in given.items() if value is not None}
+    place = Store.of(store)
+    fresh = None
+    if place.exists:
+        ledger = open_ledger(place, graph)
+    else:  # what is refused, or warned of as an error, must leave no store
+        fresh = _fresh(graph, wanted, expected_edges, seed, own, between)
+        ledger = opened(place, graph, fresh[1].cost, fresh[0].guarantee(fresh[1], seed))
+    try:
+        with ledger.locked():
+            terms = sessions_of(ledger)
+            if name in terms:
+                runner = _resumed(ledger, terms[name], graph, wanted, seed, own)
+                return Session(ledger, terms[name], runner, names)
+            fresh = fresh or _fresh(graph, wanted, expected_edges, seed, own, between)
+            parameters, mechanism, kept = fresh
+            use = begin_use(
+                ledger,
+                kind=SESSION,
+                name=name,
+                parameters=parameters.to_dict(),
+                cost=mechanism.cost,
+                guarantee=parameters.guarantee(mechanism, seed),
+                source=source,
+                reading=reading_of(graph),
+            )
+            runner = Runner(ledger, use.number, mechanism, kept, seed)
+            runner.start()
+            return Session(ledger, use, runner, names)
+    except BaseException:
+        ledger.close()
+        raise
+
+
+def _fresh(
+    private: PrivateData,
+    wanted: dict[str, Any],
+    expected_edges: float | None,
+    seed: int | None,
+    own: OwnLearner | None,
+    groups: Sides | None,
+) -> tuple[Parameters, Mechanism[Any], AnyGraph]:
+    """Parameters and mechanism of a new session, tried out without edges, and the graph for it."""
+    for key, example in (("epsilon", "1.0"), ("queries", "10_000")):
+        if key not in wanted:
+            raise ParameterError(f"a new session needs {key}, for example {key}={example}")
+    asked = Parameters(**wanted, learner=own)
+    graph = bounded_graph(private, asked.protection)
+    universe, grid = Universe.of(graph), asked.grid(graph)
+    parameters = asked.resolved(universe, grid, expected_edges)
+    mechanism = parameters.mechanism(universe, grid)
+    if isinstance(mechanism, OnlineMechanism):
+        mechanism = replace(mechanism, groups=groups)
+    parameters.guarantee(mechanism, seed)
+    if mechanism.needs_truth:
+        # Whatever cannot start must fail before it is paid for.
+        mechanism.start(_without_edges(graph), SeededEntropy(0))
+    if seed is not None:
+        SeededEntropy(seed)
+    count, of = size_of(private)
+    warn_of_delta(mechanism.cost.delta, count=count, of=of, stacklevel=3)
+    warning = accuracy_warning(parameters, universe, grid, expected_edges)
+    if warning is not None:
+        warnings.warn(warning, AccuracyWarning, stacklevel=3)
+    return parameters, mechanism, graph
+
+
+def _without_edges(graph: AnyGraph) -> AnyGraph:
+    return without_edges(
+        graph,
+        [] if graph.weighted else None,
+        weight_cap=graph.weight_cap if graph.weighted else None,
+        hide_change=graph.hide_change,
+    )
+
+
+def _resumed(
+    ledger: Ledger,
+    terms: Use,
+    private: PrivateData,
+    wanted: dict[str, Any],
+    seed: int | None,
+    own: OwnLearner | None,
+) -> Runner:
+    wanted = wanted if seed is None else {**wanted, "seed": seed}
+    check_agreed(terms, {"linear": False, "start": TOTAL, **terms.parameters}, wanted)
+    reading = reading_of(private)
+    for key in terms.reading | reading:
+        if terms.reading.get(key) != reading.get(key):
+            raise ParameterError(
+                f"session {terms.name!r} was begun on data read with {key}="
+                f"{terms.reading.get(key)!r}; read them so, or choose another name"
+            )
+    try:
+        parameters = Parameters(**terms.parameters, learner=own)
+    except TypeError:
+        raise LedgerError("the session was begun by another version of this program") from None
+    graph = bounded_graph(private, parameters.protection)
+    mechanism = parameters.mechanism(Universe.of(graph), parameters.grid(graph))
+    runner = Runner(ledger, terms.number, mechanism, graph, terms.seed)
+    if runner.totals.started:
+        runner.present()
+    return runner

@@ -1,0 +1,369 @@
+"""What a ledger shows: histories, totals and exports. Nothing secret, and no graph is needed."""
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final, overload
+
+from graphcuts_dp._version import __version__
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.files import PathLike
+from graphcuts_dp.ledger.ledger import Ledger
+from graphcuts_dp.ledger.opening import Store, ledger_budget, ledger_universe, open_ledger
+from graphcuts_dp.ledger.spending import total_cost
+from graphcuts_dp.ledger.uses import DISTANCE_SESSION, SESSION, Use, sessions_of, uses_of
+from graphcuts_dp.pairs.graph_queries import Question
+from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING
+from graphcuts_dp.session.base import Answer
+from graphcuts_dp.session.encoding import decode_answer
+from graphcuts_dp.session.query_lines import labels_of_cut, query_to_dict
+from graphcuts_dp.session.running import recorded_query
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_COLUMNS = ("record", "S", "T", "value", "low", "high", "guaranteed", "corrected", "mark")
+
+
+@final
+@dataclass(frozen=True)
+class HistoryEntry:
+    """One answer on the record.
+
+    Attributes:
+        record: its number in the ledger.
+        query: a cut with truth vectors for sets, a `RankOneQuery`, a `MatrixQuery`, or a
+            `GraphQuery`.
+        answer: as it was given.
+    """
+
+    record: int
+    query: Question = field(repr=False)
+    answer: Answer
+
+
+@final
+class History(Sequence[HistoryEntry]):
+    """The answers of a session so far, oldest first; each is read from the record when needed."""
+
+    def __init__(self, ledger: Ledger, records: Sequence[int], universe: Universe) -> None:
+        self._ledger = ledger
+        self._records = records
+        self._universe = universe
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    @overload
+    def __getitem__(self, index: int) -> HistoryEntry: ...
+    @overload
+    def __getitem__(self, index: slice) -> "History": ...
+    def __getitem__(self, index: int | slice) -> "HistoryEntry | History":
+        if isinstance(index, slice):
+            return History(self._ledger, self._records[index], self._universe)
+        seq = self._records[index]
+        with self._ledger.locked():
+            digest, body = self._ledger.record(seq)
+            query = recorded_query(self._ledger, digest, self._universe)
+        return HistoryEntry(seq, query, decode_answer(body))
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """One row an answer: record, S, T, value, low, high, guaranteed, corrected, mark.
+
+        S and T are tuples of labels, and of queries that are no cuts None; `mark` says of a seeded
+        answer that it is not private.
+        """
+        import pandas as pd
+
+        rows = []
+        for entry in self:
+            answer, named = entry.answer, labels_of_cut(entry.query, self._universe)
+            mark = SEEDED_WARNING if answer.seeded else ""
+            told = (answer.value, *answer.interval, answer.guaranteed, answer.updated, mark)
+            rows.append((entry.record, *named, *told))
+        return pd.DataFrame(rows, columns=_COLUMNS)
+
+    def __repr__(self) -> str:
+        return f"History({len(self)} answers)"
+
+
+@final
+@dataclass(frozen=True)
+class Remaining:
+    """What is left of a session.
+
+    Attributes:
+        queries: guaranteed answers; None when there is no limit.
+        updates: corrections, as of the latest answer; None before the first one, or when the
+            method makes none.
+    """
+
+    queries: int | None
+    updates: int | None
+
+
+@final
+@dataclass(frozen=True)
+class SessionStatus:
+    """Where a session stands.
+
+    Attributes:
+        terms: what was agreed when it began.
+        state: "open", "stopped" (no further answer is guaranteed), or "failed" (interrupted while
+            it started).
+        answers: on the record.
+        corrections: answers that corrected the hypothesis.
+        interruptions: times that a step was lost; what it can have used counts as spent.
+        remaining: what is left.
+    """
+
+    terms: Use
+    state: str
+    answers: int
+    corrections: int
+    interruptions: int
+    remaining: Remaining
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "name": self.terms.name,
+            "state": self.state,
+            "parameters": self.terms.parameters,
+            "guarantee": self.terms.guarantee.to_dict(),
+            "answers": self.answers,
+            "corrections": self.corrections,
+            "interruptions": self.interruptions,
+            "remaining": asdict(self.remaining),
+        }
+
+
+@final
+@dataclass(frozen=True)
+class UseStatus:
+    """Where one use of the private data stands.
+
+    Attributes:
+        use: what was agreed when it began.
+        state: of a session as `SessionStatus.state`; of a session of distances "begun"; of another
+            use "finished". "unfinished" is at work, or interrupted: its cost counts as spent.
+    """
+
+    use: Use
+    state: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "number": self.use.number,
+            "kind": self.use.kind,
+            "name": self.use.name,
+            "state": self.state,
+            "time": self.use.time,
+            "user": self.use.user,
+            "parameters": self.use.parameters,
+            "guarantee": self.use.guarantee.to_dict(),
+        }
+
+
+@final
+@dataclass(frozen=True)
+class LedgerStatus:
+    """The cost of all uses of one private data set together.
+
+    Attributes:
+        uses: all of them, in the order in which they began.
+        sessions: those that are sessions, likewise.
+        epsilon: of all uses together, the smallest proven bound; 0 if there are none.
+        delta: likewise.
+        budget: the cap on that as text, or None.
+        protects: whom all of them protect, see `PrivacyGuarantee.protects`.
+        seeded: whether any of them is seeded: then nothing is promised.
+        head: where the record stands, for `Store.expect_head`.
+    """
+
+    uses: tuple[UseStatus, ...]
+    sessions: tuple[SessionStatus, ...]
+    epsilon: float
+    delta: float
+    budget: str | None
+    protects: str
+    seeded: bool
+    head: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "budget": self.budget,
+            "protects": self.protects,
+            "entropy": SEEDED_WARNING if self.seeded else "operating system",
+            "head": self.head,
+            "uses": [use.to_dict() for use in self.uses],
+            "sessions": [session.to_dict() for session in self.sessions],
+        }
+
+
+def store_status(store: PathLike | Store) -> LedgerStatus:
+    """List everything that was spent on the private data of a store. The data are not needed.
+
+    Args:
+        store: an existing one.
+
+    Raises:
+        LedgerError: it is missing, damaged, of another version, or busy.
+
+    Examples:
+        >>> import tempfile, pathlib
+        >>> store = pathlib.Path(tempfile.mkdtemp()) / "club.db"
+        >>> _ = gc.release_graph(gc.datasets.load("karate"), epsilon=1.0, fit="none", store=store)
+        >>> gc.store_status(store).epsilon
+        1.0
+    """
+    with closing(open_ledger(store)) as ledger:
+        return ledger_status(ledger)
+
+
+def ledger_status(ledger: Ledger) -> LedgerStatus:
+    """What is on the ledger, without the answers.
+
+    Raises:
+        LedgerError: the store cannot be read.
+    """
+    with ledger.locked():
+        uses = uses_of(ledger)
+        sessions = tuple(session_status(ledger, each) for each in uses if each.kind == SESSION)
+        states = {session.terms.number: session.state for session in sessions}
+        begun = {each.number for each in uses if each.kind == DISTANCE_SESSION}
+        for number, totals in ledger.uses.items():
+            done = "begun" if number in begun else "finished"
+            states.setdefault(number, done if totals.started else "unfinished")
+        total = total_cost([each.cost for each in uses], ledger_budget(ledger)) if uses else None
+        budget, head = ledger_budget(ledger), str(ledger.head)
+    return LedgerStatus(
+        uses=tuple(UseStatus(each, states[each.number]) for each in uses),
+        sessions=sessions,
+        epsilon=total.epsilon if total else 0.0,
+        delta=total.delta if total else 0.0,
+        budget=None if budget is None else str(budget),
+        protects=str(ledger.header["protects"]),
+        seeded=any(each.seed is not None for each in uses),
+        head=head,
+    )
+
+
+def session_status(ledger: Ledger, terms: Use) -> SessionStatus:
+    """Where one session stands; within `Ledger.locked`."""
+    totals = ledger.uses[terms.number]
+    queries = terms.parameters["queries"]
+    remaining = Remaining(queries, None)
+    stopped = False
+    if totals.shown:
+        answer = decode_answer(ledger.record(totals.shown[-1])[1])
+        remaining = Remaining(answer.queries_left, answer.updates_left)
+        stopped = not answer.guaranteed or answer.queries_left == 0
+    for seq in totals.lost:
+        body = ledger.record(seq)[1]
+        stopped |= body["stopped"]
+        if remaining.queries is not None:
+            remaining = replace(remaining, queries=remaining.queries - body["queries"])
+    if stopped:
+        remaining = replace(remaining, queries=0)
+    state = "stopped" if stopped else "open"
+    if not totals.started:
+        state, remaining = "failed", Remaining(0, 0)
+    return SessionStatus(
+        terms,
+        state,
+        len(totals.shown),
+        totals.corrected,
+        totals.interruptions + (totals.reserved > 0),
+        remaining,
+    )
+
+
+def export_ledger(ledger: Ledger, name: str | None = None) -> Iterator[dict[str, Any]]:
+    """The public part of a ledger, as plain values: first what was promised, then the answers.
+
+    Args:
+        ledger: the ledger.
+        name: of one session; None for all.
+
+    Yields:
+        A header with the guarantee and all uses, then one dictionary for each answer.
+
+    Raises:
+        LedgerError: the store cannot be read.
+    """
+    universe, subject = ledger_universe(ledger), ledger.header["subject"]
+    status = ledger_status(ledger)
+    chosen = [each for each in status.sessions if name in (None, each.terms.name)]
+    yield {
+        "made_by": f"graphcuts_dp {__version__}",
+        "vertices": list(universe.shape) if universe.bipartite else universe.shape[0],
+        "bipartite": universe.bipartite,
+        "directed": universe.directed,
+        "weighted": subject.get("weighted"),
+        "weight_cap": subject.get("weight_cap"),
+        "whole_ledger": {
+            key: value for key, value in status.to_dict().items() if key != "sessions"
+        },
+        "sessions": [each.to_dict() for each in chosen],
+    }
+    for each in chosen:
+        with ledger.locked():
+            shown = tuple(ledger.uses[each.terms.number].shown)
+        for entry in History(ledger, shown, universe):
+            told = query_to_dict(entry.query, universe) | answer_to_dict(entry.answer)
+            yield {"session": each.terms.name, **told}
+
+
+def answer_to_dict(answer: Answer) -> dict[str, Any]:
+    """An answer as plain values that every reader of JSON understands: infinity is null."""
+    low, high = answer.interval
+    return {
+        "value": answer.value,
+        "interval": [low if math.isfinite(low) else None, high if math.isfinite(high) else None],
+        "confidence": answer.confidence,
+        "guaranteed": answer.guaranteed,
+        "corrected": answer.updated,
+        "queries_left": answer.queries_left,
+        "updates_left": answer.updates_left,
+        "seeded": answer.seeded,
+    }
+
+
+def session_source(
+    store: PathLike | Store, name: str, *, moved_to: str | None = None
+) -> tuple[str, dict[str, Any]]:
+    """Where the graph of a session is, and how to read it again.
+
+    Args:
+        store: an existing one.
+        name: of a session in it.
+        moved_to: where the graph's file is now, if it has moved.
+
+    Returns:
+        The path, and the options with which it was read.
+
+    Raises:
+        LedgerError: as `open_ledger`.
+        ParameterError: no such session, or nobody knows where the graph is.
+    """
+    with closing(open_ledger(store)) as ledger, ledger.locked():
+        sessions = sessions_of(ledger)
+    if name not in sessions:
+        known = ", ".join(sessions) or "none"
+        raise ParameterError(f"no session {name!r} in {ledger.file.path}; there is: {known}")
+    source = dict(sessions[name].source)
+    path = source.pop("path", None) if moved_to is None else moved_to
+    source.pop("path", None)
+    if path is None:
+        raise ParameterError("the store does not know where the graph is; pass --graph")
+    if moved_to is None and not Path(path).is_file():
+        raise ParameterError(f"the graph is no longer at {path}; pass --graph")
+    return str(path), source

@@ -1,0 +1,459 @@
+"""Blocks of alike vertices in a noisy matrix, by the equations of Thouless, Anderson and Palmer.
+
+Singular vectors find what stands out of the noise one direction at a time, and a direction near its
+edge is lost. A model of blocks takes all entries together: it sees k blocks whose directions lie
+near the edge, since every vertex must belong to one of them. Memberships stay soft where the data
+leave them open, and how soft they are tells how much of the true blocks they hold.
+
+Structure of a noisy matrix whose rows and columns differ, sharpened by what vertices share.
+
+What `message_passing` does for an adjacency matrix, for a biadjacency matrix and that of a directed
+graph: rows that are alike are placed together by an empirical-Bayes denoiser, columns that are
+alike by another, and messages go from one to the other and back.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Self, final
+
+import numpy as np
+
+from graphcuts_dp.arrays import FloatMatrix, FloatVector
+from graphcuts_dp.deadline import NEVER, Deadline
+from graphcuts_dp.synth.message_passing import (
+    DISAGREEMENT,
+    MOST_INFLATION,
+    PASSES,
+    RECOUNT,
+    refitted,
+    whitening_of,
+    with_row_sums,
+)
+from graphcuts_dp.synth.mixtures import Posterior, fit_mixture
+from graphcuts_dp.synth.structure import (
+    Spectrum,
+    Structure,
+    Triples,
+    find_spectrum,
+    structure_along,
+)
+from graphcuts_dp.synth.view import View
+
+
+def sharpened_two_sided(
+    view: View, deadline: Deadline = NEVER, *, seen: Spectrum | None = None
+) -> Structure:
+    """Structure of a noisy matrix that is not symmetric.
+
+    With n rows, m columns and noise of deviation s, the steps of `sharpened_structure`, but for:
+
+    2. Points of the rows: coordinates sqrt(n) u/sin and, when the vector of ones is not in the span
+       of the right vectors, what the row sums say besides.
+    4. With C such that P = E C has P^T P = n for the posterior means E of the rows, the points of
+       the columns are Z^T P/(s sqrt(n)) - sqrt(n/m) Q S C, where Q is what was sent to the rows
+       before and S the average posterior covariance; then with the posterior means of the columns
+       back to the rows, Z Q/(s sqrt(m)) - sqrt(m/n) P S C; six times.
+    5. With X and Y the true places, the expected graph is X K Y^T, and the last message gives
+       X = X K Y^T Q/(s sqrt(m)), so K = s sqrt(m) (Y^T Q)^(-1), with E[Y^T Q] = E^T Q; and D is
+       such that X^T (E D E'^T) Y = X^T (X K Y^T) Y on average.
+
+    Source: Montanari, Venkataramanan 2021, section on rectangular matrices; see
+    `sharpened_structure`.
+    """
+    n, m = view.shape
+    if seen is None:
+        seen = find_spectrum(view)
+    if not len(seen.signal):
+        return Structure.none(view.shape)
+    to_rows, to_columns = seen.deviation * math.sqrt(m), seen.deviation * math.sqrt(n)
+    points, Q = _coordinates(view, seen)
+    rows = _Side(points, deadline)
+    columns: _Side | None = None
+    if deadline.passed():  # more components might have been better
+        return structure_along(seen)
+    for number in range(1, PASSES + 1):
+        sent = rows.message()
+        if sent is None:
+            return Structure.none(view.shape)
+        P, jacobian = sent
+        points = view.transposed_times(P) / to_columns - Q @ jacobian * math.sqrt(n / m)
+        if columns is None:
+            columns = _Side(points, deadline)
+        else:
+            columns.take(points, deadline, anew=number == RECOUNT)
+        sent = columns.message()
+        if sent is None:
+            return Structure.none(view.shape)
+        Q, jacobian = sent
+        points = view.times(Q) / to_rows - P @ jacobian * math.sqrt(m / n)
+        rows.take(points, deadline, anew=number == RECOUNT)
+        if deadline.passed():
+            break
+    assert columns is not None  # noqa: S101  # there is a first pass
+    return _estimate(view, rows.posterior, columns.posterior, Q, to_rows)
+
+
+@final
+class _Side:
+    """What is known of the rows, or of the columns: the mixture that their points come from."""
+
+    def __init__(self, points: FloatMatrix, deadline: Deadline) -> None:
+        self.mixture = fit_mixture(points, deadline)
+        self.posterior: Posterior = self.mixture.posterior(points)
+        self.take(points, deadline)
+
+    def take(self, points: FloatMatrix, deadline: Deadline, *, anew: bool = False) -> None:
+        """Look at points that came back; `anew` chooses the mixture again."""
+        if anew:
+            found = fit_mixture(points, deadline)
+            if not deadline.passed():
+                self.mixture, self.posterior = found, found.posterior(points)
+        self.posterior = refitted(self.mixture, points, self.posterior)
+
+    def message(self) -> tuple[FloatMatrix, FloatMatrix] | None:
+        """Whitened posterior means, and their average Jacobian; None if nothing is seen."""
+        whitening = whitening_of(self.posterior.mean)
+        if whitening is None:
+            return None
+        return self.posterior.mean @ whitening, self.posterior.covariance @ whitening
+
+
+def _coordinates(view: View, seen: Spectrum) -> tuple[FloatMatrix, FloatMatrix]:
+    """Points of the rows with noise of variance one, and the vectors whose products they are."""
+    n, m = view.shape
+    points = math.sqrt(n) * seen.left / np.sqrt(seen.left_noise)
+    sent = math.sqrt(m) * seen.right
+    return with_row_sums(view, points, sent, seen.right_noise, seen.deviation)
+
+
+def _estimate(
+    view: View, rows: Posterior, columns: Posterior, sent: FloatMatrix, scale: float
+) -> Structure:
+    """Step 5 of `sharpened_two_sided`."""
+    n, m = view.shape
+    groups = rows.memberships, columns.memberships
+    left, right = _sure_directions(rows), _sure_directions(columns)
+    if left is None or right is None:
+        return Structure(np.zeros((n, 0)), np.zeros((m, 0)), np.zeros(0), *groups)
+    (X, inflated_left), (Y, inflated_right) = left, right
+    # Places of rows have a coordinate for each message; X is a turn of some of them.
+    lifted = np.linalg.lstsq(X, rows.mean, rcond=None)[0]
+    kernel = scale * lifted @ np.linalg.pinv(Y.T @ sent, rcond=1e-2)
+    core = inflated_left[:, None] * kernel * inflated_right
+    left_frame, left_triangle = np.linalg.qr(X)
+    right_frame, right_triangle = np.linalg.qr(Y)
+    turn, sizes, other = np.linalg.svd(left_triangle @ core @ right_triangle.T, full_matrices=False)
+    F, G = left_frame @ turn, right_frame @ other.T
+    shown = (view.times(G) * F).sum(axis=0)
+    agrees = np.abs(shown - sizes) <= DISAGREEMENT * sizes
+    return Structure(F[:, agrees], G[:, agrees], sizes[agrees], *groups)
+
+
+def _sure_directions(posterior: Posterior) -> tuple[FloatMatrix, FloatVector] | None:
+    """Whitened posterior means along directions that are known well, and what inflates each."""
+    whitening = whitening_of(posterior.mean)
+    if whitening is None:
+        return None
+    excess = whitening.T @ posterior.covariance @ whitening
+    factors, axes = np.linalg.eigh(np.eye(len(excess)) + (excess + excess.T) / 2)
+    sure = factors <= MOST_INFLATION
+    if not sure.any():
+        return None
+    return posterior.mean @ whitening @ axes[:, sure], factors[sure]
+
+
+_STARTS = 16
+_PRODUCTS = 8000  # vertices times starts: larger graphs have fewer, since they show their blocks
+_FEWEST_STARTS = 4
+_SHORT_ROUNDS = 12  # of each start
+_ROUNDS = 30  # of the best one
+_DAMPING = 0.5
+_LLOYD_ROUNDS = 15
+_FAITH = 0.8  # in the hard blocks that a start has
+_SPREAD = 0.2  # of the cap: deviation of the kernel's prior law around the mean entry
+_TINY = 1e-12
+# Share of a direction of the true blocks that the soft ones must hold: a structure that lacks the
+# direction errs in sums between blocks by all of it, one that has it by the noise over this share.
+_LEAST_HELD = 1 / 2
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class BlockModel:
+    """Soft blocks of each side and the mean entry between each two of them.
+
+    Attributes:
+        left: P, probabilities, shape (n_left, k).
+        right: Q, shape (n_right, k); of an adjacency matrix the same object as `left`.
+        kernel: B, shape (k, k); symmetric for an adjacency matrix.
+        evidence: approximate log likelihood of the noisy matrix above that of no entries at all.
+    """
+
+    left: FloatMatrix
+    right: FloatMatrix
+    kernel: FloatMatrix
+    evidence: float
+
+    @property
+    def count(self) -> int:
+        """How many blocks a side has."""
+        return len(self.kernel)
+
+    def structure(self) -> Structure:
+        """The estimate P D Q^T whose inner products along the true blocks are unbiased.
+
+        With the true memberships X, a posterior law obeys E[X^T P] = P^T P and E[X^T X] = N, the
+        diagonal matrix of the sizes; likewise Y on the right, with sizes N'. So
+        X^T (P D Q^T) Y = X^T (X B Y^T) Y, in expectation, for
+        D = (P^T P)^(-1) N B N' (Q^T Q)^(-1). Directions of which P or Q holds less than a half are
+        left out: their share is the inverse of an eigenvalue of (P^T P)^(-1/2) N (P^T P)^(-1/2).
+        """
+        basis, factors = _held(self.left)
+        symmetric = self.right is self.left
+        other, others = (basis, factors) if symmetric else _held(self.right)
+        # Coordinates of P B Q^T in the orthonormal columns P basis and Q other.
+        core = basis.T @ (self.left.T @ self.left) @ self.kernel @ (self.right.T @ self.right)
+        core = factors[:, None] * (core @ other) * others
+        left, right = self.left @ basis, self.right @ other
+        if symmetric:
+            sizes, turn = np.linalg.eigh((core + core.T) / 2)
+            directions = left @ turn
+            return Structure(directions, directions, sizes, self.left, self.right)
+        turn, sizes, other_turn = np.linalg.svd(core, full_matrices=False)
+        return Structure(left @ turn, right @ other_turn.T, sizes, self.left, self.right)
+
+
+def _held(memberships: FloatMatrix) -> tuple[FloatMatrix, FloatVector]:
+    """Directions of the memberships that hold enough of the true ones.
+
+    Returns:
+        C such that P C has orthonormal columns, and the inverse share of each that P holds.
+    """
+    moments = _Moments.of(memberships)
+    squares, axes = np.linalg.eigh(moments.products)
+    clear = squares > _TINY * squares.max()
+    whitening = axes[:, clear] / np.sqrt(squares[clear])
+    factors, turn = np.linalg.eigh((whitening.T * moments.sizes) @ whitening)
+    held = factors * _LEAST_HELD <= 1
+    return whitening @ turn[:, held], factors[held]
+
+
+@dataclass(frozen=True, eq=False)
+class _Moments:
+    """Of memberships P, shape (n, k): column sums, P^T P, and the sum of their covariances."""
+
+    sizes: FloatVector
+    products: FloatMatrix
+    covariance: FloatMatrix
+
+    @classmethod
+    def of(cls, memberships: FloatMatrix) -> Self:
+        sizes, products = memberships.sum(axis=0), memberships.T @ memberships
+        return cls(sizes, products, np.diag(sizes) - products)
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """Where an iteration is.
+
+    Attributes:
+        sides: memberships of the left and the right; of an adjacency matrix one side.
+        before: those of the round before.
+        kernel: None before the first round.
+    """
+
+    sides: tuple[FloatMatrix, ...]
+    before: tuple[FloatMatrix, ...]
+    kernel: FloatMatrix | None = None
+
+
+_Sums = tuple[FloatMatrix, ...]  # Z Q and Z^T P; of an adjacency matrix Z P
+
+
+@dataclass(frozen=True)
+class _Law:
+    """What is known of a noisy matrix beforehand: its layout, the noise s, the cap."""
+
+    shape: tuple[int, int]
+    symmetric: bool
+    hollow: bool
+    deviation: float
+    cap: float
+
+    @property
+    def times(self) -> int:
+        """How often a pair is in the matrix."""
+        return 2 if self.symmetric else 1
+
+    @property
+    def doubt(self) -> float:
+        """Entries that the prior law of the kernel counts for."""
+        return float(self.times * (self.deviation / (_SPREAD * self.cap)) ** 2)
+
+    def pairs(self, sides: tuple[FloatMatrix, ...]) -> FloatMatrix:
+        """Expected number of ordered pairs between each two blocks."""
+        sizes = [side.sum(axis=0) for side in sides]
+        found: FloatMatrix = np.outer(sizes[0], sizes[-1])
+        if self.symmetric:
+            found = found - np.diag(sizes[0])
+        elif self.hollow:
+            found = found - sides[0].T @ sides[-1]
+        return np.maximum(found, 0.0)
+
+    def mean(self, totals: FloatMatrix) -> float:
+        """Of all entries."""
+        rows, columns = self.shape
+        return float(totals.sum()) / (rows * (columns - self.hollow))
+
+    def kernel(self, point: _Point, sums: _Sums) -> tuple[FloatMatrix, FloatMatrix]:
+        """The next kernel, and P^T Z Q."""
+        moments = [_Moments.of(side) for side in point.sides]
+        totals = point.sides[0].T @ sums[0]
+        last = point.kernel
+        if self.symmetric:
+            totals = (totals + totals.T) / 2
+        if last is None:
+            apart = np.outer(moments[0].sizes, moments[-1].sizes)
+            apart -= point.sides[0].T @ point.sides[-1] if self.hollow else 0.0
+            last = totals / np.maximum(apart, 1.0)
+        found = totals + moments[0].covariance @ last @ moments[-1].covariance
+        found = (found + self.doubt * self.mean(totals)) / (self.pairs(point.sides) + self.doubt)
+        return np.clip(found, -self.cap, self.cap), totals
+
+    def step(self, point: _Point, sums: _Sums) -> _Point:
+        """One round of the equations."""
+        kernel, _ = self.kernel(point, sums)
+        moments = [_Moments.of(side) for side in point.sides]
+        fresh = [self._heard(0, point, sums[0], kernel, moments[-1])]
+        if not self.symmetric:
+            fresh.append(self._heard(1, point, sums[1], kernel.T, moments[0]))
+        return _Point(tuple(fresh), point.sides, kernel)
+
+    def _heard(
+        self, side: int, point: _Point, sums: FloatMatrix, kernel: FloatMatrix, other: _Moments
+    ) -> FloatMatrix:
+        """The next memberships of one side, from the other's."""
+        now = point.sides[side]
+        logs = sums @ kernel.T - point.before[side] @ (kernel @ other.covariance @ kernel.T)
+        logs = (logs - np.diag(kernel @ other.products @ kernel.T) / 2) / self.deviation**2
+        logs += np.log(now.mean(axis=0) + _TINY)
+        logs -= logs.max(axis=1, keepdims=True)
+        fresh = np.exp(logs)
+        fresh /= fresh.sum(axis=1, keepdims=True)
+        mixed: FloatMatrix = (1 - _DAMPING) * now + _DAMPING * fresh
+        return mixed
+
+    def model(self, point: _Point, sums: _Sums) -> BlockModel:
+        """The model at a point."""
+        kernel, totals = self.kernel(point, sums)
+        moments = [_Moments.of(side) for side in point.sides]
+        echo = moments[0].covariance @ kernel @ moments[-1].covariance
+        gained = ((totals + echo / 2) * kernel).sum()
+        gained -= (self.pairs(point.sides) * kernel**2).sum() / 2
+        prior = ((kernel - self.mean(totals)) ** 2).sum() / (2 * (_SPREAD * self.cap) ** 2)
+        evidence = (gained / self.deviation**2 - prior) / self.times - self._volume(moments)
+        for side in point.sides:
+            evidence += (side * np.log((side.mean(axis=0) + _TINY) / (side + _TINY))).sum()
+        return BlockModel(point.sides[0], point.sides[-1], kernel, float(evidence))
+
+    def _volume(self, moments: list[_Moments]) -> float:
+        """Log of how much wider the kernel's prior law is than what the data leave of it.
+
+        The data tell the kernel's entry along principal axes of P^T P and Q^T Q, of sizes m and m',
+        with precision m m'/s^2; of a symmetric one every pair of axes counts once, and half where
+        they are one.
+        """
+        told = [np.maximum(np.linalg.eigvalsh(each.products), 0.0) for each in moments]
+        precision = np.outer(told[0], told[-1]) * (_SPREAD * self.cap / self.deviation) ** 2
+        if self.symmetric:
+            precision[np.diag_indices(len(precision))] /= 2
+            precision = np.triu(precision)
+        return float(np.log1p(precision).sum() / 2)
+
+
+def fit_blocks(
+    view: View, triples: Triples, count: int, deviation: float, cap: float = 1.0
+) -> BlockModel:
+    """The block model with a number of blocks on each side.
+
+    1. k-means on the first `count` singular vectors, or one more, from several starts.
+    2. By turns, with N = diag(sizes) of P, M = P^T P and V = N - M, and N', M', V' of Q: the kernel
+       B = (P^T Z Q + V B V')/pairs, where the second term is what the noise of a pair adds to the
+       joint law of its ends' memberships; and memberships
+       log P_il = ((Z Q B^T)_il - (P' B V' B^T)_il - 1/2 (B M' B^T)_ll)/s^2 + log share_l + const,
+       half of the way each time, P' being the memberships of the round before: what each vertex
+       told the others and hears back is taken out. Likewise Q. Without V these are the mean-field
+       equations, which believe noise. The start of the largest evidence goes on.
+
+    The evidence is that of Plefka's expansion to second order:
+    (<P^T Z Q, B> - 1/2 <pairs, B^2> + 1/2 tr(V B V' B^T))/s^2, half of it for an adjacency matrix,
+    and the entropy of P and Q relative to the shares. The kernel's prior law is normal around the
+    mean entry, of deviation cap/5, and within the cap; what it leaves open is integrated as if
+    normal (Laplace's method).
+
+    Args:
+        view: the noisy matrix.
+        triples: its leading singular triples, see `largest_triples`.
+        count: of blocks.
+        deviation: s, of the noise of an entry.
+        cap: of an entry.
+
+    Source: Thouless, Anderson, Palmer 1977; Plefka 1982; for blocks in Gaussian noise Lesieur,
+    Krzakala, Zdeborova 2017.
+    """
+    law = _Law(view.shape, view.symmetric, view.blocks.layout.hollow, deviation, cap)
+    random = np.random.default_rng(count)  # starting points only: nothing private, no noise
+    vectors = triples[1:2] if view.symmetric else triples[1:]
+    if count == 1:  # nothing is left to find
+        whole = tuple(np.ones((len(side), 1)) for side in vectors)
+        return _models(view, law, [_Point(whole, whole)])[0]
+    points = []
+    for number in range(max(_FEWEST_STARTS, min(_STARTS, _PRODUCTS // max(view.shape)))):
+        hard = [_clustered(side[:, : count + number % 2], count, random) for side in vectors]
+        soft = tuple(_FAITH * side + (1 - _FAITH) / count for side in hard)
+        points.append(_Point(soft, soft))
+    points = _settled(view, law, points, _SHORT_ROUNDS)
+    reached = [model.evidence for model in _models(view, law, points)]
+    best = _settled(view, law, [points[int(np.argmax(reached))]], _ROUNDS)
+    return _models(view, law, best)[0]
+
+
+def _settled(view: View, law: _Law, points: list[_Point], rounds: int) -> list[_Point]:
+    """Step 2 from several points at once: one product with the matrix serves them all."""
+    for _ in range(rounds):
+        sums = _products(view, points)
+        points = [law.step(point, each) for point, each in zip(points, sums, strict=True)]
+    return points
+
+
+def _models(view: View, law: _Law, points: list[_Point]) -> list[BlockModel]:
+    sums = _products(view, points)
+    return [law.model(point, each) for point, each in zip(points, sums, strict=True)]
+
+
+def _products(view: View, points: list[_Point]) -> list[_Sums]:
+    of_right = view.times(np.hstack([point.sides[-1] for point in points]))
+    sums = [np.split(of_right, len(points), axis=1)]
+    if not view.symmetric:
+        of_left = view.transposed_times(np.hstack([point.sides[0] for point in points]))
+        sums.append(np.split(of_left, len(points), axis=1))
+    return list(zip(*sums, strict=True))
+
+
+def _clustered(points: FloatMatrix, count: int, random: np.random.Generator) -> FloatMatrix:
+    """Hard memberships by k-means, from points chosen far from each other."""
+    centres = points[[random.integers(len(points))]]
+    for _ in range(1, count):
+        nearest = _squares(points, centres).min(axis=1)
+        total = nearest.sum()
+        chances = nearest / total if total > 0 else None
+        centres = np.vstack([centres, points[random.choice(len(points), p=chances)]])
+    for _ in range(_LLOYD_ROUNDS):
+        memberships: FloatMatrix = np.eye(count)[_squares(points, centres).argmin(axis=1)]
+        sizes = memberships.sum(axis=0)[:, None]
+        centres = np.where(sizes > 0, memberships.T @ points / np.maximum(sizes, 1), centres)
+    return memberships
+
+
+def _squares(points: FloatMatrix, centres: FloatMatrix) -> FloatMatrix:
+    return np.stack([((points - centre) ** 2).sum(axis=1) for centre in centres], axis=1)

@@ -1,0 +1,323 @@
+"""The synthetic graph of maximum entropy around noisy bits: a convex program in the log-odds.
+
+x_ij = cap sigmoid(e_ij + a_i + b_j + s q_i^T Theta r_j), where e is what the noisy entry says by
+itself (its log likelihood ratio), and a, b, Theta are such that given row and column sums and given
+sums Q^T x R over soft groups of vertices come out. Among all matrices in the box with those sums it
+is the one nearest to the noisy bits' own odds in relative entropy. Always feasible, always in the
+box, and no n x n matrix is needed until the end.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Self, final
+
+import numpy as np
+import numpy.typing as npt
+import scipy
+
+from graphcuts_dp.arrays import FloatVector, RealMatrix
+from graphcuts_dp.estimate.blocks import Blocks, RowBlock
+from graphcuts_dp.progress import Progress, silent
+from graphcuts_dp.synth.base import Stopped
+
+_PIECE = 1 << 17  # entries worked on at once, so that they stay in the cache
+# bench_fit_quality.py, ego-Facebook 1500: ridge .003 and slack .1 had a worst cut of 28,800, these
+# 13,800.
+RIDGE = 0.001  # on a and b: keeps them finite where a noisy sum is out of reach
+# On Theta: by how much group sums may be missed, per unit of log-odds. Where noise makes them
+# negative they contradict the degrees, on which more cuts depend.
+SLACK = 1.0
+_ROUNDS = 160
+_MEMORY = 12
+_TOLERANCE = 0.01  # of the scaled gradient
+_TINY = 1e-300
+_NEVER = -60.0  # log-odds of a pair that is none
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class GroupSums:
+    """What the synthetic graph is to have.
+
+    Attributes:
+        rows: row sums, shape (n_left,), positive.
+        columns: column sums, shape (n_right,); of an adjacency matrix the same object as `rows`.
+        left: Q, orthonormal columns, shape (n_left, k).
+        right: R, shape (n_right, l); of an adjacency matrix the same object as `left`.
+        groups: Q^T x R, shape (k, l); symmetric if x is.
+        slack: by how much each of these may be missed, per unit of log-odds, shape (k, l); None for
+            the same everywhere.
+        ridge: on the log-odds of rows and columns: by how much row sums may be missed, per unit of
+            log-odds and per n.
+        near_noise: of the structure behind it: see `Structure.near`.
+        directions: how many directions that structure has; None where that tells nothing.
+    """
+
+    rows: FloatVector
+    columns: FloatVector
+    left: npt.NDArray[np.float64]
+    right: npt.NDArray[np.float64]
+    groups: npt.NDArray[np.float64]
+    slack: npt.NDArray[np.float64] | None = None
+    ridge: float = RIDGE
+    near_noise: int = 0
+    directions: int | None = None
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Factors:
+    """Log-odds beyond the evidence: L R^T. Shapes (n_left, k), (n_right, k), float32."""
+
+    left: npt.NDArray[np.float32]
+    right: npt.NDArray[np.float32]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """The fitted log-odds and how the search ended.
+
+    Attributes:
+        factors: of the log-odds beyond the evidence.
+        rounds: of the quasi-Newton method.
+        stopped: "settled", "rounds" or "time".
+    """
+
+    factors: Factors
+    rounds: int
+    stopped: Stopped
+
+
+class OutOfTimeError(Exception):
+    """The time for a fit is over; carries nothing."""
+
+
+def solve(
+    blocks: Blocks,
+    sums: GroupSums,
+    cap: float,
+    *,
+    rounds: int = _ROUNDS,
+    report: Progress = silent,
+) -> Solution:
+    """Minimise the dual: h cap sum log(1 + e^L) - <a, d> - <b, d'> - h s <Theta, G> + ridges.
+
+    h is 1/2 for an adjacency matrix, whose pairs appear twice, with a = b and Theta symmetric. The
+    gradient is the difference between the sums of x and those wanted. L-BFGS in variables scaled by
+    the diagonal of the Hessian; 20-100 rounds of O(n^2 k).
+
+    Args:
+        blocks: the noisy matrix, with its distribution.
+        sums: what x is to have.
+        cap: upper side of the box, finite.
+        rounds: most rounds.
+        report: called after each round with the share of the rounds done and a message; may
+            raise `OutOfTimeError`, on which the last point is returned.
+    """
+    dual = _Dual.of(blocks, sums, cap)
+    last = dual.start()
+    done = 0
+
+    def after_round(point: FloatVector) -> None:
+        nonlocal last, done
+        last, done = point.copy(), done + 1
+        report(done / rounds, f"matching sums, round {done}")
+
+    stopped: Stopped
+    try:
+        found = scipy.optimize.minimize(
+            dual,
+            last,
+            jac=True,
+            method="L-BFGS-B",
+            callback=after_round,
+            options={"maxiter": rounds, "maxcor": _MEMORY, "gtol": _TOLERANCE, "ftol": 1e-12},
+        )
+        last, stopped = found.x, "settled" if done < rounds else "rounds"
+    except OutOfTimeError:
+        stopped = "time"
+    return Solution(dual.factors(last), done, stopped)
+
+
+@dataclass(frozen=True, eq=False)
+class _Dual:
+    """The function that L-BFGS minimises, of scaled variables."""
+
+    blocks: Blocks
+    sums: GroupSums
+    cap: float
+    strength: float  # s
+    scale: FloatVector
+
+    @classmethod
+    def of(cls, blocks: Blocks, sums: GroupSums, cap: float) -> Self:
+        rows, columns = blocks.shape
+        strength = math.sqrt(rows * columns)
+        plain = cls(blocks, sums, cap, strength, np.ones(1))
+        size = plain._size()
+        plain = cls(blocks, sums, cap, strength, np.ones(size))
+        return cls(blocks, sums, cap, strength, 1 / np.sqrt(plain._curvature()))
+
+    @property
+    def _slack(self) -> npt.NDArray[np.float64]:
+        given = self.sums.slack
+        return np.full(self.sums.groups.shape, SLACK) if given is None else given
+
+    def _size(self) -> int:
+        k, l = self.sums.groups.shape  # noqa: E741
+        if self.blocks.symmetric:
+            return int(len(self.sums.rows) + k * (k + 1) // 2)
+        return int(len(self.sums.rows) + len(self.sums.columns) + k * l)
+
+    def start(self) -> FloatVector:
+        """Equal log-odds for all pairs that give the wanted total, the evidence left out."""
+        total = float(self.sums.rows.sum())
+        share = min(max(total / (self.cap * self.strength**2), 1e-4), 0.999)
+        point = np.zeros(self._size())
+        sides = len(self.sums.rows) + (0 if self.blocks.symmetric else len(self.sums.columns))
+        point[:sides] = 0.5 * math.log(share / (1 - share))
+        return np.asarray(point / self.scale)
+
+    def _split(self, point: FloatVector) -> tuple[FloatVector, FloatVector, FloatVector]:
+        """a, b and Theta of a scaled point."""
+        plain = point * self.scale
+        n, shape = len(self.sums.rows), self.sums.groups.shape
+        if self.blocks.symmetric:
+            theta = np.zeros(shape)
+            theta[np.triu_indices(shape[0])] = plain[n:]
+            return plain[:n], plain[:n], theta + np.triu(theta, 1).T
+        m = len(self.sums.columns)
+        return plain[:n], plain[n : n + m], plain[n + m :].reshape(shape)
+
+    def _join(self, a: FloatVector, b: FloatVector, theta: FloatVector) -> FloatVector:
+        """Gradient in the scaled variables, from those in a, b and Theta."""
+        if self.blocks.symmetric:
+            double = 2 * theta - np.diag(np.diag(theta))  # an entry above stands for two
+            return np.concatenate([a, double[np.triu_indices(len(theta))]]) * self.scale
+        return np.concatenate([a, b, theta.ravel()]) * self.scale
+
+    def factors(self, point: FloatVector) -> Factors:
+        a, b, theta = self._split(point)
+        left = np.column_stack([self.strength * self.sums.left @ theta, a, np.ones_like(a)])
+        right = np.column_stack([self.sums.right, np.ones_like(b), b])
+        return Factors(left.astype(np.float32), right.astype(np.float32))
+
+    def __call__(self, point: FloatVector) -> tuple[float, FloatVector]:
+        a, b, theta = self._split(point)
+        sums, cap, half = self.sums, self.cap, 0.5 if self.blocks.symmetric else 1.0
+        right = sums.right.astype(np.float32)
+        parts = self.blocks.map(_moments, self.factors(point), right)
+        value = cap * sum(part.logs for part in parts)
+        rows = cap * np.concatenate([part.rows for part in parts])
+        columns = rows if self.blocks.symmetric else cap * np.sum([p.columns for p in parts], 0)
+        groups = cap * (sums.left.T @ np.concatenate([part.products for part in parts]))
+        if self.blocks.symmetric:
+            groups = (groups + groups.T) / 2
+
+        ridge, slack = cap * self.sums.ridge * self.strength, cap * self._slack * self.strength
+        near_a, near_b = a - a.mean(), b - b.mean()
+        value = half * (
+            value
+            - self.strength * float((theta * sums.groups).sum())
+            + 0.5 * float((slack * theta**2).sum())
+            + 0.5 * ridge * float(near_a @ near_a + near_b @ near_b)
+        ) - (float(a @ sums.rows) if self.blocks.symmetric else 0.0)
+        if not self.blocks.symmetric:
+            value -= float(a @ sums.rows + b @ sums.columns)
+        slope = half * (self.strength * (groups - sums.groups) + slack * theta)
+        return value, self._join(
+            rows - sums.rows + ridge * near_a, columns - sums.columns + ridge * near_b, slope
+        )
+
+    def _curvature(self) -> FloatVector:
+        """About the diagonal of the Hessian at the start, in plain variables."""
+        parts = self.blocks.map(_spreads, self.factors(self.start()))
+        rows = self.cap * np.concatenate([part[0] for part in parts])
+        columns = (
+            rows
+            if self.blocks.symmetric
+            else self.cap * np.sum([part[1] for part in parts], axis=0)
+        )
+        ridge = self.cap * self.sums.ridge * self.strength
+        # As if the spread x (1 - x/cap) of a pair were a product of one number for each end.
+        left, right = self.sums.left, self.sums.right
+        root = math.sqrt(max(rows.sum(), _TINY))  # nothing is spread where evidence settles all
+        shares_left, shares_right = rows / root, columns / root
+        squares = np.outer((left**2).T @ shares_left, (right**2).T @ shares_right)
+        half = 0.5 if self.blocks.symmetric else 1.0
+        slack = self.cap * self._slack * self.strength
+        core = half * (self.strength**2 * squares + slack)
+        if not self.blocks.symmetric:
+            return np.concatenate([rows + ridge, columns + ridge, core.ravel()])
+        crossed = (left.T * shares_left) @ left
+        double = 2 * core + self.strength**2 * crossed**2
+        np.fill_diagonal(double, np.diag(core))
+        return np.concatenate([rows + ridge, double[np.triu_indices(len(core))]])
+
+
+@dataclass(frozen=True, eq=False)
+class _Moments:
+    logs: float
+    rows: FloatVector
+    columns: FloatVector
+    products: npt.NDArray[np.float64]
+
+
+def _moments(block: RowBlock, factors: Factors, right: npt.NDArray[np.float32]) -> _Moments:
+    """Sum of log(1 + e^L), row and column sums of sigmoid(L), and its product with R."""
+    rows = np.zeros(block.shape[0])
+    columns = np.zeros(block.shape[1])
+    products = np.zeros((block.shape[0], right.shape[1]))
+    logs = 0.0
+    for part in block.parts(_PIECE):
+        where = slice(part.start - block.start, part.stop - block.start)
+        odds = _log_odds(part, factors)
+        logs += float(np.maximum(odds, 0).sum(dtype=np.float64))
+        small = np.exp(-np.abs(odds))
+        whole = small + np.float32(1)
+        logs += float(np.log(whole).sum(dtype=np.float64))
+        x = np.where(odds > 0, np.float32(1), small)
+        x /= whole
+        rows[where] = x.sum(axis=1)
+        if not block.symmetric:
+            columns += x.sum(axis=0)
+        products[where] = x @ right
+    return _Moments(logs, rows, columns, products)
+
+
+def _spreads(block: RowBlock, factors: Factors) -> tuple[FloatVector, FloatVector]:
+    """Row and column sums of x (1 - x), x = sigmoid(L)."""
+    rows, columns = np.zeros(block.shape[0]), np.zeros(block.shape[1])
+    for part in block.parts(_PIECE):
+        where = slice(part.start - block.start, part.stop - block.start)
+        x = sigmoid(_log_odds(part, factors))
+        x *= 1 - x
+        rows[where] = x.sum(axis=1)
+        columns += x.sum(axis=0)
+    return rows, columns
+
+
+def synthetic_rows(block: RowBlock, factors: Factors, cap: float) -> RealMatrix:
+    """Rows of x, float32, zero on the diagonal."""
+    x = sigmoid(_log_odds(block, factors))
+    x *= np.float32(cap)
+    return block.clear_diagonal(x)
+
+
+def sigmoid(odds: RealMatrix) -> RealMatrix:
+    """1/(1 + e^-odds), in place and without overflow."""
+    np.clip(odds, _NEVER, -_NEVER, out=odds)
+    np.negative(odds, out=odds)
+    np.exp(odds, out=odds)
+    odds += 1
+    np.reciprocal(odds, out=odds)
+    return odds
+
+
+def _log_odds(block: RowBlock, factors: Factors) -> RealMatrix:
+    odds = factors.left[block.start : block.stop] @ factors.right.T
+    odds += block.evidence(np.float32)
+    if block.hollow:
+        odds[np.arange(len(odds)), np.arange(block.start, block.stop)] = _NEVER
+    return odds

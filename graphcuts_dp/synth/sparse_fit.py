@@ -1,0 +1,519 @@
+"""From kept edges, noisy degrees and noisy sums between groups to a sparse model of the graph.
+
+What noisy degrees tell of kept edges: their best linear combination, by conjugate gradients.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import final
+
+import numpy as np
+
+from graphcuts_dp.arrays import FloatMatrix, FloatVector, IndexArray, IntVector
+from graphcuts_dp.estimate.noisy_groups import NoisyGroups
+from graphcuts_dp.estimate.noisy_kept_edges import KeptEdges
+from graphcuts_dp.estimate.noisy_sums import NoisyDegrees
+from graphcuts_dp.estimate.noisy_weights import NoisyWeightCounts
+from graphcuts_dp.estimate.sparse_model import SparseModel
+from graphcuts_dp.pairs.layout import Layout
+from graphcuts_dp.pairs.vertices import Space
+from graphcuts_dp.synth.credible_sums import saturated_pairs
+from graphcuts_dp.synth.weight_prior import KeptPosterior, LeftOver, WeightPrior
+
+_ROUNDS = 30
+_SOLUTIONS = 4  # with more and more residual degrees at 0
+_NEAR = 1e-3  # of the right-hand side, where rounds end
+
+
+def corrections(
+    ends: tuple[IntVector, IntVector],
+    spread: FloatVector,
+    left: FloatVector,
+    noise: float,
+    likely: FloatVector,
+) -> FloatVector:
+    """What to add to the weight of each kept edge, given the noisy degrees of its ends.
+
+    The observations are y_v = sum of w_e at v + r_v + noise, with independent w_e of variance s_e
+    around what is known of them, and residual degrees r_v whose mean and variance are those of
+    their stratum. The best linear estimate adds s_e (l_i + l_j) to the edge {i, j}, where
+    (A S A' + D) l = y - sums - mean, A being the incidence matrix, S = diag(s_e) and D the variance
+    of residual degree and noise.
+
+    Args:
+        ends: number of both ends of each kept edge, among all that have a degree.
+        spread: s_e, shape (kept,).
+        left: noisy degree less kept weights, shape (ends,).
+        noise: variance of the noise of a degree.
+        likely: expected number of kept edges at each, which tells the strata.
+
+    Returns:
+        Shape (kept,).
+    """
+    if not len(spread):
+        return np.zeros(0)
+    first, second = ends
+
+    def at_ends(values: FloatVector) -> FloatVector:
+        sums = np.bincount(first, values, minlength=len(left)).astype(np.float64)
+        sums += np.bincount(second, values, minlength=len(left))
+        return sums
+
+    def across(found: FloatVector) -> FloatVector:
+        added: FloatVector = spread * (found[first] + found[second])
+        return added
+
+    own = at_ends(spread)
+    mean, variance = _moments(left, own + noise, likely)
+    found = np.zeros(len(left))
+    for _ in range(_SOLUTIONS):
+        found = _solved(
+            lambda x: (variance + noise) * x + at_ends(across(x)),
+            left - mean,
+            np.maximum(own + variance + noise, _LEAST),
+            found,
+        )
+        below = mean + variance * found < 0
+        if not below.any():
+            break
+        mean[below], variance[below] = 0.0, 0.0
+    return across(found)
+
+
+def _solved(
+    matrix: Callable[[FloatVector], FloatVector],
+    goal: FloatVector,
+    diagonal: FloatVector,
+    start: FloatVector,
+) -> FloatVector:
+    """The solution of a positive definite system, by conjugate gradients with its diagonal."""
+    found = start.copy()
+    rest = goal - matrix(found)
+    ready = rest / diagonal
+    direction, size = ready, float(rest @ ready)
+    enough = _NEAR**2 * float(goal @ (goal / diagonal))
+    for _ in range(_ROUNDS):
+        if size <= enough:
+            break
+        image = matrix(direction)
+        step = size / float(direction @ image)
+        found += step * direction
+        rest = rest - step * image
+        ready = rest / diagonal
+        before, size = size, float(rest @ ready)
+        direction = ready + size / before * direction
+    return found
+
+
+def _moments(
+    left: FloatVector, noise: FloatVector, likely: FloatVector
+) -> tuple[FloatVector, FloatVector]:
+    """Mean and variance of residual degrees, by stratum."""
+    mean, variance = np.empty_like(left), np.empty_like(left)
+    for members in strata(likely):
+        mean[members] = max(float(left[members].mean()), 0.0)
+        variance[members] = max(float(left[members].var() - noise[members].mean()), 0.0)
+    return mean, variance
+
+
+_LEAST = 1e-9
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Bought:
+    """What a sparse release knows of the private graph.
+
+    Attributes:
+        space: which pairs there are.
+        counts: how many edges weigh how much.
+        kept: kept edges, or None.
+        degrees: noisy degrees, or None.
+        groups: noisy sums between groups, all of the same groups.
+        weight_cap: public largest weight, or None.
+        whole: whether weights are whole numbers.
+    """
+
+    space: Space
+    counts: NoisyWeightCounts
+    kept: KeptEdges | None = None
+    degrees: NoisyDegrees | None = None
+    groups: Sequence[NoisyGroups] = ()
+    weight_cap: float | None = None
+    whole: bool = False
+
+    @property
+    def layout(self) -> Layout:
+        """The matrix that is not made."""
+        return Layout.of(self.space)
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs there are."""
+        return self.layout.pairs_before(self.layout.shape[0])
+
+    @property
+    def total(self) -> float | None:
+        """Weight of all pairs, from degrees and sums between groups, by their precision."""
+        twice = 2 if self.layout.symmetric else 1
+        found = [(each.total, len(each.values) * each.law.variance) for each in self.groups]
+        if self.degrees is not None:
+            sides = len(self.degrees.rows) if self.layout.symmetric else sum(self.layout.shape)
+            share = 1.0 if self.layout.symmetric else 0.25
+            found.append(
+                (self.degrees.total / twice, self.degrees.variance * sides * share / twice**2)
+            )
+        if not found:
+            return None
+        weights = np.array([1 / variance for _, variance in found])
+        return max(float(weights @ [value for value, _ in found] / weights.sum()), 0.0)
+
+
+def fit_sparse(bought: Bought) -> SparseModel:
+    """The model that explains what was bought: kept edges first, then degrees and groups.
+
+    1. Noisy counts give the law of weights before anything else is seen (`WeightPrior`).
+    2. A kept pair weighs its posterior mean: much noise on a pair without weight is known for it;
+       and what noisy degrees tell of it is added (`corrections`).
+    3. What kept pairs leave of noisy degrees is freed of noise (`posterior_residuals`).
+    4. What they leave of the sums between groups, none below 0, is spread over pairs by residual
+       degrees: a degree-corrected block model, raked to both.
+    5. Where a weight would pass the cap, pairs are listed at the cap, and 3 and 4 repeated.
+    """
+    prior = WeightPrior.of(
+        bought.counts,
+        pairs=float(bought.pairs),
+        cap=bought.weight_cap,
+        whole=bought.whole,
+    )
+    kept = bought.kept
+    if kept is None:
+        none = np.zeros(0)
+        known, left = KeptPosterior(none, none, none), prior.left(math.inf, 1.0)
+        rows = columns = np.zeros(0, dtype=np.int32)
+    else:
+        scale = kept.unit / float(kept.distribution.rate)
+        known = prior.posterior(kept.weights, scale)
+        left = prior.left(kept.threshold * kept.unit, scale)
+        rows, columns = kept.rows, kept.columns
+        if bought.weight_cap is not None:
+            known = replace(known, mean=np.minimum(known.mean, bought.weight_cap))
+    model = _corrected(_kept_alone(bought, (rows, columns), known, left), bought)
+    model = _with_residual(model, bought, left)
+    if bought.weight_cap is None:
+        return model
+    for _ in range(3):
+        pairs = saturated_pairs(model, bought.weight_cap)
+        if not len(pairs[0]):
+            break
+        model = _with_residual(_with_full(model, pairs, bought.weight_cap), bought, left)
+    return model
+
+
+def _codes(bought: Bought) -> tuple[IntVector, IntVector]:
+    if bought.groups:
+        return bought.groups[0].rows, bought.groups[0].columns
+    rows = np.zeros(bought.layout.shape[0], dtype=np.int64)
+    if bought.layout.symmetric:
+        return rows, rows
+    return rows, np.zeros(bought.layout.shape[1], dtype=np.int64)
+
+
+def _kept_alone(
+    bought: Bought, ends: tuple[IndexArray, IndexArray], known: KeptPosterior, left: LeftOver
+) -> SparseModel:
+    """Kept pairs, and a residual part of no weight."""
+    layout, codes = bought.layout, _codes(bought)
+    counts = [int(each.max(initial=0)) + 1 for each in codes]
+    rows = np.zeros(layout.shape[0])
+    columns = rows if layout.symmetric else np.zeros(layout.shape[1])
+    shares = left.masses / max(float(left.masses.sum()), _LEAST)
+    if not shares.any():
+        shares = np.full(len(left.points), 1 / len(left.points))
+    shares = shares / shares.sum()
+    return SparseModel(
+        space=bought.space,
+        weight_cap=bought.weight_cap,
+        whole=bought.whole,
+        rows=ends[0],
+        columns=ends[1],
+        weights=known.mean,
+        spread=known.variance,
+        chances=known.chance,
+        row_codes=codes[0],
+        column_codes=codes[1],
+        row_factors=rows,
+        column_factors=columns,
+        blocks=np.zeros((counts[0], counts[1])),
+        row_spread=rows,
+        column_spread=columns,
+        left_mean=float(shares @ left.points),
+        left_square=float(shares @ left.points**2),
+        left_points=left.points,
+        left_shares=shares,
+    )
+
+
+def _corrected(model: SparseModel, bought: Bought) -> SparseModel:
+    """With what noisy degrees tell of kept pairs."""
+    if bought.degrees is None or not len(model.rows):
+        return model
+    sums, likely = _kept_sums(model, model.weights), _kept_sums(model, model.chances)
+    noisy = [each * bought.degrees.unit for each in (bought.degrees.rows, bought.degrees.columns)]
+    offset = 0 if model.symmetric else len(noisy[0])
+    sides = 1 if model.symmetric else 2
+    added = corrections(
+        (model.rows.astype(np.int64), model.columns.astype(np.int64) + offset),
+        model.spread,
+        np.concatenate([noisy[side] - sums[side] for side in range(sides)]),
+        bought.degrees.variance,
+        np.concatenate(likely[:sides]),
+    )
+    weights = np.clip(model.weights + added, 0.0, bought.weight_cap)
+    return replace(model, weights=weights)
+
+
+def _with_full(model: SparseModel, pairs: tuple[IntVector, IntVector], cap: float) -> SparseModel:
+    """With more pairs listed, at the cap; those that were listed before are raised to it."""
+    layout = model.layout
+    places = layout.places(model.rows.astype(np.int64), model.columns.astype(np.int64))
+    full = np.unique(layout.places(*pairs))
+    known = np.isin(places, full)
+    weights = np.where(known, cap, model.weights)
+    fresh = ~np.isin(layout.places(*pairs), places)
+    count = int(fresh.sum())
+    return replace(
+        model,
+        rows=np.concatenate([model.rows, pairs[0][fresh].astype(np.int32)]),
+        columns=np.concatenate([model.columns, pairs[1][fresh].astype(np.int32)]),
+        weights=np.concatenate([weights, np.full(count, cap)]),
+        spread=np.concatenate([model.spread, np.zeros(count)]),
+        chances=np.concatenate([np.where(known, 1.0, model.chances), np.ones(count)]),
+    )
+
+
+def _with_residual(model: SparseModel, bought: Bought, left: LeftOver) -> SparseModel:
+    """The block model of what kept pairs leave."""
+    model = _within_groups(model, bought)
+    sums = _kept_sums(model, model.weights)
+    spread = _kept_sums(model, model.spread)
+    likely = _kept_sums(model, model.chances)
+    residuals = _residual_degrees(model, bought, left, sums, spread, likely)
+    if model.symmetric:
+        residuals = residuals[:1] * 2
+    blocks = _residual_blocks(model, bought, [each[0] for each in residuals])
+    row_volumes, column_volumes = blocks.sum(axis=1), blocks.sum(axis=0)
+    factors, spreads = [], []
+    for (mean, variance), codes, volumes in zip(
+        residuals,
+        (model.row_codes, model.column_codes),
+        (row_volumes, column_volumes),
+        strict=True,
+    ):
+        mass = np.bincount(codes, mean, minlength=len(volumes))
+        sizes = np.bincount(codes, minlength=len(volumes))
+        even = 1 / np.maximum(sizes, 1)
+        found = np.where(mass[codes] > _LEAST, mean / np.maximum(mass[codes], _LEAST), even[codes])
+        factors.append(found)
+        spreads.append(variance)
+    if model.symmetric:
+        factors[1], spreads[1] = factors[0], spreads[0]
+    return replace(
+        model,
+        row_factors=factors[0],
+        column_factors=factors[1],
+        row_spread=spreads[0],
+        column_spread=spreads[1],
+        blocks=_without_loops(model, blocks, factors),
+    )
+
+
+def _measured_blocks(model: SparseModel, bought: Bought) -> tuple[FloatMatrix, float]:
+    """Weight between groups as measured, and the variance of its noise."""
+    precision = [1 / each.law.variance for each in bought.groups]
+    measured = np.average([each.values for each in bought.groups], axis=0, weights=precision)
+    matrix = np.zeros(model.blocks.shape)
+    matrix[bought.groups[0].ends] = measured
+    if model.symmetric:
+        matrix = matrix + matrix.T
+    return matrix, 1 / sum(precision)
+
+
+def _within_groups(model: SparseModel, bought: Bought) -> SparseModel:
+    """With less weight on kept pairs where they weigh more than groups hold, by precision."""
+    if not bought.groups:
+        return model
+    measured, variance = _measured_blocks(model, bought)
+    kept, spread = (_kept_blocks(model, each) for each in (model.weights, model.spread))
+    trusted = spread / np.maximum(spread + variance, _LEAST)
+    excess = np.maximum(kept - np.maximum(measured, 0), 0) * trusted
+    factors = 1 - np.divide(excess, kept, out=np.zeros_like(kept), where=kept > 0)
+    at = model.row_codes[model.rows], model.column_codes[model.columns]
+    return replace(model, weights=model.weights * factors[at])
+
+
+def _kept_sums(model: SparseModel, values: FloatVector) -> list[FloatVector]:
+    shape = model.layout.shape
+    rows = np.bincount(model.rows, values, minlength=shape[0]).astype(np.float64)
+    columns = np.bincount(model.columns, values, minlength=shape[1]).astype(np.float64)
+    return [rows + columns] * 2 if model.symmetric else [rows, columns]
+
+
+def _residual_degrees(
+    model: SparseModel,
+    bought: Bought,
+    left: LeftOver,
+    sums: list[FloatVector],
+    spread: list[FloatVector],
+    likely: list[FloatVector],
+) -> list[tuple[FloatVector, FloatVector]]:
+    twice = 2 if model.symmetric else 1
+    total = bought.total
+    rest = left.weight if total is None else max(total - float(model.weights.sum()), 0.0)
+    found = []
+    for side in range(1 if model.symmetric else 2):
+        kept = sums[side]
+        if bought.degrees is None:
+            # As many left out as kept, by the count of kept edges of each vertex.
+            share = (likely[side] + 1) / float((likely[side] + 1).sum())
+            mean = twice * rest * share
+            variance = mean * left.squares / max(left.weight, _LEAST) + mean**2 / (likely[side] + 1)
+        else:
+            noisy = (bought.degrees.rows, bought.degrees.columns)[side] * bought.degrees.unit
+            mean, variance = posterior_residuals(
+                noisy - kept, likely[side], math.sqrt(bought.degrees.variance), spread[side]
+            )
+            mean = np.maximum(mean, 0)
+            mean = mean * (twice * rest / max(float(mean.sum()), _LEAST)) if rest else mean * 0
+        found.append((mean, variance))
+    return found
+
+
+def _residual_blocks(model: SparseModel, bought: Bought, degrees: list[FloatVector]) -> FloatMatrix:
+    """Residual weight between groups, ordered: row sums are the residual volumes of groups."""
+    shape = model.blocks.shape
+    volumes = [
+        np.bincount(codes, values, minlength=count)
+        for codes, values, count in zip(
+            (model.row_codes, model.column_codes), degrees, shape, strict=True
+        )
+    ]
+    if not bought.groups:
+        outer: FloatMatrix = np.outer(volumes[0], volumes[1]) / max(volumes[0].sum(), _LEAST)
+        return outer
+    measured, _ = _measured_blocks(model, bought)
+    return np.asarray(np.maximum(measured - _kept_blocks(model, model.weights), 0.0))
+
+
+def _kept_blocks(model: SparseModel, values: FloatVector) -> FloatMatrix:
+    shape = model.blocks.shape
+    at = model.row_codes[model.rows] * shape[1] + model.column_codes[model.columns]
+    found = np.bincount(at, values, minlength=shape[0] * shape[1]).reshape(shape)
+    found = found.astype(np.float64)  # without kept pairs they are integers
+    return np.asarray(found + found.T) if model.symmetric else np.asarray(found)
+
+
+def _without_loops(
+    model: SparseModel, blocks: FloatMatrix, factors: list[FloatVector]
+) -> FloatMatrix:
+    """Blocks raised so that what falls on no pair, a vertex and itself, is made up for."""
+    if not model.layout.hollow:
+        return blocks
+    lost = np.zeros(blocks.shape)
+    np.add.at(lost, (model.row_codes, model.column_codes), factors[0] * factors[1])
+    return np.asarray(blocks / np.maximum(1 - lost, 0.1))
+
+
+_STRATA = 12  # vertices with alike kept edges have alike residual degrees
+_BINS = 400
+_GRID = 160
+_STEPS = 80
+_STRATUM = 400  # vertices in a stratum
+
+
+def posterior_residuals(
+    observed: FloatVector, expected: FloatVector, deviation: float, spread: FloatVector
+) -> tuple[FloatVector, FloatVector]:
+    """Posterior mean and variance of each residual degree.
+
+    Vertices fall into strata by what is expected of them; in each, the law of residual degrees is
+    the one that explains the observations best (nonparametric maximum likelihood by expectation
+    maximisation on a grid of numbers >= 0), under Laplace noise of the mean variance there.
+
+    Args:
+        observed: noisy degree less kept weight, shape (n,).
+        expected: what tells how large residual degrees are, such as the number of kept edges.
+        deviation: of the noise of a degree.
+        spread: variance of the kept weight of each vertex, shape (n,).
+
+    Source: Robbins 1956; Kiefer, Wolfowitz 1956; Jiang, Zhang 2009.
+    """
+    mean, variance = np.empty_like(observed), np.empty_like(observed)
+    for members in strata(expected):
+        own = observed[members]
+        scale = deviation / math.sqrt(2)
+        least = -2 * math.sqrt(float(spread[members].mean()))
+        mean[members], variance[members] = _explained(own, scale, least)
+    return mean, variance
+
+
+def strata(expected: FloatVector) -> list[IntVector]:
+    """Vertices of which alike is expected, a vector of their numbers for each stratum."""
+    order = np.argsort(expected, kind="stable")
+    sizes = np.linspace(0, len(order), max(1, min(_STRATA, len(order) // _STRATUM)) + 1)
+    ends = sizes.astype(np.int64)
+    # Equal values stay together.
+    ranked = expected[order]
+    ends = np.unique(np.searchsorted(ranked, ranked[np.minimum(ends, len(order) - 1)]))
+    ends = np.unique(np.concatenate([[0], ends[1:], [len(order)]]))
+    return [part for part in np.split(order, ends[1:-1]) if len(part)]
+
+
+def _explained(
+    observed: FloatVector, scale: float, least: float
+) -> tuple[FloatVector, FloatVector]:
+    """Posterior means and variances under the best law on numbers >= 0."""
+    centres, weights, at = _binned(observed)
+    most = max(float(centres.max()), scale)
+    high = max(float(np.quantile(observed, 0.98)), scale)
+    grid = np.unique(
+        np.concatenate(
+            [np.linspace(least, high, _GRID), np.maximum(centres, least), [max(most, high)]]
+        )
+    )
+    likelihood = np.exp(
+        -(np.abs(centres[:, None] - grid) - np.abs(centres - np.clip(centres, 0, None))[:, None])
+        / scale
+    )
+    masses = np.full(len(grid), 1 / len(grid))
+    shares = likelihood
+    for _ in range(_STEPS):
+        shares = likelihood * masses
+        shares /= shares.sum(axis=1, keepdims=True)
+        masses = weights @ shares
+        masses /= masses.sum()
+    mean = shares @ grid
+    variance = np.maximum(shares @ grid**2 - mean**2, 0)
+    return np.interp(observed, centres, mean), variance[at]
+
+
+def _binned(observed: FloatVector) -> tuple[FloatVector, FloatVector, IntVector]:
+    """Centres of bins with about as many observations each, how many, and the bin of each."""
+    if len(observed) <= _BINS:
+        centres, at, counts = np.unique(observed, return_inverse=True, return_counts=True)
+        return centres, counts.astype(np.float64), at
+    levels = np.linspace(0, 1, _BINS // 2 + 1)
+    edges = np.concatenate(
+        [
+            np.quantile(observed, levels),
+            np.linspace(observed.min(), observed.max(), _BINS // 2 + 1),
+        ]
+    )
+    edges = np.unique(edges)
+    at = np.clip(np.searchsorted(edges, observed, side="right") - 1, 0, max(len(edges) - 2, 0))
+    counts = np.bincount(at, minlength=max(len(edges) - 1, 1))
+    sums = np.bincount(at, observed, minlength=len(counts))
+    filled = counts > 0
+    renumbered = np.cumsum(filled) - 1
+    return sums[filled] / counts[filled], counts[filled].astype(np.float64), renumbered[at]

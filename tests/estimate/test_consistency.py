@@ -1,0 +1,94 @@
+"""Least squares on trees of cells, against dense linear algebra."""
+
+import numpy as np
+import pytest
+from flow_cases import random_cells
+
+from graphcuts_dp.estimate.consistency import LeastSquares
+
+
+def dense_problem(cells, variances):
+    """The matrix from finest cells to all cells, and the covariance of the estimates."""
+    last = cells.depth - 1
+    up = [np.eye(cells.size(last))]
+    for place in range(last, 0, -1):
+        step = np.zeros((cells.size(place - 1), cells.size(place)))
+        step[cells.parents(place), np.arange(cells.size(place))] = 1
+        up.insert(0, step @ up[0])
+    measured = [p for p in range(cells.depth) if np.isfinite(variances[p])]
+    design = np.concatenate([up[p] for p in measured])
+    precision = np.concatenate([np.full(cells.size(p), 1 / variances[p]) for p in measured])
+    covariance = np.linalg.inv(design.T @ (precision[:, None] * design))
+    solve = covariance @ (design.T * precision)
+    return up, measured, covariance, solve
+
+
+def split(cells, measured, row):
+    """A row of coefficients of all measured sums, by place."""
+    found = [np.zeros(cells.size(p)) for p in range(cells.depth)]
+    start = 0
+    for place in measured:
+        found[place] = row[start : start + cells.size(place)]
+        start += cells.size(place)
+    return found
+
+
+VARIANCES = [
+    [2.0, 3.0, 5.0, 1.0],
+    [np.inf, 1.0, np.inf, 4.0],
+    [np.inf, np.inf, np.inf, 2.0],
+    [1e-3, 1e3, 1.0, 1e2],
+]
+
+
+@pytest.mark.parametrize("kind", ["one set", "directed", "two sides"])
+@pytest.mark.parametrize("number", range(len(VARIANCES)))
+def test_estimates_and_their_noise_are_those_of_dense_least_squares(kind, number):
+    rng = np.random.default_rng(number)
+    cells = random_cells(rng, kind)
+    variances = np.array(VARIANCES[number])
+    up, measured, covariance, solve = dense_problem(cells, variances)
+    fit = LeastSquares(cells, variances)
+    sums = {p: rng.normal(size=cells.size(p)) * 10 for p in measured}
+    finest = solve @ np.concatenate([sums[p] for p in measured])
+    found = fit.estimates(sums)
+    for place in range(cells.depth):
+        exact = up[place] @ covariance @ up[place].T
+        assert np.allclose(found[place], up[place] @ finest)
+        assert np.allclose(fit.variances[place], np.diag(exact), rtol=1e-9)
+        spread = fit.spreads(place)
+        weights = np.where(np.isfinite(variances), variances, 0.0)
+        assert np.allclose(spread.squares @ weights, np.diag(exact), rtol=1e-9)
+        rows = up[place] @ solve
+        for cell, row in enumerate(rows):
+            parts = split(cells, measured, row)
+            alone = np.eye(1, cells.size(place), cell)[0]
+            told = fit.coefficients({place: alone})
+            assert all(np.allclose(a, b, atol=1e-12) for a, b in zip(told, parts, strict=True))
+            exactly = fit.spread_of(told)
+            assert np.allclose(exactly.squares[0], spread.squares[cell])
+            assert np.allclose(exactly.absolute[0], spread.absolute[cell])
+            assert (spread.largest[cell] >= exactly.largest[0] - 1e-12).all()
+            assert spread.largest[cell].max() <= np.sqrt(spread.squares[cell]).max() + 1e-12
+
+
+def test_combinations_of_several_places_at_once():
+    rng = np.random.default_rng(7)
+    cells = random_cells(rng, "one set")
+    variances = np.array([2.0, 3.0, 5.0, 1.0])
+    up, measured, _, solve = dense_problem(cells, variances)
+    fit = LeastSquares(cells, variances)
+    wanted = {p: rng.normal(size=cells.size(p)) for p in (0, 2, 3)}
+    row = sum(wanted[p] @ up[p] for p in wanted) @ solve
+    for told, exact in zip(fit.coefficients(wanted), split(cells, measured, row), strict=True):
+        assert np.allclose(told, exact)
+
+
+def test_cells_add_up_to_those_above():
+    rng = np.random.default_rng(3)
+    cells = random_cells(rng, "one set")
+    fit = LeastSquares(cells, np.array([1.0, 2.0, 3.0, 4.0]))
+    found = fit.estimates({p: rng.normal(size=cells.size(p)) for p in range(4)})
+    for place in range(1, 4):
+        added = np.bincount(cells.parents(place), weights=found[place])
+        assert np.allclose(added, found[place - 1])

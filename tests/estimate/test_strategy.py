@@ -1,0 +1,152 @@
+"""The shares of levels: formulas against least squares, and against a fine search."""
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from flow_cases import random_cells
+
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.estimate.consistency import LeastSquares
+from graphcuts_dp.estimate.noisy_groups import place_variances
+from graphcuts_dp.estimate.strategy import _Shape, choose_strategy
+from graphcuts_dp.pairs.cells import CellTree
+from graphcuts_dp.pairs.groups import GroupTree
+
+
+def regular(*arities, size=5):
+    """A tree in which every group of a level has as many parts."""
+    labels, sizes, parents, count = {}, [], [], 1
+    leaves = int(np.prod(arities))
+    for level, arity in enumerate(arities):
+        parents.append(np.repeat(np.arange(count), arity))
+        count *= arity
+        labels[f"level {level}"] = range(count)
+        sizes.append(np.full(count, size * leaves // count))
+    return CellTree(GroupTree(labels, sizes, parents))
+
+
+@pytest.mark.parametrize("kind", ["one set", "directed", "two sides"])
+def test_mean_variances_are_those_of_least_squares(kind):
+    rng = np.random.default_rng(4)
+    cells = random_cells(rng, kind)
+    for variances in ([2.0, 3.0, 5.0, 1.0], [np.inf, 1.0, np.inf, 4.0], [np.inf] * 3 + [2.0]):
+        fit = LeastSquares(cells, np.array(variances))
+        means = [part.mean() for part in fit.variances]
+        assert np.allclose(_Shape.of(cells).mean_variances(np.array(variances)), means)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("workload", ["all cells", "all levels", "totals", "level 0", "level 1"])
+def test_no_other_shares_are_much_better(workload, delta):
+    cells = regular(3, 4)
+    made = choose_strategy(cells, epsilon=1.0, delta=delta, workload=workload)
+    assert sum(made.shares) == 1
+    shape = _Shape.of(cells)
+    wanted = {
+        "all cells": np.array([0, 6, 78]) / 84,  # 3 groups have 6 pairs of groups, 12 have 78
+        "all levels": np.array([0, 0.5, 0.5]),
+        "totals": np.array([1, 0, 0]),
+        "level 0": np.array([0, 1, 0]),
+        "level 1": np.array([0, 0, 1]),
+    }[workload]
+    own = np.array(made.deviations) ** 2 @ wanted
+    most = 1 - 13 / 128  # the finest level keeps a tenth
+    grid = np.linspace(0, most, 20)
+    best = np.inf
+    for root, top in itertools.product(grid, grid):
+        if root + top > most + 1e-9:
+            continue
+        shares = np.array([root, top, 1 - root - top])
+        with np.errstate(divide="ignore", over="ignore"):
+            if made.noise.distribution == "laplace":
+                variances = 0.5 / np.sinh(shares / 2) ** 2
+            else:
+                rho = made.noise.cost(delta=1e-6, changes=[(1, 1)] * len(made.places)).rho
+                variances = 1 / (2 * rho * shares)
+        best = min(best, shape.mean_variances(variances) @ wanted)
+    assert own <= best * 1.001
+
+
+def test_one_level_gets_everything_and_many_levels_take_gaussian_noise():
+    one = choose_strategy(regular(20), epsilon=1.0, delta=1e-6)
+    assert one.places == (1,)
+    assert one.shares == (1,)
+    assert one.noise.distribution == "laplace"
+    assert one.noise.parameters == (Fraction(1),)
+    many = regular(2, 2, 2, 2, 2)
+    for delta, noise in ((0.0, "laplace"), (1e-2, "gaussian")):
+        made = choose_strategy(many, epsilon=1.0, delta=delta, workload="all levels")
+        assert made.noise.distribution == noise
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6, 1e-2])
+@pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, 50.0])
+@pytest.mark.parametrize("sensitivity", [1, 1000])
+def test_what_is_chosen_costs_what_was_asked_for(epsilon, delta, sensitivity):
+    changes = ((sensitivity, sensitivity**2),) * 3
+    made = choose_strategy(regular(3, 2), epsilon=epsilon, delta=delta, changes=changes)
+    measured = [changes[place] for place in made.places]
+    cost = made.noise.cost(delta=max(delta, 1e-9), changes=measured)
+    if made.noise.distribution == "laplace":
+        assert cost.pure == Fraction(epsilon)
+    else:
+        assert cost.keeps(epsilon=epsilon, delta=delta)
+    assert made.places[-1] == 2
+    assert made.shares[-1] > Fraction(1, 10)
+
+
+def test_the_workload_moves_the_shares():
+    cells = regular(5, 20)
+    made = [
+        choose_strategy(cells, epsilon=1.0, workload=name)
+        for name in ("level 0", "all levels", "all cells", "level 1")
+    ]
+    coarse, fine = ([each.deviations[place] for each in made] for place in (1, 2))
+    assert sorted(coarse) == coarse
+    assert sorted(fine, reverse=True) == fine
+    assert len(set(coarse)) == len(set(fine)) == 4
+    total = choose_strategy(cells, epsilon=1.0, workload="totals")
+    assert total.places[0] == 0
+    assert total.deviations[0] < made[0].deviations[0]
+
+
+@pytest.mark.parametrize("arities", [(3, 3), (10, 20), (4, 5, 5), (2, 3, 5, 5), (40, 2)])
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_the_default_starves_no_level(arities, delta):
+    """No level errs by more times its own best than there are levels; "all cells" is not so."""
+    cells = regular(*arities)
+    default = choose_strategy(cells, epsilon=1.0, delta=delta)
+    assert default.workload == "all levels"
+    ratios = []
+    for place, level in enumerate(cells.levels, start=1):
+        alone = choose_strategy(cells, epsilon=1.0, delta=delta, workload=level)
+        ratios.append(default.deviations[place] / alone.deviations[place])
+    assert max(ratios) <= 1.05 * len(arities)
+    if len(arities) > 2:
+        finest = choose_strategy(cells, epsilon=1.0, delta=delta, workload="all cells")
+        assert finest.deviations[1] > 2 * default.deviations[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"epsilon": 0}, "epsilon"),
+        ({"epsilon": 1, "delta": 1.0}, "delta"),
+        ({"epsilon": 1, "delta": -0.1}, "delta"),
+        ({"epsilon": 1, "workload": "county"}, "unknown workload 'county'.*'level 0'"),
+        ({"epsilon": 1e-6, "changes": ((2**40, 2**80),) * 3}, "too small"),
+    ],
+)
+def test_what_is_out_of_range_is_refused(options, told):
+    with pytest.raises(ParameterError, match=told):
+        choose_strategy(regular(3, 2), **options)
+
+
+def test_a_measured_place_has_the_variance_of_its_noise():
+    made = choose_strategy(regular(3, 4), epsilon=0.5)
+    variances = place_variances(made.noise, made.places, 3)
+    measured = [p in made.places for p in range(3)]
+    assert np.isfinite(variances).tolist() == measured
+    assert (np.array(made.deviations)[measured] ** 2 <= variances[measured] * (1 + 1e-9)).all()

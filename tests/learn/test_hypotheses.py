@@ -1,0 +1,402 @@
+"""Every form of hypothesis against the dense one, and their bytes."""
+
+import hashlib
+import io
+
+import numpy as np
+import pytest
+from idc_cases import SHAPES, every_kind, extreme_cuts, random_cut, universe_of
+
+from graphcuts_dp.errors import (
+    FileFormatError,
+    HypothesisError,
+    ParameterError,
+    QueryError,
+)
+from graphcuts_dp.learn import bit_sets
+from graphcuts_dp.learn.bit_sets import BitSets, DenseHypothesis, pack_bits
+from graphcuts_dp.learn.blocks import BlockHypothesis
+from graphcuts_dp.learn.chung_lu import ChungLu
+from graphcuts_dp.learn.cut_sum import CutSum
+from graphcuts_dp.learn.median import DatabaseFamily, all_graphs
+from graphcuts_dp.learn.storage import pack
+from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery
+from graphcuts_dp.pairs.universe import Universe
+
+
+def random_chung_lu(universe, rng):
+    """Degrees of all sizes, some of them 0."""
+    sides = [np.maximum(rng.normal(1, 2, n) * rng.choice([0.1, 1], n), 0) for n in universe.shape]
+    a, b = (side / max(side.max(), 1) for side in sides)
+    return ChungLu(a, a if universe.symmetric else b)
+
+
+# Sums of cuts.
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_sums_of_cuts_agree_with_the_dense_form(shape):
+    """Thousands of updates over all shapes, overlapping sets included."""
+    universe, rng = universe_of(shape), np.random.default_rng(1)
+    for _ in range(4):
+        start = random_chung_lu(universe, rng)
+        implicit, dense = CutSum(universe, start), DenseHypothesis(universe, start.dense())
+        for _ in range(100):
+            cut, weight = random_cut(universe, rng), rng.normal()
+            implicit, dense = implicit.plus(cut, weight), dense.plus(cut, weight)
+            asked = [random_cut(universe, rng) for _ in range(3)]
+            assert np.allclose(
+                implicit.estimate_all(asked), dense.estimate_all(asked), rtol=0, atol=1e-9
+            )
+        asked = every_kind(universe, rng) + extreme_cuts(universe)
+        found = implicit.estimate_all(asked)
+        assert np.allclose(found, dense.estimate_all(asked), rtol=0, atol=1e-9)
+        assert np.allclose(implicit.dense(), dense.dense(), rtol=0, atol=1e-10)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", [(1000, None), (700, 400), (500, "arcs")])
+def test_sums_of_cuts_agree_with_the_dense_form_larger(shape):
+    universe, rng = universe_of(shape), np.random.default_rng(2)
+    start = random_chung_lu(universe, rng)
+    implicit, dense = CutSum(universe, start), DenseHypothesis(universe, start.dense())
+    for _ in range(300):
+        cut, weight = random_cut(universe, rng), rng.normal() / universe.size
+        implicit, dense = implicit.plus(cut, weight), dense.plus(cut, weight)
+    asked = [query for _ in range(20) for query in every_kind(universe, rng)]
+    assert np.allclose(implicit.estimate_all(asked), dense.estimate_all(asked), rtol=1e-9)
+
+
+def test_sums_of_cuts_grow_without_changing_older_ones():
+    """Rows are shared; two sequences that part must not write over each other."""
+    universe, rng = Universe(100), np.random.default_rng(3)
+    asked = [random_cut(universe, rng) for _ in range(5)]
+    chain, before = [CutSum.constant(universe, 0.25)], []
+    for _ in range(40):
+        parent = chain[rng.integers(max(0, len(chain) - 3), len(chain))]  # mostly the last
+        chain.append(parent.plus(random_cut(universe, rng), rng.normal()))
+        before.append(chain[-1].estimate_all(asked))
+    for hypothesis, answers in zip(chain[1:], before, strict=True):
+        assert np.array_equal(hypothesis.estimate_all(asked), answers)
+        dense = DenseHypothesis(universe, hypothesis.dense())
+        assert np.allclose(answers, dense.estimate_all(asked), atol=1e-9)
+
+
+@pytest.mark.parametrize("words", [1, 7, 1 << 15])
+@pytest.mark.parametrize("n", [1, 63, 64, 65, 200])
+def test_bit_sets_count(n, words, monkeypatch):
+    monkeypatch.setattr(bit_sets, "_BLOCK_WORDS", words)
+    rng = np.random.default_rng(n)
+    masks = rng.random((23, n)) < 0.5
+    sets = BitSets(n)
+    for mask in masks:
+        sets = sets.appended(pack_bits(mask))
+    other, vectors = rng.random(n) < 0.5, rng.random((n, 2))
+    assert np.array_equal(sets.masks(), masks)
+    assert np.array_equal(sets.sizes, masks.sum(axis=1))
+    shared = sets.shared(pack_bits(other), pack_bits(~other))
+    assert np.array_equal(shared, [(masks & other).sum(axis=1), (masks & ~other).sum(axis=1)])
+    assert np.allclose(sets.dots(vectors), masks @ vectors)
+    assert len(BitSets(n)) == 0
+    assert BitSets(n).shared(pack_bits(other)).shape == (1, 0)
+
+
+def test_a_sum_of_cuts_learns_from_cuts_only():
+    hypothesis = CutSum.constant(Universe(3), 0.5)
+    for query in (RankOneQuery([1, 0, 0], [0, 1, 0]), MatrixQuery(np.eye(3))):
+        with pytest.raises(QueryError, match="DenseHypothesis"):
+            hypothesis.plus(query, 1.0)
+
+
+def test_starts_that_do_not_fit():
+    with pytest.raises(HypothesisError, match="does not fit"):
+        CutSum(Universe(3), ChungLu.constant((4, 4), 0.5))
+    with pytest.raises(HypothesisError, match="same degrees twice"):
+        CutSum(Universe(2), ChungLu([1, 0], [0, 1]))
+    for weight in (-0.1, 1.1, float("nan")):
+        with pytest.raises(ParameterError, match=r"\[0, 1\]"):
+            CutSum.constant(Universe(3), weight)
+
+
+# Chung-Lu starts.
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_chung_lu_answers_are_those_of_its_matrix(shape):
+    universe, rng = universe_of(shape), np.random.default_rng(4)
+    for _ in range(30):
+        start = random_chung_lu(universe, rng)
+        matrix = start.dense()
+        assert matrix.min() >= 0
+        assert matrix.max() <= 1
+        u, v = rng.normal(size=universe.shape[0]), rng.normal(size=universe.shape[1])
+        scale = np.abs(u).sum() * np.abs(v).sum()
+        assert start.bilinear(u, v) == pytest.approx(u @ matrix @ v, abs=1e-12 * max(1, scale))
+        if universe.hollow:
+            assert start.diagonal_sum(u) == pytest.approx(u @ matrix.diagonal())
+
+
+def test_degrees_are_checked():
+    for degrees in ([np.nan, 1], [[1.0]], [np.inf, 1], [-1.0]):
+        with pytest.raises(ParameterError, match="vectors"):
+            ChungLu(degrees, [1.0])
+    with pytest.raises(ParameterError, match="at most 1"):
+        ChungLu([0.5, 2.0], [0.6, 0.1])
+
+
+# Blocks.
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_blocks_agree_with_the_dense_form(shape):
+    universe, rng = universe_of(shape), np.random.default_rng(5)
+    for _ in range(4):
+        blocks = BlockHypothesis.constant(universe, 0.3)
+        dense = DenseHypothesis.constant(universe, 0.3)
+        for _ in range(25):
+            cut, exponent = random_cut(universe, rng), rng.normal()
+            blocks, dense = blocks.tilted(cut, exponent), dense.tilted(cut, exponent)
+            asked = every_kind(universe, rng) + extreme_cuts(universe)
+            found = blocks.estimate_all(asked)
+            assert np.allclose(found, dense.estimate_all(asked), rtol=0, atol=1e-9)
+        assert np.allclose(blocks.dense(), dense.dense(), rtol=0, atol=1e-12)
+        assert blocks.total() == pytest.approx(0.3 * universe.size)
+        assert dense.total() == pytest.approx(0.3 * universe.size)
+
+
+def test_the_partition_has_one_block_for_each_kind_of_vertex():
+    universe, rng = Universe(200), np.random.default_rng(6)
+    hypothesis = BlockHypothesis.constant(universe, 0.5)
+    codes = np.zeros(200, dtype=int)
+    for _ in range(4):
+        S, T = rng.random(200) < 0.5, rng.random(200) < 0.5
+        hypothesis = hypothesis.tilted(CutQuery(S, T), 0.1)
+        codes = codes * 4 + S * 2 + T
+        assert hypothesis.blocks == len(np.unique(codes))
+    same = hypothesis.tilted(CutQuery(S, T), 0.1)
+    assert same.blocks == hypothesis.blocks
+
+
+def test_too_many_blocks_are_refused_with_advice():
+    universe, rng = Universe(50), np.random.default_rng(7)
+    hypothesis = BlockHypothesis.constant(universe, 0.5, max_blocks=4)
+    hypothesis = hypothesis.tilted(random_cut(universe, np.random.default_rng(0)), 0.1)
+    read = BlockHypothesis.from_bytes(hypothesis.to_bytes(), universe)  # the limit is kept
+    for limited in (hypothesis, read):
+        with pytest.raises(HypothesisError, match=r"max_blocks=4.*Frieze-Kannan") as caught:
+            limited.tilted(CutQuery(rng.random(50) < 0.5), 0.1).tilted(
+                CutQuery(rng.random(50) < 0.5, rng.random(50) < 0.5), 0.1
+            )
+        assert "\n" not in str(caught.value)
+
+
+def test_blocks_learn_from_cuts_only():
+    with pytest.raises(QueryError, match="DenseHypothesis"):
+        BlockHypothesis.constant(Universe(2), 0.5).tilted(RankOneQuery([1, 0], [0, 1]), 1)
+
+
+def test_blocks_that_fit_nothing():
+    plain, both = Universe(3), Universe(3, 2)
+    for universe, arguments, message in [
+        (plain, ([0, 1], [[1.0]]), "3 integers"),
+        (plain, ([0.0, 1, 1], [[1.0]]), "3 integers"),
+        (plain, ([0, 2, 2], np.ones((3, 3))), "none left out"),
+        (plain, ([0, -1, 0], [[1.0]]), "none left out"),
+        (plain, ([0, 99, 0], [[1.0]]), "none left out"),
+        (plain, ([0, 1, 1], [[1.0]]), r"shape \(2, 2\)"),
+        (plain, ([0, 1, 1], [[1, 2], [3, 4]]), "symmetric"),
+        (plain, ([0, 0, 0], [[np.nan]]), "finite"),
+        (plain, ([0, 0, 0], [[1.0]], [0, 0]), "bipartite"),
+        (both, ([0, 0, 0], [[1.0]]), "bipartite"),
+    ]:
+        with pytest.raises(HypothesisError, match=message):
+            BlockHypothesis(universe, *arguments)
+
+
+def test_a_partition_at_hand_is_a_warm_start():
+    """Two communities: the answer of a stochastic block model."""
+    hypothesis = BlockHypothesis(Universe(5), [0, 0, 0, 1, 1], [[0.5, 0.1], [0.1, 1.0]])
+    assert hypothesis.estimate(CutQuery([0, 1, 2])) == pytest.approx(0.6)
+    assert hypothesis.estimate(CutQuery(range(5), range(5))) == pytest.approx(1.5 + 0.6 + 1)
+    assert hypothesis.total() == pytest.approx(3.1)
+
+
+def test_tilting_far_leaves_weights_positive():
+    universe = Universe(4)
+    for hypothesis in (
+        BlockHypothesis.constant(universe, 0.5),
+        DenseHypothesis.constant(universe, 0.5),
+    ):
+        low = hypothesis
+        for _ in range(20):
+            low = low.tilted(CutQuery([0]), -100.0)
+        assert 0 < low.estimate(CutQuery([0])) < 1e-100
+        assert low.total() == pytest.approx(3)
+
+
+# Dense.
+
+
+def test_matrices_that_are_no_hypothesis():
+    for matrix, message in [
+        (np.ones((2, 2)), "finite numbers"),
+        (np.full((3, 3), np.inf), "finite numbers"),
+        ([[0, 1, 0], [0, 0, 0], [0, 0, 0]], "symmetric"),
+    ]:
+        with pytest.raises(HypothesisError, match=message):
+            DenseHypothesis(Universe(3), matrix)
+    with pytest.raises(HypothesisError, match="negative"):
+        DenseHypothesis.constant(Universe(3), -1.0).tilted(CutQuery([0]), 1.0)
+
+
+# Bytes.
+
+
+def learnt(kind, universe, rng):
+    """A hypothesis of a kind after a few updates."""
+    if kind is DatabaseFamily:
+        return DatabaseFamily(universe, rng.random((5, universe.size)))
+    if kind is CutSum:
+        hypothesis = CutSum(universe, random_chung_lu(universe, rng))
+        for _ in range(9):
+            hypothesis = hypothesis.plus(random_cut(universe, rng), rng.normal())
+        return hypothesis
+    hypothesis = kind.constant(universe, 0.25)
+    for _ in range(5):
+        hypothesis = hypothesis.tilted(random_cut(universe, rng), rng.normal())
+    return hypothesis
+
+
+KINDS = [DenseHypothesis, CutSum, BlockHypothesis, DatabaseFamily]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_bytes_round_trip(kind, shape):
+    universe, rng = universe_of(shape), np.random.default_rng(8)
+    hypothesis = learnt(kind, universe, rng)
+    data = hypothesis.to_bytes()
+    read = kind.from_bytes(data, universe)
+    assert read.to_bytes() == data
+    asked = every_kind(universe, rng) + extreme_cuts(universe)
+    assert np.array_equal(read.estimate_all(asked), hypothesis.estimate_all(asked))
+    assert read.universe == universe
+    if kind is CutSum:
+        cut = random_cut(universe, rng)
+        longer = read.plus(cut, 1.0).estimate_all(asked)
+        assert np.array_equal(longer, hypothesis.plus(cut, 1.0).estimate_all(asked))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_damaged_bytes_are_refused(kind):
+    universe, rng = Universe(12), np.random.default_rng(9)
+    data = learnt(kind, universe, rng).to_bytes()
+    other = learnt(KINDS[KINDS.index(kind) - 1], universe, rng).to_bytes()
+    pickled = io.BytesIO()
+    np.save(pickled, np.array([{}], dtype=object), allow_pickle=True)
+    plain = io.BytesIO()
+    np.save(plain, np.ones(3))
+    cases = [b"", b"nonsense", data[:-30], data[: len(data) // 2], other, pickled.getvalue()]
+    for broken in [*cases, plain.getvalue()]:
+        with pytest.raises(FileFormatError) as caught:
+            kind.from_bytes(broken, universe)
+        assert "\n" not in str(caught.value)
+    for wrong in (Universe(13), Universe(12, 12)):
+        with pytest.raises(FileFormatError, match="another universe"):
+            kind.from_bytes(data, wrong)
+    for place in rng.integers(0, len(data), 60):
+        flipped = bytearray(data)
+        flipped[place] ^= 0x5A
+        with pytest.raises(FileFormatError):
+            kind.from_bytes(bytes(flipped), universe)
+
+
+def stored(kind_name, universe, **arrays):
+    return pack(kind_name, universe, {key: np.asarray(array) for key, array in arrays.items()})
+
+
+def with_digest(body):
+    return b"graphcuts-dp hypothesis 1\n" + hashlib.sha256(body).digest() + body
+
+
+HEADER = b'{"kind": "dense hypothesis", "shape": [2, 2], "bipartite": false, "arrays": %s}\n'
+
+
+def test_bytes_with_a_right_digest_are_still_checked():
+    sound = HEADER % b'[["matrix", "<f8", [2, 2]]]'
+    assert DenseHypothesis.from_bytes(with_digest(sound + bytes(32)), Universe(2)).total() == 0
+    for body in [
+        b"",
+        b"nonsense\n",
+        b"[]\n",
+        b"{}\n",
+        sound,
+        sound + bytes(31),
+        sound + bytes(33),
+        HEADER % b"[]",
+        HEADER % b"7",
+        HEADER % b'[["matrix", "<f8", [-2, -2]]]' + bytes(32),
+        HEADER % b'[["matrix", "<f8", ["2", 2]]]' + bytes(32),
+        HEADER % b'[["matrix", "O", [2, 2]]]' + bytes(32),
+        HEADER % b'[["matrix", "nonsense", [2, 2]]]' + bytes(32),
+        HEADER % b'[["other", "<f8", [2, 2]]]' + bytes(32),
+        HEADER % b'[["matrix", "<f8", [2, 2]], ["more", "<f8", [0]]]' + bytes(32),
+    ]:
+        with pytest.raises(FileFormatError):
+            DenseHypothesis.from_bytes(with_digest(body), Universe(2))
+
+
+def test_arrays_that_fit_nothing_are_refused():
+    plain = Universe(3)
+    one = np.ones((1, 1), dtype=np.uint64)
+    roots = np.full(3, 0.5)
+    cases = [
+        (DenseHypothesis, "dense hypothesis", {}),
+        (DenseHypothesis, "dense hypothesis", {"matrix": np.ones((3, 3), dtype=np.float32)}),
+        (DenseHypothesis, "dense hypothesis", {"matrix": np.ones((2, 3))}),
+        (DenseHypothesis, "dense hypothesis", {"matrix": np.full((3, 3), np.nan)}),
+        (DenseHypothesis, "dense hypothesis", {"matrix": np.arange(9.0).reshape(3, 3)}),
+        (
+            CutSum,
+            "sum of cuts",
+            {"a": roots, "b": roots, "weights": np.ones(2), "S": one, "T": one},
+        ),
+        (
+            CutSum,
+            "sum of cuts",
+            {"a": roots, "b": roots, "weights": [1.0], "S": one << 3, "T": one},
+        ),
+        (CutSum, "sum of cuts", {"a": -roots, "b": -roots, "weights": [1.0], "S": one, "T": one}),
+        (CutSum, "sum of cuts", {"a": roots, "b": 2 * roots, "weights": [1.0], "S": one, "T": one}),
+        (
+            BlockHypothesis,
+            "hypothesis on blocks",
+            {
+                "left": np.array([0, 2, 2], dtype=np.int32),
+                "right": np.array([0, 2, 2], dtype=np.int32),
+                "weights": np.ones((3, 3)),
+                "max_blocks": 9,
+            },
+        ),
+        (DatabaseFamily, "family of databases", {"databases": np.ones((0, 3))}),
+        (DatabaseFamily, "family of databases", {"databases": np.ones((2, 4))}),
+    ]
+    for kind, name, arrays in cases:
+        with pytest.raises(FileFormatError):
+            kind.from_bytes(stored(name, plain, **arrays), plain)
+
+
+def test_unfitting_queries_are_refused_by_all_forms():
+    universe = Universe(4)
+    forms = [
+        DenseHypothesis.constant(universe, 0.5),
+        CutSum.constant(universe, 0.5),
+        BlockHypothesis.constant(universe, 0.5),
+        all_graphs(universe),
+    ]
+    asked = [CutQuery([7]), RankOneQuery([1.0], [1.0]), MatrixQuery([[1.0]])]
+    for hypothesis in forms:
+        for query in asked:
+            with pytest.raises(QueryError):
+                hypothesis.estimate(query)
+        assert hypothesis.estimate_all([]).shape == (0,)

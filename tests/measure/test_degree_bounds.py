@@ -1,0 +1,125 @@
+"""The private choice of a degree bound: its law, on all neighbours of a few vertices."""
+
+from fractions import Fraction
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.measure.degree_bounds import (
+    bound_candidates,
+    bound_scores,
+    choice_cost,
+    normalised,
+    pick_bound,
+    score_rate,
+)
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from scripts.figures.random_graphs import planted_partition
+
+N = 5
+PAIRS = list(combinations(range(N), 2))
+
+
+def law(graph, epsilon, noise, *, penalty=4.0, plain=False):
+    """Probabilities of all candidates, in floats."""
+    candidates = bound_candidates(graph)
+    scores, changes = bound_scores(graph, candidates, noise=noise)
+    new = scores if plain else normalised(scores, changes, Fraction(penalty))
+    weights = np.exp(epsilon / 2 * np.array([float(s) for s in new]))
+    return weights / weights.sum()
+
+
+def laws_of_all(**options):
+    choices = np.array(list(product([0, 1], repeat=len(PAIRS))), dtype=bool)
+    ends = np.array(PAIRS)
+    found = [law(Graph(*ends[kept].T, vertices=N), **options) for kept in choices]
+    return choices, np.log(np.array(found))
+
+
+def largest_loss(choices, logs):
+    worst = range_ = 0.0
+    for v in range(N):
+        away = np.array([v not in pair for pair in PAIRS])
+        _, rest = np.unique(choices[:, away], axis=0, return_inverse=True)
+        order = np.argsort(rest, kind="stable")
+        classes = logs[order].reshape(rest.max() + 1, -1, logs.shape[1])
+        loss = classes[:, :, None] - classes[:, None]
+        worst = max(worst, np.abs(loss).max())
+        range_ = max(range_, (loss.max(-1) - loss.min(-1)).max())
+    return worst, range_
+
+
+@pytest.mark.parametrize("noise", [0.3, 1.0])
+def test_the_law_keeps_epsilon_and_its_range_on_all_neighbours(noise):
+    worst, span = largest_loss(*laws_of_all(epsilon=1.5, noise=noise))
+    assert 0.3 < worst <= 1.5
+    assert span <= 1.5
+
+
+def test_the_exponential_mechanism_of_sensitivity_1_would_not_keep_it():
+    worst, _ = largest_loss(*laws_of_all(epsilon=1.5, noise=0.3, plain=True))
+    assert worst > 1.5
+
+
+def test_draws_have_the_law():
+    graph = Graph([0, 0, 0, 0, 1], [1, 2, 3, 4, 2], vertices=N)
+    source = SeededEntropy(3)
+    candidates = bound_candidates(graph)
+    assert candidates == (1.0, 2.0, 4.0)
+    runs = 4000
+    drawn = [
+        pick_bound(graph, candidates, rate=Fraction(1), noise=0.5, source=source, beta=0.3)
+        for _ in range(runs)
+    ]
+    expected = law(graph, 2, 0.5, penalty=np.log(3 / 0.3))
+    counts = np.bincount(drawn, minlength=3)
+    # Hoeffding: each is off by more with probability below 2 e^(-2 t^2 runs) = 1e-7.
+    tolerance = np.sqrt(np.log(2e7) / (2 * runs))
+    assert np.abs(counts / runs - expected).max() < tolerance
+    assert expected.min() > 0.05
+
+
+def test_the_chosen_bound_is_nearly_the_best():
+    graph = planted_partition(300, 1, 0.1, 0.1, seed=1)  # degrees about 30
+    candidates = bound_candidates(graph)
+    scores, changes = bound_scores(graph, candidates, noise=2.0)
+    epsilon, beta = Fraction(1), 0.05
+    t = 2 * np.log(len(candidates) / beta)
+    source = SeededEntropy(1)
+    good = 0
+    for _ in range(200):
+        i = pick_bound(graph, candidates, rate=epsilon / 2, noise=2.0, source=source)
+        good += all(scores[i] >= u - 2 * t * D for u, D in zip(scores, changes, strict=True))
+    # At least 95 % of them; fewer than 80 % of 200 has probability below 1e-9.
+    assert good >= 160
+    assert candidates[i] in (16.0, 32.0, 64.0)
+
+
+def test_candidates_are_powers_of_two_up_to_all_degrees():
+    assert bound_candidates(Graph([], [], vertices=10)) == (1, 2, 4, 8, 16)
+    assert bound_candidates(BipartiteGraph([], [], left=2, right=4)) == (1, 2, 4)
+    weighted = Graph([], [], [], vertices=3, weight_cap=5.0)
+    assert bound_candidates(weighted) == (5, 10)
+    open_ended = Graph([], [], [], vertices=3, hide_change=1)
+    with pytest.raises(ParameterError, match="candidates"):
+        bound_candidates(open_ended)
+    assert bound_candidates(open_ended, [3, 1.5]) == (1.5, 3)
+    for wrong in ([], [0.5], [1, 2.0**30], [-1]):
+        with pytest.raises(ParameterError):
+            bound_candidates(Graph([], [], vertices=10), wrong)
+
+
+def test_weights_are_scored_in_steps_of_one_grid():
+    graph = Graph([0, 0], [1, 2], [5.0, 2.5], vertices=3, weight_cap=5.0)
+    scores, changes = bound_scores(graph, (5.0, 10.0), noise=0.0)
+    assert changes[1] == 2 * changes[0]
+    assert [float(s / changes[0] * 5) for s in scores] == [5.0, 7.5]
+
+
+def test_the_cost_is_that_of_a_bounded_range():
+    cost = choice_cost(score_rate(Fraction(1, 2)))
+    assert cost.pure == Fraction(1, 2)
+    assert cost.rho == pytest.approx(1 / 32)

@@ -1,0 +1,164 @@
+"""What each measurement adds to a true count is the exact sampler's noise, all of it, and no other.
+
+The sampler is called again with the same seed, at the rate that the measurement's promise names; so
+noise that is left out of one entry, halved, or drawn once for two of them differs at once.
+"""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import graphcuts_dp as gc
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.owned_rows import OwnedRows
+from graphcuts_dp.measure.cells import cell_tree, grid_of_cells, measure_cells, sums_of_cells
+from graphcuts_dp.measure.contributions import class_counts, measure_contributions
+from graphcuts_dp.measure.degrees import (
+    ROOT_STEPS,
+    buy_root_degrees,
+    measure_degrees,
+    measure_total,
+    measure_weight_counts,
+    root_degrees,
+)
+from graphcuts_dp.measure.entries import distribution_for
+from graphcuts_dp.measure.group_sums import (
+    buy_group_sums,
+    buy_weighted_sum,
+    weighted_sensitivity,
+)
+from graphcuts_dp.measure.nuclear_norm import NUCLEAR_STEPS, buy_nuclear_norm, nuclear_norm
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.level_noise import LevelNoise
+from graphcuts_dp.privacy.noise import sample_discrete_laplace
+from graphcuts_dp.privacy.value_noise import ValueNoise
+from graphcuts_dp.release.sparse_measure import SparseNoise
+
+EPSILON = Fraction(1, 50)  # noise of about 70 and more: that it is 0 by chance is rare
+SEEDS = range(3)
+ENDS = [0, 0, 1, 2, 3], [1, 2, 2, 3, 4]
+GRAPHS = {
+    "undirected": gc.Graph(*ENDS, vertices=6),
+    "directed": gc.DirectedGraph(*ENDS, vertices=6),
+    "bipartite": gc.BipartiteGraph(*ENDS, left=5, right=7),
+}
+COEFFICIENTS = np.array([70, -200, 3])
+
+
+def laplace(rate, sizes, seed):
+    """What the sampler draws for so many counts, one call after the other."""
+    source = SeededEntropy(seed)
+    return [sample_discrete_laplace(Fraction(rate), size, source).tolist() for size in sizes]
+
+
+def degrees_of(graph):
+    dense = graph.dense()
+    return dense.sum(axis=1).astype(int), dense.sum(axis=0).astype(int)
+
+
+@pytest.mark.parametrize("kind", GRAPHS)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_degrees(kind, seed):
+    graph = GRAPHS[kind]
+    entries = distribution_for(graph, "discrete-laplace", 1.0)
+    made = measure_degrees(graph, entries, epsilon=EPSILON, source=SeededEntropy(seed))
+    sides = [made.rows] if kind == "undirected" else [made.rows, made.columns]
+    noise = [side - true for side, true in zip(sides, degrees_of(graph), strict=False)]
+    # An edge changes two degrees by one: a rate of epsilon/2 for each.
+    expected = laplace(EPSILON / 2, map(len, sides), seed)
+    assert [each.tolist() for each in noise] == expected
+    assert made.rate * 2 == made.epsilon == EPSILON
+
+
+@pytest.mark.parametrize("kind", GRAPHS)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_total(kind, seed):
+    graph = GRAPHS[kind]
+    entries = distribution_for(graph, "discrete-laplace", 1.0)
+    made = measure_total(graph, entries, epsilon=EPSILON, source=SeededEntropy(seed))
+    twice = 2 if kind == "undirected" else 1
+    assert made.value / twice - len(ENDS[0]) == laplace(EPSILON, [1], seed)[0][0]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_counts_of_weights(seed):
+    weights = [0.5, 2.0, 9.0, 40.0, 300.0]
+    graph = gc.Graph(*ENDS, weights, vertices=6, hide_change=1)
+    entries = SparseNoise.of(graph, "discrete-laplace").distribution(graph, 1.0)
+    made = measure_weight_counts(graph, entries, epsilon=EPSILON, source=SeededEntropy(seed))
+    steps = np.floor(np.array(weights) / made.unit)
+    true = np.array([((steps >= a) & (steps < b)).sum() for a, b in _classes(made.lower)])
+    assert len(true) > 1
+    assert (made.counts - true).tolist() == laplace(EPSILON / 2, [len(true)], seed)[0]
+
+
+def _classes(lower):
+    return zip(lower, [*lower[1:], np.inf], strict=True)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_contributions(seed):
+    sizes = [1, 1, 2, 5, 9]
+    rows = OwnedRows(
+        gc.VertexSet(20),
+        np.repeat(np.arange(5), sizes),
+        np.arange(5, dtype=np.uint64),
+        (np.zeros(sum(sizes), dtype=int), 1 + np.arange(sum(sizes))),
+    )
+    bounds = (1, 2, 4)
+    counts = measure_contributions(rows, bounds, rate=EPSILON, source=SeededEntropy(seed))
+    assert class_counts(rows, bounds).tolist() == [2, 1, 0, 2]
+    assert (counts - [2, 1, 0, 2]).tolist() == laplace(EPSILON, [4], seed)[0]
+
+
+@pytest.mark.parametrize("distribution", ["laplace", "gaussian"])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_sums_between_groups(distribution, seed):
+    graph = GRAPHS["undirected"]
+    groups = gc.Groups(graph.vertices, {"g": ["a", "a", "b", "b", "b", "b"]})
+    sides, grid = (groups, groups), Grid.of(graph)
+    cells = cell_tree(graph, sides)
+    true = sums_of_cells(graph, sides, cells, grid)[-1]
+    noise = ValueNoise(distribution, 1 / EPSILON**2 if distribution == "gaussian" else EPSILON)
+    sums = buy_group_sums(graph, sides, cells, grid, noise, SeededEntropy(seed))
+    assert (sums - true).tolist() == noise.draw_many(3, SeededEntropy(seed)).tolist()
+
+    wide = weighted_sensitivity(COEFFICIENTS)
+    noise = ValueNoise(distribution, noise.parameter * (wide**2 if distribution[0] == "g" else 1))
+    bought = buy_weighted_sum(graph, sides, cells, grid, COEFFICIENTS, noise, SeededEntropy(seed))
+    assert bought - int(COEFFICIENTS @ true) == noise.draw(SeededEntropy(seed))
+
+    level = LevelNoise(distribution, (Fraction(1, 40), Fraction(1, 60)))
+    grid = grid_of_cells(graph, epsilon=1.0)
+    source = SeededEntropy(seed)
+    made = measure_cells(
+        graph, sides, cells, places=(0, 1), noise=level, grid=grid, source=SeededEntropy(seed)
+    )
+    exact = sums_of_cells(graph, sides, cells, grid)
+    for number, sums in enumerate(made.sums):
+        drawn = level.draw(number, len(sums), source)
+        assert (sums - exact[number]).tolist() == drawn.tolist()
+
+
+@pytest.mark.parametrize("distribution", ["laplace", "gaussian"])
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(
+    ("buy", "exact", "steps", "rounded"),
+    [
+        (buy_root_degrees, root_degrees, ROOT_STEPS, 5),
+        (buy_nuclear_norm, nuclear_norm, NUCLEAR_STEPS, 2),
+    ],
+)
+def test_norms(buy, exact, steps, rounded, distribution, seed):
+    graph, grid = GRAPHS["bipartite"], Grid()
+    scale = 3 * steps
+    noise = ValueNoise(
+        distribution, Fraction(scale**2 if distribution == "gaussian" else Fraction(1, scale))
+    )
+    radius = 9 * scale  # what is drawn lies within: the bought norm is not cut at 0
+    drawn = noise.draw(SeededEntropy(seed))
+    assert 0 < abs(drawn) < radius
+    bought = buy(graph, grid, noise, radius, SeededEntropy(seed))
+    # Both count 1,024 steps for a norm of 1.
+    assert bought * 1024 == exact(graph, grid) + drawn + radius + rounded

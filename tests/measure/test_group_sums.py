@@ -1,0 +1,103 @@
+"""Sums between groups that sessions buy: exact sensitivity, and noise on each."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import graphcuts_dp as gc
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.measure.cells import cell_tree
+from graphcuts_dp.measure.group_sums import (
+    buy_group_sums,
+    buy_weighted_sum,
+    weighted_sensitivity,
+)
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.value_noise import ValueNoise
+
+SILENT = ValueNoise("laplace", Fraction(60))  # 0 but for a chance of e^-60
+COEFFICIENTS = np.array([700, -2048, 3])
+SIDES = {"g": ["a", "a", "b", "b", "b"]}
+
+
+def made(pairs, weights=None):
+    rows, columns = zip(*pairs, strict=True) if pairs else ((), ())
+    options = {} if weights is None else {"weight_cap": 2.0}
+    graph = gc.Graph(rows, columns, weights, vertices=5, **options)
+    groups = gc.Groups(graph.vertices, SIDES)
+    return graph, (groups, groups)
+
+
+def measured(graph, sides, noise=SILENT, seed=1):
+    cells, grid, source = cell_tree(graph, sides), Grid.of(graph), SeededEntropy(seed)
+    sums = buy_group_sums(graph, sides, cells, grid, noise, source)
+    return sums, buy_weighted_sum(graph, sides, cells, grid, COEFFICIENTS, noise, source)
+
+
+def test_they_are_the_weights_of_the_cells_and_a_sum_of_them():
+    sums, weighted = measured(*made([(0, 1), (0, 2), (1, 3), (2, 4)]))
+    assert sums.tolist() == [1, 2, 1]  # aa, ab, bb
+    assert weighted == 700 - 2 * 2048 + 3
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_one_pair_moves_one_sum_by_one_weight_and_the_weighted_sum_by_its_largest_coefficient(
+    weighted,
+):
+    """All pairs, on top of random graphs: the largest change is the stated one, and is attained."""
+    rng = np.random.default_rng(4)
+    pairs = [(i, j) for j in range(5) for i in range(j)]
+    moved, most = set(), 0
+    for _ in range(12):
+        present = [pair for pair in pairs if rng.random() < 0.5]
+        for pair in pairs:
+            rest = [each for each in present if each != pair]
+            options = [rest, [*rest, pair]]
+            weights = [None, None]
+            if weighted:
+                known = rng.random(len(rest)) * 2
+                weights = [known, np.append(known, 2.0)]
+            first, second = (
+                measured(*made(each, weight)) for each, weight in zip(options, weights, strict=True)
+            )
+            change = np.abs(second[0] - first[0])
+            grid = Grid.of(made(options[1], weights[1])[0])
+            assert (change > 0).sum() == 1
+            assert change.max() == grid.sensitivity
+            moved.add(int(change.argmax()))
+            most = max(most, abs(second[1] - first[1]))
+    assert moved == {0, 1, 2}
+    assert most == weighted_sensitivity(COEFFICIENTS) == 2048
+
+
+def test_what_is_rounded_down_costs_less_than_a_step():
+    graph, sides = made([(0, 1), (2, 3)], [0.3, 1.7])
+    _, weighted = measured(graph, sides)
+    exact = (700 * 0.3 + 3 * 1.7) / 2.0
+    assert exact - 1.001 <= weighted <= exact
+
+
+@pytest.mark.parametrize(("largest", "wanted"), [(0, 1), (1, 1), (2, 2), (3, 4), (1025, 2048)])
+def test_sensitivities_are_powers_of_two_and_never_too_small(largest, wanted):
+    assert weighted_sensitivity([0, -largest]) == wanted
+
+
+def test_each_cell_has_noise_of_its_own():
+    graph, sides = made([(0, 1), (2, 3)])
+    noise = ValueNoise("gaussian", Fraction(100))
+    found = np.array([measured(graph, sides, noise, seed)[0] for seed in range(300)])
+    correlations = np.corrcoef(found.T) - np.eye(3)
+    assert np.abs(correlations).max() < 0.4  # 7 standard deviations
+    assert np.allclose(found.std(axis=0), 10, rtol=0.3)
+    assert noise.deviation == 10
+    assert ValueNoise("laplace", Fraction(1, 2)).deviation == pytest.approx(8**0.5)
+
+
+def test_bounded_cuts_and_weights_without_a_cap_are_refused():
+    graph, sides = made([(0, 1)])
+    open_weights = gc.Graph([0], [1], [2.0], vertices=5, hide_change=1.0)
+    for each, grid in ((graph, Grid.of_vertices(graph, 3)), (open_weights, Grid.of(open_weights))):
+        with pytest.raises(ParameterError, match="edges, or owners, are to be hidden"):
+            buy_group_sums(each, sides, cell_tree(each, sides), grid, SILENT, SeededEntropy(1))

@@ -1,0 +1,254 @@
+"""Kept edges: the law of the whole noisy matrix, filtered; for all graphs on a few vertices.
+
+Chi-square tests take fixed seeds at a level of 1e-9, and there are fewer than 100 of them: the
+chance of a false alarm, had seeds been drawn at random, is below 1e-6.
+"""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.stats
+
+import graphcuts_dp as gc
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.estimate.noisy_kept_edges import KeptEdges, pairs_at, threshold_for
+from graphcuts_dp.measure.kept_edges import measure_kept_edges, row_parts
+from graphcuts_dp.pairs.layout import Layout
+from graphcuts_dp.privacy.distributions import LaplaceNoise
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.value_noise import noise_distribution
+
+LEVEL = 1e-9
+RUNS = 3000
+
+
+def triangle(weights):
+    """The graph on three vertices with these whole weights, any of them 0."""
+    pairs = np.array([(0, 1), (0, 2), (1, 2)])
+    kept = np.array(weights) > 0
+    return gc.Graph(*pairs[kept].T, np.array(weights, dtype=float)[kept], vertices=3, hide_change=1)
+
+
+def law_of(steps, rate, threshold):
+    """P(dropped), P(the threshold), P(more) of a pair of so many steps: noise added, filtered."""
+    ratio = math.exp(-rate)
+
+    def reaches(least):  # P(steps + noise >= least)
+        k = least - steps
+        tail = ratio ** abs(k) / (1 + ratio)
+        return tail if k >= 1 else 1 - ratio * tail
+
+    kept, more = reaches(threshold), reaches(threshold + 1)
+    return [1 - kept, kept - more, more]
+
+
+def patterns(kept):
+    digits = np.zeros(3, dtype=int)
+    places = kept.layout.places(kept.rows.astype(int), kept.columns.astype(int))
+    digits[places] = np.where(kept.steps == kept.threshold, 1, 2)
+    return int(digits @ [9, 3, 1])
+
+
+def p_value(weights, measure, runs=RUNS):
+    rate, threshold, source = Fraction(1, 2), 2, SeededEntropy(11)
+    graph = triangle(weights)
+    counts = np.zeros(27)
+    for _ in range(runs):
+        counts[patterns(measure(graph, LaplaceNoise(rate), threshold, source))] += 1
+    laws = [law_of(steps, 0.5, threshold) for steps in weights]
+    expected = runs * np.array([math.prod(cell) for cell in itertools.product(*laws)])
+    # Rare patterns in one cell, so that each expects at least 20.
+    rare = expected < 20
+    if rare.any():
+        expected = np.append(expected[~rare], max(expected[rare].sum(), 20.0))
+        counts = np.append(counts[~rare], counts[rare].sum())
+    return scipy.stats.chi2.sf(((counts - expected) ** 2 / expected).sum(), len(expected) - 1)
+
+
+def honest(graph, distribution, threshold, source):
+    return measure_kept_edges(graph, distribution, threshold=threshold, source=source)
+
+
+def never_on_edges(graph, distribution, threshold, source):
+    """Broken: false edges everywhere, and edges themselves never dropped."""
+    kept = honest(graph, distribution, threshold, source)
+    here = {(int(i), int(j)) for i, j in zip(graph.rows, graph.columns, strict=True)}
+    found = dict(
+        zip(
+            zip(kept.rows.tolist(), kept.columns.tolist(), strict=True),
+            kept.steps.tolist(),
+            strict=True,
+        )
+    )
+    found |= {pair: max(found.get(pair, 0), threshold) for pair in here}
+    pairs = sorted(found)
+    rows, columns = np.array(pairs, dtype=np.int32).reshape(-1, 2).T
+    return KeptEdges(
+        rows=rows,
+        columns=columns,
+        steps=np.array([found[pair] for pair in pairs], dtype=np.int64),
+        threshold=threshold,
+        distribution=distribution,
+        space=graph.space,
+    )
+
+
+@pytest.mark.parametrize("weights", [*itertools.product([0, 1], repeat=3), (3, 0, 2)])
+def test_the_law_is_that_of_the_filtered_matrix(weights):
+    assert p_value(weights, honest, runs=RUNS // 2) > LEVEL
+
+
+def test_a_broken_filter_is_noticed():
+    assert p_value((1, 0, 1), never_on_edges, runs=1000) < LEVEL
+
+
+@pytest.mark.parametrize("threshold", [1, 2, 5])
+@pytest.mark.parametrize("epsilon", [0.5, 1.0])
+def test_neighbours_on_four_vertices_are_hidden_exactly(threshold, epsilon):
+    """All outputs of weighted neighbours: weights 0, 1, 2, values to T + 8 and above."""
+    ratio = math.exp(-epsilon)
+
+    def reaches(steps, least):
+        tail = ratio ** abs(least - steps) / (1 + ratio)
+        return tail if least > steps else 1 - ratio * tail
+
+    def outcomes(steps):
+        values = [
+            reaches(steps, v) - reaches(steps, v + 1) for v in range(threshold, threshold + 9)
+        ]
+        return [1 - reaches(steps, threshold), *values, reaches(steps, threshold + 9)]
+
+    laws = {steps: outcomes(steps) for steps in (0, 1, 2)}
+    worst = 0.0
+    # Neighbours differ in one pair by at most 1; the factors of the other pairs cancel.
+    for rest in itertools.product((0, 1, 2), repeat=2):
+        for one, other in ((0, 1), (1, 0), (1, 2), (2, 1)):
+            for outcome in itertools.product(range(11), repeat=3):
+                same = math.prod(laws[steps][o] for steps, o in zip(rest, outcome[1:], strict=True))
+                first, second = (laws[steps][outcome[0]] * same for steps in (one, other))
+                worst = max(worst, abs(math.log(first / second)))
+    assert worst <= epsilon * (1 + 1e-9)
+    assert worst >= epsilon * (1 - 1e-6)  # tight
+
+
+SPACES = [
+    gc.Graph([0], [1], vertices=9),
+    gc.DirectedGraph([0], [1], vertices=7),
+    gc.BipartiteGraph([0], [1], left=4, right=6),
+    gc.Graph([0], [1], vertices=300),
+]
+
+
+@pytest.mark.parametrize("graph", SPACES, ids=lambda graph: type(graph).__name__)
+def test_places_are_turned_into_pairs(graph):
+    layout = Layout.of(graph.space)
+    bounds = row_parts(layout)
+    assert bounds[0][0] == 0
+    assert bounds[-1][1] == layout.shape[0]
+    for start, stop in bounds:
+        first, end = layout.pairs_before(start), layout.pairs_before(stop)
+        rows, columns = pairs_at(layout, np.arange(end - first) + first, start, stop)
+        assert rows.min(initial=start) >= start
+        assert rows.max(initial=start) < stop
+        assert columns.max(initial=0) < layout.shape[1]
+        places = layout.places(rows.astype(int), columns.astype(int))
+        assert np.array_equal(places, np.arange(first, end))
+
+
+def random_kind(kind, weighted):
+    rng = np.random.default_rng(3)
+    n, m = 400, 3000
+    rows, columns = rng.integers(0, n, (2, m))
+    weights = np.ceil(rng.lognormal(3, 1, m)) if weighted else None
+    options = {"hide_change": 1} if weighted else {}
+    if kind == "bipartite":
+        return gc.BipartiteGraph(rows, columns, weights, left=n, right=n, **options)
+    kinds = {"plain": gc.Graph, "directed": gc.DirectedGraph}
+    return kinds[kind](rows, columns, weights, vertices=n, **options)
+
+
+@pytest.mark.parametrize("kind", ["plain", "directed", "bipartite"])
+@pytest.mark.parametrize("noise", ["discrete-laplace", "laplace"])
+def test_large_weights_are_kept_with_their_noise(kind, noise):
+    graph = random_kind(kind, weighted=True)
+    distribution = noise_distribution(noise, epsilon=2.0)
+    layout = Layout.of(graph.space)
+    pairs = layout.pairs_before(layout.shape[0])
+    threshold = threshold_for(distribution, pairs=pairs, edges=3000)
+    kept = measure_kept_edges(graph, distribution, threshold=threshold, source=SeededEntropy(4))
+    kept.check()
+    assert kept.pairs == pairs
+    assert kept.weights.min() >= threshold * distribution.unit
+    dense = graph.dense()
+    true = dense[kept.rows, kept.columns]
+    # A noise above 40 scales (here 20) has a chance below e^-40 each.
+    assert (np.abs(kept.weights - true)[true > 0] < 20).all()
+    heavy = (dense > kept.threshold * kept.unit + 20).sum() // (2 if kind == "plain" else 1)
+    assert (true > kept.threshold * kept.unit + 20).sum() == heavy > 100
+    # False ones: binomial, at most 5 % of 3000 expected.
+    expected = (pairs - len(graph.rows)) * kept.false_chance
+    assert abs((true == 0).sum() - expected) < 6.2 * math.sqrt(expected)
+    assert expected <= 150
+
+
+def test_it_is_repeatable_and_reads_back():
+    graph = random_kind("plain", weighted=True)
+    distribution = noise_distribution("laplace", epsilon=1.0)
+    threshold = threshold_for(distribution, pairs=400 * 399 // 2, edges=3000)
+    first, again = (
+        measure_kept_edges(graph, distribution, threshold=threshold, source=SeededEntropy(4))
+        for _ in range(2)
+    )
+    assert np.array_equal(first.steps, again.steps)
+    assert np.array_equal(first.rows, again.rows)
+    read = KeptEdges.from_parts(first.to_dict(), first.arrays(), graph.space)
+    assert np.array_equal(read.steps, first.steps)
+    assert read.epsilon == first.epsilon == 1
+    assert str(len(first.rows)) not in repr(first)
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        ("rows", lambda a: a[::-1]),
+        ("columns", lambda a: a + 1000),
+        ("steps", lambda a: a * 0),
+        ("steps", lambda a: a[1:]),
+    ],
+)
+def test_damaged_pairs_are_refused(name, damage):
+    graph = random_kind("plain", weighted=True)
+    kept = honest(graph, LaplaceNoise(Fraction(1)), 9, SeededEntropy(4))
+    arrays = kept.arrays()
+    arrays[name] = damage(arrays[name])
+    with pytest.raises(ValueError, match=r"pair|value"):
+        KeptEdges.from_parts(kept.to_dict(), arrays, graph.space)
+
+
+def test_false_edges_are_the_promised_share():
+    for name in ("laplace", "discrete-laplace"):
+        for pairs, edges in ((10**6, 10**4), (5 * 10**11, 10**7)):
+            distribution = noise_distribution(name, epsilon=0.65)
+            threshold = threshold_for(distribution, pairs=pairs, edges=edges)
+            kept = KeptEdges(
+                rows=np.zeros(0, dtype=np.int32),
+                columns=np.zeros(0, dtype=np.int32),
+                steps=np.zeros(0, dtype=np.int64),
+                threshold=threshold,
+                distribution=distribution,
+                space=gc.Graph([], [], vertices=2).space,
+            )
+            assert pairs * kept.false_chance <= 0.05 * edges
+            step = math.exp(max(float(distribution.rate), 1 / 8))
+            assert pairs * kept.false_chance * step > 0.05 * edges * (1 - 1e-9)
+
+
+def test_what_does_not_suit_the_graph_is_refused():
+    graph = random_kind("plain", weighted=True)
+    with pytest.raises(ParameterError, match="cap"):
+        honest(graph, LaplaceNoise(Fraction(1), 5.0), 3, SeededEntropy(1))
+    with pytest.raises(ParameterError, match="threshold"):
+        honest(graph, LaplaceNoise(Fraction(1)), 0, SeededEntropy(1))

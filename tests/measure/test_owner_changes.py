@@ -1,0 +1,111 @@
+"""What the rows of one owner can change of a table, against every way to change it."""
+
+from itertools import combinations_with_replacement, product
+
+import numpy as np
+import pytest
+
+from graphcuts_dp.estimate.changes import Reach, cell_changes
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.owned_rows import OwnedRows, reach_of
+from graphcuts_dp.measure.cells import cell_tree, sides_of_groups, sums_of_cells
+from graphcuts_dp.pairs.cells import CellTree
+from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.pairs.vertices import Arcs, VertexSet
+from graphcuts_dp.privacy.protection import Protection
+
+GROUPS = ([0, 0, 1, 1], [0, 0, 0, 1], [0, 1, 2, 2])
+SPACES = {
+    "plain": VertexSet(4),
+    "directed": Arcs(VertexSet(4)),
+    "bipartite": (VertexSet(2), VertexSet(4)),
+}
+
+
+def pairs_of(kind):
+    if kind == "bipartite":
+        return list(product(range(2), range(4)))
+    return [(u, v) for u in range(4) for v in range(4) if u < v or (kind == "directed" and u != v)]
+
+
+def table(kind, groups):
+    space = SPACES[kind]
+    sets = space if kind == "bipartite" else [space.vertices if kind == "directed" else space]
+    made = [Groups(vertices, {"g": list(groups[: len(vertices)])}) for vertices in sets]
+    graph = OwnedRows(space, [], np.zeros(1, np.uint64), ([], [])).bounded(at_most=1)
+    given = tuple(made) if kind == "bipartite" else made[0]
+    sides = sides_of_groups(graph, given)
+    return sides, cell_tree(graph, sides)
+
+
+def worst(kind, groups, counting, tail, at_most):
+    """Largest sums of |change| and change^2 of each place over everything one owner can have."""
+    sides, cells = table(kind, groups)
+    found = np.zeros((cells.depth, 2), dtype=int)
+    counted = "edges" if counting == "edges" else counting
+    for rows in combinations_with_replacement(pairs_of(kind), at_most + 1):
+        if tail:
+            # The owner is the first end of its rows: of a plain pair, whichever is in all of them.
+            ends = set(range(4)).intersection(*map(set, rows))
+            if kind == "plain" and not ends:
+                continue
+            if kind != "plain" and len({u for u, _ in rows}) > 1:
+                continue
+        first, second = np.array(rows).T
+        graph = OwnedRows(
+            SPACES[kind],
+            np.zeros(len(rows), dtype=int),
+            np.zeros(1, dtype=np.uint64),
+            (first, second),
+            counting=counted,
+        ).bounded(at_most=at_most)
+        sums = sums_of_cells(graph, sides, cells, Grid(cap=None if graph.weighted else 1.0))
+        for place, each in enumerate(sums):
+            found[place] = np.maximum(found[place], [each.sum(), (each**2).sum()])
+    return cells, found
+
+
+@pytest.mark.parametrize("groups", GROUPS)
+@pytest.mark.parametrize("tail", [False, True])
+@pytest.mark.parametrize("counting", ["edges", "owners", "rows"])
+@pytest.mark.parametrize("kind", SPACES)
+def test_the_stated_change_is_the_largest_there_is(kind, counting, tail, groups):
+    for at_most in (1, 3):
+        cells, found = worst(kind, groups, counting, tail, at_most)
+        capped = counting == "edges"
+        protection = Protection.of("owner", at_most=at_most)
+        reach = Reach(counting != "rows", tail)
+        stated = cell_changes(cells, protection, capped=capped, reach=reach)
+        for place, (total, squares) in enumerate(stated):
+            assert total == at_most
+            assert found[place][0] <= total
+            # Exactly the largest: of as many pairs as there are in a cell, one after the other.
+            assert squares == found[place][1], (place, at_most)
+
+
+def test_the_squares_of_one_cell_are_too_few_for_a_table():
+    """The twin: each cell alone changes by 1 if an owner is thought to have one row a cell."""
+    cells, found = worst("plain", GROUPS[0], "edges", False, 3)
+    assert found[-1][1] > 3  # what three cells that change by one each would give
+    assert cells.depth == 2
+
+
+def test_an_owner_in_one_row_of_a_large_table_changes_less():
+    vertices = VertexSet(100)
+    groups = Groups(vertices, {"g": [v // 5 for v in range(100)]})
+    cells = CellTree(groups.tree, directed=True)
+    protection = Protection.of("owner", at_most=20)
+    whole = cell_changes(cells, protection, reach=Reach(True, False))
+    own = cell_changes(cells, protection, reach=Reach(True, True))
+    rows = cell_changes(cells, protection, capped=False, reach=Reach(False, True))
+    assert whole[1] == (20, 400)  # a cell of 25 pairs takes all of them
+    assert own[1] == (20, 4 * 25)  # but an owner has 5 pairs in each
+    assert rows[1] == (20, 400)
+
+
+def test_what_is_told_of_rows_and_of_graphs():
+    rows = OwnedRows(
+        VertexSet(3), [], np.zeros(1, np.uint64), ([], []), counting="rows", owner_is_tail=True
+    )
+    assert reach_of(rows) == Reach(once=False, tail=True)
+    assert reach_of(rows.bounded(at_most=1)) is None

@@ -1,0 +1,70 @@
+"""Sets of labels are looked up all at once, and mean what they mean one by one."""
+
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from graphcuts_dp.errors import QueryError
+from graphcuts_dp.pairs.vertices import VertexSet
+
+SETS = {
+    "0..n-1": VertexSet(60),
+    "integers": VertexSet(range(-3, 57)),
+    "huge integers": VertexSet([*range(57), 2**63, 2**64 + 1, -(2**70)]),
+    "strings": VertexSet([f"v{i}" for i in range(60)]),
+    "both": VertexSet([1, "1", 0, "0", "a", *range(2, 57)]),
+}
+
+
+@pytest.mark.parametrize("vertices", SETS.values(), ids=SETS)
+def test_every_kind_of_collection_gives_the_mask_of_its_labels(vertices):
+    labels = [vertices.labels[i] for i in (7, 0, 59, 3, 7)]
+    expected = np.zeros(60, dtype=np.bool_)
+    expected[[7, 0, 59, 3]] = True
+    given = [labels, tuple(labels), set(labels), dict.fromkeys(labels), iter(labels)]
+    given += [(label for label in labels), np.array(labels, dtype=object)]
+    wrapped = [np.int64(x) if isinstance(x, int) and abs(x) < 2**63 else x for x in labels]
+    given += [wrapped, [np.str_(x) if isinstance(x, str) else x for x in labels]]
+    for subset in given:
+        assert np.array_equal(vertices.mask(subset), expected)
+    assert not vertices.mask([]).any()
+
+
+def test_a_range_is_a_set_of_integers():
+    for vertices in (SETS["0..n-1"], SETS["integers"]):
+        assert np.flatnonzero(vertices.mask(range(5, 9))).tolist() == [
+            vertices.find(i) for i in range(5, 9)
+        ]
+
+
+# Each equals a label of some set, or looks like one, and is none.
+IMPOSTORS = [True, False, np.True_, 1.0, np.float64(0), Fraction(1), Decimal(0), None, [1], b"1"]
+FAR = [60, -4, 2**63 - 1, 2**80, "v60", "01", np.uint64(2**64 - 1)]
+
+
+@pytest.mark.parametrize("label", IMPOSTORS + FAR, ids=repr)
+@pytest.mark.parametrize("vertices", SETS.values(), ids=SETS)
+def test_what_is_no_label_is_named_wherever_it_stands(vertices, label):
+    known = [vertices.labels[i] for i in (7, 0, 59)]
+    for subset in ([label, *known], [*known, label, None], (x for x in (*known, label))):
+        with pytest.raises(QueryError) as caught:
+            vertices.mask(subset)
+        assert str(caught.value) == (
+            f"unknown vertex {label!r}; the public vertex set has 60 vertices"
+        )
+
+
+def test_a_string_of_digits_is_no_row_number():
+    with pytest.raises(QueryError, match="unknown vertex '5'"):
+        SETS["0..n-1"].mask(["5", "6"])
+
+
+@pytest.mark.parametrize("vertices", SETS.values(), ids=SETS)
+def test_known_labels_are_not_looked_up_one_by_one(vertices, monkeypatch):
+    """That took 50 ms for 50,000 labels: five times as long as the query itself."""
+    calls = []
+    monkeypatch.setattr(VertexSet, "find", lambda _, label: calls.append(label))
+    assert vertices.mask(list(vertices.labels)).all()
+    assert calls == []

@@ -1,0 +1,120 @@
+"""The chi-square test holds its level on noisy tables, and finds what is there."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import scipy
+from statistic_cases import exact_flows, planted
+
+from graphcuts_dp.errors import QueryError
+from graphcuts_dp.graph.adjacency import Graph
+from graphcuts_dp.release.flow_release import release_flows
+
+TABLES, LEVEL = 2000, 0.1
+
+
+def null_flows(model, shares, edges, count, seed=0):
+    """Releases of tables whose edges pick both ends independently, a group a with shares[a]."""
+    rng = np.random.default_rng(seed)
+    cells = model.cells
+    a, b = cells.cells(cells.depth - 1)
+    chances = shares[a] * shares[b] * np.where(a == b, 1, 2)
+    noisy = model.noisy
+    (rate,) = noisy.noise.parameters
+    chance = -np.expm1(-float(rate))
+    for _ in range(count):
+        table = rng.multinomial(edges, chances / chances.sum())
+        drawn = rng.geometric(chance, len(a)) - rng.geometric(chance, len(a))
+        found = dataclasses.replace(model, noisy=dataclasses.replace(noisy, sums=(table + drawn,)))
+        found.__dict__["fit"] = model.fit
+        yield found
+
+
+@pytest.fixture(scope="module")
+def model():
+    graph, _, groups, _ = planted(parts=4)
+    return release_flows(graph, groups, epsilon=1.0, workload="part", seed=0)
+
+
+CASES = {
+    "even": ((0.25, 0.25, 0.25, 0.25), 500),
+    "uneven": ((0.7, 0.2, 0.07, 0.03), 500),
+    "mostly noise": ((0.4, 0.3, 0.2, 0.1), 40),
+}
+
+
+def test_the_level_holds_where_noise_is_large(model):
+    check_level(model, "mostly noise", 300)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", CASES)
+def test_the_level_holds(model, kind):
+    check_level(model, kind, TABLES)
+
+
+def check_level(model, kind, count):
+    # Rejections that a test of this level passes with a chance of less than 1e-7.
+    most = int(scipy.stats.binom.isf(1e-7, count, LEVEL))
+    assert model.noisy.places == (2,)
+    shares, edges = CASES[kind]
+    rejected = plain = 0
+    for flows in null_flows(model, np.array(shares), edges, count):
+        rejected += flows.independence_test(simulations=19).p_value <= LEVEL
+        table = flows.values()
+        ends = np.maximum(table + np.diag(table.diagonal()), 0) + 1e-9
+        expected = np.outer(ends.sum(1), ends.sum(1)) / ends.sum()
+        statistic = ((ends - expected) ** 2 / expected).sum() / 2
+        plain += scipy.stats.chi2.sf(statistic, 6) <= LEVEL
+    assert rejected <= most
+    if kind != "even":  # the twin: the test for tables without noise
+        assert plain > most
+
+
+def test_dependence_is_found_and_the_statistic_is_pearsons(model):
+    graph, same, groups, codes = planted(parts=4)
+    exact = exact_flows(graph, groups)
+    found = exact.independence_test("part", simulations=99)
+    member = np.eye(4)[codes]
+    import networkx as nx
+
+    ends = member.T @ nx.to_numpy_array(same, nodelist=range(graph.n)) @ member
+    # Every edge from both of its ends: twice the statistic.
+    pearson = scipy.stats.chi2_contingency(ends, correction=False).statistic / 2
+    assert found.statistic == pytest.approx(pearson)
+    assert found.p_value == 0.01
+    assert found.degrees_of_freedom == 6
+    assert model.independence_test("part", simulations=99).p_value == 0.01
+
+
+def test_impossible_cells_are_not_expected():
+    rng = np.random.default_rng(0)
+    edges = rng.integers(0, 12, size=(60, 2))
+    graph = Graph(*edges[edges[:, 0] != edges[:, 1]].T, vertices=12)
+    from graphcuts_dp.pairs.groups import Groups
+
+    groups = Groups(graph.vertices, {"vertex": list(range(12))})
+    flows = exact_flows(graph, groups)
+    found = flows.independence_test(simulations=99)
+    assert found.p_value > 0.05
+    assert found.degrees_of_freedom == 66 - 12
+
+
+def test_refusals(model):
+    for simulations in (5, True, 2.5):
+        with pytest.raises(QueryError, match="simulations"):
+            model.independence_test(simulations=simulations)
+    weighted = Graph([0, 1], [2, 3], [1.0, 2.0], vertices=4, hide_change=1)
+    from graphcuts_dp.pairs.groups import Groups
+
+    groups = Groups(weighted.vertices, {"half": [0, 0, 1, 1]})
+    flows = release_flows(weighted, groups, epsilon=1.0, seed=0)
+    with pytest.raises(QueryError, match="counts=True"):
+        flows.independence_test()
+    assert 0 < flows.independence_test(simulations=19, counts=True).p_value <= 1
+
+
+def test_the_same_seed_gives_the_same_test(model):
+    first, second = (model.independence_test(simulations=50, seed=3) for _ in range(2))
+    assert first == second

@@ -1,0 +1,268 @@
+"""Calibrations against the formulas of the papers, and budgets that are never passed."""
+
+import math
+from fractions import Fraction
+
+import pytest
+from online_cases import two_communities
+
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.learn import online_bounds
+from graphcuts_dp.learn.update_bounds import multiplicative_weights_updates
+from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.privacy.calibration import TOTAL_SHARE
+from graphcuts_dp.privacy.composition import zcdp_rho
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.value_noise import ValueNoise
+from graphcuts_dp.session import sparse_vector
+from graphcuts_dp.session.calibrations import Tight
+from graphcuts_dp.session.choice import Setting
+from graphcuts_dp.session.methods import CALIBRATIONS, guaranteed_error, make_mechanism
+from graphcuts_dp.session.paper_calibrations import DR14, GRU12, JT12
+from graphcuts_dp.session.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
+from graphcuts_dp.session.tunings import Tuning
+
+PROMISE = {"epsilon": 1.0, "delta": 1e-6, "queries": 10**6, "beta": 0.05}
+UPDATES = multiplicative_weights_updates(5000, 50_000)
+# So large that the papers' modes allow for updates.
+PAPERS = multiplicative_weights_updates(10**6, 10**9, rule="as printed")
+FORMULAS = {
+    GRU12: online_bounds.gru12_online,
+    JT12: online_bounds.jt12_online,
+    DR14: online_bounds.dr14_online,
+}
+
+
+@pytest.mark.parametrize("calibration", FORMULAS)
+def test_paper_calibrations_are_the_formulas(calibration):
+    tuning = calibration(**PROMISE).tune(PAPERS, 1)
+    bound = FORMULAS[calibration](PAPERS, **PROMISE)
+    assert tuning.alpha == pytest.approx(bound.alpha, rel=1e-9)
+    assert tuning.updates == bound.updates > 10
+    assert float(tuning.test.threshold) == pytest.approx(bound.threshold)
+    assert bound.error <= tuning.error <= bound.error + 2
+    assert tuning.halts
+
+
+def test_gru12_and_jt12_noise_to_the_letter():
+    for calibration, constant in ((GRU12, 1000), (JT12, 100)):
+        tuning = calibration(**PROMISE).tune(PAPERS, 1)
+        scale = constant * math.sqrt(PAPERS(tuning.alpha)) * math.log(4e6)
+        assert isinstance(tuning.test, NoisyComparison)
+        assert float(1 / tuning.test.rate) == pytest.approx(scale, rel=1e-9)
+        assert 1 / tuning.test.rate >= Fraction(scale) * (1 - Fraction(1, 10**9))
+        assert float(tuning.test.threshold) == pytest.approx(4 * scale * math.log(4e7))
+        assert tuning.value_error == pytest.approx(scale * math.log(4e7), abs=1)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_dr14_noise_to_the_letter(delta):
+    promise = {**PROMISE, "delta": delta}
+    tuning = DR14(**promise).tune(PAPERS, 1)
+    c = PAPERS(tuning.alpha)
+    spread = math.sqrt(32 * c * math.log(2e6)) if delta else 2 * c
+    first = math.sqrt(512) / (math.sqrt(512) + 1) if delta else 8 / 9
+    second = 2 / (math.sqrt(512) + 1) if delta else 2 / 9
+    assert isinstance(tuning.test, SharedThreshold)
+    assert float(tuning.test.threshold_rate) == pytest.approx(first / spread)
+    assert float(tuning.test.query_rate) == pytest.approx(first / spread / 2)
+    assert float(tuning.value_noise.parameter) == pytest.approx(second / spread)
+    assert first + second / 2 == pytest.approx(1)
+    assert DR14(**promise).cost.pure == (None if delta else 1)
+
+
+@pytest.mark.parametrize("calibration", FORMULAS)
+def test_papers_pay_for_one_update_where_the_bound_says_none(calibration):
+    tuning = calibration(**PROMISE).tune(lambda _: 0.01, 1)
+    assert tuning.updates == 1
+    assert tuning == calibration(**PROMISE).tune(lambda _: 1.0, 1)
+
+
+@pytest.mark.parametrize("sensitivity", [1, 3, 2**30])
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_the_tight_budget_is_never_passed(sensitivity, share):
+    calibration = Tight(**PROMISE, value_share=share)
+    tuning = calibration.tune(UPDATES, sensitivity)
+    rho = Fraction(zcdp_rho(epsilon=1.0, delta=1e-6))
+    eta = sensitivity * (tuning.test.threshold_rate + 2 * tuning.test.query_rate)
+    spent = (tuning.updates + 2) * eta**2 / 8  # exact
+    if share:
+        assert tuning.value_noise.distribution == "gaussian"
+        spent += tuning.updates * sensitivity**2 / (2 * tuning.value_noise.parameter)
+    assert rho * (1 - Fraction(1, 10**6)) < spent <= rho
+    assert calibration.cost.rho == float(rho)
+
+
+def test_tight_tuning_is_the_formula():
+    tuning = Tight(**PROMISE).tune(UPDATES, 1)
+    bound = online_bounds.tight_online(UPDATES, **PROMISE)
+    assert (tuning.updates, tuning.halts) == (bound.updates, False)
+    assert tuning.alpha == pytest.approx(bound.alpha, rel=1e-6)
+    assert bound.error - 3 <= tuning.error <= bound.error * (1 + 1e-6) + 1
+
+
+@pytest.mark.parametrize("sensitivity", [1, 7])
+def test_intervals_are_what_the_tails_give(sensitivity):
+    """Probabilities of the failures that the error counts on, from the geometric distributions."""
+    tuning = Tight(**PROMISE).tune(UPDATES, sensitivity)
+    test, c, k = tuning.test, tuning.updates, PROMISE["queries"]
+    alpha = Fraction(tuning.alpha) * sensitivity
+    margin = test.threshold - alpha
+    rise = tuning.error - math.ceil(alpha) - margin
+    failures = 2 * (k + c) * math.exp(-float(test.query_rate) * float(margin + 1))
+    failures += (c + 2) * math.exp(-float(test.threshold_rate) * float(rise + 1))
+    assert 0.049 < failures <= 0.05
+    assert isinstance(test, OneSidedPair)
+
+
+@pytest.mark.parametrize("updates", [0, 1, 6])
+def test_a_pair_of_tests_is_charged_for_every_instance_that_it_starts(updates, monkeypatch):
+    """Each threshold that is drawn is an instance: (a + b)-DP and (a + 2 b)^2/8-zCDP."""
+    started = []
+    real = sparse_vector.sample_geometric
+
+    def counting(rate, size, source):
+        started.extend([rate] * size)
+        return real(rate, size, source)
+
+    monkeypatch.setattr(sparse_vector, "sample_geometric", counting)
+    r1, r2, s = Fraction(1, 7), Fraction(1, 3), 4
+    test, source = OneSidedPair(r1, r2, Fraction(10)), SeededEntropy(1)
+    secret = test.start(source)
+    for number in range(updates):
+        secret = test.restart(secret, (-1) ** number, source)
+    assert set(started) == {r1}
+    cost = test.cost(s, updates=updates, delta=1e-6)
+    assert cost.pure == len(started) * s * (r1 + r2)
+    span = s * (r1 + 2 * r2)
+    assert Fraction(cost.rho) >= len(started) * span**2 / 8
+    assert cost.rho == pytest.approx(float(len(started) * span**2 / 8))
+
+
+@pytest.mark.parametrize("calibration", [Tight, GRU12, JT12, DR14])
+def test_a_noisy_total_is_paid_out_of_the_same_budget(calibration):
+    whole = calibration(**PROMISE)
+    noise, radius, cost, rest = whole.with_total(1)
+    assert rest.beta + PROMISE["beta"] * TOTAL_SHARE == pytest.approx(PROMISE["beta"])
+    assert noise.radius(PROMISE["beta"] * float(TOTAL_SHARE)) == radius
+    if calibration is Tight:
+        assert Fraction(cost.rho) + Fraction(rest.cost.rho) <= Fraction(whole.cost.rho)
+        assert 1 / (2 * noise.parameter) <= Fraction(whole.cost.rho) * TOTAL_SHARE
+    else:
+        assert cost.pure + Fraction(rest.epsilon) <= Fraction(whole.epsilon)
+        assert noise == ValueNoise("laplace", cost.pure)
+
+
+def test_tunings_survive_storage():
+    for calibration in (Tight(**PROMISE, value_share=0.2), GRU12(**PROMISE), DR14(**PROMISE)):
+        tuning = calibration.tune(UPDATES, 7)
+        assert Tuning.from_dict(tuning.to_dict()) == tuning
+
+
+@pytest.mark.parametrize("n_m", [(1000, 250_000), (5000, 50_000)])
+def test_a_session_is_within_three_percent_of_the_formula_with_a_known_total(n_m):
+    n, edges = n_m
+    grid, universe = Grid(), Universe(n)
+    numbers = {"epsilon": 1.0, "delta": 1e-6, "queries": 10**6}
+    expected = guaranteed_error("multiplicative-weights", Setting(n=n, edges=edges, **numbers))
+    known = make_mechanism("multiplicative-weights", universe=universe, grid=grid, **numbers)
+    bound = known.learner.construction(alpha=1.0, total_weight=edges, total_error=0.0).update_bound
+    assert known.calibration.tune(bound, 1).error == pytest.approx(expected, rel=1e-3)
+    rest = known.calibration.with_total(1)[3]
+    radius = known.calibration.with_total(1)[1]
+    unsure = known.learner.construction(
+        alpha=edges, total_weight=edges, total_error=radius
+    ).update_bound
+
+    def careful(alpha):
+        return unsure(alpha) if alpha > radius else 1e300
+
+    assert rest.tune(careful, 1).error == pytest.approx(expected, rel=0.03)
+
+
+@pytest.mark.parametrize("calibration", CALIBRATIONS)
+@pytest.mark.parametrize("method", ["multiplicative-weights", "frieze-kannan"])
+def test_every_construction_runs_with_every_calibration(method, calibration):
+    graph = two_communities(30, 1)
+    mechanism = make_mechanism(
+        method,
+        universe=Universe(30),
+        grid=Grid.of(graph),
+        epsilon=1.0,
+        delta=1e-6,
+        queries=10,
+        calibration=calibration,
+    )
+    source = SeededEntropy(2)
+    state = mechanism.start(graph, source)
+    assert (mechanism.name, mechanism.calibration.name) == (method, calibration)
+    from graphcuts_dp.pairs.queries import CutQuery
+
+    query = CutQuery(range(15))
+    state, answer = mechanism.step(state, query, mechanism.grid.count(query, graph), source)
+    low, high = answer.interval
+    assert low <= query.value(graph) <= high
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"method": "magic"}, "unknown method"),
+        ({"calibration": "magic"}, "unknown calibration"),
+        ({"calibration": "magic", "method": "gaussian"}, "unknown calibration"),
+        ({"epsilon": 0}, "epsilon"),
+        ({"delta": 0.0}, "delta"),
+        ({"queries": 0}, "queries"),
+        ({"value_share": 1.0}, "value_share"),
+        ({"universe": Universe(9000)}, "frieze-kannan"),
+    ],
+)
+def test_bad_parameters_are_refused(change, message):
+    given = {
+        "method": "multiplicative-weights",
+        "universe": Universe(10),
+        "grid": Grid(),
+        "epsilon": 1.0,
+        "delta": 1e-6,
+        "queries": 10,
+        **change,
+    }
+    with pytest.raises(ParameterError, match=message):
+        make_mechanism(given.pop("method"), **given)
+
+
+@pytest.mark.parametrize("calibration", [GRU12, JT12, DR14])
+def test_steps_of_papers_scale_with_the_sensitivity(calibration):
+    one, five = (calibration(**PROMISE).tune(PAPERS, sensitivity) for sensitivity in (1, 5))
+    assert five.test.threshold == 5 * one.test.threshold
+    for name in ("rate", "threshold_rate", "query_rate"):
+        if hasattr(one.test, name):
+            assert 5 * getattr(five.test, name) == getattr(one.test, name)
+    if one.value_noise is not None:
+        assert 5 * five.value_noise.parameter == one.value_noise.parameter
+    assert (five.updates, five.alpha) == (one.updates, one.alpha)
+    assert abs(five.error - 5 * one.error) <= 10  # rounded up, and one more
+
+
+@pytest.mark.parametrize("calibration", [Tight, GRU12, JT12, DR14])
+@pytest.mark.parametrize("change", [{"queries": 0}, {"delta": 1.0}, {"beta": 0.0}, {"beta": 1.0}])
+def test_every_calibration_refuses_numbers_out_of_range_by_itself(calibration, change):
+    with pytest.raises(ParameterError, match=next(iter(change))):
+        calibration(**{**PROMISE, **change})
+
+
+@pytest.mark.parametrize("calibration", FORMULAS)
+def test_papers_are_held_to_the_range_of_their_theorems(calibration):
+    with pytest.raises(ParameterError, match="up to 1"):
+        calibration(**{**PROMISE, "epsilon": 1.5})
+    assert DR14(epsilon=1.5, delta=0.0, queries=5).cost.pure == Fraction(3, 2)
+
+
+@pytest.mark.parametrize("made", [Tight, GRU12, JT12, DR14])
+def test_noise_beyond_64_bits_is_refused(made):
+    calibration = made(epsilon=1e-3, delta=1e-6, queries=10)
+    bound = UPDATES if made is Tight else PAPERS
+    calibration.tune(bound, 1)
+    with pytest.raises(ParameterError, match="64 bits"):
+        calibration.tune(bound, 2**53)

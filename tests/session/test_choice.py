@@ -1,0 +1,56 @@
+"""Guaranteed errors of a session's methods, as far as they can be checked by drawing noise."""
+
+import math
+
+import numpy as np
+import pytest
+
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.session.choice import Setting, all_cuts_error, gaussian_deviation
+from graphcuts_dp.session.methods import METHODS, guaranteed_error
+from graphcuts_dp.session.parameters import Parameters
+
+SETTING = Setting(n=40, edges=200, queries=50, epsilon=1.0, delta=1e-6, beta=0.2)
+
+
+@pytest.mark.parametrize("method", ["gaussian", "laplace", "binary"])
+def test_guarantees_hold_as_often_as_promised_and_are_not_far_off(method):
+    """400 sessions of 50 answers: beta = 0.2 (fails with probability 1e-6 at most), and of use."""
+    rng = np.random.default_rng(11)
+    if method == "gaussian":
+        noise = np.rint(rng.normal(scale=gaussian_deviation(SETTING), size=(400, 50)))
+    elif method == "laplace":
+        rate = SETTING.epsilon / SETTING.queries
+        geometric = rng.geometric(-math.expm1(-rate), size=(2, 400, 50))
+        noise = geometric[0] - geometric[1]
+    else:
+        distribution = SETTING.distribution
+        flips = rng.binomial(SETTING.largest_cut, distribution.offset, size=(400, 50))
+        noise = (flips - SETTING.largest_cut * distribution.offset) * distribution.unit
+    error = guaranteed_error(method, SETTING, adaptive=False)
+    worst = np.abs(noise).max(axis=1)
+    assert (worst > error).sum() <= 0.2 * 400 + 40  # five deviations
+    assert (worst > 0.9 * error).sum() > 0.2 * 400 / 2
+
+
+def test_adaptive_cuts_cost_more_where_noise_is_drawn_once():
+    for method in METHODS:
+        fixed = guaranteed_error(method, SETTING, adaptive=False)
+        adaptive = guaranteed_error(method, SETTING)
+        if method == "binary":
+            assert adaptive == all_cuts_error(SETTING) > 1.5 * fixed
+        else:
+            assert adaptive == fixed
+
+
+def test_unknown_method():
+    with pytest.raises(ParameterError, match="choose one of multiplicative-weights"):
+        guaranteed_error("sparse", SETTING)
+
+
+def test_an_unknown_calibration_is_refused_by_the_choice_too():
+    agreed = Parameters(epsilon=1.0, queries=10, calibration="magic")
+    with pytest.raises(ParameterError, match="unknown calibration 'magic'"):
+        agreed.resolved(Universe(20), Grid())

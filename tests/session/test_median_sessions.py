@@ -1,0 +1,230 @@
+"""Sessions of the median, and statistics of whole graphs in sessions."""
+
+import json
+
+import numpy as np
+import pytest
+
+import graphcuts_dp as gc
+from graphcuts_dp.errors import LedgerError, ParameterError, QueryError
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.learn.median import DatabaseFamily, all_graphs
+from graphcuts_dp.pairs.graph_queries import STATISTICS
+from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.session.choice import Setting, median_error
+from graphcuts_dp.session.encoding import decode_query, encode_query
+from graphcuts_dp.session.methods import make_mechanism
+from graphcuts_dp.session.query_lines import read_asked
+from graphcuts_dp.session.session import open_session
+
+# At so few vertices the median promises little for most budgets, and says so.
+pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
+
+GRAPH = gc.Graph([0, 1, 2, 0, 3], [1, 2, 0, 3, 4], vertices=5)
+ALL = [gc.GraphQuery(name) for name in STATISTICS]
+CUTS = [CutQuery([0]), CutQuery([0, 1], [2, 3]), CutQuery([4])]
+TERMS = {"epsilon": 40.0, "delta": 1e-6, "queries": 40, "method": "median", "seed": 3}
+
+
+def truth(query, graph=GRAPH):
+    return query.value(graph)
+
+
+def test_cuts_and_statistics_are_answered_within_their_intervals(tmp_path):
+    with open_session(GRAPH, store=tmp_path / "a.db", **TERMS) as session:
+        answers = session.ask_all([*ALL, *CUTS])
+        for query, answer in zip([*ALL, *CUTS], answers, strict=True):
+            low, high = answer.interval
+            assert low <= truth(query) <= high
+            assert low <= answer.value <= high
+        assert session.ask_all(ALL) == answers[:3]  # from the record
+        assert session.remaining.queries == 40 - 6
+        assert session.history[0].query == ALL[0]
+        exported = session.export()["answers"]
+        assert [each.get("statistic") for each in exported[:3]] == list(STATISTICS)
+        assert "S" in exported[3]
+        assert session.cost(ALL).new == 0
+
+
+def test_corrections_are_made_again_when_the_session_is_resumed(tmp_path):
+    """With so much budget that tests are nearly exact: all graphs are halved until few are left."""
+    terms = TERMS | {"epsilon": 50.0, "queries": 200, "beta": 0.5, "delta": 0.1}
+    queries = [*ALL, *(CutQuery([i], [j]) for i in range(5) for j in range(i + 1, 5))]
+    with open_session(GRAPH, store=tmp_path / "a.db", **terms) as session:
+        first = session.ask_all(queries[:7])
+        left = session.remaining.updates
+    with open_session(GRAPH, store=tmp_path / "a.db") as again:
+        assert again.parameters["method"] == "median"
+        assert again.ask_all(queries[:7]) == first
+        again.ask_all(queries[7:])
+        assert again.remaining.updates <= left
+        state = again._runner.present()
+        assert state.updates == 10 - state.updates_left - state.lost or state.updates >= 0
+        assert 1 <= len(state.current) <= 2 ** (10 - state.updates)
+
+
+def test_each_correction_halves_the_graphs_at_least_and_keeps_the_true_one():
+    universe = Universe.of(GRAPH)
+    made = make_mechanism(
+        "median", universe=universe, grid=Grid(), epsilon=50.0, queries=60, delta=0.1, beta=0.5
+    )
+    source = SeededEntropy(5)
+    state = made.start(GRAPH, source)
+    rows, columns = universe.pairs()
+    present = GRAPH.dense()[rows, columns]
+    for query in [*ALL, *CUTS, *(CutQuery([i]) for i in range(5))] * 2:
+        steps = query.value(GRAPH)
+        if isinstance(query, gc.GraphQuery):
+            steps //= query.sensitivity(universe.space)
+        before = len(state.current)
+        state, answer = made.step(state, query, int(steps), source)
+        assert len(state.current) <= before / 2 ** len(answer.updates)
+        low, high = answer.interval
+        if low <= steps <= high:
+            assert (state.current.databases == present).all(axis=1).any()
+    restored = made.restore(state.public, state.secret, state.hypothesis)
+    assert np.array_equal(restored.current.databases, state.current.databases)
+
+
+@pytest.mark.parametrize("method", ["gaussian", "laplace"])
+def test_noise_on_each_answer_takes_statistics_too(method, tmp_path):
+    terms = TERMS | {"method": method, "epsilon": 50.0, "queries": 3}
+    with open_session(GRAPH, store=tmp_path / "a.db", **terms) as session:
+        for query, answer in zip(ALL, session.ask_all(ALL), strict=True):
+            assert answer.interval[0] <= truth(query) <= answer.interval[1]
+
+
+@pytest.mark.parametrize("method", ["multiplicative-weights", "frieze-kannan", "binary"])
+def test_other_methods_refuse_statistics_and_spend_nothing(method, tmp_path):
+    with open_session(GRAPH, store=tmp_path / "a.db", **TERMS | {"method": method}) as session:
+        with pytest.raises(QueryError, match="no cut"):
+            session.ask_all(ALL)
+        assert session.remaining.queries == 40
+
+
+def test_graphs_of_other_kinds_refuse(tmp_path):
+    arcs = gc.DirectedGraph([0], [1], vertices=3)
+    with open_session(arcs, store=tmp_path / "a.db", **TERMS) as session:
+        with pytest.raises(QueryError, match="one vertex set"):
+            session.ask_all(ALL)
+        session.ask([0], [1])
+    weighted = gc.Graph([0], [1], [0.5], vertices=3, weight_cap=1.0)
+    with (
+        open_session(weighted, store=tmp_path / "b.db", **TERMS | {"method": "laplace"}) as session,
+        pytest.raises(QueryError, match="without weights"),
+    ):
+        session.ask_all(ALL)
+    vertex = TERMS | {"method": "laplace", "protect": "vertex", "degree_bound": 2}
+    with (
+        open_session(GRAPH, store=tmp_path / "c.db", **vertex) as session,
+        pytest.raises(QueryError, match="all edges of a vertex"),
+    ):
+        session.ask_all(ALL)
+    with pytest.raises(ParameterError, match="without weights"):
+        open_session(weighted, store=tmp_path / "d.db", **TERMS)
+    with pytest.raises(ParameterError, match="bounded cuts"):
+        open_session(GRAPH, store=tmp_path / "d.db", **vertex | {"method": "median"})
+    with pytest.raises(ParameterError, match="up to 16"):
+        open_session(gc.Graph([0], [1], vertices=7), store=tmp_path / "d.db", **TERMS)
+    assert not (tmp_path / "d.db").exists()
+
+
+@pytest.mark.parametrize("calibration", ["tight", "gru12", "jt12", "dr14"])
+def test_no_answer_is_wider_than_what_was_stated_before(calibration):
+    """The median buys no total weight: what is expected is what comes, whatever the graph."""
+    universe, source = Universe.of(GRAPH), SeededEntropy(2)
+    made = make_mechanism(
+        "median",
+        universe=universe,
+        grid=Grid(),
+        epsilon=1.0,
+        queries=9,
+        delta=1e-6,
+        calibration=calibration,
+    )
+    assert made.cost.keeps(epsilon=1.0, delta=1e-6)
+    assert "total weight" not in dict(made.guarantee().parts)
+    with pytest.raises(ParameterError, match="other vertices or weights"):
+        made.start(gc.Graph([0], [1], vertices=4), source)
+    state = made.start(GRAPH, source)
+    assert made.error_bound(state) == made.expected_error(3.0) == made.expected_error(9.0)
+    for query in CUTS:
+        state, answer = made.step(state, query, int(query.value(GRAPH)), source)
+        low, high = answer.interval
+        assert (high - low) / 2 <= made.error_bound(state) * (1 + 1e-8) + 1e-8
+        lost = made.interrupted(state, source)
+        assert lost.lost > state.lost or lost.stopped
+
+
+def test_group_privacy_and_the_cost(tmp_path):
+    with open_session(GRAPH, store=tmp_path / "a.db", **TERMS, at_most=2) as session:
+        assert session.guarantee.protects == "2 edges"
+        assert session.guarantee.epsilon == pytest.approx(40, rel=1e-5)
+
+
+def test_queries_are_written_and_read_back():
+    universe = Universe(5)
+    for query in ALL:
+        coded = encode_query(query, universe)
+        assert decode_query(coded.data, universe, {}.__getitem__) == query
+        assert encode_query(query, universe).digest == coded.digest
+    with pytest.raises(LedgerError):
+        decode_query(bytes([5]) + b"diameter", universe, {}.__getitem__)
+    assert read_asked('{"statistic": "max-cut"}', 1, universe.space) == gc.GraphQuery("max-cut")
+    assert read_asked('{"S": [1]}', 1, universe.space).S == (1,)
+    for wrong in ('{"statistic": "x"}', '{"statistic": 1}', '{"statistic": "max-cut", "S": []}'):
+        with pytest.raises(QueryError, match="line 7"):
+            read_asked(wrong, 7, universe.space)
+
+
+def test_families_of_graphs_are_stored_in_bits():
+    universe = Universe(2, 3)
+    family = all_graphs(universe)
+    data = family.to_bytes()
+    assert len(data) < 64 + 300
+    assert np.array_equal(DatabaseFamily.from_bytes(data, universe).databases, family.databases)
+    weighted = DatabaseFamily(universe, family.databases / 2)
+    again = DatabaseFamily.from_bytes(weighted.to_bytes(), universe)
+    assert np.array_equal(again.databases, weighted.databases)
+    with pytest.raises(QueryError, match="without weights"):
+        DatabaseFamily(Universe(3), [[0.5, 0, 1]]).answers(gc.GraphQuery("triangles"))
+
+
+def test_the_error_of_plans_is_infinite_where_graphs_cannot_be_listed():
+    tiny = Setting(n=5, edges=5, queries=10, epsilon=50.0, delta=1e-6)
+    assert 0 < median_error(tiny) < 100
+    assert median_error(Setting(n=7, edges=5, queries=10, epsilon=50.0, delta=1e-6)) == np.inf
+    assert median_error(Setting(n=5, edges=5, queries=10, epsilon=50.0, delta=0.0)) == np.inf
+    universe = Universe(5)
+    made = make_mechanism(
+        "median", universe=universe, grid=Grid(), epsilon=50.0, queries=10, delta=1e-6
+    )
+    assert made.expected_error(5.0) == pytest.approx(median_error(tiny), rel=0.2)
+
+
+def test_on_the_command_line(tmp_path, monkeypatch, capsys):
+    from graphcuts_dp.cli import main
+
+    def call(*words):
+        monkeypatch.setattr("sys.argv", ["graphcuts-dp", *words])
+        return main._status(), *capsys.readouterr()
+
+    monkeypatch.chdir(tmp_path)
+    gc.write_graph(GRAPH, "g.csv")
+    start = "session start g.csv --store s.db --epsilon 40 --delta 1e-6 --queries 9 --vertices 5"
+    status, _, err = call(*start.split(), "--method", "median", "--seed", "1")
+    assert status == 0, err
+    status, out, err = call("session", "ask", "s.db", "--statistic", "max-cut", "--json")
+    assert status == 0, err
+    low, high = json.loads(out)["interval"]
+    assert low <= 4 <= high
+    (tmp_path / "q.jsonl").write_text('{"statistic": "triangles"}\n{"S": [0]}\n')
+    status, out, err = call("session", "run", "s.db", "q.jsonl")
+    assert status == 0, err
+    assert json.loads(out.splitlines()[0])["statistic"] == "triangles"
+    for wrong in (["--statistic", "girth"], [], ["--statistic", "max-cut", "--to", "1"]):
+        status, _, err = call("session", "ask", "s.db", *wrong)
+        assert status == 2
+        assert err.startswith("error: ")

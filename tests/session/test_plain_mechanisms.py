@@ -1,0 +1,253 @@
+"""Fresh noise on every answer, and randomised response, behind the same contract; the grid."""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from online_cases import two_communities
+
+from graphcuts_dp.errors import ExhaustedError, FileFormatError, ParameterError, QueryError
+from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy
+from graphcuts_dp.privacy.value_noise import ValueNoise
+from graphcuts_dp.session.base import Answer, Update
+from graphcuts_dp.session.methods import METHODS as EVERY_METHOD
+from graphcuts_dp.session.methods import make_mechanism
+from graphcuts_dp.session.per_query import PerQueryNoise
+from graphcuts_dp.session.response import BinaryAnswers
+
+# The median lists all graphs, and refuses as many pairs as here: see test_median_sessions.
+METHODS = [name for name in EVERY_METHOD if name != "median"]
+
+GRAPH = two_communities(24, 3)
+
+
+def made(method, graph=GRAPH, **numbers):
+    given = {"epsilon": 2.0, "delta": 1e-6, "queries": 6, **numbers}
+    return make_mechanism(method, universe=Universe.of(graph), grid=Grid.of(graph), **given)
+
+
+def random_query(rng, n=24):
+    return CutQuery(rng.random(n) < 0.5, rng.random(n) < 0.5)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_sessions_of_every_method_keep_their_intervals_and_end(method):
+    rng = np.random.default_rng(1)
+    mechanism, source = made(method), SystemEntropy()
+    state = mechanism.start(GRAPH, source)
+    for left in reversed(range(6)):
+        query = random_query(rng)
+        truth = mechanism.grid.count(query, GRAPH) if mechanism.needs_truth else None
+        state, answer = mechanism.step(state, query, truth, source)
+        low, high = answer.interval
+        slack = 2 * (high - low)  # five radii: missed once in 10^9; that intervals hold: elsewhere
+        assert low - slack <= query.value(GRAPH) <= high + slack
+        assert low <= answer.value <= high
+        assert (answer.queries_left, answer.confidence, answer.seeded) == (left, 0.95, False)
+        copy = mechanism.restore(state.public, state.secret, state.hypothesis)
+        assert (copy.public, copy.hypothesis) == (state.public, state.hypothesis)
+    assert (state.queries, state.stopped) == (6, True)
+    with pytest.raises(ExhaustedError):
+        mechanism.step(state, query, truth, source)
+    guarantee = mechanism.guarantee()
+    assert guarantee.epsilon == 2.0
+    assert guarantee.delta == (0 if method in ("laplace", "binary") else 1e-6)
+    with pytest.raises(QueryError):
+        mechanism.unguaranteed(state, CutQuery(["nobody"]))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_costs_are_known_before_and_exact_when_pure(method):
+    cost = made(method).cost
+    assert cost.pure == (2 if method in ("laplace", "binary") else None)
+    assert cost.epsilon == 2.0
+    assert cost.rho is not None
+
+
+def test_laplace_splits_epsilon_exactly():
+    mechanism = made("laplace", epsilon=0.7, queries=7)
+    assert mechanism.noise == ValueNoise("laplace", Fraction(0.7) / 7)
+    weights = Graph([0, 1], [1, 2], [0.5, 3.0], vertices=3, weight_cap=3.0)
+    mechanism = made("laplace", weights, epsilon=0.7, queries=7)
+    assert mechanism.noise.parameter * mechanism.grid.sensitivity * 7 == Fraction(0.7)
+
+
+def test_gaussian_noise_pays_for_its_zcdp_claim():
+    mechanism = made("gaussian")
+    rho = Fraction(6) / (2 * mechanism.noise.parameter)
+    assert rho <= Fraction(mechanism.cost.rho) <= rho * (1 + Fraction(1, 10**12))
+
+
+@pytest.mark.parametrize("method", ["gaussian", "laplace"])
+def test_an_interrupted_answer_counts_as_given(method):
+    mechanism, source = made(method, queries=2), SystemEntropy()
+    state = mechanism.start(GRAPH, source)
+    query = CutQuery([0])
+    after, _ = mechanism.step(state, query, 3, source)
+    lost = mechanism.interrupted(state, source)
+    assert lost.queries >= after.queries
+    assert mechanism.interrupted(lost, source).stopped
+    assert mechanism.interrupted(mechanism.interrupted(lost, source), source).queries == 2
+    assert mechanism.restore(lost.public, None).queries == 1
+    with pytest.raises(FileFormatError, match="other parameters"):
+        replace(mechanism, epsilon=1.0).restore(lost.public, None)
+    with pytest.raises(ParameterError, match="true answer"):
+        mechanism.step(state, query, None, source)
+    assert mechanism.step(state, CutQuery([0], [0]), None, source)[1].confidence == 1
+    with pytest.raises(ExhaustedError, match="nothing"):
+        mechanism.unguaranteed(state, query)
+
+
+def test_response_reads_the_graph_once_and_survives_without_it():
+    mechanism = made("binary", queries=2)
+    assert not mechanism.needs_truth
+    state = mechanism.start(GRAPH, SeededEntropy(1))
+    query = CutQuery(range(12))
+    after, answer = mechanism.step(state, query, None, None)
+    assert answer.seeded
+    assert mechanism.interrupted(state, None) is state
+    copy = mechanism.restore(state.public, None, state.hypothesis)
+    assert mechanism.step(copy, query, None, None)[1] == answer
+    assert after.hypothesis == state.hypothesis
+    with pytest.raises(FileFormatError, match="missing"):
+        mechanism.restore(state.public, None)
+    data = state.hypothesis
+    with pytest.raises(FileFormatError):
+        mechanism.restore(state.public, None, data[: len(data) // 2])
+    last, _ = mechanism.step(after, query, None, None)
+    free = mechanism.unguaranteed(last, query)
+    assert (free.value, free.guaranteed, free.queries_left) == (answer.value, True, 0)
+
+
+def test_adaptive_intervals_are_wider_and_fixed_ones_need_a_number():
+    query = CutQuery(range(12))
+    halves = {}
+    for adaptive in (True, False):
+        mechanism = made("binary", adaptive=adaptive)
+        _, answer = mechanism.step(mechanism.start(GRAPH, SeededEntropy(1)), query, None, None)
+        halves[adaptive] = answer.interval[1] - answer.value
+    assert halves[False] < halves[True]
+    assert not mechanism.unguaranteed(mechanism.start(GRAPH, SeededEntropy(1)), query).guaranteed
+    with pytest.raises(ParameterError, match="number"):
+        replace(mechanism, queries=None)
+    assert replace(made("binary"), queries=None).queries is None
+
+
+@pytest.mark.parametrize(
+    ("method", "numbers", "message"),
+    [
+        ("gaussian", {"delta": 0.0}, "delta"),
+        ("laplace", {"epsilon": -1.0}, "epsilon"),
+        ("laplace", {"beta": 1.0}, "beta"),
+        ("binary", {"queries": 0}, "queries"),
+        ("binary", {"beta": 0.0}, "beta"),
+    ],
+)
+def test_bad_parameters_are_refused(method, numbers, message):
+    with pytest.raises(ParameterError, match=message):
+        made(method, **numbers)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_graph_of_other_vertices_or_weights_is_refused_before_noise_is_drawn(method):
+    more = Graph(GRAPH.rows, GRAPH.columns, vertices=25)
+    ones = np.ones(len(GRAPH.rows))
+    heavy = Graph(GRAPH.rows, GRAPH.columns, 9 * ones, vertices=24, weight_cap=9.0)
+    for other in (more, heavy, BipartiteGraph([0], [1], left=24, right=24)):
+        with pytest.raises(ParameterError, match="other vertices or weights"):
+            made(method).start(other, None)
+
+
+def test_binary_noise_and_unknown_distributions_are_refused_where_they_do_not_fit():
+    weights = Graph([0, 1], [1, 2], [0.5, 3.0], vertices=3, weight_cap=3.0)
+    with pytest.raises(ParameterError, match="laplace"):
+        made("binary", weights)
+    with pytest.raises(ParameterError, match="distribution"):
+        PerQueryNoise(
+            distribution="cauchy", universe=Universe.of(GRAPH), grid=Grid(), epsilon=1.0, queries=1
+        )
+
+
+def test_grids_count_in_steps_and_never_raise_the_sensitivity():
+    assert Grid.of(GRAPH) == Grid()
+    rng = np.random.default_rng(0)
+    rows, columns = np.triu_indices(8, 1)
+    weights = rng.uniform(0.1, 1.7, len(rows))
+    graph = Graph(rows, columns, weights, vertices=8, weight_cap=1.7)
+    grid = Grid.of(graph)
+    assert grid.weighted
+    assert 1.7 <= grid.unit * grid.sensitivity <= 1.7 * (1 + 2**-29)
+    heavier = weights.copy()
+    heavier[5] = 1.7
+    other = Graph(rows, columns, heavier, vertices=8, weight_cap=1.7)
+    for _ in range(50):
+        query = random_query(rng, 8)
+        low, value = grid.count(query, graph) * grid.unit, query.value(graph)
+        assert low <= value * (1 + 1e-12) <= (low + grid.rounding(28)) * (1 + 1e-12)
+        assert 0 <= grid.count(query, other) - grid.count(query, graph) <= grid.sensitivity
+    assert grid.total(graph) == sum(int(w // grid.unit) for w in weights)
+    assert (Grid().most(4), grid.most(2), Grid(0.5, 2, None).most(1)) == (4, 3.4, np.inf)
+
+
+def test_huge_weights_are_cut_not_refused():
+    graph = Graph([0, 0], [1, 2], [1e300, 1.0], vertices=3, hide_change=1)
+    grid = Grid.of(graph)
+    assert grid.count(CutQuery([0]), graph) == 2**52 + 2**30
+    assert grid.total(graph) == 2**52 + 2**30
+
+
+def test_bipartite_graphs_are_answered():
+    graph = BipartiteGraph([0, 1, 2], [0, 1, 1], left=3, right=2)
+    for method in METHODS:
+        mechanism = made(method, graph)
+        source = SeededEntropy(1)
+        state = mechanism.start(graph, source)
+        query = CutQuery([0, 1], [1])
+        truth = mechanism.grid.count(query, graph)
+        assert truth == 1
+        _, answer = mechanism.step(state, query, truth, source)
+        assert answer.interval[0] <= truth <= answer.interval[1]
+    assert mechanism.grid.total(graph) == 3
+
+
+def test_directed_graphs_are_answered():
+    graph = DirectedGraph([0, 1, 2, 0], [1, 0, 1, 2], vertices=3)
+    for method in METHODS:
+        mechanism = made(method, graph)
+        source = SeededEntropy(1)
+        state = mechanism.start(graph, source)
+        for query, truth in ((CutQuery([0, 1], [1, 2]), 2), (CutQuery([1, 2], [0, 1]), 2)):
+            assert mechanism.grid.count(query, graph) == truth
+            state, answer = mechanism.step(state, query, truth, source)
+            assert answer.interval[0] <= truth <= answer.interval[1]
+        assert "arc" in mechanism.guarantee().neighbours
+    assert mechanism.grid.total(graph) == 4
+
+
+def test_a_union_over_directed_cuts_has_twice_as_many():
+    """(S, T) and (T, S) are two cuts: the intervals of plain graphs would fail twice as often."""
+    for n, kind in ((30, False), (30, True)):
+        universe = Universe(n, directed=kind)
+        mechanism = BinaryAnswers(universe=universe, grid=Grid(), epsilon=1.0)
+        for disjoint, base in ((True, 3), (False, 4)):
+            cuts = base**n if kind else base**n // 2
+            failures = math.log(cuts) - math.log(mechanism.beta)
+            least = mechanism.distribution.radius(100, log_failures=failures)
+            found = mechanism._radius(100, disjoint=disjoint)
+            assert found >= least * (1 - 1e-12)
+            assert found <= least * 1.02
+
+
+def test_answers_say_what_they_promise():
+    answer = Answer(value=3.04, interval=(-1.0, 7.0), confidence=0.95, seeded=True)
+    text = str(answer)
+    assert text == "3.0 in [-1.0, 7.0] (95%, all queries at once) [seeded: not private]"
+    assert "no guarantee" in str(replace(answer, guaranteed=False))
+    assert not answer.updated
+    assert replace(answer, updates=(Update(1),)).updated

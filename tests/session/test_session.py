@@ -1,0 +1,553 @@
+"""Sessions: what they answer, spend, refuse and remember."""
+
+import hashlib
+import json
+import sqlite3
+import threading
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import session_workers as workers
+from helpers import random_graph
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import graphcuts_dp as gc
+from graphcuts_dp.errors import (
+    BudgetError,
+    ExhaustedError,
+    LedgerError,
+    ParameterError,
+    QueryError,
+)
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.ledger.records import Kind
+from graphcuts_dp.ledger.spending import Budget, total_cost
+from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.session import running
+from graphcuts_dp.session.counts import EdgeCounter
+from graphcuts_dp.session.encoding import decode_query, encode_query
+from graphcuts_dp.session.parameters import Parameters
+from graphcuts_dp.session.session import open_session
+
+GRAPH_KINDS = [gc.Graph, gc.BipartiteGraph, gc.DirectedGraph]
+
+METHODS = (
+    "multiplicative-weights",
+    "frieze-kannan",
+    "mirror-descent",
+    "gaussian",
+    "laplace",
+    "binary",
+)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "mail.db"
+
+
+@pytest.fixture
+def graph():
+    return workers.private_graph()
+
+
+def terms(method):
+    delta = 0.0 if method in ("laplace", "binary") else 0.01
+    return {"method": method, "epsilon": 40.0, "delta": delta, "queries": 500}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_answers_survive_closing(path, graph, method):
+    queries = [workers.query(number) for number in range(12)]
+    with open_session(graph, store=path, **terms(method)) as session:
+        first = session.ask(queries[0].S, queries[0].T)
+        answers = [first, *session.ask_all(queries[1:])]
+        left = session.remaining.queries
+        assert str(session.guarantee).startswith("epsilon = 40")
+    for query, answer in zip(queries, answers, strict=True):
+        low, high = answer.interval
+        slack = high - low  # three radii: never missed; at what rate one is, is tested elsewhere
+        assert low - slack <= query.value(graph) <= high + slack
+        assert not answer.seeded
+    with open_session(graph, store=path) as session:
+        assert session.ask_all(queries) == answers
+        assert [entry.answer for entry in session.history] == answers
+        assert session.remaining.queries == left
+        assert session.cost(queries) == session.cost(queries[::-1])
+        assert session.cost(queries).new == 0
+        assert len(session.history[2:5]) == 3
+        assert session.history[-1].query.value(graph) == queries[-1].value(graph)
+    files = [file.name for file in path.parent.iterdir()]
+    assert files == ["mail.db"]
+
+
+def test_a_query_is_the_same_however_it_is_written(path):
+    with workers.begin(path) as session:
+        answer = session.ask([1, 2], [3])
+        mask = np.zeros(workers.N, dtype=bool)
+        mask[[1, 2]] = True
+        for again in (([2, 1, 1], [3]), ([3], [1, 2]), (mask, np.array([3])), ((1, 2), {3})):
+            assert session.ask(*again) == answer
+        whole = session.ask([1, 2])
+        assert session.ask(~mask) == whole
+        assert session.ask([1, 2], ~mask) == whole
+        assert len(session.history) == 2
+        assert session.remaining.queries == workers.PROMISED - 2
+        assert session.ask([1, 3], [2]) != answer
+
+
+@pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
+def test_sides_of_a_bipartite_graph_are_kept_apart(path):
+    graph = gc.BipartiteGraph([0, 1, 2], [0, 1, 1], left=3, right=["a", "b"])
+    with open_session(
+        graph, store=path, epsilon=40.0, delta=0.01, queries=50, method="gaussian"
+    ) as session:
+        assert session.ask([0, 1]) == session.ask([0, 1], ["a", "b"])
+        session.ask([0], ["a"])
+        session.ask([1], ["a"])
+        assert len(session.history) == 3
+        assert session.vertices[1].labels == ("a", "b")
+        assert session.export()["answers"][1]["T"] == ["a"]
+
+
+@given(st.data())
+@settings(max_examples=60, deadline=None)
+def test_every_query_has_one_form(data):
+    n = data.draw(st.one_of(st.integers(1, 40), st.just(600)))
+    other = data.draw(st.one_of(st.none(), st.just("arcs"), st.integers(1, 600)))
+    universe = Universe(n, directed=True) if other == "arcs" else Universe(n, other)
+    left, right = universe.shape
+    S, T = (
+        np.array(data.draw(st.lists(st.booleans(), min_size=size, max_size=size)))
+        for size in (left, right)
+    )
+    coded = encode_query(gc.CutQuery(S, T), universe)
+    kept = {hashlib.sha256(each).digest(): each for each in coded.sets}  # long ones, by name
+    again = encode_query(decode_query(coded.data, universe, kept.__getitem__), universe)
+    assert (again.data, again.digest) == (coded.data, coded.digest)
+    found = {tuple(side.tolist()) for side in coded.query.masks(universe.space)}
+    assert found == {tuple(S.tolist()), tuple(T.tolist())}
+    if not universe.bipartite:
+        turned = encode_query(gc.CutQuery(T, S), universe).digest
+        assert (turned == coded.digest) is (universe.symmetric or bool((S == T).all()))
+    if not universe.symmetric:
+        asked = coded.query.masks(universe.space)
+        assert all(np.array_equal(a, b) for a, b in zip(asked, (S, T), strict=True))
+    with pytest.raises(LedgerError):
+        decode_query(coded.data + b"x", universe, kept.__getitem__)
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([gc.Graph, gc.BipartiteGraph, gc.DirectedGraph]),
+    st.integers(1, 20),
+)
+@settings(max_examples=60, deadline=None)
+def test_counts_are_exact(seed, kind, queries):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 30))
+    ends = rng.integers(0, n, (2, int(rng.integers(0, 60))))
+    sides = {"left": n, "right": n} if kind is gc.BipartiteGraph else {"vertices": n}
+    graph = kind(*ends, **sides)
+    asked = [
+        gc.CutQuery(rng.random(n) < 0.5, None if rng.random() < 0.3 else rng.random(n) < 0.5)
+        for _ in range(queries)
+    ]
+    counter = EdgeCounter(graph, Grid.of(graph))
+    assert counter.counts(asked) == [int(query.value(graph)) for query in asked]
+    assert repr(counter) == "EdgeCounter()"
+
+
+@pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
+@pytest.mark.parametrize("method", METHODS)
+def test_a_session_on_a_directed_graph_and_again_from_its_store(path, method):
+    graph = random_graph(20, 1, density=0.4, directed=True)
+    delta = {} if method in ("laplace", "binary") else {"delta": 1e-6}
+    forth, back = gc.CutQuery(range(9), range(5, 20)), gc.CutQuery(range(5, 20), range(9))
+    with open_session(
+        graph, store=path, epsilon=40.0, queries=9, method=method, **delta
+    ) as session:
+        answers = session.ask_all([forth, back])
+        assert "whether any one ordered pair is an arc" in session.guarantee.neighbours
+        for query, answer in zip((forth, back), answers, strict=True):
+            assert answer.interval[0] <= query.value(graph) <= answer.interval[1]
+            assert answer.interval[1] <= 9 * 15 - 4
+        assert len(session.history) == 2  # two queries, not one asked twice
+    with open_session(graph, store=path) as session:
+        assert session.ask_all([forth, back]) == answers
+        assert len(session.history) == 2
+        session.ask([0], [1])
+        assert len(session.history) == 3
+    undirected = gc.Graph(graph.rows, graph.columns, vertices=20)
+    for other in (undirected, gc.DirectedGraph(graph.columns, graph.rows, vertices=20)):
+        with pytest.raises(LedgerError, match=r"other private data|these data, but read"):
+            open_session(other, store=path)
+
+
+@pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
+def test_weights_are_answered_on_a_grid(path):
+    graph = gc.Graph([0, 1, 2], [1, 2, 3], [0.25, 2.0, 0.75], vertices=4, weight_cap=2.0)
+    with open_session(
+        graph, store=path, epsilon=40.0, delta=0.01, queries=5, method="gaussian"
+    ) as session:
+        low, high = session.ask([0, 1]).interval
+    assert low <= 2.0 <= high
+
+
+class Recorder:
+    """A mechanism that looks at the disk before each step draws noise."""
+
+    def __init__(self, inner, path):
+        self.inner, self.path = inner, path
+        self.reserved = []
+
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
+
+    def step(self, state, query, truth, source):
+        reader = sqlite3.connect(f"file:{self.path}?mode=ro", uri=True)
+        last = reader.execute("SELECT kind, body FROM records ORDER BY seq DESC").fetchone()
+        reader.close()
+        self.reserved.append((last[0] == Kind.RESERVE, len(last[1]) // 32))
+        return self.inner.step(state, query, truth, source)
+
+
+def test_the_reservation_is_on_the_disk_before_the_noise(path):
+    with workers.begin(path) as session:
+        recorder = Recorder(session._runner.mechanism, path)
+        session._runner.mechanism = recorder
+        session.ask([1])
+        session.ask_all([workers.query(number) for number in range(5)])
+        session.ask([1])
+    assert recorder.reserved == [(True, 1), *[(True, 5)] * 5]
+
+
+def test_what_is_no_query_is_refused_in_words_and_costs_nothing(path):
+    with workers.begin(path) as session:
+        with pytest.raises(QueryError, match="gives no matrix of coefficients"):
+            session.ask_all(["ann"])
+        with pytest.raises(QueryError, match="a list of labels, not 5"):
+            session.ask(5)
+        assert session.remaining.queries == workers.PROMISED
+
+
+@pytest.mark.parametrize("problem", [KeyboardInterrupt, MemoryError, ValueError])
+def test_a_step_that_was_cut_off_counts_as_spent(path, problem):
+    with workers.begin(path) as session:
+        session.ask([1])
+        mechanism = session._runner.mechanism
+
+        class Broken(Recorder):
+            def step(self, *_):
+                raise problem
+
+        session._runner.mechanism = Broken(mechanism, path)
+        with pytest.raises(problem):
+            session.ask_all([workers.query(number) for number in range(3)])
+        session._runner.mechanism = mechanism
+        with workers.begin(path) as another:  # whoever comes next writes it off
+            assert another.remaining.queries == workers.PROMISED - 4
+        answer = session.ask([2])
+        assert answer.queries_left == workers.PROMISED - 5
+        assert session.status.interruptions == 1
+        assert session.remaining.queries == workers.PROMISED - 5
+
+
+def test_a_lost_secret_uses_up_the_instance(path, graph):
+    with open_session(graph, store=path, **terms("multiplicative-weights")) as session:
+        before = session.ask([1])
+    connection = sqlite3.connect(path)
+    connection.execute("UPDATE states SET secret = NULL")
+    connection.commit()
+    connection.close()
+    with open_session(graph, store=path) as session:
+        assert session.status.interruptions == 1
+        after = session.ask([2])
+        assert after.updates_left < before.updates_left
+        assert session.ask([1]) == before
+
+
+def test_refused_queries_spend_nothing(path):
+    with workers.begin(path) as session:
+        session.ask([1])
+        for bad in (["nobody"], [workers.N], np.ones(3, dtype=bool), [1.5], [True], "ann"):
+            with pytest.raises(QueryError):
+                session.ask(bad)
+        assert session.ask([2]).queries_left == workers.PROMISED - 2
+        assert session.status.interruptions == 0
+
+
+def test_a_query_that_the_method_does_not_take_spends_nothing(path, graph):
+    with open_session(graph, store=path, disjoint=True, **terms("frieze-kannan")) as session:
+        good, bad = gc.CutQuery([1], [2]), gc.CutQuery([1, 2], [2, 3])
+        with pytest.raises(QueryError, match="disjoint"):
+            session.ask_all([good, bad, gc.CutQuery([5], [6])])
+        assert len(session.history) == 1
+        assert session.cost([good, bad]).free == 1
+        assert session.ask([7]).queries_left == 498
+        assert session.status.interruptions == 0
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_session_that_has_run_out_refuses_or_marks(path, graph, method):
+    options = terms(method) | {"queries": 5}
+    with open_session(graph, store=path, **options) as session:
+        queries = [workers.query(number) for number in range(8)]
+        assert not session.cost(queries).allowed
+        with pytest.raises(ExhaustedError):
+            session.ask_all(queries)
+        assert len(session.history) == 5
+        assert session.status.state == "stopped"
+        assert session.remaining.queries == 0
+        first = session.ask_all(queries[:5])
+        if method in ("gaussian", "laplace"):
+            with pytest.raises(ExhaustedError, match="nothing to answer from"):
+                session.ask_all(queries, unguaranteed=True)
+            return
+        answers = session.ask_all(queries, unguaranteed=True)
+        assert answers[:5] == first
+        assert len(session.history) == 8
+        assert [answer.guaranteed for answer in answers] == [True] * 5 + [method == "binary"] * 3
+        late = workers.query(8)  # not known to the store when the session stopped
+        session.ask_all([late], unguaranteed=True)
+    with open_session(graph, store=path) as session:
+        assert session.ask_all(queries) == answers
+        assert session.history[-1].query.value(graph) == late.value(graph)
+
+
+def test_seeded_sessions_repeat_and_say_so(tmp_path, graph):
+    answers = []
+    for name in ("a.db", "b.db"):
+        with open_session(graph, store=tmp_path / name, seed=3, **terms("gaussian")) as session:
+            answers.append([session.ask([1]), *session.ask_all([gc.CutQuery([2])])])
+            assert "not private" in repr(session)
+            assert "not private" in str(session.guarantee)
+            assert "not private" in json.dumps(session.export())
+    assert answers[0] == answers[1]
+    assert all(answer.seeded for answer in answers[0])
+    with open_session(graph, store=tmp_path / "a.db") as session:
+        assert session.ask([3]).seeded
+    with pytest.raises(ParameterError, match="seed"):
+        open_session(graph, store=tmp_path / "a.db", seed=4)
+
+
+def test_parameters_of_a_session_are_kept(path, graph):
+    open_session(graph, store=path, **terms("gaussian")).close()
+    for change in ({"epsilon": 1.0}, {"queries": 3}, {"method": "laplace"}, {"beta": 0.1}):
+        with pytest.raises(ParameterError, match="choose another name"):
+            open_session(graph, store=path, **change)
+    open_session(graph, store=path, **terms("gaussian")).close()
+    with pytest.raises(ParameterError, match="a new session needs epsilon"):
+        open_session(graph, store=path, name="two")
+    with pytest.raises(ParameterError, match="printable"):
+        open_session(graph, store=path, name="a\nb")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"epsilon": 0.0},
+        {"epsilon": float("nan")},
+        {"queries": 0},
+        {"delta": 1.5},
+        {"method": "magic"},
+        {"method": "laplace", "beta": 2.0},
+        {"calibration": "magic", "method": "frieze-kannan"},
+        {"seed": -1},
+        {"method": "auto", "expected_edges": -3.0},
+    ],
+)
+def test_bad_parameters_leave_no_store(path, graph, change):
+    with pytest.raises(ParameterError):
+        open_session(graph, store=path, **(terms("gaussian") | change))
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("budget", [(1.0, 2.0), 0.0, (1.0, 0.1, 2), "much"])
+def test_bad_budgets_leave_no_store(path, graph, budget):
+    with pytest.raises(ParameterError):
+        open_session(graph, store=gc.Store(path, budget=budget), **terms("gaussian"))
+    assert not path.exists()
+
+
+@pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
+def test_a_budget_caps_the_sum_of_all_sessions(path, graph):
+    pure = {"method": "laplace", "queries": 10}
+    capped = gc.Store(path, budget=0.3)
+    with pytest.raises(BudgetError, match="does not allow"):
+        open_session(graph, store=capped, epsilon=0.4, **pure)
+    assert not path.exists()
+    for name in ("a", "b", "c"):
+        open_session(graph, store=capped, name=name, epsilon=0.1, **pure).close()
+    with pytest.raises(BudgetError, match="nothing was spent"):
+        open_session(graph, store=path, name="d", epsilon=1e-6, **pure)
+    with open_session(graph, store=path, name="a") as session:
+        session.ask([1])
+        assert session.export()["whole_ledger"]["epsilon"] == pytest.approx(0.3)
+    with pytest.raises(ParameterError, match="was fixed"):
+        open_session(graph, store=gc.Store(path, budget=0.4), name="a")
+
+
+def test_a_budget_is_a_filter_and_its_total_an_odometer():
+    zcdp = [Cost.of_rho(0.02, delta=1e-6) for _ in range(4)]
+    each, budget = zcdp[0].epsilon, Budget(2.5 * zcdp[0].epsilon, 1e-6)
+    assert budget.allows(zcdp)
+    assert not Budget(2.5 * each, 1e-9).allows(zcdp)
+    total = total_cost(zcdp, budget)
+    assert total.delta == 1e-6
+    assert each < total.epsilon < 2.5 * each
+    assert total_cost(zcdp).epsilon == pytest.approx(4 * each)  # no delta was fixed beforehand
+    few = [Cost(epsilon=1.0, delta=1e-6, rho=0.03), Cost.of_pure(Fraction(1, 2))]
+    assert total_cost(few).epsilon == pytest.approx(1.5)
+    assert Budget(1.5, 2e-6).allows(few)  # what is stated may use half of the delta
+    assert not Budget(1.49, 2e-6).allows(few)
+    assert not Budget(1.5, 1e-6).allows(few)
+    assert Budget(1.0, 1e-6).allows(few[:1])  # a first session may use all of it
+    stated = [Cost(epsilon=1.0, delta=5e-7)] * 2  # an older store may hold what is not admitted
+    assert not Budget(2.0, 1e-6).allows(stated)
+    assert total_cost(stated, Budget(2.0, 1e-6)).epsilon == 2.0
+    assert Budget(0.3).allows([Cost.of_pure(Fraction(1, 10))] * 3)
+    assert not Budget(0.3).allows([replace(Cost.of_pure(Fraction(1, 10)), delta=1e-9)] * 4)
+
+
+def test_a_session_that_was_interrupted_while_it_started_stays_spent(path, graph, monkeypatch):
+    def broken(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(running.Runner, "start", broken)
+    with pytest.raises(KeyboardInterrupt):
+        open_session(graph, store=gc.Store(path, budget=(45.0, 0.1)), **terms("gaussian"))
+    monkeypatch.undo()
+    with open_session(graph, store=path) as session:
+        assert session.status.state == "failed"
+        with pytest.raises(BudgetError, match="another under a new name"):
+            session.ask([1])
+    with pytest.raises(BudgetError, match="does not allow"):
+        open_session(graph, store=path, name="two", **terms("gaussian"))
+
+
+def test_what_cannot_start_is_not_paid_for(path, graph, monkeypatch):
+    def cannot(*_):
+        raise ParameterError("no tolerance is possible")
+
+    mechanism = type(Parameters(**terms("gaussian")).mechanism(Universe(4), Grid()))
+    monkeypatch.setattr(mechanism, "start", cannot)
+    with pytest.raises(ParameterError, match="no tolerance"):
+        open_session(graph, store=path, **terms("gaussian"))
+    assert not path.exists()
+
+
+def test_exports_hold_nothing_secret(path, graph):
+    with open_session(graph, store=path, **terms("multiplicative-weights")) as session:
+        session.ask([1, 2])
+        session.ask([3], [4, 5])
+        exported = session.export()
+        text = json.dumps(exported, allow_nan=False)
+        header, state = session._ledger.header, session._ledger.state(1)
+    for secret in (header["salt"], *header["data"].values(), state.secret.hex(), "nonce", "secret"):
+        assert secret not in text
+    assert '"noise"' not in text
+    assert exported["answers"][0]["S"] == [1, 2]
+    assert exported["answers"][1]["S"] == [3]
+    assert exported["answers"][1]["T"] == [4, 5]
+    assert exported["sessions"][0]["guarantee"]["epsilon"] == 40.0
+    assert str(len(graph.rows)) not in repr(session) + str(session)
+
+
+def test_a_store_behind_a_link(tmp_path, graph):
+    (tmp_path / "folder").mkdir()
+    link, real = tmp_path / "link.db", tmp_path / "folder" / "real.db"
+    link.symlink_to(real)
+    with open_session(graph, store=link, **terms("gaussian")) as session:
+        answer = session.ask([1])
+    with open_session(graph, store=real) as session:
+        assert session.ask([1]) == answer
+    assert [file.name for file in real.parent.iterdir()] == ["real.db"]
+
+
+def test_eight_threads_on_one_session_and_on_one_store(path, graph):
+    shared = open_session(graph, store=path, **terms("gaussian"))
+    found, problems = {}, []
+
+    def work(number):
+        try:
+            own = shared if number % 2 else open_session(graph, store=path)
+            asked = [*range(6), *range(100 * (number + 1), 100 * (number + 1) + 4)]
+            found[number] = [own.ask(workers.query(i).S, workers.query(i).T) for i in asked]
+            if own is not shared:
+                own.close()
+        except Exception as problem:
+            problems.append(problem)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert problems == []
+    assert all(found[number][:6] == found[0][:6] for number in range(8))
+    assert len(shared.history) == 6 + 8 * 4
+    assert shared.remaining.queries == 500 - 38
+    assert shared.status.interruptions == 0
+    shared.close()
+
+
+def communities():
+    """256 vertices in 16 groups, all pairs of some groups joined; queries that find them."""
+    rng = np.random.default_rng(0)
+    group = np.arange(256) // 16
+    joined = np.triu(rng.random((16, 16)) < 0.5)
+    joined |= joined.T
+    graph = gc.Graph(*np.nonzero(np.triu(joined[group][:, group], 1)), vertices=256)
+    halves = [gc.CutQuery(np.isin(group, rng.permutation(16)[:8])) for _ in range(60)]
+    pairs = [gc.CutQuery(group == i, group == j) for i in range(16) for j in range(i)]
+    return graph, halves + pairs
+
+
+@pytest.mark.parametrize("method", METHODS[:3])
+def test_corrections_are_made_again_when_a_session_is_opened(path, method, monkeypatch):
+    monkeypatch.setattr(running, "_SNAPSHOT_EVERY", 8)
+    graph, queries = communities()
+    options = {"epsilon": 50.0, "delta": 0.5, "queries": 2000, "method": method}
+    with (
+        open_session(graph, store=path, **options) as first,
+        open_session(graph, store=path) as second,
+    ):
+        for start in range(0, len(queries), 10):
+            # Turns: each must take over what the other one has learnt.
+            session = first if start % 20 else second
+            session.ask_all(queries[start : start + 10])
+        assert first.status.corrections > 16
+        totals = first._runner.totals
+        assert len(totals.corrections) < first.status.corrections  # thanks to snapshots
+        with first._ledger.locked():
+            learnt = first._runner.present().hypothesis
+        with second._ledger.locked():
+            assert second._runner.present().hypothesis == learnt
+    with open_session(graph, store=path) as session:
+        assert session._runner.present().hypothesis == learnt
+        assert session.status.interruptions == 0
+
+
+def test_auto_takes_the_method_of_least_guaranteed_error():
+    sparse = Universe(5000)
+    few = Parameters(epsilon=1.0, delta=1e-6, queries=10)
+    assert few.resolved(sparse, Grid()).method == "gaussian"
+    many = replace(few, queries=10**6)
+    assert many.resolved(sparse, Grid(), 50_000).method == "multiplicative-weights"
+    huge = many.resolved(Universe(100_000), Grid(), 10**6)
+    assert huge.method != "multiplicative-weights"  # holds a number for each pair
+    pure = Parameters(epsilon=1.0, queries=10).resolved(sparse, Grid())
+    assert pure.method == "laplace"
+
+
+def test_a_path_is_read(path, tmp_path, graph):
+    source = tmp_path / "mail.edges"
+    gc.write_graph(graph, source)
+    with open_session(source, store=path, **terms("gaussian")) as session:
+        session.ask([1])
+        assert session._terms.source == {"path": str(source.resolve())}

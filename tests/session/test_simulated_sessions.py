@@ -1,0 +1,157 @@
+"""Whole sessions against an adversary who knows the graph: intervals hold, the cap holds.
+
+A session fails if any guaranteed answer lies outside its interval. That happens with probability
+beta at most, so the number of failures in N sessions passes the quantile of Binomial(N, beta) at
+1e-6 with no more than that probability.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.stats
+from online_cases import two_communities
+
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.session.methods import make_mechanism
+
+BETA = 0.2
+
+
+def adversary(graph, rng, candidates):
+    """Cuts of the two halves and random ones; asks the one that the hypothesis has most wrong."""
+    n = graph.n
+    half = np.arange(n) < n // 2
+    pool = [CutQuery(half), CutQuery(half, half), CutQuery(~half, ~half)]
+    pool += [CutQuery(rng.random(n) < 0.5, rng.random(n) < 0.5) for _ in range(candidates)]
+    truths = [int(query.value(graph)) for query in pool]
+
+    def ask(state):
+        gaps = np.abs(state.current.estimate_all(pool) - truths)
+        # Mostly the worst, at times any: those of the middle are near the threshold.
+        k = int(gaps.argmax()) if rng.random() < 0.7 else int(rng.integers(len(pool)))
+        return pool[k], truths[k]
+
+    return ask
+
+
+def run_session(mechanism, graph, seed, queries, candidates=10):
+    """(whether some interval was wrong, updates)."""
+    rng, source = np.random.default_rng(seed), SeededEntropy(seed)
+    ask = adversary(graph, rng, candidates)
+    state = mechanism.start(graph, source)
+    wrong = False
+    for _ in range(queries):
+        if state.stopped:
+            break
+        query, truth = ask(state)
+        state, answer = mechanism.step(state, query, truth, source)
+        low, high = answer.interval
+        wrong |= not low <= truth <= high
+        assert state.updates + state.lost <= state.tuning.updates
+    # With a right bound on updates a session runs out only if its noise failed.
+    return wrong or state.halted, state.updates
+
+
+def failures(n, seeds, queries, **numbers):
+    found, updates = 0, 0
+    for seed in range(seeds):
+        graph = two_communities(n, seed)
+        given = {"delta": 1e-6, "beta": BETA, **numbers}
+        mechanism = make_mechanism(universe=Universe(n), grid=Grid(), queries=queries, **given)
+        failed, made = run_session(mechanism, graph, seed, queries)
+        found += failed
+        updates += made
+    return found, updates
+
+
+METHODS = ["multiplicative-weights", "frieze-kannan"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_sessions_keep_their_promise(method, share):
+    found, updates = failures(50, 20, 40, method=method, epsilon=20.0, value_share=share)
+    assert found <= scipy.stats.binom.isf(1e-6, 20, BETA)
+    assert updates >= 20  # the hypotheses had something to learn
+
+
+def test_sessions_with_the_books_calibration_keep_their_promise():
+    found, _ = failures(
+        50, 10, 30, method="frieze-kannan", epsilon=40.0, calibration="dr14", delta=0.0
+    )
+    assert found <= scipy.stats.binom.isf(1e-6, 10, BETA)
+
+
+def test_a_twin_with_too_little_room_fails():
+    """Intervals a fifth as wide are wrong far more often: the test above can fail."""
+    seeds, found = 10, 0
+    for seed in range(seeds):
+        graph = two_communities(50, seed)
+        mechanism = make_mechanism(
+            "frieze-kannan",
+            universe=Universe(50),
+            grid=Grid(),
+            epsilon=20.0,
+            delta=1e-6,
+            queries=40,
+        )
+        rng, source = np.random.default_rng(seed), SeededEntropy(seed)
+        ask = adversary(graph, rng, 10)
+        state = mechanism.start(graph, source)
+        state = replace(state, tuning=replace(state.tuning, error=state.tuning.error // 5))
+        wrong = False
+        for _ in range(40):
+            query, truth = ask(state)
+            state, answer = mechanism.step(state, query, truth, source)
+            wrong |= not answer.interval[0] <= truth <= answer.interval[1]
+        found += wrong
+    assert found > scipy.stats.binom.isf(1e-6, seeds, 0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", METHODS)
+def test_many_sessions_keep_their_promise(method):
+    found, updates = failures(200, 200, 100, method=method, epsilon=4.0)
+    assert found <= scipy.stats.binom.isf(1e-6, 200, BETA)
+    assert updates > 200
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_adversarial_queries():
+    n, queries = 5000, 10**5
+    graph = two_communities(n, 1, inside=0.0078, across=0.0002)
+    assert 45_000 < len(graph.rows) < 55_000
+    mechanism = make_mechanism(
+        "frieze-kannan",
+        universe=Universe(n),
+        grid=Grid(),
+        epsilon=4.0,
+        delta=1e-6,
+        queries=queries,
+        disjoint=True,
+    )
+    rng, source = np.random.default_rng(5), SeededEntropy(5)
+    half = np.arange(n) < n // 2
+    noisy_halves = [half ^ (rng.random(n) < flips) for flips in np.linspace(0, 0.5, 200)]
+    pool = [CutQuery(mask) for mask in noisy_halves]
+    truths = [mechanism.grid.count(query, graph) for query in pool]
+    state = mechanism.start(graph, source)
+    worst = 0.0
+    for turn in range(queries):
+        if turn % 500 == 0:
+            # The adversary sees the hypothesis, and keeps to the cuts that it has most wrong.
+            gaps = np.abs(state.current.estimate_all(pool) - truths)
+            favourites = np.argsort(-gaps)[:20]
+        k = int(rng.choice(favourites))
+        state, answer = mechanism.step(state, pool[k], truths[k], source)
+        low, high = answer.interval
+        assert low <= truths[k] <= high
+        worst = max(worst, abs(answer.value - truths[k]))
+        assert state.updates <= state.tuning.updates
+    assert not state.halted
+    assert state.updates > 0
+    assert worst <= state.tuning.error

@@ -1,0 +1,133 @@
+"""Blocks by the equations of Thouless, Anderson and Palmer: honest about noise, and unbiased."""
+
+import math
+
+import numpy as np
+import pytest
+from noisy_cases import gaussian, indicators
+
+from graphcuts_dp.estimate.blocks import LocalBlocks
+from graphcuts_dp.synth.block_model import fit_blocks
+from graphcuts_dp.synth.credible_sums import _MARGIN
+from graphcuts_dp.synth.structure import largest_triples
+from graphcuts_dp.synth.view import View
+
+
+def noisy_blocks(sizes, inside, seed):
+    """Entries of a block lie `inside` above those between blocks; unit noise."""
+    X = indicators(sizes)
+    expected = inside * (X @ X.T - sum(size**2 for size in sizes) / len(X) ** 2)
+    np.fill_diagonal(expected, 0)
+    return View(gaussian(expected.shape, symmetric=True, signal=expected, seed=seed)), X, expected
+
+
+def noisy_two_sided(sizes, other, inside, seed):
+    """Likewise, between blocks on the left and on the right."""
+    X, Y = indicators(sizes), indicators(other)
+    expected = inside * (X @ Y.T - (X @ Y.T).mean())
+    return View(gaussian(expected.shape, symmetric=False, signal=expected, seed=seed)), X, Y
+
+
+def fitted(view, count):
+    return fit_blocks(view, largest_triples(view), count, 1.0)
+
+
+@pytest.mark.parametrize(("shape", "symmetric"), [((100, 100), True), ((300, 300), True),
+                                                  ((80, 200), False)])  # fmt: skip
+def test_noise_alone_does_not_reach_the_margin(shape, symmetric):
+    for seed in range(3):
+        view = View(gaussian(shape, symmetric=symmetric, seed=seed))
+        one = fitted(view, 1).evidence
+        assert max(fitted(view, count).evidence for count in (2, 3, 4, 6)) < one + _MARGIN
+
+
+def test_the_evidence_names_the_number_of_blocks():
+    view, X, _ = noisy_blocks((100,) * 4, 2.2 * 20 / 100, seed=0)
+    models = {count: fitted(view, count) for count in range(1, 8)}
+    best = max(models.values(), key=lambda model: model.evidence)
+    assert best.count == 4
+    assert best.evidence > models[1].evidence + 50
+    found = best.left.argmax(axis=1)
+    assert all(np.bincount(found[X[:, b] == 1]).max() > 90 for b in range(4))
+
+
+def test_the_kernel_of_hard_blocks_is_the_mean_entry():
+    view, _, _ = noisy_blocks((40, 60), 1.0, seed=1)
+    model = fitted(view, 2)
+    assert model.left.max(axis=1) == pytest.approx(1)
+    z, block = view.blocks.estimate(), model.left.argmax(axis=1)
+    pairs = np.triu_indices(100, 1)
+    for a in range(2):
+        for b in range(2):
+            between = (block[pairs[0]] == a) & (block[pairs[1]] == b)
+            between |= (block[pairs[0]] == b) & (block[pairs[1]] == a)
+            # The prior law of the kernel counts for 25 pairs of 780 and more.
+            assert model.kernel[a, b] == pytest.approx(z[pairs][between].mean(), abs=0.05)
+
+
+def test_one_block_is_the_density():
+    """Gaussian integral over one density with a normal prior, by a sum over a fine grid."""
+    view = View(gaussian((80, 80), symmetric=True, signal=0.1, seed=3))
+    z = view.blocks.estimate()[np.triu_indices(80, 1)]
+    densities = np.linspace(-1, 1, 20_001)
+    deviation = 0.2
+    logs = densities * z.sum() - densities**2 * len(z) / 2
+    weights = np.exp(-((densities - z.mean()) ** 2) / (2 * deviation**2))
+    weights /= math.sqrt(2 * math.pi) * deviation
+    exact = math.log(np.trapezoid(np.exp(logs) * weights, densities))
+    assert fitted(view, 1).evidence == pytest.approx(exact, abs=0.05)
+
+
+def test_sums_between_true_blocks_are_unbiased_near_the_threshold():
+    """Signal 1.5 times the edge: the memberships are soft, the structure's sums are not smaller.
+
+    The standard deviation of a sum of noise is 100; P B P^T itself errs by 170 on average.
+    """
+    errors = []
+    for seed in range(6):
+        view, X, expected = noisy_blocks((100,) * 4, 1.5 * 20 / 100, seed)
+        structure = fitted(view, 4).structure()
+        between = X.T @ ((structure.left * structure.sizes) @ structure.right.T - expected) @ X
+        errors.append(between[np.triu_indices(4, 1)])
+    assert np.abs(errors).mean() < 130
+    assert abs(np.mean(errors)) < 60
+
+
+def test_directions_that_are_hardly_held_are_left_out():
+    """Blocks of noise: whatever the memberships are, they tell nothing."""
+    for seed in range(4):
+        view = View(gaussian((200, 200), symmetric=True, seed=seed))
+        structure = fitted(view, 3).structure()
+        apart = structure.left - structure.left.mean(axis=0)
+        assert np.linalg.norm(apart * np.sqrt(np.abs(structure.sizes))) < 1
+
+
+def test_blocks_of_two_sides_near_the_threshold():
+    """Signal 1.5 times the edge, on sides of 160 and 400 vertices."""
+    sizes, other = (40,) * 4, (100,) * 4
+    inside = 1.5 * (math.sqrt(160) + 20) / 2 / math.sqrt(40 * 100)
+    errors = []
+    for seed in range(6):
+        view, X, Y = noisy_two_sided(sizes, other, inside, seed)
+        models = {count: fitted(view, count) for count in (1, 2, 4)}
+        assert models[4].evidence > max(models[1].evidence, models[2].evidence) + _MARGIN
+        structure = models[4].structure()
+        x = (structure.left * structure.sizes) @ structure.right.T
+        between = X.T @ x @ Y - inside * np.array(sizes) * np.array(other) * (np.eye(4) - 0.25)
+        errors.append(between[~np.eye(4, dtype=bool)])
+    assert np.abs(errors).mean() < 130  # a sum of the noise has a deviation of 63
+    assert abs(np.mean(errors)) < 40
+
+
+def test_two_sides_without_their_transpose_are_one_side():
+    """A symmetric matrix read as one with two sides has the same blocks on both."""
+    view, X, _ = noisy_blocks((50, 50, 50), 1.0, seed=2)
+    z = view.blocks.estimate()
+    two = View(LocalBlocks.from_matrix(z, symmetric=False))
+    one, both = fitted(view, 3), fitted(two, 3)
+    for memberships in (one.left, both.left, both.right):
+        found = memberships.argmax(axis=1)
+        assert sorted(np.bincount(found[X[:, b] == 1]).max() for b in range(3)) == [50, 50, 50]
+    between = X.T @ (one.left @ one.kernel @ one.right.T) @ X / 50**2
+    again = X.T @ (both.left @ both.kernel @ both.right.T) @ X / 50**2
+    assert again == pytest.approx(between, abs=0.03)

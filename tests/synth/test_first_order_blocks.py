@@ -1,0 +1,150 @@
+"""The first-order fit works on blocks of rows: how they are cut must not matter."""
+
+import math
+
+import numpy as np
+import pytest
+
+from graphcuts_dp import parallel
+from graphcuts_dp.cutnorm.low_rank import LowRankSolver
+from graphcuts_dp.estimate import blocks
+from graphcuts_dp.estimate.blocks import LocalBlocks, RowBlock
+from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.measure.entries import distribution_for, randomized_response
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.synth import descent, first_order
+from graphcuts_dp.synth.base import FitProblem, degree_matched_shifts, degree_matched_start
+from graphcuts_dp.synth.first_order import FirstOrder
+
+
+def problem(n=90, *, symmetric=True, noise="binary", cap=1.0, seed=0):
+    rng = np.random.default_rng(seed)
+    dense = rng.random((n, n if symmetric else n // 2)) < 0.3
+    if symmetric:
+        graph = Graph(*np.nonzero(np.triu(dense, 1)), vertices=n)
+    else:
+        graph = BipartiteGraph(*np.nonzero(dense), left=n, right=n // 2)
+    noisy = randomized_response(graph, distribution_for(graph, noise, 1.0), SeededEntropy(seed))
+    return FitProblem(noisy.blocks, cap)
+
+
+def cut_again(given):
+    """The same noisy matrix in blocks as they are cut now."""
+    whole = given.blocks
+    steps = whole.gather(RowBlock.steps, width=given.shape[1], dtype=np.int64)
+    ends = [whole.layout.pairs_before(stop) for _, stop in whole.layout.bounds()[:-1]]
+    pairs = np.split(whole.layout.fold(steps, 0), ends)
+    parts = [lambda part=part: part for part in pairs]
+    return FitProblem(LocalBlocks.from_pairs(whole.distribution, whole.layout, parts), given.cap)
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Blocks of eight rows, worked on in pieces of three."""
+    monkeypatch.setattr(blocks, "_SMALL", 0)
+    monkeypatch.setattr(blocks, "_BLOCK_ENTRIES", 1)
+    monkeypatch.setattr(descent, "_PIECE", 300)
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_any_number_of_processors_gives_the_same_fit_to_the_last_bit(symmetric, monkeypatch):
+    fits = []
+    for processors in (1, 2, 3):
+        monkeypatch.setattr(parallel, "_processors", lambda count=processors: count)
+        fits.append(FirstOrder(max_steps=25)(problem(symmetric=symmetric)))
+    assert len(problem(symmetric=symmetric).blocks.layout.bounds()) == 12
+    for other in fits[1:]:
+        assert np.array_equal(fits[0].matrix, other.matrix)
+        assert (fits[0].value, fits[0].lower) == (other.value, other.lower)
+
+
+@pytest.mark.parametrize("noise", ["binary", "laplace"])
+@pytest.mark.parametrize("cap", [1.0, math.inf])
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_any_cut_into_blocks_gives_the_same_fit_up_to_rounding(symmetric, cap, noise, monkeypatch):
+    """Float32 sums in another order; steps spread that to 1e-3 of the value at most."""
+    given = problem(symmetric=symmetric, noise=noise, cap=cap)
+    fits = []
+    for entries in (1, 2000, 1 << 20):
+        monkeypatch.setattr(blocks, "_SMALL", 0)
+        monkeypatch.setattr(blocks, "_LEAST_BLOCKS", 1)
+        monkeypatch.setattr(blocks, "_BLOCK_ENTRIES", entries)
+        monkeypatch.setattr(descent, "_PIECE", entries)
+        fits.append(FirstOrder(max_steps=40)(cut_again(given)))
+    for other in fits[1:]:
+        assert math.isclose(fits[0].value, other.value, rel_tol=1e-3)
+        assert math.isclose(fits[0].lower, other.lower, rel_tol=1e-2, abs_tol=1e-3 * other.value)
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_value_and_bound_are_those_of_the_dense_formulas(symmetric):
+    """The value against a solver on the dense residual, the bound against all points of the box."""
+    given = problem(symmetric=symmetric)
+    z = given.noisy
+    found = FirstOrder(max_steps=60)(given)
+    rivals = [found.matrix.astype(float), degree_matched_start(given), np.clip(z, 0, 1)]
+    values = []
+    for x in rivals:
+        solver = LowRankSolver(z.shape, dtype=np.float64, seed=1)
+        values.append(solver.step(x - z, 300))
+    assert math.isclose(found.value, values[0], rel_tol=2e-3)
+    assert values[0] < values[1] < values[2]
+    assert 0 < found.lower <= values[0] * (1 + 1e-3)
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_the_running_sum_is_the_average_of_the_directions(symmetric, monkeypatch):
+    """Over 60 steps the weights change twice and the scale is taken back to one."""
+    monkeypatch.setattr(first_order, "_LARGEST_SCALE", 40.0)
+    run = first_order._Run(problem(symmetric=symmetric))
+    average = np.zeros(run.problem.shape)
+    for step in range(1, 61):
+        run.step()
+        P, Q = run.solver.subgradient_factors()
+        direction = (P @ Q.T).astype(np.float64)
+        if symmetric:
+            direction = (direction + direction.T) / 2
+            np.fill_diagonal(direction, 0)
+        weight = max(1 / step, 0.03)
+        average = (1 - weight) * average + weight * direction
+    held = run.blocks.gather(
+        lambda block: block.held["average"], width=run.problem.shape[1], dtype=np.float64
+    )
+    assert run.scale < 40
+    assert np.allclose(held / run.scale, average, atol=1e-6)
+    assert run.lower >= run.problem.dual_value(-average) - 1e-3 * run.best
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_shifts_bring_row_and_column_sums_near_those_of_the_noisy_matrix(symmetric):
+    given = problem(symmetric=symmetric)
+    x, z = degree_matched_start(given), given.noisy
+    assert (x >= 0).all()
+    assert (x <= 1).all()
+    plain = np.clip(z, 0, 1)
+    for axis in (0, 1):
+        # On average: a negative sum is out of reach.
+        error = np.abs(x.sum(axis=axis) - z.sum(axis=axis)).mean()
+        assert error < 0.05 * np.abs(plain.sum(axis=axis) - z.sum(axis=axis)).mean()
+    rows, columns = degree_matched_shifts(given)
+    assert (rows is columns) == symmetric
+
+
+@pytest.mark.parametrize("cap", [1.0, 0.3, 1000.0])
+def test_a_stored_point_is_right_to_sixteen_bits_and_exact_at_the_ends(cap):
+    x = np.linspace(0, cap, 1001, dtype=np.float32)
+    again = descent._restored(descent._stored(x.copy(), cap), cap)
+    assert np.abs(again - x).max() <= cap / 65535
+    assert (again[0], again[-1]) == (0, np.float32(cap))
+    assert descent._stored(x, math.inf) is x
+
+
+def test_an_early_end_returns_the_best_point_and_leaves_the_noisy_matrix_clean():
+    given = problem()
+    found = FirstOrder(time_limit=1e-9)(given)
+    assert (found.stopped, found.rounds) == ("time", 1)
+    assert np.allclose(found.matrix, degree_matched_start(given), atol=2 / 65535)
+    assert given.blocks.map(lambda block: len(block.held)) == [0]

@@ -1,0 +1,240 @@
+"""The convex program behind the maximum-entropy fit: gradient, optimum, symmetry, absurd wishes."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from noisy_cases import indicators, planted, planted_bipartite, planted_directed, problem
+from threadpoolctl import threadpool_limits
+
+from graphcuts_dp import parallel
+from graphcuts_dp.estimate import blocks
+from graphcuts_dp.synth import log_odds
+from graphcuts_dp.synth.log_odds import GroupSums, OutOfTimeError, sigmoid, solve, synthetic_rows
+from graphcuts_dp.synth.methods import MaximumEntropy
+
+
+def directed_case():
+    """The same of a directed graph, whose blocks send arcs to the next."""
+    sizes = (8, 8, 8)
+    graph, _ = planted_directed(sizes, 0.7, 0.3, 0.1)
+    frame = indicators(sizes) / np.sqrt(8)
+    A = graph.dense()
+    rows, columns = A.sum(axis=1) + 0.5, A.sum(axis=0) + 0.5
+    return problem(graph), GroupSums(rows, columns, frame, frame, frame.T @ A @ frame)
+
+
+def test_a_directed_graph_gets_its_sums_and_no_loops(monkeypatch):
+    """Out- and in-degrees, and the arcs between each two blocks in each direction."""
+    monkeypatch.setattr(log_odds, "SLACK", 0.01)
+    given, sums = directed_case()
+    x = matrix_of(given, solve(given.blocks, sums, 1.0))
+    assert not x.diagonal().any()
+    assert x.sum(axis=1) == pytest.approx(sums.rows, abs=0.3)
+    assert x.sum(axis=0) == pytest.approx(sums.columns, abs=0.3)
+    groups = sums.left.T @ x @ sums.right
+    assert np.abs(groups - sums.groups).max() < 0.3
+    assert np.abs(groups - groups.T).max() > 1  # the directions are told apart
+
+
+def case(symmetric, *, noise="binary", sizes=(8, 8, 8), seed=0):
+    """A problem and the sums of its true graph over its true blocks."""
+    if symmetric:
+        graph, _ = planted(sizes, 0.7, 0.1, seed)
+        frames = [indicators(sizes)] * 2
+    else:
+        right = tuple(size - 3 for size in sizes)
+        graph, _ = planted_bipartite(sizes, right, 0.7, 0.1, seed)
+        frames = [indicators(sizes), indicators(right)]
+    left, right = (frame / np.linalg.norm(frame, axis=0) for frame in frames)
+    A = graph.dense()
+    rows = A.sum(axis=1) + 0.5
+    if symmetric:
+        return problem(graph, noise=noise, seed=seed), GroupSums(
+            rows, rows, left, left, left.T @ A @ left
+        )
+    columns = A.sum(axis=0) + 0.5
+    columns *= rows.sum() / columns.sum()
+    return problem(graph, noise=noise, seed=seed), GroupSums(
+        rows, columns, left, right, left.T @ A @ right
+    )
+
+
+def matrix_of(given, solution, cap=1.0):
+    return given.blocks.gather(
+        synthetic_rows, solution.factors, cap, width=given.shape[1], dtype=np.float64
+    )
+
+
+@pytest.mark.parametrize("noise", ["binary", "laplace"])
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_the_gradient_is_that_of_the_value(symmetric, noise, monkeypatch):
+    """Central differences with step h: error of order h^2, and of rounding in float32 over h.
+
+    With ridges large enough to be seen beside the sums.
+    """
+    monkeypatch.setattr(log_odds, "SLACK", 2.0)
+    given, sums = case(symmetric, noise=noise)
+    dual = log_odds._Dual.of(given.blocks, replace(sums, ridge=0.5), 1.0)
+    rng = np.random.default_rng(0)
+    start = dual.start()
+    point = start + rng.normal(0, 1.0, len(start))
+    value, gradient = dual(point)
+    assert np.isfinite(value)
+    for _ in range(12):
+        direction = rng.normal(size=len(point))
+        direction /= np.linalg.norm(direction)
+        h = 0.02
+        slope = (dual(point + h * direction)[0] - dual(point - h * direction)[0]) / (2 * h)
+        assert slope == pytest.approx(gradient @ direction, abs=0.01 * np.linalg.norm(gradient))
+
+
+@pytest.mark.parametrize("noise", ["binary", "laplace"])
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_sums_come_out_but_for_the_stated_slack(symmetric, noise):
+    """At the optimum of a convex program: sums wanted - sums had = ridge (a - mean a), and for the
+    groups slack Theta; the search stops at a scaled gradient of 0.01."""
+    given, sums = case(symmetric, noise=noise)
+    solution = solve(given.blocks, sums, 1.0)
+    assert solution.stopped == "settled"
+    x = matrix_of(given, solution)
+    strength = math.sqrt(math.prod(given.shape))
+    ridge = log_odds.RIDGE * strength
+    a, b = solution.factors.left[:, -2], solution.factors.right[:, -1]
+    # A row's curvature is at most a quarter of its length.
+    near = 0.05 * math.sqrt(max(given.shape) / 4)
+    assert np.abs(x.sum(axis=1) - sums.rows + ridge * (a - a.mean())).max() < near
+    assert np.abs(x.sum(axis=0) - sums.columns + ridge * (b - b.mean())).max() < near
+    theta = sums.left.T @ solution.factors.left[:, :-2] / strength
+    had = sums.left.T @ x @ sums.right
+    assert np.abs(had - sums.groups + log_odds.SLACK * theta).max() < 0.05
+    assert np.abs(had - sums.groups).max() < 0.15 * np.abs(sums.groups).max()
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_no_other_matrix_with_those_sums_is_nearer_to_the_evidence(symmetric):
+    """x sigma-shaped: in log-odds it differs from the evidence by sums of ends and of groups only,
+    which is the condition of optimality for the largest relative entropy."""
+    given, sums = case(symmetric)
+    x = matrix_of(given, solve(given.blocks, sums, 1.0))
+    evidence = given.blocks.gather(
+        blocks.RowBlock.evidence, np.float64, width=given.shape[1], dtype=np.float64
+    )
+    off = ~np.eye(len(x), dtype=bool) if symmetric else np.ones(x.shape, dtype=bool)
+    rest = np.zeros_like(x)
+    rest[off] = np.log(x[off] / (1 - x[off])) - evidence[off]
+    n, m = x.shape
+    left, right = (np.column_stack([np.eye(k), f]) for k, f in ((n, sums.left), (m, sums.right)))
+    # All a_i + b_j + q_i^T Theta r_j, as columns.
+    ends = [np.outer(left[:, i], np.ones(m)) for i in range(n)]
+    ends += [np.outer(np.ones(n), right[:, j]) for j in range(m)]
+    ends += [np.outer(q, r) for q in sums.left.T for r in sums.right.T]
+    basis = np.array([end[off] for end in ends]).T
+    found = np.linalg.lstsq(basis, rest[off], rcond=None)[0]
+    assert np.abs(basis @ found - rest[off]).max() < 2e-3  # float32
+
+
+ABSURD = {
+    "negative": lambda s: (-50 * np.ones_like(s), -1e3),
+    "huge": lambda s: (1e9 * np.ones_like(s), 1e9),
+    "one huge": lambda s: (np.where(np.arange(len(s)) == 0, 1e7, s), 0.0),
+    "nothing": lambda s: (np.full_like(s, 1e-9), 0.0),
+    "at odds": lambda s: (s, -1e6),
+}
+
+
+@pytest.mark.parametrize("wish", ABSURD)
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_any_wish_gives_a_matrix_in_the_box(symmetric, wish):
+    given, sums = case(symmetric)
+    rows, groups = ABSURD[wish](sums.rows)
+    columns = rows if symmetric else ABSURD[wish](sums.columns)[0]
+    wanted = GroupSums(rows, columns, sums.left, sums.right, sums.groups + groups)
+    x = matrix_of(given, solve(given.blocks, wanted, 1.0))
+    assert np.isfinite(x).all()
+    assert 0 <= x.min() <= x.max() <= 1
+    if wish == "huge":
+        assert x.sum() > 0.9 * (x.size - len(x) * symmetric)
+    if wish == "nothing":
+        assert x.sum() < 0.1 * x.size
+
+
+def test_a_cap_scales_the_matrix():
+    """Capped noise of twice the cap, and twice the sums, are the same program in other units."""
+    graph, _ = planted((8, 8), 0.7, 0.1)
+    double = type(graph)(
+        graph.rows, graph.columns, 2 * graph.weights, vertices=graph.n, weight_cap=2.0
+    )
+    results = []
+    for given, cap in ((graph, 1.0), (double, 2.0)):
+        noisy = problem(given, noise="laplace")
+        A = given.dense()
+        frame = np.ones((16, 1)) / 4
+        sums = GroupSums(A.sum(axis=1), A.sum(axis=1), frame, frame, frame.T @ A @ frame)
+        results.append(matrix_of(noisy, solve(noisy.blocks, sums, cap), cap))
+    assert np.abs(results[1] - 2 * results[0]).max() < 0.02
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_rounds_and_time_end_the_search_at_a_point_of_the_box(rounds):
+    given, sums = case(True)
+    assert solve(given.blocks, sums, 1.0, rounds=rounds).rounds == rounds
+    assert solve(given.blocks, sums, 1.0, rounds=rounds).stopped == "rounds"
+
+    def out_of_time(done, _):
+        if done * 20 >= rounds:
+            raise OutOfTimeError
+
+    found = solve(given.blocks, sums, 1.0, rounds=20, report=out_of_time)
+    assert (found.rounds, found.stopped) == (rounds, "time")
+    same = solve(given.blocks, sums, 1.0, rounds=rounds)
+    assert np.array_equal(matrix_of(given, found), matrix_of(given, same))
+
+
+def test_sigmoid_is_right_at_both_ends():
+    odds = np.array([-1e30, -60.0, -1.0, 0.0, 1.0, 60.0, 1e30])
+    expected = [1 / (1 + math.exp(60)), 1 / (1 + math.exp(60)), 1 / (1 + math.e), 0.5]
+    assert sigmoid(odds.copy())[:4] == pytest.approx(expected)
+    assert sigmoid(odds.copy()) + sigmoid(-odds) == pytest.approx(np.ones(7))
+
+
+def test_evidence_that_settles_everything():
+    """Every bit a one at epsilon 40: no entry leaves any doubt, and nothing is divided by it."""
+    graph, _ = planted_bipartite((6,), (5,), 1.0, 1.0)
+    given = problem(graph, epsilon=40.0)
+    rows, columns = np.full(6, 5.0), np.full(5, 6.0)
+    sums = GroupSums(
+        rows, columns, np.ones((6, 1)) / 6**0.5, np.ones((5, 1)) / 5**0.5, np.array([[30**0.5]])
+    )
+    assert matrix_of(given, solve(given.blocks, sums, 1.0)).min() == 1
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Blocks of eight rows, worked on in pieces of a few."""
+    monkeypatch.setattr(blocks, "_SMALL", 0)
+    monkeypatch.setattr(blocks, "_BLOCK_ENTRIES", 1)
+    monkeypatch.setattr(log_odds, "_PIECE", 200)
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("degrees", [None, 1])
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_any_number_of_threads_gives_the_same_fit_to_the_last_bit(symmetric, degrees, monkeypatch):
+    sizes = (30, 30, 30)
+    graph = (
+        planted(sizes, 0.9, 0.05)[0]
+        if symmetric
+        else planted_bipartite(sizes, (20, 20, 20), 0.9, 0.05)[0]
+    )
+    fits = []
+    for threads in (1, 2, 3):
+        monkeypatch.setattr(parallel, "_processors", lambda count=threads: count)
+        with threadpool_limits(threads, user_api="blas"):
+            fits.append(MaximumEntropy()(problem(graph, epsilon=2.0, degrees=degrees)).matrix)
+    for other in fits[1:]:
+        assert np.array_equal(fits[0], other)
+    if symmetric:
+        assert np.array_equal(fits[0], fits[0].T)
+        assert not fits[0].diagonal().any()

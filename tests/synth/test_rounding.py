@@ -1,0 +1,224 @@
+"""Rounding keeps probabilities, and dependent rounding keeps degrees in every draw."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import graphcuts_dp as gc
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.synth import finishing
+from graphcuts_dp.synth.finishing import round_entries, round_keeping_degrees
+
+METHODS = [round_entries, round_keeping_degrees]
+
+
+class FixedBytes:
+    """The same byte again and again."""
+
+    seed = 0
+
+    def __init__(self, byte):
+        self.byte = byte
+
+    def bytes(self, count):
+        return np.full(count, self.byte, dtype=np.uint8)
+
+
+def fractions(shape, seed, *, symmetric):
+    """Entries in [0, 1], a part of them 0 or 1 already."""
+    rng = np.random.default_rng(seed)
+    matrix = np.clip(rng.random(shape) * 1.4 - 0.2, 0, 1)
+    if symmetric:
+        matrix = np.triu(matrix, 1)
+        matrix += matrix.T
+    return matrix
+
+
+def planted(n, blocks, inside, outside, seed):
+    """Entries of about the density of their blocks, in random order."""
+    rng = np.random.default_rng(seed)
+    block = rng.permutation(np.arange(n) * blocks // n)
+    matrix = np.where(block[:, None] == block, inside, outside) * np.exp(rng.normal(0, 0.3, (n, n)))
+    matrix = np.triu(np.clip(matrix, 0, 1), 1)
+    return matrix + matrix.T, block
+
+
+sizes = st.tuples(st.integers(1, 12), st.integers(1, 12))
+
+
+@settings(max_examples=60, deadline=None)
+@given(sizes, st.booleans(), st.integers(0, 10**6))
+def test_every_draw_keeps_degrees(shape, symmetric, seed):
+    matrix = fractions((shape[0], shape[0]) if symmetric else shape, seed, symmetric=symmetric)
+    heads = round_keeping_degrees(matrix, symmetric=symmetric, source=SeededEntropy(seed))
+    assert heads.dtype == np.uint8
+    assert (heads <= 1).all()
+    assert (heads[matrix == 0] == 0).all()
+    assert (heads[matrix == 1] == 1).all()
+    moved = heads - matrix
+    if symmetric:
+        assert np.array_equal(heads, heads.T)
+        assert np.abs(moved.sum(axis=1)).max() < 2.125
+    else:
+        assert np.abs(moved.sum(axis=1)).max() < 1.125
+        assert np.abs(moved.sum(axis=0)).max() < 1.125
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_the_bound_holds_at_scale_and_whole_sums_stay(symmetric):
+    matrix = fractions((300, 300 if symmetric else 170), 0, symmetric=symmetric)
+    moved = round_keeping_degrees(matrix, symmetric=symmetric, source=SeededEntropy(1)) - matrix
+    bound = 2.125 if symmetric else 1.125
+    assert np.abs(moved.sum(axis=1)).max() < bound
+    assert np.abs(moved.sum(axis=0)).max() < bound
+    halves = np.full((6, 8), 0.5)  # on the grid, with whole sums: nothing may move them
+    heads = round_keeping_degrees(halves, symmetric=False, source=SeededEntropy(2))
+    assert (heads.sum(axis=1) == 4).all()
+    assert (heads.sum(axis=0) == 3).all()
+
+
+COPIES = 25
+
+
+@pytest.fixture
+def copies_in_one_order(monkeypatch):
+    """The order of each copy in `largest_deviation` is that of the matrix alone."""
+    real = finishing._orders
+
+    def orders(matrix, *, symmetric):
+        side = len(matrix) // COPIES
+        starts = side * np.arange(COPIES)[:, None]
+        alone = real(matrix[:side, :side], symmetric=symmetric)
+        rows, columns = ((starts + order).reshape(-1) for order in alone)
+        return rows, columns
+
+    monkeypatch.setattr(finishing, "_orders", orders)
+
+
+def largest_deviation(method, matrix, *, symmetric, source, draws=1500):
+    """Of the mean of draws from the matrix, over what Hoeffding's inequality allows.
+
+    The bound fails for one of the entries with probability at most 1e-7. Copies along a diagonal
+    share no row and no column, so a draw from all of them is one independent draw from each.
+    """
+    side = len(matrix)
+    stacked = np.kron(np.eye(COPIES), matrix)
+    total = np.zeros_like(matrix)
+    for _ in range(draws // COPIES):
+        drawn = method(stacked, symmetric=symmetric, source=source)
+        blocks = drawn.reshape(COPIES, side, COPIES, side)
+        total += np.einsum("kikj->ij", blocks, dtype=np.float64)
+    allowed = math.sqrt(math.log(2 * matrix.size / 1e-7) / (2 * draws))
+    return np.abs(total / draws - matrix).max() / allowed
+
+
+@pytest.mark.usefixtures("copies_in_one_order")
+@pytest.mark.parametrize("symmetric", [True, False])
+@pytest.mark.parametrize("method", METHODS)
+def test_each_entry_keeps_its_probability(method, symmetric):
+    matrix = fractions((6, 6), 3, symmetric=symmetric)
+    source = SeededEntropy(4)
+    assert largest_deviation(method, matrix, symmetric=symmetric, source=source) <= 1
+
+
+@pytest.mark.usefixtures("copies_in_one_order")
+def test_a_twin_with_bad_coins_is_caught():
+    matrix = fractions((6, 6), 3, symmetric=True)
+    for method in METHODS:
+        source = FixedBytes(0x54)
+        assert largest_deviation(method, matrix, symmetric=True, source=source, draws=400) > 1
+
+
+@settings(max_examples=60, deadline=None)
+@given(sizes, st.integers(0, 10**6))
+def test_both_moves_of_an_entry_are_equally_likely(shape, seed):
+    """Opposite coins give opposite moves, so each has probability 1/2 exactly."""
+    rng = np.random.default_rng(seed)
+    places = np.flatnonzero(rng.random(shape) < rng.random())
+    up = finishing._alternate(places, shape[1], FixedBytes(0))
+    down = finishing._alternate(places, shape[1], FixedBytes(255))
+    assert np.array_equal(up, ~down)
+    moves = np.zeros(shape)
+    moves.reshape(-1)[places] = np.where(up, 1, -1)
+    assert np.abs(moves.sum(axis=1)).max() <= 1
+    assert np.abs(moves.sum(axis=0)).max() <= 1
+
+
+def test_the_first_step_is_right_to_the_last_coin():
+    """An entry of k + f units goes up for exactly f 2^32 of the 2^32 coins."""
+    entry = np.array([0.3])
+    for bits in (0, 5):
+        scaled = 0.3 * 2**bits
+        threshold = math.floor((scaled - math.floor(scaled)) * 2**32)
+
+        class Coin(FixedBytes):
+            def bytes(self, count):
+                assert count == 4
+                return np.array([self.byte], dtype="<u4").view(np.uint8)
+
+        below = finishing._to_grid(entry, bits, Coin(threshold - 1))
+        above = finishing._to_grid(entry, bits, Coin(threshold))
+        assert below[0] == math.floor(scaled) + 1
+        assert above[0] == math.floor(scaled)
+
+
+def compare(n, draws):
+    """Medians or root mean squares of both methods: degrees, worst cut, groups, halves."""
+    matrix, block = planted(n, 4, 0.2, 0.02, 5)
+    half = np.random.default_rng(6).random((20, n)) < 0.5
+    found = []
+    for method in METHODS:
+        source = SeededEntropy(7)
+        rows = []
+        for _ in range(draws):
+            moved = method(matrix, symmetric=True, source=source) - matrix
+            groups = [moved[block == i][:, block == j].sum() for i in range(4) for j in range(i)]
+            cuts = [moved[S][:, ~S].sum() for S in half]
+            worst = gc.cut_norm(moved).lower
+            rows.append([np.mean(np.square(moved.sum(axis=1))), worst**2,
+                         np.mean(np.square(groups)), np.mean(np.square(cuts))])  # fmt: skip
+        found.append(np.sqrt(np.mean(rows, axis=0)))
+    return found[1] / found[0]
+
+
+def test_dependent_coins_move_all_kinds_of_cuts_less():
+    degrees, worst, groups, halves = compare(300, 4)
+    assert degrees < 0.2
+    assert worst < 0.75
+    assert groups < 0.6
+    assert halves < 0.9
+
+
+@pytest.mark.slow
+def test_dependent_coins_move_all_kinds_of_cuts_less_at_scale():
+    degrees, worst, groups, halves = compare(1000, 10)
+    assert degrees < 0.1
+    assert worst < 0.75
+    assert groups < 0.5
+    assert halves < 0.8
+
+
+def test_same_seed_same_graph():
+    matrix = fractions((20, 20), 8, symmetric=True)
+    first, again = (
+        round_keeping_degrees(matrix, symmetric=True, source=SeededEntropy(9)) for _ in range(2)
+    )
+    assert np.array_equal(first, again)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float16])
+def test_short_floats(kind):
+    matrix = fractions((200, 200), 8, symmetric=True).astype(kind)
+    heads = round_keeping_degrees(matrix, symmetric=True, source=SeededEntropy(9))
+    assert np.abs((heads - matrix.astype(float)).sum(axis=1)).max() < 2.125
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (2, 2), (1, 9)])
+def test_tiny_and_empty(shape):
+    nothing = np.zeros(shape)
+    assert not round_keeping_degrees(nothing, symmetric=False, source=SeededEntropy(0)).any()
+    if shape[0] == shape[1]:
+        assert not round_keeping_degrees(nothing, symmetric=True, source=SeededEntropy(0)).any()

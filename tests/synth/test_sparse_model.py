@@ -1,0 +1,287 @@
+"""The sparse model beside the dense matrix that it stands for."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import graphcuts_dp as gc
+from graphcuts_dp.estimate.noisy_weights import NoisyWeightCounts, weight_classes
+from graphcuts_dp.estimate.sparse_model import SparseModel
+from graphcuts_dp.privacy.distributions import LaplaceNoise
+from graphcuts_dp.synth.communities import found_groups
+from graphcuts_dp.synth.credible_sums import saturated_pairs
+from graphcuts_dp.synth.sparse_fit import posterior_residuals
+from graphcuts_dp.synth.sparse_sample import sample_edges
+from graphcuts_dp.synth.weight_prior import WeightPrior
+
+KINDS = {
+    "plain": gc.Graph([], [], vertices=12).space,
+    "directed": gc.DirectedGraph([], [], vertices=9).space,
+    "bipartite": gc.BipartiteGraph([], [], left=7, right=10).space,
+}
+
+
+def model_on(space, seed=1, cap=None, scale=4.0, **options):
+    rng = np.random.default_rng(seed)
+    symmetric = not isinstance(space, tuple)
+    shape = (len(space),) * 2 if symmetric else tuple(map(len, space))
+    codes = [rng.integers(0, 3, size) for size in shape]
+    factors = []
+    for each in codes:
+        each[:3] = 0, 1, 2
+        weight = rng.random(len(each)) + 0.1
+        factors.append(weight / np.bincount(each, weight)[each])
+    blocks = rng.random((3, 3)) * scale
+    if symmetric:
+        codes[1], factors[1], blocks = codes[0], factors[0], blocks + blocks.T
+    rows, columns = np.array([0, 0, 2, 3]), np.array([1, 4, 3, 5])
+    spreads = [rng.random(size) for size in shape]
+    if symmetric:
+        spreads[1] = spreads[0]
+    return SparseModel(
+        space=space,
+        weight_cap=cap,
+        whole=False,
+        rows=rows,
+        columns=columns,
+        weights=np.array([3.0, 1.5, 0.25, 7.0]) if cap is None else np.full(4, 0.5 * cap),
+        spread=np.array([0.5, 0.1, 0.2, 0.0]),
+        chances=np.array([1.0, 0.75, 0.5, 1.0]),
+        row_codes=codes[0],
+        column_codes=codes[1],
+        row_factors=factors[0],
+        column_factors=factors[1],
+        blocks=blocks,
+        row_spread=spreads[0],
+        column_spread=spreads[1],
+        **{
+            "left_mean": 1.0,
+            "left_square": 1.0,
+            "left_points": np.array([1.0]),
+            "left_shares": np.array([1.0]),
+        }
+        | options,
+    )
+
+
+def dense_of(model):
+    matrix = np.outer(model.row_factors, model.column_factors)
+    matrix *= model.blocks[np.ix_(model.row_codes, model.column_codes)]
+    if model.layout.hollow:
+        np.fill_diagonal(matrix, 0)
+    kept = np.zeros(model.layout.shape)
+    kept[model.rows, model.columns] = model.weights
+    return matrix + kept + (kept.T if model.symmetric else 0)
+
+
+def cut(matrix, S, T, symmetric):
+    counted = np.outer(S, T)
+    if symmetric:
+        counted = np.triu(counted | counted.T)
+    return float(matrix[counted].sum())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_cuts_and_degrees_are_those_of_the_matrix(kind):
+    model = model_on(KINDS[kind])
+    dense, rng = dense_of(model), np.random.default_rng(2)
+    for share in (0.1, 0.5, 0.9):
+        for _ in range(30):
+            S, T = (rng.random(size) < share for size in dense.shape)
+            found = model.expected(np.flatnonzero(S), np.flatnonzero(T))
+            assert found.value == pytest.approx(cut(dense, S, T, model.symmetric), abs=1e-9)
+            assert found.deviation >= 0
+    rows, columns = model.degrees()
+    assert rows == pytest.approx(dense.sum(axis=1))
+    assert columns == pytest.approx(dense.sum(axis=0))
+    assert model.total == pytest.approx(dense.sum() / (2 if model.symmetric else 1))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("limit", [1e-3, 0.2, 1.0])
+def test_saturated_pairs_are_all_there_are(kind, limit):
+    model = model_on(KINDS[kind])
+    residual = dense_of(model)
+    kept = np.zeros_like(residual)
+    kept[model.rows, model.columns] = model.weights
+    residual -= kept + (kept.T if model.symmetric else 0)
+    if model.symmetric:
+        residual = np.triu(residual)
+    wanted = set(zip(*np.nonzero(residual > limit), strict=True))
+    assert set(zip(*saturated_pairs(model, limit), strict=True)) == wanted
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("cap", [None, 1.0])
+def test_the_mean_of_many_graphs_is_the_model(kind, cap):
+    """Each pair's mean over the runs, within 6 deviations: 2e-9 for each of 1000 pairs."""
+    scale = 4.0 if cap is None else 0.8
+    model = model_on(KINDS[kind], cap=cap, scale=scale)
+    dense, runs = dense_of(model), 1000
+    rng = np.random.default_rng(3)
+    total, squares = np.zeros_like(dense), np.zeros_like(dense)
+    for _ in range(runs):
+        drawn = sample_edges(model, rng, weighted=True)
+        matrix = np.zeros_like(dense)
+        matrix[drawn.rows, drawn.columns] = drawn.weights
+        assert len(set(zip(drawn.rows, drawn.columns, strict=True))) == len(drawn.rows)
+        total += matrix
+        squares += matrix**2
+    if model.symmetric:
+        assert not np.tril(total).any()
+        dense = np.triu(dense)
+    if cap is not None:
+        # What falls on a kept pair besides is cut at the cap; it is left out here.
+        kept = model.rows, model.columns
+        total[kept], dense[kept] = 0, 0
+    mean = total / runs
+    deviation = np.sqrt(np.maximum(squares / runs - mean**2, 1 / runs) / runs)
+    assert (np.abs(mean - dense) <= 6 * deviation + 1e-4).all()
+
+
+def test_a_graph_without_weights_has_edges_as_often_as_they_weigh():
+    model = model_on(KINDS["plain"], cap=1.0, scale=0.8)
+    model = model_with_half(model)
+    rng, runs = np.random.default_rng(4), 1500
+    total = np.zeros(model.layout.shape)
+    for _ in range(runs):
+        drawn = sample_edges(model, rng, weighted=False)
+        assert (drawn.weights == 1).all()
+        total[drawn.rows, drawn.columns] += 1
+    dense = np.triu(dense_of(model))
+    dense[model.rows, model.columns] = 0
+    total[model.rows, model.columns] = 0
+    deviation = np.sqrt(np.maximum(dense * (1 - dense), 1 / runs) / runs)
+    assert (np.abs(total / runs - dense) <= 6 * deviation).all()
+
+
+def model_with_half(model):
+    parts = model.to_parts()
+    parts["weights"] = np.full(4, 0.5)
+    return SparseModel.from_parts(parts, model.space, weight_cap=1.0, whole=True)
+
+
+def test_the_typical_error_is_that_of_resampling():
+    """Poisson edges on every pair: the deviation of many draws is the model's, but for 10 %."""
+    rng = np.random.default_rng(5)
+    model = model_on(KINDS["plain"], left_mean=1.0, left_square=1.0)
+    parts = model.to_parts()
+    parts |= {"spread": np.zeros(4), "chances": np.ones(4), "row_spread": np.zeros(12)}
+    model = SparseModel.from_parts(parts, model.space, weight_cap=None, whole=False)
+    S, T = np.arange(5), np.arange(5, 12)
+    masks = [np.isin(np.arange(12), each) for each in (S, T)]
+    values = []
+    for _ in range(2000):
+        drawn = sample_edges(model, rng, weighted=True)
+        crossing = masks[0][drawn.rows] & masks[1][drawn.columns]
+        crossing |= masks[1][drawn.rows] & masks[0][drawn.columns]
+        values.append(drawn.weights[crossing].sum())
+    found = model.expected(S, T)
+    assert np.std(values) == pytest.approx(found.deviation, rel=0.1)
+    assert np.mean(values) == pytest.approx(found.value, abs=6 * found.deviation / math.sqrt(2000))
+
+
+def test_posteriors_are_those_of_the_points():
+    prior = WeightPrior(np.array([2.0, 5.0]), np.array([30.0, 10.0]), 1000.0)
+    noisy = np.array([0.5, 3.0, 4.0, 9.0])
+    found = prior.posterior(noisy, 1.3)
+    points, masses = np.array([0.0, 2.0, 5.0]), np.array([960.0, 30.0, 10.0])
+    for value, mean, variance, chance in zip(
+        noisy, found.mean, found.variance, found.chance, strict=True
+    ):
+        shares = masses * np.exp(-np.abs(value - points) / 1.3)
+        shares /= shares.sum()
+        assert mean == pytest.approx(shares @ points, rel=1e-3)
+        assert variance == pytest.approx(shares @ points**2 - (shares @ points) ** 2, rel=2e-2)
+        assert chance == pytest.approx(1 - shares[0], rel=1e-3)
+    assert prior.missed(-1e9, 1.0).max() == 0
+    assert prior.missed(1e9, 1.0).min() == 1
+    assert prior.left(1e9, 1.0).weight == pytest.approx(110)
+
+
+def test_a_weight_far_above_all_that_was_counted_is_as_it_is():
+    prior = WeightPrior(np.array([2.0, 5.0]), np.array([30.0, 10.0]), 1000.0)
+    found = prior.posterior(np.array([3.0, 500.0]), 1.0)
+    assert found.mean[1] == 500
+    assert found.chance[1] == 1
+
+
+def test_residual_degrees_are_nearer_than_noisy_ones():
+    rng = np.random.default_rng(6)
+    true = rng.gamma(0.5, 20, 3000) * (rng.random(3000) < 0.7)
+    noisy = true + rng.laplace(0, 8, 3000)
+    mean, variance = posterior_residuals(noisy, np.zeros(3000), 8 * math.sqrt(2), np.zeros(3000))
+    assert np.abs(mean - true).mean() < 0.75 * np.abs(noisy - true).mean()
+    assert ((mean - true) ** 2).mean() < 1.3 * variance.mean()  # the law is fitted to them, too
+    assert abs(mean.sum() - true.sum()) < 0.05 * true.sum()
+
+
+def planted(inside, seed=7, n=600, m=12_000):
+    rng = np.random.default_rng(seed)
+    codes = np.arange(n) % 3
+    rows = rng.integers(0, n, m)
+    columns = np.where(rng.random(m) < inside, rng.integers(0, n // 3, m) * 3 + codes[rows], 0)
+    other = rng.integers(0, n, m)
+    columns = np.where(columns == 0, other, columns)
+    apart = rows != columns
+    return codes, rows[apart], columns[apart]
+
+
+def test_communities_that_edges_show_are_found():
+    codes, rows, columns = planted(0.8)
+    found = found_groups(rows, columns, np.ones(len(rows)), len(codes))
+    assert found is not None
+    table = np.array([np.bincount(found[codes == c], minlength=3) for c in range(3)])
+    assert table.shape == (3, 3)
+    assert table.max(axis=1).sum() > 0.95 * len(codes)
+    again = found_groups(rows, columns, np.ones(len(rows)), len(codes))
+    assert np.array_equal(found, again)
+
+
+def test_no_communities_are_found_in_a_random_graph():
+    codes, rows, columns = planted(0.0)
+    assert found_groups(rows, columns, np.ones(len(rows)), len(codes)) is None
+    assert found_groups(rows[:9], columns[:9], np.ones(9), len(codes)) is None
+
+
+def test_few_edges_of_great_weight_are_seen_in_noisy_counts():
+    """No class stands out by itself; together they do, and empty heavy classes get nothing."""
+    lower = np.array([1, *(2**k for k in range(1, 16))])
+    true = np.zeros(16, dtype=int)
+    true[7:12] = 450, 650, 780, 650, 450
+    noise = np.array([90, -60, 130, -200, 40, 10, -30, 70, -80, 20, 60, -40, 100, -120, 110, 60])
+    counts = NoisyWeightCounts(lower, true + noise, 1.0, Fraction(1, 100), Fraction(1, 50))
+    prior = WeightPrior.of(counts, pairs=10.0**6, cap=None, whole=True)
+    assert prior.edges == pytest.approx(counts.edges)
+    heavy = (prior.points >= lower[7]) & (prior.points < lower[12])
+    assert prior.masses[heavy].sum() > 0.8 * prior.edges
+    assert prior.masses[prior.points >= lower[14]].sum() < 0.02 * prior.edges
+    nothing = NoisyWeightCounts(lower, noise, 1.0, Fraction(1, 100), Fraction(1, 50))
+    prior = WeightPrior.of(nothing, pairs=10.0**6, cap=None, whole=True)
+    assert prior.masses[prior.points > 2].sum() == 0
+
+
+def test_degrees_over_a_wide_range_keep_their_values():
+    rng = np.random.default_rng(9)
+    true = np.exp(rng.uniform(0, 14, 300))
+    noisy = true + rng.laplace(0, 3, 300)
+    mean, _ = posterior_residuals(noisy, np.zeros(300), 3 * math.sqrt(2), np.zeros(300))
+    assert np.abs(mean - true).max() < 60
+    assert np.abs(mean - true).mean() < 4
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_noise_in_heavy_classes_makes_no_heavy_edges(seed):
+    """A fifth of an edge that weighs 4000 would outweigh 50,000 of weight 1."""
+    distribution = LaplaceNoise(Fraction(98, 100), None, 0)
+    rng = np.random.default_rng(seed)
+    lower = weight_classes(1 / float(distribution.rate), distribution.most_steps)
+    true = np.zeros(len(lower), dtype=np.int64)
+    true[0] = 50_000
+    noise = rng.geometric(0.01, len(lower)) - rng.geometric(0.01, len(lower))
+    counts = NoisyWeightCounts(lower, true + noise, 1.0, Fraction(1, 100), Fraction(1, 50))
+    prior = WeightPrior.of(counts, pairs=5e7, cap=None, whole=True)
+    squares = float(prior.masses @ prior.points**2)
+    assert squares < 1.1 * prior.edges
