@@ -8,10 +8,14 @@ groups were, and a table given to `answer` tells the halves.
 
 Random halves that no column names are asked from Python: 10^5 of them would be 10^11 bits.
 
+Without public groups a release looks for communities, which takes longest where there are none: so
+edges with ends at random are released as well, 10^7 of 10^6 vertices and 2.5*10^7 of 5*10^6.
+
     python scripts/bench/bench_million.py [--quick]
 """
 
 import argparse
+import math
 import os
 import subprocess
 import sys
@@ -27,6 +31,8 @@ from bench_sparse import made
 import graphcuts_dp as gc
 
 GROUPS = 100
+ALONE = ((10**6, 10**7), (5 * 10**6, 25 * 10**6))  # vertices and edges without communities
+OPTIONS = ["--epsilon", "1", "--mechanism", "sparse", "--hide-change", "1", "--uncounted"]
 
 
 def write(folder, n, degree, queries):
@@ -51,6 +57,15 @@ def write(folder, n, degree, queries):
     text = [f'"{some(a)}","{some(b) if b else ""}"\n' for a, b in asked]
     (folder / "cuts.csv").write_text("S,T\n" + "".join(text))
     return len(graph.rows)
+
+
+def write_alone(path, n, edges):
+    """Edges with ends at random and lognormal weights of mean 20."""
+    rng = np.random.default_rng(0)
+    ends = {"source": rng.integers(0, n, edges), "target": rng.integers(0, n, edges)}
+    weights = np.maximum(np.rint(rng.lognormal(math.log(20) - 0.5, 1, edges)), 1)
+    apart = ends["source"] != ends["target"]
+    pq.write_table(pa.table(ends | {"weight": weights}).filter(pa.array(apart)), path)
 
 
 def run(folder, name, *arguments):
@@ -85,8 +100,7 @@ def main():
         edges = write(folder, n, 20, queries)
         print(f"n = {n:,}, {edges:,} edges, {queries:,} queries; {os.getloadavg()[0]:.1f} busy")
         release = ["release", "calls.parquet"]
-        options = ["--epsilon", "1", "--mechanism", "sparse", "--vertices", str(n)]
-        options += ["--hide-change", "1", "--uncounted", "--groups"]
+        options = [*OPTIONS, "--vertices", str(n), "--groups"]
         levels = ["halves.csv", "--levels", "region,half"]
         run(folder, "release, 100 groups", *release, "groups.npz", *options, "regions.csv")
         run(folder, "release, 200 halves of them", *release, "halves.npz", *options, *levels)
@@ -101,6 +115,11 @@ def main():
         made_of.answer_all(halves)
         each = (time.perf_counter() - start) / len(halves)
         print(f"random halves of all vertices: {1e3 * each:.0f} ms each")
+        for vertices, count in ((n, 10 * n),) if quick else ALONE:
+            write_alone(folder / "alone.parquet", vertices, count)
+            title = f"release, no groups, {vertices:,} and {count:,}"
+            release = ["release", "alone.parquet", "alone.npz", *OPTIONS]
+            run(folder, title, *release, "--vertices", str(vertices))
 
 
 if __name__ == "__main__":
