@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from graphcuts_dp.planning.planner import Plan, PlanRow, plan
     from graphcuts_dp.planning.vertex_bounds import DegreePlan, DegreeRow, plan_degree_bounds
     from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+    from graphcuts_dp.privacy.protection import Protect
     from graphcuts_dp.release.contributions import ChosenBound, choose_bound, release_contributions
     from graphcuts_dp.release.degree_bound import DegreeBound, choose_degree_bound
     from graphcuts_dp.release.flow_release import load_flows, release_flows
@@ -148,6 +149,7 @@ _HOMES = {
     "planning.planner": ("Plan", "PlanRow", "plan"),
     "planning.vertex_bounds": ("DegreePlan", "DegreeRow", "plan_degree_bounds"),
     "privacy.guarantee": ("PrivacyGuarantee",),
+    "privacy.protection": ("Protect",),
     "release.contributions": ("ChosenBound", "choose_bound", "release_contributions"),
     "release.degree_bound": ("DegreeBound", "choose_degree_bound"),
     "release.flow_release": ("load_flows", "release_flows"),
@@ -202,6 +204,7 @@ __all__ = [
     "Plan",
     "PlanRow",
     "PrivacyGuarantee",
+    "Protect",
     "RankOneQuery",
     "Release",
     "RemoteSession",

@@ -81,7 +81,7 @@ BY_HAND = (
         "tests/measure/test_bounded_cells.py::test_a_vertex_changes_a_table_by_no_more_than_is_claimed[three groups-1]",
     ),
     Edit(  # the vertex of a pair of neighbours is taken for one monotone step
-        "Protection.monotone",
+        "Protect.monotone",
         "steps=2",
         "steps=1",
         "tests/session/test_vertex_sessions.py::test_tests_are_paid_for_both_steps[frieze-kannan]",
@@ -284,13 +284,13 @@ BY_HAND = (
         "tests/privacy/test_protection.py::test_stated_costs_of_many_steps_hold_for_a_law_that_is_only_approximate[2]",
     ),
     Edit(  # a budget of each edge that leaves too much to it
-        "Protection.step_budget",
+        "Protect.step_budget",
         "self.steps**2",
         "self.steps",
         "tests/privacy/test_protection.py::test_the_budget_of_a_step_keeps_that_of_all[True-1.0-1e-06-2]",
     ),
     Edit(  # epsilon of one edge for several
-        "Protection.per_step",
+        "Protect.per_step",
         "whole / self.steps, whole",
         "whole, whole",
         "tests/privacy/test_protection.py::test_each_step_has_its_part_of_epsilon_exactly",
@@ -403,7 +403,7 @@ BY_HAND = (
         "tests/measure/test_nuclear_norm.py::test_the_check_finds_what_is_wrong",
     ),
     Edit(  # answers that change either way, paid for as cuts are
-        "Protection.either_way",
+        "Protect.either_way",
         "2 * self.steps",
         "self.steps",
         "tests/golden/test_golden.py::test_a_result_is_what_it_was_and_its_files_are[session: linear queries, mirror-descent]",

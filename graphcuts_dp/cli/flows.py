@@ -19,7 +19,7 @@ from graphcuts_dp.graph.owned_rows import reach_of
 from graphcuts_dp.measure.cells import cell_tree, changes_on, grid_of_cells, sides_of_groups
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.planning.flows_forecast import FlowsForecast, forecast_of
-from graphcuts_dp.privacy.protection import Protection
+from graphcuts_dp.privacy.protection import Protect
 from graphcuts_dp.release.flow_release import release_flows
 from graphcuts_dp.results.flow_storage import check_flows_path
 from graphcuts_dp.results.flows import Flows
@@ -104,7 +104,7 @@ def _forecast(
     groups: Groups | tuple[Groups, Groups],
     epsilon: float,
     whole: bool,
-    whom: tuple[Protection, Reach | None],
+    whom: tuple[Protect, Reach | None],
     options: dict[str, Any],
 ) -> FlowsForecast:
     """What to expect, from the schema and public sizes alone."""

@@ -11,7 +11,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.measure.parts import bounded_graph
-from graphcuts_dp.privacy.protection import Protection
+from graphcuts_dp.privacy.protection import Protect
 
 
 @final
@@ -38,14 +38,14 @@ class Protecting:
     ] = None
 
     @property
-    def of(self) -> Protection:
+    def of(self) -> Protect:
         """Whom.
 
         Raises:
             ParameterError: an unknown name, or a bound out of range.
         """
         try:
-            return Protection.of(self.protect, at_most=self.at_most, degree_bound=self.degree_bound)
+            return Protect.of(self.protect, at_most=self.at_most, degree_bound=self.degree_bound)
         except ParameterError as problem:
             raise spelled(problem, "") from None
 

@@ -38,7 +38,7 @@ from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet
 from graphcuts_dp.planning.synthetic import degrees_needed
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.protection import Protection
+from graphcuts_dp.privacy.protection import Protect
 from graphcuts_dp.privacy.value_noise import NOISES
 from graphcuts_dp.release.allocation import (
     ALL_MECHANISMS,
@@ -297,7 +297,7 @@ def release(
     if reading.counts is not None and not may_be_sparse:
         check_size(reading.counts, noise=noise, fit=fit, blocks=blocks)
     private, graph = protecting.read(reading, source)
-    Protection.of_pairs(
+    Protect.of_pairs(
         protecting.protect,
         at_most=protecting.at_most,
         others=max(graph.shape) - 1,

@@ -45,7 +45,7 @@ def bounded_graph(data: PrivateData, protection: Protection) -> AnyGraph:
 
 
 def paired_graph(
-    data: PrivateData, protect: str, *, at_most: int | None, epsilon: float
+    data: PrivateData, protect: str | Protection, *, at_most: int | None, epsilon: float
 ) -> tuple[AnyGraph, Protection]:
     """The graph of private data, for what is made of noisy pairs, and whom that can protect.
 

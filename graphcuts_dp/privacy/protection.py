@@ -17,7 +17,7 @@ Source: DR14 Theorem 2.2; Bun, Steinke 2016, Proposition 1.9 (zCDP).
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal, Self, TypeVar, final
+from typing import Any, Literal, Self, TypeVar, final, get_args
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.composition import (
@@ -35,30 +35,90 @@ _LARGEST_BOUND = 10**9
 N = TypeVar("N", float, Fraction)
 
 
+def _whole(name: str, given: int | None, missing: str, *, most: float = _LARGEST_BOUND) -> int:
+    if given is None:
+        raise ParameterError(f"{missing}, for example {name}=20")
+    if isinstance(given, bool) or not isinstance(given, int) or not 1 <= given <= most:
+        raise ParameterError(f"{name} must be a whole number from 1 on, for example {name}=20")
+    return given
+
+
 @final
 @dataclass(frozen=True, kw_only=True)
-class Protection:
+class Protect:
     """Whom a promise protects.
+
+    `Protect.edges(3)`, `Protect.owner(at_most=50)` and `Protect.vertex(degree_bound=20)` make one,
+    which every `protect=` takes; a name does, too, beside `at_most=` and `degree_bound=`.
 
     Attributes:
         kind: "edges", "owner" or "vertex"; of distances "people", each of whom is in one place.
         steps: k >= 1: how many steps lie between neighbours; 1 for a vertex, whose mechanisms
             bound the change of all its edges as one step.
         degree_bound: of a vertex: D, public.
+
+    Raises:
+        ParameterError: another kind, no number of steps, or a degree bound of somebody else.
+
+    Examples:
+        >>> club, groups = gc.datasets.load("karate"), gc.datasets.load_groups("karate")
+        >>> print(gc.Protect.vertex(degree_bound=20))
+        1 vertex
+        >>> flows = gc.release_flows(club, groups, epsilon=1.0, protect=gc.Protect.edges(3))
+        >>> flows.guarantee.protects
+        '3 edges'
     """
 
     kind: Protected = "edges"
     steps: int = 1
     degree_bound: int | None = None
 
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(Protected):
+            names = ", ".join(map(repr, PROTECTIONS))
+            raise ParameterError(f"unknown protect={self.kind!r:.60}; choose one of {names}")
+        if self.kind != "vertex" and self.degree_bound is not None:
+            raise ParameterError("degree_bound is for protect='vertex'")
+        if self.kind == "vertex":
+            _whole("degree_bound", self.degree_bound, "protect='vertex' needs degree_bound")
+        _whole("at_most", self.steps, "", most=math.inf)  # steps of both ways are twice as many
+
+    @classmethod
+    def edges(cls, at_most: int = 1) -> Self:
+        """So many edges together.
+
+        Raises:
+            ParameterError: no whole number from 1 on.
+        """
+        return cls(steps=_whole("at_most", at_most, ""))
+
+    @classmethod
+    def owner(cls, *, at_most: int | None) -> Self:
+        """An owner of rows, of whose pairs, rows or units so many count.
+
+        Raises:
+            ParameterError: no whole number from 1 on.
+        """
+        needs = "protect='owner' needs at_most, how many rows of an owner count"
+        return cls(kind="owner", steps=_whole("at_most", at_most, needs))
+
+    @classmethod
+    def vertex(cls, *, degree_bound: int | None) -> Self:
+        """A vertex with all its edges; sums count so much of their weight.
+
+        Raises:
+            ParameterError: no whole number from 1 on.
+        """
+        return cls(kind="vertex", degree_bound=degree_bound)
+
     @classmethod
     def of(
-        cls, protect: str, *, at_most: int | None = None, degree_bound: int | None = None
+        cls, protect: "str | Self", *, at_most: int | None = None, degree_bound: int | None = None
     ) -> Self:
         """From what users type.
 
         Args:
-            protect: one of `PROTECTIONS`.
+            protect: one of `PROTECTIONS`, or an object of this class, which holds the others.
             at_most: of edges: how many change together, 1 if None; of an owner: how many of its
                 rows, or units of weight, count.
             degree_bound: of a vertex.
@@ -66,24 +126,29 @@ class Protection:
         Raises:
             ParameterError: an unknown name, a bound that is missing, out of range or of no use.
         """
+        if isinstance(protect, cls):
+            if (at_most, degree_bound) != (None, None):
+                raise ParameterError(f"{protect!r} holds its bound: leave out the other one")
+            return protect
         if protect not in PROTECTIONS:
             names = ", ".join(map(repr, PROTECTIONS))
             raise ParameterError(f"unknown protect={protect!r:.60}; choose one of {names}")
-        kind = PROTECTIONS[PROTECTIONS.index(protect)]
-        if kind == "vertex":
+        if protect == "vertex":
             if at_most is not None:
                 raise ParameterError("protect='vertex' takes degree_bound, not at_most")
-            bound = _whole("degree_bound", degree_bound, "protect='vertex' needs degree_bound")
-            return cls(kind=kind, degree_bound=bound)
+            return cls.vertex(degree_bound=degree_bound)
         if degree_bound is not None:
             raise ParameterError("degree_bound is for protect='vertex'")
-        if kind == "owner":
-            needs = "protect='owner' needs at_most, how many rows of an owner count"
-            return cls(kind=kind, steps=_whole("at_most", at_most, needs))
-        return cls(kind=kind, steps=1 if at_most is None else _whole("at_most", at_most, ""))
+        return (
+            cls.owner(at_most=at_most)
+            if protect == "owner"
+            else cls.edges(1 if at_most is None else at_most)
+        )
 
     @classmethod
-    def of_pairs(cls, protect: str, *, at_most: int | None, others: int, epsilon: float) -> Self:
+    def of_pairs(
+        cls, protect: "str | Self", *, at_most: int | None, others: int, epsilon: float
+    ) -> Self:
         """Likewise, for what is made of noisy pairs of vertices: all but a vertex.
 
         Args:
@@ -95,7 +160,7 @@ class Protection:
         Raises:
             ParameterError: as for `of`; or a vertex.
         """
-        if protect == "vertex":
+        if "vertex" in (protect, getattr(protect, "kind", None)):
             noise = math.sqrt(2) * others / float(exact_epsilon(epsilon))
             raise ParameterError(
                 f"this cannot hide a vertex: all its {others:,} pairs change together, so an entry"
@@ -103,6 +168,12 @@ class Protection:
                 " open_session with protect='vertex', whose noise does not grow with the graph"
             )
         return cls.of(protect, at_most=at_most)
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """The same as users type it: `protect`, `at_most` and `degree_bound`."""
+        bounded = self.steps if self.kind == "owner" or self.steps > 1 else None
+        return {"protect": self.kind, "at_most": bounded, "degree_bound": self.degree_bound}
 
     @property
     def monotone(self) -> Self:
@@ -230,12 +301,5 @@ class Protection:
         return step if self.steps == 1 else f"any {self.steps:,} changes together, each: {step}"
 
 
-EDGE = Protection()
-
-
-def _whole(name: str, given: int | None, missing: str) -> int:
-    if given is None:
-        raise ParameterError(f"{missing}, for example {name}=20")
-    if isinstance(given, bool) or not isinstance(given, int) or not 1 <= given <= _LARGEST_BOUND:
-        raise ParameterError(f"{name} must be a whole number from 1 on, for example {name}=20")
-    return given
+EDGE = Protect()
+Protection = Protect

@@ -20,7 +20,7 @@ from graphcuts_dp.pairs.vertices import public_vertices
 from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.entropy import entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
-from graphcuts_dp.privacy.protection import Protection
+from graphcuts_dp.privacy.protection import Protect
 
 _FINEST_SHARE = 1000  # shares are fractions with no larger denominator
 
@@ -151,5 +151,5 @@ def _promise(rows: OwnedRows, built: Cost, epsilon: float, seed: int | None) -> 
         ),
         public=f"{public_vertices(rows.space)} and the candidates for a bound",
         seed=seed,
-        protects=str(Protection(kind="owner")),
+        protects=str(Protect(kind="owner")),
     )

@@ -19,7 +19,7 @@ from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.entropy import entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
-from graphcuts_dp.privacy.protection import EDGE, Protection
+from graphcuts_dp.privacy.protection import EDGE, Protect
 from graphcuts_dp.results.flows import Flows
 
 
@@ -32,7 +32,7 @@ def release_flows(
     workload: str = ALL_LEVELS,
     noise: str = "auto",
     whole: bool = False,
-    protect: str = "edges",
+    protect: str | Protect = "edges",
     at_most: int | None = None,
     degree_bound: int | None = None,
     store: PathLike | Store | None = None,
@@ -54,7 +54,7 @@ def release_flows(
         noise: "laplace", "gaussian" (which needs a delta), or "auto" for the less expected error.
         whole: count weights in whole numbers, rounded down; else in small steps.
         protect: whom the promise is for: "edges", "vertex", or "owner" of rows; see
-            `Protection.of`.
+            `Protect`.
         at_most: of edges: how many may change together, 1 if omitted; of an owner: how many of its
             pairs, rows or units count, see `OwnedRows.bounded`. Such weights are whole.
         degree_bound: of a vertex: D, public. Each cell of the finest level is then the largest
@@ -87,7 +87,7 @@ def release_flows(
         ... )
         >>> low, high = flows.between("Mr. Hi", "Officer").interval
     """
-    protection = Protection.of(protect, at_most=at_most, degree_bound=degree_bound)
+    protection = Protect.of(protect, at_most=at_most, degree_bound=degree_bound)
     private, reach = graph, reach_of(graph)
     graph = bounded_graph(private, protection)
     whole = whole or reach is not None
@@ -152,7 +152,7 @@ def release_flows(
 def flows_promise(
     graph: AnyGraph,
     cost: Cost,
-    protection: Protection = EDGE,
+    protection: Protect = EDGE,
     *,
     seed: int | None,
     parts: tuple[tuple[str, float], ...] = (),

@@ -20,7 +20,7 @@ from graphcuts_dp.memory import memory_limit
 from graphcuts_dp.pairs.vertices import Space
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, entropy_source
-from graphcuts_dp.privacy.protection import Protection
+from graphcuts_dp.privacy.protection import Protect
 from graphcuts_dp.progress import Progress
 from graphcuts_dp.release.allocation import promise
 from graphcuts_dp.release.group_shares import GroupPlan
@@ -125,7 +125,7 @@ def release_sparse(
     private: PrivateData | Subject,
     *,
     epsilon: float,
-    protection: Protection,
+    protection: Protect,
     store: PathLike | Store | None,
     noise: str,
     groups: GroupPlan | None,

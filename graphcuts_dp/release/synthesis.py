@@ -35,7 +35,7 @@ from graphcuts_dp.pairs.linear_query import sides_of as sides_in
 from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, entropy_source
-from graphcuts_dp.privacy.protection import Protection
+from graphcuts_dp.privacy.protection import Protect
 from graphcuts_dp.progress import Progress, silent
 from graphcuts_dp.release.allocation import least_distribution, measure, mechanism_for, promise
 from graphcuts_dp.release.group_shares import group_plan
@@ -50,8 +50,13 @@ from graphcuts_dp.synth.methods import fit_method
 
 
 def parted_graph(
-    parts: PartedGraph, *, mechanism: str, protect: str, at_most: int | None, epsilon: float
-) -> tuple[Subject, Protection]:
+    parts: PartedGraph,
+    *,
+    mechanism: str,
+    protect: str | Protect,
+    at_most: int | None,
+    epsilon: float,
+) -> tuple[Subject, Protect]:
     """What a store is told of a graph in parts, and whom a release of it protects.
 
     Args:
@@ -66,10 +71,10 @@ def parted_graph(
     """
     if mechanism not in ("auto", SPARSE):
         raise ParameterError("a graph in parts is released by mechanism='sparse'")
-    if protect != "edges":
-        raise ParameterError("a graph in parts is released with protect='edges'")
     others = max(parts.public.shape) - 1
-    protection = Protection.of_pairs(protect, at_most=at_most, others=others, epsilon=epsilon)
+    if "edges" not in (protect, getattr(protect, "kind", None)):
+        raise ParameterError("a graph in parts is released with protect='edges'")
+    protection = Protect.of_pairs(protect, at_most=at_most, others=others, epsilon=epsilon)
     return subject_of(parts), protection
 
 
@@ -106,7 +111,7 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
     fit: str | FitMethod = "auto",
     oracle: str = "cut-norm",
     unweighted: bool = False,
-    protect: str = "edges",
+    protect: str | Protect = "edges",
     at_most: int | None = None,
     seed: int | None = None,
     time_limit: float | None = None,
@@ -155,7 +160,7 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
             have a public cap, else first-order. Or an object of your own, see `FitMethod`.
         oracle: separation oracle of the cutting-plane fit, "cut-norm" or "spectral".
         unweighted: round the synthetic graph to one without weights; adds error.
-        protect: whom the promise is for: "edges", or "owner" of rows; see `Protection.of`.
+        protect: whom the promise is for: "edges", or "owner" of rows; see `Protect`.
         at_most: of edges: how many may change together, 1 if omitted; each then has an `at_most`-th
             of epsilon. Of an owner: how many of its pairs, rows or units count, see
             `OwnedRows.bounded`.

@@ -47,6 +47,7 @@ from graphcuts_dp.privacy.composition import as_stored
 from graphcuts_dp.privacy.deltas import warn_of_delta
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, SeededEntropy
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.privacy.protection import Protect
 from graphcuts_dp.progress import Progress, silent
 from graphcuts_dp.session.base import Answer, Mechanism
 from graphcuts_dp.session.encoding import encode_query
@@ -360,7 +361,7 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
     calibration: str | None = None,
     disjoint: bool | None = None,
     value_share: float | None = None,
-    protect: str | None = None,
+    protect: str | Protect | None = None,
     at_most: int | None = None,
     degree_bound: int | None = None,
     linear: bool | None = None,
@@ -395,8 +396,8 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
             papers' constants.
         disjoint: see `Parameters`.
         value_share: see `Parameters`.
-        protect: whom the whole session protects: "edges" if omitted, "vertex", or "owner" of rows;
-            see `Protection.of`.
+        protect: whom the whole session protects: "edges" if omitted, "vertex", or "owner" of rows,
+            or a `Protect`, which holds its bound.
         at_most: of edges: how many may change together, 1 if omitted; of an owner: how many of its
             pairs, rows or units count, see `OwnedRows.bounded`.
         degree_bound: of a vertex: D, public. Answers are then bounded cuts, see
@@ -472,6 +473,8 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
         "most_spectral": most_spectral,
         "start": start,
     }
+    if isinstance(protect, Protect):
+        given |= Protect.of(protect, at_most=at_most, degree_bound=degree_bound).keywords
     wanted = {key: value for key, value in given.items() if value is not None}
     place = Store.of(store)
     fresh = None

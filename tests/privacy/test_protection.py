@@ -12,7 +12,7 @@ from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.privacy.composition import Cost, zcdp_delta, zcdp_rho
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
-from graphcuts_dp.privacy.protection import EDGE, Protection
+from graphcuts_dp.privacy.protection import EDGE, Protect
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ from graphcuts_dp.privacy.protection import EDGE, Protection
     ],
 )
 def test_names(options, text):
-    assert str(Protection.of(options.pop("protect", "edges"), **options)) == text
+    assert str(Protect.of(options.pop("protect", "edges"), **options)) == text
 
 
 @pytest.mark.parametrize(
@@ -44,20 +44,53 @@ def test_names(options, text):
 )
 def test_what_is_refused(options, message):
     with pytest.raises(ParameterError, match=message):
-        Protection.of(options.pop("protect"), **options)
+        Protect.of(options.pop("protect"), **options)
+
+
+@pytest.mark.parametrize(
+    ("made", "text"),
+    [
+        (Protect.edges(), "1 edge"),
+        (Protect.edges(3), "3 edges"),
+        (Protect.owner(at_most=20), "1 owner"),
+        (Protect.vertex(degree_bound=5), "1 vertex"),
+    ],
+)
+def test_an_object_stands_for_the_words(made, text):
+    assert str(made) == text
+    assert Protect.of(made) is made
+    assert Protect.of(**made.keywords) == made
+    with pytest.raises(ParameterError, match="leave out the other one"):
+        Protect.of(made, at_most=2)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"kind": "nodes"},
+        {"steps": 0},
+        {"steps": True},
+        {"kind": "vertex"},
+        {"degree_bound": 2},
+        {"kind": "vertex", "degree_bound": 0},
+    ],
+)
+def test_an_object_is_checked_when_it_is_made(fields):
+    with pytest.raises(ParameterError):
+        Protect(**fields)
 
 
 def test_people_are_counted():
-    assert str(Protection.of_people(1)) == "1 person"
-    assert str(Protection.of_people(3)) == "3 people"
+    assert str(Protect.of_people(1)) == "1 person"
+    assert str(Protect.of_people(3)) == "3 people"
     with pytest.raises(ParameterError, match="at_most"):
-        Protection.of_people(0)
+        Protect.of_people(0)
 
 
 def test_each_step_has_its_part_of_epsilon_exactly():
-    assert Protection(steps=3).per_step(1.0) == Fraction(1, 3)
+    assert Protect(steps=3).per_step(1.0) == Fraction(1, 3)
     with pytest.raises(ParameterError, match="leaves less than 1e-06 for each of 10,000,000"):
-        Protection(steps=10**7).per_step(1.0)
+        Protect(steps=10**7).per_step(1.0)
 
 
 def test_one_step_costs_what_it_costs():
@@ -118,7 +151,7 @@ def test_a_group_never_states_a_delta_above_one():
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (0.1, 1e-9), (5.0, 1e-3)])
 @pytest.mark.parametrize("zcdp", [False, True])
 def test_the_budget_of_a_step_keeps_that_of_all(steps, epsilon, delta, zcdp):
-    protection = Protection(steps=steps)
+    protection = Protect(steps=steps)
     each, its_delta = protection.step_budget(epsilon=epsilon, delta=delta, zcdp=zcdp)
     if zcdp:
         rho = zcdp_rho(epsilon=each, delta=its_delta)
@@ -135,7 +168,7 @@ def test_the_budget_of_a_step_keeps_that_of_all(steps, epsilon, delta, zcdp):
 
 
 def test_pure_budgets_of_a_step_are_divided():
-    assert Protection(steps=10).step_budget(epsilon=1.0, delta=0.0, zcdp=True) == (
+    assert Protect(steps=10).step_budget(epsilon=1.0, delta=0.0, zcdp=True) == (
         pytest.approx(0.1),
         0.0,
     )
@@ -145,7 +178,7 @@ def test_a_guarantee_says_who_is_hidden():
     step = PrivacyGuarantee(
         epsilon=0.1, neighbours="one pair", parts=(("degrees", 0.04), ("entries", 0.06))
     )
-    whole = Protection(steps=10).promise(step, Cost.of_pure(Fraction(1)))
+    whole = Protect(steps=10).promise(step, Cost.of_pure(Fraction(1)))
     assert whole.protects == "10 edges"
     assert whole.neighbours == "any 10 changes together, each: one pair"
     assert [name for name, _ in whole.parts] == ["degrees", "entries"]
@@ -169,6 +202,6 @@ def test_cells_change_by_what_k_pairs_can_change():
     cells = CellTree(GroupTree({"part": ["a", "b"]}, [[2, 3]], [[0, 0]]))
     assert cell_changes(cells) == ((1, 1), (1, 1))
     # Pairs: 10 in all; 1 inside the first part, 3 inside the second, 6 between them.
-    assert cell_changes(cells, Protection(steps=8)) == ((8, 64), (8, 36 + 4))
-    assert cell_changes(cells, Protection(steps=8), capped=False) == ((8, 64), (8, 64))
-    assert cell_changes(cells, Protection(steps=2), sensitivity=5) == ((10, 100), (10, 100))
+    assert cell_changes(cells, Protect(steps=8)) == ((8, 64), (8, 36 + 4))
+    assert cell_changes(cells, Protect(steps=8), capped=False) == ((8, 64), (8, 64))
+    assert cell_changes(cells, Protect(steps=2), sensitivity=5) == ((10, 100), (10, 100))

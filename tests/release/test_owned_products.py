@@ -104,6 +104,25 @@ def test_the_answers_are_those_of_the_bounded_graph():
     assert total < len(rows.pairs)
 
 
+@pytest.mark.parametrize("make", [flows, release, iterative])
+def test_an_object_protects_whom_the_words_do(make):
+    made = make(rows_of(), protect=gc.Protect.owner(at_most=3), at_most=None)
+    assert made.guarantee.protects == "1 owner"
+    with pytest.raises(ParameterError, match=r"cannot hide a vertex|under protect='owner'"):
+        make(rows_of(), protect=gc.Protect.vertex(degree_bound=3), at_most=None)
+
+
+def test_a_session_protects_whom_an_object_names(tmp_path):
+    terms = {"store": tmp_path / "x.db", "epsilon": 9.0, "queries": 4}
+    whom = gc.Protect.owner(at_most=3)
+    with gc.open_session(rows_of(), **terms, protect=whom) as session:
+        assert session.guarantee.protects == "1 owner"
+    for again in ({"protect": whom}, OWNER, {}):
+        gc.open_session(rows_of(), store=terms["store"], **again).close()
+    with pytest.raises(ParameterError, match="with protect='owner'"):
+        gc.open_session(rows_of(), store=terms["store"], protect=gc.Protect.edges(3))
+
+
 @pytest.mark.parametrize("make", [flows, release, iterative, net])
 def test_what_has_no_owners_protects_none(make):
     graph = rows_of().bounded(at_most=2)
