@@ -1,17 +1,18 @@
 """The iterative construction mechanism: find a query that is off, answer it with noise, learn."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, final
 
 import numpy as np
 
+from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.errors import HypothesisError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn.base import Sign
+from graphcuts_dp.learn.base import Hypothesis, Sign
 from graphcuts_dp.learn.learners import (
     FriezeKannanLearner,
     Learned,
@@ -21,14 +22,14 @@ from graphcuts_dp.learn.learners import (
 from graphcuts_dp.learn.linear_learners import DenseLearner
 from graphcuts_dp.learn.norm_learner import MirrorDescentLearner, bound_of
 from graphcuts_dp.measure.degrees import ROOT_STEPS, buy_root_degrees
-from graphcuts_dp.offline.distinguisher import Distinguisher, Found, Search
-from graphcuts_dp.offline.outcome import InWeight, Measured, Outcome
+from graphcuts_dp.offline.distinguisher import Distinguisher, Found, Measured, Search
+from graphcuts_dp.offline.distinguishers import ReleasedSearch
 from graphcuts_dp.offline.power_certificate import PowerCertificate
 from graphcuts_dp.offline.power_method import PowerSearch
-from graphcuts_dp.offline.question_list import QuestionList
-from graphcuts_dp.offline.released import ReleasedSearch
+from graphcuts_dp.offline.query_lists import QuestionList
 from graphcuts_dp.offline.tuning import OfflineCalibration, OfflineTuning
 from graphcuts_dp.pairs.graph_queries import Question
+from graphcuts_dp.pairs.linear_query import LinearQuery
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
@@ -41,6 +42,60 @@ _OF_THE_TOTAL = (
     DenseLearner,
     MirrorDescentLearner,
 )  # their first hypotheses weigh no more than the total
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What a run gives. Public.
+
+    Attributes:
+        hypothesis: the last one; answers in units.
+        tuning: that was used.
+        total_weight: total weight that the construction was given, in units.
+        total_error: how far it may be from the true one.
+        transcript: what was bought, in order.
+        stopped: "accurate": a round found no gap above the threshold; "rounds": all were used.
+        error: in units; with probability 1 - beta no query of the distinguisher's class is farther
+            off. None where the distinguisher proves nothing.
+        certificate: of a distinguisher that proves afterwards what it found; else None.
+    """
+
+    hypothesis: Hypothesis
+    tuning: OfflineTuning
+    total_weight: float
+    total_error: float
+    transcript: tuple[Measured, ...]
+    stopped: str
+    error: float | None
+    certificate: PowerCertificate | None = None
+
+
+@final
+@dataclass(frozen=True)
+class InWeight:
+    """A hypothesis whose answers are in units, shown in weight."""
+
+    units: Any
+    one: float
+
+    @property
+    def universe(self) -> Universe:
+        """The public vertex pairs."""
+        universe: Universe = self.units.universe
+        return universe
+
+    def estimate(self, query: LinearQuery) -> float:
+        """The answer to one query, in weight."""
+        return float(self.units.estimate(query)) * self.one
+
+    def estimate_all(self, queries: Sequence[LinearQuery]) -> FloatVector:
+        """Answers to many queries, in weight."""
+        return np.asarray(self.units.estimate_all(queries)) * self.one
+
+    def dense(self) -> FloatMatrix:
+        """The matrix, in weight."""
+        return np.asarray(self.units.dense()) * self.one
 
 
 @final

@@ -18,11 +18,10 @@ from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import Sign
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
-from graphcuts_dp.offline.cut_list import CutList
-from graphcuts_dp.offline.exponential import Exponential
-from graphcuts_dp.offline.outcome import Measured
+from graphcuts_dp.offline.distinguisher import Measured, Scoring, checked_graph, root_at_most
+from graphcuts_dp.offline.distinguishers import Exponential
+from graphcuts_dp.offline.query_lists import CutList
 from graphcuts_dp.offline.rank_one import usual_cut_norm
-from graphcuts_dp.offline.scoring import Scoring, root_at_most
 from graphcuts_dp.offline.tuning import OfflineCalibration
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
@@ -293,7 +292,7 @@ class PlayerGame:
         Raises:
             ParameterError: another graph, or a budget that allows nothing.
         """
-        self.scoring.check(graph)
+        checked_graph(graph, self.universe, self.grid)
         noise, radius, _, rest = self.budget.with_total(self.grid.sensitivity)
         steps = self.grid.sensitivity
         noisy = (self.grid.total(graph) + noise.draw(source)) / steps

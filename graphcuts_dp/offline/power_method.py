@@ -17,7 +17,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import Hypothesis
-from graphcuts_dp.offline.distinguisher import Found
+from graphcuts_dp.offline.distinguisher import Found, check_rounds, checked_graph
 from graphcuts_dp.offline.power_certificate import (
     NoisyStep,
     PowerCertificate,
@@ -31,14 +31,12 @@ from graphcuts_dp.offline.rank_one import (
     best_partner,
     checked_answer,
     checked_budget,
-    checked_graph,
     found_cut,
     found_pair,
     heavier_sign,
     pair_scale,
     written_out,
 )
-from graphcuts_dp.offline.scoring import check_rounds
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource

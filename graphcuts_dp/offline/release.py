@@ -21,9 +21,8 @@ from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.file_sets import check_writable_files, writing_files, written_files
 from graphcuts_dp.graph.files import graph_files, read_graph, write_graph
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
-from graphcuts_dp.offline.cut_list import CutList
-from graphcuts_dp.offline.outcome import Measured
-from graphcuts_dp.offline.question_list import QuestionList
+from graphcuts_dp.offline.distinguisher import Measured
+from graphcuts_dp.offline.query_lists import CutList, QuestionList
 from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
 from graphcuts_dp.pairs.layout import most_weight
 from graphcuts_dp.pairs.linear_query import LinearQuery
