@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, cast, final
+from typing import TYPE_CHECKING, Any, Self, final
 
 import numpy as np
 
 from graphcuts_dp.display import Card, Displayed, size_text
 from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
-from graphcuts_dp.estimate.answer_list import AnswerList
+from graphcuts_dp.estimate.answer_list import AnswerList, whole_query
 from graphcuts_dp.estimate.noisy_matrix import CutAnswer
 from graphcuts_dp.files import atomic_set, atomic_write, check_writable_set
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.offline.query_lists import CutList
 from graphcuts_dp.pairs.layout import possible_part
-from graphcuts_dp.pairs.linear_query import LinearQuery, is_query
+from graphcuts_dp.pairs.linear_query import LinearQuery
 from graphcuts_dp.pairs.linear_steps import as_cut
 from graphcuts_dp.pairs.mixed_cuts import understood
 from graphcuts_dp.pairs.queries import CutQuery, RankOneQuery, Subset
@@ -135,13 +135,7 @@ class FewAnswers(Displayed):
             ParameterError: confidence out of range.
             QueryError: an unknown vertex, or a query that is not in the list.
         """
-        if is_query(S):
-            if T is not None:
-                raise QueryError("give either a whole query or two sets, not both")
-            asked: LinearQuery = S
-        else:
-            asked = CutQuery(cast(Subset, S), T)
-        return self.answer_all([asked], confidence=confidence)[0]
+        return self.answer_all([whole_query(S, T)], confidence=confidence)[0]
 
     def answer_all(
         self, queries: Iterable[LinearQuery], *, confidence: float | None = None

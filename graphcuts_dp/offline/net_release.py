@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix, IntMatrix
-from graphcuts_dp.display import Card, Displayed
+from graphcuts_dp.display import Card
 from graphcuts_dp.errors import GraphError, HypothesisError, ParameterError
 from graphcuts_dp.estimate.answer_list import whole_query
 from graphcuts_dp.estimate.noisy_matrix import CutAnswer
@@ -23,7 +23,7 @@ from graphcuts_dp.learn.median import DatabaseFamily, all_graphs, alpha_net
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.measure.parts import paired_graph
-from graphcuts_dp.offline.release import load_with_arrays, save_with_arrays
+from graphcuts_dp.offline.release import Answering, load_with_arrays, save_with_arrays
 from graphcuts_dp.pairs.linear_query import LinearQuery
 from graphcuts_dp.pairs.queries import Subset, answer_all
 from graphcuts_dp.pairs.universe import Universe
@@ -43,7 +43,7 @@ _FORMAT = "net 1"
 
 @final
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class NetRelease(Displayed):
+class NetRelease(Answering):
     """A graph that was chosen privately from a net. All of it may be published.
 
     Attributes:
@@ -118,21 +118,11 @@ class NetRelease(Displayed):
         query = whole_query(S, T)
         row = self.universe.coefficients(query)[self.universe.pairs()]
         value = float(answer_all([query], self.graph)[0])
-        low, high = float(row[row < 0].sum()), float(row[row > 0].sum())
+        possible, error = (float(row[row < 0].sum()), float(row[row > 0].sum())), None
         if (self.coefficients == row).all(axis=1).any():
             # 1 - confidence, rounded down
             error = self.error_bound(math.nextafter(1 - confidence, 0))
-            ends = (value - error, value + error)
-            low, high = (min(max(end, low), high) for end in ends)
-        else:
-            confidence = 1.0
-        return CutAnswer(
-            value=value,
-            interval=(low, high),
-            confidence=confidence,
-            simultaneous=True,
-            seeded=not self.guarantee.is_private,
-        )
+        return self._within(value, error, possible, confidence)
 
     def answer_all(
         self, queries: Iterable[LinearQuery], *, confidence: float = 0.95

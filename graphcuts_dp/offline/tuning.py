@@ -12,15 +12,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
+from operator import itemgetter
 from typing import ClassVar, Protocol, Self, final
 
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.update_bounds import UpdateBound
 from graphcuts_dp.offline.distinguisher import Distinguisher
 from graphcuts_dp.offline.rank_one import usual_cut_norm
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.calibration import TOTAL_SHARE
 from graphcuts_dp.privacy.composition import Cost, compose, zcdp_rho
+from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.value_noise import ValueNoise
 
@@ -52,11 +57,11 @@ class OfflineTuning:
 
     rounds: int
     alpha: float
-    threshold: float | None
+    threshold: float | None = None
     distinguisher: Distinguisher
-    noise: ValueNoise | None
-    value_error: float
-    error: float | None
+    noise: ValueNoise | None = None
+    value_error: float = 0.0
+    error: float | None = None
     cost: Cost
     calls: int = 1
 
@@ -150,28 +155,13 @@ class _ZcdpOffline(ABC):
     ) -> OfflineTuning:
         """See `OfflineCalibration.tune`."""
         best: tuple[float, OfflineTuning] | None = None
-        cost = Cost.of_rho(self._rho, delta=self.delta)
         least = self._least_rounds(distinguisher)
         for rounds in _round_numbers(least) if self.rounds is None else (self.rounds,):
             alpha = least_tolerance(update_bound, rounds)
             if alpha is None:
                 continue
-            found = []
-            for share in self._shares:
-                tuned, noise = self._split(rounds, share, distinguisher, steps)
-                split = OfflineTuning(
-                    rounds=rounds,
-                    alpha=alpha,
-                    threshold=None,
-                    distinguisher=tuned,
-                    noise=noise,
-                    value_error=0.0,
-                    error=None,
-                    cost=cost,
-                    calls=self.calls,
-                )
-                found.append(self._made(split, noise, one=one, steps=steps))
-            here = min(found, key=lambda pair: pair[0])
+            split = partial(self._split, rounds, alpha, distinguisher, one, steps)
+            here = min(map(split, self._shares), key=itemgetter(0))
             if best is None or here[0] < best[0]:
                 best = here
             elif here[0] > 2 * best[0]:
@@ -183,22 +173,47 @@ class _ZcdpOffline(ABC):
         return best[1]
 
     def _split(
-        self, rounds: int, share: Fraction, distinguisher: Distinguisher, steps: int
-    ) -> tuple[Distinguisher, ValueNoise]:
-        calls = rounds * self.calls
-        rho = Fraction(self._rho)
-        tuned = distinguisher.with_rho(float(rho * share) * (1 - 1e-15), rounds=calls)
+        self,
+        rounds: int,
+        alpha: float,
+        distinguisher: Distinguisher,
+        one: float,
+        steps: int,
+        share: Fraction,
+    ) -> tuple[float, OfflineTuning]:
+        """The tuning with so many rounds and this share, and a score of which the least is best."""
+        calls, rho = rounds * self.calls, Fraction(self._rho)
         noise = ValueNoise("gaussian", steps**2 * calls / (2 * rho * (1 - share)))
-        return tuned, noise
+        split = OfflineTuning(
+            rounds=rounds,
+            alpha=alpha,
+            distinguisher=distinguisher.with_rho(float(rho * share) * (1 - 1e-15), rounds=calls),
+            noise=noise,
+            value_error=math.sqrt(noise.parameter) / steps,
+            cost=Cost.of_rho(self._rho, delta=self.delta),
+            calls=self.calls,
+        )
+        union = 2 * self.calls * self._tested(rounds)
+        once = split.distinguisher.call is None  # then short once, not in each call
+        short = split.distinguisher.shortfall(self.beta / (2 if once else union)) / one
+        return self._stated(split, noise.radius(self.beta / union) / steps, short, one)
 
     def _least_rounds(self, distinguisher: Distinguisher) -> int:  # noqa: ARG002
         return 1
 
     @abstractmethod
-    def _made(
-        self, split: OfflineTuning, noise: ValueNoise, *, one: float, steps: int
+    def _tested(self, rounds: int) -> int:
+        """Rounds whose answers and calls a stated error rests on."""
+
+    @abstractmethod
+    def _stated(
+        self, split: OfflineTuning, radius: float, short: float, one: float
     ) -> tuple[float, OfflineTuning]:
-        """The tuning, and a score of which the least is best."""
+        """The tuning with what it states, and a score of which the least is best.
+
+        An answer is within `radius` and a call at most `short` short, in units, in all rounds that
+        count.
+        """
 
 
 @final
@@ -240,17 +255,15 @@ class PracticalOffline(_ZcdpOffline):
     def _least_rounds(self, distinguisher: Distinguisher) -> int:
         return 2 if math.isfinite(distinguisher.shortfall(self.beta)) else 1
 
-    def _made(
-        self, split: OfflineTuning, noise: ValueNoise, *, one: float, steps: int
+    def _tested(self, rounds: int) -> int:  # noqa: ARG002
+        return 1
+
+    def _stated(
+        self, split: OfflineTuning, radius: float, short: float, one: float
     ) -> tuple[float, OfflineTuning]:
-        tuned = split.distinguisher
-        short = tuned.shortfall(self.beta / (2 * (1 if tuned.call is None else self.calls))) / one
-        deviation = math.sqrt(noise.parameter) / steps
-        radius = noise.radius(self.beta / (2 * self.calls)) / steps
-        usual = tuned.usual_shortfall / one
+        usual = split.distinguisher.usual_shortfall / one
         error = radius + short if math.isfinite(short) else None
-        made = replace(split, value_error=deviation, error=error)
-        return split.alpha / 4 + deviation + usual, made
+        return split.alpha / 4 + split.value_error + usual, replace(split, error=error)
 
 
 @final
@@ -282,18 +295,22 @@ class TightOffline(_ZcdpOffline):
 
     _shares = tuple(Fraction(k, 10) for k in range(1, 10))
 
-    def _made(
-        self, split: OfflineTuning, noise: ValueNoise, *, one: float, steps: int
+    def _tested(self, rounds: int) -> int:
+        return rounds
+
+    def _stated(
+        self,
+        split: OfflineTuning,
+        radius: float,
+        short: float,
+        one: float,  # noqa: ARG002
     ) -> tuple[float, OfflineTuning]:
-        tuned, calls = split.distinguisher, split.rounds * self.calls
-        value_error = noise.radius(self.beta / (2 * calls)) / steps
-        short = tuned.shortfall(self.beta / (2 * (1 if tuned.call is None else calls))) / one
         proven = math.isfinite(short)
-        error = split.alpha + 2 * value_error + (short if proven else 0.0)
+        error = split.alpha + 2 * radius + (short if proven else 0.0)
         return error, replace(
             split,
-            threshold=split.alpha + value_error,
-            value_error=value_error,
+            threshold=split.alpha + radius,
+            value_error=radius,
             error=error if proven else None,
         )
 
@@ -405,39 +422,27 @@ class PureOffline:
         return Cost.of_pure(Fraction(self.epsilon))
 
     @property
-    def _weights(self) -> tuple[float, float, float]:
-        answers = _LAPLACE * self.rounds * self.calls
-        errors = usual_cut_norm(self.universe), 2 * _LAPLACE, answers
-        return math.sqrt(errors[0]), math.sqrt(errors[1]), math.sqrt(errors[2])
+    def _shares(self) -> tuple[Fraction, Fraction]:
+        """What the total weight gets of epsilon, and what the noisy matrix gets of the rest."""
+        matrix = math.sqrt(usual_cut_norm(self.universe))
+        total = math.sqrt(2 * _LAPLACE)
+        answers = math.sqrt(_LAPLACE * self.rounds * self.calls)
+        return _fraction(total / (matrix + total + answers)), _fraction(matrix / (matrix + answers))
 
     def parts(self, *, roots: bool = False) -> tuple[tuple[str, float], ...]:
         """What epsilon is spent on, with a bought total weight, and root degrees if they are."""
-        bought = Fraction(self.epsilon) * self._total_share
+        total, matrix = self._shares
+        bought = Fraction(self.epsilon) * total
         left = Fraction(self.epsilon) - bought
-        norm = left * self._total_share if roots else Fraction(0)
-        left -= norm
-        matrix = left * self._matrix_share
-        names = ["noisy matrix", "total weight", "answers"]
-        costs = [matrix, bought, left - matrix]
-        if roots:
-            names.insert(2, "root degrees")
-            costs.insert(2, norm)
-        parts = zip(names, costs, strict=True)
-        return tuple((name, float(part)) for name, part in parts)
-
-    @property
-    def _total_share(self) -> Fraction:
-        matrix, total, answers = self._weights
-        return _fraction(total / (matrix + total + answers))
-
-    @property
-    def _matrix_share(self) -> Fraction:
-        matrix, _, answers = self._weights
-        return _fraction(matrix / (matrix + answers))
+        norm = {"root degrees": left * total} if roots else {}
+        left -= sum(norm.values())
+        parts = {"noisy matrix": left * matrix, "total weight": bought} | norm
+        parts["answers"] = left - left * matrix
+        return tuple((name, float(part)) for name, part in parts.items())
 
     def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, "PureOffline"]:
         """See `OfflineCalibration.with_total`. Discrete Laplace noise."""
-        spent = Fraction(self.epsilon) * self._total_share
+        spent = Fraction(self.epsilon) * self._shares[0]
         noise = ValueNoise("laplace", spent / sensitivity)
         rest = replace(self, epsilon=Fraction(self.epsilon) - spent)
         return noise, noise.radius(self.beta), Cost.of_pure(spent), rest
@@ -455,7 +460,7 @@ class PureOffline:
             raise ParameterError(
                 "this calibration is for distinguishers that are paid once; use PracticalOffline"
             )
-        for_matrix = Fraction(self.epsilon) * self._matrix_share
+        for_matrix = Fraction(self.epsilon) * self._shares[1]
         each = (Fraction(self.epsilon) - for_matrix) / (self.rounds * self.calls)
         noise = ValueNoise("laplace", each / steps)
         alpha = least_tolerance(update_bound, self.rounds)
@@ -464,11 +469,9 @@ class PureOffline:
         return OfflineTuning(
             rounds=self.rounds,
             alpha=alpha,
-            threshold=None,
             distinguisher=distinguisher.with_epsilon(for_matrix, rounds=1),
             noise=noise,
             value_error=_LAPLACE / float(each),
-            error=None,
             cost=self.cost,
             calls=self.calls,
         )
@@ -479,7 +482,7 @@ def _fraction(share: float) -> Fraction:
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Margins:
     """How a paper cuts alpha up; each number is a part of alpha.
 
@@ -502,23 +505,11 @@ class Margins:
         return self.threshold + self.noise + self.shortfall
 
 
-MARGINS = {
+MARGINS = {  # tolerance, threshold, noise, shortfall
     # GRU12 Theorem 7.3 claims alpha; its B(alpha) rounds are too few for updates at alpha/2.
-    "gru12": Margins(
-        tolerance=Fraction(1, 2),
-        threshold=Fraction(3, 4),
-        noise=Fraction(1, 4),
-        shortfall=Fraction(1, 2),
-    ),
-    "dr14": Margins(
-        tolerance=Fraction(1, 2),
-        threshold=Fraction(3, 4),
-        noise=Fraction(1, 8),
-        shortfall=Fraction(1, 8),
-    ),
-    "nik17": Margins(
-        tolerance=Fraction(1), threshold=Fraction(2), noise=Fraction(1), shortfall=Fraction(1)
-    ),
+    "gru12": Margins(Fraction(1, 2), Fraction(3, 4), Fraction(1, 4), Fraction(1, 2)),
+    "dr14": Margins(Fraction(1, 2), Fraction(3, 4), Fraction(1, 8), Fraction(1, 8)),
+    "nik17": Margins(Fraction(1), Fraction(2), Fraction(1), Fraction(1)),
 }
 CALIBRATIONS = ("practical", "tight", *MARGINS)
 
@@ -597,12 +588,8 @@ class PaperOffline:
         spent = Fraction(self.epsilon) * TOTAL_SHARE
         noise = ValueNoise("laplace", spent / sensitivity)
         share = float(TOTAL_SHARE)
-        rest = PaperOffline(
-            paper=self.paper,
-            epsilon=math.nextafter(self.epsilon * (1 - share), 0),
-            delta=self.delta,
-            beta=self.beta * (1 - share),
-        )
+        left = math.nextafter(self.epsilon * (1 - share), 0)
+        rest = replace(self, epsilon=left, beta=self.beta * (1 - share))
         return noise, noise.radius(self.beta * share), Cost.of_pure(spent), rest
 
     def tune(
@@ -614,10 +601,7 @@ class PaperOffline:
                 "the papers' calibrations are for distinguishers that pay by the call: exponential"
                 " or exact-cuts"
             )
-
-        def at(alpha: float) -> OfflineTuning | None:
-            return self._with(alpha, update_bound, distinguisher, one, steps)
-
+        at = partial(self._with, update_bound, distinguisher, one, steps)
         alpha = least_that_fits(lambda alpha: at(alpha) is not None)
         found = None if alpha is None else at(alpha)
         if found is None:
@@ -631,11 +615,11 @@ class PaperOffline:
 
     def _with(
         self,
-        alpha: float,
         update_bound: UpdateBound,
         distinguisher: Distinguisher,
         one: float,
         steps: int,
+        alpha: float,
     ) -> OfflineTuning | None:
         """The tuning with this alpha, or None where the margins are too narrow."""
         margins = self.margins
@@ -645,8 +629,15 @@ class PaperOffline:
             return None
         rounds = math.floor(bound)
         error = float(margins.error) * alpha
-        if not rounds:
-            return _no_rounds(tolerance, distinguisher, self.cost)
+        if not rounds:  # the start is within the tolerance already
+            return OfflineTuning(
+                rounds=0,
+                alpha=tolerance,
+                threshold=tolerance,
+                distinguisher=distinguisher,
+                error=tolerance,
+                cost=self.cost,
+            )
         each = self.each(rounds)
         tuned = distinguisher.with_epsilon(each * rounds, rounds=rounds)
         noise = ValueNoise("laplace", each / steps)
@@ -666,15 +657,13 @@ class PaperOffline:
         )
 
 
-def _no_rounds(tolerance: float, distinguisher: Distinguisher, cost: Cost) -> OfflineTuning:
-    """B < 1: the start is within the tolerance already."""
-    return OfflineTuning(
-        rounds=0,
-        alpha=tolerance,
-        threshold=tolerance,
-        distinguisher=distinguisher,
-        noise=None,
-        value_error=0.0,
-        error=tolerance,
-        cost=cost,
-    )
+def buy_total(
+    budget: OfflineCalibration, graph: AnyGraph, grid: Grid, source: EntropySource
+) -> tuple[float, float, OfflineCalibration]:
+    """A noisy total weight in units, how far it may be off, and what is left of the budget."""
+    steps = grid.sensitivity
+    noise, radius, _, rest = budget.with_total(steps)
+    noisy = (grid.total(graph) + noise.draw(source)) / steps
+    # The truth is in [0, X]; multiplicative weights need some weight to begin with.
+    total_weight = min(max(noisy, 1.0), float(Universe.of(graph).size))
+    return total_weight, max(radius / steps, 1.0 if noisy < 1 else 0.0), rest

@@ -212,7 +212,7 @@ def _certified(rho: float, times: int, source: EntropySource) -> Any:
     universe = Universe(2)
     of = PowerRankOne(universe=universe, rho=1.0, delta=1e-6, certificate=10 * rho)
     both, nothing = np.ones(2), np.zeros((2, 2))
-    ready = {id(each): of.begin(each, source).certifying() for each in _JOINED}
+    ready = {id(each): of.begin(each, source) for each in _JOINED}
 
     def run(graph: Graph) -> npt.NDArray[np.float64]:
         bought = ready[id(graph)]
