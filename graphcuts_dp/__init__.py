@@ -57,12 +57,10 @@ if TYPE_CHECKING:
     from graphcuts_dp.graph.owned_sources import owned_from_pandas, read_owned
     from graphcuts_dp.ledger.opening import Store
     from graphcuts_dp.measure.dask_parts import DaskParts
-    from graphcuts_dp.offline.answers_at_once import FewAnswers
-    from graphcuts_dp.offline.cut_list import CutList
-    from graphcuts_dp.offline.few_answers import release_answers
+    from graphcuts_dp.offline.answers_at_once import FewAnswers, release_answers
     from graphcuts_dp.offline.methods import release_iteratively
-    from graphcuts_dp.offline.net import release_net
-    from graphcuts_dp.offline.net_release import NetRelease
+    from graphcuts_dp.offline.net_release import NetRelease, release_net
+    from graphcuts_dp.offline.query_lists import CutList
     from graphcuts_dp.offline.release import IterativeRelease
     from graphcuts_dp.offline.sensing import release_sensing as release_sensing
     from graphcuts_dp.offline.sensing_release import SensingRelease as SensingRelease
@@ -130,12 +128,10 @@ _HOMES = {
     "graph.owned_sources": ("owned_from_pandas", "read_owned"),
     "ledger.opening": ("Store",),
     "measure.dask_parts": ("DaskParts",),
-    "offline.answers_at_once": ("FewAnswers",),
-    "offline.cut_list": ("CutList",),
-    "offline.few_answers": ("release_answers",),
+    "offline.answers_at_once": ("FewAnswers", "release_answers"),
     "offline.methods": ("release_iteratively",),
-    "offline.net": ("release_net",),
-    "offline.net_release": ("NetRelease",),
+    "offline.net_release": ("NetRelease", "release_net"),
+    "offline.query_lists": ("CutList",),
     "offline.release": ("IterativeRelease",),
     "offline.sensing": ("release_sensing",),
     "offline.sensing_release": ("SensingRelease",),

@@ -31,14 +31,13 @@ TARGETS = (
     "release/flow_release",
     "estimate/strategy",
     "release/allocation",
-    "offline/few_answers",
+    "offline/answers_at_once",
     "release/sparse_measure",
     "offline/construction",
     "offline/*tuning",
-    "offline/net",
+    "offline/net_release",
     "offline/player_game",
     "offline/sensing",
-    "offline/sensing_steps",
     "session/calibrations",
     "session/choice",
     "session/counts",
@@ -53,17 +52,11 @@ TARGETS = (
     "ledger/opening",
     "ledger/spending",
     "ledger/uses",
-    "offline/cut_list",
+    "offline/query_lists",
     "offline/distinguisher*",
     "offline/exact_cuts",
-    "offline/exponential",
-    "offline/noise_norms",
-    "offline/noisy_pairs",
-    "offline/power_*",
-    "offline/question_list",
     "offline/rank_one",
-    "offline/released",
-    "offline/scoring",
+    "offline/power_*",
     "distances/above_threshold",
     "distances/coordinate",
     "distances/coordinate_tuning",
@@ -77,8 +70,8 @@ CORE = re.compile(
     "session/(calibrations|mechanism|paper_cal|per_query|running|steps|sparse_vector)|"
     "ledger/(spending|uses)|"
     "measure/(cells|degrees|entries|steps)|release/allocation|estimate/strategy|"
-    "offline/(construction|net|pure_tuning|paper_tuning|sensing|sensing_steps|tuning)|"
-    "offline/(exponential|exact_cuts|power_method|scoring)|"
+    "offline/(construction|net_release|sensing|tuning)[.]|"
+    "offline/(distinguisher|distinguishers|exact_cuts|power_method)[.]|"
     "distances/(above_threshold|coordinate|per_query)[.]"
 )
 GUARDED = re.compile(r"1e-\d+|_SLACK")  # margins for rounding: a flip changes the last digits

@@ -6,7 +6,7 @@ import numpy as np
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning
-from graphcuts_dp.offline.net import release_net
+from graphcuts_dp.offline.net_release import release_net
 from graphcuts_dp.offline.sensing import release_sensing
 
 EVIL = "<script>alert('x')</script>"

@@ -12,8 +12,7 @@ from graphcuts_dp.cli.query_files import read_query_file
 from graphcuts_dp.cli.reading import Reading, check_apart, with_options
 from graphcuts_dp.cli.store_options import Spending
 from graphcuts_dp.errors import QueryError
-from graphcuts_dp.offline.answers_at_once import FewAnswers, check_answers_path
-from graphcuts_dp.offline.few_answers import release_answers
+from graphcuts_dp.offline.answers_at_once import FewAnswers, check_answers_path, release_answers
 from graphcuts_dp.pairs.linear_query import space_of
 from graphcuts_dp.pairs.queries import CutQuery
 

@@ -13,10 +13,9 @@ from graphcuts_dp.cli.store_options import Spending
 from graphcuts_dp.graph.files import check_labels
 from graphcuts_dp.learn.norms import NORM_HELP
 from graphcuts_dp.offline.distinguishers import DISTINGUISHER_NAMES
-from graphcuts_dp.offline.methods import release_iteratively
-from graphcuts_dp.offline.outcome import LEARNT_BY
-from graphcuts_dp.offline.paper_tuning import CALIBRATIONS
+from graphcuts_dp.offline.methods import LEARNT_BY, release_iteratively
 from graphcuts_dp.offline.release import IterativeRelease, check_iterative_path
+from graphcuts_dp.offline.tuning import CALIBRATIONS
 from graphcuts_dp.session.query_lines import folder_of, read_asked, read_lines
 
 EXAMPLE = """Example: graphcuts-dp release-iteratively mail.edges.gz out.graphml --epsilon 1

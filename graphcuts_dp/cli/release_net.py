@@ -11,8 +11,7 @@ from graphcuts_dp.cli.reading import Reading, check_apart, with_options
 from graphcuts_dp.cli.store_options import Spending
 from graphcuts_dp.graph.files import check_labels
 from graphcuts_dp.learn.median import all_graphs
-from graphcuts_dp.offline.net import release_net
-from graphcuts_dp.offline.net_release import NetRelease, check_net_path
+from graphcuts_dp.offline.net_release import NetRelease, check_net_path, release_net
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.session.query_lines import read_lines, read_query
 

@@ -1,17 +1,18 @@
 """The iterative construction mechanism: find a query that is off, answer it with noise, learn."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, final
+from typing import Any, cast, final
 
 import numpy as np
 
+from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.errors import HypothesisError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn.base import Sign
+from graphcuts_dp.learn.base import Hypothesis, Sign
 from graphcuts_dp.learn.learners import (
     FriezeKannanLearner,
     Learned,
@@ -21,14 +22,14 @@ from graphcuts_dp.learn.learners import (
 from graphcuts_dp.learn.linear_learners import DenseLearner
 from graphcuts_dp.learn.norm_learner import MirrorDescentLearner, bound_of
 from graphcuts_dp.measure.degrees import ROOT_STEPS, buy_root_degrees
-from graphcuts_dp.offline.distinguisher import Distinguisher, Found, Search
-from graphcuts_dp.offline.outcome import InWeight, Measured, Outcome
+from graphcuts_dp.offline.distinguisher import Distinguisher, Found, Measured, Search
+from graphcuts_dp.offline.distinguishers import ReleasedSearch
 from graphcuts_dp.offline.power_certificate import PowerCertificate
 from graphcuts_dp.offline.power_method import PowerSearch
-from graphcuts_dp.offline.question_list import QuestionList
-from graphcuts_dp.offline.released import ReleasedSearch
-from graphcuts_dp.offline.tuning import OfflineCalibration, OfflineTuning
+from graphcuts_dp.offline.query_lists import QuestionList
+from graphcuts_dp.offline.tuning import OfflineCalibration, OfflineTuning, buy_total
 from graphcuts_dp.pairs.graph_queries import Question
+from graphcuts_dp.pairs.linear_query import LinearQuery
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
@@ -41,6 +42,60 @@ _OF_THE_TOTAL = (
     DenseLearner,
     MirrorDescentLearner,
 )  # their first hypotheses weigh no more than the total
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What a run gives. Public.
+
+    Attributes:
+        hypothesis: the last one; answers in units.
+        tuning: that was used.
+        total_weight: total weight that the construction was given, in units.
+        total_error: how far it may be from the true one.
+        transcript: what was bought, in order.
+        stopped: "accurate": a round found no gap above the threshold; "rounds": all were used.
+        error: in units; with probability 1 - beta no query of the distinguisher's class is farther
+            off. None where the distinguisher proves nothing.
+        certificate: of a distinguisher that proves afterwards what it found; else None.
+    """
+
+    hypothesis: Hypothesis
+    tuning: OfflineTuning
+    total_weight: float
+    total_error: float
+    transcript: tuple[Measured, ...]
+    stopped: str
+    error: float | None
+    certificate: PowerCertificate | None = None
+
+
+@final
+@dataclass(frozen=True)
+class InWeight:
+    """A hypothesis whose answers are in units, shown in weight."""
+
+    units: Any
+    one: float
+
+    @property
+    def universe(self) -> Universe:
+        """The public vertex pairs."""
+        universe: Universe = self.units.universe
+        return universe
+
+    def estimate(self, query: LinearQuery) -> float:
+        """The answer to one query, in weight."""
+        return float(self.units.estimate(query)) * self.one
+
+    def estimate_all(self, queries: Sequence[LinearQuery]) -> FloatVector:
+        """Answers to many queries, in weight."""
+        return np.asarray(self.units.estimate_all(queries)) * self.one
+
+    def dense(self) -> FloatMatrix:
+        """The matrix, in weight."""
+        return np.asarray(self.units.dense()) * self.one
 
 
 @final
@@ -168,11 +223,7 @@ class IterativeConstruction:
         while search is not None and run.round < tuning.rounds and not run.done:
             run.step(search, graph, source)
             progress(run.round / tuning.rounds, f"round {run.round} of {tuning.rounds}")
-        if isinstance(search, PowerSearch) and search.certifies:
-            return run.certified(search.certify(run.in_weight, source))
-        if isinstance(search, ReleasedSearch) and tuning.error is None:
-            return run.compared(search)
-        return run.outcome()
+        return run.outcome(search, source)
 
     def _check(self, graph: AnyGraph) -> None:
         if graph.space != self.universe.space or Grid.of(graph) != self.grid:
@@ -184,15 +235,11 @@ class IterativeConstruction:
         self, graph: AnyGraph, source: EntropySource
     ) -> tuple[float, float, OfflineCalibration]:
         """Step 1: the total weight in units, how far it may be off, and what is left."""
-        steps = self.grid.sensitivity
         rounding = self.grid.rounding(self.universe.size) / self.unit
         if self.total_weight is not None:
             return self.total_weight / self.unit, rounding, self.calibration
-        noise, radius, _, rest = self.calibration.with_total(steps)
-        noisy = (self.grid.total(graph) + noise.draw(source)) / steps
-        # The truth is in [0, X]; multiplicative weights need some weight to begin with.
-        total_weight = min(max(noisy, 1.0), float(self.universe.size))
-        return total_weight, max(radius / steps, 1.0 if noisy < 1 else 0.0) + rounding, rest
+        total_weight, error, rest = buy_total(self.calibration, graph, self.grid, source)
+        return total_weight, error + rounding, rest
 
     def _update_bound(
         self, total_weight: float, total_error: float, learner: Learner | None = None
@@ -290,10 +337,16 @@ class _Run:
             if not self._correct(queries[worst], float(values[worst])):
                 break
 
-    def outcome(self) -> Outcome:
-        """What came of it."""
-        error, threshold = self._tuning.error, self._tuning.threshold
-        if error is not None and threshold is None:
+    def outcome(self, search: Search | None, source: EntropySource) -> Outcome:
+        """What came of it, with what a certificate (step 4) or released answers prove of it."""
+        error, threshold, one = self._tuning.error, self._tuning.threshold, self._of.unit
+        certificate, shown = None, cast(Hypothesis, InWeight(self.hypothesis, one))
+        if isinstance(search, PowerSearch) and search.certifies:
+            certificate = search.certify(shown, source)
+            error = certificate.cut_bound / one
+        elif isinstance(search, ReleasedSearch) and error is None:
+            error = search.error_of(shown) / one
+        elif error is not None and threshold is None:
             error += self._gap
         return Outcome(
             hypothesis=self.hypothesis,
@@ -303,6 +356,7 @@ class _Run:
             transcript=self._transcript(),
             stopped="accurate" if self.done and threshold is not None else "rounds",
             error=error,
+            certificate=certificate,
         )
 
     def _transcript(self) -> tuple[Measured, ...]:
@@ -315,20 +369,6 @@ class _Run:
             asked, factor = listed.given(measured.query)
             shown.append(replace(measured, query=asked, value=measured.value * factor))
         return tuple(shown)
-
-    @property
-    def in_weight(self) -> Any:
-        """The hypothesis as distinguishers take it."""
-        return InWeight(self.hypothesis, self._of.unit)
-
-    def certified(self, certificate: PowerCertificate) -> Outcome:
-        """What came of it, with what is proven of it."""
-        error = certificate.cut_bound / self._of.unit
-        return replace(self.outcome(), error=error, certificate=certificate)
-
-    def compared(self, search: ReleasedSearch) -> Outcome:
-        """What came of it, with what released answers prove of it."""
-        return replace(self.outcome(), error=search.error_of(self.in_weight) / self._of.unit)
 
     def _all_pairs(self) -> CutQuery | None:
         """The cut whose answer is the total weight, if updates by it are possible."""

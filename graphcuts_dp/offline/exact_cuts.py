@@ -8,7 +8,7 @@ e^(c r_j)/(1 + e^(c r_j)). Floats only propose: see `exact_choice`.
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
@@ -20,21 +20,17 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import BoolVector, FloatVector, IntMatrix, IntVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import Hypothesis, Sign
-from graphcuts_dp.offline.cut_list import MatrixHypothesis
-from graphcuts_dp.offline.distinguisher import Found
-from graphcuts_dp.offline.scoring import (
-    EDGES,
+from graphcuts_dp.offline.distinguisher import (
+    Found,
+    PaidByCall,
     Score,
     Scoring,
-    bounded_range_cost,
-    check_rounds,
-    root_at_most,
+    checked_graph,
 )
+from graphcuts_dp.offline.query_lists import MatrixHypothesis
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.exact_choice import Choice, happens
 
@@ -45,7 +41,7 @@ _SURE = 2.0**-40  # more than a float e^x/(1+e^x) can be off
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class ExactCuts:
+class ExactCuts(PaidByCall):
     """Finds a cut by its gap among all cuts between disjoint S and T; S left, T right if bipartite.
 
     P(S, T) is proportional to e^(c score), exactly; each cut counts as (S, T) and as (T, S), which
@@ -68,9 +64,6 @@ class ExactCuts:
     """
 
     universe: Universe
-    epsilon: Fraction
-    grid: Grid = EDGES
-    score: Score = "two-signed"
 
     def __post_init__(self) -> None:
         if min(self.universe.shape) > MOST_VERTICES or not self.universe.size:
@@ -87,13 +80,6 @@ class ExactCuts:
         """How gaps are scored."""
         return Scoring(self.universe, self.grid, self.score)
 
-    setup = None  # nothing is bought at the start
-
-    @property
-    def call(self) -> Cost:
-        """Of one call."""
-        return bounded_range_cost(self.epsilon)
-
     def shortfall(self, gamma: float) -> float:
         """(n ln 3 + ln(1/gamma))/c, and a sub-step a pair for rounding, in weight.
 
@@ -108,28 +94,13 @@ class ExactCuts:
         steps = (outcomes - math.log(gamma)) / float(self.scoring.rate(self.epsilon))
         return (steps * (1 + 1e-12) + self.universe.disjoint_norm_squared) * self.scoring.unit
 
-    @property
-    def usual_shortfall(self) -> float:
-        """1/c, in weight."""
-        return self.scoring.unit / float(self.scoring.rate(self.epsilon))
-
-    def with_rho(self, rho: float, *, rounds: int) -> "ExactCuts":
-        """A call has epsilon sqrt(8 rho/rounds)."""
-        check_rounds(rounds)
-        return replace(self, epsilon=root_at_most(Fraction(rho) * 8 / rounds))
-
-    def with_epsilon(self, epsilon: Fraction, *, rounds: int) -> "ExactCuts":
-        """A call has epsilon/rounds."""
-        check_rounds(rounds)
-        return replace(self, epsilon=Fraction(epsilon) / rounds)
-
     def begin(self, graph: AnyGraph, source: EntropySource) -> "ExactCutsSearch":  # noqa: ARG002
         """Take the graph as a matrix of integers. Draws no noise.
 
         Raises:
             ParameterError: a graph over other vertices, or of another grid.
         """
-        self.scoring.check(graph)
+        checked_graph(graph, self.universe, self.grid)
         matrix = np.zeros(self.universe.shape, dtype=np.int64)
         steps = self.grid.steps(graph.weights) if graph.weighted else 1
         matrix[graph.rows, graph.columns] = steps

@@ -1,25 +1,25 @@
 """Iterative releases: the mechanism that the options describe, its run, and what is released.
 
-What is made of a run of an iterative construction: promise, synthetic graph, accuracy.
+A release is by an iterative construction, or by a query player that learns; see `PlayerGame`.
 """
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.files import PathLike
-from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.adjacency import AnyGraph, from_rows_on
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.learn.base import Rule
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
-from graphcuts_dp.learn.constructions import learner_of
-from graphcuts_dp.learn.learners import Learner, MedianLearner
+from graphcuts_dp.learn.constructions import CONSTRUCTIONS, learner_of
+from graphcuts_dp.learn.learners import MOST_DENSE_VERTICES, Learner, MedianLearner
 from graphcuts_dp.learn.linear_learners import linear_learner
 from graphcuts_dp.learn.median import DatabaseFamily, all_graphs
 from graphcuts_dp.learn.norm_learner import MirrorDescentLearner
@@ -27,38 +27,55 @@ from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.measure.degrees import ROOT_STEPS
 from graphcuts_dp.measure.parts import paired_graph
-from graphcuts_dp.offline.construction import IterativeConstruction
-from graphcuts_dp.offline.cut_list import CutList
-from graphcuts_dp.offline.distinguisher import Distinguisher
+from graphcuts_dp.offline.construction import IterativeConstruction, Outcome
+from graphcuts_dp.offline.distinguisher import Distinguisher, Measured
 from graphcuts_dp.offline.distinguishers import Task, distinguisher_of
-from graphcuts_dp.offline.outcome import (
-    MEDIAN,
-    Outcome,
-    as_list,
-    pair_promise,
-    synthetic_graph,
-    universe_of,
-)
-from graphcuts_dp.offline.paper_tuning import PaperOffline
-from graphcuts_dp.offline.player_game import PLAYERS
-from graphcuts_dp.offline.player_release import game_of, release_by_game
-from graphcuts_dp.offline.pure_tuning import PureOffline
-from graphcuts_dp.offline.question_list import QuestionList
+from graphcuts_dp.offline.player_game import PLAYERS, GameOutcome, Player, PlayerGame
+from graphcuts_dp.offline.query_lists import CutList, QuestionList, as_list
 from graphcuts_dp.offline.release import Accuracy, IterativeRelease, Settings
 from graphcuts_dp.offline.tuning import (
     OfflineCalibration,
+    PaperOffline,
     PracticalOffline,
+    PureOffline,
     TightOffline,
     check_probabilities,
 )
 from graphcuts_dp.pairs.graph_queries import Question
+from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.calibration import TOTAL_SHARE
 from graphcuts_dp.privacy.composition import as_stored, check_paid, compose
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, hidden_change
 from graphcuts_dp.privacy.protection import EDGE, Protection
 from graphcuts_dp.progress import Progress, silent
 from graphcuts_dp.synth.certify import weights_of
+
+MEDIAN = "median"  # beside the table of constructions: its hypothesis is no matrix
+LEARNT_BY = (*CONSTRUCTIONS, MEDIAN)
+Playable = IterativeConstruction | PlayerGame
+
+
+def universe_of(graph: AnyGraph) -> Universe:
+    """The public pairs of a graph.
+
+    Raises:
+        GraphError: something else than a graph, or one without pairs.
+        ParameterError: more vertices than a matrix of all pairs can be held for.
+    """
+    if not isinstance(graph, AnyGraph):
+        raise GraphError(
+            "the first argument must be a Graph; build one with read_graph or from_..."
+        )
+    universe = Universe.of(graph)
+    if not universe.size:
+        raise GraphError("a graph of one vertex has no pairs: there is nothing to release")
+    if max(universe.shape) > MOST_DENSE_VERTICES:
+        raise ParameterError(
+            f"an iterative construction holds a number for each pair: up to {MOST_DENSE_VERTICES}"
+            " vertices; use release_graph"
+        )
+    return universe
 
 
 def construction_name(learner: Learner) -> str:
@@ -77,20 +94,20 @@ def finished(
     seed: int | None,
 ) -> IterativeRelease:
     """What is made of an outcome. Reads the graph's schema only."""
-    cap = mechanism.grid.cap or 1.0
     learnt: Any = outcome.hypothesis
     listed = getattr(mechanism.distinguisher, "queries", None)
+    error = outcome.error
     if isinstance(mechanism.learner, MedianLearner) and listed is not None:
         learnt, off = nearest_graph(learnt, listed)
-        if outcome.error is not None:
-            outcome = replace(outcome, error=outcome.error + off)
-    matrix = learnt.dense() * mechanism.unit
-    weights = weights_of(np.clip(matrix, 0, cap), cap)
-    return IterativeRelease(
-        graph=synthetic_graph(graph, weights, cap, "" if seed is None else SEEDED_WARNING),
-        hypothesis=DenseHypothesis(mechanism.universe, matrix),
+        error = None if error is None else error + off
+    return _release(
+        graph,
+        mechanism,
+        learnt.dense() * mechanism.unit,
+        error,
+        beta=beta,
+        listed=listed,
         guarantee=guarantee_of(mechanism, seed),
-        accuracy=_accuracy(mechanism, outcome, beta, weights - matrix, listed),
         settings=Settings(
             construction=construction_name(mechanism.learner),
             distinguisher=mechanism.distinguisher.name,
@@ -101,6 +118,59 @@ def finished(
             total=outcome.total_weight * mechanism.unit,
         ),
         transcript=outcome.transcript,
+    )
+
+
+def _played(
+    graph: AnyGraph, game: PlayerGame, outcome: GameOutcome, guarantee: PrivacyGuarantee
+) -> IterativeRelease:
+    """What is made of the outcome of a game. Reads the graph's schema only."""
+    rounds, hidden = outcome.tuning.rounds, game.hide is not None
+    return _release(
+        graph,
+        game,
+        outcome.average * game.unit,
+        outcome.error,
+        beta=game.beta,
+        listed=None if hidden else game.queries,
+        guarantee=guarantee,
+        settings=Settings(
+            construction="query release game",
+            distinguisher=f"player: {game.player}",
+            calibration="practical" if not hidden else f"practical, queries hidden: {game.hide:g}",
+            rounds=rounds,
+            used=rounds,
+            stopped="rounds",
+            total=outcome.total_weight * game.unit,
+        ),
+        transcript=() if outcome.tested is None else (outcome.tested,),
+    )
+
+
+def _release(
+    graph: AnyGraph,
+    mechanism: Playable,
+    matrix: FloatMatrix,
+    error: float | None,
+    *,
+    beta: float,
+    listed: CutList | QuestionList | None,
+    guarantee: PrivacyGuarantee,
+    settings: Settings,
+    transcript: tuple[Measured, ...],
+) -> IterativeRelease:
+    """The release of what was learnt, which is a matrix in weight, and its error in units."""
+    cap = mechanism.grid.cap or 1.0
+    weights = weights_of(np.clip(matrix, 0, cap), cap)
+    rows = (weights[start : start + 512] for start in range(0, len(weights), 512))
+    note = "" if guarantee.is_private else SEEDED_WARNING
+    return IterativeRelease(
+        graph=from_rows_on(graph.space, rows, weighted=True, weight_cap=cap, note=note),
+        hypothesis=DenseHypothesis(mechanism.universe, matrix),
+        guarantee=guarantee,
+        accuracy=_accuracy(mechanism, error, beta, weights - matrix, listed),
+        settings=settings,
+        transcript=transcript,
         cap=cap,
         listed=listed,
     )
@@ -125,40 +195,50 @@ def nearest_graph(
     return DenseHypothesis(learnt.universe, graph.median_weights()), float(off[nearest])
 
 
-def guarantee_of(mechanism: IterativeConstruction, seed: int | None) -> PrivacyGuarantee:
+def guarantee_of(mechanism: Playable, seed: int | None) -> PrivacyGuarantee:
     """What a run promises for one pair."""
-    cost = mechanism.cost
-    parts: tuple[tuple[str, float], ...]
-    if isinstance(mechanism.calibration, PureOffline):
+    universe, grid, cost, public = mechanism.universe, mechanism.grid, mechanism.cost, ""
+    parts: tuple[tuple[str, float], ...] = (("rounds", cost.epsilon),)
+    if isinstance(mechanism, PlayerGame):
+        _, bought, _ = mechanism.bought()
+        parts = (("total weight", bought.epsilon), ("rounds", cost.epsilon - bought.epsilon))
+        public = ", the number of queries" if mechanism.hide is not None else ""
+    elif isinstance(mechanism.calibration, PureOffline):
         parts = mechanism.calibration.parts(roots=mechanism.buys_roots)
     else:
-        parts = (("rounds", cost.epsilon),)
-        for bought in ("total weight", *(["root degrees"] if mechanism.buys_roots else [])):
+        for name in ("total weight", *(["root degrees"] if mechanism.buys_roots else [])):
             left = parts[-1][1]
             spent = left * float(TOTAL_SHARE)
-            parts = (*parts[:-1], (bought, spent), ("rounds", left - spent))
-    return pair_promise(mechanism.universe, mechanism.grid, cost, seed=seed, parts=parts)
+            parts = (*parts[:-1], (name, spent), ("rounds", left - spent))
+    return PrivacyGuarantee(
+        epsilon=cost.epsilon,
+        delta=cost.delta,
+        neighbours=hidden_change(
+            weighted=grid.weighted, weight_cap=grid.cap, directed=universe.directed
+        ),
+        public=universe.public + (", the weight cap" if grid.weighted else "") + public,
+        seed=seed,
+        parts=parts,
+    )
 
 
 def _accuracy(
-    mechanism: IterativeConstruction,
-    outcome: Outcome,
+    mechanism: Playable,
+    error: float | None,
     beta: float,
     moved: FloatMatrix,
     listed: CutList | QuestionList | None,
 ) -> Accuracy:
     """Of the hypothesis, and of the graph, whose weights are `moved` away from it."""
-    if outcome.error is None:
+    if error is None:
         return Accuracy(error=None, confidence=1 - beta, queries="none", graph_error=None)
     grid = mechanism.grid
-    error = outcome.error * mechanism.unit + grid.rounding(mechanism.universe.size)
-    if isinstance(listed, QuestionList):
+    error = error * mechanism.unit + grid.rounding(mechanism.universe.size)
+    if listed is None:
+        shift = cut_norm(moved).upper
+    else:
         error = (error + listed.rounding(grid)) * listed.scale
         shift = float(np.abs(listed.on_matrix(moved)).max()) * listed.scale
-    elif listed is not None:
-        shift = float(np.abs(listed.on_matrix(moved)).max())
-    else:
-        shift = cut_norm(moved).upper
     return Accuracy(
         error=error,
         confidence=1 - beta,
@@ -259,6 +339,7 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
     if player not in PLAYERS:
         names = ", ".join(map(repr, PLAYERS))
         raise ParameterError(f"unknown player {player!r:.40}; choose one of {names}")
+    mechanism: Playable
     if player != "data":
         usual = ("multiplicative-weights", None, "auto", "practical", 12)
         if (construction, norm, distinguisher, calibration, refits) != usual:
@@ -266,7 +347,7 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
                 "a query player that learns takes no construction, norm, distinguisher, calibration"
                 " or refits"
             )
-        game = game_of(
+        mechanism = game_of(
             graph,
             protection,
             player=player,
@@ -278,34 +359,30 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
             hide=hide_queries,
             beta=beta,
         )
-        return release_by_game(
-            game,
-            private,
+        names_of = {"construction": f"game, player {player}"}
+    elif hide_queries is not None:
+        raise ParameterError("hide_queries is for the players 'query' and 'both'")
+    else:
+        mechanism = iterative_mechanism(
             graph,
-            protection,
+            protection=protection,
             epsilon=epsilon,
             delta=delta,
-            store=store,
-            seed=seed,
-            progress=progress,
+            queries=queries,
+            construction=construction,
+            norm=norm,
+            distinguisher=distinguisher,
+            calibration=calibration,
+            rounds=rounds,
+            queries_per_round=queries_per_round,
+            refits=refits,
+            beta=beta,
         )
-    if hide_queries is not None:
-        raise ParameterError("hide_queries is for the players 'query' and 'both'")
-    mechanism = iterative_mechanism(
-        graph,
-        protection=protection,
-        epsilon=epsilon,
-        delta=delta,
-        queries=queries,
-        construction=construction,
-        norm=norm,
-        distinguisher=distinguisher,
-        calibration=calibration,
-        rounds=rounds,
-        queries_per_round=queries_per_round,
-        refits=refits,
-        beta=beta,
-    )
+        names_of = {
+            "construction": construction_name(mechanism.learner),
+            "distinguisher": mechanism.distinguisher.name,
+            "calibration": calibration,
+        }
     source = entropy_source(seed)
     cost = protection.cost(mechanism.cost, epsilon=as_stored(epsilon), delta=delta)
     guarantee = protection.promise(guarantee_of(mechanism, seed), cost)
@@ -313,14 +390,16 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
         store,
         private,
         kind="release-iteratively",
-        parameters={
-            "construction": construction_name(mechanism.learner),
-            "distinguisher": mechanism.distinguisher.name,
-            "calibration": calibration,
-        },
+        parameters=names_of,
         cost=cost,
         guarantee=guarantee,
     ):
+        if isinstance(mechanism, PlayerGame):
+            played = mechanism.run(graph, source, progress=progress)
+            _, bought, rest = mechanism.bought()
+            check_paid(played.tuning.cost, rest.cost)
+            check_paid(compose([bought, played.tuning.cost], delta=delta), mechanism.cost)
+            return _played(graph, mechanism, played, guarantee)
         outcome = mechanism.run(graph, source, progress=progress)
         _check_outcome(mechanism, outcome)
         made = finished(graph, mechanism, outcome, calibration=calibration, beta=beta, seed=seed)
@@ -427,3 +506,44 @@ def _check_outcome(mechanism: IterativeConstruction, outcome: Outcome) -> None:
         compose(outcome.tuning.built(steps, delta=budget.delta), delta=budget.delta), rest.cost
     )
     check_paid(compose([*bought, rest.cost], delta=budget.delta), budget)
+
+
+def game_of(
+    graph: AnyGraph,
+    protection: Protection,
+    *,
+    player: str,
+    epsilon: float,
+    delta: float,
+    queries: Iterable[Question] | None,
+    rounds: int | None = None,
+    draws: int = 1,
+    hide: float | None = None,
+    beta: float = 0.05,
+) -> PlayerGame:
+    """The game of these options. Reads the graph's schema only.
+
+    Its cost is that of one step of the protection.
+
+    Raises:
+        ParameterError: no list of queries, or a number out of range.
+    """
+    universe = universe_of(graph)
+    if queries is None:
+        raise ParameterError("a query player that learns needs queries, a public list of cuts")
+    if isinstance(draws, bool) or not 1 <= draws <= 1000:
+        raise ParameterError("queries_per_round must be a whole number from 1 to 1000")
+    listed = as_list(universe, queries)
+    if not isinstance(listed, CutList):
+        raise ParameterError("a query player that learns has a list of cuts, and no other queries")
+    epsilon, delta = protection.step_budget(epsilon=epsilon, delta=delta, zcdp=True)
+    return PlayerGame(
+        queries=listed,
+        grid=Grid.of(graph),
+        budget=PracticalOffline(epsilon=epsilon, delta=delta, beta=beta / 4),
+        player=cast(Player, player),
+        rounds=rounds,
+        draws=draws,
+        hide=hide,
+        beta=beta,
+    )

@@ -18,12 +18,11 @@ from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import Sign
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
-from graphcuts_dp.offline.cut_list import CutList
-from graphcuts_dp.offline.exponential import Exponential
-from graphcuts_dp.offline.outcome import Measured
+from graphcuts_dp.offline.distinguisher import Measured, Scoring, checked_graph, root_at_most
+from graphcuts_dp.offline.distinguishers import Exponential
+from graphcuts_dp.offline.query_lists import CutList
 from graphcuts_dp.offline.rank_one import usual_cut_norm
-from graphcuts_dp.offline.scoring import Scoring, root_at_most
-from graphcuts_dp.offline.tuning import OfflineCalibration
+from graphcuts_dp.offline.tuning import OfflineCalibration, buy_total
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost, compose, rounded_up
@@ -293,13 +292,9 @@ class PlayerGame:
         Raises:
             ParameterError: another graph, or a budget that allows nothing.
         """
-        self.scoring.check(graph)
-        noise, radius, _, rest = self.budget.with_total(self.grid.sensitivity)
-        steps = self.grid.sensitivity
-        noisy = (self.grid.total(graph) + noise.draw(source)) / steps
-        total = min(max(noisy, 1.0), float(self.universe.size))
-        off = max(radius / steps, 1.0 if noisy < 1 else 0.0) + 1
-        tuning = self.tune(total, off, rest)
+        checked_graph(graph, self.universe, self.grid)
+        total, error, rest = buy_total(self.budget, graph, self.grid, source)
+        tuning = self.tune(total, error + 1, rest)
         data = self.data_player(total, tuning.rounds)
         true = self.queries.counts(graph, self.grid) * self.scoring.substeps
         played = self._play(data, true, tuning, source, progress)

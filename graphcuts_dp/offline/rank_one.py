@@ -16,11 +16,13 @@ Everything here reads noisy data only. Source: GRU12 section 7, which leaves the
 """
 
 import math
-from dataclasses import dataclass
-from typing import Literal, final
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import ClassVar, Literal, Self, final
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 from scipy.sparse.linalg import ArpackError, eigsh, svds
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector
@@ -28,11 +30,14 @@ from graphcuts_dp.errors import HypothesisError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import Hypothesis, Sign
-from graphcuts_dp.offline.distinguisher import Found
+from graphcuts_dp.offline.distinguisher import Found, check_rounds, checked_graph, root_at_most
 from graphcuts_dp.pairs.layout import Layout
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.distributions import BinaryResponse, NoiseDistribution
 from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.value_noise import noise_distribution
 
 # What `find` returns: a cut, or the unit pair itself as a matrix query times scale.
 Answer = Literal["cut", "pair"]
@@ -88,18 +93,6 @@ def checked_answer(answer: str) -> None:
     """Raise `ParameterError` unless it is "cut" or "pair"."""
     if answer not in ("cut", "pair"):
         raise ParameterError(f"answer is 'cut' or 'pair', not {answer!r}")
-
-
-def checked_graph(graph: AnyGraph, universe: Universe, grid: Grid | None = None) -> None:
-    """Check a private graph against what a distinguisher was made for; reads the schema only.
-
-    Raises:
-        ParameterError: other vertices, or weights that are counted on another grid.
-    """
-    if universe.space != graph.space:
-        raise ParameterError("the graph has other vertices than the distinguisher")
-    if grid is not None and Grid.of(graph) != grid:
-        raise ParameterError("the graph's weights are counted on another grid: use Grid.of")
 
 
 def checked_budget(rho: float, grid: Grid) -> None:
@@ -256,3 +249,244 @@ def found_pair(pair: UnitPair, universe: Universe) -> Found:
     """A unit pair as a query of the class: coefficients scale * u v'."""
     coefficients = np.outer(pair_scale(universe) * pair.left, pair.right)
     return Found(query=MatrixQuery(coefficients), sign=1)
+
+
+def noisy_pairs(
+    graph: AnyGraph, universe: Universe, distribution: NoiseDistribution, source: EntropySource
+) -> FloatMatrix:
+    """An unbiased noisy value for each pair, as a matrix over the universe.
+
+    Args:
+        graph: the private graph.
+        universe: its public vertex pairs.
+        distribution: of the noise.
+        source: where it comes from.
+
+    Guarantee: purely epsilon-DP with the distribution's epsilon: neighbours differ in one pair, and
+    one noisy value depends on it.
+
+    Raises:
+        ParameterError: other vertices, or a distribution for another weight cap or without weights.
+    """
+    checked_graph(graph, universe)
+    if distribution.weight_cap != graph.weight_cap or (distribution.bits and graph.weighted):
+        raise ParameterError("the distribution of noise does not suit the graph's weights")
+    steps = distribution.respond(universe.size, graph.weights, pair_places(graph), source)
+    return matrix_of_pairs(distribution.estimate(steps), universe)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaidOnce:
+    """What distinguishers share that hide every pair on its own, and read that from then on.
+
+    Attributes:
+        distribution: the noise for one pair; its epsilon is what `begin` costs.
+    """
+
+    distribution: NoiseDistribution
+    call: ClassVar[None] = None  # each call reads what was bought
+
+    @property
+    def setup(self) -> Cost:
+        """Pure epsilon of the distribution."""
+        return Cost.of_pure(self.distribution.epsilon)
+
+    def with_rho(self, rho: float, *, rounds: int) -> Self:
+        """See `Distinguisher.with_rho`: epsilon-DP is epsilon^2/2-zCDP."""
+        return self.with_epsilon(root_at_most(2 * Fraction(rho)), rounds=rounds)
+
+    def with_epsilon(self, epsilon: Fraction, *, rounds: int) -> Self:
+        """See `Distinguisher.with_epsilon`."""
+        check_rounds(rounds)
+        noise = self.distribution
+        other = noise_distribution(noise.name, epsilon=epsilon, weight_cap=noise.weight_cap)
+        return replace(self, distribution=other)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ResponseRankOne(PaidOnce):
+    """Hide every pair on its own, then take the top singular pair of Z - h at each call.
+
+    Args:
+        universe: the public vertex pairs.
+        distribution: the noise for one pair; its epsilon is what `begin` costs. Binary noise for
+            graphs without weights.
+        answer: "cut" or "pair"; see `rank_one`.
+
+    Guarantee: `begin` is purely epsilon-DP with the distribution's epsilon, for graphs that differ
+        in one
+        pair: one noisy value depends on it, and each is epsilon-DP. Calls are post-processing, so
+        they are free and any number is allowed. With E = Z - G and all calls at once, the pair
+        found has u'(G - h)v >= sigma_1(G - h) - 2 ||E||: sigma_1(Z - h) is at least
+        sigma_1(G - h) - ||E||, and u'Ev takes away at most ||E|| more.
+
+    Raises:
+        ParameterError: an unknown answer.
+
+    Source: GRU12 sections 6 and 7; the bound on ||E|| is `response_norm`.
+    """
+
+    universe: Universe
+    answer: Answer = "cut"
+
+    def __post_init__(self) -> None:
+        checked_answer(self.answer)
+
+    name = "response-rank-one"
+
+    def unit_shortfall(self, gamma: float) -> float:
+        """F for unit pairs: u'Rv >= sigma_1(R) - F at all calls, but for probability gamma."""
+        norm = response_norm(
+            self.distribution,
+            self.universe.shape,
+            symmetric=self.universe.symmetric,
+            failure=gamma,
+        )
+        return 2 * norm
+
+    def shortfall(self, gamma: float) -> float:
+        """See `Distinguisher.shortfall`: scale times F for pairs, infinite for cuts.
+
+        Args:
+            gamma: in (0, 1), for all calls together.
+        """
+        if self.answer == "cut":
+            return math.inf
+        return pair_scale(self.universe) * self.unit_shortfall(gamma)
+
+    @property
+    def usual_shortfall(self) -> float:
+        """About the cut norm of the noise."""
+        return usual_cut_norm(self.universe) * self.distribution.standard_deviation
+
+    def begin(self, graph: AnyGraph, source: EntropySource) -> MatrixSearch:
+        """See `Distinguisher.begin`. Draws one noisy value for each pair; dense, n1 x n2 numbers.
+
+        Raises:
+            ParameterError: other vertices, or a distribution for another weight cap or without
+                weights.
+        """
+        noisy = noisy_pairs(graph, self.universe, self.distribution, source)
+        return MatrixSearch(self.universe, noisy, self.answer)
+
+
+_ROUNDING = 1 + 1e-9  # covers the rounding of the special functions
+
+
+def response_norm(
+    distribution: NoiseDistribution, shape: tuple[int, int], *, symmetric: bool, failure: float
+) -> float:
+    """A number that ||Z - A|| does not pass, for Z made by a distribution of noise.
+
+    The smaller of two bounds. One is `subgaussian_norm`. The other holds for any distribution. The
+    noise on a pair is xi (e_i e_j' + e_j e_i'), whose exponential has the mean values M(t) and
+    M(-t) on the plane of e_i and e_j. So P(||E|| >= t) is at most 2 n times the Chernoff bound for
+    a sum of n - 1 entries: Tropp 2012, Theorem 3.6. About deviation * sqrt(2 n ln(2 n / failure)).
+
+    Args:
+        distribution: of the entries.
+        shape: rows and columns.
+        symmetric: whether Z is an adjacency matrix: pairs above the diagonal are independent.
+        failure: probability that the norm is larger, in (0, 1).
+
+    Raises:
+        ParameterError: failure out of range.
+
+    Source: Tropp, *User-friendly tail bounds for sums of random matrices*, 2012; Kearns, Saul 1998
+    for the proxy of a centred bit, 1/(2 epsilon tanh(epsilon/2)) once it is scaled.
+    """
+    _check_failure(failure)
+    rows, columns = shape
+    largest = max(rows, columns) - 1 if symmetric else max(rows, columns)
+    # `radius` counts both tails; the spectrum of a rectangular matrix's double is symmetric.
+    dimensions = float(rows) if symmetric else (rows + columns) / 2
+    best = distribution.radius(largest, log_failures=math.log(dimensions / failure))
+    if isinstance(distribution, BinaryResponse):
+        proxy = distribution.unit / (2 * float(distribution.epsilon))
+        best = min(best, subgaussian_norm(proxy, shape, symmetric=symmetric, failure=failure))
+    return best
+
+
+def subgaussian_norm(
+    proxy: float, shape: tuple[int, int], *, symmetric: bool, failure: float
+) -> float:
+    """A number that the norm of a matrix of independent sub-Gaussian noise does not pass.
+
+    Let mu be uniform on the unit sphere. For x on it, x'Ex = sum over pairs of 2 x_i x_j xi, and
+    the sum of (2 x_i x_j)^2 is at most 2, so E exp(theta x'Ex - theta^2 proxy) <= 1. By Donsker and
+    Varadhan, with probability 1 - gamma every probability measure nu on the sphere has
+
+        theta nu(x'Ex) <= theta^2 proxy + KL(nu, mu) + ln(1/gamma).
+
+    Under mu, r = <x,u>^2 has the distribution Beta(1/2, (n-1)/2). For the largest eigenvalue lambda
+    with its vector u take nu with r of distribution Beta(a, (n-1)/2) and all else as under mu:
+    since E has no trace, nu(x'Ex) = lambda (n r' - 1)/(n - 1) with r' the mean of r. The best theta
+    gives
+
+        lambda <= 2 sqrt(proxy (KL + ln(1/gamma))) (n - 1)/(n r' - 1)
+
+    for any a chosen beforehand, and likewise for -E. For large n that is 2.22 sqrt(n proxy), where
+    Gaussian noise has 2.00. Rectangular matrices alike, with one sphere for each side.
+
+    Args:
+        proxy: E exp(t xi) <= exp(t^2 proxy / 2) for every entry and every t. The discrete Gaussian
+            distribution exp(-k^2/(2 v)) on the integers has proxy v (Canonne, Kamath, Steinke
+            2020).
+        shape: rows and columns.
+        symmetric: as for `response_norm`; the diagonal is then zero.
+        failure: in (0, 1).
+
+    Raises:
+        ParameterError: failure out of range.
+    """
+    _check_failure(failure)
+    if symmetric:
+        return math.sqrt(proxy) * _symmetric(shape[0], math.log(2 / failure)) * _ROUNDING
+    return math.sqrt(proxy) * _rectangular(shape, math.log(1 / failure)) * _ROUNDING
+
+
+def _check_failure(failure: float) -> None:
+    if not 0 < failure < 1:
+        raise ParameterError(f"a probability of failure lies between 0 and 1, not {failure}")
+
+
+def _symmetric(n: int, log_failures: float) -> float:
+    if n < 2:
+        return 0.0
+    b = (n - 1) / 2
+
+    def bound(log_excess: float) -> float:
+        a = 0.5 + math.exp(log_excess)
+        mean = a / (a + b)
+        return 2 * math.sqrt(_beta_divergence(a, 0.5, b) + log_failures) * (n - 1) / (n * mean - 1)
+
+    middle = math.log(2.5 * b + 1)  # the best r' for large n is 0.715
+    found = scipy.optimize.minimize_scalar(bound, bounds=(middle - 6, middle + 6), method="bounded")
+    return float(found.fun)
+
+
+def _rectangular(shape: tuple[int, int], log_failures: float) -> float:
+    def bound(logits: npt.NDArray[np.float64]) -> float:
+        divergence, kept = log_failures, 1.0
+        for size, logit in zip(shape, logits, strict=True):
+            if size == 1:  # a sphere of two points
+                divergence += math.log(2)
+                continue
+            # (1 + <x,u>)/2 is Beta(b, b) under the uniform distribution, b = (size - 1)/2
+            b = (size - 1) / 2
+            a = b * (1 + 2 * math.exp(min(float(logit), 50.0)))
+            divergence += _beta_divergence(a, b, b)
+            kept *= (a - b) / (a + b)
+        return math.sqrt(2 * divergence) / kept
+
+    return float(scipy.optimize.minimize(bound, np.full(2, 1.7), method="Nelder-Mead").fun)
+
+
+def _beta_divergence(a: float, start: float, b: float) -> float:
+    """KL(Beta(a, b), Beta(start, b))."""
+    return float(
+        scipy.special.betaln(start, b)
+        - scipy.special.betaln(a, b)
+        + (a - start) * (scipy.special.digamma(a) - scipy.special.digamma(a + b))
+    )

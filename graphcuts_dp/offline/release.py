@@ -21,9 +21,8 @@ from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.file_sets import check_writable_files, writing_files, written_files
 from graphcuts_dp.graph.files import graph_files, read_graph, write_graph
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
-from graphcuts_dp.offline.cut_list import CutList
-from graphcuts_dp.offline.outcome import Measured
-from graphcuts_dp.offline.question_list import QuestionList
+from graphcuts_dp.offline.distinguisher import Measured
+from graphcuts_dp.offline.query_lists import CutList, QuestionList
 from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
 from graphcuts_dp.pairs.layout import most_weight
 from graphcuts_dp.pairs.linear_query import LinearQuery
@@ -219,9 +218,33 @@ class Settings:
     total: float
 
 
+class Answering(Displayed):
+    """What releases share that answer any query by what was learnt, and prove some of it."""
+
+    guarantee: PrivacyGuarantee
+
+    def _within(
+        self, value: float, error: float | None, possible: tuple[float, float], confidence: float
+    ) -> CutAnswer:
+        """An answer that is off by at most `error`, its interval cut to what is possible.
+
+        Where nothing is proven, the interval is all of that, which is certain.
+        """
+        low, high = interval = possible
+        if error is not None:
+            interval = min(max(value - error, low), high), min(max(value + error, low), high)
+        return CutAnswer(
+            value=value,
+            interval=interval,
+            confidence=1.0 if error is None else confidence,
+            simultaneous=True,
+            seeded=not self.guarantee.is_private,
+        )
+
+
 @final
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class IterativeRelease(Displayed):
+class IterativeRelease(Answering):
     """A synthetic graph that was learnt from noisy answers to a few cuts.
 
     Everything here may be published.
@@ -280,18 +303,8 @@ class IterativeRelease(Displayed):
         if isinstance(query, RankOneQuery):
             query = as_cut(query, self.universe.space) or query
         value = self.hypothesis.estimate(query)
-        error, confidence = self._error(query), self.accuracy.confidence
-        low, high = self._possible(query)
-        if error is None:
-            interval, confidence = (low, high), 1.0
-        else:
-            interval = min(max(value - error, low), high), min(max(value + error, low), high)
-        return CutAnswer(
-            value=value,
-            interval=interval,
-            confidence=confidence,
-            simultaneous=True,
-            seeded=not self.guarantee.is_private,
+        return self._within(
+            value, self._error(query), self._possible(query), self.accuracy.confidence
         )
 
     def answer_all(self, queries: Iterable[Question]) -> AnswerList:

@@ -3,18 +3,19 @@
 import hashlib
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast, final
 
 import numpy as np
 
-from graphcuts_dp.display import Card, Displayed, size_text
+from graphcuts_dp.display import Card, size_text
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.estimate.answer_list import whole_query
 from graphcuts_dp.estimate.noisy_matrix import CutAnswer
 from graphcuts_dp.files import atomic_set, atomic_write, check_writable_set
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
+from graphcuts_dp.offline.release import Answering
 from graphcuts_dp.pairs.linear_query import LinearQuery
 from graphcuts_dp.pairs.linear_steps import Extent, as_cut
 from graphcuts_dp.pairs.mixed_cuts import understood
@@ -60,7 +61,7 @@ class SensingMeasurement:
 
 @final
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class SensingRelease(Displayed):
+class SensingRelease(Answering):
     """Noisy answers about a matrix, and a matrix learnt from them. All of it may be published.
 
     Attributes:
@@ -108,21 +109,13 @@ class SensingRelease(Displayed):
             QueryError: a query that does not fit the vertex sets.
         """
         query = understood(whole_query(S, T), self.universe.space)
-        low, high = Extent.of(query, self.universe.space).possible(self.cap)
-        value, confidence = self.hypothesis.estimate(query), 1.0
-        interval = low, high
+        possible = low, high = Extent.of(query, self.universe.space).possible(self.cap)
+        value, error = self.hypothesis.estimate(query), None
         known = query_digest(query, self.universe.space)
         if known in self.listed:
-            confidence = 1 - self.beta
             value, error = self._of_list(self.listed.index(known), value)
-            interval = min(max(value - error, low), high), min(max(value + error, low), high)
-        return CutAnswer(
-            value=min(max(value, low), high),
-            interval=interval,
-            confidence=confidence,
-            simultaneous=True,
-            seeded=not self.guarantee.is_private,
-        )
+        answer = self._within(value, error, possible, 1 - self.beta)
+        return replace(answer, value=min(max(value, low), high))
 
     def _of_list(self, place: int, estimate: float) -> tuple[float, float]:
         """The answer to a query of the list, and how far off it may be."""

@@ -12,13 +12,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
+from operator import itemgetter
 from typing import ClassVar, Protocol, Self, final
 
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.update_bounds import UpdateBound
 from graphcuts_dp.offline.distinguisher import Distinguisher
+from graphcuts_dp.offline.rank_one import usual_cut_norm
+from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.calibration import TOTAL_SHARE
-from graphcuts_dp.privacy.composition import Cost, zcdp_rho
+from graphcuts_dp.privacy.composition import Cost, compose, zcdp_rho
+from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.value_noise import ValueNoise
 
@@ -50,11 +57,11 @@ class OfflineTuning:
 
     rounds: int
     alpha: float
-    threshold: float | None
+    threshold: float | None = None
     distinguisher: Distinguisher
-    noise: ValueNoise | None
-    value_error: float
-    error: float | None
+    noise: ValueNoise | None = None
+    value_error: float = 0.0
+    error: float | None = None
     cost: Cost
     calls: int = 1
 
@@ -148,28 +155,13 @@ class _ZcdpOffline(ABC):
     ) -> OfflineTuning:
         """See `OfflineCalibration.tune`."""
         best: tuple[float, OfflineTuning] | None = None
-        cost = Cost.of_rho(self._rho, delta=self.delta)
         least = self._least_rounds(distinguisher)
         for rounds in _round_numbers(least) if self.rounds is None else (self.rounds,):
             alpha = least_tolerance(update_bound, rounds)
             if alpha is None:
                 continue
-            found = []
-            for share in self._shares:
-                tuned, noise = self._split(rounds, share, distinguisher, steps)
-                split = OfflineTuning(
-                    rounds=rounds,
-                    alpha=alpha,
-                    threshold=None,
-                    distinguisher=tuned,
-                    noise=noise,
-                    value_error=0.0,
-                    error=None,
-                    cost=cost,
-                    calls=self.calls,
-                )
-                found.append(self._made(split, noise, one=one, steps=steps))
-            here = min(found, key=lambda pair: pair[0])
+            split = partial(self._split, rounds, alpha, distinguisher, one, steps)
+            here = min(map(split, self._shares), key=itemgetter(0))
             if best is None or here[0] < best[0]:
                 best = here
             elif here[0] > 2 * best[0]:
@@ -181,22 +173,47 @@ class _ZcdpOffline(ABC):
         return best[1]
 
     def _split(
-        self, rounds: int, share: Fraction, distinguisher: Distinguisher, steps: int
-    ) -> tuple[Distinguisher, ValueNoise]:
-        calls = rounds * self.calls
-        rho = Fraction(self._rho)
-        tuned = distinguisher.with_rho(float(rho * share) * (1 - 1e-15), rounds=calls)
+        self,
+        rounds: int,
+        alpha: float,
+        distinguisher: Distinguisher,
+        one: float,
+        steps: int,
+        share: Fraction,
+    ) -> tuple[float, OfflineTuning]:
+        """The tuning with so many rounds and this share, and a score of which the least is best."""
+        calls, rho = rounds * self.calls, Fraction(self._rho)
         noise = ValueNoise("gaussian", steps**2 * calls / (2 * rho * (1 - share)))
-        return tuned, noise
+        split = OfflineTuning(
+            rounds=rounds,
+            alpha=alpha,
+            distinguisher=distinguisher.with_rho(float(rho * share) * (1 - 1e-15), rounds=calls),
+            noise=noise,
+            value_error=math.sqrt(noise.parameter) / steps,
+            cost=Cost.of_rho(self._rho, delta=self.delta),
+            calls=self.calls,
+        )
+        union = 2 * self.calls * self._tested(rounds)
+        once = split.distinguisher.call is None  # then short once, not in each call
+        short = split.distinguisher.shortfall(self.beta / (2 if once else union)) / one
+        return self._stated(split, noise.radius(self.beta / union) / steps, short, one)
 
     def _least_rounds(self, distinguisher: Distinguisher) -> int:  # noqa: ARG002
         return 1
 
     @abstractmethod
-    def _made(
-        self, split: OfflineTuning, noise: ValueNoise, *, one: float, steps: int
+    def _tested(self, rounds: int) -> int:
+        """Rounds whose answers and calls a stated error rests on."""
+
+    @abstractmethod
+    def _stated(
+        self, split: OfflineTuning, radius: float, short: float, one: float
     ) -> tuple[float, OfflineTuning]:
-        """The tuning, and a score of which the least is best."""
+        """The tuning with what it states, and a score of which the least is best.
+
+        An answer is within `radius` and a call at most `short` short, in units, in all rounds that
+        count.
+        """
 
 
 @final
@@ -238,17 +255,15 @@ class PracticalOffline(_ZcdpOffline):
     def _least_rounds(self, distinguisher: Distinguisher) -> int:
         return 2 if math.isfinite(distinguisher.shortfall(self.beta)) else 1
 
-    def _made(
-        self, split: OfflineTuning, noise: ValueNoise, *, one: float, steps: int
+    def _tested(self, rounds: int) -> int:  # noqa: ARG002
+        return 1
+
+    def _stated(
+        self, split: OfflineTuning, radius: float, short: float, one: float
     ) -> tuple[float, OfflineTuning]:
-        tuned = split.distinguisher
-        short = tuned.shortfall(self.beta / (2 * (1 if tuned.call is None else self.calls))) / one
-        deviation = math.sqrt(noise.parameter) / steps
-        radius = noise.radius(self.beta / (2 * self.calls)) / steps
-        usual = tuned.usual_shortfall / one
+        usual = split.distinguisher.usual_shortfall / one
         error = radius + short if math.isfinite(short) else None
-        made = replace(split, value_error=deviation, error=error)
-        return split.alpha / 4 + deviation + usual, made
+        return split.alpha / 4 + split.value_error + usual, replace(split, error=error)
 
 
 @final
@@ -280,18 +295,22 @@ class TightOffline(_ZcdpOffline):
 
     _shares = tuple(Fraction(k, 10) for k in range(1, 10))
 
-    def _made(
-        self, split: OfflineTuning, noise: ValueNoise, *, one: float, steps: int
+    def _tested(self, rounds: int) -> int:
+        return rounds
+
+    def _stated(
+        self,
+        split: OfflineTuning,
+        radius: float,
+        short: float,
+        one: float,  # noqa: ARG002
     ) -> tuple[float, OfflineTuning]:
-        tuned, calls = split.distinguisher, split.rounds * self.calls
-        value_error = noise.radius(self.beta / (2 * calls)) / steps
-        short = tuned.shortfall(self.beta / (2 * (1 if tuned.call is None else calls))) / one
         proven = math.isfinite(short)
-        error = split.alpha + 2 * value_error + (short if proven else 0.0)
+        error = split.alpha + 2 * radius + (short if proven else 0.0)
         return error, replace(
             split,
-            threshold=split.alpha + value_error,
-            value_error=value_error,
+            threshold=split.alpha + radius,
+            value_error=radius,
             error=error if proven else None,
         )
 
@@ -351,3 +370,300 @@ def least_that_fits(fits: Callable[[float], bool]) -> float | None:
 
 def _whole(value: object, most: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most
+
+
+_ROUNDS = 8
+_LAPLACE = math.sqrt(2)  # deviation of Laplace noise at epsilon = 1
+_SHARE_BITS = 20
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class PureOffline:
+    """All rounds are used, and all answers as far as their noise allows; nothing is proven.
+
+    A noisy matrix hides epsilon_1, the total weight epsilon_2, and T rounds of answers
+    epsilon_3/(T calls) each. With F_i/epsilon_i the error that each part brings about, their sum is
+    least where epsilon_i is proportional to sqrt(F_i): F_1 is `usual_cut_norm`, F_2 twice the
+    deviation of Laplace noise (the cut of all pairs counts each twice), F_3 T calls times it.
+    Nearly all of epsilon goes to the matrix: 0.88 at n = 200. Half of what (1, 1e-6) allows by zCDP
+    would be worth 0.16.
+
+    Eight rounds by default: two planted blocks need one, four need four. With 12 and more, cuts of
+    mere noise made graphs without strong blocks worse.
+
+    Guarantee: epsilon-DP: basic composition of pure mechanisms.
+
+    Attributes:
+        universe: the public vertex pairs; epsilon is cut up by their number.
+        epsilon: in [1e-6, 50].
+        beta: probability with which the total weight is farther off than it is taken for.
+        rounds: T.
+        calls: of the distinguisher in a round, >= 1, each with an answer.
+
+    Raises:
+        ParameterError: a number out of range.
+    """
+
+    universe: Universe
+    epsilon: float | Fraction
+    beta: float = 0.05
+    rounds: int = _ROUNDS
+    calls: int = 1
+
+    def __post_init__(self) -> None:
+        exact_epsilon(self.epsilon)
+        check_probabilities(0.0, self.beta, pure=True)
+        check_counts(self.rounds, self.calls)
+
+    @property
+    def cost(self) -> Cost:
+        """Purely epsilon-DP."""
+        return Cost.of_pure(Fraction(self.epsilon))
+
+    @property
+    def _shares(self) -> tuple[Fraction, Fraction]:
+        """What the total weight gets of epsilon, and what the noisy matrix gets of the rest."""
+        matrix = math.sqrt(usual_cut_norm(self.universe))
+        total = math.sqrt(2 * _LAPLACE)
+        answers = math.sqrt(_LAPLACE * self.rounds * self.calls)
+        return _fraction(total / (matrix + total + answers)), _fraction(matrix / (matrix + answers))
+
+    def parts(self, *, roots: bool = False) -> tuple[tuple[str, float], ...]:
+        """What epsilon is spent on, with a bought total weight, and root degrees if they are."""
+        total, matrix = self._shares
+        bought = Fraction(self.epsilon) * total
+        left = Fraction(self.epsilon) - bought
+        norm = {"root degrees": left * total} if roots else {}
+        left -= sum(norm.values())
+        parts = {"noisy matrix": left * matrix, "total weight": bought} | norm
+        parts["answers"] = left - left * matrix
+        return tuple((name, float(part)) for name, part in parts.items())
+
+    def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, "PureOffline"]:
+        """See `OfflineCalibration.with_total`. Discrete Laplace noise."""
+        spent = Fraction(self.epsilon) * self._shares[0]
+        noise = ValueNoise("laplace", spent / sensitivity)
+        rest = replace(self, epsilon=Fraction(self.epsilon) - spent)
+        return noise, noise.radius(self.beta), Cost.of_pure(spent), rest
+
+    def tune(
+        self, update_bound: UpdateBound, distinguisher: Distinguisher, *, one: float, steps: int
+    ) -> OfflineTuning:
+        """See `OfflineCalibration.tune`.
+
+        Raises:
+            ParameterError: a distinguisher that is paid by the call, or not purely private.
+        """
+        del one
+        if distinguisher.call is not None:
+            raise ParameterError(
+                "this calibration is for distinguishers that are paid once; use PracticalOffline"
+            )
+        for_matrix = Fraction(self.epsilon) * self._shares[1]
+        each = (Fraction(self.epsilon) - for_matrix) / (self.rounds * self.calls)
+        noise = ValueNoise("laplace", each / steps)
+        alpha = least_tolerance(update_bound, self.rounds)
+        if alpha is None:
+            raise ParameterError("the construction cannot be tuned; use another one")
+        return OfflineTuning(
+            rounds=self.rounds,
+            alpha=alpha,
+            distinguisher=distinguisher.with_epsilon(for_matrix, rounds=1),
+            noise=noise,
+            value_error=_LAPLACE / float(each),
+            cost=self.cost,
+            calls=self.calls,
+        )
+
+
+def _fraction(share: float) -> Fraction:
+    return Fraction(round(share * 2**_SHARE_BITS), 2**_SHARE_BITS)
+
+
+@final
+@dataclass(frozen=True)
+class Margins:
+    """How a paper cuts alpha up; each number is a part of alpha.
+
+    Attributes:
+        tolerance: of the construction; its rounds are B(tolerance alpha).
+        threshold: below which a round stops.
+        noise: what the noise of answers may be.
+        shortfall: what the distinguisher may be short.
+        error: what is then guaranteed: threshold + noise + shortfall.
+    """
+
+    tolerance: Fraction
+    threshold: Fraction
+    noise: Fraction
+    shortfall: Fraction
+
+    @property
+    def error(self) -> Fraction:
+        """What a round that stops leaves; one that goes on has a gap of threshold - noise."""
+        return self.threshold + self.noise + self.shortfall
+
+
+MARGINS = {  # tolerance, threshold, noise, shortfall
+    # GRU12 Theorem 7.3 claims alpha; its B(alpha) rounds are too few for updates at alpha/2.
+    "gru12": Margins(Fraction(1, 2), Fraction(3, 4), Fraction(1, 4), Fraction(1, 2)),
+    "dr14": Margins(Fraction(1, 2), Fraction(3, 4), Fraction(1, 8), Fraction(1, 8)),
+    "nik17": Margins(Fraction(1), Fraction(2), Fraction(1), Fraction(1)),
+}
+CALIBRATIONS = ("practical", "tight", *MARGINS)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class PaperOffline:
+    """The papers' composition: every call and every answer epsilon_0-DP, Laplace noise.
+
+    epsilon_0 = epsilon/(2 T) for delta = 0, else epsilon/(4 sqrt(T ln(1/delta))), with
+    T = floor(B(tolerance)) rounds. alpha is the least one for which the noise of T answers and the
+    shortfall of T calls are within their margins, each with probability 1 - beta/2; both depend on
+    alpha through T.
+
+    Corrections: GRU12 Alg. 3 runs B(alpha) rounds of updates at alpha/2, of which there may be
+    B(alpha/2), and its proof reaches 3 alpha/2; DR14 Theorem 5.7 prints 8 T and 16, where its own
+    Theorem 5.6 gives 32 T and 64; Nik17 has sqrt(L/delta) for sqrt(L ln(1/delta)), exponents and
+    noise upside down (here alpha counts edges, and no m appears), and reaches 4 alpha.
+
+    Guarantee: (epsilon, delta)-DP: the threshold has no noise, T is fixed beforehand, and there are
+    2 T mechanisms, T calls and T answers, each epsilon_0-DP:
+    1. delta = 0: 2 T epsilon_0 = epsilon.
+    2. Else each is epsilon_0^2/2-zCDP, so all are rho-zCDP with
+       rho = T epsilon_0^2 = epsilon^2/(16 ln(1/delta)).
+    3. That is (rho + 2 sqrt(rho ln(1/delta)), delta)-DP, epsilon^2/(16 ln(1/delta)) + epsilon/2,
+       at most epsilon just when epsilon <= 8 ln(1/delta); beyond that it is refused.
+    DR14 Theorem 3.20, which the papers use, gives epsilon/2 + 2 T epsilon_0 (exp(epsilon_0) - 1) in
+    step 3, whose second term is more than twice as large.
+
+    Attributes:
+        paper: "gru12", "dr14" or "nik17".
+        epsilon: in [1e-6, 50].
+        delta: in [0, 1); > 0 for "gru12" and "nik17".
+        beta: probability of a larger error, in (0, 1).
+
+    Raises:
+        ParameterError: a number out of range.
+
+    Source: GRU12 Alg. 3 and Theorem 7.3; DR14 Alg. 8 and Theorems 5.3 to 5.7; Nik17 Alg. 1.
+    """
+
+    paper: str
+    epsilon: float
+    delta: float
+    beta: float = 0.05
+
+    def __post_init__(self) -> None:
+        exact_epsilon(self.epsilon)
+        if self.paper not in MARGINS:
+            raise ParameterError(
+                f"unknown calibration {self.paper!r}; choose one of {', '.join(CALIBRATIONS)}"
+            )
+        check_probabilities(self.delta, self.beta, pure=self.paper == "dr14")
+
+    @property
+    def cost(self) -> Cost:
+        """The (epsilon, delta) that was promised."""
+        if self.delta == 0:
+            return Cost.of_pure(Fraction(self.epsilon))
+        return Cost(epsilon=self.epsilon, delta=self.delta)
+
+    @property
+    def margins(self) -> Margins:
+        """Of the paper."""
+        return MARGINS[self.paper]
+
+    def each(self, rounds: int) -> Fraction:
+        """epsilon_0, rounded down."""
+        if self.delta == 0:
+            return Fraction(self.epsilon) / (2 * rounds)
+        root = 4 * math.sqrt(rounds * math.log(1 / self.delta))
+        return Fraction(self.epsilon / root * (1 - 1e-12))
+
+    def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, "PaperOffline"]:
+        """See `OfflineCalibration.with_total`. Discrete Laplace noise, purely private."""
+        spent = Fraction(self.epsilon) * TOTAL_SHARE
+        noise = ValueNoise("laplace", spent / sensitivity)
+        share = float(TOTAL_SHARE)
+        left = math.nextafter(self.epsilon * (1 - share), 0)
+        rest = replace(self, epsilon=left, beta=self.beta * (1 - share))
+        return noise, noise.radius(self.beta * share), Cost.of_pure(spent), rest
+
+    def tune(
+        self, update_bound: UpdateBound, distinguisher: Distinguisher, *, one: float, steps: int
+    ) -> OfflineTuning:
+        """See `OfflineCalibration.tune`."""
+        if distinguisher.setup is not None or distinguisher.call is None:
+            raise ParameterError(
+                "the papers' calibrations are for distinguishers that pay by the call: exponential"
+                " or exact-cuts"
+            )
+        at = partial(self._with, update_bound, distinguisher, one, steps)
+        alpha = least_that_fits(lambda alpha: at(alpha) is not None)
+        found = None if alpha is None else at(alpha)
+        if found is None:
+            raise ParameterError("no alpha fits; use more epsilon")
+        if found.rounds:
+            parts = [found.distinguisher.call, Cost.of_pure(self.each(found.rounds))]
+            spent = compose([part for part in parts if part] * found.rounds, delta=self.delta)
+            if spent.epsilon > self.epsilon * (1 + 1e-9):
+                raise ParameterError("epsilon is too large for this calibration; use 'tight'")
+        return found
+
+    def _with(
+        self,
+        update_bound: UpdateBound,
+        distinguisher: Distinguisher,
+        one: float,
+        steps: int,
+        alpha: float,
+    ) -> OfflineTuning | None:
+        """The tuning with this alpha, or None where the margins are too narrow."""
+        margins = self.margins
+        tolerance = float(margins.tolerance) * alpha
+        bound = update_bound(tolerance)
+        if not bound < MOST_ROUNDS:
+            return None
+        rounds = math.floor(bound)
+        error = float(margins.error) * alpha
+        if not rounds:  # the start is within the tolerance already
+            return OfflineTuning(
+                rounds=0,
+                alpha=tolerance,
+                threshold=tolerance,
+                distinguisher=distinguisher,
+                error=tolerance,
+                cost=self.cost,
+            )
+        each = self.each(rounds)
+        tuned = distinguisher.with_epsilon(each * rounds, rounds=rounds)
+        noise = ValueNoise("laplace", each / steps)
+        value_error = noise.radius(self.beta / (2 * rounds)) / steps
+        short = tuned.shortfall(self.beta / (2 * rounds)) / one
+        if value_error > margins.noise * alpha or short > margins.shortfall * alpha:
+            return None
+        return OfflineTuning(
+            rounds=rounds,
+            alpha=tolerance,
+            threshold=float(margins.threshold) * alpha,
+            distinguisher=tuned,
+            noise=noise,
+            value_error=value_error,
+            error=error,
+            cost=self.cost,
+        )
+
+
+def buy_total(
+    budget: OfflineCalibration, graph: AnyGraph, grid: Grid, source: EntropySource
+) -> tuple[float, float, OfflineCalibration]:
+    """A noisy total weight in units, how far it may be off, and what is left of the budget."""
+    steps = grid.sensitivity
+    noise, radius, _, rest = budget.with_total(steps)
+    noisy = (grid.total(graph) + noise.draw(source)) / steps
+    # The truth is in [0, X]; multiplicative weights need some weight to begin with.
+    total_weight = min(max(noisy, 1.0), float(Universe.of(graph).size))
+    return total_weight, max(radius / steps, 1.0 if noisy < 1 else 0.0), rest

@@ -22,15 +22,12 @@ from graphcuts_dp.learn.update_bounds import (
     multiplicative_weights_updates,
     shape_of,
 )
-from graphcuts_dp.offline.cut_list import CutList
 from graphcuts_dp.offline.distinguisher import Distinguisher
-from graphcuts_dp.offline.exponential import Exponential
-from graphcuts_dp.offline.net import MOST_LISTED
+from graphcuts_dp.offline.distinguishers import Exponential, Released
+from graphcuts_dp.offline.net_release import MOST_LISTED
 from graphcuts_dp.offline.player_game import Player, PlayerGame
-from graphcuts_dp.offline.question_list import MOST_NUMBERS, rounding_of
-from graphcuts_dp.offline.released import Released
-from graphcuts_dp.offline.sensing import FOR_TEST
-from graphcuts_dp.offline.sensing_steps import MOST_SENSED_PAIRS, Steps
+from graphcuts_dp.offline.query_lists import MOST_NUMBERS, CutList, rounding_of
+from graphcuts_dp.offline.sensing import FOR_TEST, MOST_SENSED_PAIRS, Steps
 from graphcuts_dp.offline.tuning import PracticalOffline, TightOffline
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe

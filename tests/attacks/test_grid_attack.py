@@ -41,10 +41,9 @@ from graphcuts_dp.distances.plan import plan_distances
 from graphcuts_dp.errors import AccuracyWarning, ParameterError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.measure.degrees import measure_total
-from graphcuts_dp.offline.distinguishers import ResponseRankOne
-from graphcuts_dp.offline.net import release_net
-from graphcuts_dp.offline.sensing import release_sensing
-from graphcuts_dp.offline.sensing_steps import Steps
+from graphcuts_dp.offline.net_release import release_net
+from graphcuts_dp.offline.rank_one import ResponseRankOne
+from graphcuts_dp.offline.sensing import Steps, release_sensing
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import SeededEntropy

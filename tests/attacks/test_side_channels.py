@@ -37,10 +37,9 @@ from graphcuts_dp.graph.adjacency import on_space
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.ledger import opening, uses
 from graphcuts_dp.measure import cells, contributions, degrees, group_sums, kept_edges
-from graphcuts_dp.offline import exact_cuts, net, power_method, sensing_steps
-from graphcuts_dp.offline.cut_list import CutList
-from graphcuts_dp.offline.net import release_net
-from graphcuts_dp.offline.question_list import QuestionList
+from graphcuts_dp.offline import exact_cuts, net_release, power_method, sensing
+from graphcuts_dp.offline.net_release import release_net
+from graphcuts_dp.offline.query_lists import CutList, QuestionList
 from graphcuts_dp.offline.sensing import release_sensing
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
 from graphcuts_dp.privacy.entropy import SeededEntropy
@@ -109,10 +108,10 @@ def blindfold(monkeypatch):
     monkeypatch.setattr(CutList, "counts", lambda self, *_: np.zeros(len(self), dtype=np.int64))
     monkeypatch.setattr(QuestionList, "_fine", lambda _, places, *__: [0] * len(list(places)))
     monkeypatch.setattr(
-        sensing_steps.Steps, "count", lambda self, _: np.zeros(len(self.queries), dtype=np.int64)
+        sensing.Steps, "count", lambda self, _: np.zeros(len(self.queries), dtype=np.int64)
     )
     monkeypatch.setattr(
-        net._Net, "scores", lambda self, _: np.zeros(len(self.databases), dtype=np.int64)
+        net_release._Net, "scores", lambda self, _: np.zeros(len(self.databases), dtype=np.int64)
     )
     search = exact_cuts.ExactCutsSearch.__init__
     monkeypatch.setattr(

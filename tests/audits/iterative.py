@@ -23,12 +23,11 @@ from graphcuts_dp.learn.learners import (
 from graphcuts_dp.learn.norm_learner import MirrorDescentLearner
 from graphcuts_dp.learn.update_bounds import UpdateBound
 from graphcuts_dp.offline.construction import IterativeConstruction
-from graphcuts_dp.offline.cut_list import CutList
 from graphcuts_dp.offline.distinguisher import Distinguisher
-from graphcuts_dp.offline.exponential import Exponential
+from graphcuts_dp.offline.distinguishers import Exponential
 from graphcuts_dp.offline.methods import iterative_mechanism
-from graphcuts_dp.offline.paper_tuning import CALIBRATIONS
-from graphcuts_dp.offline.tuning import OfflineTuning
+from graphcuts_dp.offline.query_lists import CutList
+from graphcuts_dp.offline.tuning import CALIBRATIONS, OfflineTuning
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.offline.few_answers import Buying, buying_of
+from graphcuts_dp.offline.answers_at_once import Buying, buying_of
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.k_norm import NORMS, KNormNoise

@@ -26,7 +26,7 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.learn.norm_learner import MirrorDescentLearner
 from graphcuts_dp.offline.methods import release_iteratively
-from graphcuts_dp.offline.net import release_net
+from graphcuts_dp.offline.net_release import release_net
 from graphcuts_dp.offline.sensing import release_sensing
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe

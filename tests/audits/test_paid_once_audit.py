@@ -11,8 +11,8 @@ from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.learners import FriezeKannanLearner
 from graphcuts_dp.offline.construction import IterativeConstruction
-from graphcuts_dp.offline.distinguishers import ResponseRankOne
-from graphcuts_dp.offline.pure_tuning import PureOffline
+from graphcuts_dp.offline.rank_one import ResponseRankOne
+from graphcuts_dp.offline.tuning import PureOffline
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.value_noise import noise_distribution

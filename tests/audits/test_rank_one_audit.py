@@ -18,8 +18,8 @@ from graphcuts_dp.evaluation.audit import ALPHA, audit, clopper_pearson
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
 from graphcuts_dp.offline import power_method
-from graphcuts_dp.offline.distinguishers import ResponseRankOne
 from graphcuts_dp.offline.power_method import PowerRankOne
+from graphcuts_dp.offline.rank_one import ResponseRankOne
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.value_noise import noise_distribution

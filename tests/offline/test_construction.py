@@ -22,14 +22,18 @@ from graphcuts_dp.learn.mirror_descent import MirrorDescent, minimal_start
 from graphcuts_dp.learn.norm_learner import MirrorDescentLearner
 from graphcuts_dp.learn.potentials import SchattenNorm
 from graphcuts_dp.offline.construction import IterativeConstruction
-from graphcuts_dp.offline.cut_list import CutList
 from graphcuts_dp.offline.distinguisher import Found
-from graphcuts_dp.offline.distinguishers import ResponseRankOne
+from graphcuts_dp.offline.distinguishers import Exponential
 from graphcuts_dp.offline.exact_cuts import ExactCuts
-from graphcuts_dp.offline.exponential import Exponential
-from graphcuts_dp.offline.paper_tuning import CALIBRATIONS, PaperOffline
-from graphcuts_dp.offline.pure_tuning import PureOffline
-from graphcuts_dp.offline.tuning import PracticalOffline, TightOffline
+from graphcuts_dp.offline.query_lists import CutList
+from graphcuts_dp.offline.rank_one import ResponseRankOne
+from graphcuts_dp.offline.tuning import (
+    CALIBRATIONS,
+    PaperOffline,
+    PracticalOffline,
+    PureOffline,
+    TightOffline,
+)
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import compose, zcdp_rho

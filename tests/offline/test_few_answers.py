@@ -12,7 +12,7 @@ from graphcuts_dp.errors import (
     ParameterError,
     QueryError,
 )
-from graphcuts_dp.offline.few_answers import buying_of, columns_of
+from graphcuts_dp.offline.answers_at_once import buying_of, columns_of
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.results.receipts import read_receipt, write_receipt
 

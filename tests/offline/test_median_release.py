@@ -13,10 +13,10 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.learners import MedianLearner
 from graphcuts_dp.learn.linear_learners import DenseLearner
 from graphcuts_dp.offline.construction import IterativeConstruction
-from graphcuts_dp.offline.exponential import Exponential
+from graphcuts_dp.offline.distinguishers import Exponential
 from graphcuts_dp.offline.methods import nearest_graph
-from graphcuts_dp.offline.paper_tuning import PaperOffline
-from graphcuts_dp.offline.question_list import QuestionList
+from graphcuts_dp.offline.query_lists import QuestionList
+from graphcuts_dp.offline.tuning import PaperOffline
 from graphcuts_dp.pairs.graph_queries import STATISTICS
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import SeededEntropy

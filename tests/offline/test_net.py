@@ -14,8 +14,7 @@ from graphcuts_dp.errors import (
 )
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.learn.median import DatabaseFamily, all_graphs
-from graphcuts_dp.offline.net import release_net
-from graphcuts_dp.offline.net_release import NetRelease
+from graphcuts_dp.offline.net_release import NetRelease, release_net
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery, answer_all
 from graphcuts_dp.pairs.universe import Universe
 from scripts.figures.small_databases import small_databases

@@ -10,7 +10,7 @@ import scipy.integrate
 import scipy.stats
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.offline.noise_norms import (
+from graphcuts_dp.offline.rank_one import (
     _beta_divergence,
     response_norm,
     subgaussian_norm,

@@ -17,9 +17,8 @@ from graphcuts_dp.errors import (
     QueryError,
 )
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
-from graphcuts_dp.offline.sensing import SensingPlan, _measure, release_sensing
+from graphcuts_dp.offline.sensing import SensingPlan, Steps, _measure, release_sensing
 from graphcuts_dp.offline.sensing_release import SensingRelease
-from graphcuts_dp.offline.sensing_steps import Steps
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery, answer_all
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import SeededEntropy

@@ -8,13 +8,11 @@ import pytest
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.ledger.spending import Budget
-from graphcuts_dp.offline.cut_list import CutList
+from graphcuts_dp.offline.distinguishers import Exponential
 from graphcuts_dp.offline.exact_cuts import ExactCuts
-from graphcuts_dp.offline.exponential import Exponential
-from graphcuts_dp.offline.paper_tuning import PaperOffline
 from graphcuts_dp.offline.power_method import PowerRankOne
-from graphcuts_dp.offline.pure_tuning import PureOffline
-from graphcuts_dp.offline.tuning import PracticalOffline, TightOffline
+from graphcuts_dp.offline.query_lists import CutList
+from graphcuts_dp.offline.tuning import PaperOffline, PracticalOffline, PureOffline, TightOffline
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.session.calibrations import Tight

@@ -19,7 +19,7 @@ from graphcuts_dp.distances.learnt import release_distances
 from graphcuts_dp.errors import BudgetError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.constructions import CONSTRUCTIONS
-from graphcuts_dp.offline import paper_tuning, player_game, pure_tuning, sensing_steps, tuning
+from graphcuts_dp.offline import player_game, sensing, tuning
 from graphcuts_dp.offline.distinguisher import Found
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost, check_paid, stated_cost, zcdp_delta, zcdp_rho
@@ -272,9 +272,9 @@ CASES = {
     "release_iteratively": {
         "practical": (iterative("practical"), {"answers": of_noise(tuning)}),
         "tight": (iterative("tight"), {"answers": of_noise(tuning)}),
-        "pure": (iterative("practical", delta=0.0), {"answers": of_noise(pure_tuning)}),
-        "dr14": (iterative("dr14", delta=0.0), {"total": of_noise(paper_tuning, 50)}),
-        "gru12": (iterative("gru12", epsilon=50.0), {"answers": of_noise(paper_tuning)}),
+        "pure": (iterative("practical", delta=0.0), {"answers": of_noise(tuning)}),
+        "dr14": (iterative("dr14", delta=0.0), {"total": of_noise(tuning, 50)}),
+        "gru12": (iterative("gru12", epsilon=50.0), {"answers": of_noise(tuning)}),
         "both players": (
             lambda: gc.release_iteratively(
                 GRAPH, epsilon=1.0, delta=1e-6, queries=CUTS, player="both", seed=1
@@ -299,8 +299,8 @@ CASES = {
                 RATINGS, [gc.CutQuery([0], [1])], epsilon=1.0, delta=1e-6, rounds=3, seed=1
             ),
             {
-                "values": of_noise(sensing_steps, Fraction(101, 100)),
-                "choices": of_result(sensing_steps, "root_at_most", lambda root: root * 2),
+                "values": of_noise(sensing, Fraction(101, 100)),
+                "choices": of_result(sensing, "root_at_most", lambda root: root * 2),
             },
         ),
     },

@@ -18,11 +18,10 @@ from graphcuts_dp.learn.frieze_kannan import frieze_kannan
 from graphcuts_dp.learn.learners import FriezeKannanLearner, MultiplicativeWeightsLearner
 from graphcuts_dp.learn.update_bounds import frieze_kannan_updates, multiplicative_weights_updates
 from graphcuts_dp.offline.construction import IterativeConstruction
-from graphcuts_dp.offline.cut_list import CutList
+from graphcuts_dp.offline.distinguishers import Exponential
 from graphcuts_dp.offline.exact_cuts import ExactCuts
-from graphcuts_dp.offline.exponential import Exponential
-from graphcuts_dp.offline.paper_tuning import MARGINS, PaperOffline
-from graphcuts_dp.offline.tuning import PracticalOffline, TightOffline
+from graphcuts_dp.offline.query_lists import CutList
+from graphcuts_dp.offline.tuning import MARGINS, PaperOffline, PracticalOffline, TightOffline
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost, compose

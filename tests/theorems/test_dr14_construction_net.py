@@ -10,8 +10,7 @@ from graphcuts_dp.errors import HypothesisError, ParameterError
 from graphcuts_dp.learn.learners import MultiplicativeWeightsLearner
 from graphcuts_dp.learn.median import all_graphs
 from graphcuts_dp.learn.norm_learner import MirrorDescentLearner
-from graphcuts_dp.offline.net import release_net
-from graphcuts_dp.offline.net_release import NetRelease
+from graphcuts_dp.offline.net_release import NetRelease, release_net
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, answer_all
 from graphcuts_dp.pairs.universe import Universe
 from scripts.figures import construction_net as nets

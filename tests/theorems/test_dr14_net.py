@@ -8,8 +8,8 @@ import pytest
 from scipy.stats import binom
 
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.offline import net
-from graphcuts_dp.offline.net import release_net
+from graphcuts_dp.offline import net_release
+from graphcuts_dp.offline.net_release import release_net
 from graphcuts_dp.pairs.queries import CutQuery, RankOneQuery, answer_all
 
 BETA, RUNS = 0.2, 300
@@ -24,7 +24,9 @@ def random_queries(kind, rng):
 @pytest.fixture
 def one_net(monkeypatch):
     """The net is public: one for all runs of a test, which have the same queries and alpha."""
-    monkeypatch.setattr(net, "_Net", functools.partial(net_of, real=net._Net, made=[]))
+    monkeypatch.setattr(
+        net_release, "_Net", functools.partial(net_of, real=net_release._Net, made=[])
+    )
 
 
 def net_of(*arguments, real, made):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.offline.paper_tuning import PaperOffline
+from graphcuts_dp.offline.tuning import PaperOffline
 from graphcuts_dp.privacy.comparisons import comparison_epsilon, comparison_moment
 from graphcuts_dp.privacy.composition import zcdp_epsilon
 from graphcuts_dp.session.paper_calibrations import DR14, GRU12, JT12

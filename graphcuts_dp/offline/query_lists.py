@@ -1,0 +1,459 @@
+"""Public lists of queries: a long one of cuts, a shorter one of any linear queries and statistics.
+
+Of cuts there may be a million: one bit for each vertex, answered in batches. Of others each is
+divided by the largest coefficient.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Protocol, final, overload, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntMatrix
+from graphcuts_dp.errors import ParameterError, QueryError
+from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.learn.base import Hypothesis
+from graphcuts_dp.learn.bit_sets import BitSets, Words, pack_bits
+from graphcuts_dp.learn.learners import MOST_DENSE_VERTICES
+from graphcuts_dp.offline.distinguisher import Scoring
+from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
+from graphcuts_dp.pairs.linear_query import LinearQuery
+from graphcuts_dp.pairs.linear_steps import exact_sums, pair_coefficients
+from graphcuts_dp.pairs.mixed_cuts import understood
+from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.pairs.vertices import Space
+
+_BATCH_ENTRIES = 1 << 22  # floats of a batch: 32 MiB
+_LIMB_BITS = 16  # sums of halves of weights stay below 2^53
+
+
+@runtime_checkable
+class MatrixHypothesis(Protocol):
+    """A hypothesis that is a matrix over the universe."""
+
+    def dense(self) -> FloatMatrix:
+        """The matrix."""
+
+
+@final
+class CutList(Sequence[CutQuery]):
+    """An immutable list of cut queries over one universe.
+
+    Args:
+        universe: the public vertex pairs.
+        queries: cut queries, at least one; copied, n / 4 bytes each.
+
+    Attributes:
+        universe: as given.
+
+    Raises:
+        ParameterError: no query.
+        QueryError: another query than a cut, or one that does not fit the vertex sets.
+    """
+
+    def __init__(self, universe: Universe, queries: Iterable[CutQuery]) -> None:
+        S: list[Words] = []
+        T: list[Words] = []
+        for query in queries:
+            if not isinstance(query, CutQuery):
+                raise QueryError(
+                    "a list of cuts holds CutQuery objects only; release_sensing learns from other"
+                    " linear queries, too"
+                )
+            left, right = universe.masks(query)
+            S.append(pack_bits(left))
+            T.append(pack_bits(right))
+        if not S:
+            raise ParameterError("give at least one query")
+        self.universe = universe
+        self._S = BitSets(universe.shape[0], np.stack(S))
+        self._T = BitSets(universe.shape[1], np.stack(T))
+
+    @classmethod
+    def of_masks(
+        cls, universe: Universe, S: npt.NDArray[np.bool_], T: npt.NDArray[np.bool_]
+    ) -> "CutList":
+        """From truth vectors, shapes (k, n) each, or (k, n_left) and (k, n_right), k >= 1.
+
+        Raises:
+            ParameterError: other shapes.
+        """
+        if S.shape != (len(S), universe.shape[0]) or T.shape != (len(S), universe.shape[1]):
+            raise ParameterError(f"truth vectors of cuts have lengths {universe.shape}")
+        if not len(S):
+            raise ParameterError("give at least one query")
+        return cls.of_words(universe, _pack_rows(S), _pack_rows(T))
+
+    @classmethod
+    def of_words(cls, universe: Universe, S: Words, T: Words) -> "CutList":
+        """From what `words` gives.
+
+        Raises:
+            ParameterError: arrays of another form.
+        """
+        for words, n in zip((S, T), universe.shape, strict=True):
+            if words.dtype != np.uint64 or words.shape != (len(S), -(-n // 64)) or not len(S):
+                raise ParameterError("these words are no cuts of the universe")
+        made = cls.__new__(cls)
+        made.universe = universe
+        made._S, made._T = BitSets(universe.shape[0], S), BitSets(universe.shape[1], T)
+        return made
+
+    scale = 1.0  # no coefficient is larger
+    signed = statistics = False
+
+    def rounding(self, grid: Grid) -> float:  # noqa: ARG002
+        """0: cuts are counted exactly."""
+        return 0.0
+
+    @property
+    def words(self) -> tuple[Words, Words]:
+        """S and T of each cut as 64-bit words, shapes (k, ceil(n / 64)). Do not write to them."""
+        return self._S.rows, self._T.rows
+
+    @property
+    def disjoint(self) -> bool:
+        """Whether no cut has a vertex on both sides, or the universe is bipartite."""
+        return self.universe.bipartite or not (self._S.rows & self._T.rows).any()
+
+    @cached_property
+    def most_pairs(self) -> int:
+        """How many pairs the cut of the list counts that counts most of them."""
+        S, T, both = (
+            np.bitwise_count(words).sum(axis=1, dtype=np.int64)
+            for words in (self._S.rows, self._T.rows, self._S.rows & self._T.rows)
+        )
+        if self.universe.bipartite:
+            return int((S * T).max())
+        twice = both * (both - 1) // 2 if self.universe.symmetric else 0
+        return int((S * T - both - twice).max())
+
+    def __contains__(self, query: object) -> bool:
+        """Whether a cut is in the list; (S, T) and (T, S) are one cut of an undirected graph."""
+        return isinstance(query, CutQuery) and self.find(query) is not None
+
+    def find(self, query: CutQuery) -> int | None:
+        """The first place of a cut in the list; None for one that is not in it."""
+        S, T = (pack_bits(mask) for mask in self.universe.masks(query))
+        found = (self._S.rows == S).all(axis=1) & (self._T.rows == T).all(axis=1)
+        if self.universe.symmetric:
+            found |= (self._S.rows == T).all(axis=1) & (self._T.rows == S).all(axis=1)
+        return int(found.argmax()) if found.any() else None
+
+    def __len__(self) -> int:
+        return len(self._S)
+
+    @overload
+    def __getitem__(self, index: int) -> CutQuery: ...
+    @overload
+    def __getitem__(self, index: slice) -> "CutList": ...
+    def __getitem__(self, index: int | slice) -> "CutQuery | CutList":
+        if isinstance(index, slice):
+            return CutList(self.universe, [self[i] for i in range(*index.indices(len(self)))])
+        S, T = (
+            BitSets(sets.n, sets.rows[index][None, :]).masks()[0] for sets in (self._S, self._T)
+        )
+        return CutQuery(S, T)
+
+    def __repr__(self) -> str:
+        return f"CutList({len(self)} cuts, {self.universe!r})"
+
+    def counts(self, graph: AnyGraph, grid: Grid) -> npt.NDArray[np.int64]:
+        """The true answers in steps of the grid, exactly. Private.
+
+        Args:
+            graph: over the universe, with a total of less than 2^62 steps.
+            grid: how they are counted.
+        """
+        steps = grid.steps(graph.weights) if graph.weighted else np.ones(len(graph.rows), np.int64)
+        total = np.zeros(len(self), dtype=np.int64)
+        # Products of 0/1 vectors and integers below 2^16 have integer sums below 2^53, which
+        # floats hold exactly in whatever order they are added.
+        for shift in range(0, int(steps.max(initial=1)).bit_length(), _LIMB_BITS):
+            limb = (steps >> shift) & ((1 << _LIMB_BITS) - 1)
+            answers = self.on_matrix(_matrix_of(graph, limb.astype(np.float64)))
+            total += np.rint(answers).astype(np.int64) << shift
+        return total
+
+    def scored(self, graph: AnyGraph, scoring: Scoring) -> npt.NDArray[np.int64]:
+        """The true answers in sub-steps, exactly. Private."""
+        return self.counts(graph, scoring.grid) * scoring.substeps
+
+    def answers(self, hypothesis: Hypothesis) -> FloatVector:
+        """A hypothesis's answers, shape (len(self),)."""
+        if max(self.universe.shape) <= MOST_DENSE_VERTICES and isinstance(
+            hypothesis, MatrixHypothesis
+        ):
+            return self.on_matrix(hypothesis.dense())
+        return hypothesis.estimate_all(self)
+
+    def on_matrix(self, matrix: Any) -> FloatVector:
+        """Answers on a dense or sparse matrix over the universe, which is not checked."""
+        answers = np.empty(len(self))
+        for part, S, T in self._batches():
+            answers[part] = np.einsum("ij,ij->i", S @ matrix, T)
+            if self.universe.symmetric:
+                both = S * T
+                overlapping = np.flatnonzero(both.any(axis=1))
+                inside = both[overlapping]
+                twice = np.einsum("ij,ij->i", inside @ matrix, inside)
+                answers[part.start + overlapping] -= twice / 2
+        return answers
+
+    def _batches(self) -> Iterator[tuple[slice, FloatMatrix, FloatMatrix]]:
+        size = max(1, _BATCH_ENTRIES // max(self.universe.shape))
+        for start in range(0, len(self), size):
+            part = slice(start, start + size)
+            S, T = (
+                BitSets(sets.n, sets.rows[part]).masks().astype(np.float64)
+                for sets in (self._S, self._T)
+            )
+            yield part, S, T
+
+
+def _pack_rows(masks: npt.NDArray[np.bool_]) -> Words:
+    count, n = masks.shape
+    packed = np.zeros((count, -(-n // 64) * 8), dtype=np.uint8)
+    bits = np.packbits(masks, axis=1, bitorder="little")
+    packed[:, : bits.shape[1]] = bits
+    return packed.view(np.uint64)
+
+
+def _matrix_of(graph: AnyGraph, weights: FloatVector) -> Any:
+    """The matrix with these weights on the edges; sparse where that is faster."""
+    rows, columns = graph.rows, graph.columns
+    shape = graph.shape
+    if isinstance(graph, Graph):
+        rows, columns = np.concatenate([rows, columns]), np.concatenate([columns, rows])
+        weights = np.concatenate([weights, weights])
+    matrix = sp.csr_array((weights, (rows, columns)), shape=shape)
+    # Reading the number of edges shows in the time taken only, as everywhere.
+    if max(shape) <= MOST_DENSE_VERTICES and 16 * matrix.nnz > shape[0] * shape[1]:
+        return matrix.toarray()
+    return matrix
+
+
+MOST_NUMBERS = 1 << 24  # queries times pairs: 128 MiB
+_BITS = 30  # a coefficient of 1 has 2^30 steps
+
+
+@final
+class RowQuery(LinearQuery):
+    """A linear query of a list, its coefficients divided by the largest one of the list.
+
+    Args:
+        universe: the public vertex pairs.
+        row: a coefficient in [-1, 1] for each pair, in the order of `Universe.pairs`.
+    """
+
+    def __init__(self, universe: Universe, row: FloatVector) -> None:
+        self._universe = universe
+        self._row = row
+
+    def __repr__(self) -> str:
+        return "RowQuery()"
+
+    def coefficients(self, space: Space) -> FloatMatrix:
+        """See `LinearQuery.coefficients`.
+
+        Raises:
+            QueryError: other vertex sets.
+        """
+        if space != self._universe.space:
+            raise QueryError("this query was made for other vertex sets")
+        matrix = np.zeros(self._universe.shape)
+        matrix[self._universe.pairs()] = self._row
+        return matrix + matrix.T if self._universe.symmetric else matrix
+
+
+@final
+class QuestionList(Sequence[Question]):
+    """An immutable list of linear queries, and of statistics of whole graphs, over one universe.
+
+    The list's own queries, which `len` counts and `[i]` gives, are divided by `scale`, so that one
+    pair's weight moves the answer of each by no more than it changes itself. A statistic is counted
+    in its steps (`GraphQuery.steps`), which do not move more either.
+
+    Args:
+        universe: the public vertex pairs.
+        questions: at least one; queries times pairs are at most 2^24.
+
+    Attributes:
+        universe: as given.
+        asked: the questions as they were given.
+        scale: the largest coefficient of all of them; 1 if there are statistics only.
+        given_rows: their coefficients, shape (k, X); zero for a statistic. Read-only.
+        rows: the same over `scale`. Read-only.
+
+    Raises:
+        ParameterError: no question, too many for so many pairs, or queries that are all 0.
+        QueryError: one that does not fit the vertex sets.
+    """
+
+    def __init__(self, universe: Universe, questions: Iterable[Question]) -> None:
+        self.universe = universe
+        self.asked: tuple[Question, ...] = tuple(
+            each if isinstance(each, GraphQuery) else understood(each, universe.space)
+            for each in questions
+        )
+        if not self.asked:
+            raise ParameterError("give at least one query")
+        if len(self.asked) * universe.size > MOST_NUMBERS:
+            raise ParameterError(
+                f"a list of other queries than cuts holds at most {MOST_NUMBERS:,} coefficients:"
+                " give fewer queries, or cuts alone"
+            )
+        pairs = universe.pairs()
+        rows = np.zeros((len(self.asked), universe.size))
+        for row, each in zip(rows, self.asked, strict=True):
+            if isinstance(each, GraphQuery):
+                each.check(universe.space)
+            else:
+                row[:] = pair_coefficients(each, universe.space)[pairs]
+        largest = float(np.abs(rows).max(initial=0.0))
+        if not largest and not self.statistics:
+            raise ParameterError("all queries are constant: there is nothing to learn")
+        self.scale = largest or 1.0
+        self.given_rows: FloatMatrix = rows
+        self.rows: FloatMatrix = rows / self.scale
+        self.given_rows.flags.writeable = self.rows.flags.writeable = False
+        self._steps: IntMatrix = np.rint(self.rows * 2.0**_BITS).astype(np.int64)
+        self._own: tuple[Question, ...] = tuple(
+            each if isinstance(each, GraphQuery) else RowQuery(universe, row)
+            for each, row in zip(self.asked, self.rows, strict=True)
+        )
+        self._places = {id(each): place for place, each in enumerate(self._own)}
+
+    @property
+    def statistics(self) -> bool:
+        """Whether there are statistics among the questions."""
+        return any(isinstance(each, GraphQuery) for each in self.asked)
+
+    @property
+    def signed(self) -> bool:
+        """Whether a coefficient is negative."""
+        return bool((self.rows < 0).any())
+
+    disjoint = False  # never: nothing is assumed of the queries
+
+    def __len__(self) -> int:
+        return len(self.asked)
+
+    @overload
+    def __getitem__(self, index: int) -> Question: ...
+    @overload
+    def __getitem__(self, index: slice) -> "QuestionList": ...
+    def __getitem__(self, index: int | slice) -> "Question | QuestionList":
+        if isinstance(index, slice):
+            return QuestionList(self.universe, self.asked[index])
+        return self._own[index]
+
+    def __contains__(self, query: object) -> bool:
+        """Whether a question is in the list as it was given: with these coefficients."""
+        if isinstance(query, GraphQuery):
+            return query in [each for each in self.asked if isinstance(each, GraphQuery)]
+        try:
+            row = pair_coefficients(query, self.universe.space)[self.universe.pairs()]  # type: ignore[arg-type]
+        except QueryError:
+            return False
+        linear = np.array([not isinstance(each, GraphQuery) for each in self.asked])
+        return bool((self.given_rows[linear] == row).all(axis=1).any())
+
+    def __repr__(self) -> str:
+        return f"QuestionList({len(self)} questions, {self.universe!r})"
+
+    def given(self, own: Question) -> tuple[Question, float]:
+        """The question that was given for one of the list's own, and the factor between answers."""
+        place = self._places[id(own)]
+        asked = self.asked[place]
+        if isinstance(asked, GraphQuery):
+            return asked, float(asked.sensitivity(self.universe.space))
+        return asked, self.scale
+
+    def place(self, asked: Question) -> int:
+        """Where one of `asked` stands."""
+        return next(place for place, each in enumerate(self.asked) if each is asked)
+
+    def counted(self, own: Question, graph: AnyGraph, grid: Grid) -> int:
+        """The true answer of one of the list's own, to the nearest step of the grid. Private.
+
+        One pair moves it by at most the grid's sensitivity: before rounding it moves by no more,
+        and that is a whole number.
+        """
+        (fine,) = self._fine([self._places[id(own)]], graph, grid)
+        return int((fine + (1 << _BITS - 1)) >> _BITS)
+
+    def scored(self, graph: AnyGraph, scoring: Scoring) -> npt.NDArray[np.int64]:
+        """The true answers of the list's own in sub-steps, rounded down. Private.
+
+        One pair moves each by at most the scoring's sensitivity, up or down.
+        """
+        fine = self._fine(range(len(self)), graph, scoring.grid)
+        return np.array([answer * scoring.substeps >> _BITS for answer in fine], dtype=np.int64)
+
+    def _fine(self, places: Iterable[int], graph: AnyGraph, grid: Grid) -> list[int]:
+        """True answers in 2^-30ths of a step of the grid, exactly, of coefficients in steps."""
+        chosen = list(places)
+        pairs = np.zeros(self.universe.shape, dtype=np.int64)
+        weights = grid.edge_steps(graph)
+        pairs[graph.rows, graph.columns] = 1 if weights is None else weights
+        if self.universe.symmetric:
+            pairs = np.maximum(pairs, pairs.T)
+        answers = exact_sums(self._steps[chosen], pairs[self.universe.pairs()])
+        for i, place in enumerate(chosen):
+            asked = self.asked[place]
+            if isinstance(asked, GraphQuery):
+                steps = asked.value(graph) // asked.sensitivity(self.universe.space)
+                answers[i] = steps << _BITS
+        return answers
+
+    def answers(self, hypothesis: Hypothesis) -> FloatVector:
+        """A hypothesis's answers to the list's own, shape (len(self),).
+
+        Raises:
+            QueryError: a statistic of a hypothesis that has none.
+        """
+        if not self.statistics and isinstance(hypothesis, MatrixHypothesis):
+            return self.on_matrix(hypothesis.dense())
+        found: Any = [hypothesis.estimate(each) for each in self._own]  # type: ignore[arg-type]
+        return np.array(found, dtype=np.float64)
+
+    def on_matrix(self, matrix: Any) -> FloatVector:
+        """Answers of the list's own on a matrix over the universe; 0 for a statistic."""
+        found: FloatVector = self.rows @ np.asarray(matrix, dtype=np.float64)[self.universe.pairs()]
+        return found
+
+    def rounding(self, grid: Grid) -> float:
+        """By how much whole steps can move what is measured of the list's own, in weight."""
+        return rounding_of(self.universe.size, grid)
+
+
+def rounding_of(pairs: int, grid: Grid) -> float:
+    """See `QuestionList.rounding`; of a list over so many pairs."""
+    coefficients = Fraction(pairs, 1 << _BITS + 1)
+    return float(coefficients) * (grid.cap or 1.0) * (1 + 1e-9) + 2 * grid.unit
+
+
+def as_list(universe: Universe, queries: Iterable[Question]) -> CutList | QuestionList:
+    """A public list of queries.
+
+    Raises:
+        ParameterError: a list for other vertices, or an empty one.
+        QueryError: a query that does not fit.
+    """
+    if isinstance(queries, CutList | QuestionList):
+        if queries.universe != universe:
+            raise ParameterError("the queries are for other vertices than the graph's")
+        return queries
+    given = [
+        each if isinstance(each, GraphQuery) else understood(each, universe.space)
+        for each in queries
+    ]
+    cuts = [each for each in given if isinstance(each, CutQuery)]
+    return CutList(universe, cuts) if len(cuts) == len(given) else QuestionList(universe, given)
