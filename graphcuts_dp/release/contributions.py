@@ -1,15 +1,14 @@
 """What a bound on owners leaves out, and the choice of one: told only with noise, and paid."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import final
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_contributions import Contributions, check_bounds
 from graphcuts_dp.files import PathLike
-from graphcuts_dp.graph.owned_rows import OwnedRows
+from graphcuts_dp.graph.owned_rows import OwnedRows, without_rows
 from graphcuts_dp.ledger.opening import Store
-from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.measure.contributions import (
     choose_by_share,
     measure_contributions,
@@ -18,9 +17,8 @@ from graphcuts_dp.measure.contributions import (
 )
 from graphcuts_dp.pairs.vertices import public_vertices
 from graphcuts_dp.privacy.composition import Cost, stated_cost
-from graphcuts_dp.privacy.entropy import entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
-from graphcuts_dp.privacy.protection import Protect
+from graphcuts_dp.release.job import Job, execute
 
 _FINEST_SHARE = 1000  # shares are fractions with no larger denominator
 
@@ -67,20 +65,26 @@ def release_contributions(
     """
     found = check_bounds(bounds)
     rate = exact_epsilon(epsilon)
-    guarantee = _promise(rows, Cost.of_pure(rate), epsilon, seed)
-    source = entropy_source(seed)
-    with charged(
-        store,
-        rows,
+    cost = stated_cost(Cost.of_pure(rate), epsilon=epsilon)
+    guarantee, what = _promise(rows, cost), rows.what
+    job = Job(
         kind="contributions",
+        public=without_rows(rows),
         parameters={"bounds": len(found)},
-        cost=stated_cost(Cost.of_pure(rate), epsilon=epsilon),
+        cost=cost,
         guarantee=guarantee,
-    ):
-        counts = measure_contributions(rows, found, rate=rate, source=source)
-    return Contributions(
-        bounds=found, counts=counts, rate=rate, what=rows.what, guarantee=guarantee
+        measure=lambda private, source, _: measure_contributions(
+            private, found, rate=rate, source=source
+        ),
+        finish=lambda counts, source, _: Contributions(
+            bounds=found,
+            counts=counts,
+            rate=rate,
+            what=what,
+            guarantee=replace(guarantee, seed=source.seed),
+        ),
     )
+    return execute(job, rows, store=store, seed=seed)
 
 
 def choose_bound(
@@ -115,19 +119,24 @@ def choose_bound(
     found = check_bounds(bounds)
     share = _share(share_above)
     rate = rate_of_choice(share, exact_epsilon(epsilon))
-    built = Cost.of_pure(2 * share_sensitivity(share) * rate)
-    guarantee = _promise(rows, built, epsilon, seed)
-    source = entropy_source(seed)
-    with charged(
-        store,
-        rows,
+    cost = stated_cost(Cost.of_pure(2 * share_sensitivity(share) * rate), epsilon=epsilon)
+    guarantee = _promise(rows, cost)
+    job = Job(
         kind="bound",
+        public=without_rows(rows),
         parameters={"share_above": float(share), "bounds": len(found)},
-        cost=stated_cost(built, epsilon=epsilon),
+        cost=cost,
         guarantee=guarantee,
-    ):
-        at_most = choose_by_share(rows, found, share=share, rate=rate, source=source)
-    return ChosenBound(at_most=at_most, share_above=float(share), guarantee=guarantee)
+        measure=lambda private, source, _: choose_by_share(
+            private, found, share=share, rate=rate, source=source
+        ),
+        finish=lambda at_most, source, _: ChosenBound(
+            at_most=at_most,
+            share_above=float(share),
+            guarantee=replace(guarantee, seed=source.seed),
+        ),
+    )
+    return execute(job, rows, store=store, seed=seed)
 
 
 def _share(share: float) -> Fraction:
@@ -140,16 +149,15 @@ def _share(share: float) -> Fraction:
     return exact
 
 
-def _promise(rows: OwnedRows, built: Cost, epsilon: float, seed: int | None) -> PrivacyGuarantee:
+def _promise(rows: OwnedRows, cost: Cost) -> PrivacyGuarantee:
     if not isinstance(rows, OwnedRows):
         raise ParameterError("owners are those of rows: read the file with read_owned")
     return PrivacyGuarantee(
-        epsilon=stated_cost(built, epsilon=epsilon).epsilon,
+        epsilon=cost.epsilon,
         neighbours=(
             "all rows of any one owner, however many (added or removed; replacing them is two such "
             "changes)"
         ),
         public=f"{public_vertices(rows.space)} and the candidates for a bound",
-        seed=seed,
-        protects=str(Protect(kind="owner")),
+        protects="1 owner",
     )

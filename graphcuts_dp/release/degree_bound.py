@@ -1,14 +1,14 @@
 """A bound on degrees for what protects vertices, chosen privately and paid for."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.owned_rows import without_rows
 from graphcuts_dp.ledger.opening import Store
-from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.measure.degree_bounds import (
     bound_candidates,
     choice_cost,
@@ -17,8 +17,8 @@ from graphcuts_dp.measure.degree_bounds import (
 )
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import stated_cost
-from graphcuts_dp.privacy.entropy import entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
+from graphcuts_dp.release.job import Job, execute
 
 _LARGEST_NOISE = 1e9
 
@@ -77,23 +77,27 @@ def choose_degree_bound(
     whole = tuple(int(bound) for bound in found)
     if whole != found:
         raise ParameterError("candidates are whole numbers, for example candidates=[10, 20, 40]")
-    source = entropy_source(seed)
     rate = score_rate(exact)
     cost = stated_cost(choice_cost(rate), epsilon=epsilon)
     guarantee = PrivacyGuarantee(
         epsilon=cost.epsilon,
         neighbours="all edges of any one vertex, however many",
         public=f"{Universe.of(graph).public} and the candidates",
-        seed=source.seed,
         protects="1 vertex",
     )
-    with charged(
-        store,
-        graph,
+    job = Job(
         kind="degree bound",
+        public=without_rows(graph),
         parameters={"candidates": list(whole), "noise": float(noise)},
         cost=cost,
         guarantee=guarantee,
-    ):
-        index = pick_bound(graph, found, rate=rate, noise=float(noise), source=source)
-    return DegreeBound(degree_bound=whole[index], candidates=whole, guarantee=guarantee)
+        measure=lambda private, source, _: pick_bound(
+            private, found, rate=rate, noise=float(noise), source=source
+        ),
+        finish=lambda index, source, _: DegreeBound(
+            degree_bound=whole[index],
+            candidates=whole,
+            guarantee=replace(guarantee, seed=source.seed),
+        ),
+    )
+    return execute(job, graph, store=store, seed=seed)

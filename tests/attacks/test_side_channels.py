@@ -723,7 +723,7 @@ NAMES = {
     "reads nothing private": """Answer CutList LinearQuery CutQuery MatrixQuery RankOneQuery
         GraphQuery
         DistanceQuery Metric Plan PlanRow VertexSet __version__ plan plan_distances datasets
-        explain Explanation
+        explain Explanation Protect
         Groups GroupTree read_groups groups_from_dict groups_from_igraph groups_from_networkx
         groups_from_pandas RemoteSession connect
         plan_bounds BoundPlan BoundRow plan_degree_bounds DegreePlan DegreeRow""",
