@@ -115,7 +115,12 @@ def flows_job(
 
     Args:
         data: of the schema; no row of it is kept.
-        groups: this and the others as for `release_flows`.
+        groups: as for `release_flows`.
+        epsilon: likewise.
+        delta: likewise.
+        workload: likewise.
+        noise: likewise.
+        whole: likewise.
         protect: whom the promise is for.
 
     Raises:

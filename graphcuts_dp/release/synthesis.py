@@ -212,7 +212,19 @@ def graph_job(  # noqa: PLR0913  # the choices of `release_graph`
 
     Args:
         data: of the schema; no row of it is kept.
-        epsilon: this and the others as for `release_graph`.
+        epsilon: as for `release_graph`.
+        noise: likewise.
+        mechanism: likewise.
+        degree_share: likewise.
+        workload: likewise.
+        groups: likewise.
+        fit: likewise.
+        oracle: likewise.
+        unweighted: likewise.
+        protect: likewise.
+        at_most: likewise.
+        time_limit: likewise.
+        blocks: likewise.
         fitted: whether the result has a synthetic graph, where the fit is not "none".
 
     Raises:
