@@ -45,8 +45,7 @@ from graphcuts_dp.offline.sensing import release_sensing
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release.sparse import sparse_release
-from graphcuts_dp.release.sparse_measure import measure_sparse
-from graphcuts_dp.release.sparse_shares import SparseShares
+from graphcuts_dp.release.sparse_measure import SparseShares, measure_sparse
 from graphcuts_dp.results.receipts import receipt_path
 from graphcuts_dp.results.storage import noisy_path
 from graphcuts_dp.session.counts import EdgeCounter
