@@ -75,8 +75,13 @@ if TYPE_CHECKING:
     from graphcuts_dp.planning.vertex_bounds import DegreePlan, DegreeRow, plan_degree_bounds
     from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
     from graphcuts_dp.privacy.protection import Protect
-    from graphcuts_dp.release.contributions import ChosenBound, choose_bound, release_contributions
-    from graphcuts_dp.release.degree_bound import DegreeBound, choose_degree_bound
+    from graphcuts_dp.release.contributions import (
+        ChosenBound,
+        DegreeBound,
+        choose_bound,
+        choose_degree_bound,
+        release_contributions,
+    )
     from graphcuts_dp.release.flow_release import load_flows, release_flows
     from graphcuts_dp.release.synthesis import release_graph
     from graphcuts_dp.results.flows import FlowAnswer, Flows
@@ -146,8 +151,13 @@ _HOMES = {
     "planning.vertex_bounds": ("DegreePlan", "DegreeRow", "plan_degree_bounds"),
     "privacy.guarantee": ("PrivacyGuarantee",),
     "privacy.protection": ("Protect",),
-    "release.contributions": ("ChosenBound", "choose_bound", "release_contributions"),
-    "release.degree_bound": ("DegreeBound", "choose_degree_bound"),
+    "release.contributions": (
+        "ChosenBound",
+        "DegreeBound",
+        "choose_bound",
+        "choose_degree_bound",
+        "release_contributions",
+    ),
     "release.flow_release": ("load_flows", "release_flows"),
     "release.synthesis": ("release_graph",),
     "results.flows": ("FlowAnswer", "Flows"),

@@ -622,8 +622,8 @@ BY_HAND = (
         "noise.draw(0, cells.size(place), source)",
         "tests/golden/test_golden.py::test_a_result_is_what_it_was_and_its_files_are[flows: gaussian]",
     ),
-    Edit(  # a sparse release that is not charged
-        "release_sparse",
+    Edit(  # a job that is not charged
+        "execute",
         """with charged(
         store,""",
         """with charged(
@@ -712,13 +712,11 @@ BY_HAND = (
         "math.floor(largest / unit) - 1",
         "tests/session/test_plain_mechanisms.py::test_grids_count_in_steps_and_never_raise_the_sensitivity",
     ),
-    Edit(  # flows that are not charged
-        "release_flows",
-        """with charged(
-        store,""",
-        """with charged(
-        None,""",
-        "tests/results/test_flows.py::test_flows_are_charged_to_a_store_before_their_noise",
+    Edit(  # a job whose cost is for smaller changes than the data make
+        "Job.bounded",
+        "getattr(public, fact, None) != getattr(self.public, fact, None)",
+        "False",
+        "tests/release/test_job.py::test_a_job_is_for_data_of_its_schema_alone[another cap]",
     ),
     Edit(  # people who move half as far
         "PerQuery.build",
@@ -776,9 +774,9 @@ BY_HAND = (
         "tests/golden/test_golden.py::test_a_result_is_what_it_was_and_its_files_are[gap test: one-sided]",
     ),
     Edit(  # the true graph beside the noisy matrix
-        "release_graph",
-        "return replace(made, workload=workload)",
-        "return replace(made, workload=workload, _graph=graph if made.has_graph else None)",
+        "Job.run",
+        "return self.finish(drawn, source, progress)",
+        "return replace(self.finish(drawn, source, progress), _graph=bounded)",
         "tests/golden/test_golden.py::test_a_result_is_what_it_was_and_its_files_are[release: response, binary]",
     ),
     Edit(  # a threshold with half the noise

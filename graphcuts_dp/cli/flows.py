@@ -12,15 +12,9 @@ from graphcuts_dp.cli.publishing import tell_publishing
 from graphcuts_dp.cli.reading import Reading, check_apart, with_options
 from graphcuts_dp.cli.store_options import Spending
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.changes import Reach
-from graphcuts_dp.estimate.strategy import ALL_LEVELS, NOISES, choose_strategy
-from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.owned_rows import reach_of
-from graphcuts_dp.measure.cells import cell_tree, changes_on, grid_of_cells, sides_of_groups
-from graphcuts_dp.pairs.groups import Groups
-from graphcuts_dp.planning.flows_forecast import FlowsForecast, forecast_of
-from graphcuts_dp.privacy.protection import Protect
-from graphcuts_dp.release.flow_release import release_flows
+from graphcuts_dp.estimate.strategy import ALL_LEVELS, NOISES
+from graphcuts_dp.release.flow_release import flows_job
+from graphcuts_dp.release.job import execute
 from graphcuts_dp.results.flow_storage import check_flows_path
 from graphcuts_dp.results.flows import Flows
 
@@ -71,23 +65,20 @@ def flows(
     check_flows_path(target, force=force)
     private, graph = protecting.read(reading, source)
     spending.remind(private, source)
-    given = columns.read_from(groups, graph.space)
-    reach = reach_of(private)
-    whole = whole or reach is not None
-    options: dict[str, Any] = {"delta": delta, "workload": workload, "noise": noise}
-    for note in _forecast(graph, given, epsilon, whole, (protecting.of, reach), options).notes:
+    job = flows_job(
+        private,
+        columns.read_from(groups, graph.space),
+        epsilon=epsilon,
+        delta=delta,
+        workload=workload,
+        noise=noise,
+        whole=whole,
+        protect=protecting.of,
+    )
+    for note in job.notes:
         say(f"note: {note}")
     with accuracy_notes():
-        made = release_flows(
-            private,
-            given,
-            epsilon=epsilon,
-            whole=whole,
-            store=store,
-            seed=seed,
-            **options,
-            **protecting.options(vertices=True),
-        )
+        made = execute(job, private, store=store, seed=seed)
     written = made.save(target, force=force)
     if as_json:
         show_json({**_facts(made), "files": list(written)})
@@ -97,31 +88,6 @@ def flows(
     if top:
         _show(made, top)
     tell_publishing(made.guarantee, written, source)
-
-
-def _forecast(
-    graph: AnyGraph,
-    groups: Groups | tuple[Groups, Groups],
-    epsilon: float,
-    whole: bool,
-    whom: tuple[Protect, Reach | None],
-    options: dict[str, Any],
-) -> FlowsForecast:
-    """What to expect, from the schema and public sizes alone."""
-    cells = cell_tree(graph, sides_of_groups(graph, groups))
-    protection, reach = whom
-    grid = grid_of_cells(
-        graph,
-        epsilon=epsilon,
-        whole=whole,
-        protection=protection,
-        groups=sum(cells.shape(cells.depth - 1)),
-    )
-    changes = changes_on(grid, cells, protection, reach)
-    strategy = choose_strategy(cells, epsilon=epsilon, changes=changes, **options)
-    return forecast_of(
-        cells, strategy, unit=grid.unit, epsilon=epsilon, delta=float(options["delta"])
-    )
 
 
 def _facts(made: Flows) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from graphcuts_dp.cli.reading import Reading, note_reading
 from graphcuts_dp.cli.spelling import spelled
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.owned_rows import PrivateData
+from graphcuts_dp.graph.owned_rows import PrivateData, without_rows
 from graphcuts_dp.measure.parts import bounded_graph
 from graphcuts_dp.privacy.protection import Protect
 
@@ -63,7 +63,7 @@ class Protecting:
         return {**given, "degree_bound": self.degree_bound} if vertices else given
 
     def read(self, reading: Reading, path: str) -> tuple[PrivateData, AnyGraph]:
-        """Read what will be released, and the graph that is measured, and say how it was read.
+        """Read what will be released, and say how it was read; with its graph, without any edge.
 
         Raises:
             GraphCutsError: as `Reading.read_private` and `Reading.read_rows`.
@@ -73,7 +73,7 @@ class Protecting:
             raise ParameterError("--protect owner needs --owner COLUMN, which names whose a row is")
         if reading.owner is None:
             graph = reading.read_private(path)
-            return graph, bounded_graph(graph, self.of)
+            return graph, bounded_graph(without_rows(graph), self.of)
         if self.of.kind != "owner":
             raise ParameterError("--owner COLUMN is for --protect owner --at-most K")
         rows = reading.read_rows(path, tell=note_reading)
@@ -83,4 +83,4 @@ class Protecting:
         )
         if rows.counting == "weight":
             note_reading(f"Weights come out in units of {rows.unit:g}.")
-        return rows, bounded_graph(rows, self.of)
+        return rows, bounded_graph(without_rows(rows), self.of)

@@ -4,8 +4,7 @@ Is it good for my questions? The last table of `release`, and all of `release --
 """
 
 from contextlib import nullcontext
-from fractions import Fraction
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -28,32 +27,21 @@ from graphcuts_dp.cli.reading import Reading, check_apart, with_options
 from graphcuts_dp.cli.store_options import Spending
 from graphcuts_dp.display import short
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.worst_case import accuracy_warning, expected_error_note
 from graphcuts_dp.graph.adjacency import AnyGraph, on_space
 from graphcuts_dp.graph.files import check_labels
-from graphcuts_dp.learn.update_bounds import size_of
 from graphcuts_dp.measure.dask_blocks import dask_cluster
-from graphcuts_dp.measure.entries import distribution_for
-from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet
-from graphcuts_dp.planning.synthetic import degrees_needed
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.protection import Protect
 from graphcuts_dp.privacy.value_noise import NOISES
-from graphcuts_dp.release.allocation import (
-    ALL_MECHANISMS,
-    least_distribution,
-    measure,
-    mechanism_for,
-)
-from graphcuts_dp.release.group_shares import group_plan
-from graphcuts_dp.release.sparse import SPARSE, check_options, sparse_notes, takes_sparse
-from graphcuts_dp.release.synthesis import PLACES, release_graph, sides_of
-from graphcuts_dp.release.usefulness import Usefulness, check_size, size_note, usefulness_of
+from graphcuts_dp.release.allocation import ALL_MECHANISMS
+from graphcuts_dp.release.job import execute
+from graphcuts_dp.release.sparse import SPARSE, check_counts
+from graphcuts_dp.release.synthesis import PLACES, graph_job
+from graphcuts_dp.release.usefulness import Usefulness, usefulness_of
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.results.sparse_storage import check_sparse_path
 from graphcuts_dp.results.storage import ANSWERS, WORKLOADS, check_release_path
-from graphcuts_dp.synth.methods import FIT_NAMES, ORACLES, fit_method
+from graphcuts_dp.synth.methods import FIT_NAMES, ORACLES
 
 _MOST_EDGES = 2e7  # of the graph that a forecast makes up
 TITLE = "Is it good for my questions? (95%, each question by itself)"
@@ -74,16 +62,7 @@ def edges_fact(found: Usefulness) -> str:
 
 
 def forecast(
-    reading: Reading,
-    grouping: GroupReading,
-    *,
-    each: Fraction,
-    edges: float | None,
-    noise: str,
-    mechanism: str,
-    share: float | None,
-    workload: str,
-    fit: str,
+    reading: Reading, grouping: GroupReading, *, edges: float | None, **chosen: Any
 ) -> Usefulness:
     """What a release would be good for, from public numbers alone: it is tried on a made-up graph.
 
@@ -93,45 +72,15 @@ def forecast(
     Args:
         reading: vertex sets and schema, by options.
         grouping: public groups.
-        each: epsilon of one edge.
         edges: a public guess of how many.
-        noise: as for `release_graph`.
-        mechanism: likewise.
-        share: likewise.
-        workload: likewise.
-        fit: likewise.
+        chosen: options of `graph_job`.
 
     Raises:
         ParameterError: no vertex sets, no guess, or one that does not fit them.
     """
     graph = _made_up(reading, edges)
-    groups = grouping.read(graph.space)
-    cap = graph.weight_cap
-    choice = {"mechanism": mechanism, "noise": noise, "fit": fit, "blocks": "local"}
-    if takes_sparse(graph.shape, weight_cap=cap, **choice):
-        made = release_graph(
-            graph,
-            epsilon=float(each),
-            noise=noise,
-            mechanism=SPARSE,
-            groups=groups,
-            fit="none",
-            seed=0,
-        )
-        return usefulness_of(made, edges=edges)
-    check_size(graph.shape, noise=noise, fit=fit, blocks="local")
-    method = fit_method(fit, weight_cap=cap)
-    bought = measure(
-        graph,
-        epsilon=each,
-        noise=noise,
-        mechanism=mechanism_for(method, mechanism, share, workload),
-        share=share,
-        source=SeededEntropy(0),
-        groups=group_plan(graph, groups),
-        workload=workload,
-    )
-    return usefulness_of(Release(measurements=bought), edges=edges)
+    job = graph_job(graph, groups=grouping.read(graph.space), fitted=False, **chosen)
+    return usefulness_of(job.run(graph, SeededEntropy(0)), edges=edges)
 
 
 def show_forecast(found: Usefulness, *, as_json: bool) -> None:
@@ -276,89 +225,46 @@ def release(
     each = protecting.of.per_step(epsilon)
     if expected_edges is not None and not dry_run:
         raise ParameterError("--expected-edges is for --dry-run: a release finds out, with noise")
+    chosen: dict[str, Any] = {
+        "noise": noise,
+        "mechanism": mechanism,
+        "degree_share": degree_share,
+        "workload": workload,
+        "fit": fit,
+        "oracle": oracle,
+        "unweighted": unweighted,
+    }
     if dry_run:
-        found = forecast(
-            reading,
-            grouping,
-            each=each,
-            edges=expected_edges,
-            noise=noise,
-            mechanism=mechanism,
-            share=degree_share,
-            workload=workload,
-            fit=fit,
-        )
+        found = forecast(reading, grouping, edges=expected_edges, epsilon=float(each), **chosen)
         show_forecast(found, as_json=as_json)
         return
     store = spending.check()
     check_apart([target], source, reading.vertices, spending.store, *grouping.files)
     check_release_path(target, force=force)
-    may_be_sparse = mechanism == SPARSE or (mechanism, fit, blocks) == ("auto", "auto", "local")
-    if reading.counts is not None and not may_be_sparse:
-        check_size(reading.counts, noise=noise, fit=fit, blocks=blocks)
+    if reading.counts is not None:
+        check_counts(reading.counts, mechanism=mechanism, noise=noise, fit=fit, blocks=blocks)
     private, graph = protecting.read(reading, source)
-    Protect.of_pairs(
-        protecting.protect,
-        at_most=protecting.at_most,
-        others=max(graph.shape) - 1,
-        epsilon=epsilon,
-    )
-    choice = {"mechanism": mechanism, "noise": noise, "fit": fit, "blocks": blocks}
-    sparse = takes_sparse(graph.shape, weight_cap=graph.weight_cap, **choice)
-    if sparse:
-        check_options(
-            fit=fit, oracle=oracle, unweighted=unweighted, share=degree_share, blocks=blocks
-        )
-        check_sparse_path(target, force=force)
-    else:
-        check_size(graph.shape, noise=noise, fit=fit, blocks=blocks)
     spending.remind(private, source)
     check_labels(target, graph)
-    groups = grouping.read(graph.space)
-    notes: tuple[str | None, ...]
-    if sparse:
-        notes = sparse_notes(graph.shape, asked=mechanism == SPARSE)
-        mechanism = SPARSE
-    else:
-        if noise == "discrete-laplace" and graph.weighted:
-            say("note: Weights are rounded down to whole numbers.")
-        method = fit_method(fit, weight_cap=graph.weight_cap, oracle=oracle, time_limit=time_limit)
-        mechanism = mechanism_for(method, mechanism, degree_share, workload)
-        plan = group_plan(graph, groups)
-        least = least_distribution(graph, noise, each, mechanism, degree_share, plan, workload)
-        notes = (
-            expected_error_note(least, graph.shape),
-            None if graph.weighted or fit == "none" else _synthetic_note(graph, float(each)),
-            size_note(graph.shape, noise=noise, fit=fit),
-        )
-    for note in filter(None, notes):
-        say(f"note: {note}")
-    if not sparse and not force_hopeless:
-        noisy = distribution_for(graph, noise, each)
-        warning = accuracy_warning(noisy, *sides_of(graph), steps=protecting.of.steps)
-        if warning is not None:
-            raise ParameterError(f"{warning}; --force-hopeless releases it all the same")
-    cluster = dask_cluster(scheduler) if blocks == "dask" else nullcontext()
-    title = "releasing" if sparse else "fitting"
-    with cluster, accuracy_notes(), progress_bar(title) as progress:
-        made = release_graph(
+    with dask_cluster(scheduler) if blocks == "dask" else nullcontext():
+        job = graph_job(
             private,
             epsilon=epsilon,
-            store=store,
-            noise=noise,
-            mechanism=mechanism,
-            degree_share=degree_share,
-            workload=workload,
-            groups=groups,
-            fit=fit,
-            oracle=oracle,
-            unweighted=unweighted,
-            **protecting.options(),
-            seed=seed,
+            groups=grouping.read(graph.space),
+            protect=protecting.of,
             time_limit=time_limit,
             blocks=blocks,
-            progress=progress,
+            **chosen,
         )
+        sparse = job.parameters["mechanism"] == SPARSE
+        if sparse:
+            check_sparse_path(target, force=force)
+        for note in job.notes:
+            say(f"note: {note}")
+        if job.warning is not None and not force_hopeless:
+            raise ParameterError(f"{job.warning}; --force-hopeless releases it all the same")
+        with accuracy_notes(), progress_bar("releasing" if sparse else "fitting") as progress:
+            made = execute(job, private, store=store, seed=seed, progress=progress)
     written = made.save(target, force=force)
     useful = usefulness_of(made)
     facts = _facts(made) | {"edges": edges_fact(useful)}
@@ -368,15 +274,6 @@ def release(
     show_made(facts, written, as_json)
     show_useful(useful)
     tell_publishing(made.guarantee, written, source)
-
-
-def _synthetic_note(graph: AnyGraph, epsilon: float) -> str:
-    """Which degrees it takes, from the vertex sets and epsilon alone: m is private."""
-    communities, edges = degrees_needed(size_of(Universe.of(graph)), epsilon=epsilon)
-    return (
-        "Communities show in the synthetic graph from an average degree of about "
-        f"{communities:,.3g} on, single edges from {edges:,.3g} on; graphcuts-dp plan tells more."
-    )
 
 
 def _facts(made: Release) -> dict[str, object]:

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatArray, IntegerVector, IntVector
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.estimate.changes import Reach
-from graphcuts_dp.graph.adjacency import AnyGraph, from_parts_on
+from graphcuts_dp.graph.adjacency import AnyGraph, from_parts_on, without_edges
 from graphcuts_dp.graph.edge_keys import EdgeParts, unpacked_keys
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet, sets_in
 
@@ -212,6 +212,35 @@ class OwnedRows:
 
 
 PrivateData = AnyGraph | OwnedRows
+
+
+def without_rows(data: PrivateData) -> PrivateData:
+    """Data of the same schema without any row: all that is public of them, and nothing else.
+
+    Raises:
+        GraphError: neither a graph nor rows.
+    """
+    if isinstance(data, OwnedRows):
+        return OwnedRows(
+            data.space,
+            np.zeros(0, dtype=np.int64),
+            np.zeros(0, dtype=np.uint64),
+            (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)),
+            np.zeros(0),
+            counting=data.counting,
+            unit=data.unit,
+            owner_is_tail=data.owner_is_tail,
+        )
+    if not isinstance(data, AnyGraph):
+        raise GraphError(
+            "the first argument must be a Graph; build one with read_graph or from_..."
+        )
+    return without_edges(
+        data,
+        [] if data.weighted else None,
+        weight_cap=data.weight_cap if data.weighted else None,
+        hide_change=data.hide_change,
+    )
 
 
 def check_counting(counting: Any, unit: float) -> None:

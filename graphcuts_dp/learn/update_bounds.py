@@ -15,6 +15,7 @@ from graphcuts_dp.learn.base import Rule
 from graphcuts_dp.pairs.universe import Universe
 
 UpdateBound = Callable[[float], float]
+SHOWN = 1.5  # times s sqrt(n): see planning/synthetic.py, and bench_fit_quality.py
 
 
 @final
@@ -108,3 +109,23 @@ def _checked(n: Size, edges: float) -> int:
     if not (pairs > 0 and 0 <= edges <= pairs):
         raise ParameterError(f"edges must lie between 0 and the number of pairs, {pairs:,}")
     return pairs
+
+
+def degrees_needed(n: Size, *, epsilon: float) -> tuple[float, float]:
+    """Average degrees from which communities, and single edges, can show in a synthetic graph.
+
+    Args:
+        n: vertices, (left, right), or `ArcsOn`; of a bipartite graph the average degree is
+            m/sqrt(left right), of a directed one the average number of arcs that leave a vertex.
+        epsilon: privacy of one edge.
+    """
+    root, side = root_and_side(n)
+    single = side * pairs_of(n) / (1 + math.exp(epsilon))
+    return SHOWN * root / (2 * math.sinh(epsilon / 2)), single
+
+
+def root_and_side(n: Size) -> tuple[float, float]:
+    """Root of n, and average degree over number of edges, or what they are for two sides."""
+    rows, columns = shape_of(n)
+    ends = 2 if isinstance(n, int) else 1
+    return (math.sqrt(rows) + math.sqrt(columns)) / 2, ends / math.sqrt(rows * columns)

@@ -23,7 +23,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, final
 
-from graphcuts_dp.learn.update_bounds import Size, pairs_of, shape_of
+from graphcuts_dp.learn.update_bounds import SHOWN, root_and_side
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON
 from graphcuts_dp.session.choice import Setting
 
@@ -82,7 +82,6 @@ def sparse_forecast(setting: Setting) -> SparseForecast:
 
 
 Kept = Literal["communities", "strong communities", "degrees", "nothing"]
-_SHOWN = 1.5  # times s sqrt(n): see the module, and bench_fit_quality.py
 
 
 @final
@@ -127,13 +126,13 @@ def synthetic_forecast(setting: Setting) -> SyntheticForecast:
     Args:
         setting: the public numbers; `queries`, `delta` and `beta` do not matter.
     """
-    root, side = _sides(setting.n)
+    root, side = root_and_side(setting.n)
     epsilon, together = setting.for_one().epsilon, setting.protection.steps
     m, missing = setting.edges, setting.pairs - setting.edges
     degree = m * side
     strength = min(degree, missing * side)
     noise = root / (2 * math.sinh(epsilon / 2))
-    if strength >= _SHOWN * noise:
+    if strength >= SHOWN * noise:
         keeps: Kept = "communities"
     elif strength >= noise:
         keeps = "strong communities"
@@ -144,30 +143,10 @@ def synthetic_forecast(setting: Setting) -> SyntheticForecast:
         strength=strength,
         noise=noise,
         epsilon_for_communities=_in_range(
-            together * 2 * math.asinh(_SHOWN * root / (2 * strength)) if strength else math.inf
+            together * 2 * math.asinh(SHOWN * root / (2 * strength)) if strength else math.inf
         ),
         epsilon_for_edges=_in_range(together * math.log(missing / m) if missing else 0.0),
     )
-
-
-def degrees_needed(n: Size, *, epsilon: float) -> tuple[float, float]:
-    """Average degrees from which communities, and single edges, can show in a synthetic graph.
-
-    Args:
-        n: vertices, (left, right), or `ArcsOn`; of a bipartite graph the average degree is
-            m/sqrt(left right), of a directed one the average number of arcs that leave a vertex.
-        epsilon: privacy of one edge.
-    """
-    root, side = _sides(n)
-    single = side * pairs_of(n) / (1 + math.exp(epsilon))
-    return _SHOWN * root / (2 * math.sinh(epsilon / 2)), single
-
-
-def _sides(n: Size) -> tuple[float, float]:
-    """Root of n, and average degree over number of edges, or what they are for two sides."""
-    rows, columns = shape_of(n)
-    ends = 2 if isinstance(n, int) else 1
-    return (math.sqrt(rows) + math.sqrt(columns)) / 2, ends / math.sqrt(rows * columns)
 
 
 def _in_range(epsilon: float) -> float:

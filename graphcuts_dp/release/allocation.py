@@ -25,6 +25,7 @@ from graphcuts_dp.privacy.guarantee import (
     exact_epsilon,
     hidden_change,
 )
+from graphcuts_dp.privacy.protection import EDGE, Protect
 from graphcuts_dp.privacy.value_noise import noise_distribution
 from graphcuts_dp.release.choice import EARLY_SHARE, MOST_BESIDE_GROUPS, TOTAL_SHARE, Prospect
 from graphcuts_dp.release.group_shares import GroupPlan, telling
@@ -150,16 +151,18 @@ def _groups_bought(
 def promise(
     graph: AnyGraph,
     cost: Cost,
+    protect: Protect = EDGE,
     *,
-    seed: int | None,
+    seed: int | None = None,
     parts: tuple[tuple[str, float], ...] = (),
     groups: bool = False,
 ) -> PrivacyGuarantee:
     """What a release promises. Reads the schema of the graph only.
 
     Args:
-        graph: the private graph.
+        graph: the private graph, or one of its schema.
         cost: of everything together.
+        protect: whom it protects.
         seed: of the noise, or None.
         parts: see `PrivacyGuarantee.parts`.
         groups: whether public groups come out with it.
@@ -167,8 +170,11 @@ def promise(
     public = Universe.of(graph).public + (" and the groups" if groups else "")
     if graph.weighted and graph.weight_cap is not None:
         public += " and the weight cap"
-    return PrivacyGuarantee(
+    if protect.degree_bound is not None:
+        public += " and the degree bound"
+    step = PrivacyGuarantee(
         epsilon=cost.epsilon,
+        delta=cost.delta,
         neighbours=hidden_change(
             weighted=graph.weighted,
             weight_cap=graph.weight_cap,
@@ -178,6 +184,7 @@ def promise(
         seed=seed,
         parts=parts,
     )
+    return protect.promise(step, cost)
 
 
 def mechanism_for(

@@ -1,27 +1,38 @@
-"""What a bound on owners leaves out, and the choice of one: told only with noise, and paid."""
+"""What a bound on owners leaves out, and the choice of one: told only with noise, and paid.
 
-from dataclasses import dataclass
+A bound on degrees for what protects vertices, likewise chosen privately.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import final
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_contributions import Contributions, check_bounds
 from graphcuts_dp.files import PathLike
-from graphcuts_dp.graph.owned_rows import OwnedRows
+from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.owned_rows import OwnedRows, without_rows
 from graphcuts_dp.ledger.opening import Store
-from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.measure.contributions import (
     choose_by_share,
     measure_contributions,
     rate_of_choice,
     share_sensitivity,
 )
+from graphcuts_dp.measure.degree_bounds import (
+    bound_candidates,
+    choice_cost,
+    pick_bound,
+    score_rate,
+)
+from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import public_vertices
 from graphcuts_dp.privacy.composition import Cost, stated_cost
-from graphcuts_dp.privacy.entropy import entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
-from graphcuts_dp.privacy.protection import Protect
+from graphcuts_dp.release.job import Job, execute
 
+_LARGEST_NOISE = 1e9
 _FINEST_SHARE = 1000  # shares are fractions with no larger denominator
 
 
@@ -67,20 +78,26 @@ def release_contributions(
     """
     found = check_bounds(bounds)
     rate = exact_epsilon(epsilon)
-    guarantee = _promise(rows, Cost.of_pure(rate), epsilon, seed)
-    source = entropy_source(seed)
-    with charged(
-        store,
-        rows,
+    cost = stated_cost(Cost.of_pure(rate), epsilon=epsilon)
+    guarantee, what = _promise(rows, cost), rows.what
+    job = Job(
         kind="contributions",
+        public=without_rows(rows),
         parameters={"bounds": len(found)},
-        cost=stated_cost(Cost.of_pure(rate), epsilon=epsilon),
+        cost=cost,
         guarantee=guarantee,
-    ):
-        counts = measure_contributions(rows, found, rate=rate, source=source)
-    return Contributions(
-        bounds=found, counts=counts, rate=rate, what=rows.what, guarantee=guarantee
+        measure=lambda private, source, _: measure_contributions(
+            private, found, rate=rate, source=source
+        ),
+        finish=lambda counts, source, _: Contributions(
+            bounds=found,
+            counts=counts,
+            rate=rate,
+            what=what,
+            guarantee=replace(guarantee, seed=source.seed),
+        ),
     )
+    return execute(job, rows, store=store, seed=seed)
 
 
 def choose_bound(
@@ -115,19 +132,24 @@ def choose_bound(
     found = check_bounds(bounds)
     share = _share(share_above)
     rate = rate_of_choice(share, exact_epsilon(epsilon))
-    built = Cost.of_pure(2 * share_sensitivity(share) * rate)
-    guarantee = _promise(rows, built, epsilon, seed)
-    source = entropy_source(seed)
-    with charged(
-        store,
-        rows,
+    cost = stated_cost(Cost.of_pure(2 * share_sensitivity(share) * rate), epsilon=epsilon)
+    guarantee = _promise(rows, cost)
+    job = Job(
         kind="bound",
+        public=without_rows(rows),
         parameters={"share_above": float(share), "bounds": len(found)},
-        cost=stated_cost(built, epsilon=epsilon),
+        cost=cost,
         guarantee=guarantee,
-    ):
-        at_most = choose_by_share(rows, found, share=share, rate=rate, source=source)
-    return ChosenBound(at_most=at_most, share_above=float(share), guarantee=guarantee)
+        measure=lambda private, source, _: choose_by_share(
+            private, found, share=share, rate=rate, source=source
+        ),
+        finish=lambda at_most, source, _: ChosenBound(
+            at_most=at_most,
+            share_above=float(share),
+            guarantee=replace(guarantee, seed=source.seed),
+        ),
+    )
+    return execute(job, rows, store=store, seed=seed)
 
 
 def _share(share: float) -> Fraction:
@@ -140,16 +162,95 @@ def _share(share: float) -> Fraction:
     return exact
 
 
-def _promise(rows: OwnedRows, built: Cost, epsilon: float, seed: int | None) -> PrivacyGuarantee:
+def _promise(rows: OwnedRows, cost: Cost) -> PrivacyGuarantee:
     if not isinstance(rows, OwnedRows):
         raise ParameterError("owners are those of rows: read the file with read_owned")
     return PrivacyGuarantee(
-        epsilon=stated_cost(built, epsilon=epsilon).epsilon,
+        epsilon=cost.epsilon,
         neighbours=(
             "all rows of any one owner, however many (added or removed; replacing them is two such "
             "changes)"
         ),
         public=f"{public_vertices(rows.space)} and the candidates for a bound",
-        seed=seed,
-        protects=str(Protect(kind="owner")),
+        protects="1 owner",
     )
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class DegreeBound:
+    """A bound on degrees that was chosen privately. It may be published.
+
+    Attributes:
+        degree_bound: D, for `protect="vertex"`.
+        candidates: what it was chosen from, ascending.
+        guarantee: the promise for the choice; what is released with it costs more beside it.
+    """
+
+    degree_bound: int
+    candidates: tuple[int, ...]
+    guarantee: PrivacyGuarantee
+
+
+def choose_degree_bound(
+    graph: AnyGraph,
+    *,
+    epsilon: float,
+    noise: float = 1.0,
+    candidates: Sequence[int] | None = None,
+    store: PathLike | Store | None = None,
+    seed: int | None = None,
+) -> DegreeBound:
+    """Choose privately a degree bound with about the least sum of left-out weight and noise.
+
+    Args:
+        graph: the private graph.
+        epsilon: privacy parameter of the choice, for one vertex with all its edges, in [1e-6, 50]:
+            a tenth of what the answers get is a beginning.
+        noise: the error of an answer that a bound of 1 would cost, in weight, in [0, 1e9]: for one
+            answer 1/epsilon of the answers, for cells of a table of k groups about k/epsilon.
+        candidates: whole numbers to choose from; None for the powers of two up to what no degree
+            exceeds. Weights whose cap is no whole number, or that have none, need them.
+        store: path of the store, or a `Store`, that the choice is charged to; see `release_flows`.
+        seed: makes the run repeatable and voids the promise; None for the system's entropy.
+
+    Raises:
+        ParameterError: an option out of range.
+        BudgetError: the budget of the store does not allow it. Nothing was spent.
+        LedgerError: the store cannot be used.
+
+    Guarantee: epsilon-DP, for neighbours that differ in the edges at one vertex: see `pick_bound`.
+    Source: Raskhodnikova, Smith, FOCS 2016, section 4.
+    """
+    exact = exact_epsilon(epsilon)
+    number = isinstance(noise, int | float) and not isinstance(noise, bool)
+    if not number or not 0 <= noise <= _LARGEST_NOISE:
+        raise ParameterError("noise is the error that a bound of 1 costs, for example 1.0")
+    found = bound_candidates(graph, candidates)
+    whole = tuple(int(bound) for bound in found)
+    if whole != found:
+        raise ParameterError("candidates are whole numbers, for example candidates=[10, 20, 40]")
+    rate = score_rate(exact)
+    cost = stated_cost(choice_cost(rate), epsilon=epsilon)
+    guarantee = PrivacyGuarantee(
+        epsilon=cost.epsilon,
+        neighbours="all edges of any one vertex, however many",
+        public=f"{Universe.of(graph).public} and the candidates",
+        protects="1 vertex",
+    )
+    job = Job(
+        kind="degree bound",
+        public=without_rows(graph),
+        parameters={"candidates": list(whole), "noise": float(noise)},
+        cost=cost,
+        guarantee=guarantee,
+        measure=lambda private, source, _: pick_bound(
+            private, found, rate=rate, noise=float(noise), source=source
+        ),
+        finish=lambda index, source, _: DegreeBound(
+            degree_bound=whole[index],
+            candidates=whole,
+            guarantee=replace(guarantee, seed=source.seed),
+        ),
+    )
+    return execute(job, graph, store=store, seed=seed)

@@ -1,11 +1,12 @@
 """How flows are released: a strategy from public sizes, noise once, then least squares."""
 
+from dataclasses import replace
+
+from graphcuts_dp.estimate.flows_forecast import forecast_of
 from graphcuts_dp.estimate.strategy import ALL_LEVELS, choose_strategy
 from graphcuts_dp.files import PathLike
-from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph
-from graphcuts_dp.graph.owned_rows import PrivateData, reach_of
+from graphcuts_dp.graph.owned_rows import PrivateData, reach_of, without_rows
 from graphcuts_dp.ledger.opening import Store
-from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.measure.cells import (
     cell_tree,
     changes_on,
@@ -15,11 +16,11 @@ from graphcuts_dp.measure.cells import (
 )
 from graphcuts_dp.measure.parts import bounded_graph
 from graphcuts_dp.pairs.groups import Groups
-from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.composition import Cost, stated_cost
-from graphcuts_dp.privacy.entropy import entropy_source
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
+from graphcuts_dp.privacy.composition import stated_cost
+from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.protection import EDGE, Protect
+from graphcuts_dp.release.allocation import promise
+from graphcuts_dp.release.job import Job, execute
 from graphcuts_dp.results.flows import Flows
 
 
@@ -53,8 +54,7 @@ def release_flows(
             level counts most), "totals" (the grand total), or the name of a level.
         noise: "laplace", "gaussian" (which needs a delta), or "auto" for the less expected error.
         whole: count weights in whole numbers, rounded down; else in small steps.
-        protect: whom the promise is for: "edges", "vertex", or "owner" of rows; see
-            `Protect`.
+        protect: whom the promise is for: "edges", "vertex", "owner" of rows, or a `Protect`.
         at_most: of edges: how many may change together, 1 if omitted; of an owner: how many of its
             pairs, rows or units count, see `OwnedRows.bounded`. Such weights are whole.
         degree_bound: of a vertex: D, public. Each cell of the finest level is then the largest
@@ -87,103 +87,107 @@ def release_flows(
         ... )
         >>> low, high = flows.between("Mr. Hi", "Officer").interval
     """
-    protection = Protect.of(protect, at_most=at_most, degree_bound=degree_bound)
-    private, reach = graph, reach_of(graph)
-    graph = bounded_graph(private, protection)
+    job = flows_job(
+        graph,
+        groups,
+        epsilon=epsilon,
+        delta=delta,
+        workload=workload,
+        noise=noise,
+        whole=whole,
+        protect=Protect.of(protect, at_most=at_most, degree_bound=degree_bound),
+    )
+    return execute(job, graph, store=store, seed=seed)
+
+
+def flows_job(
+    data: PrivateData,
+    groups: Groups | tuple[Groups, Groups],
+    *,
+    epsilon: float,
+    delta: float = 0.0,
+    workload: str = ALL_LEVELS,
+    noise: str = "auto",
+    whole: bool = False,
+    protect: Protect = EDGE,
+) -> Job[Flows]:
+    """What `release_flows` does with these options, told beforehand. Reads the schema alone.
+
+    Args:
+        data: of the schema; no row of it is kept.
+        groups: as for `release_flows`.
+        epsilon: likewise.
+        delta: likewise.
+        workload: likewise.
+        noise: likewise.
+        whole: likewise.
+        protect: whom the promise is for.
+
+    Raises:
+        ParameterError, GraphError: as `release_flows`.
+    """
+    empty = without_rows(data)
+    del data  # nothing below can reach it
+    graph, reach = bounded_graph(empty, protect), reach_of(empty)
     whole = whole or reach is not None
     sides = sides_of_groups(graph, groups)
     cells = cell_tree(graph, sides)
     exact = exact_epsilon(epsilon)
-    protection.per_step(exact)  # refuses what would leave too little
+    protect.per_step(exact)  # refuses what would leave too little
     grid = grid_of_cells(
         graph,
         epsilon=float(exact),
         whole=whole,
-        protection=protection,
+        protection=protect,
         groups=sum(cells.shape(cells.depth - 1)),
     )
-    changes = changes_on(grid, cells, protection, reach)
+    changes = changes_on(grid, cells, protect, reach)
     strategy = choose_strategy(
-        cells,
-        epsilon=exact,
-        delta=delta,
-        changes=changes,
-        workload=workload,
-        noise=noise,
+        cells, epsilon=exact, delta=delta, changes=changes, workload=workload, noise=noise
     )
-    source = entropy_source(seed)
-    measured = [changes[place] for place in strategy.places]
-    built = strategy.noise.cost(delta=delta, changes=measured)
+    places, names = strategy.places, ("total", *cells.levels)
+    built = strategy.noise.cost(delta=delta, changes=[changes[place] for place in places])
     cost = stated_cost(built, epsilon=epsilon, delta=delta)
-    names = ("total", *cells.levels)
-    with charged(
-        store,
-        private,
+    guarantee = promise(graph, cost, protect, groups=True)
+    bound = protect.degree_bound
+    parts: tuple[tuple[str, float], ...] = ()
+    if strategy.noise.distribution == "laplace" and len(places) > 1:
+        shares = zip(places, strategy.shares, strict=True)
+        parts = tuple((names[p], float(share * exact)) for p, share in shares)
+    return Job(
         kind="flows",
+        public=empty,
+        protect=protect,
         parameters={
             "workload": workload,
-            "levels": [names[p] for p in strategy.places],
-            **({} if degree_bound is None else {"degree_bound": degree_bound}),
+            "levels": [names[p] for p in places],
+            **({} if bound is None else {"degree_bound": bound}),
         },
         cost=cost,
-        guarantee=flows_promise(graph, cost, protection, seed=source.seed),
-    ):
-        noisy = measure_cells(
-            graph,
+        guarantee=guarantee,
+        measure=lambda private, source, _: measure_cells(
+            private,
             sides,
             cells,
-            places=strategy.places,
+            places=places,
             noise=strategy.noise,
             grid=grid,
             whole=whole,
-            protection=protection,
+            protection=protect,
             reach=reach,
             source=source,
-        )
-    # From here on nothing reads the private graph.
-    parts: tuple[tuple[str, float], ...] = ()
-    if strategy.noise.distribution == "laplace" and len(strategy.places) > 1:
-        shares = zip(strategy.places, strategy.shares, strict=True)
-        parts = tuple((names[p], float(share * exact)) for p, share in shares)
-    guarantee = flows_promise(graph, cost, protection, seed=source.seed, parts=parts)
-    return Flows(noisy=noisy, strategy=strategy, guarantee=guarantee)
-
-
-def flows_promise(
-    graph: AnyGraph,
-    cost: Cost,
-    protection: Protect = EDGE,
-    *,
-    seed: int | None,
-    parts: tuple[tuple[str, float], ...] = (),
-) -> PrivacyGuarantee:
-    """What flows promise. Reads the schema of the graph only.
-
-    Args:
-        graph: the private graph.
-        cost: of everything together.
-        protection: whom it protects.
-        seed: of the noise, or None.
-        parts: what epsilon was spent on, by level.
-    """
-    public = f"{Universe.of(graph).public} and the groups"
-    if graph.weighted and graph.weight_cap is not None:
-        public += " and the weight cap"
-    if protection.degree_bound is not None:
-        public += " and the degree bound"
-    step = PrivacyGuarantee(
-        epsilon=cost.epsilon,
-        delta=cost.delta,
-        neighbours=hidden_change(
-            weighted=graph.weighted,
-            weight_cap=graph.weight_cap,
-            directed=isinstance(graph, DirectedGraph),
         ),
-        public=public,
-        seed=seed,
-        parts=parts,
+        finish=lambda noisy, source, _: Flows(
+            noisy=noisy,
+            strategy=strategy,
+            guarantee=replace(guarantee, seed=source.seed, parts=parts),
+        ),
+        told=lambda: (
+            forecast_of(
+                cells, strategy, unit=grid.unit, epsilon=float(exact), delta=float(delta)
+            ).notes
+        ),
     )
-    return protection.promise(step, cost)
 
 
 def load_flows(path: PathLike) -> Flows:

@@ -1,6 +1,7 @@
 """A sparse release: what costs the edges of a graph, not its pairs."""
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -10,22 +11,13 @@ from graphcuts_dp.estimate.noisy_groups import NoisyGroups
 from graphcuts_dp.estimate.noisy_kept_edges import KeptEdges
 from graphcuts_dp.estimate.noisy_sums import NoisyDegrees
 from graphcuts_dp.estimate.noisy_weights import NoisyWeightCounts
-from graphcuts_dp.files import PathLike
-from graphcuts_dp.graph.adjacency import AnyGraph, on_space
-from graphcuts_dp.graph.owned_rows import PrivateData
-from graphcuts_dp.ledger.opening import Store, Subject
-from graphcuts_dp.ledger.uses import charged
-from graphcuts_dp.measure.parts import PartedGraph, public_of
+from graphcuts_dp.graph.adjacency import on_space
 from graphcuts_dp.memory import memory_limit
 from graphcuts_dp.pairs.vertices import Space
-from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, entropy_source
-from graphcuts_dp.privacy.protection import Protect
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource
 from graphcuts_dp.progress import Progress
-from graphcuts_dp.release.allocation import promise
-from graphcuts_dp.release.group_shares import GroupPlan
-from graphcuts_dp.release.sparse_measure import check_share, check_sparse, measure_sparse
-from graphcuts_dp.release.usefulness import needed_memory
+from graphcuts_dp.release.sparse_measure import check_share
+from graphcuts_dp.release.usefulness import check_size, needed_memory
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.synth.base import FitSummary
 from graphcuts_dp.synth.sparse_fit import Bought, fit_sparse
@@ -73,12 +65,28 @@ def takes_sparse(
     """
     if mechanism == SPARSE:
         return True
-    if mechanism != "auto" or fit != "auto" or blocks != "local":
+    if not _may_be_sparse(mechanism, fit, blocks):
         return False
     if weight_cap is None and max(shape) >= _MANY_VERTICES:
         return True
     limit = memory_limit()
     return limit is not None and needed_memory(shape, noise=noise, fit=True) > limit
+
+
+def check_counts(
+    shape: tuple[int, int], *, mechanism: str, noise: str, fit: object, blocks: str
+) -> None:
+    """Refuse what is too large, before the graph is read; see `check_size`.
+
+    Raises:
+        GraphError: it needs more memory than there is, and is no sparse release.
+    """
+    if not _may_be_sparse(mechanism, fit, blocks):
+        check_size(shape, noise=noise, fit=fit, blocks=blocks)
+
+
+def _may_be_sparse(mechanism: str, fit: object, blocks: str) -> bool:
+    return mechanism == SPARSE or (mechanism, fit, blocks) == ("auto", "auto", "local")
 
 
 def sparse_notes(shape: tuple[int, int], *, asked: bool) -> tuple[str, ...]:
@@ -102,13 +110,12 @@ def sparse_notes(shape: tuple[int, int], *, asked: bool) -> tuple[str, ...]:
 
 def check_options(
     *, fit: object, oracle: str, unweighted: bool, share: float | None, blocks: str
-) -> None:
-    """Refuse options that a sparse release has no use for.
+) -> Fraction | None:
+    """Refuse options that a sparse release has no use for; else the share of degrees, exactly.
 
     Raises:
         ParameterError: one of them was given, or the share of degrees is out of range.
     """
-    check_share(share)
     given = {
         "fit": fit not in ("auto", "none"),
         "oracle": oracle != "cut-norm",
@@ -118,74 +125,7 @@ def check_options(
     for name, is_given in given.items():
         if is_given:
             raise ParameterError(f"{name} is not for mechanism='sparse': leave it out")
-
-
-def release_sparse(
-    graph: AnyGraph | PartedGraph,
-    private: PrivateData | Subject,
-    *,
-    epsilon: float,
-    protection: Protect,
-    store: PathLike | Store | None,
-    noise: str,
-    groups: GroupPlan | None,
-    share: float | None,
-    with_graph: bool,
-    seed: int | None,
-    progress: Progress,
-) -> Release:
-    """`release_graph` with mechanism "sparse": measure, charge, fit, draw.
-
-    Args:
-        graph: the private graph, which may lie in parts.
-        private: what it was made of, for the store.
-        epsilon: for everything together.
-        protection: whom it is for.
-        store: to charge, or None.
-        noise: see `SparseNoise.of`.
-        groups: public groups, or None.
-        share: part of epsilon for degrees, or None for what follows from noisy counts.
-        with_graph: whether a synthetic graph is wanted.
-        seed: or None for the system's entropy.
-        progress: called with the fraction done.
-
-    Guarantee: epsilon-DP, see `measure_sparse`, which draws all noise.
-    """
-    each = protection.per_step(epsilon)
-    public = public_of(graph)
-    made = check_sparse(public, epsilon=each, noise=noise)
-    source = entropy_source(seed)
-    cost = protection.cost(Cost.of_pure(each), epsilon=epsilon)
-    with charged(
-        store,
-        private,
-        kind="release",
-        parameters={"noise": made.name, "mechanism": SPARSE},
-        cost=cost,
-        guarantee=protection.promise(
-            promise(public, cost, seed=source.seed, groups=groups is not None), cost
-        ),
-    ):
-        measurements = measure_sparse(
-            graph,
-            epsilon=each,
-            noise=noise,
-            source=source,
-            groups=groups,
-            degree_share=check_share(share),
-            progress=progress,
-        ).protected(protection, epsilon=epsilon)
-        # From here on nothing reads the private graph.
-        return sparse_release(
-            measurements,
-            public.space,
-            weight_cap=public.weight_cap,
-            weighted=public.weighted,
-            whole=made.whole,
-            with_graph=with_graph,
-            source=source,
-            progress=progress,
-        )
+    return check_share(share)
 
 
 def sparse_release(

@@ -20,79 +20,41 @@ from graphcuts_dp.estimate.measurement import Measurements
 from graphcuts_dp.estimate.noisy_groups import NoisyGroups
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.estimate.noisy_sums import NoisyDegrees, NoisyTotal
-from graphcuts_dp.estimate.worst_case import accuracy_warning
+from graphcuts_dp.estimate.worst_case import accuracy_warning, expected_error_note
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, from_rows_on
-from graphcuts_dp.graph.owned_rows import PrivateData
-from graphcuts_dp.ledger.identity import Edges, identity_of_edges
-from graphcuts_dp.ledger.opening import Store, Subject, graph_schema
-from graphcuts_dp.ledger.uses import charged
+from graphcuts_dp.graph.owned_rows import PrivateData, without_rows
+from graphcuts_dp.learn.update_bounds import degrees_needed, size_of
+from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.measure.dask_blocks import DaskBlocks, dask_client
 from graphcuts_dp.measure.entries import MakeBlocks, distribution_for
-from graphcuts_dp.measure.parts import PartedGraph, paired_graph, public_of
+from graphcuts_dp.measure.parts import PartedGraph, paired_graph
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.linear_query import sides_of as sides_in
+from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, entropy_source
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource
 from graphcuts_dp.privacy.protection import Protect
 from graphcuts_dp.progress import Progress, silent
 from graphcuts_dp.release.allocation import least_distribution, measure, mechanism_for, promise
 from graphcuts_dp.release.group_shares import group_plan
-from graphcuts_dp.release.sparse import SPARSE, check_options, release_sparse, takes_sparse
-from graphcuts_dp.release.usefulness import check_size
+from graphcuts_dp.release.job import Job, execute
+from graphcuts_dp.release.sparse import (
+    SPARSE,
+    check_options,
+    sparse_notes,
+    sparse_release,
+    takes_sparse,
+)
+from graphcuts_dp.release.sparse_measure import check_sparse, measure_sparse
+from graphcuts_dp.release.usefulness import check_size, size_note
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.results.storage import ANSWERS
 from graphcuts_dp.synth.base import FitMethod, FitProblem
 from graphcuts_dp.synth.certify import weights_of
 from graphcuts_dp.synth.finishing import finished_fit
 from graphcuts_dp.synth.methods import fit_method
-
-
-def parted_graph(
-    parts: PartedGraph,
-    *,
-    mechanism: str,
-    protect: str | Protect,
-    at_most: int | None,
-    epsilon: float,
-) -> tuple[Subject, Protect]:
-    """What a store is told of a graph in parts, and whom a release of it protects.
-
-    Args:
-        parts: the private graph.
-        mechanism: as for `release_graph`: "auto" or "sparse".
-        protect: likewise: "edges".
-        at_most: likewise.
-        epsilon: likewise.
-
-    Raises:
-        ParameterError: an option out of range, or one that is for a graph in one process.
-    """
-    if mechanism not in ("auto", SPARSE):
-        raise ParameterError("a graph in parts is released by mechanism='sparse'")
-    others = max(parts.public.shape) - 1
-    if "edges" not in (protect, getattr(protect, "kind", None)):
-        raise ParameterError("a graph in parts is released with protect='edges'")
-    protection = Protect.of_pairs(protect, at_most=at_most, others=others, epsilon=epsilon)
-    return subject_of(parts), protection
-
-
-def subject_of(parts: PartedGraph) -> Subject:
-    """A graph in parts as the subject of a ledger: that of the same graph in one process.
-
-    So a store that was made for one is for the other. To make the digests, the edges pass through
-    this process, one part after the other.
-    """
-    edges = partial(parts.each, _edges)
-    return Subject(
-        graph_schema(parts.public), partial(identity_of_edges, parts.public, edges, whole=False)
-    )
-
-
-def _edges(part: AnyGraph) -> Edges:
-    return part.rows, part.columns, part.weights
-
 
 PLACES = ("local", "dask")
 _ROW_ENTRIES = 1 << 20  # entries of the synthetic matrix turned into edges at a time
@@ -160,7 +122,7 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
             have a public cap, else first-order. Or an object of your own, see `FitMethod`.
         oracle: separation oracle of the cutting-plane fit, "cut-norm" or "spectral".
         unweighted: round the synthetic graph to one without weights; adds error.
-        protect: whom the promise is for: "edges", or "owner" of rows; see `Protect`.
+        protect: whom the promise is for: "edges", "owner" of rows, or a `Protect`.
         at_most: of edges: how many may change together, 1 if omitted; each then has an `at_most`-th
             of epsilon. Of an owner: how many of its pairs, rows or units count, see
             `OwnedRows.bounded`.
@@ -209,71 +171,125 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
 
     Source: GRU12 section 6, Lemma 6.2.
     """
-    private: PrivateData | Subject
-    data: AnyGraph | PartedGraph
-    if isinstance(graph, PartedGraph):
-        data = graph
-        private, protection = parted_graph(
-            graph, mechanism=mechanism, protect=protect, at_most=at_most, epsilon=epsilon
-        )
-    else:
-        private = graph
-        data, protection = paired_graph(graph, protect, at_most=at_most, epsilon=epsilon)
-    if isinstance(data, PartedGraph) or takes_sparse(
-        data.shape,
-        mechanism=mechanism,
+    job = graph_job(
+        graph,
+        epsilon=epsilon,
         noise=noise,
+        mechanism=mechanism,
+        degree_share=degree_share,
+        workload=workload,
+        groups=groups,
         fit=fit,
+        oracle=oracle,
+        unweighted=unweighted,
+        protect=protect,
+        at_most=at_most,
+        time_limit=time_limit,
         blocks=blocks,
-        weight_cap=data.weight_cap,
+    )
+    return execute(job, graph, store=store, seed=seed, progress=progress)
+
+
+def graph_job(  # noqa: PLR0913  # the choices of `release_graph`
+    data: PrivateData | PartedGraph,
+    *,
+    epsilon: float,
+    noise: str = "binary",
+    mechanism: str = "auto",
+    degree_share: float | None = None,
+    workload: str = ANSWERS,
+    groups: Groups | tuple[Groups, Groups] | None = None,
+    fit: str | FitMethod = "auto",
+    oracle: str = "cut-norm",
+    unweighted: bool = False,
+    protect: str | Protect = "edges",
+    at_most: int | None = None,
+    time_limit: float | None = None,
+    blocks: str = "local",
+    fitted: bool = True,
+) -> Job[Release]:
+    """What `release_graph` does with these options, told beforehand. Reads the schema alone.
+
+    Args:
+        data: of the schema; no row of it is kept.
+        epsilon: as for `release_graph`.
+        noise: likewise.
+        mechanism: likewise.
+        degree_share: likewise.
+        workload: likewise.
+        groups: likewise.
+        fit: likewise.
+        oracle: likewise.
+        unweighted: likewise.
+        protect: likewise.
+        at_most: likewise.
+        time_limit: likewise.
+        blocks: likewise.
+        fitted: whether the result has a synthetic graph, where the fit is not "none".
+
+    Raises:
+        ParameterError, GraphError: as `release_graph`.
+    """
+    if isinstance(data, PartedGraph):
+        if mechanism not in ("auto", SPARSE):
+            raise ParameterError("a graph in parts is released by mechanism='sparse'")
+        if "edges" not in (protect, getattr(protect, "kind", None)):
+            raise ParameterError("a graph in parts is released with protect='edges'")
+        mechanism = SPARSE
+    empty = data.public if isinstance(data, PartedGraph) else without_rows(data)
+    del data  # nothing below can reach it
+    graph, whom = paired_graph(empty, protect, at_most=at_most, epsilon=epsilon)
+    each = whom.per_step(epsilon)
+    cost = whom.cost(Cost.of_pure(each), epsilon=epsilon)
+    release = partial(Job[Release], kind="release", public=empty, protect=whom, cost=cost)
+    cap = graph.weight_cap
+    if takes_sparse(
+        graph.shape, mechanism=mechanism, noise=noise, fit=fit, blocks=blocks, weight_cap=cap
     ):
-        check_options(
+        share = check_options(
             fit=fit, oracle=oracle, unweighted=unweighted, share=degree_share, blocks=blocks
         )
-        return release_sparse(
-            data,
-            private,
-            epsilon=epsilon,
-            protection=protection,
-            store=store,
-            noise=noise,
-            groups=group_plan(public_of(data), groups),
-            share=degree_share,
-            with_graph=fit != "none",
-            seed=seed,
-            progress=progress,
+        plan = group_plan(graph, groups)
+        suited = check_sparse(graph, epsilon=each, noise=noise)
+        return release(
+            parameters={"noise": suited.name, "mechanism": SPARSE},
+            guarantee=promise(graph, cost, whom, groups=plan is not None),
+            measure=lambda private, source, progress: measure_sparse(
+                private,
+                epsilon=each,
+                noise=noise,
+                source=source,
+                groups=plan,
+                degree_share=share,
+                progress=progress,
+            ).protected(whom, epsilon=epsilon),
+            finish=lambda measurements, source, progress: sparse_release(
+                measurements,
+                graph.space,
+                weight_cap=cap,
+                weighted=graph.weighted,
+                whole=suited.whole,
+                with_graph=fitted and fit != "none",
+                source=source,
+                progress=progress,
+            ),
+            told=lambda: sparse_notes(graph.shape, asked=mechanism == SPARSE),
         )
-    graph = data
     left, right = sides_of(graph)
-    each = protection.per_step(epsilon)
     check_size(graph.shape, noise=noise, fit=fit, blocks=blocks)
     plan = group_plan(graph, groups)
     distribution = distribution_for(graph, noise, each)
-    method = fit_method(fit, weight_cap=graph.weight_cap, oracle=oracle, time_limit=time_limit)
+    method = fit_method(fit, weight_cap=cap, oracle=oracle, time_limit=time_limit)
     mechanism = mechanism_for(method, mechanism, degree_share, workload)
-    source = entropy_source(seed)
     make_blocks = _maker_of_blocks(blocks)
     if unweighted and (graph.weighted or method is None):
         raise ParameterError("unweighted=True needs a graph without weights and a fit")
-    warning = accuracy_warning(distribution, left, right, steps=protection.steps)
-    if warning is not None:
-        warnings.warn(warning, AccuracyWarning, stacklevel=2)
-
-    # Refused before it is paid.
-    least_distribution(graph, noise, each, mechanism, degree_share, plan, workload)
-    cost = protection.cost(Cost.of_pure(each), epsilon=epsilon)
-    with charged(
-        store,
-        private,
-        kind="release",
+    least = least_distribution(graph, noise, each, mechanism, degree_share, plan, workload)
+    return release(
         parameters={"noise": noise, "mechanism": mechanism, "workload": workload},
-        cost=cost,
-        guarantee=protection.promise(
-            promise(graph, cost, seed=source.seed, groups=plan is not None), cost
-        ),
-    ):
-        measurements = measure(
-            graph,
+        guarantee=promise(graph, cost, whom, groups=plan is not None),
+        measure=lambda private, source, _: measure(
+            private,
             epsilon=each,
             noise=noise,
             mechanism=mechanism,
@@ -282,14 +298,30 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
             make_blocks=make_blocks,
             groups=plan,
             workload=workload,
-        ).protected(protection, epsilon=epsilon)
-        # From here on nothing reads the private graph.
-        made = _post_process(measurements, method, unweighted, source, progress)
-        if made.fit is not None and made.fit.warning is not None:
-            # Where warnings are errors, what was paid for must not be lost.
-            with suppress(AccuracyWarning):
-                warnings.warn(made.fit.warning, AccuracyWarning, stacklevel=2)
-        return replace(made, workload=workload)
+        ).protected(whom, epsilon=epsilon),
+        finish=lambda measurements, source, progress: replace(
+            _post_process(measurements, method if fitted else None, unweighted, source, progress),
+            workload=workload,
+        ),
+        warning=accuracy_warning(distribution, left, right, steps=whom.steps),
+        told=lambda: (
+            "Weights are rounded down to whole numbers."
+            if noise == "discrete-laplace" and graph.weighted
+            else None,
+            expected_error_note(least, graph.shape),
+            None if graph.weighted or fit == "none" else _synthetic_note(graph, float(each)),
+            size_note(graph.shape, noise=noise, fit=fit),
+        ),
+    )
+
+
+def _synthetic_note(graph: AnyGraph, epsilon: float) -> str:
+    """Which degrees it takes, from the vertex sets and epsilon alone: m is private."""
+    communities, edges = degrees_needed(size_of(Universe.of(graph)), epsilon=epsilon)
+    return (
+        "Communities show in the synthetic graph from an average degree of about "
+        f"{communities:,.3g} on, single edges from {edges:,.3g} on; graphcuts-dp plan tells more."
+    )
 
 
 def _post_process(
@@ -314,6 +346,10 @@ def _post_process(
         measurements.all_of(NoisyGroups),
     )
     made = finished_fit(method, problem, home, unweighted, source, progress)
+    if made.summary.warning is not None:
+        # Where warnings are errors, what was paid for must not be lost.
+        with suppress(AccuracyWarning):
+            warnings.warn(made.summary.warning, AccuracyWarning, stacklevel=2)
     return Release(
         measurements=kept,
         fit=made.summary,

@@ -17,9 +17,9 @@ from graphcuts_dp.errors import (
     QueryError,
 )
 from graphcuts_dp.files import PathLike
-from graphcuts_dp.graph.adjacency import AnyGraph, without_edges
+from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.files import read_graph
-from graphcuts_dp.graph.owned_rows import PrivateData
+from graphcuts_dp.graph.owned_rows import PrivateData, without_rows
 from graphcuts_dp.learn.learners import Learner
 from graphcuts_dp.learn.own_learner import OwnLearner
 from graphcuts_dp.ledger.ledger import Ledger
@@ -531,7 +531,8 @@ def _fresh(
     parameters.guarantee(mechanism, seed)
     if mechanism.needs_truth:
         # Whatever cannot start must fail before it is paid for.
-        mechanism.start(_without_edges(graph), SeededEntropy(0))
+        empty = bounded_graph(without_rows(private), asked.protection)
+        mechanism.start(empty, SeededEntropy(0))
     if seed is not None:
         SeededEntropy(seed)
     count, of = size_of(private)
@@ -540,15 +541,6 @@ def _fresh(
     if warning is not None:
         warnings.warn(warning, AccuracyWarning, stacklevel=3)
     return parameters, mechanism, graph
-
-
-def _without_edges(graph: AnyGraph) -> AnyGraph:
-    return without_edges(
-        graph,
-        [] if graph.weighted else None,
-        weight_cap=graph.weight_cap if graph.weighted else None,
-        hide_change=graph.hide_change,
-    )
 
 
 def _resumed(

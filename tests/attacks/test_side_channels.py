@@ -44,8 +44,7 @@ from graphcuts_dp.offline.sensing import release_sensing
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release.sparse import sparse_release
-from graphcuts_dp.release.sparse_measure import measure_sparse
-from graphcuts_dp.release.sparse_shares import SparseShares
+from graphcuts_dp.release.sparse_measure import SparseShares, measure_sparse
 from graphcuts_dp.results.receipts import receipt_path
 from graphcuts_dp.results.storage import noisy_path
 from graphcuts_dp.session.counts import EdgeCounter
@@ -722,7 +721,7 @@ NAMES = {
     "reads nothing private": """Answer CutList LinearQuery CutQuery MatrixQuery RankOneQuery
         GraphQuery
         DistanceQuery Metric Plan PlanRow VertexSet __version__ plan plan_distances datasets
-        explain Explanation
+        explain Explanation Protect
         Groups GroupTree read_groups groups_from_dict groups_from_igraph groups_from_networkx
         groups_from_pandas RemoteSession connect
         plan_bounds BoundPlan BoundRow plan_degree_bounds DegreePlan DegreeRow""",

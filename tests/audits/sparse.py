@@ -19,8 +19,12 @@ from graphcuts_dp.measure.degrees import measure_weight_counts
 from graphcuts_dp.measure.kept_edges import measure_kept_edges
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.release.group_shares import GroupPlan
-from graphcuts_dp.release.sparse_measure import SparseNoise, measure_sparse
-from graphcuts_dp.release.sparse_shares import COUNTS_SHARE, SparseShares
+from graphcuts_dp.release.sparse_measure import (
+    COUNTS_SHARE,
+    SparseNoise,
+    SparseShares,
+    measure_sparse,
+)
 from tests.audits.base import Audit, ByLaw, Entry, Sampled, column_of
 from tests.audits.budgets import SHARED, Placed, placed, seen_of_degrees
 from tests.audits.graphs import BIPARTITE, DIRECTED, HUB, LAST_PAIR, UNCAPPED

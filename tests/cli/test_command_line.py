@@ -135,7 +135,7 @@ def test_the_warning_comes_before_anything_is_spent_and_names_an_epsilon(
         def bytes(self, _):
             raise AssertionError("noise was drawn")
 
-    monkeypatch.setattr("graphcuts_dp.release.synthesis.entropy_source", lambda _: NoEntropy())
+    monkeypatch.setattr("graphcuts_dp.release.job.entropy_source", lambda _: NoEntropy())
     with pytest.raises(AssertionError, match="noise was drawn"):
         call("release", mail, tmp_path / "s.csv", "--epsilon", "0.1", "--force-hopeless")
 
@@ -433,7 +433,7 @@ def test_labels_that_the_format_cannot_hold_are_told_before_anything_is_spent(
 ):
     source = tmp_path / "mail.csv"
     source.write_text('source,target\n"a\x01b",c\n')
-    monkeypatch.setattr(release, "release_graph", lambda *_, **__: pytest.fail("budget was spent"))
+    monkeypatch.setattr(release, "execute", lambda *_, **__: pytest.fail("budget was spent"))
     status, _, err = call("release", source, tmp_path / "s.graphml", "--epsilon", "1")
     assert status == 2
     assert "label" in err or "vertex" in err
@@ -443,7 +443,7 @@ def test_interruption_leaves_no_file(call, mail, tmp_path, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(release, "release_graph", interrupt)
+    monkeypatch.setattr(release, "execute", interrupt)
     status, _, err = call("release", mail, tmp_path / "s.csv", "--epsilon", "1")
     assert status == 130
     assert err.splitlines()[-1] == "interrupted: no file is half-written"

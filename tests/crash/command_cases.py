@@ -203,12 +203,12 @@ def quick_work() -> Iterator[None]:
 
     with contextlib.ExitStack() as patches:
         for place, stand_in in {
-            "cli.release.release_graph": ready(lambda which: released(which, "spectral")),
+            "cli.release.execute": ready(lambda which: released(which, "spectral")),
             "cli.release_iteratively.release_iteratively": ready(learnt),
             "cli.release_net.release_net": ready(chosen),
             "cli.release_answers.release_answers": ready(asked_at_once),
             "cli.distance_sessions.answer_distances": ready(answered),
-            "cli.flows.release_flows": ready(tabled),
+            "cli.flows.execute": ready(tabled),
             "distances.answers.DistanceAnswers.plot": _small,
             "cli.evaluations.cut_error_figure": _small,
             "session.session.Session.plot": _small,

@@ -7,13 +7,13 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.estimate.strategy import choose_strategy
-from graphcuts_dp.pairs.cells import CellTree
-from graphcuts_dp.planning.flows_forecast import (
+from graphcuts_dp.estimate.flows_forecast import (
     equal_groups,
     forecast_flows,
     guaranteed_flows,
 )
+from graphcuts_dp.estimate.strategy import choose_strategy
+from graphcuts_dp.pairs.cells import CellTree
 
 GROUPS = gc.Groups(gc.VertexSet(60), {"state": np.arange(60) // 20, "county": np.arange(60) // 5})
 ONE = gc.Groups(gc.VertexSet(60), {"county": np.arange(60) // 5})

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.learn.update_bounds import ArcsOn
-from graphcuts_dp.planning.synthetic import degrees_needed, synthetic_forecast
+from graphcuts_dp.learn.update_bounds import ArcsOn, degrees_needed
+from graphcuts_dp.planning.synthetic import synthetic_forecast
 from graphcuts_dp.session.choice import Setting
 
 

@@ -26,13 +26,7 @@ from graphcuts_dp.privacy.composition import Cost, check_paid, stated_cost, zcdp
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.protection import EDGE, Protection
-from graphcuts_dp.release import (
-    allocation,
-    contributions,
-    degree_bound,
-    flow_release,
-    sparse_measure,
-)
+from graphcuts_dp.release import allocation, contributions, flow_release, sparse_measure
 from graphcuts_dp.session import calibrations, paper_calibrations
 from graphcuts_dp.session import per_query as fresh_noise
 from graphcuts_dp.session import response as bits
@@ -362,7 +356,7 @@ CASES = {
     "choose_degree_bound": {
         "choice": (
             lambda: gc.choose_degree_bound(DENSE, epsilon=1.0, seed=1),
-            {"rate": of_result(degree_bound, "score_rate", lambda rate: rate * 2)},
+            {"rate": of_result(contributions, "score_rate", lambda rate: rate * 2)},
         )
     },
     "release_flows": {

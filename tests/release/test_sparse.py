@@ -18,7 +18,7 @@ from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release import sparse
 from graphcuts_dp.release.sparse import takes_sparse
-from graphcuts_dp.release.sparse_shares import sparse_shares
+from graphcuts_dp.release.sparse_measure import sparse_shares
 from graphcuts_dp.results.receipts import receipt_path
 from graphcuts_dp.results.sparse_storage import sparse_path
 

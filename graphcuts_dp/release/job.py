@@ -1,0 +1,148 @@
+"""One prepared use of the budget: what it costs and promises, before any private row is read.
+
+A job is made from the options and from public facts alone: it holds the private data emptied of all
+rows (`without_rows`), so that nothing it says can tell of them. `execute` is the only place of this
+room that charges a store.
+"""
+
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Generic, TypeVar, final
+
+from graphcuts_dp.errors import AccuracyWarning, ParameterError
+from graphcuts_dp.files import PathLike
+from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.owned_rows import PrivateData
+from graphcuts_dp.ledger.identity import Edges, identity_of_edges
+from graphcuts_dp.ledger.opening import Store, Subject, graph_schema
+from graphcuts_dp.ledger.uses import charged
+from graphcuts_dp.measure.parts import PartedGraph, bounded_graph
+from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.privacy.protection import Protect
+from graphcuts_dp.progress import Progress, silent
+
+R = TypeVar("R")
+_FACTS = ("space", "weighted", "weight_cap", "hide_change", "counting", "unit", "owner_is_tail")
+
+
+def execute(
+    job: "Job[R]",
+    data: PrivateData | PartedGraph,
+    *,
+    store: PathLike | Store | None = None,
+    seed: int | None = None,
+    progress: Progress = silent,
+) -> R:
+    """Charge a job to a store, and run it: its whole cost is on the disk before noise is drawn.
+
+    Args:
+        job: made for data of this schema.
+        data: private.
+        store: see `charged`; None charges nothing.
+        seed: makes the run repeatable and voids the promise; None for the system's entropy.
+        progress: called with the fraction done and a message.
+
+    Raises:
+        ParameterError: data of another schema, or no seed. Nothing was spent.
+        BudgetError: the budget of the store does not allow it. Nothing was spent.
+        LedgerError: the store cannot be used.
+
+    Warns:
+        AccuracyWarning: before anything is spent, what the job warns of.
+    """
+    source = entropy_source(seed)
+    bounded = job.bounded(data)
+    if job.warning is not None:
+        warnings.warn(job.warning, AccuracyWarning, stacklevel=3)
+    with charged(
+        store,
+        _subject(data) if isinstance(data, PartedGraph) else data,
+        kind=job.kind,
+        parameters=job.parameters,
+        cost=job.cost,
+        guarantee=replace(job.guarantee, seed=source.seed),
+    ):
+        return job.run(bounded, source, progress)
+
+
+def _subject(parts: PartedGraph) -> Subject:
+    """A graph in parts as the subject of a ledger: that of the same graph in one process.
+
+    So a store that was made for one is for the other. To make the digests, the edges pass through
+    this process, one part after the other.
+    """
+    edges = partial(parts.each, _edges)
+    return Subject(
+        graph_schema(parts.public), partial(identity_of_edges, parts.public, edges, whole=False)
+    )
+
+
+def _edges(part: AnyGraph) -> Edges:
+    return part.rows, part.columns, part.weights
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Job(Generic[R]):
+    """One prepared use of the budget. All of it may be shown; it holds no private row.
+
+    Attributes:
+        kind: what the ledger calls it: "release", "flows", ...
+        public: data of the schema that it is for, without any row.
+        protect: whom data are bounded for before they are measured; None where `measure` does it.
+        parameters: for the ledger, plain values.
+        cost: of all that is drawn.
+        guarantee: of the same, without a seed.
+        measure: draws all noise: (bounded data, noise, progress) -> what was drawn. The only part
+            that reads private data.
+        finish: makes the result: (what was drawn, noise, progress) -> result.
+        warning: why the result will be worthless, or None.
+        told: makes the notes.
+    """
+
+    kind: str
+    public: PrivateData
+    protect: Protect | None = None
+    parameters: dict[str, Any]
+    cost: Cost
+    guarantee: PrivacyGuarantee
+    measure: Callable[[Any, EntropySource, Progress], Any]
+    finish: Callable[[Any, EntropySource, Progress], R]
+    warning: str | None = None
+    told: Callable[[], Iterable[str | None]] = tuple
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to tell a user before anything is spent, a sentence each."""
+        return tuple(filter(None, self.told()))
+
+    def bounded(self, data: PrivateData | PartedGraph) -> Any:
+        """The data as they are measured: nobody has more than the job pays for. Private.
+
+        Raises:
+            ParameterError: they are not of the schema that the job was made for.
+        """
+        public = data.public if isinstance(data, PartedGraph) else data
+        if type(public) is not type(self.public) or any(
+            getattr(public, fact, None) != getattr(self.public, fact, None) for fact in _FACTS
+        ):
+            raise ParameterError("this job is for other data: make one for the schema of these")
+        if self.protect is None or isinstance(data, PartedGraph):
+            return data
+        return bounded_graph(data, self.protect)
+
+    def run(self, bounded: Any, source: EntropySource, progress: Progress = silent) -> R:
+        """Measure, and make the result of what was measured. Charges nothing: see `execute`.
+
+        Args:
+            bounded: private, see `bounded`.
+            source: where the noise comes from.
+            progress: called with the fraction done and a message.
+        """
+        drawn = self.measure(bounded, source, progress)
+        # From here on nothing reads the private graph.
+        return self.finish(drawn, source, progress)
