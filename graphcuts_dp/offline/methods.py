@@ -22,15 +22,13 @@ from graphcuts_dp.learn.constructions import CONSTRUCTIONS, learner_of
 from graphcuts_dp.learn.learners import MOST_DENSE_VERTICES, Learner, MedianLearner
 from graphcuts_dp.learn.linear_learners import linear_learner
 from graphcuts_dp.learn.median import DatabaseFamily, all_graphs
-from graphcuts_dp.learn.norm_learner import MirrorDescentLearner
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
-from graphcuts_dp.measure.degrees import ROOT_STEPS
 from graphcuts_dp.measure.parts import paired_graph
 from graphcuts_dp.offline.construction import IterativeConstruction, Outcome
-from graphcuts_dp.offline.distinguisher import Distinguisher, Measured
+from graphcuts_dp.offline.distinguisher import Distinguisher
 from graphcuts_dp.offline.distinguishers import Task, distinguisher_of
-from graphcuts_dp.offline.player_game import PLAYERS, GameOutcome, Player, PlayerGame
+from graphcuts_dp.offline.player_game import PLAYERS, Player, PlayerGame
 from graphcuts_dp.offline.query_lists import CutList, QuestionList, as_list
 from graphcuts_dp.offline.release import Accuracy, IterativeRelease, Settings
 from graphcuts_dp.offline.tuning import (
@@ -43,8 +41,7 @@ from graphcuts_dp.offline.tuning import (
 )
 from graphcuts_dp.pairs.graph_queries import Question
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.calibration import TOTAL_SHARE
-from graphcuts_dp.privacy.composition import as_stored, check_paid, compose
+from graphcuts_dp.privacy.composition import as_stored
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, hidden_change
 from graphcuts_dp.privacy.protection import EDGE, Protection
@@ -78,99 +75,40 @@ def universe_of(graph: AnyGraph) -> Universe:
     return universe
 
 
-def construction_name(learner: Learner) -> str:
-    """The name of a construction, with the norm unless it is l2."""
-    norm = learner.norm if isinstance(learner, MirrorDescentLearner) else "l2"
-    return learner.name if norm == "l2" else f"{learner.name}, norm {norm}"
-
-
 def finished(
     graph: AnyGraph,
-    mechanism: IterativeConstruction,
-    outcome: Outcome,
+    mechanism: Playable,
+    outcome: Outcome[Any],
     *,
     calibration: str,
     beta: float,
     seed: int | None,
 ) -> IterativeRelease:
     """What is made of an outcome. Reads the graph's schema only."""
+    cap, listed, error = mechanism.grid.cap or 1.0, mechanism.listed, outcome.error
     learnt: Any = outcome.hypothesis
-    listed = getattr(mechanism.distinguisher, "queries", None)
-    error = outcome.error
-    if isinstance(mechanism.learner, MedianLearner) and listed is not None:
+    if isinstance(learnt, DatabaseFamily) and listed is not None:
         learnt, off = nearest_graph(learnt, listed)
         error = None if error is None else error + off
-    return _release(
-        graph,
-        mechanism,
-        learnt.dense() * mechanism.unit,
-        error,
-        beta=beta,
-        listed=listed,
+    matrix = learnt.dense() * mechanism.unit
+    weights = weights_of(np.clip(matrix, 0, cap), cap)
+    rows = (weights[start : start + 512] for start in range(0, len(weights), 512))
+    note = "" if seed is None else SEEDED_WARNING
+    return IterativeRelease(
+        graph=from_rows_on(graph.space, rows, weighted=True, weight_cap=cap, note=note),
+        hypothesis=DenseHypothesis(mechanism.universe, matrix),
         guarantee=guarantee_of(mechanism, seed),
+        accuracy=_accuracy(mechanism, error, beta, weights - matrix, listed),
         settings=Settings(
-            construction=construction_name(mechanism.learner),
-            distinguisher=mechanism.distinguisher.name,
+            construction=mechanism.name,
+            distinguisher=mechanism.found_by,
             calibration=calibration,
             rounds=outcome.tuning.rounds,
-            used=max((measured.round for measured in outcome.transcript), default=0),
+            used=outcome.used,
             stopped=outcome.stopped,
             total=outcome.total_weight * mechanism.unit,
         ),
         transcript=outcome.transcript,
-    )
-
-
-def _played(
-    graph: AnyGraph, game: PlayerGame, outcome: GameOutcome, guarantee: PrivacyGuarantee
-) -> IterativeRelease:
-    """What is made of the outcome of a game. Reads the graph's schema only."""
-    rounds, hidden = outcome.tuning.rounds, game.hide is not None
-    return _release(
-        graph,
-        game,
-        outcome.average * game.unit,
-        outcome.error,
-        beta=game.beta,
-        listed=None if hidden else game.queries,
-        guarantee=guarantee,
-        settings=Settings(
-            construction="query release game",
-            distinguisher=f"player: {game.player}",
-            calibration="practical" if not hidden else f"practical, queries hidden: {game.hide:g}",
-            rounds=rounds,
-            used=rounds,
-            stopped="rounds",
-            total=outcome.total_weight * game.unit,
-        ),
-        transcript=() if outcome.tested is None else (outcome.tested,),
-    )
-
-
-def _release(
-    graph: AnyGraph,
-    mechanism: Playable,
-    matrix: FloatMatrix,
-    error: float | None,
-    *,
-    beta: float,
-    listed: CutList | QuestionList | None,
-    guarantee: PrivacyGuarantee,
-    settings: Settings,
-    transcript: tuple[Measured, ...],
-) -> IterativeRelease:
-    """The release of what was learnt, which is a matrix in weight, and its error in units."""
-    cap = mechanism.grid.cap or 1.0
-    weights = weights_of(np.clip(matrix, 0, cap), cap)
-    rows = (weights[start : start + 512] for start in range(0, len(weights), 512))
-    note = "" if guarantee.is_private else SEEDED_WARNING
-    return IterativeRelease(
-        graph=from_rows_on(graph.space, rows, weighted=True, weight_cap=cap, note=note),
-        hypothesis=DenseHypothesis(mechanism.universe, matrix),
-        guarantee=guarantee,
-        accuracy=_accuracy(mechanism, error, beta, weights - matrix, listed),
-        settings=settings,
-        transcript=transcript,
         cap=cap,
         listed=listed,
     )
@@ -197,28 +135,19 @@ def nearest_graph(
 
 def guarantee_of(mechanism: Playable, seed: int | None) -> PrivacyGuarantee:
     """What a run promises for one pair."""
-    universe, grid, cost, public = mechanism.universe, mechanism.grid, mechanism.cost, ""
-    parts: tuple[tuple[str, float], ...] = (("rounds", cost.epsilon),)
-    if isinstance(mechanism, PlayerGame):
-        _, bought, _ = mechanism.bought()
-        parts = (("total weight", bought.epsilon), ("rounds", cost.epsilon - bought.epsilon))
-        public = ", the number of queries" if mechanism.hide is not None else ""
-    elif isinstance(mechanism.calibration, PureOffline):
-        parts = mechanism.calibration.parts(roots=mechanism.buys_roots)
-    else:
-        for name in ("total weight", *(["root degrees"] if mechanism.buys_roots else [])):
-            left = parts[-1][1]
-            spent = left * float(TOTAL_SHARE)
-            parts = (*parts[:-1], (name, spent), ("rounds", left - spent))
+    universe, grid = mechanism.universe, mechanism.grid
+    hides = isinstance(mechanism, PlayerGame) and mechanism.hide is not None
     return PrivacyGuarantee(
-        epsilon=cost.epsilon,
-        delta=cost.delta,
+        epsilon=mechanism.cost.epsilon,
+        delta=mechanism.cost.delta,
         neighbours=hidden_change(
             weighted=grid.weighted, weight_cap=grid.cap, directed=universe.directed
         ),
-        public=universe.public + (", the weight cap" if grid.weighted else "") + public,
+        public=universe.public
+        + (", the weight cap" if grid.weighted else "")
+        + (", the number of queries" if hides else ""),
         seed=seed,
-        parts=parts,
+        parts=mechanism.parts,
     )
 
 
@@ -360,6 +289,8 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
             beta=beta,
         )
         names_of = {"construction": f"game, player {player}"}
+        if hide_queries is not None:
+            calibration = f"practical, queries hidden: {hide_queries:g}"
     elif hide_queries is not None:
         raise ParameterError("hide_queries is for the players 'query' and 'both'")
     else:
@@ -379,8 +310,8 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
             beta=beta,
         )
         names_of = {
-            "construction": construction_name(mechanism.learner),
-            "distinguisher": mechanism.distinguisher.name,
+            "construction": mechanism.name,
+            "distinguisher": mechanism.found_by,
             "calibration": calibration,
         }
     source = entropy_source(seed)
@@ -394,14 +325,8 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
         cost=cost,
         guarantee=guarantee,
     ):
-        if isinstance(mechanism, PlayerGame):
-            played = mechanism.run(graph, source, progress=progress)
-            _, bought, rest = mechanism.bought()
-            check_paid(played.tuning.cost, rest.cost)
-            check_paid(compose([bought, played.tuning.cost], delta=delta), mechanism.cost)
-            return _played(graph, mechanism, played, guarantee)
-        outcome = mechanism.run(graph, source, progress=progress)
-        _check_outcome(mechanism, outcome)
+        outcome: Any = mechanism.run(graph, source, progress=progress)
+        mechanism.check_paid(outcome)
         made = finished(graph, mechanism, outcome, calibration=calibration, beta=beta, seed=seed)
         return replace(made, guarantee=guarantee)
 
@@ -488,24 +413,6 @@ def _learner(
         norm = "l2"
     disjoint = listed.disjoint if listed is not None else finder.name == "exact-cuts"
     return learner_of(construction, universe, disjoint=disjoint, rule=rule, norm=norm)
-
-
-def _check_outcome(mechanism: IterativeConstruction, outcome: Outcome) -> None:
-    """Refuse to release what cost more than is stated, by the scales of the noise that was drawn.
-
-    A bought total weight decides about the rounds. What they cost may then be less than the budget
-    in some runs, but only the budget, which is fixed beforehand, is a bound for all of them.
-    """
-    steps, budget = mechanism.grid.sensitivity, mechanism.cost
-    noise, _, _, rest = mechanism.calibration.with_total(steps)
-    bought = [noise.cost(steps, delta=budget.delta)]
-    if mechanism.buys_roots:
-        noise, _, _, rest = rest.with_total(ROOT_STEPS)
-        bought.append(noise.cost(ROOT_STEPS, delta=budget.delta))
-    check_paid(
-        compose(outcome.tuning.built(steps, delta=budget.delta), delta=budget.delta), rest.cost
-    )
-    check_paid(compose([*bought, rest.cost], delta=budget.delta), budget)
 
 
 def game_of(
