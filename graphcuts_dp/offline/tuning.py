@@ -6,8 +6,8 @@ short, a round stops when the noisy gap is below t + a. A round that goes on has
 t, so its update is a valid one, of which there are at most B(t); a round that stops leaves no gap
 above t + 2 a + F. Privacy rests on the number of rounds alone, which is fixed beforehand.
 
-Two calibrations count in zCDP; one is for distinguishers that are paid once, and purely private; one
-has the papers' margins and their composition.
+Two calibrations count in zCDP; one is for distinguishers that are paid once, and purely private;
+one has the papers' margins and their composition.
 """
 
 import math
