@@ -37,6 +37,7 @@ from graphcuts_dp.offline.tuning import (
     PracticalOffline,
     PureOffline,
     TightOffline,
+    check_counts,
     check_probabilities,
 )
 from graphcuts_dp.pairs.graph_queries import Question
@@ -254,8 +255,9 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
             distinguisher of your own costs more than it was given, and nothing is released.
         LedgerError: the store cannot be used.
 
-    Guarantee: (epsilon, delta)-DP at edge level: see `IterativeConstruction`; the synthetic graph
-    is computed from its outcome. Source: GRU12 Alg. 3; DR14 Alg. 8; Nik17 Alg. 1.
+    Guarantee: (epsilon, delta)-DP at edge level: see `IterativeConstruction`, and `PlayerGame` for
+    a query player that learns; the synthetic graph is computed from the outcome.
+    Source: GRU12 Alg. 3; DR14 Alg. 8; Nik17 Alg. 1.
 
     Examples:
         >>> club = gc.datasets.load("karate")
@@ -438,8 +440,7 @@ def game_of(
     universe = universe_of(graph)
     if queries is None:
         raise ParameterError("a query player that learns needs queries, a public list of cuts")
-    if isinstance(draws, bool) or not 1 <= draws <= 1000:
-        raise ParameterError("queries_per_round must be a whole number from 1 to 1000")
+    check_counts(None, draws)
     listed = as_list(universe, queries)
     if not isinstance(listed, CutList):
         raise ParameterError("a query player that learns has a list of cuts, and no other queries")
