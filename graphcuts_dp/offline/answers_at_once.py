@@ -1,4 +1,7 @@
-"""What a user gets of a few cuts that were answered together: answers, a picture, files."""
+"""A few cuts answered at once, with K-norm noise: pure privacy, less noise than one by one.
+
+What is released comes first: answers, a picture, files; then what is bought, and how.
+"""
 
 import math
 import os

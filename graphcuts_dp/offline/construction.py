@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, cast, final
+from typing import Any, Generic, TypeVar, cast, final
 
 import numpy as np
 
@@ -26,13 +26,14 @@ from graphcuts_dp.offline.distinguisher import Distinguisher, Found, Measured, S
 from graphcuts_dp.offline.distinguishers import ReleasedSearch
 from graphcuts_dp.offline.power_certificate import PowerCertificate
 from graphcuts_dp.offline.power_method import PowerSearch
-from graphcuts_dp.offline.query_lists import QuestionList
-from graphcuts_dp.offline.tuning import OfflineCalibration, OfflineTuning, buy_total
+from graphcuts_dp.offline.query_lists import CutList, QuestionList
+from graphcuts_dp.offline.tuning import OfflineCalibration, OfflineTuning, PureOffline, buy_total
 from graphcuts_dp.pairs.graph_queries import Question
 from graphcuts_dp.pairs.linear_query import LinearQuery
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.calibration import TOTAL_SHARE
+from graphcuts_dp.privacy.composition import Cost, check_paid, compose
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.progress import Progress, silent
 
@@ -44,9 +45,12 @@ _OF_THE_TOTAL = (
 )  # their first hypotheses weigh no more than the total
 
 
+Tuning = TypeVar("Tuning")
+
+
 @final
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class Outcome(Generic[Tuning]):
     """What a run gives. Public.
 
     Attributes:
@@ -55,6 +59,7 @@ class Outcome:
         total_weight: total weight that the construction was given, in units.
         total_error: how far it may be from the true one.
         transcript: what was bought, in order.
+        used: rounds that were run.
         stopped: "accurate": a round found no gap above the threshold; "rounds": all were used.
         error: in units; with probability 1 - beta no query of the distinguisher's class is farther
             off. None where the distinguisher proves nothing.
@@ -62,10 +67,11 @@ class Outcome:
     """
 
     hypothesis: Hypothesis
-    tuning: OfflineTuning
+    tuning: Tuning
     total_weight: float
     total_error: float
     transcript: tuple[Measured, ...]
+    used: int
     stopped: str
     error: float | None
     certificate: PowerCertificate | None = None
@@ -170,8 +176,7 @@ class IterativeConstruction:
     @property
     def questions(self) -> QuestionList | None:
         """The list that queries are found in, if it has others than cuts."""
-        listed = getattr(self.distinguisher, "queries", None)
-        return listed if isinstance(listed, QuestionList) else None
+        return self.listed if isinstance(self.listed, QuestionList) else None
 
     @property
     def unit(self) -> float:
@@ -188,9 +193,38 @@ class IterativeConstruction:
         """Whether step 1 buys the sum of root degrees."""
         return isinstance(self.learner, MirrorDescentLearner) and self.learner.buys_roots
 
+    @property
+    def name(self) -> str:
+        """Of the construction, with the norm unless it is l2."""
+        norm = self.learner.norm if isinstance(self.learner, MirrorDescentLearner) else "l2"
+        return self.learner.name if norm == "l2" else f"{self.learner.name}, norm {norm}"
+
+    @property
+    def found_by(self) -> str:
+        """Name of the distinguisher."""
+        return self.distinguisher.name
+
+    @property
+    def listed(self) -> CutList | QuestionList | None:
+        """The public list that queries are found in, if there is one."""
+        listed: CutList | QuestionList | None = getattr(self.distinguisher, "queries", None)
+        return listed
+
+    @property
+    def parts(self) -> tuple[tuple[str, float], ...]:
+        """What epsilon is spent on."""
+        if isinstance(self.calibration, PureOffline):
+            return self.calibration.parts(roots=self.buys_roots)
+        parts: tuple[tuple[str, float], ...] = (("rounds", self.cost.epsilon),)
+        for name in ("total weight", *(["root degrees"] if self.buys_roots else [])):
+            left = parts[-1][1]
+            spent = left * float(TOTAL_SHARE)
+            parts = (*parts[:-1], (name, spent), ("rounds", left - spent))
+        return parts
+
     def run(
         self, graph: AnyGraph, source: EntropySource, *, progress: Progress = silent
-    ) -> Outcome:
+    ) -> Outcome[OfflineTuning]:
         """Run on a private graph.
 
         Args:
@@ -224,6 +258,22 @@ class IterativeConstruction:
             run.step(search, graph, source)
             progress(run.round / tuning.rounds, f"round {run.round} of {tuning.rounds}")
         return run.outcome(search, source)
+
+    def check_paid(self, outcome: Outcome[OfflineTuning]) -> None:
+        """Refuse to release what cost more than is stated, by the scales of the noise drawn.
+
+        A bought total weight decides about the rounds. What they cost may then be less than the
+        budget in some runs, but only the budget, which is fixed beforehand, is a bound for all.
+        """
+        steps, budget = self.grid.sensitivity, self.cost
+        noise, _, _, rest = self.calibration.with_total(steps)
+        bought = [noise.cost(steps, delta=budget.delta)]
+        if self.buys_roots:
+            noise, _, _, rest = rest.with_total(ROOT_STEPS)
+            bought.append(noise.cost(ROOT_STEPS, delta=budget.delta))
+        built = outcome.tuning.built(steps, delta=budget.delta)
+        check_paid(compose(built, delta=budget.delta), rest.cost)
+        check_paid(compose([*bought, rest.cost], delta=budget.delta), budget)
 
     def _check(self, graph: AnyGraph) -> None:
         if graph.space != self.universe.space or Grid.of(graph) != self.grid:
@@ -337,7 +387,7 @@ class _Run:
             if not self._correct(queries[worst], float(values[worst])):
                 break
 
-    def outcome(self, search: Search | None, source: EntropySource) -> Outcome:
+    def outcome(self, search: Search | None, source: EntropySource) -> Outcome[OfflineTuning]:
         """What came of it, with what a certificate (step 4) or released answers prove of it."""
         error, threshold, one = self._tuning.error, self._tuning.threshold, self._of.unit
         certificate, shown = None, cast(Hypothesis, InWeight(self.hypothesis, one))
@@ -354,6 +404,7 @@ class _Run:
             total_weight=self._total_weight,
             total_error=self._total_error,
             transcript=self._transcript(),
+            used=self.round,
             stopped="accurate" if self.done and threshold is not None else "rounds",
             error=error,
             certificate=certificate,

@@ -22,15 +22,13 @@ from graphcuts_dp.learn.constructions import CONSTRUCTIONS, learner_of
 from graphcuts_dp.learn.learners import MOST_DENSE_VERTICES, Learner, MedianLearner
 from graphcuts_dp.learn.linear_learners import linear_learner
 from graphcuts_dp.learn.median import DatabaseFamily, all_graphs
-from graphcuts_dp.learn.norm_learner import MirrorDescentLearner
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
-from graphcuts_dp.measure.degrees import ROOT_STEPS
 from graphcuts_dp.measure.parts import paired_graph
 from graphcuts_dp.offline.construction import IterativeConstruction, Outcome
-from graphcuts_dp.offline.distinguisher import Distinguisher, Measured
+from graphcuts_dp.offline.distinguisher import Distinguisher
 from graphcuts_dp.offline.distinguishers import Task, distinguisher_of
-from graphcuts_dp.offline.player_game import PLAYERS, GameOutcome, Player, PlayerGame
+from graphcuts_dp.offline.player_game import PLAYERS, Player, PlayerGame
 from graphcuts_dp.offline.query_lists import CutList, QuestionList, as_list
 from graphcuts_dp.offline.release import Accuracy, IterativeRelease, Settings
 from graphcuts_dp.offline.tuning import (
@@ -39,12 +37,12 @@ from graphcuts_dp.offline.tuning import (
     PracticalOffline,
     PureOffline,
     TightOffline,
+    check_counts,
     check_probabilities,
 )
 from graphcuts_dp.pairs.graph_queries import Question
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.calibration import TOTAL_SHARE
-from graphcuts_dp.privacy.composition import as_stored, check_paid, compose
+from graphcuts_dp.privacy.composition import as_stored
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, hidden_change
 from graphcuts_dp.privacy.protection import EDGE, Protection
@@ -78,99 +76,40 @@ def universe_of(graph: AnyGraph) -> Universe:
     return universe
 
 
-def construction_name(learner: Learner) -> str:
-    """The name of a construction, with the norm unless it is l2."""
-    norm = learner.norm if isinstance(learner, MirrorDescentLearner) else "l2"
-    return learner.name if norm == "l2" else f"{learner.name}, norm {norm}"
-
-
 def finished(
     graph: AnyGraph,
-    mechanism: IterativeConstruction,
-    outcome: Outcome,
+    mechanism: Playable,
+    outcome: Outcome[Any],
     *,
     calibration: str,
     beta: float,
     seed: int | None,
 ) -> IterativeRelease:
     """What is made of an outcome. Reads the graph's schema only."""
+    cap, listed, error = mechanism.grid.cap or 1.0, mechanism.listed, outcome.error
     learnt: Any = outcome.hypothesis
-    listed = getattr(mechanism.distinguisher, "queries", None)
-    error = outcome.error
-    if isinstance(mechanism.learner, MedianLearner) and listed is not None:
+    if isinstance(learnt, DatabaseFamily) and listed is not None:
         learnt, off = nearest_graph(learnt, listed)
         error = None if error is None else error + off
-    return _release(
-        graph,
-        mechanism,
-        learnt.dense() * mechanism.unit,
-        error,
-        beta=beta,
-        listed=listed,
+    matrix = learnt.dense() * mechanism.unit
+    weights = weights_of(np.clip(matrix, 0, cap), cap)
+    rows = (weights[start : start + 512] for start in range(0, len(weights), 512))
+    note = "" if seed is None else SEEDED_WARNING
+    return IterativeRelease(
+        graph=from_rows_on(graph.space, rows, weighted=True, weight_cap=cap, note=note),
+        hypothesis=DenseHypothesis(mechanism.universe, matrix),
         guarantee=guarantee_of(mechanism, seed),
+        accuracy=_accuracy(mechanism, error, beta, weights - matrix, listed),
         settings=Settings(
-            construction=construction_name(mechanism.learner),
-            distinguisher=mechanism.distinguisher.name,
+            construction=mechanism.name,
+            distinguisher=mechanism.found_by,
             calibration=calibration,
             rounds=outcome.tuning.rounds,
-            used=max((measured.round for measured in outcome.transcript), default=0),
+            used=outcome.used,
             stopped=outcome.stopped,
             total=outcome.total_weight * mechanism.unit,
         ),
         transcript=outcome.transcript,
-    )
-
-
-def _played(
-    graph: AnyGraph, game: PlayerGame, outcome: GameOutcome, guarantee: PrivacyGuarantee
-) -> IterativeRelease:
-    """What is made of the outcome of a game. Reads the graph's schema only."""
-    rounds, hidden = outcome.tuning.rounds, game.hide is not None
-    return _release(
-        graph,
-        game,
-        outcome.average * game.unit,
-        outcome.error,
-        beta=game.beta,
-        listed=None if hidden else game.queries,
-        guarantee=guarantee,
-        settings=Settings(
-            construction="query release game",
-            distinguisher=f"player: {game.player}",
-            calibration="practical" if not hidden else f"practical, queries hidden: {game.hide:g}",
-            rounds=rounds,
-            used=rounds,
-            stopped="rounds",
-            total=outcome.total_weight * game.unit,
-        ),
-        transcript=() if outcome.tested is None else (outcome.tested,),
-    )
-
-
-def _release(
-    graph: AnyGraph,
-    mechanism: Playable,
-    matrix: FloatMatrix,
-    error: float | None,
-    *,
-    beta: float,
-    listed: CutList | QuestionList | None,
-    guarantee: PrivacyGuarantee,
-    settings: Settings,
-    transcript: tuple[Measured, ...],
-) -> IterativeRelease:
-    """The release of what was learnt, which is a matrix in weight, and its error in units."""
-    cap = mechanism.grid.cap or 1.0
-    weights = weights_of(np.clip(matrix, 0, cap), cap)
-    rows = (weights[start : start + 512] for start in range(0, len(weights), 512))
-    note = "" if guarantee.is_private else SEEDED_WARNING
-    return IterativeRelease(
-        graph=from_rows_on(graph.space, rows, weighted=True, weight_cap=cap, note=note),
-        hypothesis=DenseHypothesis(mechanism.universe, matrix),
-        guarantee=guarantee,
-        accuracy=_accuracy(mechanism, error, beta, weights - matrix, listed),
-        settings=settings,
-        transcript=transcript,
         cap=cap,
         listed=listed,
     )
@@ -197,28 +136,19 @@ def nearest_graph(
 
 def guarantee_of(mechanism: Playable, seed: int | None) -> PrivacyGuarantee:
     """What a run promises for one pair."""
-    universe, grid, cost, public = mechanism.universe, mechanism.grid, mechanism.cost, ""
-    parts: tuple[tuple[str, float], ...] = (("rounds", cost.epsilon),)
-    if isinstance(mechanism, PlayerGame):
-        _, bought, _ = mechanism.bought()
-        parts = (("total weight", bought.epsilon), ("rounds", cost.epsilon - bought.epsilon))
-        public = ", the number of queries" if mechanism.hide is not None else ""
-    elif isinstance(mechanism.calibration, PureOffline):
-        parts = mechanism.calibration.parts(roots=mechanism.buys_roots)
-    else:
-        for name in ("total weight", *(["root degrees"] if mechanism.buys_roots else [])):
-            left = parts[-1][1]
-            spent = left * float(TOTAL_SHARE)
-            parts = (*parts[:-1], (name, spent), ("rounds", left - spent))
+    universe, grid = mechanism.universe, mechanism.grid
+    hides = isinstance(mechanism, PlayerGame) and mechanism.hide is not None
     return PrivacyGuarantee(
-        epsilon=cost.epsilon,
-        delta=cost.delta,
+        epsilon=mechanism.cost.epsilon,
+        delta=mechanism.cost.delta,
         neighbours=hidden_change(
             weighted=grid.weighted, weight_cap=grid.cap, directed=universe.directed
         ),
-        public=universe.public + (", the weight cap" if grid.weighted else "") + public,
+        public=universe.public
+        + (", the weight cap" if grid.weighted else "")
+        + (", the number of queries" if hides else ""),
         seed=seed,
-        parts=parts,
+        parts=mechanism.parts,
     )
 
 
@@ -325,8 +255,9 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
             distinguisher of your own costs more than it was given, and nothing is released.
         LedgerError: the store cannot be used.
 
-    Guarantee: (epsilon, delta)-DP at edge level: see `IterativeConstruction`; the synthetic graph
-    is computed from its outcome. Source: GRU12 Alg. 3; DR14 Alg. 8; Nik17 Alg. 1.
+    Guarantee: (epsilon, delta)-DP at edge level: see `IterativeConstruction`, and `PlayerGame` for
+    a query player that learns; the synthetic graph is computed from the outcome.
+    Source: GRU12 Alg. 3; DR14 Alg. 8; Nik17 Alg. 1.
 
     Examples:
         >>> club = gc.datasets.load("karate")
@@ -360,6 +291,8 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
             beta=beta,
         )
         names_of = {"construction": f"game, player {player}"}
+        if hide_queries is not None:
+            calibration = f"practical, queries hidden: {hide_queries:g}"
     elif hide_queries is not None:
         raise ParameterError("hide_queries is for the players 'query' and 'both'")
     else:
@@ -379,8 +312,8 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
             beta=beta,
         )
         names_of = {
-            "construction": construction_name(mechanism.learner),
-            "distinguisher": mechanism.distinguisher.name,
+            "construction": mechanism.name,
+            "distinguisher": mechanism.found_by,
             "calibration": calibration,
         }
     source = entropy_source(seed)
@@ -394,14 +327,8 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
         cost=cost,
         guarantee=guarantee,
     ):
-        if isinstance(mechanism, PlayerGame):
-            played = mechanism.run(graph, source, progress=progress)
-            _, bought, rest = mechanism.bought()
-            check_paid(played.tuning.cost, rest.cost)
-            check_paid(compose([bought, played.tuning.cost], delta=delta), mechanism.cost)
-            return _played(graph, mechanism, played, guarantee)
-        outcome = mechanism.run(graph, source, progress=progress)
-        _check_outcome(mechanism, outcome)
+        outcome: Any = mechanism.run(graph, source, progress=progress)
+        mechanism.check_paid(outcome)
         made = finished(graph, mechanism, outcome, calibration=calibration, beta=beta, seed=seed)
         return replace(made, guarantee=guarantee)
 
@@ -490,24 +417,6 @@ def _learner(
     return learner_of(construction, universe, disjoint=disjoint, rule=rule, norm=norm)
 
 
-def _check_outcome(mechanism: IterativeConstruction, outcome: Outcome) -> None:
-    """Refuse to release what cost more than is stated, by the scales of the noise that was drawn.
-
-    A bought total weight decides about the rounds. What they cost may then be less than the budget
-    in some runs, but only the budget, which is fixed beforehand, is a bound for all of them.
-    """
-    steps, budget = mechanism.grid.sensitivity, mechanism.cost
-    noise, _, _, rest = mechanism.calibration.with_total(steps)
-    bought = [noise.cost(steps, delta=budget.delta)]
-    if mechanism.buys_roots:
-        noise, _, _, rest = rest.with_total(ROOT_STEPS)
-        bought.append(noise.cost(ROOT_STEPS, delta=budget.delta))
-    check_paid(
-        compose(outcome.tuning.built(steps, delta=budget.delta), delta=budget.delta), rest.cost
-    )
-    check_paid(compose([*bought, rest.cost], delta=budget.delta), budget)
-
-
 def game_of(
     graph: AnyGraph,
     protection: Protection,
@@ -531,8 +440,7 @@ def game_of(
     universe = universe_of(graph)
     if queries is None:
         raise ParameterError("a query player that learns needs queries, a public list of cuts")
-    if isinstance(draws, bool) or not 1 <= draws <= 1000:
-        raise ParameterError("queries_per_round must be a whole number from 1 to 1000")
+    check_counts(None, draws)
     listed = as_list(universe, queries)
     if not isinstance(listed, CutList):
         raise ParameterError("a query player that learns has a list of cuts, and no other queries")

@@ -1,4 +1,7 @@
-"""What a user gets from the Net mechanism: a graph, answers with proven intervals, files."""
+"""The Net mechanism: choose a graph from a public net, privately; for tiny universes only.
+
+What is released comes first: a graph, answers with proven intervals, files; then the mechanism.
+"""
 
 import math
 import os

@@ -18,6 +18,7 @@ from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import Sign
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
+from graphcuts_dp.offline.construction import Outcome
 from graphcuts_dp.offline.distinguisher import Measured, Scoring, checked_graph, root_at_most
 from graphcuts_dp.offline.distinguishers import Exponential
 from graphcuts_dp.offline.query_lists import CutList
@@ -25,7 +26,7 @@ from graphcuts_dp.offline.rank_one import usual_cut_norm
 from graphcuts_dp.offline.tuning import OfflineCalibration, buy_total
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.composition import Cost, compose, rounded_up
+from graphcuts_dp.privacy.composition import Cost, check_paid, compose, rounded_up
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.selection import exponential_choices
 from graphcuts_dp.privacy.value_noise import ValueNoise
@@ -147,27 +148,6 @@ class GameTuning:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class GameOutcome:
-    """What a game gives. Public.
-
-    Attributes:
-        average: the data player's average play, in units.
-        total_weight: noisy, in units.
-        tuning: that was used.
-        error: in units: with probability 1 - beta no cut of the list is farther off; None where
-            nothing is proven.
-        tested: the cut that the test has found, with its noisy answer in weight; None without one.
-    """
-
-    average: FloatMatrix
-    total_weight: float
-    tuning: GameTuning
-    error: float | None
-    tested: Measured | None
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
 class PlayerGame:
     """DR14 section 5.3.3 with a query player who has no regret, on a public list of k cuts.
 
@@ -254,6 +234,8 @@ class PlayerGame:
             raise ParameterError(f"a game has from 2 to {MOST_PLAYS} rounds")
         self.scoring  # noqa: B018  # refuses weights without a cap
 
+    name = "query release game"
+
     @property
     def universe(self) -> Universe:
         """The public vertex pairs."""
@@ -279,9 +261,31 @@ class PlayerGame:
         noise, _, cost, rest = self.budget.with_total(self.grid.sensitivity)
         return noise, cost, rest
 
+    @property
+    def found_by(self) -> str:
+        """Who looks for queries."""
+        return f"player: {self.player}"
+
+    @property
+    def listed(self) -> CutList | None:
+        """The list, unless it is hidden."""
+        return self.queries if self.hide is None else None
+
+    @property
+    def parts(self) -> tuple[tuple[str, float], ...]:
+        """What epsilon is spent on."""
+        _, bought, _ = self.bought()
+        return ("total weight", bought.epsilon), ("rounds", self.cost.epsilon - bought.epsilon)
+
+    def check_paid(self, outcome: Outcome[GameTuning]) -> None:
+        """Refuse to release what cost more than is stated, by the scales of the noise drawn."""
+        _, bought, rest = self.bought()
+        check_paid(outcome.tuning.cost, rest.cost)
+        check_paid(compose([bought, outcome.tuning.cost], delta=self.cost.delta), self.cost)
+
     def run(
         self, graph: AnyGraph, source: EntropySource, *, progress: Progress = silent
-    ) -> GameOutcome:
+    ) -> Outcome[GameTuning]:
         """Play on a private graph.
 
         Args:
@@ -298,10 +302,17 @@ class PlayerGame:
         data = self.data_player(total, tuning.rounds)
         true = self.queries.counts(graph, self.grid) * self.scoring.substeps
         played = self._play(data, true, tuning, source, progress)
-        outcome = GameOutcome(
-            average=played, total_weight=total, tuning=tuning, error=tuning.bound, tested=None
+        outcome = Outcome(
+            hypothesis=DenseHypothesis(self.universe, played),
+            tuning=tuning,
+            total_weight=total,
+            total_error=error,
+            transcript=(),
+            used=tuning.rounds,
+            stopped="rounds",
+            error=tuning.bound,
         )
-        return outcome if tuning.finder is None else self._tested(outcome, graph, source)
+        return self._tested(outcome, self._shown(played), graph, source)
 
     def tune(self, total: float, off: float, rest: OfflineCalibration) -> GameTuning:
         """The game whose error is usually least, from public numbers alone.
@@ -450,12 +461,18 @@ class PlayerGame:
     def _shown(self, units: FloatMatrix) -> DenseHypothesis:
         return DenseHypothesis(self.universe, units * self.unit)
 
-    def _tested(self, outcome: GameOutcome, graph: AnyGraph, source: EntropySource) -> GameOutcome:
+    def _tested(
+        self,
+        outcome: Outcome[GameTuning],
+        shown: DenseHypothesis,
+        graph: AnyGraph,
+        source: EntropySource,
+    ) -> Outcome[GameTuning]:
         """Step 3: what is proven by one cut that is found to be off, or by the game itself."""
         finder, noise = outcome.tuning.finder, outcome.tuning.noise
         if finder is None or noise is None:
             return outcome
-        shown, steps = self._shown(outcome.average), self.grid.sensitivity
+        steps = self.grid.sensitivity
         found = finder.begin(graph, source).find(shown, source).query
         if not isinstance(found, CutQuery):
             raise ParameterError("a list of cuts has found another query")
@@ -467,7 +484,7 @@ class PlayerGame:
             round=outcome.tuning.rounds, query=found, value=value * self.unit, updated=False
         )
         proven = min(error, outcome.error) if outcome.error is not None else error
-        return replace(outcome, error=proven, tested=measured)
+        return replace(outcome, error=proven, transcript=(measured,))
 
 
 PLAYERS = ("data", "query", "both")

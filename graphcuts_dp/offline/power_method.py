@@ -1,6 +1,6 @@
 """Rank-one distinguisher by the private power method: a few noisy products with A at each call.
 
-How the certificate of the power method is bought: noisy products, and one noisy quotient.
+A certificate of the result is bought by more of them, and one noisy quotient.
 """
 
 import math

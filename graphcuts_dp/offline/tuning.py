@@ -1,10 +1,13 @@
-"""How many rounds, how much noise, which tolerance: zCDP tunings of the iterative construction.
+"""How many rounds, how much noise, which tolerance: tunings of the iterative construction.
 
 All lengths are in units of the answers' sensitivity (edges, in a graph without weights). In a
 proven tuning with tolerance t, noise within a on every answer and a distinguisher that is at most F
 short, a round stops when the noisy gap is below t + a. A round that goes on has a gap of at least
 t, so its update is a valid one, of which there are at most B(t); a round that stops leaves no gap
 above t + 2 a + F. Privacy rests on the number of rounds alone, which is fixed beforehand.
+
+Two calibrations count in zCDP; one is for distinguishers that are paid once, and purely private;
+one has the papers' margins and their composition.
 """
 
 import math

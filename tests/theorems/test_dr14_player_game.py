@@ -112,7 +112,7 @@ def test_the_average_play_is_within_the_bound(player, rounds, draws):
     wrong = 0
     for seed in range(2):
         outcome = game.run(graph, SeededEntropy(seed))
-        worst = np.abs(game.queries.on_matrix(outcome.average) - truth).max()
+        worst = np.abs(game.queries.on_matrix(outcome.hypothesis.matrix) - truth).max()
         wrong += worst > outcome.tuning.bound
         assert outcome.error <= outcome.tuning.bound
         assert worst < start
