@@ -78,8 +78,9 @@ if TYPE_CHECKING:
     from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
     from graphcuts_dp.release.contributions import ChosenBound, choose_bound, release_contributions
     from graphcuts_dp.release.degree_bound import DegreeBound, choose_degree_bound
-    from graphcuts_dp.release.flow_release import load_flows, release_flows
+    from graphcuts_dp.release.flow_release import release_flows
     from graphcuts_dp.release.synthesis import release_graph
+    from graphcuts_dp.results.bundle import load
     from graphcuts_dp.results.flows import FlowAnswer, Flows
     from graphcuts_dp.results.release import Release
     from graphcuts_dp.server.client import RemoteSession, connect
@@ -150,8 +151,9 @@ _HOMES = {
     "privacy.guarantee": ("PrivacyGuarantee",),
     "release.contributions": ("ChosenBound", "choose_bound", "release_contributions"),
     "release.degree_bound": ("DegreeBound", "choose_degree_bound"),
-    "release.flow_release": ("load_flows", "release_flows"),
+    "release.flow_release": ("release_flows",),
     "release.synthesis": ("release_graph",),
+    "results.bundle": ("load",),
     "results.flows": ("FlowAnswer", "Flows"),
     "results.release": ("Release",),
     "server.client": ("RemoteSession", "connect"),
@@ -232,7 +234,7 @@ __all__ = [
     "groups_from_networkx",
     "groups_from_pandas",
     "infinity_to_one_norm",
-    "load_flows",
+    "load",
     "normalised_cut_norm",
     "open_distance_session",
     "open_session",

@@ -21,7 +21,7 @@ from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.planning.flows_forecast import FlowsForecast, forecast_of
 from graphcuts_dp.privacy.protection import Protection
 from graphcuts_dp.release.flow_release import release_flows
-from graphcuts_dp.results.flow_storage import check_flows_path
+from graphcuts_dp.results.bundle import check_path
 from graphcuts_dp.results.flows import Flows
 
 EXAMPLE = """Example: graphcuts-dp flows mail.edges.gz staff.csv flows.csv --epsilon 1
@@ -68,7 +68,7 @@ def flows(
         raise ParameterError("--top must be 0 or more")
     store = spending.check()
     check_apart([target], source, groups, columns.right_groups, reading.vertices, spending.store)
-    check_flows_path(target, force=force)
+    check_path("flows", target, force=force)
     private, graph = protecting.read(reading, source)
     spending.remind(private, source)
     given = columns.read_from(groups, graph.space)

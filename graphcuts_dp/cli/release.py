@@ -50,9 +50,9 @@ from graphcuts_dp.release.group_shares import group_plan
 from graphcuts_dp.release.sparse import SPARSE, check_options, sparse_notes, takes_sparse
 from graphcuts_dp.release.synthesis import PLACES, release_graph, sides_of
 from graphcuts_dp.release.usefulness import Usefulness, check_size, size_note, usefulness_of
+from graphcuts_dp.results.bundle import check_path
 from graphcuts_dp.results.release import Release
-from graphcuts_dp.results.sparse_storage import check_sparse_path
-from graphcuts_dp.results.storage import ANSWERS, WORKLOADS, check_release_path
+from graphcuts_dp.results.storage import ANSWERS, WORKLOADS
 from graphcuts_dp.synth.methods import FIT_NAMES, ORACLES, fit_method
 
 _MOST_EDGES = 2e7  # of the graph that a forecast makes up
@@ -292,7 +292,7 @@ def release(
         return
     store = spending.check()
     check_apart([target], source, reading.vertices, spending.store, *grouping.files)
-    check_release_path(target, force=force)
+    check_path("release", target, force=force)
     may_be_sparse = mechanism == SPARSE or (mechanism, fit, blocks) == ("auto", "auto", "local")
     if reading.counts is not None and not may_be_sparse:
         check_size(reading.counts, noise=noise, fit=fit, blocks=blocks)
@@ -309,7 +309,7 @@ def release(
         check_options(
             fit=fit, oracle=oracle, unweighted=unweighted, share=degree_share, blocks=blocks
         )
-        check_sparse_path(target, force=force)
+        check_path("sparse", target, force=force)
     else:
         check_size(graph.shape, noise=noise, fit=fit, blocks=blocks)
     spending.remind(private, source)

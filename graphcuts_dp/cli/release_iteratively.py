@@ -16,7 +16,8 @@ from graphcuts_dp.offline.distinguishers import DISTINGUISHER_NAMES
 from graphcuts_dp.offline.methods import release_iteratively
 from graphcuts_dp.offline.outcome import LEARNT_BY
 from graphcuts_dp.offline.paper_tuning import CALIBRATIONS
-from graphcuts_dp.offline.release import IterativeRelease, check_iterative_path
+from graphcuts_dp.offline.release import IterativeRelease
+from graphcuts_dp.results.bundle import check_path
 from graphcuts_dp.session.query_lines import folder_of, read_asked, read_lines
 
 EXAMPLE = """Example: graphcuts-dp release-iteratively mail.edges.gz out.graphml --epsilon 1
@@ -82,7 +83,7 @@ def command(
     lines = None if queries is None else read_lines(queries)
     store = spending.check()
     check_apart([target], source, reading.vertices, queries, spending.store)
-    check_iterative_path(target, force=force)
+    check_path("iterative construction", target, force=force)
     private, graph = protecting.read(reading, source)
     spending.remind(private, source)
     check_labels(target, graph)

@@ -184,15 +184,3 @@ def flows_promise(
         parts=parts,
     )
     return protection.promise(step, cost)
-
-
-def load_flows(path: PathLike) -> Flows:
-    """Read flows that `Flows.save` wrote.
-
-    Args:
-        path: the same path as for `save`.
-
-    Raises:
-        FileFormatError: a file is missing, damaged, or not the one that the receipt names.
-    """
-    return Flows.load(path)
