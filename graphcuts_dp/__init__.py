@@ -82,8 +82,9 @@ if TYPE_CHECKING:
         choose_degree_bound,
         release_contributions,
     )
-    from graphcuts_dp.release.flow_release import load_flows, release_flows
+    from graphcuts_dp.release.flow_release import release_flows
     from graphcuts_dp.release.synthesis import release_graph
+    from graphcuts_dp.results.bundle import load
     from graphcuts_dp.results.flows import FlowAnswer, Flows
     from graphcuts_dp.results.release import Release
     from graphcuts_dp.server.client import RemoteSession, connect
@@ -158,8 +159,9 @@ _HOMES = {
         "choose_degree_bound",
         "release_contributions",
     ),
-    "release.flow_release": ("load_flows", "release_flows"),
+    "release.flow_release": ("release_flows",),
     "release.synthesis": ("release_graph",),
+    "results.bundle": ("load",),
     "results.flows": ("FlowAnswer", "Flows"),
     "results.release": ("Release",),
     "server.client": ("RemoteSession", "connect"),
@@ -241,7 +243,7 @@ __all__ = [
     "groups_from_networkx",
     "groups_from_pandas",
     "infinity_to_one_norm",
-    "load_flows",
+    "load",
     "normalised_cut_norm",
     "open_distance_session",
     "open_session",

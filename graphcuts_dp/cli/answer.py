@@ -2,7 +2,6 @@
 
 import csv
 import io
-import os
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -17,16 +16,17 @@ from graphcuts_dp.cli.reading import check_apart, read_sets, with_options
 from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
 from graphcuts_dp.estimate.noisy_matrix import NO_GUARANTEE, CutAnswer
 from graphcuts_dp.files import atomic_write, check_writable
-from graphcuts_dp.offline.answers_at_once import FewAnswers, is_answers
-from graphcuts_dp.offline.net_release import NetRelease, queries_path
-from graphcuts_dp.offline.release import IterativeRelease, hypothesis_path
-from graphcuts_dp.offline.sensing_release import SensingRelease, is_sensing
+from graphcuts_dp.offline.answers_at_once import FewAnswers
+from graphcuts_dp.offline.net_release import NetRelease
+from graphcuts_dp.offline.release import IterativeRelease
+from graphcuts_dp.offline.sensing_release import SensingRelease
 from graphcuts_dp.pairs.group_names import asked_query
 from graphcuts_dp.pairs.linear_query import LinearQuery, sides_of
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
+from graphcuts_dp.results import bundle
 from graphcuts_dp.results.release import Release
-from graphcuts_dp.results.sparse_storage import is_sparse
+from graphcuts_dp.results.storage import SPARSE
 from graphcuts_dp.session.query_lines import read_linear
 
 EXAMPLE = """Example: graphcuts-dp answer synthetic.graphml --from "SFO,LAX,SAN" --to "JFK,LGA,EWR"
@@ -146,17 +146,17 @@ def answer(
         _show_many(asked, found, shrunk)
 
 
-def _load(path: str) -> Release | IterativeRelease | NetRelease | SensingRelease | FewAnswers:
-    """The release at a path, of whichever kind."""
-    if os.path.isfile(hypothesis_path(path)):  # noqa: PTH113  # false for names too long, too
-        return IterativeRelease.load(path)
-    if os.path.isfile(queries_path(path)):  # noqa: PTH113  # as above
-        return NetRelease.load(path)
-    if is_answers(path):
-        return FewAnswers.load(path)
-    if is_sensing(path):
-        return SensingRelease.load(path)
-    return Release.load(path, graph=not is_sparse(path))
+_Answering = Release | IterativeRelease | NetRelease | SensingRelease | FewAnswers
+
+
+def _load(path: str) -> _Answering:
+    """The release at a path, of whichever kind; a sparse one answers without its graph."""
+    if bundle.kind_at(path) == SPARSE:
+        return Release.load(path, graph=False)
+    found = bundle.load(path)
+    if not isinstance(found, _Answering):
+        raise FileFormatError(f"{path} holds a table; any program that reads CSV opens it")
+    return found
 
 
 def _shrunk(release: Release, queries: Sequence[LinearQuery]) -> list[float | None]:

@@ -53,7 +53,7 @@ from graphcuts_dp.ledger.uses import DISTANCE_SESSION, uses_of
 from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.plotting.saving import write_figure
 from graphcuts_dp.privacy.guarantee import exact_epsilon
-from graphcuts_dp.results.receipts import receipt_path
+from graphcuts_dp.results.bundle import receipt_path
 
 EXAMPLE = """Example: graphcuts-dp distances roads.csv people.csv --epsilon 1 --plot map.png
 

@@ -15,7 +15,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.strategy import ALL_LEVELS, NOISES
 from graphcuts_dp.release.flow_release import flows_job
 from graphcuts_dp.release.job import execute
-from graphcuts_dp.results.flow_storage import check_flows_path
+from graphcuts_dp.results.bundle import check_path
 from graphcuts_dp.results.flows import Flows
 
 EXAMPLE = """Example: graphcuts-dp flows mail.edges.gz staff.csv flows.csv --epsilon 1
@@ -62,7 +62,7 @@ def flows(
         raise ParameterError("--top must be 0 or more")
     store = spending.check()
     check_apart([target], source, groups, columns.right_groups, reading.vertices, spending.store)
-    check_flows_path(target, force=force)
+    check_path("flows", target, force=force)
     private, graph = protecting.read(reading, source)
     spending.remind(private, source)
     job = flows_job(

@@ -5,6 +5,7 @@ A receipt in plain words: what was released, how, and whom the promise protects.
 
 import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -15,21 +16,10 @@ from graphcuts_dp.cli.publishing import KEEP, NOT_PRIVATE
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
 from graphcuts_dp.planning.explanation import explain, posterior
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
-from graphcuts_dp.results.receipts import check_files, read_any_receipt
+from graphcuts_dp.results.bundle import check_files, read_receipt, receipt_path
 
 Fields = Mapping[str, Any]
 _PRIOR = 0.01  # what an attacker may believe beforehand, for one line of odds
-
-
-def kind_of(receipt: Fields) -> str:
-    """Which product a receipt is of, or "" for none that is known."""
-    form = receipt.get("format")
-    if form is None:
-        return "distances" if {"mechanism", "answers"} <= set(receipt) else ""
-    if type(form) is int:
-        return "release"
-    name = str(form).rpartition(" ")[0]
-    return name if name in _HOW else ""
 
 
 def how_made(kind: str, receipt: Fields) -> dict[str, str]:
@@ -269,13 +259,9 @@ def inspect(
     as_json: options.Json = False,
 ) -> None:
     """Explain a receipt in plain words, and verify the files that it names."""
-    file, fields = read_any_receipt(receipt)
-    names = fields["files"]
-    kind = kind_of(fields)
-    if not kind:
-        raise FileFormatError(f"{file} is of a product that this version does not know")
-    if not _is_table_of_files(names):
-        raise FileFormatError(f"{file} is damaged or of another version")
+    file = Path(receipt) if receipt.endswith(".json") else receipt_path(receipt)
+    fields = read_receipt(file)
+    names, kind = fields["files"], fields["kind"]
     check_files(file, names)
     try:
         guarantee = PrivacyGuarantee.from_dict(fields["guarantee"])
@@ -299,15 +285,6 @@ def inspect(
         out.print(f"NOT PRIVATE: {NOT_PRIVATE}\n", markup=False)
     for heading, text in words.items():
         out.print(f"{heading}: {text}", markup=False)
-
-
-def _is_table_of_files(names: Any) -> bool:
-    return (
-        isinstance(names, dict)
-        and bool(names)
-        and all(isinstance(digest, str) for digest in names.values())
-        and not any("\0" in name for name in names)
-    )
 
 
 def _plain(kind: str, words: dict[str, str], names: Any, *, private: bool) -> dict[str, Any]:

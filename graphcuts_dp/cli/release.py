@@ -33,14 +33,19 @@ from graphcuts_dp.measure.dask_blocks import dask_cluster
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.value_noise import NOISES
-from graphcuts_dp.release.allocation import ALL_MECHANISMS
+from graphcuts_dp.release.allocation import (
+    ALL_MECHANISMS,
+)
 from graphcuts_dp.release.job import execute
-from graphcuts_dp.release.sparse import SPARSE, check_counts
+from graphcuts_dp.release.sparse import (
+    SPARSE,
+    check_counts,
+)
 from graphcuts_dp.release.synthesis import PLACES, graph_job
 from graphcuts_dp.release.usefulness import Usefulness, usefulness_of
+from graphcuts_dp.results.bundle import check_path
 from graphcuts_dp.results.release import Release
-from graphcuts_dp.results.sparse_storage import check_sparse_path
-from graphcuts_dp.results.storage import ANSWERS, WORKLOADS, check_release_path
+from graphcuts_dp.results.storage import ANSWERS, WORKLOADS
 from graphcuts_dp.synth.methods import FIT_NAMES, ORACLES
 
 _MOST_EDGES = 2e7  # of the graph that a forecast makes up
@@ -240,7 +245,7 @@ def release(
         return
     store = spending.check()
     check_apart([target], source, reading.vertices, spending.store, *grouping.files)
-    check_release_path(target, force=force)
+    check_path("release", target, force=force)
     if reading.counts is not None:
         check_counts(reading.counts, mechanism=mechanism, noise=noise, fit=fit, blocks=blocks)
     private, graph = protecting.read(reading, source)
@@ -258,7 +263,7 @@ def release(
         )
         sparse = job.parameters["mechanism"] == SPARSE
         if sparse:
-            check_sparse_path(target, force=force)
+            check_path("sparse", target, force=force)
         for note in job.notes:
             say(f"note: {note}")
         if job.warning is not None and not force_hopeless:

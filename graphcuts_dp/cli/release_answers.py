@@ -12,9 +12,10 @@ from graphcuts_dp.cli.query_files import read_query_file
 from graphcuts_dp.cli.reading import Reading, check_apart, with_options
 from graphcuts_dp.cli.store_options import Spending
 from graphcuts_dp.errors import QueryError
-from graphcuts_dp.offline.answers_at_once import FewAnswers, check_answers_path, release_answers
+from graphcuts_dp.offline.answers_at_once import FewAnswers, release_answers
 from graphcuts_dp.pairs.linear_query import space_of
 from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.results.bundle import check_path
 
 EXAMPLE = """Example: graphcuts-dp release-answers mail.edges.gz out.npz --queries cuts.csv
 --epsilon 1 --vertices staff.txt
@@ -58,7 +59,7 @@ def command(
     protecting.of.per_step(epsilon)
     store = spending.check()
     check_apart([target], source, reading.vertices, queries, spending.store, *grouping.files)
-    check_answers_path(target, force=force)
+    check_path("answers", target, force=force)
     private, graph = protecting.read(reading, source)
     spending.remind(private, source)
     space = space_of(graph)

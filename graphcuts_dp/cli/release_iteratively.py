@@ -14,8 +14,9 @@ from graphcuts_dp.graph.files import check_labels
 from graphcuts_dp.learn.norms import NORM_HELP
 from graphcuts_dp.offline.distinguishers import DISTINGUISHER_NAMES
 from graphcuts_dp.offline.methods import LEARNT_BY, release_iteratively
-from graphcuts_dp.offline.release import IterativeRelease, check_iterative_path
+from graphcuts_dp.offline.release import IterativeRelease
 from graphcuts_dp.offline.tuning import CALIBRATIONS
+from graphcuts_dp.results.bundle import check_path
 from graphcuts_dp.session.query_lines import folder_of, read_asked, read_lines
 
 EXAMPLE = """Example: graphcuts-dp release-iteratively mail.edges.gz out.graphml --epsilon 1
@@ -81,7 +82,7 @@ def command(
     lines = None if queries is None else read_lines(queries)
     store = spending.check()
     check_apart([target], source, reading.vertices, queries, spending.store)
-    check_iterative_path(target, force=force)
+    check_path("iterative construction", target, force=force)
     private, graph = protecting.read(reading, source)
     spending.remind(private, source)
     check_labels(target, graph)

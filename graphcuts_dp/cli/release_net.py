@@ -11,8 +11,9 @@ from graphcuts_dp.cli.reading import Reading, check_apart, with_options
 from graphcuts_dp.cli.store_options import Spending
 from graphcuts_dp.graph.files import check_labels
 from graphcuts_dp.learn.median import all_graphs
-from graphcuts_dp.offline.net_release import NetRelease, check_net_path, release_net
+from graphcuts_dp.offline.net_release import NetRelease, release_net
 from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.results.bundle import check_path
 from graphcuts_dp.session.query_lines import read_lines, read_query
 
 EXAMPLE = """Example: graphcuts-dp release-net team.edges out.graphml --epsilon 1
@@ -59,7 +60,7 @@ def command(
     cuts = [read_query(line, number) for number, line in read_lines(queries)]
     store = spending.check()
     check_apart([target], source, reading.vertices, queries, spending.store)
-    check_net_path(target, force=force)
+    check_path("net", target, force=force)
     private, graph = protecting.read(reading, source)
     spending.remind(private, source)
     check_labels(target, graph)

@@ -15,8 +15,9 @@ from graphcuts_dp.cli.reading import Reading, check_apart, with_options
 from graphcuts_dp.cli.store_options import Spending
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.offline.sensing import release_sensing
-from graphcuts_dp.offline.sensing_release import SensingRelease, check_sensing_path
+from graphcuts_dp.offline.sensing_release import SensingRelease
 from graphcuts_dp.pairs.linear_query import space_of
+from graphcuts_dp.results.bundle import check_path
 
 EXAMPLE = """Example: graphcuts-dp sense ratings.csv out.npz --queries sums.jsonl --epsilon 1
 --delta 1e-6 --weight-cap 5 --vertices users.txt,films.txt
@@ -70,7 +71,7 @@ def sense(
     protecting.of.per_step(epsilon)
     store = spending.check()
     check_apart([target], source, reading.vertices, queries, spending.store, *grouping.files)
-    check_sensing_path(target, force=force)
+    check_path("sensing", target, force=force)
     private, graph = protecting.read(replace(reading, bipartite=True), source)
     spending.remind(private, source)
     space = space_of(graph)

@@ -1,15 +1,13 @@
 """The way in: a public map and private locations in, answers of all vertices out."""
 
 import csv
-import hashlib
 import io
 import os
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, BinaryIO, final
 
 import numpy as np
 
@@ -19,7 +17,7 @@ from graphcuts_dp.distances.locations import HIDDEN, PUBLIC, Locations
 from graphcuts_dp.distances.metric import Metric, as_metric
 from graphcuts_dp.distances.plan import DistancePlan, plan_distances
 from graphcuts_dp.errors import AccuracyWarning, ParameterError, QueryError
-from graphcuts_dp.files import PathLike, atomic_set, atomic_write
+from graphcuts_dp.files import PathLike
 from graphcuts_dp.ledger.identity import identity_of_counts
 from graphcuts_dp.ledger.opening import Store, Subject
 from graphcuts_dp.ledger.uses import charged
@@ -27,7 +25,7 @@ from graphcuts_dp.pairs.vertices import Label, labels_or_number
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
 from graphcuts_dp.privacy.protection import Protection
-from graphcuts_dp.results.receipts import receipt_path, write_receipt
+from graphcuts_dp.results import bundle
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -157,21 +155,21 @@ class DistanceAnswers(Displayed):
         Raises:
             FileFormatError: a file cannot be written, or is there.
         """
+        fields = self.to_dict()
+        del fields["guarantee"]
+        names = bundle.save(
+            "distances", path, self.guarantee, fields, table=self._write, force=force
+        )
+        return names[0], names[1]
+
+    def _write(self, handle: BinaryIO) -> None:
         text = io.StringIO()
         table = csv.writer(text, lineterminator="\n")
         # A column, since a comment would be taken for the heads of the columns.
         head, mark = ((), ()) if self.guarantee.is_private else (("mark",), (SEEDED_WARNING,))
         table.writerow(("vertex", "value", "low", "high", *head))
         table.writerows((a.vertex, a.value, *a.interval, *mark) for a in self.all())
-        data = text.getvalue().encode()
-        receipt = self.to_dict() | {
-            "files": {Path(path).name: hashlib.sha256(data).hexdigest()},
-        }
-        with atomic_set((path, receipt_path(path)), force=force) as (table_file, receipt_file):
-            with atomic_write(table_file) as handle:
-                handle.write(data)
-            write_receipt(receipt_file, receipt)
-        return str(path), str(receipt_path(path))
+        handle.write(text.getvalue().encode())
 
     def plot(self, *, unit: str = "") -> "Figure":
         """Draw the map, coloured by the answers; at points of a layout if it has no coordinates.

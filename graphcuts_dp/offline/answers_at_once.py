@@ -4,21 +4,19 @@ What is released comes first: answers, a picture, files; then what is bought, an
 """
 
 import math
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, final
+from typing import TYPE_CHECKING, Self, final
 
 import numpy as np
 
 from graphcuts_dp.display import Card, Displayed, size_text
-from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
+from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.estimate.answer_list import AnswerList, whole_query
 from graphcuts_dp.estimate.noisy_matrix import CutAnswer
-from graphcuts_dp.files import atomic_set, atomic_write, check_writable_set
+from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.offline.query_lists import CutList
 from graphcuts_dp.pairs.layout import possible_part
@@ -27,19 +25,9 @@ from graphcuts_dp.pairs.linear_steps import as_cut
 from graphcuts_dp.pairs.mixed_cuts import understood
 from graphcuts_dp.pairs.queries import CutQuery, RankOneQuery, Subset
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.pairs.vertices import VertexSet, labels_or_number, sets_in
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, promise_text
 from graphcuts_dp.privacy.k_norm import NORMS, KNormNoise
-from graphcuts_dp.results.receipts import (
-    PathLike,
-    form_at,
-    read_arrays,
-    read_receipt,
-    receipt_path,
-    sha256_of,
-    telling_damage,
-    write_receipt,
-)
+from graphcuts_dp.results import bundle
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -61,8 +49,7 @@ from graphcuts_dp.privacy.guarantee import hidden_change
 from graphcuts_dp.privacy.k_norm import MOST_COUNTS
 from graphcuts_dp.privacy.protection import EDGE, Protection
 
-_FORMAT = "answers 1"
-_ENDING = ".npz"
+_KIND = "answers"
 
 
 @final
@@ -211,20 +198,8 @@ class FewAnswers(Displayed):
             FileFormatError: another ending, a missing folder, files that are there, a full disk.
                 Nothing is left behind then, and older files stay as they are.
         """
-        check_answers_path(path, force=force)
-        names = Path(path), receipt_path(path)
-        with atomic_set(names, force=force) as (arrays_file, receipt_file):
-            with atomic_write(arrays_file) as handle:
-                S, T = self.queries.words
-                np.savez_compressed(handle, S=S, T=T, values=self.values, facets=self.law.facets)
-            write_receipt(receipt_file, self._receipt(arrays_file))
-        return tuple(str(file) for file in names)
-
-    def _receipt(self, file: Path) -> dict[str, Any]:
-        grid, universe = self.grid, self.universe
-        return {
-            "format": _FORMAT,
-            "guarantee": self.guarantee.to_dict(),
+        grid, (S, T) = self.grid, self.queries.words
+        fields = {
             "noise": self.noise,
             "rate": str(self.law.rate),
             "weight": self.law.weight,
@@ -232,10 +207,10 @@ class FewAnswers(Displayed):
             "error": self.radius,
             "queries": len(self.queries),
             "grid": {"unit": grid.unit, "sensitivity": grid.sensitivity, "cap": grid.cap},
-            "directed": universe.directed,
-            "vertices": [labels_or_number(side) for side in sets_in(universe.space)],
-            "files": {file.name: sha256_of(file)},
+            **bundle.space_fields(self.universe.space),
         }
+        arrays = {"S": S, "T": T, "values": self.values, "facets": self.law.facets}
+        return bundle.save(_KIND, path, self.guarantee, fields, arrays, force=force)
 
     @classmethod
     def load(cls, path: PathLike) -> Self:
@@ -247,28 +222,22 @@ class FewAnswers(Displayed):
         Raises:
             FileFormatError: a file is missing, damaged, or not the one that the receipt names.
         """
-        receipt = read_receipt(path, _FORMAT)
-        with telling_damage(path):
-            return cls._read(receipt, read_arrays(path, receipt))
-
-    @classmethod
-    def _read(cls, receipt: dict[str, Any], arrays: dict[str, Any]) -> Self:
-        universe = Universe(
-            *(VertexSet(labels) for labels in receipt["vertices"]), directed=receipt["directed"]
-        )
-        made = cls(
-            queries=CutList.of_words(universe, arrays["S"], arrays["T"]),
-            values=tuple(arrays["values"].tolist()),
-            guarantee=PrivacyGuarantee.from_dict(receipt["guarantee"]),
-            noise=receipt["noise"],
-            law=KNormNoise(arrays["facets"], receipt["weight"], Fraction(receipt["rate"])),
-            grid=Grid(**receipt["grid"]),
-            confidence=receipt["confidence"],
-        )
-        if not len(made.values) == len(made.queries) == made.law.counts or made.noise not in NORMS:
-            raise ValueError("answers to other cuts")
-        made.radius  # noqa: B018  # refuses what is no confidence
-        return made
+        with bundle.opened(path, _KIND) as saved:
+            fields, arrays = saved.fields, saved.arrays()
+            made = cls(
+                queries=CutList.of_words(Universe.over(saved.space), arrays["S"], arrays["T"]),
+                values=tuple(arrays["values"].tolist()),
+                guarantee=saved.guarantee,
+                noise=fields["noise"],
+                law=KNormNoise(arrays["facets"], fields["weight"], Fraction(fields["rate"])),
+                grid=Grid(**fields["grid"]),
+                confidence=fields["confidence"],
+            )
+            counts = {len(made.values), len(made.queries), made.law.counts}
+            if len(counts) > 1 or made.noise not in NORMS:
+                raise ValueError("answers to other cuts")
+            made.radius  # noqa: B018  # refuses what is no confidence
+            return made
 
     def _card(self) -> Card:
         return Card(
@@ -288,22 +257,6 @@ class FewAnswers(Displayed):
             f"FewAnswers({len(self.values)} cuts, epsilon={self.guarantee.epsilon:g}, "
             f"noise={self.noise!r}{mark})"
         )
-
-
-def check_answers_path(path: PathLike, *, force: bool = False) -> None:
-    """Check that answers can be written here; call it before anything is spent.
-
-    Raises:
-        FileFormatError: another ending than .npz, a missing folder, or a file that is there.
-    """
-    if not os.fspath(path).lower().endswith(_ENDING):
-        raise FileFormatError(f"{path!s} must end in {_ENDING}; `answer -o` writes a table")
-    check_writable_set((path, receipt_path(path)), force=force)
-
-
-def is_answers(path: PathLike) -> bool:
-    """Whether the receipt at a path is of answers to a list, of whichever version."""
-    return form_at(path).startswith("answers ")
 
 
 MOST_ANSWERS = 1000

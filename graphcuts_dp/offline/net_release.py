@@ -4,11 +4,9 @@ What is released comes first: a graph, answers with proven intervals, files; the
 """
 
 import math
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import Self, final
 
 import numpy as np
@@ -19,14 +17,14 @@ from graphcuts_dp.display import Card
 from graphcuts_dp.errors import GraphError, HypothesisError, ParameterError
 from graphcuts_dp.estimate.answer_list import whole_query
 from graphcuts_dp.estimate.noisy_matrix import CutAnswer
+from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph, on_space
-from graphcuts_dp.graph.file_sets import check_writable_files
 from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.learn.median import DatabaseFamily, all_graphs, alpha_net
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.measure.parts import paired_graph
-from graphcuts_dp.offline.release import Answering, load_with_arrays, save_with_arrays
+from graphcuts_dp.offline.release import Answering
 from graphcuts_dp.pairs.linear_query import LinearQuery
 from graphcuts_dp.pairs.queries import Subset, answer_all
 from graphcuts_dp.pairs.universe import Universe
@@ -34,14 +32,9 @@ from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, hidden_change
 from graphcuts_dp.privacy.selection import noisy_maximum, shortfall
-from graphcuts_dp.results.receipts import (
-    PathLike,
-    read_receipt,
-    receipt_path,
-    telling_damage,
-)
+from graphcuts_dp.results import bundle
 
-_FORMAT = "net 1"
+_KIND = "net"
 
 
 @final
@@ -149,17 +142,18 @@ class NetRelease(Answering):
                 Nothing is left behind then, and older files stay as they are.
         """
         fields = {
-            "format": _FORMAT,
-            "guarantee": self.guarantee.to_dict(),
             "cost": self.cost.to_dict(),
             "members": self.members,
             "alpha": self.alpha,
             "unit": self.unit,
             "rounding": self.rounding,
             "rate": str(self.rate),
+            **bundle.space_fields(self.universe.space),
         }
         arrays = {"coefficients": self.coefficients}
-        return save_with_arrays(self.graph, _names(path), arrays, fields, force=force)
+        return bundle.save(
+            _KIND, path, self.guarantee, fields, arrays, graph=self.graph, force=force
+        )
 
     @classmethod
     def load(cls, path: PathLike) -> Self:
@@ -171,23 +165,22 @@ class NetRelease(Answering):
         Raises:
             FileFormatError: a file is missing, damaged, or not the one that the receipt names.
         """
-        receipt = read_receipt(path, _FORMAT)
-        with telling_damage(path):
-            graph, arrays = load_with_arrays(path, queries_path(path), receipt)
-            coefficients = np.array(arrays["coefficients"], dtype=np.float64)
+        with bundle.opened(path, _KIND) as saved:
+            fields, graph = saved.fields, saved.graph(saved.space)
+            coefficients = np.array(saved.arrays()["coefficients"], dtype=np.float64)
+            if graph is None or coefficients.shape[1] != Universe.of(graph).size:
+                raise ValueError("no graph, or queries over other pairs")
+            coefficients.flags.writeable = False
             made = cls(
                 graph=graph,
-                guarantee=PrivacyGuarantee.from_dict(receipt["guarantee"]),
-                cost=Cost.from_dict(receipt["cost"]),
-                rate=Fraction(receipt["rate"]),
+                guarantee=saved.guarantee,
+                cost=Cost.from_dict(fields["cost"]),
+                rate=Fraction(fields["rate"]),
                 coefficients=coefficients,
-                **{name: receipt[name] for name in ("members", "alpha", "unit", "rounding")},
+                **{name: fields[name] for name in ("members", "alpha", "unit", "rounding")},
             )
-            if coefficients.shape[1] != made.universe.size:
-                raise ValueError("queries over other pairs")
             made.error_bound(0.5)
-        coefficients.flags.writeable = False
-        return made
+            return made
 
     def _card(self) -> Card:
         return Card(
@@ -203,24 +196,6 @@ class NetRelease(Answering):
     def __repr__(self) -> str:
         mark = "" if self.guarantee.is_private else f", {SEEDED_WARNING}"
         return f"NetRelease(epsilon={self.guarantee.epsilon:g}, members={self.members}{mark})"
-
-
-def queries_path(path: PathLike) -> Path:
-    """Where the queries of a net release at `path` are."""
-    return Path(f"{os.fspath(path)}.queries.npz")
-
-
-def _names(path: PathLike) -> tuple[Path, Path, Path]:
-    return Path(path), queries_path(path), receipt_path(path)
-
-
-def check_net_path(path: PathLike, *, force: bool = False) -> None:
-    """Check that a net release can be written here; call it before anything is spent.
-
-    Raises:
-        FileFormatError: unknown ending, missing folder, no permission, or a file that is there.
-    """
-    check_writable_files(_names(path), force=force)
 
 
 MOST_LISTED = 1 << 24  # members of the family times pairs or queries: 128 MiB

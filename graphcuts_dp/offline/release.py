@@ -4,22 +4,18 @@ The arrays that an iterative release is saved in: what was measured, and the lis
 """
 
 import math
-import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, final
 
 import numpy as np
 
 from graphcuts_dp.display import Card, Displayed, size_text
-from graphcuts_dp.errors import FileFormatError, QueryError
+from graphcuts_dp.errors import QueryError
 from graphcuts_dp.estimate.answer_list import AnswerList, whole_query
 from graphcuts_dp.estimate.noisy_matrix import CutAnswer
-from graphcuts_dp.files import atomic_write
+from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.file_sets import check_writable_files, writing_files, written_files
-from graphcuts_dp.graph.files import graph_files, read_graph, write_graph
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
 from graphcuts_dp.offline.distinguisher import Measured
 from graphcuts_dp.offline.query_lists import CutList, QuestionList
@@ -30,76 +26,14 @@ from graphcuts_dp.pairs.linear_steps import Extent, as_cut
 from graphcuts_dp.pairs.mixed_cuts import MixedCut, understood
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery, Subset
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.pairs.vertices import VertexSet, labels_or_number, sets_in
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
-from graphcuts_dp.results.receipts import (
-    PathLike,
-    check_files,
-    read_receipt,
-    receipt_path,
-    sha256_of,
-    telling_damage,
-    write_receipt,
-)
+from graphcuts_dp.results import bundle
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Listed = CutList | QuestionList | None
-
-
-def save_with_arrays(
-    graph: AnyGraph,
-    names: tuple[Path, Path, Path],
-    arrays: dict[str, Any],
-    fields: dict[str, Any],
-    *,
-    force: bool,
-    about: Mapping[str, float | str] | None = None,
-) -> tuple[str, ...]:
-    """Write a graph, arrays beside it, and a receipt of both with these fields, or nothing."""
-    with writing_files(names, force=force) as (graph_file, arrays_file, receipt_file):
-        write_graph(graph, graph_file, about=about)
-        with atomic_write(arrays_file) as handle:
-            np.savez_compressed(handle, **arrays)
-        universe, files = Universe.of(graph), (*graph_files(graph_file), arrays_file)
-        schema = {
-            "weighted": bool(graph.weighted),
-            "bipartite": universe.bipartite,
-            "directed": universe.directed,
-            "vertices": [labels_or_number(side) for side in sets_in(universe.space)],
-            "files": {file.name: sha256_of(file) for file in files},
-        }
-        write_receipt(receipt_file, fields | schema)
-    return written_files(names)
-
-
-def load_with_arrays(
-    path: PathLike, beside: Path, receipt: dict[str, Any], **options: Any
-) -> tuple[AnyGraph, dict[str, Any]]:
-    """The graph and the arrays that `save_with_arrays` wrote.
-
-    Raises:
-        FileFormatError: files that are not those of the receipt.
-        OSError, LookupError, TypeError, ValueError: other damage; see `telling_damage`.
-    """
-    if set(receipt["files"]) != {file.name for file in (*graph_files(path), beside)}:
-        raise FileFormatError(f"{receipt_path(path)} is the receipt of another release")
-    check_files(path, receipt["files"])
-    left, *right = (VertexSet(labels) for labels in receipt["vertices"])
-    with np.load(beside, allow_pickle=False) as stored:
-        arrays = {name: stored[name] for name in stored.files}
-    graph = read_graph(
-        path,
-        vertices=(left, right[0]) if right else left,
-        weighted=receipt["weighted"],
-        bipartite=receipt["bipartite"],
-        directed=receipt.get("directed", False),
-        **options,
-    )
-    check_files(path, receipt["files"])  # as read: others may replace it meanwhile
-    return graph, arrays
 
 
 def arrays_of(universe: Universe, transcript: Sequence[Measured], listed: Listed) -> dict[str, Any]:
@@ -168,8 +102,7 @@ def _matrix(universe: Universe, row: Any) -> MatrixQuery:
     return MatrixQuery(matrix)
 
 
-_FORMAT = "iterative construction 1"
-_OTHER_QUERIES = "iterative construction 2"  # with a list that has others than cuts
+_KIND = "iterative construction"
 
 
 @final
@@ -411,16 +344,16 @@ class IterativeRelease(Answering):
                 Nothing is left behind then, and older files stay as they are.
         """
         fields = {
-            "format": _OTHER_QUERIES if isinstance(self.listed, QuestionList) else _FORMAT,
-            "guarantee": self.guarantee.to_dict(),
             "settings": asdict(self.settings),
             "accuracy": asdict(self.accuracy),
             "cap": self.cap,
+            **bundle.space_fields(self.universe.space),
         }
         arrays = arrays_of(self.universe, self.transcript, self.listed)
         arrays = {"matrix": self.hypothesis.matrix} | arrays
-        about = self.guarantee.about
-        return save_with_arrays(self.graph, _names(path), arrays, fields, force=force, about=about)
+        return bundle.save(
+            _KIND, path, self.guarantee, fields, arrays, graph=self.graph, force=force
+        )
 
     @classmethod
     def load(cls, path: PathLike) -> Self:
@@ -432,22 +365,21 @@ class IterativeRelease(Answering):
         Raises:
             FileFormatError: a file is missing, damaged, or not the one that the receipt names.
         """
-        receipt = read_receipt(path, _FORMAT, _OTHER_QUERIES)
-        with telling_damage(path):
-            accuracy, settings = Accuracy(**receipt["accuracy"]), Settings(**receipt["settings"])
-            graph, arrays = load_with_arrays(
-                path, hypothesis_path(path), receipt, weight_cap=receipt["cap"]
-            )
-            universe = Universe.of(graph)
+        with bundle.opened(path, _KIND) as saved:
+            fields, arrays = saved.fields, saved.arrays()
+            universe = Universe.over(saved.space)
+            graph = saved.graph(universe.space)
+            if graph is None:
+                raise ValueError("an iterative release has a graph")
             transcript, listed = read_back(universe, arrays)
             return cls(
                 graph=graph,
                 hypothesis=DenseHypothesis(universe, arrays["matrix"]),
-                guarantee=PrivacyGuarantee.from_dict(receipt["guarantee"]),
-                accuracy=accuracy,
-                settings=settings,
+                guarantee=saved.guarantee,
+                accuracy=Accuracy(**fields["accuracy"]),
+                settings=Settings(**fields["settings"]),
                 transcript=transcript,
-                cap=receipt["cap"],
+                cap=fields["cap"],
                 listed=listed,
             )
 
@@ -474,21 +406,3 @@ class IterativeRelease(Answering):
             f"IterativeRelease({size}, epsilon={self.guarantee.epsilon:g}, "
             f"construction={self.settings.construction!r}, rounds={self.settings.used}{mark})"
         )
-
-
-def hypothesis_path(path: PathLike) -> Path:
-    """Where the hypothesis of a release at `path` is."""
-    return Path(f"{os.fspath(path)}.hypothesis.npz")
-
-
-def _names(path: PathLike) -> tuple[Path, Path, Path]:
-    return Path(path), hypothesis_path(path), receipt_path(path)
-
-
-def check_iterative_path(path: PathLike, *, force: bool = False) -> None:
-    """Check that an iterative release can be written here; call it before anything is spent.
-
-    Raises:
-        FileFormatError: unknown ending, missing folder, no permission, or a file that is there.
-    """
-    check_writable_files(_names(path), force=force)

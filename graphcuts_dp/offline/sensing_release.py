@@ -1,19 +1,16 @@
 """What a user gets from sensing: answers with intervals, the matrix that was learnt, files."""
 
 import hashlib
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast, final
 
 import numpy as np
 
 from graphcuts_dp.display import Card, size_text
-from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.estimate.answer_list import whole_query
 from graphcuts_dp.estimate.noisy_matrix import CutAnswer
-from graphcuts_dp.files import atomic_set, atomic_write, check_writable_set
+from graphcuts_dp.files import PathLike
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
 from graphcuts_dp.offline.release import Answering
 from graphcuts_dp.pairs.linear_query import LinearQuery
@@ -21,26 +18,17 @@ from graphcuts_dp.pairs.linear_steps import Extent, as_cut
 from graphcuts_dp.pairs.mixed_cuts import understood
 from graphcuts_dp.pairs.queries import CutQuery, RankOneQuery, Subset
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.pairs.vertices import Space, VertexSet, labels_or_number, sets_in
+from graphcuts_dp.pairs.vertices import Space, VertexSet
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
-from graphcuts_dp.results.receipts import (
-    PathLike,
-    form_at,
-    read_arrays,
-    read_receipt,
-    receipt_path,
-    sha256_of,
-    telling_damage,
-    write_receipt,
-)
+from graphcuts_dp.results import bundle
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_FORMAT = "sensing 1"
-_ENDING = ".npz"
+_KIND = "sensing"
+_NUMBERS = ("deviation", "error", "beta", "radius", "cap")
 
 
 @final
@@ -182,34 +170,20 @@ class SensingRelease(Answering):
             FileFormatError: another ending, a missing folder, files that are there, a full disk.
                 Nothing is left behind then, and older files stay as they are.
         """
-        check_sensing_path(path, force=force)
-        names = Path(path), receipt_path(path)
-        with atomic_set(names, force=force) as (arrays_file, receipt_file):
-            with atomic_write(arrays_file) as handle:
-                np.savez_compressed(handle, **self._arrays())
-            write_receipt(receipt_file, self._receipt(arrays_file))
-        return tuple(str(file) for file in names)
-
-    def _arrays(self) -> dict[str, Any]:
+        fields = {
+            "cost": self.cost.to_dict(),
+            **{name: getattr(self, name) for name in _NUMBERS},
+            **bundle.space_fields(self.universe.space),
+        }
         measured = self.measurements
-        return {
+        arrays = {
             "matrix": self.hypothesis.matrix,
             "index": np.array([made.index for made in measured], dtype=np.int64),
             "value": np.array([made.value for made in measured], dtype=np.float64),
             "estimate": np.array([made.estimate for made in measured], dtype=np.float64),
             "listed": np.frombuffer(b"".join(self.listed), dtype=np.uint8),
         }
-
-    def _receipt(self, file: Path) -> dict[str, Any]:
-        numbers = ("deviation", "error", "beta", "radius", "cap")
-        return {
-            "format": _FORMAT,
-            "guarantee": self.guarantee.to_dict(),
-            "cost": self.cost.to_dict(),
-            **{name: getattr(self, name) for name in numbers},
-            "vertices": [labels_or_number(side) for side in sets_in(self.universe.space)],
-            "files": {file.name: sha256_of(file)},
-        }
+        return bundle.save(_KIND, path, self.guarantee, fields, arrays, force=force)
 
     @classmethod
     def load(cls, path: PathLike) -> Self:
@@ -221,30 +195,21 @@ class SensingRelease(Answering):
         Raises:
             FileFormatError: a file is missing, damaged, or not the one that the receipt names.
         """
-        receipt = read_receipt(path, _FORMAT)
-        with telling_damage(path):
-            return cls._read(receipt, read_arrays(path, receipt))
-
-    @classmethod
-    def _read(cls, receipt: dict[str, Any], arrays: dict[str, Any]) -> Self:
-        left, right = (VertexSet(labels) for labels in receipt["vertices"])
-        rows = (arrays[name].tolist() for name in ("index", "value", "estimate"))
-        listed = arrays["listed"].tobytes()
-        return cls(
-            hypothesis=DenseHypothesis(Universe(left, right), arrays["matrix"]),
-            measurements=tuple(
-                SensingMeasurement(index=index, value=value, estimate=estimate)
-                for index, value, estimate in zip(*rows, strict=True)
-            ),
-            guarantee=PrivacyGuarantee.from_dict(receipt["guarantee"]),
-            cost=Cost.from_dict(receipt["cost"]),
-            deviation=receipt["deviation"],
-            error=receipt["error"],
-            beta=receipt["beta"],
-            radius=receipt["radius"],
-            cap=receipt["cap"],
-            listed=tuple(listed[start : start + 32] for start in range(0, len(listed), 32)),
-        )
+        with bundle.opened(path, _KIND) as saved:
+            fields, arrays = saved.fields, saved.arrays()
+            rows = (arrays[name].tolist() for name in ("index", "value", "estimate"))
+            listed = arrays["listed"].tobytes()
+            return cls(
+                hypothesis=DenseHypothesis(Universe.over(saved.space), arrays["matrix"]),
+                measurements=tuple(
+                    SensingMeasurement(index=index, value=value, estimate=estimate)
+                    for index, value, estimate in zip(*rows, strict=True)
+                ),
+                guarantee=saved.guarantee,
+                cost=Cost.from_dict(fields["cost"]),
+                listed=tuple(listed[start : start + 32] for start in range(0, len(listed), 32)),
+                **{name: fields[name] for name in _NUMBERS},
+            )
 
     def __repr__(self) -> str:
         rows, columns = self.universe.shape
@@ -271,19 +236,3 @@ def query_digest(query: LinearQuery, space: Space) -> bytes:
     for array in arrays:
         found.update(np.ascontiguousarray(array).tobytes())
     return found.digest()
-
-
-def check_sensing_path(path: PathLike, *, force: bool = False) -> None:
-    """Check that a release can be written here; call it before anything is spent.
-
-    Raises:
-        FileFormatError: another ending than .npz, a missing folder, or a file that is there.
-    """
-    if not os.fspath(path).lower().endswith(_ENDING):
-        raise FileFormatError(f"{path!s} must end in {_ENDING}: what is learnt is a matrix")
-    check_writable_set((path, receipt_path(path)), force=force)
-
-
-def is_sensing(path: PathLike) -> bool:
-    """Whether the receipt at a path is that of a sensing release, of whichever version."""
-    return form_at(path).startswith("sensing ")

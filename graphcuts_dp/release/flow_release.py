@@ -188,15 +188,3 @@ def flows_job(
             ).notes
         ),
     )
-
-
-def load_flows(path: PathLike) -> Flows:
-    """Read flows that `Flows.save` wrote.
-
-    Args:
-        path: the same path as for `save`.
-
-    Raises:
-        FileFormatError: a file is missing, damaged, or not the one that the receipt names.
-    """
-    return Flows.load(path)

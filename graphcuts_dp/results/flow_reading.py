@@ -21,7 +21,7 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.errors import FileFormatError, QueryError
 from graphcuts_dp.estimate.tails import error_radii
-from graphcuts_dp.files import atomic_write, check_writable
+from graphcuts_dp.files import PathLike, atomic_write, check_writable
 from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
@@ -36,7 +36,6 @@ from graphcuts_dp.results.flow_values import (
     Statistic,
     TopFlows,
 )
-from graphcuts_dp.results.receipts import PathLike
 
 if TYPE_CHECKING:
     import pandas as pd

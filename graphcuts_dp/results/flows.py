@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Self, final
 
 import numpy as np
@@ -13,12 +13,12 @@ from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.estimate.tails import error_radii
 from graphcuts_dp.estimate.whole_tables import RoundedFlows, rounded_cells
+from graphcuts_dp.files import PathLike
 from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
-from graphcuts_dp.results import flow_storage
+from graphcuts_dp.results import bundle, flow_storage
 from graphcuts_dp.results.flow_reading import FlowStatistics
 from graphcuts_dp.results.flow_table import ROUNDING, checked_failure
-from graphcuts_dp.results.receipts import PathLike
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -163,9 +163,9 @@ class Flows(FlowStatistics, Displayed):
             FileFormatError: another ending, a missing folder, files that are there, a full disk.
         """
         tables = [self._rows(place, 0.95, False) for place in range(1, self.cells.depth)]
-        return flow_storage.write_flows(
-            path, self.noisy, self.strategy, self.guarantee, tables, force=force
-        )
+        table = partial(flow_storage.write_table, tables, seeded=not self.guarantee.is_private)
+        fields, sums = flow_storage.flows_fields(self.noisy, self.strategy)
+        return bundle.save("flows", path, self.guarantee, fields, sums, table=table, force=force)
 
     @classmethod
     def load(cls, path: PathLike) -> Self:
@@ -177,7 +177,8 @@ class Flows(FlowStatistics, Displayed):
         Raises:
             FileFormatError: a file is missing, damaged, or not the one that the receipt names.
         """
-        return cls(**flow_storage.read_flows(path))
+        with bundle.opened(path, "flows") as saved:
+            return cls(**flow_storage.read_flows(saved))
 
     def _answer(
         self,

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Self, cast, final, get_args
 
 import numpy as np
@@ -23,6 +23,7 @@ from graphcuts_dp.estimate.sparse_answers import SparseEstimator, worst_error_of
 from graphcuts_dp.estimate.sparse_model import SparseModel
 from graphcuts_dp.estimate.sparse_replies import sparse_answers
 from graphcuts_dp.estimate.worst_case import expected_worst_cut, noise_cut_bound
+from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.pairs.group_names import GroupNames, asked_query
 from graphcuts_dp.pairs.linear_query import LinearQuery, is_query
@@ -32,9 +33,9 @@ from graphcuts_dp.pairs.queries import CutQuery, RankOneQuery, Subset, answer_al
 from graphcuts_dp.pairs.vertices import Space, sets_in
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, promise_text
-from graphcuts_dp.results import sparse_storage, storage
-from graphcuts_dp.results.receipts import PathLike
-from graphcuts_dp.results.storage import ANSWERS
+from graphcuts_dp.release.sparse import SPARSE
+from graphcuts_dp.results import bundle, storage
+from graphcuts_dp.results.storage import ANSWERS, DENSE
 from graphcuts_dp.synth.base import FitSummary
 
 if TYPE_CHECKING:
@@ -395,20 +396,16 @@ class Release(Displayed):
             FileFormatError: unknown ending, missing folder, files that are there, a full disk.
                 Nothing is left behind then, and older files stay as they are.
         """
+        arrays: bundle.Arrays
         if self._model is not None:
-            return sparse_storage.write_sparse(
-                path, self.measurements, self._model, self._graph, self.fit, force=force
+            fields, arrays = storage.sparse_parts(self.measurements, self._model, self.fit)
+        else:
+            fields = storage.dense_fields(
+                self.measurements, self.noisy, self.fit, self.certificate, self.workload
             )
-        return storage.write_release(
-            path,
-            self.measurements,
-            self.noisy,
-            self._graph,
-            self.fit,
-            self.certificate,
-            workload=self.workload,
-            force=force,
-        )
+            arrays = partial(self.noisy.write, entropy=self.guarantee.to_dict()["entropy"])
+        kind, graph = SPARSE if self.is_sparse else DENSE, self._graph
+        return bundle.save(kind, path, self.guarantee, fields, arrays, graph=graph, force=force)
 
     @classmethod
     def load(cls, path: PathLike, *, graph: bool = True) -> Self:
@@ -422,9 +419,11 @@ class Release(Displayed):
         Raises:
             FileFormatError: a file is missing, damaged, or not the one that the receipt names.
         """
-        if sparse_storage.is_sparse(path):
-            return cls(**sparse_storage.read_sparse(path, graph=graph))
-        return cls(**storage.read_release(path))
+        if not graph:
+            graph = bundle.kind_at(path) != SPARSE
+        with bundle.opened(path, DENSE, SPARSE, graph=graph) as saved:
+            read = storage.read_sparse if saved.kind == SPARSE else storage.read_dense
+            return cls(**read(saved))
 
     def _card(self) -> Card:
         bought = ", ".join(value.name for value in self.measurements.values)

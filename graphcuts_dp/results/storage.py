@@ -1,37 +1,30 @@
-"""A release on disk: the graph, the noisy matrix, and the receipt that ties them together."""
+"""What a release is on disk: fields of its receipt, and arrays."""
 
-import os
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate, frozen_mask
-from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.estimate.measurement import Measurement, Measurements
 from graphcuts_dp.estimate.noisy_groups import NoisyGroups, check_members
+from graphcuts_dp.estimate.noisy_kept_edges import KeptEdges
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.estimate.noisy_sums import NoisyDegrees, NoisyTotal
+from graphcuts_dp.estimate.noisy_weights import NoisyWeightCounts
+from graphcuts_dp.estimate.sparse_model import SparseModel
 from graphcuts_dp.estimate.worst_case import noise_cut_bound
-from graphcuts_dp.files import atomic_write
-from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.file_sets import check_writable_files, writing_files, written_files
-from graphcuts_dp.graph.files import graph_files, read_graph, write_graph
+from graphcuts_dp.pairs.vertices import Space
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
-from graphcuts_dp.results.receipts import (
-    PathLike,
-    check_files,
-    read_receipt,
-    receipt_path,
-    sha256_of,
-    write_receipt,
-)
+from graphcuts_dp.results.bundle import Saved, space_fields, space_from
 from graphcuts_dp.synth.base import FitSummary
 from graphcuts_dp.synth.certify import TOLERANCE
 
+DENSE, SPARSE = "release", "sparse"  # kinds of `bundle`
 ANSWERS, SYNTHETIC_GRAPH = "answers", "synthetic graph"
 # What a release is to be good at where degrees and entries compete, and what the other would give.
 WORKLOADS = {
@@ -41,131 +34,167 @@ WORKLOADS = {
     SYNTHETIC_GRAPH: f"workload {ANSWERS!r} never spends so much on degrees: on sparse graphs "
     "answers between groups are several times more precise, and the synthetic graph is worse",
 }
-_FORMAT = 3  # 3: the total tells the grid of its noise
 _TIME_LIMIT = (
     "seconds of the fit, its certificates and mixtures together; not counted: reading, drawing the "
     "noise, one step of the fit, a rounding to weights 0 and 1, one shortest certificate"
 )
-# What the receipt holds; the noisy entries have a file of their own.
+# What stands in the receipt; the noisy entries and the kept edges have a file of their own.
 _IN_RECEIPT: dict[str, Callable[[dict[str, Any]], Measurement]] = {
     "groups": partial(NoisyGroups.from_dict, "groups"),
     "groups again": partial(NoisyGroups.from_dict, "groups again"),
+    "found groups": partial(NoisyGroups.from_dict, "found groups"),
     "total": NoisyTotal.from_dict,
     "early degrees": partial(NoisyDegrees.from_dict, early=True),
     "degrees": NoisyDegrees.from_dict,
+    "weights": NoisyWeightCounts.from_dict,
 }
+_OF_VERTICES = ("rows", "columns", "groups")  # lists as long as there are vertices
+_Arrays = dict[str, npt.NDArray[Any]]
+_Described = NoisyTotal | NoisyDegrees | NoisyGroups | NoisyWeightCounts | KeptEdges
 
 
-def noisy_path(path: PathLike) -> Path:
-    """Where the noisy matrix of a release at `path` is."""
-    return Path(f"{os.fspath(path)}.noisy.npz")
-
-
-def _names(path: PathLike) -> tuple[Path, Path, Path]:
-    return Path(path), noisy_path(path), receipt_path(path)
-
-
-def check_release_path(path: PathLike, *, force: bool = False) -> None:
-    """Check that a release can be written here; call it before anything is spent.
-
-    Raises:
-        FileFormatError: unknown ending, missing folder, no permission, or a file that is there.
-    """
-    check_writable_files(_names(path), force=force)
-
-
-def write_release(
-    path: PathLike,
+def dense_fields(
     measurements: Measurements,
     noisy: NoisyMatrix,
-    graph: AnyGraph | None,
     fit: FitSummary | None,
     certificate: CutNormCertificate | None,
-    *,
     workload: str,
-    force: bool,
-) -> tuple[str, ...]:
-    """Write the files of a release; see `Release.save`."""
-    guarantee = measurements.guarantee
-    files = writing_files(_names(path), force=force)
-    with files as (graph_file, noisy_file, receipt_file):
-        written = [noisy_file] if graph is None else [*graph_files(graph_file), noisy_file]
-        if graph is not None:
-            write_graph(graph, graph_file, about=guarantee.about)
-        with atomic_write(noisy_file) as handle:
-            noisy.write(handle, entropy=guarantee.to_dict()["entropy"])
-        receipt = {
-            "format": _FORMAT,
-            "guarantee": guarantee.to_dict(),
-            "workload": workload,
-            "noise": _describe_noise(noisy),
-            "measurements": {
-                value.name: value.to_dict()
-                for value in measurements.values
-                if isinstance(value, NoisyTotal | NoisyDegrees | NoisyGroups)
-            },
-            "fit": None if fit is None else asdict(fit),
-            "time_limit": None if fit is None or fit.time_limit is None else _TIME_LIMIT,
-            "certificate": None if certificate is None else _describe_certificate(certificate),
-            "certificate_tolerance": None if certificate is None else TOLERANCE,
-            "noise_bound": noise_cut_bound(
-                noisy.distribution, noisy.shape, symmetric=noisy.symmetric
-            ),
-            "files": {file.name: sha256_of(file) for file in written},
-        }
-        write_receipt(receipt_file, receipt)
-    return written_files(_names(path), graph=graph is not None)
-
-
-def read_release(path: PathLike) -> dict[str, Any]:
-    """Read the files of a release: the fields of a `Release`; see `Release.load`."""
-    receipt = read_receipt(path, _FORMAT)
-    try:
-        expected = {noisy_path(path).name} | ({Path(path).name} if receipt["fit"] else set())
-        if not expected <= set(receipt["files"]):
-            raise FileFormatError(f"{receipt_path(path)} is the receipt of another release")
-        check_files(path, receipt["files"])
-        with noisy_path(path).open("rb") as handle:
-            noisy = NoisyMatrix.read(handle)
-        values = [_IN_RECEIPT[name](stored) for name, stored in receipt["measurements"].items()]
-        measurements = Measurements(
-            (*values, noisy), PrivacyGuarantee.from_dict(receipt["guarantee"])
-        )
-        paid_for = [name for name, _ in measurements.guarantee.parts] or [noisy.name]
-        if paid_for != [value.name for value in measurements.values]:
-            raise ValueError("the guarantee is for other measurements")
-        workload = receipt.get("workload", ANSWERS)  # older receipts have none
-        if workload not in WORKLOADS:
-            raise ValueError("an unknown workload")
-        check_members(measurements.all_of(NoisyGroups), noisy.shape)
-        fit = None if receipt["fit"] is None else FitSummary(**receipt["fit"])
-        certificate = (
-            None
-            if receipt["certificate"] is None
-            else _certificate(receipt["certificate"], noisy.shape)
-        )
-    except OSError as problem:
-        raise FileFormatError(f"cannot read {noisy_path(path)}: {problem.strerror}") from None
-    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as problem:
-        raise FileFormatError(f"{receipt_path(path)} is damaged or of another version") from problem
-    graph = None
-    if fit is not None:
-        graph = read_graph(
-            path,
-            vertices=(noisy.left, noisy.right) if _bipartite(noisy) else noisy.left,
-            weighted=not fit.unweighted,
-            weight_cap=None if fit.unweighted else noisy.distribution.weight_cap,
-            bipartite=_bipartite(noisy),
-            directed=noisy.directed,
-        )
-    check_files(path, receipt["files"])  # as it was read: others may replace a release meanwhile
+) -> dict[str, Any]:
+    """The receipt of a release with a noisy matrix, which writes itself."""
     return {
-        "measurements": measurements,
-        "fit": fit,
-        "certificate": certificate,
-        "_graph": graph,
         "workload": workload,
+        "noise": _describe_noise(noisy),
+        "measurements": _described(measurements),
+        "fit": None if fit is None else asdict(fit),
+        "time_limit": None if fit is None or fit.time_limit is None else _TIME_LIMIT,
+        "certificate": None if certificate is None else _describe_certificate(certificate),
+        "certificate_tolerance": None if certificate is None else TOLERANCE,
+        "noise_bound": noise_cut_bound(noisy.distribution, noisy.shape, symmetric=noisy.symmetric),
     }
+
+
+def read_dense(saved: Saved) -> dict[str, Any]:
+    """The fields of a `Release` with a noisy matrix.
+
+    Raises:
+        FileFormatError, LookupError, TypeError, ValueError, ArithmeticError: other files than
+            `dense_fields` describes; see `bundle.opened`.
+    """
+    fields = saved.fields
+    with saved.arrays_path.open("rb") as handle:
+        noisy = NoisyMatrix.read(handle)
+    values = [_IN_RECEIPT[name](stored) for name, stored in fields["measurements"].items()]
+    if fields["workload"] not in WORKLOADS:
+        raise ValueError("an unknown workload")
+    certificate = fields["certificate"]
+    return {
+        "measurements": _paid_for(saved.guarantee, [*values, noisy], noisy.shape),
+        "certificate": None if certificate is None else _certificate(certificate, noisy.shape),
+        "workload": fields["workload"],
+        **_fitted(saved, noisy.space),
+    }
+
+
+def sparse_parts(
+    measurements: Measurements, model: SparseModel, fit: FitSummary | None
+) -> tuple[dict[str, Any], _Arrays]:
+    """The receipt and the arrays of a sparse release; what is as long as the vertices is an array.
+
+    So are the vertices themselves.
+    """
+    described = _described(measurements)
+    arrays = {f"model/{name}": each for name, each in model.to_parts().items()}
+    for value in measurements.values:
+        if isinstance(value, KeptEdges):
+            arrays |= {f"{value.name}/{name}": each for name, each in value.arrays().items()}
+    for place, within, key in _long_lists(described):
+        arrays[place] = np.array(within.pop(key))
+    about = space_fields(model.space) | {"weight_cap": model.weight_cap, "whole": model.whole}
+    arrays["about"] = np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)
+    fields = {
+        "shape": list(model.layout.shape),
+        "measurements": described,
+        "fit": None if fit is None else asdict(fit),
+    }
+    return fields, arrays
+
+
+def read_sparse(saved: Saved) -> dict[str, Any]:
+    """The fields of a sparse `Release`.
+
+    Raises:
+        GraphError, FileFormatError, LookupError, TypeError, ValueError, ArithmeticError: other
+            files than `sparse_parts` describes; see `bundle.opened`.
+    """
+    arrays = saved.arrays()
+    about = json.loads(arrays["about"].tobytes())
+    space = space_from(about)
+    cap = None if about["weight_cap"] is None else float(about["weight_cap"])
+    model = SparseModel.from_parts(
+        _named(arrays, "model"), space, weight_cap=cap, whole=bool(about["whole"])
+    )
+    values: list[Measurement] = []
+    for name, stored in saved.fields["measurements"].items():
+        own = _named(arrays, name)
+        if name == "kept edges":
+            values.append(KeptEdges.from_parts(stored, own, space))
+            continue
+        for place, array in own.items():
+            within, _, key = place.rpartition("/")
+            (stored[within] if within else stored)[key] = array
+        values.append(_IN_RECEIPT[name](stored))
+    measurements = _paid_for(saved.guarantee, values, model.layout.shape)
+    _check_degrees(measurements.find(NoisyDegrees), model)
+    return {"measurements": measurements, "_model": model, **_fitted(saved, space)}
+
+
+def _paid_for(
+    guarantee: PrivacyGuarantee, values: list[Measurement], shape: tuple[int, int]
+) -> Measurements:
+    """Measurements, checked to be those that a guarantee is for, of a matrix of this shape."""
+    names = [value.name for value in values]
+    if ([name for name, _ in guarantee.parts] or names[-1:]) != names:
+        raise ValueError("the guarantee is for other measurements")
+    measurements = Measurements(tuple(values), guarantee)
+    check_members(measurements.all_of(NoisyGroups), shape)
+    return measurements
+
+
+def _fitted(saved: Saved, space: Space) -> dict[str, Any]:
+    """The synthetic graph and how it was made, where there is one and it is wanted."""
+    fit, graph = saved.fields["fit"], saved.graph(space)
+    made = None if fit is None else FitSummary(**fit)
+    return {"fit": None if graph is None else made, "_graph": graph}
+
+
+def _described(measurements: Measurements) -> dict[str, Any]:
+    """What stands in the receipt."""
+    return {v.name: v.to_dict() for v in measurements.values if isinstance(v, _Described)}
+
+
+def _long_lists(described: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """Where lists as long as the vertices stand: name of the array, what they are in, their key."""
+    for name, stored in described.items():
+        for prefix, within in ((name, stored), *((f"{name}/{k}", v) for k, v in stored.items())):
+            if isinstance(within, dict):
+                for key in _OF_VERTICES:
+                    if isinstance(within.get(key), list):
+                        yield f"{prefix}/{key}", within, key
+
+
+def _named(arrays: _Arrays, name: str) -> _Arrays:
+    """The arrays of one thing, by their own names."""
+    prefix = f"{name}/"
+    return {
+        key.removeprefix(prefix): each for key, each in arrays.items() if key.startswith(prefix)
+    }
+
+
+def _check_degrees(degrees: NoisyDegrees | None, model: SparseModel) -> None:
+    if degrees is None or (len(degrees.rows), len(degrees.columns)) != model.layout.shape:
+        raise ValueError("the degrees are of other vertices")
+    if degrees.symmetric is not model.symmetric:
+        raise ValueError("the degrees are of another kind of graph")
 
 
 def _bipartite(noisy: NoisyMatrix) -> bool:

@@ -48,8 +48,7 @@ from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.value_noise import NOISES, noise_distribution
-from graphcuts_dp.results.receipts import receipt_path
-from graphcuts_dp.results.storage import noisy_path
+from graphcuts_dp.results.bundle import KINDS, receipt_path
 from graphcuts_dp.session.methods import CALIBRATIONS, make_mechanism
 from graphcuts_dp.session.promises import pairs_of
 from scripts.benchmark.baselines import density_only, noisy_degrees, noisy_weight
@@ -118,7 +117,7 @@ def test_noisy_matrices_and_degrees(pair, noise, tmp_path, epsilons):
             file = tmp_path / "x.edges"
             made.save(file, force=True)
             receipt = json.loads(receipt_path(file).read_text())
-            with np.load(noisy_path(file)) as archive:
+            with np.load(KINDS["release"].arrays(file)) as archive:
                 assert archive["values"].dtype.kind in "iu"
             unit, offset = receipt["noise"]["unit"], receipt["noise"]["offset"]
             off_diagonal = np.ones(made.noisy.shape, dtype=bool)

@@ -45,8 +45,7 @@ from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release.sparse import sparse_release
 from graphcuts_dp.release.sparse_measure import SparseShares, measure_sparse
-from graphcuts_dp.results.receipts import receipt_path
-from graphcuts_dp.results.storage import noisy_path
+from graphcuts_dp.results.bundle import KINDS, receipt_path
 from graphcuts_dp.session.counts import EdgeCounter
 from scripts.benchmark import baselines
 
@@ -296,7 +295,7 @@ def tabled(**options):
         sides = tuple(gc.Groups(each, levels) for each in sets)
         made = gc.release_flows(graph, sides[0] if plain else sides, epsilon=2.0, seed=3, **options)
         made.save(watch.folder / "x.csv")
-        again = gc.load_flows(watch.folder / "x.csv")
+        again = gc.load(watch.folder / "x.csv")
         return texts_of(made) | {
             "values": [made.values(level).tolist() for level in made.levels],
             "between": [str(made.between([0, 1], 2)), str(made.linear(np.ones((5, 5))))],
@@ -713,7 +712,7 @@ NAMES = {
         DistanceSession DistanceReply open_distance_session
         PrivacyGuarantee CutNormCertificate release_net release_sensing NetRelease
         SensingRelease choose_degree_bound DegreeBound
-        release_flows load_flows Flows FlowAnswer RoundedFlows
+        release_flows load Flows FlowAnswer RoundedFlows
         Measurement DistancePlan Locations Graph BipartiteGraph DirectedGraph
         OwnedRows DaskParts
         ChosenBound choose_bound release_contributions
@@ -834,11 +833,13 @@ def test_with_open_eyes_only_noisy_numbers_differ(noise, tmp_path):
         path.parent.mkdir()
         made.save(path)
         receipt = json.loads(receipt_path(path).read_text())
-        with np.load(noisy_path(path)) as archive:
+        with np.load(KINDS["release"].arrays(path)) as archive:
             arrays = {name: (archive[name].shape, archive[name].dtype) for name in archive.files}
             header = archive["header"].tobytes()
         fields = {key: sorted(value) for key, value in receipt.items() if isinstance(value, dict)}
-        public = [receipt[key] for key in ("format", "versions", "guarantee", "noise_bound")]
+        public = [
+            receipt[key] for key in ("format", "kind", "versions", "guarantee", "noise_bound")
+        ]
         files = sorted(file.name for file in path.parent.iterdir())
         kept.append((sorted(receipt), fields, public, arrays, header, files))
     assert kept[0] == kept[1] == kept[2]

@@ -43,7 +43,7 @@ def test_table_and_receipt(call, tmp_path):
         rows = list(csv.DictReader(file))
     assert len(rows) == 3 + 10
     assert {row["level"] for row in rows} == {"site", "unit"}
-    made = gc.load_flows(tmp_path / "flows.csv")
+    made = gc.load(tmp_path / "flows.csv")
     assert made.levels == ("site", "unit")
     assert float(rows[0]["value"]) == pytest.approx(made.values("site")[0, 0])
     status, _, err = call(*BASE, *COLUMNS)
@@ -77,7 +77,7 @@ def test_other_tables_and_options(call, tmp_path):
     assert status == 2
     assert "have no group of level 'unit'; add them, or pass --rest other" in err
     assert call(*some, "--ignore-unknown", "--rest", "others")[0] == 0
-    assert gc.load_flows(tmp_path / "some_out.csv").groups.labels() == ("a", "b", "others")
+    assert gc.load(tmp_path / "some_out.csv").groups.labels() == ("a", "b", "others")
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_two_sides(call, tmp_path):
     assert status == 2
     assert "needs --right-groups" in err
     assert call(*base, "--right-groups", "genres.csv")[0] == 0
-    assert gc.load_flows(tmp_path / "out.csv").values().shape == (2, 2)
+    assert gc.load(tmp_path / "out.csv").values().shape == (2, 2)
 
 
 def test_a_store_is_charged_and_remembered(call):

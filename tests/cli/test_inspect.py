@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from graphcuts_dp.cli.inspect import how_made, kind_of, promise
+from graphcuts_dp.cli.inspect import _HOW, how_made, promise
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
-from graphcuts_dp.results.receipts import read_any_receipt, write_receipt
+from graphcuts_dp.results.bundle import KINDS, read_receipt, write_receipt
 
 EDGES = "".join(f"{i} {(i + step) % 12}\n" for i in range(12) for step in (1, 3))
 VERTEX = ("--protect", "vertex", "--degree-bound", "4")
@@ -156,8 +156,10 @@ def test_with_json_nothing_is_said_beside_it(call):
     ("content", "message"),
     [
         (b"\xff", "is not a receipt: it is damaged"),
-        (b"[1]", "is not a receipt of this package"),
-        (b'{"guarantee": {}, "files": {}, "digest": "0"}', "do not fit its digest"),
+        (b"[1]", "is not a receipt of this version"),
+        (b'{"guarantee": {}, "files": {}, "digest": "0"}', "is not a receipt of this version"),
+        (b'{"format": 4, "files": {}, "digest": "0"}', "do not fit its digest"),
+        (b'{"format": 3, "digest": "0"}', "read it with the version that wrote it"),
     ],
 )
 def test_what_is_no_receipt_is_refused(content, message, call, folder):
@@ -172,7 +174,8 @@ def test_what_is_no_receipt_is_refused(content, message, call, folder):
 def test_receipts_with_strange_fields_are_refused_in_a_line(call, folder):
     """A digest is no signature: anybody can make one that fits, of any fields."""
     assert call("release", "in.edges", "out.csv", *READ)[0] == 0
-    file, whole = read_any_receipt(folder / "out.csv")
+    file = folder / "out.csv.json"
+    whole = read_receipt(file)
     guarantee = whole["guarantee"]
     strange = [
         *({name: value} for name in ("noise", "fit", "certificate") for value in (3, [], {"a": 1})),
@@ -181,7 +184,8 @@ def test_receipts_with_strange_fields_are_refused_in_a_line(call, folder):
         *({"guarantee": {**guarantee, "epsilon": value}} for value in (-1, 1e9, None)),
         {"guarantee": {**guarantee, "protects": "1 vertex"}},
         *({"files": value} for value in ({}, [], {"x\0": "0"}, {"out.csv": 3})),
-        *({"format": value} for value in ("other 1", None, [3], True)),
+        *({"format": value} for value in ("other 1", None, [4], True, 3)),
+        *({"kind": value} for value in ("songs", "sparse", None, ["release"])),
     ]
     for fields in strange:
         file.unlink()
@@ -200,10 +204,8 @@ def test_delta_and_an_epsilon_of_nothing():
     assert words["Strength"].startswith("nothing private was read")
 
 
-def test_kinds_are_told_apart_by_the_form():
-    assert kind_of({"format": 3}) == "release"
-    assert kind_of({"format": "flows 2"}) == "flows"
-    assert kind_of({"format": "flows"}) == kind_of({"mechanism": "x"}) == ""
+def test_every_kind_of_saved_results_has_its_words():
+    assert set(_HOW) == set(KINDS)
     with pytest.raises(LookupError):
         how_made("flows", {})
 
@@ -211,11 +213,11 @@ def test_kinds_are_told_apart_by_the_form():
 def test_nets_and_matrices_have_their_words():
     """From the fields alone: whatever writes such receipts."""
     net = {"vertices": [["a", "b"]], "members": 64, "rate": "1/4", "unit": 0.5}
-    told = how_made(kind_of({"format": "net 1"}), net)
+    told = how_made("net", net)
     assert "2 vertices" in told["What it is"]
     assert "64 members" in told["What it is"]
     assert "rate 1/4 for a step of 0.5" in told["Noise"]
     matrix = {"vertices": [3, ["x", "y"]], "deviation": 2.5, "error": 12.0, "beta": 0.05}
-    told = how_made(kind_of({"format": "sensing 1"}), matrix)
+    told = how_made("sensing", matrix)
     assert "3 x 2 vertices" in told["What it is"]
     assert "off by at most 12, with probability 95%" in told["How near"]

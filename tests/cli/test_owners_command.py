@@ -49,7 +49,7 @@ def test_flows_of_each_counting_read_back(folder, run):
         assert made.exit_code == 0, made.stderr
         assert "Of each owner at most 4" in made.stderr
         assert ("in units of 0.25" in made.stderr) == (counting == "weight")
-        guarantee = gc.load_flows(folder / out).guarantee
+        guarantee = gc.load(folder / out).guarantee
         assert guarantee.protects == "1 owner"
         assert guarantee.epsilon == 1
         receipt = json.loads((folder / f"{out}.json").read_text())

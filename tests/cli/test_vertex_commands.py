@@ -36,7 +36,7 @@ def test_flows_of_vertices_say_whom_they_protect(call, tmp_path):
     assert "counts for at most 2" in out
     # 4 cells of a group, 2 in each: the deviation of discrete Laplace noise of scale 8.
     assert "Expected error of a cell of level 'unit': 11" in err
-    made = gc.load_flows(tmp_path / "out.csv")
+    made = gc.load(tmp_path / "out.csv")
     assert made.guarantee.protects == "1 vertex"
     status, _, err = call(*FLOWS, "--levels", "unit", "--store", "mail.db", "--force")
     assert status != 0

@@ -10,13 +10,9 @@ import pytest
 import scipy.sparse as sp
 from cutnorm_matrices import small_matrices
 
-from graphcuts_dp.cutnorm import (
-    LowRankSolver,
-    cut_norm,
-    infinity_to_one_norm,
-    normalised_cut_norm,
-    search,
-)
+from graphcuts_dp.cutnorm import cut_norm, search
+from graphcuts_dp.cutnorm.cut_norm import infinity_to_one_norm, normalised_cut_norm
+from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.cutnorm.spectral import prefix_cuts
 from graphcuts_dp.errors import MatrixError, ParameterError
 

@@ -18,7 +18,7 @@ from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.noise_laws import TwoSidedGeometric
 from graphcuts_dp.release.allocation import measure
 from graphcuts_dp.release.synthesis import release_graph
-from graphcuts_dp.results import receipts
+from graphcuts_dp.results import bundle
 from graphcuts_dp.results.release import Release
 
 ARCS = "arcs on 6 vertices"
@@ -287,11 +287,11 @@ def test_a_release_of_the_older_form_is_refused(tmp_path):
     made = release_graph(random_graph(9, 0), epsilon=9.0, seed=0)
     made.save(tmp_path / "g.csv")
     assert Release.load(tmp_path / "g.csv").answer([0, 1]) == made.answer([0, 1])
-    file = receipts.receipt_path(tmp_path / "g.csv")
+    file = bundle.receipt_path(tmp_path / "g.csv")
     receipt = json.loads(file.read_bytes())
     receipt.pop("digest")
-    receipt["format"] = 2
-    receipt["digest"] = receipts._digest(receipt)
+    receipt["format"] = 3
+    receipt["digest"] = bundle._digest(receipt)
     file.write_text(json.dumps(receipt))
     with pytest.raises(FileFormatError, match="not a receipt of this version") as caught:
         Release.load(tmp_path / "g.csv")

@@ -68,7 +68,7 @@ class Case:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / f"saved{self.ending}"
             made.save(path)
-            return gc.load_flows(path) if isinstance(made, gc.Flows) else type(made).load(path)
+            return gc.load(path)
 
 
 def pairs(rows: int, columns: int, *, kind: str = "plain") -> tuple[Any, Any]:

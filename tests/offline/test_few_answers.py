@@ -14,7 +14,7 @@ from graphcuts_dp.errors import (
 )
 from graphcuts_dp.offline.answers_at_once import buying_of, columns_of
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.results.receipts import read_receipt, write_receipt
+from graphcuts_dp.results.bundle import read_receipt, write_receipt
 
 GRAPH = gc.Graph([0, 0, 1, 3, 4], [1, 2, 2, 4, 5], vertices=6)
 SIDES = gc.BipartiteGraph([0, 1, 2], [0, 1, 1], [0.5, 5, 2.5], left=3, right=2, weight_cap=5.0)
@@ -190,7 +190,7 @@ def test_damaged_and_foreign_files_are_refused(tmp_path):
     with pytest.raises(FileFormatError, match="exist"):
         gc.FewAnswers.load(path)
     made.save(path)
-    receipt = read_receipt(path, "answers 1")
+    receipt = read_receipt(tmp_path / "a.npz.json")
     receipt.pop("versions")
 
     def rewritten(**changed):
@@ -202,8 +202,11 @@ def test_damaged_and_foreign_files_are_refused(tmp_path):
         assert "\n" not in str(problem.value)
         return str(problem.value)
 
-    assert "not a receipt of this version" in rewritten(format="answers 0")
-    assert "not a receipt of this version" in rewritten(format="sensing 1")
+    assert "not a receipt of this version" in rewritten(format="answers 1")
+    assert "not a receipt of this version" in rewritten(format=3)
+    assert "not a receipt of this kind, but of 'sensing'" in rewritten(kind="sensing")
+    assert "damaged" in rewritten(kind="songs")
+    assert "damaged" in rewritten(kind=None)
     assert "another release" in rewritten(files={"b.npz": "0"})
     for damage in (
         {"vertices": [90]},

@@ -8,8 +8,10 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError, QueryError
 from graphcuts_dp.offline.distinguishers import DISTINGUISHERS, LISTED
-from graphcuts_dp.offline.release import hypothesis_path
 from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.results.bundle import KINDS
+
+hypothesis_path = KINDS["iterative construction"].arrays
 
 PAID_ONCE = ("response-rank-one", "released")
 CUTS = [gc.CutQuery(["a", "b"]), gc.CutQuery(["a"], ["c", "d"]), gc.CutQuery(["e"], ["a"])]
@@ -124,7 +126,7 @@ def test_saved_and_loaded(tmp_path, queries):
 def test_files_that_do_not_belong_together_are_refused(tmp_path):
     path = tmp_path / "out.graphml"
     released().save(path)
-    with pytest.raises(FileFormatError, match="not a receipt of this version"):
+    with pytest.raises(FileFormatError, match="not a receipt of this kind"):
         gc.Release.load(path)
     content = json.loads((tmp_path / "out.graphml.json").read_text())
     assert content["guarantee"]["entropy"] == "seeded: not private"

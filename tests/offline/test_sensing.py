@@ -293,7 +293,7 @@ def test_a_release_is_read_back_as_it_was_saved(tmp_path, rounds):
     with pytest.raises(FileFormatError, match="not the file that the receipt names"):
         SensingRelease.load(path)
     receipt = json.loads((tmp_path / "out.npz.json").read_text())
-    (tmp_path / "out.npz.json").write_text(json.dumps(receipt | {"format": "sensing 2"}))
+    (tmp_path / "out.npz.json").write_text(json.dumps(receipt | {"format": 5}))
     with pytest.raises(FileFormatError, match="not a receipt of this version"):
         SensingRelease.load(path)
 

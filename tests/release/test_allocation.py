@@ -32,7 +32,7 @@ from graphcuts_dp.release.choice import (
     spread,
 )
 from graphcuts_dp.release.synthesis import release_graph
-from graphcuts_dp.results import receipts
+from graphcuts_dp.results import bundle
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.results.storage import ANSWERS, SYNTHETIC_GRAPH
 
@@ -472,11 +472,11 @@ def put(where, value):
 )
 def test_damaged_parts_are_refused_even_with_a_right_digest(saved, damage):
     _, path = saved
-    file = receipts.receipt_path(path)
+    file = bundle.receipt_path(path)
     receipt = json.loads(file.read_bytes())
     receipt.pop("digest")
     damage(receipt)
-    receipt["digest"] = receipts._digest(receipt)
+    receipt["digest"] = bundle._digest(receipt)
     file.write_text(json.dumps(receipt))
     with pytest.raises(FileFormatError, match="damaged or of another version") as caught:
         Release.load(path)

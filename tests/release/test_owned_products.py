@@ -61,7 +61,7 @@ def test_flows_and_sessions_of_any_counting(counting, tmp_path):
     assert made.noisy.unit == 1
     path = tmp_path / "flows.csv"
     made.save(path)
-    assert gc.load_flows(path).guarantee == made.guarantee
+    assert gc.load(path).guarantee == made.guarantee
     session = {"store": store, "queries": 4, "epsilon": 12.0, "method": "laplace", **OWNER}
     with gc.open_session(rows, **session) as opened:
         assert opened.guarantee.protects == "1 owner"

@@ -19,8 +19,7 @@ from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release import sparse
 from graphcuts_dp.release.sparse import takes_sparse
 from graphcuts_dp.release.sparse_measure import sparse_shares
-from graphcuts_dp.results.receipts import receipt_path
-from graphcuts_dp.results.sparse_storage import sparse_path
+from graphcuts_dp.results.bundle import KINDS, receipt_path
 
 N = 900
 
@@ -294,7 +293,7 @@ def test_it_is_read_back(tmp_path, kind, mean):
     release = released(graph, **options)
     path = tmp_path / "synthetic.npz"
     names = release.save(path)
-    assert names == (str(path), str(sparse_path(path)), str(receipt_path(path)))
+    assert names == (str(path), str(KINDS["sparse"].arrays(path)), str(receipt_path(path)))
     read = gc.Release.load(path)
     assert read.graph == release.graph
     assert read.guarantee == release.guarantee
@@ -331,11 +330,11 @@ def test_what_a_sparse_release_has_not(with_groups):
 def test_a_damaged_release_is_refused(tmp_path, with_groups):
     path = tmp_path / "synthetic.npz"
     with_groups.save(path)
-    whole = sparse_path(path).read_bytes()
-    sparse_path(path).write_bytes(whole[:-100])
+    whole = KINDS["sparse"].arrays(path).read_bytes()
+    KINDS["sparse"].arrays(path).write_bytes(whole[:-100])
     with pytest.raises(FileFormatError, match="changed"):
         gc.Release.load(path)
-    sparse_path(path).unlink()
+    KINDS["sparse"].arrays(path).unlink()
     with pytest.raises(FileFormatError, match="missing"):
         gc.Release.load(path)
 

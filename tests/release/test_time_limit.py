@@ -14,7 +14,7 @@ from graphcuts_dp.cutnorm import search
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.deadline import Deadline
 from graphcuts_dp.release.synthesis import release_graph
-from graphcuts_dp.results.receipts import receipt_path
+from graphcuts_dp.results.bundle import receipt_path
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.synth import certify, cutting_plane, finishing, first_order, log_odds, mixtures
 from graphcuts_dp.synth.message_passing import sharpened_structure

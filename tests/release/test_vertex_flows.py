@@ -60,7 +60,7 @@ def test_the_guarantee_says_whom_it_protects_and_comes_back_from_files(tmp_path)
     assert "all edges of any one vertex" in flows.guarantee.neighbours
     assert "degree bound" in flows.guarantee.public
     flows.save(tmp_path / "flows.csv")
-    again = gc.load_flows(tmp_path / "flows.csv")
+    again = gc.load(tmp_path / "flows.csv")
     assert again.guarantee == flows.guarantee
     assert again.noisy.degree_bound == 7
     assert again.noisy.changes == flows.noisy.changes

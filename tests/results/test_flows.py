@@ -207,7 +207,7 @@ def test_flows_come_back_from_their_files(made, tmp_path):
     path = tmp_path / "mail.csv"
     names = flows.save(path)
     assert [name.removeprefix(str(path)) for name in names] == ["", ".noisy.npz", ".json"]
-    again = gc.load_flows(path)
+    again = gc.load(path)
     for level in flows.levels:
         assert np.array_equal(again.values(level), flows.values(level))
     assert again.guarantee == flows.guarantee
@@ -232,10 +232,10 @@ def test_damaged_files_are_refused(made, tmp_path, ending):
     data = file.read_bytes()
     file.write_bytes(data[:-20] + b"x" * 20)
     with pytest.raises(FileFormatError, match=r"changed|damaged|receipt"):
-        gc.load_flows(path)
+        gc.load(path)
     file.unlink()
     with pytest.raises(FileFormatError, match=r"missing|does not exist"):
-        gc.load_flows(path)
+        gc.load(path)
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,9 @@ def test_damaged_files_are_refused(made, tmp_path, ending):
         lambda r: r["cells"]["rows"]["levels"][0].update(labels=["a"]),
         lambda r: r.pop("guarantee"),
         lambda r: r.update(files={}),
-        lambda r: r.update(format=2),
+        lambda r: r.update(format=3),
+        lambda r: r.update(kind="release"),
+        lambda r: r.update(kind=["flows"]),
     ],
 )
 def test_receipts_that_do_not_fit_are_refused(made, tmp_path, change):
@@ -258,12 +260,12 @@ def test_receipts_that_do_not_fit_are_refused(made, tmp_path, change):
     fields = json.loads(receipt.read_text())
     del fields["digest"]
     change(fields)
-    from graphcuts_dp.results import receipts
+    from graphcuts_dp.results import bundle
 
-    fields["digest"] = receipts._digest(fields)
+    fields["digest"] = bundle._digest(fields)
     receipt.write_text(json.dumps(fields))
     with pytest.raises(FileFormatError, match=r"receipt|damaged|other"):
-        gc.load_flows(path)
+        gc.load(path)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,400 @@
+"""One format of all saved results, and `load`, which reads any of them.
+
+    PATH                     a graph, a table, or the arrays themselves
+    PATH + ending of a kind  arrays, what was measured or learnt: one .npz without pickles
+    PATH.json                the receipt, for people and programs: what was released, how, the
+                             guarantee, versions, checksums
+
+All of these files appear, or none. The receipt is written last and names the SHA-256 of the other
+files and of its own fields, so a set that was interrupted, mixed or damaged is refused when it is
+read. Nothing here tells more than the released numbers do: they are all that is written.
+"""
+
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, BinaryIO, final
+
+import numpy as np
+import scipy
+
+from graphcuts_dp._version import __version__
+from graphcuts_dp.errors import FileFormatError
+from graphcuts_dp.files import PathLike, atomic_set, atomic_write, check_writable_set
+from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.files import check_writable_graph, graph_files, read_graph, write_graph
+from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet, labels_or_number, sets_in
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+
+FORMAT = 4  # 4: one for all kinds of results; before, each had its own
+Arrays = Mapping[str, Any] | Callable[[BinaryIO], None]  # by name, or what writes a whole .npz
+
+
+@final
+@dataclass(frozen=True)
+class FileSet:
+    """What the files of a kind of results are, and what reads them.
+
+    Attributes:
+        home: module and class whose `load` reads it; "" where there is nothing more than a table.
+        beside: ending of the file of arrays, after the path; "" where they are at the path.
+        graph: whether a graph is at the path; its ending tells the format.
+        ending: of the path where that is fixed, and `because`.
+    """
+
+    home: str
+    beside: str = ""
+    graph: bool = False
+    ending: str = ""
+    because: str = ""
+
+    def files(self, path: PathLike) -> tuple[Path, ...]:
+        """Where all files of a result at `path` are, the receipt last."""
+        first = graph_files(path) if self.graph else (Path(path),)
+        return tuple(dict.fromkeys((*first, self.arrays(path), receipt_path(path))))
+
+    def arrays(self, path: PathLike) -> Path:
+        """Where the arrays of a result at `path` are."""
+        return Path(f"{os.fspath(path)}{self.beside}")
+
+
+KINDS = {
+    "release": FileSet("results.release.Release", ".noisy.npz", graph=True),
+    "sparse": FileSet("results.release.Release", ".sparse.npz", graph=True),
+    "flows": FileSet(
+        "results.flows.Flows", ".noisy.npz", ending=".csv", because="flows are a table"
+    ),
+    "iterative construction": FileSet(
+        "offline.release.IterativeRelease", ".hypothesis.npz", graph=True
+    ),
+    "net": FileSet("offline.net_release.NetRelease", ".queries.npz", graph=True),
+    "sensing": FileSet(
+        "offline.sensing_release.SensingRelease",
+        ending=".npz",
+        because="what is learnt is a matrix",
+    ),
+    "answers": FileSet(
+        "offline.answers_at_once.FewAnswers",
+        ending=".npz",
+        because="`answer -o` writes a table",
+    ),
+    "distances": FileSet(""),
+}
+
+
+def receipt_path(path: PathLike) -> Path:
+    """Where the receipt of a result at `path` is."""
+    return Path(f"{os.fspath(path)}.json")
+
+
+def check_path(kind: str, path: PathLike, *, force: bool = False) -> None:
+    """Check that a result can be saved here; call it before anything is spent.
+
+    Raises:
+        FileFormatError: unknown ending, missing folder, no permission, or a file that is there.
+    """
+    form = KINDS[kind]
+    if form.graph:
+        check_writable_graph(path, force=force)
+    elif not os.fspath(path).lower().endswith(form.ending):
+        raise FileFormatError(f"{path!s} must end in {form.ending}: {form.because}")
+    check_writable_set(form.files(path), force=force)
+
+
+def save(
+    kind: str,
+    path: PathLike,
+    guarantee: PrivacyGuarantee,
+    fields: Mapping[str, Any],
+    arrays: Arrays | None = None,
+    *,
+    graph: AnyGraph | None = None,
+    table: Callable[[BinaryIO], None] | None = None,
+    force: bool,
+) -> tuple[str, ...]:
+    """Write the files of a result, all or none; returns their paths, the receipt last.
+
+    Raises:
+        FileFormatError: as `check_path`, or a full disk. Older files then stay as they are.
+    """
+    form = KINDS[kind]
+    check_path(kind, path, force=force)
+    names = form.files(path)
+    written = names[-2:] if form.graph and graph is None else names
+    with atomic_set(names, force=force) as places:
+        place = dict(zip(names, places, strict=True))
+        if graph is not None:
+            write_graph(graph, place[Path(path)], about=guarantee.about)
+        if table is not None:
+            with atomic_write(place[Path(path)]) as handle:
+                table(handle)
+        if arrays is not None:
+            with atomic_write(place[form.arrays(path)]) as handle:
+                _write_arrays(handle, kind, guarantee, arrays)
+        receipt = {
+            "format": FORMAT,
+            "kind": kind,
+            "guarantee": guarantee.to_dict(),
+            **fields,
+            **({"graph": _graph_fields(graph)} if form.graph else {}),
+            "files": {file.name: sha256_of(place[file]) for file in written[:-1]},
+        }
+        write_receipt(places[-1], receipt)
+    return tuple(str(file) for file in written)
+
+
+def load(path: PathLike) -> Any:
+    """Read back any saved result: what its `save` wrote.
+
+    Args:
+        path: the same path as for `save`.
+
+    Returns:
+        A `Release`, `Flows`, `IterativeRelease`, `NetRelease`, `SensingRelease` or `FewAnswers`,
+        as it was saved.
+
+    Raises:
+        FileFormatError: a file is missing, damaged, of another version, or not the one that the
+            receipt names; or answers about distances, of which nothing is kept but their table.
+
+    Examples:
+        >>> import tempfile, pathlib
+        >>> made = gc.release_graph(gc.datasets.load("karate"), epsilon=1.0, fit="none")
+        >>> file = pathlib.Path(tempfile.mkdtemp()) / "club.csv"
+        >>> _ = made.save(file)
+        >>> gc.load(file).guarantee == made.guarantee
+        True
+    """
+    kind = kind_at(path)
+    module, _, name = KINDS[kind].home.rpartition(".")
+    if not name:
+        raise FileFormatError(f"{path!s} is a table of {kind}; any program that reads CSV opens it")
+    return getattr(import_module(f"graphcuts_dp.{module}"), name).load(path)
+
+
+def kind_at(path: PathLike) -> str:
+    """The kind of the result at `path`, by its receipt.
+
+    Raises:
+        FileFormatError: there is no receipt, or it is damaged or of another version.
+    """
+    return str(read_receipt(receipt_path(path))["kind"])
+
+
+@final
+@dataclass(frozen=True)
+class Saved:
+    """A saved result while it is read: its receipt and its files, which fit together.
+
+    Attributes:
+        path: as for `save`.
+        kind: one of `KINDS`.
+        fields: of the receipt.
+        with_graph: whether the graph is read.
+    """
+
+    path: PathLike
+    kind: str
+    fields: dict[str, Any]
+    with_graph: bool = True
+
+    @property
+    def guarantee(self) -> PrivacyGuarantee:
+        """The promise of differential privacy."""
+        return PrivacyGuarantee.from_dict(self.fields["guarantee"])
+
+    @property
+    def arrays_path(self) -> Path:
+        """Where the arrays are."""
+        return KINDS[self.kind].arrays(self.path)
+
+    def arrays(self) -> dict[str, Any]:
+        """The arrays by their names."""
+        with (
+            self.arrays_path.open("rb") as handle,  # by numpy it would stay open if damaged
+            np.load(handle, allow_pickle=False) as stored,
+        ):
+            return {name: stored[name] for name in stored.files}
+
+    @property
+    def space(self) -> Space:
+        """What `space_fields` told."""
+        return space_from(self.fields)
+
+    def graph(self, space: Space) -> AnyGraph | None:
+        """The graph on a space, or None where none was saved, or none is wanted."""
+        stored, sets = self.fields["graph"], sets_in(space)
+        if stored is None or not self.with_graph:
+            return None
+        return read_graph(
+            self.path,
+            vertices=(sets[0], sets[1]) if len(sets) == 2 else sets[0],
+            weighted=stored["weighted"],
+            weight_cap=stored["weight_cap"],
+            bipartite=len(sets) == 2,
+            directed=isinstance(space, Arcs),
+        )
+
+
+@contextmanager
+def opened(path: PathLike, *kinds: str, graph: bool = True) -> Iterator[Saved]:
+    """A saved result of one of these kinds, to be read within the `with` statement.
+
+    Its files are compared with their checksums before and after, since others may replace them
+    meanwhile. Whatever goes wrong while they are read is told as damage. Without `graph`, the
+    graph is not read, nor has it to be there.
+
+    Raises:
+        FileFormatError: a file is missing, damaged, not the one that the receipt names, or of
+            another kind or version.
+    """
+    receipt = receipt_path(path)
+    fields = read_receipt(receipt)
+    kind = fields["kind"]
+    if kind not in kinds:
+        raise FileFormatError(f"{receipt} is not a receipt of this kind, but of {kind!r}")
+    try:
+        form = KINDS[kind]
+        names = [file.name for file in form.files(path)[:-1]]
+        if form.graph and fields["graph"] is None:
+            del names[:-1]
+        if set(names) != set(fields["files"]):
+            raise FileFormatError(f"{receipt} is the receipt of another release")
+        if form.graph and not graph:
+            del names[:-1]
+        files = {name: fields["files"][name] for name in names}
+        check_files(path, files)
+        yield Saved(path, kind, fields, graph)
+        check_files(path, files)
+    except (FileFormatError, MemoryError):
+        raise
+    except OSError as problem:
+        raise FileFormatError(f"cannot read {path!s}: {problem.strerror}") from None
+    except Exception as problem:
+        # Many kinds of damage, one thing to tell.
+        raise FileFormatError(f"{receipt} is damaged or of another version") from problem
+
+
+def space_fields(space: Space) -> dict[str, Any]:
+    """What may be joined, public, as plain values: for a receipt."""
+    sets = sets_in(space)
+    return {
+        "vertices": [labels_or_number(side) for side in sets],
+        "bipartite": len(sets) == 2,
+        "directed": isinstance(space, Arcs),
+    }
+
+
+def space_from(stored: Mapping[str, Any]) -> Space:
+    """Read what `space_fields` gave.
+
+    Raises:
+        GraphError, LookupError, TypeError, ValueError: it is something else.
+    """
+    left, *others = (VertexSet(labels) for labels in stored["vertices"])
+    if others:
+        (right,) = others
+        return left, right
+    return Arcs(left) if stored["directed"] is True else left
+
+
+def _graph_fields(graph: AnyGraph | None) -> dict[str, Any] | None:
+    if graph is None:
+        return None
+    return {"weighted": bool(graph.weighted), "weight_cap": graph.weight_cap}
+
+
+def _write_arrays(handle: BinaryIO, kind: str, guarantee: PrivacyGuarantee, arrays: Arrays) -> None:
+    """Write arrays with a header that tells whoever finds the file alone whether it is private."""
+    if callable(arrays):
+        arrays(handle)
+        return
+    entropy = guarantee.to_dict()["entropy"]
+    header = json.dumps({"format": FORMAT, "kind": kind, "entropy": entropy})
+    np.savez_compressed(handle, header=np.frombuffer(header.encode(), dtype=np.uint8), **arrays)
+
+
+def write_receipt(file: Path, fields: Mapping[str, Any]) -> None:
+    """Write a receipt, with versions and a digest of its fields."""
+    versions = {
+        "graphcuts_dp": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+    }
+    receipt = {**fields, "versions": versions}
+    receipt["digest"] = _digest(receipt)
+    with atomic_write(file) as handle:
+        handle.write(json.dumps(receipt, indent=2).encode() + b"\n")
+
+
+def read_receipt(file: Path) -> dict[str, Any]:
+    """The fields of a receipt.
+
+    Raises:
+        FileFormatError: none is there, or it is damaged or of another version.
+    """
+    try:
+        receipt = json.loads(file.read_bytes())
+    except FileNotFoundError:
+        raise FileFormatError(f"{file} does not exist; a release has a receipt beside it") from None
+    except OSError as problem:
+        raise FileFormatError(f"cannot read {file}: {problem.strerror}") from None
+    except (ValueError, RecursionError):
+        raise FileFormatError(f"{file} is not a receipt: it is damaged") from None
+    if not isinstance(receipt, dict) or receipt.get("format") != FORMAT:
+        raise FileFormatError(
+            f"{file} is not a receipt of this version of the package; read it with the version "
+            "that wrote it, or release again"
+        )
+    if receipt.pop("digest", None) != _digest(receipt):
+        raise FileFormatError(f"{file} is damaged: its fields do not fit its digest")
+    if receipt.get("kind") not in list(KINDS) or not _is_table_of_files(receipt.get("files")):
+        raise FileFormatError(f"{file} is damaged or of another version")
+    return receipt
+
+
+def check_files(path: PathLike, files: Mapping[str, str]) -> None:
+    """Check that the files beside `path` are those that its receipt names.
+
+    Raises:
+        FileFormatError: one is missing, or another one.
+    """
+    for name, digest in files.items():
+        file = Path(path).parent / Path(name).name
+        if not file.is_file():
+            raise FileFormatError(f"{file} is missing; it belongs to the release at {path!s}")
+        if sha256_of(file) != digest:
+            raise FileFormatError(f"{file} is not the file that the receipt names; it changed")
+
+
+def sha256_of(file: Path) -> str:
+    """Of a file, in hexadecimal.
+
+    Raises:
+        FileFormatError: the file cannot be read.
+    """
+    try:
+        with file.open("rb") as handle:
+            return hashlib.file_digest(handle, "sha256").hexdigest()
+    except OSError as problem:
+        raise FileFormatError(f"cannot read {file}: {problem.strerror}") from None
+
+
+def _is_table_of_files(files: Any) -> bool:
+    return (
+        isinstance(files, dict)
+        and bool(files)
+        and all(isinstance(digest, str) for digest in files.values())
+        and not any("\0" in name for name in files)
+    )
+
+
+def _digest(receipt: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(receipt, sort_keys=True).encode()).hexdigest()
