@@ -15,7 +15,7 @@ from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric, as_metric
 from graphcuts_dp.distances.session_records import (
     DistanceReply,
-    RowQuery,
+    MapQuery,
     answer_body,
     reply_of,
     restored_state,
@@ -41,11 +41,11 @@ from graphcuts_dp.privacy.deltas import warn_of_delta
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, SeededEntropy
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
 from graphcuts_dp.privacy.protection import Protection
-from graphcuts_dp.session.steps import Step, Steps
+from graphcuts_dp.session.steps import SessionSteps, Step
 
 
 @final
-class DistanceRunner(Steps[RowQuery, InteractiveState]):
+class DistanceRunner(SessionSteps[MapQuery, InteractiveState]):
     """Answers queries of one session. Any number may exist for it, in threads and processes.
 
     Args:
@@ -82,9 +82,9 @@ class DistanceRunner(Steps[RowQuery, InteractiveState]):
                 what was learnt, marked.
 
         Raises:
-            ExhaustedError, BudgetError, LedgerError: see `Steps.answer`.
+            ExhaustedError, BudgetError, LedgerError: see `SessionSteps.answer`.
         """
-        asked = {row: RowQuery(row) for row in rows}
+        asked = {row: MapQuery(row) for row in rows}
         with self.ledger.locked():
             known = self.totals.answers
             fresh = [key for key in asked.values() if key.digest not in known]
@@ -97,24 +97,24 @@ class DistanceRunner(Steps[RowQuery, InteractiveState]):
         return reply_of(self.ledger.record(seq)[1], self._locations.metric)
 
     def begin(self, source: EntropySource) -> InteractiveState:
-        """See `Steps.begin`."""
+        """See `SessionSteps.begin`."""
         return self.mechanism.start(self._locations, source)
 
     def stopped(self, state: InteractiveState) -> bool:
-        """See `Steps.stopped`."""
+        """See `SessionSteps.stopped`."""
         return not state.guaranteed or state.queries >= self.promised
 
-    def truths(self, keys: Sequence[RowQuery]) -> Sequence[int | None]:
+    def truths(self, keys: Sequence[MapQuery]) -> Sequence[int | None]:
         """None: the state holds the private side."""
         return [None] * len(keys)
 
-    def check(self, state: InteractiveState, key: RowQuery) -> None:
+    def check(self, state: InteractiveState, key: MapQuery) -> None:
         """Every vertex of the map may be asked about."""
 
     def step(
-        self, state: InteractiveState, key: RowQuery, _truth: int | None, source: EntropySource
+        self, state: InteractiveState, key: MapQuery, _truth: int | None, source: EntropySource
     ) -> tuple[InteractiveState, Step]:
-        """See `Steps.step`."""
+        """See `SessionSteps.step`."""
         before = state.hypothesis
         state, answer = self.mechanism.step(state, key.row, source)
         corrected = state.hypothesis != before
@@ -122,23 +122,23 @@ class DistanceRunner(Steps[RowQuery, InteractiveState]):
         body = answer_body(key.row, answer, corrected=corrected, left=left)
         return state, Step(key.digest, body, corrected)
 
-    def free(self, state: InteractiveState, key: RowQuery) -> dict[str, Any]:
-        """See `Steps.free`."""
+    def free(self, state: InteractiveState, key: MapQuery) -> dict[str, Any]:
+        """See `SessionSteps.free`."""
         answer = self.mechanism.plan.answer(
             state.hypothesis, key.row, guaranteed=False, seed=self._seed
         )
         return answer_body(key.row, answer, corrected=False, left=0)
 
     def lose(self, state: InteractiveState, source: EntropySource) -> InteractiveState:
-        """See `Steps.lose`."""
+        """See `SessionSteps.lose`."""
         return self.mechanism.interrupted(state, source)
 
     def stored(self, state: InteractiveState) -> StoredState:
-        """See `Steps.stored`."""
+        """See `SessionSteps.stored`."""
         return stored_state(state)
 
     def restored(self) -> tuple[InteractiveState, bool]:
-        """See `Steps.restored`."""
+        """See `SessionSteps.restored`."""
         stored = self.ledger.state(self._number)
         if stored is None:
             raise LedgerError("the store was altered: a session has no state")

@@ -59,7 +59,7 @@ class DistanceReply:
 
 @final
 @dataclass(frozen=True)
-class RowQuery:
+class MapQuery:
     """How far the vertex of a row of the map is from all people; see `steps.Key`."""
 
     row: int

@@ -19,11 +19,11 @@ from graphcuts_dp.session.encoding import (
     encode_answer,
 )
 from graphcuts_dp.session.promises import NOTHING, in_numbers, possible_answer
-from graphcuts_dp.session.steps import Step, Steps
+from graphcuts_dp.session.steps import SessionSteps, Step
 
 
 @final
-class Runner(Steps[EncodedQuery, State]):
+class Runner(SessionSteps[EncodedQuery, State]):
     """Answers queries of one session. Any number may exist for it, in threads and processes.
 
     Args:
@@ -59,7 +59,7 @@ class Runner(Steps[EncodedQuery, State]):
                 from the hypothesis, marked.
 
         Raises:
-            ExhaustedError, QueryError, BudgetError, LedgerError: see `Steps.answer`.
+            ExhaustedError, QueryError, BudgetError, LedgerError: see `SessionSteps.answer`.
         """
         with self.ledger.locked():
             answered = self.totals.answers
@@ -73,42 +73,42 @@ class Runner(Steps[EncodedQuery, State]):
         return decode_answer(self.ledger.record(seq)[1])
 
     def begin(self, source: EntropySource) -> State:
-        """See `Steps.begin`."""
+        """See `SessionSteps.begin`."""
         state: State = self.mechanism.start(self._graph, source)
         return state
 
     def stopped(self, state: State) -> bool:
-        """See `Steps.stopped`."""
+        """See `SessionSteps.stopped`."""
         return state.stopped
 
     def truths(self, keys: Sequence[EncodedQuery]) -> Sequence[int | None]:
-        """See `Steps.truths`."""
+        """See `SessionSteps.truths`."""
         if not self.mechanism.needs_truth:
             return [None] * len(keys)
         return self._counter.counts([key.query for key in keys])
 
     def check(self, state: State, key: EncodedQuery) -> None:
-        """See `Steps.check`."""
+        """See `SessionSteps.check`."""
         self.mechanism.check(state, key.query)
 
     def step(
         self, state: State, key: EncodedQuery, truth: int | None, source: EntropySource
     ) -> tuple[State, Step]:
-        """See `Steps.step`."""
+        """See `SessionSteps.step`."""
         state, answer = self.mechanism.step(state, key.query, truth, source)
         return state, Step(key.digest, self._body(key, answer), answer.updated)
 
     def free(self, state: State, key: EncodedQuery) -> dict[str, Any]:
-        """See `Steps.free`."""
+        """See `SessionSteps.free`."""
         return self._body(key, self.mechanism.unguaranteed(state, key.query))
 
     def lose(self, state: State, source: EntropySource) -> State:
-        """See `Steps.lose`."""
+        """See `SessionSteps.lose`."""
         after: State = self.mechanism.interrupted(state, source)
         return after
 
     def stored(self, state: State) -> StoredState:
-        """See `Steps.stored`."""
+        """See `SessionSteps.stored`."""
         return StoredState(state.public, state.secret)
 
     def keep_learnt(self, entries: Entries, state: State) -> None:
@@ -116,7 +116,7 @@ class Runner(Steps[EncodedQuery, State]):
         entries.plain(Kind.SNAPSHOT, self._number, {}, entries.content(state.hypothesis))
 
     def restored(self) -> tuple[State, bool]:
-        """See `Steps.restored`."""
+        """See `SessionSteps.restored`."""
         totals, stored = self.totals, self.ledger.state(self._number)
         if stored is None or totals.snapshot is None:
             raise LedgerError("the store was altered: a session has no state")

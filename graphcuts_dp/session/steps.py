@@ -1,4 +1,4 @@
-"""Steps of one session on its ledger, in the order that survives a crash at any point.
+"""SessionSteps of one session on its ledger, in the order that survives a crash at any point.
 
 The order, and why each point is safe, is told in `ledger.ledger`. Only this and the mechanisms read
 private data for a session.
@@ -54,7 +54,7 @@ class Step:
     corrected: bool
 
 
-class Steps(ABC, Generic[K, S]):
+class SessionSteps(ABC, Generic[K, S]):
     """Takes the steps of one session. Any number may exist for it, in threads and processes.
 
     Args:
