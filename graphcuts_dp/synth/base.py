@@ -98,6 +98,11 @@ class FitProblem:
         return box - float(np.vdot(direction.astype(np.float64), self.noisy))
 
 
+def gap_between(value: float, lower: float) -> float:
+    """How far above a lower bound a value is, as a fraction of the value; in [0, 1]."""
+    return max(0.0, 1.0 - lower / value) if value > 0 else 0.0
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class Fit:
@@ -134,7 +139,7 @@ class Fit:
         """How far above the minimum the value may be, as a fraction of the value; in [0, 1]."""
         if self.value is None or self.lower is None:
             return None
-        return max(0.0, 1.0 - self.lower / self.value) if self.value > 0 else 0.0
+        return gap_between(self.value, self.lower)
 
 
 @final
@@ -273,15 +278,15 @@ def degree_matched_shifts(problem: FitProblem, sweeps: int = 15) -> tuple[FloatV
 
     Clipping z alone moves cuts by order n^2; shifting rows and columns takes most of that back.
     """
-    target = _Margins.of(problem, None, None)
+    row_target, column_target, *_ = _all_margins(problem, None, None)
     rows, columns = np.zeros(problem.shape[0]), np.zeros(problem.shape[1])
     for _ in range(sweeps):
-        now = _Margins.of(problem, rows, columns)
-        rows = rows + 0.7 * _share(target.rows - now.rows, now.free_rows)
+        by_row, by_column, free_rows, free_columns = _all_margins(problem, rows, columns)
+        rows = rows + 0.7 * _share(row_target - by_row, free_rows)
         if problem.symmetric:
             columns = rows  # the very same numbers: x stays symmetric to the last bit
         else:
-            columns = columns + 0.7 * _share(target.columns - now.columns, now.free_columns)
+            columns = columns + 0.7 * _share(column_target - by_column, free_columns)
     return rows, columns
 
 
@@ -308,25 +313,18 @@ def shifted(
     return block.clear_diagonal(x)
 
 
-@dataclass(frozen=True)
-class _Margins:
+def _all_margins(
+    problem: FitProblem, rows: FloatVector | None, columns: FloatVector | None
+) -> tuple[FloatVector, FloatVector, FloatVector, FloatVector]:
     """Row and column sums, and how many entries lie inside the box in each row and column."""
-
-    rows: FloatVector
-    columns: FloatVector
-    free_rows: FloatVector
-    free_columns: FloatVector
-
-    @classmethod
-    def of(cls, problem: FitProblem, rows: FloatVector | None, columns: FloatVector | None) -> Self:
-        parts = problem.blocks.map(_margins, rows, columns, problem.cap)
-        by_row, by_column, free_rows, free_columns = zip(*parts, strict=True)
-        return cls(
-            np.concatenate(by_row),
-            np.sum(by_column, axis=0),
-            np.concatenate(free_rows),
-            np.sum(free_columns, axis=0),
-        )
+    parts = problem.blocks.map(_margins, rows, columns, problem.cap)
+    by_row, by_column, free_rows, free_columns = zip(*parts, strict=True)
+    return (
+        np.concatenate(by_row),
+        np.sum(by_column, axis=0),
+        np.concatenate(free_rows),
+        np.sum(free_columns, axis=0),
+    )
 
 
 def _margins(

@@ -22,14 +22,13 @@ from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.deadline import NEVER, Deadline
 from graphcuts_dp.synth.message_passing import (
     DISAGREEMENT,
-    MOST_INFLATION,
     PASSES,
     RECOUNT,
-    refitted,
-    whitening_of,
+    PlacedSide,
+    sure_directions,
     with_row_sums,
 )
-from graphcuts_dp.synth.mixtures import Posterior, fit_mixture
+from graphcuts_dp.synth.mixtures import Posterior
 from graphcuts_dp.synth.structure import (
     Spectrum,
     Structure,
@@ -67,8 +66,8 @@ def sharpened_two_sided(
         return Structure.none(view.shape)
     to_rows, to_columns = seen.deviation * math.sqrt(m), seen.deviation * math.sqrt(n)
     points, Q = _coordinates(view, seen)
-    rows = _Side(points, deadline)
-    columns: _Side | None = None
+    rows = PlacedSide(points, deadline)
+    columns: PlacedSide | None = None
     if deadline.passed():  # more components might have been better
         return structure_along(seen)
     for number in range(1, PASSES + 1):
@@ -78,7 +77,7 @@ def sharpened_two_sided(
         P, jacobian = sent
         points = view.transposed_times(P) / to_columns - Q @ jacobian * math.sqrt(n / m)
         if columns is None:
-            columns = _Side(points, deadline)
+            columns = PlacedSide(points, deadline)
         else:
             columns.take(points, deadline, anew=number == RECOUNT)
         sent = columns.message()
@@ -91,31 +90,6 @@ def sharpened_two_sided(
             break
     assert columns is not None  # noqa: S101  # there is a first pass
     return _estimate(view, rows.posterior, columns.posterior, Q, to_rows)
-
-
-@final
-class _Side:
-    """What is known of the rows, or of the columns: the mixture that their points come from."""
-
-    def __init__(self, points: FloatMatrix, deadline: Deadline) -> None:
-        self.mixture = fit_mixture(points, deadline)
-        self.posterior: Posterior = self.mixture.posterior(points)
-        self.take(points, deadline)
-
-    def take(self, points: FloatMatrix, deadline: Deadline, *, anew: bool = False) -> None:
-        """Look at points that came back; `anew` chooses the mixture again."""
-        if anew:
-            found = fit_mixture(points, deadline)
-            if not deadline.passed():
-                self.mixture, self.posterior = found, found.posterior(points)
-        self.posterior = refitted(self.mixture, points, self.posterior)
-
-    def message(self) -> tuple[FloatMatrix, FloatMatrix] | None:
-        """Whitened posterior means, and their average Jacobian; None if nothing is seen."""
-        whitening = whitening_of(self.posterior.mean)
-        if whitening is None:
-            return None
-        return self.posterior.mean @ whitening, self.posterior.covariance @ whitening
 
 
 def _coordinates(view: View, seen: Spectrum) -> tuple[FloatMatrix, FloatMatrix]:
@@ -132,10 +106,11 @@ def _estimate(
     """Step 5 of `sharpened_two_sided`."""
     n, m = view.shape
     groups = rows.memberships, columns.memberships
-    left, right = _sure_directions(rows), _sure_directions(columns)
+    left, right = sure_directions(rows), sure_directions(columns)
     if left is None or right is None:
         return Structure(np.zeros((n, 0)), np.zeros((m, 0)), np.zeros(0), *groups)
-    (X, inflated_left), (Y, inflated_right) = left, right
+    (basis, inflated_left), (other_basis, inflated_right) = left, right
+    X, Y = rows.mean @ basis, columns.mean @ other_basis
     # Places of rows have a coordinate for each message; X is a turn of some of them.
     lifted = np.linalg.lstsq(X, rows.mean, rcond=None)[0]
     kernel = scale * lifted @ np.linalg.pinv(Y.T @ sent, rcond=1e-2)
@@ -147,19 +122,6 @@ def _estimate(
     shown = (view.times(G) * F).sum(axis=0)
     agrees = np.abs(shown - sizes) <= DISAGREEMENT * sizes
     return Structure(F[:, agrees], G[:, agrees], sizes[agrees], *groups)
-
-
-def _sure_directions(posterior: Posterior) -> tuple[FloatMatrix, FloatVector] | None:
-    """Whitened posterior means along directions that are known well, and what inflates each."""
-    whitening = whitening_of(posterior.mean)
-    if whitening is None:
-        return None
-    excess = whitening.T @ posterior.covariance @ whitening
-    factors, axes = np.linalg.eigh(np.eye(len(excess)) + (excess + excess.T) / 2)
-    sure = factors <= MOST_INFLATION
-    if not sure.any():
-        return None
-    return posterior.mean @ whitening @ axes[:, sure], factors[sure]
 
 
 _STARTS = 16

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.arrays import FloatVector
+from graphcuts_dp.arrays import BoolVector, FloatVector
 
 TOLERANCE = 1e-9  # of a row sum, relative to the mean degree
 MAX_ROUNDS = 2000
@@ -69,25 +69,7 @@ def chung_lu_directed_ends(
     Returns:
         r and c, shape (n,) each, >= 0; sums as for `chung_lu_ends`.
     """
-    tails, heads = (np.maximum(np.array(x, dtype=np.float64), 0.0) for x in (rows, columns))
-    r, c = np.zeros(len(tails)), np.zeros(len(heads))
-    left, right = tails > _SMALLEST, heads > _SMALLEST
-    if not left.any() or not right.any():
-        return r, c
-    total = (tails.sum() + heads.sum()) / 2
-    row_target = np.minimum(tails * (total / tails.sum()), right.sum() - right)[left]
-    column_target = np.minimum(heads * (total / heads.sum()), left.sum() - left)[right]
-    start = column_target / np.sqrt(max(column_target.sum(), _SMALLEST))
-    c[right] = np.clip(start, 1 / _LARGEST, _LARGEST)
-    before = np.full_like(column_target, np.inf)
-    for _ in range(max_rounds):
-        r[left] = _solve(c[right], row_target + np.minimum(r * c, 1.0)[left])
-        loops = np.minimum(r * c, 1.0)[right]
-        sums = _sums(r[left], c[right]) - loops
-        if _settled(sums, before, column_target):
-            break
-        c[right], before = _solve(r[left], column_target + loops), sums
-    return r, c
+    return _two_sided_ends(rows, columns, max_rounds, hollow=True)
 
 
 def chung_lu_bipartite_ends(
@@ -106,25 +88,37 @@ def chung_lu_bipartite_ends(
     Returns:
         r and c, shapes (n_left,) and (n_right,), >= 0; sums as for `chung_lu_ends`.
     """
-    wanted = np.maximum(np.array(rows, dtype=np.float64), 0.0)
-    others = np.maximum(np.array(columns, dtype=np.float64), 0.0)
-    row_ends, column_ends = np.zeros(len(wanted)), np.zeros(len(others))
+    return _two_sided_ends(rows, columns, max_rounds, hollow=False)
+
+
+def _two_sided_ends(
+    rows: npt.ArrayLike, columns: npt.ArrayLike, max_rounds: int, *, hollow: bool
+) -> tuple[FloatVector, FloatVector]:
+    """Rows and columns in turn; a hollow matrix has no entry on its diagonal."""
+    wanted, others = (np.maximum(np.array(x, dtype=np.float64), 0.0) for x in (rows, columns))
+    r, c = np.zeros(len(wanted)), np.zeros(len(others))
     left, right = wanted > _SMALLEST, others > _SMALLEST
     if not left.any() or not right.any():
-        return row_ends, column_ends
+        return r, c
+
+    def loops(where: BoolVector) -> FloatVector:
+        return np.minimum(r * c, 1.0)[where] if hollow else np.zeros(int(where.sum()))
+
     total = (wanted.sum() + others.sum()) / 2
-    row_target = np.minimum(wanted[left] * (total / wanted.sum()), right.sum())
-    column_target = np.minimum(others[right] * (total / others.sum()), left.sum())
-    c = np.clip(column_target / np.sqrt(column_target.sum()), 1 / _LARGEST, _LARGEST)
-    before = np.full_like(c, np.inf)
+    most = (right.sum() - right, left.sum() - left) if hollow else (right.sum(), left.sum())
+    row_target = np.minimum(wanted * (total / wanted.sum()), most[0])[left]
+    column_target = np.minimum(others * (total / others.sum()), most[1])[right]
+    start = column_target / np.sqrt(max(column_target.sum(), _SMALLEST))
+    c[right] = np.clip(start, 1 / _LARGEST, _LARGEST)
+    before = np.full_like(column_target, np.inf)
     for _ in range(max_rounds):
-        r = _solve(c, row_target)
-        sums = _sums(r, c)
+        r[left] = _solve(c[right], row_target + loops(left))
+        lost = loops(right)
+        sums = _sums(r[left], c[right]) - lost
         if _settled(sums, before, column_target):
             break
-        c, before = _solve(r, column_target), sums
-    row_ends[left], column_ends[right] = r, c
-    return row_ends, column_ends
+        c[right], before = _solve(r[left], column_target + lost), sums
+    return r, c
 
 
 def _settled(sums: FloatVector, before: FloatVector, target: FloatVector) -> bool:

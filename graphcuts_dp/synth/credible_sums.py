@@ -28,6 +28,7 @@ from graphcuts_dp.synth.group_targets import (
     PublicTargets,
     expected_view,
     public_targets,
+    spike_and_slab,
 )
 from graphcuts_dp.synth.log_odds import RIDGE, SLACK, GroupSums
 from graphcuts_dp.synth.message_passing import sharpened_structure
@@ -176,7 +177,6 @@ def explained(structure: Structure, view: View) -> float:
 
 _SPREADS = 60  # of the grid for the unknown size of what the structure lacks
 _SMALLEST = 0.3  # of it, times the noise, if that is possible
-_NOTHING = 0.5  # prior chance that the structure lacks nothing
 
 
 def weighed_sums(
@@ -231,13 +231,7 @@ def _shares(difference: FloatVector, noise: FloatVector, largest: float) -> Floa
     smallest = min(_SMALLEST * math.sqrt(float(noise.min())), largest / 2)
     spreads = np.geomspace(smallest, largest, _SPREADS)
     squares = np.concatenate([[0.0], spreads**2])[:, None]
-    logs = -0.5 * (np.log1p(squares / noise) + difference**2 / (squares + noise)).sum(axis=1)
-    logs[0] += math.log(_NOTHING)
-    logs[1:] += math.log((1 - _NOTHING) / _SPREADS)
-    chances = np.exp(logs - logs.max())
-    chances /= chances.sum()
-    mean: FloatVector = chances @ (squares / (squares + noise))
-    return mean
+    return spike_and_slab(squares, difference, noise)
 
 
 def _apart_from_ones(frame: FloatMatrix) -> FloatMatrix:
@@ -266,13 +260,26 @@ def posterior_means(log_likelihood: FloatMatrix, grid: FloatVector) -> FloatVect
     Source: Robbins 1956; Kiefer, Wolfowitz 1956; Jiang, Zhang 2009.
     """
     likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
-    weights = np.full(len(grid), 1 / len(grid))
-    for _ in range(_ROUNDS):
-        shares = likelihood * weights
-        shares /= shares.sum(axis=1, keepdims=True)
-        weights = shares.mean(axis=0)
-    means: FloatVector = shares @ grid
+    means: FloatVector = posterior_shares(likelihood, np.ones(len(likelihood)), _ROUNDS) @ grid
     return means
+
+
+def posterior_shares(likelihood: FloatMatrix, counts: FloatVector, rounds: int) -> FloatMatrix:
+    """Chance of each grid point for each observation, under the law that explains all best.
+
+    Args:
+        likelihood: shape (observations, points).
+        counts: how often each observation was made.
+        rounds: of expectation maximisation.
+    """
+    masses = np.full(likelihood.shape[1], 1 / likelihood.shape[1])
+    shares = likelihood
+    for _ in range(rounds):
+        shares = likelihood * masses
+        shares /= shares.sum(axis=1, keepdims=True)
+        masses = counts @ shares
+        masses /= masses.sum()
+    return shares
 
 
 def grid_for(observed: FloatVector) -> FloatVector:

@@ -20,7 +20,7 @@ from graphcuts_dp.cutnorm.spectral import prefix_cuts
 from graphcuts_dp.deadline import NEVER, Deadline
 from graphcuts_dp.errors import SolverError
 from graphcuts_dp.progress import Progress, silent
-from graphcuts_dp.synth.base import Fit, FitProblem
+from graphcuts_dp.synth.base import Fit, FitProblem, gap_between
 from graphcuts_dp.synth.first_order import FirstOrder
 
 _FADE = 0.25  # a row's importance when it was not used in a round
@@ -324,7 +324,7 @@ class _Run:
         self._consider(start.matrix.astype(np.float64))
 
     def gap(self) -> float:
-        return 1.0 - self.lower / self.best if self.best > 0 else 0.0
+        return gap_between(self.best, self.lower)
 
     def round(self) -> None:
         self.lower = max(self.lower, self.master.lower_bound())

@@ -163,17 +163,27 @@ def _shrunk(
 ) -> FloatVector:
     expected = np.maximum(expected, _LEAST_WEIGHT * cap)
     scales = np.concatenate([[0.0], np.geomspace(_SMALLEST, _LARGEST, _SPREADS)])
-    squares = (scales[:, None] * expected) ** 2
-    spread = squares + variances
     difference = values - expected
-    logs = -0.5 * (np.log(spread) + difference**2 / spread).sum(axis=1)
-    logs[0] += math.log(_NOTHING)
-    logs[1:] += math.log((1 - _NOTHING) / _SPREADS)
-    chances = np.exp(logs - logs.max())
-    chances /= chances.sum()
-    kept = chances @ (squares / spread)
+    kept = spike_and_slab((scales[:, None] * expected) ** 2, difference, variances)
     found: FloatVector = expected + kept * difference
     return found
+
+
+def spike_and_slab(
+    squares: FloatMatrix, difference: FloatVector, noise: FloatVector
+) -> FloatVector:
+    """Posterior mean of b^2/(b^2 + noise), entry by entry; which row of b^2 holds is common to all.
+
+    The first row, of zeros, has a prior chance of a half; the others share the rest evenly.
+    """
+    spread = squares + noise
+    logs = -0.5 * (np.log(spread) + difference**2 / spread).sum(axis=1)
+    logs[0] += math.log(_NOTHING)
+    logs[1:] += math.log((1 - _NOTHING) / (len(squares) - 1))
+    chances = np.exp(logs - logs.max())
+    chances /= chances.sum()
+    mean: FloatVector = chances @ (squares / spread)
+    return mean
 
 
 @final

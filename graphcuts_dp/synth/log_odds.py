@@ -208,10 +208,11 @@ class _Dual:
         sums, cap, half = self.sums, self.cap, 0.5 if self.blocks.symmetric else 1.0
         right = sums.right.astype(np.float32)
         parts = self.blocks.map(_moments, self.factors(point), right)
-        value = cap * sum(part.logs for part in parts)
-        rows = cap * np.concatenate([part.rows for part in parts])
-        columns = rows if self.blocks.symmetric else cap * np.sum([p.columns for p in parts], 0)
-        groups = cap * (sums.left.T @ np.concatenate([part.products for part in parts]))
+        logs, by_row, by_column, products = zip(*parts, strict=True)
+        value = cap * sum(logs)
+        rows = cap * np.concatenate(by_row)
+        columns = rows if self.blocks.symmetric else cap * np.sum(by_column, 0)
+        groups = cap * (sums.left.T @ np.concatenate(products))
         if self.blocks.symmetric:
             groups = (groups + groups.T) / 2
 
@@ -256,15 +257,9 @@ class _Dual:
         return np.concatenate([rows + ridge, double[np.triu_indices(len(core))]])
 
 
-@dataclass(frozen=True, eq=False)
-class _Moments:
-    logs: float
-    rows: FloatVector
-    columns: FloatVector
-    products: npt.NDArray[np.float64]
-
-
-def _moments(block: RowBlock, factors: Factors, right: npt.NDArray[np.float32]) -> _Moments:
+def _moments(
+    block: RowBlock, factors: Factors, right: npt.NDArray[np.float32]
+) -> tuple[float, FloatVector, FloatVector, npt.NDArray[np.float64]]:
     """Sum of log(1 + e^L), row and column sums of sigmoid(L), and its product with R."""
     rows = np.zeros(block.shape[0])
     columns = np.zeros(block.shape[1])
@@ -283,7 +278,7 @@ def _moments(block: RowBlock, factors: Factors, right: npt.NDArray[np.float32]) 
         if not block.symmetric:
             columns += x.sum(axis=0)
         products[where] = x @ right
-    return _Moments(logs, rows, columns, products)
+    return logs, rows, columns, products
 
 
 def _spreads(block: RowBlock, factors: Factors) -> tuple[FloatVector, FloatVector]:

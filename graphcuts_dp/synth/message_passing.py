@@ -7,6 +7,7 @@ passing), sharpens the directions to nearly what the data allow.
 """
 
 import math
+from typing import final
 
 import numpy as np
 
@@ -23,7 +24,7 @@ PASSES = 6
 RECOUNT = 3  # pass after which the mixture is chosen anew
 _WARM_ROUNDS = 15
 _LEAST_SIGNAL = 0.05  # variance of a posterior mean, in units of the noise, that counts as seen
-MOST_INFLATION = 1.45
+_MOST_INFLATION = 1.45
 DISAGREEMENT = 0.35  # of a component's size with what the matrix says of its direction
 
 
@@ -63,40 +64,22 @@ def sharpened_structure(
         seen = find_spectrum(view)
     if not len(seen.signal):
         return Structure.none(view.shape)
-    points, sent = _coordinates(view, seen)
-    mixture = fit_mixture(points, deadline)
+    scale = seen.deviation * math.sqrt(view.shape[0])
+    points, before = _coordinates(view, seen)
+    side = PlacedSide(points, deadline)
     if deadline.passed():  # more components might have been better
         return structure_along(seen)
-    posterior = refitted(mixture, points, mixture.posterior(points))
-    return _sharpened(view, posterior, mixture, sent, seen.deviation, deadline)
-
-
-def _sharpened(
-    view: View,
-    posterior: Posterior,
-    mixture: Mixture,
-    sent: FloatMatrix,
-    deviation: float,
-    deadline: Deadline,
-) -> Structure:
-    """Steps 4 and 5 of `sharpened_structure`, from a posterior and the vectors behind it."""
-    scale = deviation * math.sqrt(view.shape[0])
-    before = sent
     for number in range(1, PASSES + 1):
-        whitening = whitening_of(posterior.mean)
-        if whitening is None:
+        message = side.message()
+        if message is None:
             return Structure.none(view.shape)
-        sent = posterior.mean @ whitening
-        points = view.times(sent) / scale - before @ (posterior.covariance @ whitening)
+        sent, jacobian = message
+        points = view.times(sent) / scale - before @ jacobian
         before = sent
-        if number == RECOUNT:
-            recounted = fit_mixture(points, deadline)
-            if not deadline.passed():
-                mixture, posterior = recounted, recounted.posterior(points)
-        posterior = refitted(mixture, points, posterior)
+        side.take(points, deadline, anew=number == RECOUNT)
         if deadline.passed():
             break
-    return _estimate(view, posterior, before, scale)
+    return _estimate(view, side.posterior, before, scale)
 
 
 def _coordinates(view: View, seen: Spectrum) -> tuple[FloatMatrix, FloatMatrix]:
@@ -130,12 +113,6 @@ def with_row_sums(
     return points, sent
 
 
-def refitted(mixture: Mixture, points: FloatMatrix, last: Posterior) -> Posterior:
-    """Posterior for all points by a mixture of the same kind and size, started where we are."""
-    start = Mixture.of_memberships(points, last.memberships, rays=mixture.is_rays)
-    return start.fitted(points, _WARM_ROUNDS)[0].posterior(points)
-
-
 def whitening_of(means: FloatMatrix) -> FloatMatrix | None:
     """C with (E C)^T (E C) = n, on the directions that carry signal; None if none does."""
     variances, axes = np.linalg.eigh(means.T @ means / len(means))
@@ -148,20 +125,14 @@ def whitening_of(means: FloatMatrix) -> FloatMatrix | None:
 
 def _estimate(view: View, posterior: Posterior, sent: FloatMatrix, scale: float) -> Structure:
     """Step 5 of `sharpened_structure`."""
-    n = len(sent)
     groups = posterior.memberships
-    directions, sizes = np.zeros((n, 0)), np.zeros(0)
-    whitening = whitening_of(posterior.mean)
-    if whitening is None:
-        return Structure(directions, directions, sizes, groups, groups)
-    excess = whitening.T @ posterior.covariance @ whitening
-    factors, axes = np.linalg.eigh(_symmetric(np.eye(len(excess)) + excess))
-    sure = factors <= MOST_INFLATION
-    if sure.any():
-        basis = whitening @ axes[:, sure]
+    directions, sizes = np.zeros((len(sent), 0)), np.zeros(0)
+    found = sure_directions(posterior)
+    if found is not None:
+        basis, factors = found
         means = posterior.mean @ basis
         kernel = np.linalg.pinv(_symmetric(means.T @ (sent @ basis)) / scale, rcond=1e-2)
-        core = factors[sure][:, None] * kernel * factors[sure]
+        core = factors[:, None] * kernel * factors
         frame, triangle = np.linalg.qr(means)
         sizes, turn = np.linalg.eigh(_symmetric(triangle @ core @ triangle.T))
         directions = frame @ turn
@@ -171,6 +142,46 @@ def _estimate(view: View, posterior: Posterior, sent: FloatMatrix, scale: float)
     return Structure(directions, directions, sizes, groups, groups)
 
 
+def sure_directions(posterior: Posterior) -> tuple[FloatMatrix, FloatVector] | None:
+    """C whose posterior means E C are whitened and known well, and what inflates each of them."""
+    whitening = whitening_of(posterior.mean)
+    if whitening is None:
+        return None
+    excess = whitening.T @ posterior.covariance @ whitening
+    factors, axes = np.linalg.eigh(_symmetric(np.eye(len(excess)) + excess))
+    sure = factors <= _MOST_INFLATION
+    return (whitening @ axes[:, sure], factors[sure]) if sure.any() else None
+
+
 def _symmetric(matrix: FloatMatrix) -> FloatMatrix:
     half: FloatMatrix = (matrix + matrix.T) / 2
     return half
+
+
+@final
+class PlacedSide:
+    """What is known of the rows, or of the columns: the mixture that their points come from."""
+
+    def __init__(self, points: FloatMatrix, deadline: Deadline) -> None:
+        self.mixture = fit_mixture(points, deadline)
+        self.posterior: Posterior = self.mixture.posterior(points)
+        self.take(points, deadline)
+
+    def take(self, points: FloatMatrix, deadline: Deadline, *, anew: bool = False) -> None:
+        """Look at points that came back; `anew` chooses the mixture again."""
+        if anew:
+            found = fit_mixture(points, deadline)
+            if not deadline.passed():
+                self.mixture, self.posterior = found, found.posterior(points)
+        # A mixture of the same kind and size, started where we are.
+        start = Mixture.of_memberships(
+            points, self.posterior.memberships, rays=self.mixture.is_rays
+        )
+        self.posterior = start.fitted(points, _WARM_ROUNDS)[0].posterior(points)
+
+    def message(self) -> tuple[FloatMatrix, FloatMatrix] | None:
+        """Whitened posterior means, and their average Jacobian; None if nothing is seen."""
+        whitening = whitening_of(self.posterior.mean)
+        if whitening is None:
+            return None
+        return self.posterior.mean @ whitening, self.posterior.covariance @ whitening

@@ -22,7 +22,14 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.blocks import mirror_upper
 from graphcuts_dp.parallel import one_blas_thread
 from graphcuts_dp.progress import Progress, silent
-from graphcuts_dp.synth.base import Fit, FitMethod, FitProblem, Stopped, degree_matched_start
+from graphcuts_dp.synth.base import (
+    Fit,
+    FitMethod,
+    FitProblem,
+    Stopped,
+    degree_matched_start,
+    gap_between,
+)
 from graphcuts_dp.synth.credible_sums import credible_sums
 from graphcuts_dp.synth.cutting_plane import Cut, CutNormOracle, CuttingPlane, SeparationOracle
 from graphcuts_dp.synth.first_order import FirstOrder
@@ -101,14 +108,14 @@ class QueryGame:
             value = _largest(judge.separate(x - problem.noisy), x - problem.noisy)
             if value < best:
                 best, best_x = value, x
-            near = _gap(best, play.lower) <= self.tolerance
+            near = gap_between(best, play.lower) <= self.tolerance
             if stopped or near:
                 residual = best_x - problem.noisy
                 best = max(best, _largest(judge.search(residual), residual))
-            if near and _gap(best, play.lower) <= self.tolerance:
+            if near and gap_between(best, play.lower) <= self.tolerance:
                 stopped = "gap"
             done = play.rounds / max_rounds
-            progress(done, f"error {best:.4g}, gap {_gap(best, play.lower):.0%}")
+            progress(done, f"error {best:.4g}, gap {gap_between(best, play.lower):.0%}")
         return Fit(
             matrix=best_x,
             method="game",
@@ -219,10 +226,6 @@ class Play:
 
 def _largest(cuts: list[Cut], residual: RealMatrix) -> float:
     return max(abs(float(S @ residual @ T)) for S, T in cuts)
-
-
-def _gap(value: float, lower: float) -> float:
-    return 1.0 - lower / value if value > 0 else 0.0
 
 
 _STRUCTURE = 0.3  # of the progress
@@ -362,7 +365,7 @@ class Spectral:
             value = _spectral_norm(x - z, symmetric=problem.symmetric)
             if value < best:
                 best, best_x = value, x
-            gap = 1.0 - lower / best if best > 0 else 0.0
+            gap = gap_between(best, lower)
             progress(steps / self.max_steps, f"spectral error {best:.4g}, gap {gap:.0%}")
             if gap <= self.tolerance:
                 stopped = "gap"

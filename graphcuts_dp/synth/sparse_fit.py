@@ -18,7 +18,7 @@ from graphcuts_dp.estimate.noisy_weights import NoisyWeightCounts
 from graphcuts_dp.estimate.sparse_model import SparseModel
 from graphcuts_dp.pairs.layout import Layout
 from graphcuts_dp.pairs.vertices import Space
-from graphcuts_dp.synth.credible_sums import saturated_pairs
+from graphcuts_dp.synth.credible_sums import posterior_shares, saturated_pairs
 from graphcuts_dp.synth.weight_prior import KeptPosterior, LeftOver, WeightPrior
 
 _ROUNDS = 30
@@ -486,13 +486,7 @@ def _explained(
         -(np.abs(centres[:, None] - grid) - np.abs(centres - np.clip(centres, 0, None))[:, None])
         / scale
     )
-    masses = np.full(len(grid), 1 / len(grid))
-    shares = likelihood
-    for _ in range(_STEPS):
-        shares = likelihood * masses
-        shares /= shares.sum(axis=1, keepdims=True)
-        masses = weights @ shares
-        masses /= masses.sum()
+    shares = posterior_shares(likelihood, weights, _STEPS)
     mean = shares @ grid
     variance = np.maximum(shares @ grid**2 - mean**2, 0)
     return np.interp(observed, centres, mean), variance[at]
