@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from graphcuts_dp.graph.owned_rows import OwnedRows
     from graphcuts_dp.graph.owned_sources import owned_from_pandas, read_owned
     from graphcuts_dp.ledger.opening import Store
-    from graphcuts_dp.measure.dask_parts import DaskParts
+    from graphcuts_dp.measure.parted import DaskParts
     from graphcuts_dp.offline.answers_at_once import FewAnswers
     from graphcuts_dp.offline.cut_list import CutList
     from graphcuts_dp.offline.few_answers import release_answers
@@ -128,7 +128,7 @@ _HOMES = {
     "graph.owned_rows": ("OwnedRows",),
     "graph.owned_sources": ("owned_from_pandas", "read_owned"),
     "ledger.opening": ("Store",),
-    "measure.dask_parts": ("DaskParts",),
+    "measure.parted": ("DaskParts",),
     "offline.answers_at_once": ("FewAnswers",),
     "offline.cut_list": ("CutList",),
     "offline.few_answers": ("release_answers",),

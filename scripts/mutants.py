@@ -21,13 +21,10 @@ from mutants_by_hand import BY_HAND
 ROOT = Path(__file__).resolve().parents[1]
 TARGETS = (
     "privacy/*",
-    "measure/degrees",
+    "measure/statistics",
     "measure/cells",
     "measure/entries",
-    "measure/kept_edges",
-    "estimate/noisy_groups",
-    "estimate/noisy_sums",
-    "measure/steps",
+    "estimate/measurement",
     "release/flow_release",
     "estimate/strategy",
     "release/allocation",
@@ -75,7 +72,7 @@ CORE = re.compile(
     "selection|value_noise)|"
     "session/(calibrations|mechanism|paper_cal|per_query|running|sparse_vector)|"
     "ledger/(spending|uses)|"
-    "measure/(cells|degrees|entries|steps)|release/allocation|estimate/strategy|"
+    "measure/(cells|entries|statistics)|release/allocation|estimate/strategy|"
     "offline/(construction|net|pure_tuning|paper_tuning|sensing|sensing_steps|tuning)|"
     "offline/(exponential|exact_cuts|power_method|scoring)|"
     "distances/(above_threshold|coordinate|per_query)[.]"

@@ -32,8 +32,8 @@ from graphcuts_dp.estimate.worst_case import accuracy_warning, expected_error_no
 from graphcuts_dp.graph.adjacency import AnyGraph, on_space
 from graphcuts_dp.graph.files import check_labels
 from graphcuts_dp.learn.update_bounds import size_of
-from graphcuts_dp.measure.dask_blocks import dask_cluster
 from graphcuts_dp.measure.entries import distribution_for
+from graphcuts_dp.measure.parted import dask_cluster
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet
 from graphcuts_dp.planning.synthetic import degrees_needed

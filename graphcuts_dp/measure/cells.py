@@ -13,12 +13,12 @@ import numpy as np
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.estimate.changes import Reach, cell_changes
-from graphcuts_dp.estimate.noisy_groups import NoisyCells, NoisyGroups, Stage
+from graphcuts_dp.estimate.measurement import NoisyCells, NoisyGroups, Stage
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.bounded_sums import BoundedEdges, doubled_sums, ends_of, vertices_of
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.owned_rows import PrivateData
-from graphcuts_dp.measure.parts import PartedGraph, public_of, summed
+from graphcuts_dp.measure.parted import PartedGraph, public_of, summed
 from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.vertices import vertex_sets

@@ -18,7 +18,7 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
-from graphcuts_dp.measure.parts import paired_graph
+from graphcuts_dp.measure.parted import paired_graph
 from graphcuts_dp.offline.answers_at_once import FewAnswers
 from graphcuts_dp.offline.cut_list import CutList
 from graphcuts_dp.pairs.queries import CutQuery

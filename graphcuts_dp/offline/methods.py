@@ -25,8 +25,8 @@ from graphcuts_dp.learn.median import DatabaseFamily, all_graphs
 from graphcuts_dp.learn.norm_learner import MirrorDescentLearner
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
-from graphcuts_dp.measure.degrees import ROOT_STEPS
-from graphcuts_dp.measure.parts import paired_graph
+from graphcuts_dp.measure.parted import paired_graph
+from graphcuts_dp.measure.statistics import ROOT_STEPS
 from graphcuts_dp.offline.construction import IterativeConstruction
 from graphcuts_dp.offline.cut_list import CutList
 from graphcuts_dp.offline.distinguisher import Distinguisher

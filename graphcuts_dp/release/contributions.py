@@ -10,7 +10,7 @@ from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.owned_rows import OwnedRows
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
-from graphcuts_dp.measure.contributions import (
+from graphcuts_dp.measure.bounds import (
     choose_by_share,
     measure_contributions,
     rate_of_choice,

@@ -9,7 +9,7 @@ from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
-from graphcuts_dp.measure.degree_bounds import (
+from graphcuts_dp.measure.bounds import (
     bound_candidates,
     choice_cost,
     pick_bound,

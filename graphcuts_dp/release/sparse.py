@@ -5,17 +5,19 @@ from dataclasses import replace
 import numpy as np
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.measurement import Measurements
-from graphcuts_dp.estimate.noisy_groups import NoisyGroups
-from graphcuts_dp.estimate.noisy_kept_edges import KeptEdges
-from graphcuts_dp.estimate.noisy_sums import NoisyDegrees
-from graphcuts_dp.estimate.noisy_weights import NoisyWeightCounts
+from graphcuts_dp.estimate.measurement import (
+    Measurements,
+    NoisyDegrees,
+    NoisyGroups,
+    NoisyWeightCounts,
+)
+from graphcuts_dp.estimate.noisy_matrix import KeptEdges
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph, on_space
 from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.ledger.opening import Store, Subject
 from graphcuts_dp.ledger.uses import charged
-from graphcuts_dp.measure.parts import PartedGraph, public_of
+from graphcuts_dp.measure.parted import PartedGraph, public_of
 from graphcuts_dp.memory import memory_limit
 from graphcuts_dp.pairs.vertices import Space
 from graphcuts_dp.privacy.composition import Cost

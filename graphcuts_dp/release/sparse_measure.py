@@ -8,12 +8,12 @@ import numpy as np
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.measurement import Measurement, Measurements
-from graphcuts_dp.estimate.noisy_kept_edges import KeptEdges, threshold_for
+from graphcuts_dp.estimate.noisy_matrix import KeptEdges, threshold_for
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph
 from graphcuts_dp.measure.cells import Sides, measure_groups
-from graphcuts_dp.measure.degrees import measure_degrees, measure_weight_counts
-from graphcuts_dp.measure.kept_edges import Keep, measure_kept_edges
-from graphcuts_dp.measure.parts import PartedGraph, public_of
+from graphcuts_dp.measure.entries import Keep, measure_kept_edges
+from graphcuts_dp.measure.parted import PartedGraph, public_of
+from graphcuts_dp.measure.statistics import measure_degrees, measure_weight_counts
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.vertices import vertex_sets
 from graphcuts_dp.privacy.composition import Cost, stated_cost

@@ -7,8 +7,8 @@ from typing import final
 
 import numpy as np
 
-from graphcuts_dp.estimate.noisy_kept_edges import threshold_for
-from graphcuts_dp.estimate.noisy_weights import NoisyWeightCounts
+from graphcuts_dp.estimate.measurement import NoisyWeightCounts
+from graphcuts_dp.estimate.noisy_matrix import threshold_for
 from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.synth.weight_prior import WeightPrior
 

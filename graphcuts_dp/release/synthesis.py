@@ -16,10 +16,8 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
 from graphcuts_dp.estimate.blocks import LocalBlocks
-from graphcuts_dp.estimate.measurement import Measurements
-from graphcuts_dp.estimate.noisy_groups import NoisyGroups
+from graphcuts_dp.estimate.measurement import Measurements, NoisyDegrees, NoisyGroups, NoisyTotal
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
-from graphcuts_dp.estimate.noisy_sums import NoisyDegrees, NoisyTotal
 from graphcuts_dp.estimate.worst_case import accuracy_warning
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, from_rows_on
@@ -27,9 +25,14 @@ from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.ledger.identity import Edges, identity_of_edges
 from graphcuts_dp.ledger.opening import Store, Subject, graph_schema
 from graphcuts_dp.ledger.uses import charged
-from graphcuts_dp.measure.dask_blocks import DaskBlocks, dask_client
 from graphcuts_dp.measure.entries import MakeBlocks, distribution_for
-from graphcuts_dp.measure.parts import PartedGraph, paired_graph, public_of
+from graphcuts_dp.measure.parted import (
+    DaskBlocks,
+    PartedGraph,
+    dask_client,
+    paired_graph,
+    public_of,
+)
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.linear_query import sides_of as sides_in
 from graphcuts_dp.pairs.vertices import VertexSet

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.estimate.noisy_groups import NoisyCells
+from graphcuts_dp.estimate.measurement import NoisyCells
 from graphcuts_dp.estimate.strategy import FlowStrategy
 from graphcuts_dp.files import atomic_set, atomic_write, check_writable_set
 from graphcuts_dp.pairs.cells import CellTree

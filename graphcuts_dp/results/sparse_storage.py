@@ -11,11 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.estimate.measurement import Measurement, Measurements
-from graphcuts_dp.estimate.noisy_groups import NoisyGroups, check_members
-from graphcuts_dp.estimate.noisy_kept_edges import KeptEdges
-from graphcuts_dp.estimate.noisy_sums import NoisyDegrees
-from graphcuts_dp.estimate.noisy_weights import NoisyWeightCounts
+from graphcuts_dp.estimate.measurement import (
+    Measurement,
+    Measurements,
+    NoisyDegrees,
+    NoisyGroups,
+    NoisyWeightCounts,
+    check_members,
+)
+from graphcuts_dp.estimate.noisy_matrix import KeptEdges
 from graphcuts_dp.estimate.sparse_model import SparseModel
 from graphcuts_dp.files import atomic_write
 from graphcuts_dp.graph.adjacency import AnyGraph

@@ -11,10 +11,15 @@ import numpy as np
 
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate, frozen_mask
 from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.estimate.measurement import Measurement, Measurements
-from graphcuts_dp.estimate.noisy_groups import NoisyGroups, check_members
+from graphcuts_dp.estimate.measurement import (
+    Measurement,
+    Measurements,
+    NoisyDegrees,
+    NoisyGroups,
+    NoisyTotal,
+    check_members,
+)
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
-from graphcuts_dp.estimate.noisy_sums import NoisyDegrees, NoisyTotal
 from graphcuts_dp.estimate.worst_case import noise_cut_bound
 from graphcuts_dp.files import atomic_write
 from graphcuts_dp.graph.adjacency import AnyGraph
