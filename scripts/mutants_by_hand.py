@@ -244,13 +244,13 @@ BY_HAND = (
         "tests/estimate/test_best_answers.py::test_intervals_hold_as_often_as_they_say[degrees+response-binary-None-9]",
     ),
     Edit(  # a false value beside the noisy weight of an edge
-        "KeepPart.__call__",
+        "keep_part",
         "empty = ~_among(false.places, edges)",
         "empty = np.ones(len(false.places), dtype=np.bool_)",
         "tests/measure/test_kept_edges.py::test_the_law_is_that_of_the_filtered_matrix[weights1]",
     ),
     Edit(  # edges first, then the false ones
-        "KeepPart.__call__",
+        "keep_part",
         "order = np.argsort(places)",
         "order = np.arange(len(places))",
         "tests/measure/test_kept_edges.py::test_large_weights_are_kept_with_their_noise[discrete-laplace-plain]",
@@ -633,9 +633,9 @@ BY_HAND = (
         "tests/release/test_sparse.py::test_a_store_is_charged",
     ),
     Edit(  # kept edges with their true weights
-        "KeepPart.__call__",
-        "noisy += sample_discrete_laplace(rate, len(noisy), self.source)",
-        "sample_discrete_laplace(rate, len(noisy), self.source)",
+        "keep_part",
+        "noisy += sample_discrete_laplace(distribution.rate, len(noisy), source)",
+        "sample_discrete_laplace(distribution.rate, len(noisy), source)",
         "tests/measure/test_kept_edges.py::test_the_law_is_that_of_the_filtered_matrix[weights1]",
     ),
     Edit(  # an answer without noise
@@ -645,8 +645,8 @@ BY_HAND = (
         "tests/golden/test_golden.py::test_a_result_is_what_it_was_and_its_files_are[session: gaussian]",
     ),
     Edit(  # edges that are kept whatever their noise
-        "KeepPart.__call__",
-        "reached = noisy >= self.threshold",
+        "keep_part",
+        "reached = noisy >= threshold",
         "reached = np.ones(len(noisy), dtype=np.bool_)",
         "tests/measure/test_kept_edges.py::test_the_law_is_that_of_the_filtered_matrix[weights1]",
     ),

@@ -1,11 +1,15 @@
-"""What a measurement is: a noisy value that was bought of the private graph, and its exact cost."""
+"""What a measurement is: a noisy value that was bought of the private graph, and its exact cost.
+
+Those that count on the grid of the weights: the total, the degrees, how many edges weigh how much,
+and sums in the cells between public groups. Noisy entries and kept edges are in `noisy_matrix`.
+"""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal, Protocol, Self, TypeVar, final
+from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar, final
 
 import numpy as np
 
@@ -75,9 +79,71 @@ class Measurements:
         return tuple(value for value in self.values if isinstance(value, kind))
 
 
+def _plain(value: Any) -> Any:
+    if isinstance(value, Fraction):
+        return [value.numerator, value.denominator]
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+_READERS: dict[Any, Callable[[Any], Any]] = {
+    float: float,
+    bool: bool,
+    Fraction: lambda pair: Fraction(*pair),
+    IntVector: lambda numbers: np.array(numbers, dtype=np.int64),
+}
+
+
+class GridNoise:
+    """What whole steps of a grid share that have discrete Laplace noise of one rate.
+
+    A subclass is a dataclass of such fields as `_READERS` reads, these three among them.
+
+    Attributes:
+        unit: weight of a step.
+        rate: the noise k has probability proportional to e^(-rate |k|).
+        epsilon: what all of them cost together, exactly.
+        note: for whoever reads a receipt.
+    """
+
+    unit: float
+    rate: Fraction
+    epsilon: Fraction
+    note: ClassVar[str] = ""
+
+    @property
+    def law(self) -> TwoSidedGeometric:
+        """Of the noise of each, in weight."""
+        return TwoSidedGeometric(float(self.rate), self.unit)
+
+    @property
+    def variance(self) -> float:
+        """Of the noise of one, in units of weight."""
+        return self.law.variance
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the noise of one."""
+        return math.sqrt(self.variance)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For receipts: plain values."""
+        found = {name: _plain(value) for name, value in vars(self).items()}
+        return found | ({"note": self.note} if self.note else {})
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> Self:
+        """Read what `to_dict` wrote.
+
+        Raises:
+            KeyError, TypeError, ValueError, ArithmeticError: it is something else.
+        """
+        fields = cls.__annotations__.items()
+        return cls(**{name: _READERS[kind](stored[name]) for name, kind in fields})
+
+
 @final
 @dataclass(frozen=True)
-class NoisyTotal:
+class NoisyTotal(GridNoise):
     """The sum of the whole matrix (each edge of an undirected graph twice), with noise.
 
     Attributes:
@@ -95,43 +161,10 @@ class NoisyTotal:
 
     name = "total"
 
-    @property
-    def law(self) -> TwoSidedGeometric:
-        """Of the noise."""
-        return TwoSidedGeometric(float(self.rate), self.unit)
-
-    @property
-    def deviation(self) -> float:
-        """Standard deviation of the noise."""
-        return math.sqrt(self.law.variance)
-
-    def to_dict(self) -> dict[str, Any]:
-        """For receipts: plain values."""
-        return {
-            "value": self.value,
-            "unit": self.unit,
-            "rate": [self.rate.numerator, self.rate.denominator],
-            "epsilon": [self.epsilon.numerator, self.epsilon.denominator],
-        }
-
-    @classmethod
-    def from_dict(cls, stored: dict[str, Any]) -> Self:
-        """Read what `to_dict` wrote.
-
-        Raises:
-            KeyError, TypeError, ValueError, ArithmeticError: it is something else.
-        """
-        return cls(
-            value=float(stored["value"]),
-            unit=float(stored["unit"]),
-            rate=Fraction(*stored["rate"]),
-            epsilon=Fraction(*stored["epsilon"]),
-        )
-
 
 @final
 @dataclass(frozen=True, eq=False)
-class NoisyDegrees:
+class NoisyDegrees(GridNoise):
     """All degrees (row and column sums of the weights), each with discrete Laplace noise.
 
     Attributes:
@@ -150,20 +183,12 @@ class NoisyDegrees:
     epsilon: Fraction
     early: bool = False
 
+    note = "degree = (released integer) * unit, plus two-sided geometric noise"
+
     @property
     def name(self) -> str:
         """See `Measurement.name`."""
         return "early degrees" if self.early else "degrees"
-
-    @property
-    def variance(self) -> float:
-        """Of the noise of one degree, in units of weight."""
-        return self.unit**2 / (2 * math.sinh(float(self.rate) / 2) ** 2)
-
-    @property
-    def law(self) -> TwoSidedGeometric:
-        """Of the noise of each, in weight."""
-        return TwoSidedGeometric(float(self.rate), self.unit)
 
     @property
     def symmetric(self) -> bool:
@@ -176,37 +201,17 @@ class NoisyDegrees:
         return float(self.rows.sum() + self.columns.sum()) / 2 * self.unit
 
     def to_dict(self) -> dict[str, Any]:
-        """For receipts: plain values."""
-        return {
-            "rows": self.rows.tolist(),
-            "columns": None if self.symmetric else self.columns.tolist(),
-            "unit": self.unit,
-            "rate": [self.rate.numerator, self.rate.denominator],
-            "epsilon": [self.epsilon.numerator, self.epsilon.denominator],
-            "note": "degree = (released integer) * unit, plus two-sided geometric noise",
-        }
+        """For receipts: plain values; "columns" is None where they are the rows."""
+        found = super().to_dict()
+        del found["early"]
+        return found | ({"columns": None} if self.symmetric else {})
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any], *, early: bool = False) -> Self:
-        """Read what `to_dict` wrote.
-
-        Args:
-            stored: that.
-            early: as for the class.
-
-        Raises:
-            KeyError, TypeError, ValueError, ArithmeticError: it is something else.
-        """
-        rows = np.array(stored["rows"], dtype=np.int64)
-        columns = stored["columns"]
-        return cls(
-            rows=rows,
-            columns=rows if columns is None else np.array(columns, dtype=np.int64),
-            unit=float(stored["unit"]),
-            rate=Fraction(*stored["rate"]),
-            epsilon=Fraction(*stored["epsilon"]),
-            early=early,
-        )
+        """Read what `to_dict` wrote; see `GridNoise.from_dict`."""
+        columns = stored["rows"] if stored["columns"] is None else stored["columns"]
+        found = super().from_dict({**stored, "columns": columns, "early": early})
+        return found if stored["columns"] is not None else replace(found, columns=found.rows)
 
 
 _CLASSES_AN_OCTAVE = 1
@@ -215,7 +220,7 @@ LOWEST, _HIGHEST = -2, 12  # powers of two, in scales of the noise of all of eps
 
 @final
 @dataclass(frozen=True, eq=False)
-class NoisyWeightCounts:
+class NoisyWeightCounts(GridNoise):
     """How many pairs have a weight in each public class; pairs without weight are in none.
 
     Attributes:
@@ -234,6 +239,17 @@ class NoisyWeightCounts:
     epsilon: Fraction
 
     name = "weights"
+    note = (
+        "pairs whose weight is lower * unit or more, but less than the next class, "
+        "plus two-sided geometric noise"
+    )
+
+    def __post_init__(self) -> None:
+        lower = self.lower
+        if lower.shape != self.counts.shape or lower.ndim != 1 or not len(lower):
+            raise ValueError("there is one count for each class")
+        if lower[0] != 1 or (np.diff(lower) <= 0).any():
+            raise ValueError("classes of weight are ascending")
 
     @property
     def law(self) -> TwoSidedGeometric:
@@ -246,48 +262,10 @@ class NoisyWeightCounts:
         return float(self.counts.sum())
 
     @property
-    def deviation(self) -> float:
-        """Standard deviation of the noise of one count."""
-        return math.sqrt(self.law.variance)
-
-    @property
     def starts(self) -> FloatVector:
         """Least weight of each class, shape (classes,)."""
         starts: FloatVector = self.lower * np.float64(self.unit)
         return starts
-
-    def to_dict(self) -> dict[str, Any]:
-        """For receipts: plain values."""
-        return {
-            "lower": self.lower.tolist(),
-            "counts": self.counts.tolist(),
-            "unit": self.unit,
-            "rate": [self.rate.numerator, self.rate.denominator],
-            "epsilon": [self.epsilon.numerator, self.epsilon.denominator],
-            "note": "pairs whose weight is lower * unit or more, but less than the next class, "
-            "plus two-sided geometric noise",
-        }
-
-    @classmethod
-    def from_dict(cls, stored: dict[str, Any]) -> Self:
-        """Read what `to_dict` wrote.
-
-        Raises:
-            KeyError, TypeError, ValueError, ArithmeticError: it is something else.
-        """
-        lower = np.array(stored["lower"], dtype=np.int64)
-        counts = np.array(stored["counts"], dtype=np.int64)
-        if lower.shape != counts.shape or lower.ndim != 1 or not len(lower):
-            raise ValueError("there is one count for each class")
-        if lower[0] != 1 or (np.diff(lower) <= 0).any():
-            raise ValueError("classes of weight are ascending")
-        return cls(
-            lower,
-            counts,
-            float(stored["unit"]),
-            Fraction(*stored["rate"]),
-            Fraction(*stored["epsilon"]),
-        )
 
 
 def weight_classes(scale: float, cap: int | None) -> IntVector:

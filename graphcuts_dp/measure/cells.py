@@ -1,8 +1,6 @@
-"""The noisy weight between public groups of a private graph, on several levels at once.
+"""The noisy weight between public groups of a private graph, on one level or several at once.
 
-Sums between public groups that one vertex cannot change by much, whatever edges it has.
-
-The noisy weight between the public groups of one level, for a release.
+With a degree bound, sums that one vertex cannot change by much, whatever edges it has.
 """
 
 import math
@@ -89,7 +87,7 @@ def bounded_cells(
         cells: the public cells.
         grid: a bounded one.
 
-    Guarantee: sensitivities are those of `vertex_changes.bounded_changes`.
+    Guarantee: sensitivities are those of `estimate.changes.bounded_changes`.
     """
     place = cells.depth - 1
     codes = tuple(side.codes() for side in sides)

@@ -1,4 +1,7 @@
-"""Randomised response: a noisy value for every vertex pair of a private graph."""
+"""Randomised response: a noisy value for every vertex pair of a private graph.
+
+Also kept edges: a noisy weight for every pair, of which only the large ones are ever made.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -119,8 +122,6 @@ def distribution_for(graph: AnyGraph, noise: str, epsilon: float | Fraction) -> 
 
 # Rows, columns and released integers of the pairs that were kept of a part.
 Kept = tuple[IndexArray, IndexArray, IntVector]
-# (parts) -> what each of them gives, in order; here, or on other machines.
-Keep = Callable[[Sequence["KeepPart"]], Sequence[Kept]]
 
 _LARGEST_STEPS = 2**52
 
@@ -131,7 +132,6 @@ def measure_kept_edges(
     *,
     threshold: int,
     source: EntropySource,
-    keep: Keep | None = None,
 ) -> KeptEdges:
     """All pairs whose weight plus discrete Laplace noise reaches a threshold.
 
@@ -140,7 +140,6 @@ def measure_kept_edges(
         distribution: of the noise of each pair; weights are rounded down to its steps.
         threshold: T in steps, in 1..2^52; public, or computed from noisy data that was paid for.
         source: where the noise comes from.
-        keep: runs the parts; None for the threads here.
 
     Returns:
         The kept pairs in the order of pairs, which does not tell edges from others.
@@ -175,15 +174,11 @@ def measure_kept_edges(
         raise ParameterError("there are more pairs than can be counted: at most 2^56")
     bounds = row_parts(layout)
     own = source.split(len(bounds))
+    given = [(distribution, threshold, layout, *each) for each in zip(bounds, own, strict=True)]
     if isinstance(graph, PartedGraph):
-        given = [(distribution, threshold, layout, *each) for each in zip(bounds, own, strict=True)]
-        found: Iterable[Kept] = graph.drawn(_kept, given)
+        found: Iterable[Kept] = graph.drawn(keep_part, given)
     else:
-        parts = [
-            KeepPart(distribution, threshold, layout, rows, *edges_of(graph, *rows), each)
-            for rows, each in zip(bounds, own, strict=True)
-        ]
-        found = in_parallel(lambda part: part(), parts) if keep is None else keep(parts)
+        found = in_parallel(lambda part: keep_part(graph, *part), given)
     rows, columns, steps = (np.concatenate(each) for each in zip(*found, strict=True))
     for each in (rows, columns, steps):
         each.flags.writeable = False
@@ -197,59 +192,37 @@ def measure_kept_edges(
     )
 
 
-@dataclass(frozen=True)
-class KeepPart:
-    """What is kept of the pairs in some rows, drawn when it is called.
-
-    Holds the private edges of these rows, and does not show them.
-
-    Attributes:
-        distribution: of the noise.
-        threshold: in steps.
-        layout: of the whole matrix.
-        bounds: first row and end.
-        rows: of the edges in these rows, sorted by row and column.
-        columns: likewise.
-        weights: likewise.
-        source: of the noise.
-    """
-
-    distribution: LaplaceNoise
-    threshold: int
-    layout: Layout
-    bounds: tuple[int, int]
-    rows: IndexArray = field(repr=False)
-    columns: IndexArray = field(repr=False)
-    weights: npt.NDArray[np.float64] = field(repr=False)
-    source: EntropySource
-
-    def __call__(self) -> Kept:
-        """Draw the noise of this part; see `measure_kept_edges`."""
-        layout, rate = self.layout, self.distribution.rate
-        first, end = (layout.pairs_before(row) for row in self.bounds)
-        edges = layout.places(self.rows.astype(np.int64), self.columns.astype(np.int64)) - first
-        noisy = bounded_steps(self.weights, self.distribution.unit, _LARGEST_STEPS)
-        noisy += sample_discrete_laplace(rate, len(noisy), self.source)
-        reached = noisy >= self.threshold
-        false = sample_exceeding(rate, self.threshold, end - first, self.source)
-        empty = ~_among(false.places, edges)
-        places = np.concatenate([edges[reached], false.places[empty]])
-        values = np.concatenate([noisy[reached], false.values[empty]])
-        order = np.argsort(places)
-        rows, columns = pairs_at(layout, places[order] + first, *self.bounds)
-        return rows.astype(np.int32), columns.astype(np.int32), values[order]
-
-
-def _kept(
+def keep_part(
     graph: AnyGraph,
     distribution: LaplaceNoise,
     threshold: int,
     layout: Layout,
-    rows: tuple[int, int],
+    bounds: tuple[int, int],
     source: EntropySource,
 ) -> Kept:
-    """What is kept of some rows, where their edges are."""
-    return KeepPart(distribution, threshold, layout, rows, *edges_of(graph, *rows), source)()
+    """What is kept of the pairs in some rows, drawn where their edges are.
+
+    Args:
+        graph: the private graph, or the part of it that has the edges of these rows.
+        distribution: of the noise.
+        threshold: in steps.
+        layout: of the whole matrix.
+        bounds: first row and end.
+        source: of the noise of these rows; see `measure_kept_edges`.
+    """
+    first, end = (layout.pairs_before(row) for row in bounds)
+    rows, columns, weights = edges_of(graph, *bounds)
+    edges = layout.places(rows.astype(np.int64), columns.astype(np.int64)) - first
+    noisy = bounded_steps(weights, distribution.unit, _LARGEST_STEPS)
+    noisy += sample_discrete_laplace(distribution.rate, len(noisy), source)
+    reached = noisy >= threshold
+    false = sample_exceeding(distribution.rate, threshold, end - first, source)
+    empty = ~_among(false.places, edges)
+    places = np.concatenate([edges[reached], false.places[empty]])
+    values = np.concatenate([noisy[reached], false.values[empty]])
+    order = np.argsort(places)
+    kept_rows, kept_columns = pairs_at(layout, places[order] + first, *bounds)
+    return kept_rows.astype(np.int32), kept_columns.astype(np.int32), values[order]
 
 
 def _among(places: IntVector, sorted_places: IntVector) -> BoolVector:

@@ -172,7 +172,7 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
             of the fit says that it was stopped by time.
         blocks: where the noisy matrix lives while the fit runs: "local", or "dask" for the workers
             of the Dask cluster whose client was made last, which see the private edges and must
-            be as trusted as this machine (see `dask_blocks`).
+            be as trusted as this machine (see `measure.parted`).
         progress: called with the fraction done and a message.
 
     Returns:

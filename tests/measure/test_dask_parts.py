@@ -160,7 +160,7 @@ def test_each_part_is_asked_for_its_draw_once(tmp_path, monkeypatch):
     monkeypatch.setattr(type(client), "submit", noted)
     noise = LaplaceNoise(Fraction(1, 2), CAP)
     measure_kept_edges(there, noise, threshold=200, source=SystemEntropy())
-    draws = [key for name, key, _ in submitted if name == "_kept"]
+    draws = [key for name, key, _ in submitted if name == "keep_part"]
     assert draws
     assert sorted(taken) == sorted(draws)
     assert len(set(draws)) == len(draws)
